@@ -55,8 +55,8 @@ export async function runCommandLine(
 const VERSION_WORDS = ['--version', '-v', '-V', 'version']
 
 /**
- * Errors caused by the command line, the command's input or the environment, and not by the database's contents. Exit
- * code 2.
+ * Errors caused by the command line, the command's input or the environment rather than by the database's contents. The
+ * exit code is 2.
  */
 const WRONG = [UsageError, InputError, EnvironmentError]
 
@@ -189,8 +189,8 @@ function messageOf(error: unknown, env: NodeJS.ProcessEnv): string {
 }
 
 /**
- * Returns a function that writes output too long for memory, one chunk at a time. The function resolves when more can
- * be written, and rejects if stdout accepts no more data.
+ * Returns a function that writes, one chunk at a time, output that does not fit in memory. The function resolves when
+ * more can be written, and rejects if stdout accepts no more data.
  */
 function streamTo(output: Output): (bytes: string | Uint8Array) => Promise<void> {
   let isWatched = false
@@ -200,7 +200,7 @@ function streamTo(output: Output): (bytes: string | Uint8Array) => Promise<void>
     isWatched = true
     return new Promise((resolve, reject) => {
       output.write(bytes, error => {
-        if (error) reject(new AdminError(`stdout does not take more (${error.message}): the output is not whole`))
+        if (error) reject(new AdminError(`stdout accepts no more data (${error.message}): the output is incomplete`))
         else resolve()
       })
     })

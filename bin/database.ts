@@ -88,7 +88,7 @@ function connected<T>(config: Config, work: (session: DatabaseSession) => Promis
       const making = { keyPrefix: config.keyPrefix, digestSecret: database.digestSecret }
       return await work({ config, database, sql, log, systemUser, making })
     } finally {
-      // Without a time limit, this call would never return if the connection was lost.
+      // Without a time limit, this call would never return if the connection were lost.
       await sql.end({ timeout: 1 })
     }
   }

@@ -17,7 +17,7 @@ export interface App {
   readonly config: Config
   readonly log: Logger
   readonly sql: SqlAccess
-  /** Gate for long reads, at which projects take turns. The weight is the response size in bytes. */
+  /** Gate at which projects take turns for long reads. The weight is the response size in bytes. */
   readonly largeReads: Pick<SharedGate, 'run'>
   /** Gate for responses that are sent while the database is still being read. */
   readonly streams: Pick<SharedGate, 'run'>
@@ -40,7 +40,7 @@ export interface App {
   instance(): string | undefined
   /** Clears this process's caches of keys and people after a key or person has changed. */
   forget(): void
-  /** Returns the missing resources that make this process slower, a few words each. */
+  /** Describes missing connections and background work that lags behind, a few words each. */
   lacks(): readonly string[]
   route<Q extends TObject>(route: RouteOptions<Q>): void
 }

@@ -70,7 +70,7 @@ export interface AuthProxy {
   readonly signOutUrl: string | undefined
 }
 
-/** Gives `role` to people with this value in this claim. `*` as the claim matches everybody. */
+/** Gives `role` to people whose claim `claim` has the value `value`. The claim `*` matches everybody. */
 export interface RoleRule {
   readonly claim: string
   readonly value: string
@@ -178,7 +178,10 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   }
 }
 
-/** The value may name several hosts, which a URL object cannot represent. lib/database reports any other fault. */
+/**
+ * Checks only how the value begins. The value may name several hosts, which a URL object cannot represent, so
+ * lib/database reports all other faults.
+ */
 function readDatabaseUrl(read: Variables): string | undefined {
   const value = read.text('DATABASE_URL')
   if (value !== undefined && !/^postgres(ql)?:\/\//.test(value)) {

@@ -1,6 +1,6 @@
 /**
- * Lists every error that an API client can receive: code, status and meaning. Codes are stable. Most come from section
- * 7 of the specification; this service adds method_not_allowed, unsupported_encoding, too_many_requests and
+ * Lists every error that an API client can receive: code, status and meaning. Codes are stable. Most codes come from
+ * section 7 of the specification; this service adds method_not_allowed, unsupported_encoding, too_many_requests and
  * unavailable.
  */
 export const ERRORS = {
@@ -11,28 +11,31 @@ export const ERRORS = {
   insufficient_scope: { status: 403, meaning: 'The key lacks the scope of this route.' },
   trial_limit_reached: { status: 403, meaning: 'The trial account has used its allotted traces.' },
   forbidden: { status: 403, meaning: 'The key is from another environment, or the origin is not allowed.' },
-  not_found: { status: 404, meaning: 'There is no such thing in this project.' },
+  not_found: { status: 404, meaning: 'The requested item does not exist in this project.' },
   method_not_allowed: { status: 405, meaning: 'The path exists, but not with this method; see the Allow header.' },
-  trace_id_conflict: { status: 409, meaning: 'A trace with this id and other content exists.' },
+  trace_id_conflict: { status: 409, meaning: 'A trace with this id and different content exists.' },
   trace_finished: { status: 409, meaning: 'The trace has already ended.' },
-  span_conflict: { status: 409, meaning: 'A span with this id and other content exists; the whole batch was refused.' },
+  span_conflict: {
+    status: 409,
+    meaning: 'A span with this id and different content exists; the whole batch was rejected.'
+  },
   conflict: { status: 409, meaning: 'The trace already holds 100 scores.' },
   payload_too_large: { status: 413, meaning: 'The request is over 2 MiB, or a stored document over its limit.' },
-  unsupported_encoding: { status: 415, meaning: 'The Content-Encoding is none of gzip, deflate and br.' },
-  quota_exhausted: { status: 429, meaning: 'The store refused the write; nothing was stored. Retry later.' },
-  too_many_requests: { status: 429, meaning: 'The project has too many requests under way. Retry later.' },
+  unsupported_encoding: { status: 415, meaning: 'The Content-Encoding is not gzip, deflate or br.' },
+  quota_exhausted: { status: 429, meaning: 'The store rejected the write; nothing was stored. Retry later.' },
+  too_many_requests: { status: 429, meaning: 'The project has too many requests in flight. Retry later.' },
   internal_error: { status: 500, meaning: 'An unexpected error.' },
   not_configured: { status: 500, meaning: 'The deployment is not configured; the server log says what is missing.' },
   unavailable: {
     status: 503,
-    meaning: 'The server cannot answer now, most often because it cannot reach the database; retry later.'
+    meaning: 'The server cannot answer now, usually because it cannot reach the database; retry later.'
   }
 } as const
 
 export type ErrorCode = keyof typeof ERRORS
 export const ERROR_CODES = Object.keys(ERRORS) as readonly ErrorCode[]
 
-/** Additional codes that only the dashboard gets. These codes are not part of the API. */
+/** Additional codes that only the dashboard receives. These codes are not part of the API. */
 export const DASHBOARD_ERRORS = {
   sign_in_required: { status: 401, meaning: 'Nobody is signed in, or the session has ended.' },
   fresh_sign_in_required: { status: 403, meaning: 'The session is valid, but the sign-in is not recent enough.' },
@@ -42,7 +45,7 @@ export const DASHBOARD_ERRORS = {
 export type RefusalCode = ErrorCode | keyof typeof DASHBOARD_ERRORS
 const STATUSES: { readonly [code in RefusalCode]: { readonly status: number } } = { ...ERRORS, ...DASHBOARD_ERRORS }
 
-/** Seconds in the Retry-After header, which accompanies 429 and 503. */
+/** Value, in seconds, of the Retry-After header in 429 and 503 responses. */
 export const RETRY_AFTER_S = 1
 
 /**

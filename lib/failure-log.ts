@@ -16,7 +16,7 @@ export class Recurrence {
     this.#remindMs = remindMs
   }
 
-  /** Notes a failure. Returns the number of failures to report, including this one; undefined if no log line is due. */
+  /** Counts a failure. Returns the number to report, including this failure; undefined if no log line is due. */
   fail(cause: string, now: number): number | undefined {
     this.#since ??= now
     this.#count++
@@ -29,9 +29,7 @@ export class Recurrence {
     return 1 + (known?.unlogged ?? 0)
   }
 
-  /**
-   * Notes a success. Returns the number and duration of the failures before the success; undefined if there were none.
-   */
+  /** Ends a series of failures. Returns the number and duration of the failures; undefined if there were none. */
   succeed(now: number): { failures: number; ms: number } | undefined {
     if (this.#since === undefined) return undefined
     const ended = { failures: this.#count, ms: Math.round(now - this.#since) }
@@ -43,9 +41,9 @@ export class Recurrence {
 }
 
 export interface FailureLogOptions {
-  /** Message of a failure, such as `the database refused a batch`. */
+  /** Log message for a failure, such as `the database refused a batch`. */
   readonly failed: string
-  /** Message when the work succeeds again. If undefined, no such line is logged. */
+  /** Log message for the first success after failures. If undefined, no such line is logged. */
   readonly recovered?: string
   readonly remindMs: number
 }
@@ -63,8 +61,7 @@ export class FailureLog {
 
   fail(error: unknown, fields: Readonly<Record<string, unknown>> = {}): void {
     const { cause, code, stack } = describeFailure(error)
-    // A cause is identified by its code if possible: there are few codes, but messages name files and rows and
-    // therefore vary endlessly.
+    // A cause is identified by its code if possible, because messages name files and rows and therefore vary endlessly.
     const times = this.#recurrence.fail(code ?? cause, performance.now())
     if (times === undefined) return
     const repeated = times > 1 && { times }

@@ -55,31 +55,31 @@ export class Metrics {
   readonly #spans = this.#counter('spoor_spans_recorded_total', 'New spans that were stored, by way.', 'way')
   readonly #idle = this.#counter(
     'spoor_idle_completed_total',
-    'Traces of OpenTelemetry that were completed because nothing came to them for a while.'
+    'OpenTelemetry traces that were completed because they received no spans for a while.'
   )
   readonly #refusedSpans = this.#counter(
     'spoor_refused_spans_total',
-    'Spans of exports in OTLP that were not stored, by reason; too_many: usage and cost of them count.',
+    'Spans of OTLP exports that were not stored, by reason. Usage and cost of spans with the reason too_many count.',
     'reason'
   )
   readonly #unpriced = this.#counter(
     'spoor_unpriced_calls_total',
-    'Model calls that came in OTLP with tokens and without a cost, and whose model has no price.'
+    'OTLP model calls with tokens and without a cost, whose model has no price.'
   )
   readonly #logRecords = this.#counter(
     'spoor_log_records_total',
-    'Log records that came in OTLP: messages of calls, events of spans, those unplaced or left_out, and others.',
+    'OTLP log records by kind: messages of calls, events of spans, unplaced and left_out messages, and others.',
     'kind'
   )
   readonly #batches = new Histogram({
     name: 'spoor_batch_operations',
-    help: 'Operations written by one statement.',
+    help: 'Operations written per batch.',
     buckets: [1, 2, 4, 8, 16, 32, 64, 128],
     registers: [this.#registry]
   })
   readonly #commits = new Histogram({
     name: 'spoor_batch_duration_seconds',
-    help: 'Time of one batch: looking, deciding, writing and committing.',
+    help: 'Time per batch: reading states, deciding, writing and committing.',
     buckets: [...SECONDS, 5, 30],
     registers: [this.#registry]
   })
@@ -102,15 +102,15 @@ export class Metrics {
     }).set({ version: VERSION, node: process.version }, 1)
     this.#projects = projects
       ? {
-          requests: this.#counter(
-            'spoor_project_requests_total',
-            'Requests answered, by the id of the project.',
+          requests: this.#counter('spoor_project_requests_total', 'Requests answered, by project id.', 'project'),
+          bytes: this.#counter(
+            'spoor_project_answer_bytes_total',
+            'Bytes of the response bodies, by project id.',
             'project'
           ),
-          bytes: this.#counter('spoor_project_answer_bytes_total', 'Bytes of the bodies of these answers.', 'project'),
           refusals: this.#counter(
             'spoor_project_refusals_total',
-            'Requests refused, by the id of the project and error code.',
+            'Requests refused, by project id and error code.',
             'project',
             'code'
           )
@@ -169,7 +169,7 @@ export class Metrics {
   /** Adds metrics of pending writes, whose values are read at every collection. */
   watchPending(read: () => PendingWrites): void {
     this.watch('spoor_pending_writes', 'Writes admitted and not yet answered.', () => read().requests)
-    this.watch('spoor_pending_write_bytes', 'Bytes of their bodies.', () => read().bytes)
+    this.watch('spoor_pending_write_bytes', 'Bytes of the bodies of these writes.', () => read().bytes)
   }
 
   /**

@@ -5,6 +5,7 @@ import { listenForKeyChanges } from './access/key-notices.ts'
 import type { App, Plugin } from './app.ts'
 import { Folding } from './background/folding.ts'
 import { IdleTraces } from './background/idle-traces.ts'
+import { OldRuns } from './background/old-runs.ts'
 import { PriceBook } from './background/price-book.ts'
 import { SearchIndex } from './background/search-index.ts'
 import { UnkeptRecords } from './background/unkept-records.ts'
@@ -70,7 +71,7 @@ const READERS: ConnectOptions = { applicationName: 'reader', statementTimeoutMs:
 const WRITERS: ConnectOptions = { applicationName: 'small writer', statementTimeoutMs: 15_000 }
 /** Key and session lookups have their own connection, so that authentication never waits behind request queries. */
 const KEY_READERS: ConnectOptions = { applicationName: 'keys', statementTimeoutMs: 5000 }
-/** When the service closes, time limit for requests in flight, and again for the write queue. */
+/** Time limit for requests in flight when the service closes, and again for the write queue. */
 const GRACE_MS = 10_000
 
 /**
@@ -123,6 +124,7 @@ export async function startService(
   const idle = new IdleTraces({ sql, ingest, log, health, metrics, afterMs: config.idleCompleteMs })
   const unkept = new UnkeptRecords({ sql, log, health })
   const waiting = new WaitingMessages({ sql, log, health, metrics, unkept, waitMs: messagesWaitMs })
+  const oldRuns = new OldRuns({ sql, log, health })
   const folding = new Folding({ sql, database, log, health, metrics })
   const index = new SearchIndex({ sql, database, log, health, metrics, isCalm: () => ingest.isCalm })
   watchStore(metrics, {
@@ -171,6 +173,7 @@ export async function startService(
     setup.stop()
     idle.close()
     waiting.close()
+    oldRuns.close()
     folding.close()
     index.close()
     await Promise.all([server.close(GRACE_MS), grpc?.close(GRACE_MS)])

@@ -8,7 +8,10 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
 
-/** Unless noted, methods return undefined for an unset or empty variable and throw a ConfigError for an invalid one. */
+/**
+ * Unless noted, methods return undefined for an unset or empty variable and throw a ConfigError for an invalid
+ * variable.
+ */
 export class Variables {
   readonly #env: NodeJS.ProcessEnv
 

@@ -1,6 +1,6 @@
 /**
- * Serves the docs page: a guide with runnable examples, followed by the API reference, which swagger-ui renders from
- * the OpenAPI document. The page loads nothing from other servers.
+ * Serves the docs page: a guide with runnable examples, followed by the API reference. swagger-ui renders the reference
+ * from the OpenAPI document. The page loads nothing from other servers.
  */
 import { readFile } from 'node:fs/promises'
 import { extname } from 'node:path'
@@ -112,7 +112,7 @@ async function loadAsset(file: URL): Promise<Asset> {
   return { plain, compressed: await compress(plain) }
 }
 
-/** Matches one application's files in several languages: `{{example: server.ts server.py}}` in a chapter. */
+/** Matches the place in a chapter for an application's files, such as `{{example: server.ts server.py}}`. */
 const EXAMPLE = /\{\{example: ([\w. -]+)\}\}/g
 
 function exampleFigure(names: readonly string[], sources: ReadonlyMap<string, string>): string {

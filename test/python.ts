@@ -1,7 +1,7 @@
 /**
- * `npm run test:python [-- --long -k NAME …]`: the tests of the client for Python (clients/python), against a spoor that they
- * may stop and kill. What follows is pytest's; `--long` has those that take minutes as well. Without a Python that can run
- * them it says so, and passes. The packages that are installed are kept in node_modules/.cache.
+ * `npm run test:python [-- --long -k NAME …]`: runs the Python client's tests (clients/python) against a server that
+ * they may stop and kill. Other arguments are passed to pytest; `--long` includes tests that take minutes. If there is
+ * no suitable Python, prints a message and passes. The installed packages are kept in node_modules/.cache.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -18,10 +18,10 @@ const EXAMPLES = fileURLToPath(new URL('../../plugins/docs/examples/', import.me
 const REQUIREMENTS = join(CLIENT, 'tests', 'requirements.txt')
 const ENVIRONMENT = fileURLToPath(new URL('../../node_modules/.cache/spoor-python', import.meta.url))
 const PYTHON = join(ENVIRONMENT, 'bin', 'python')
-/** As pyproject.toml has it. */
+/** The minimum version, as in pyproject.toml. */
 const OLDEST = [3, 10] as const
 
-/** Why the tests cannot be run here. */
+/** The reason why the tests cannot run on this machine. */
 class Missing extends Error {}
 
 process.exitCode = await main(process.argv.slice(2))
@@ -38,7 +38,7 @@ async function main(parameters: readonly string[]): Promise<number> {
     ['mypy', '--no-error-summary', '--cache-dir', join(ENVIRONMENT, 'mypy')],
     ['ruff', 'check', '--quiet', '--no-cache'],
     ['ruff', 'format', '--check', '--quiet', '--no-cache'],
-    // The guide has room for 88 characters in a line, as ruff has where nothing says otherwise.
+    // The guide's lines have at most 88 characters, which is also ruff's default.
     ['ruff', 'check', '--quiet', '--no-cache', '--isolated', '--select', 'E,F,W', EXAMPLES],
     ['ruff', 'format', '--check', '--quiet', '--no-cache', '--isolated', EXAMPLES]
   ].map(check => run(PYTHON, ['-m', ...check]))
@@ -51,7 +51,7 @@ async function main(parameters: readonly string[]): Promise<number> {
   }
 }
 
-/** Makes the virtual environment, unless it is there with these very packages. */
+/** Creates the virtual environment, unless it already exists with exactly these packages. */
 function makeEnvironment(): void {
   const found = spawnSync('python3', ['-c', 'import sys, venv, ensurepip; print(*sys.version_info[:2])'])
   const [major = 0, minor = 0] = found.status === 0 ? String(found.stdout).trim().split(' ').map(Number) : []
@@ -106,8 +106,8 @@ async function runTests(spoor: Spoor, parameters: readonly string[]): Promise<nu
 }
 
 /**
- * Tests stop the server, or kill it, and start it again: `POST /SIGKILL`, `POST /SIGTERM`, `POST /start`. `POST /run` runs a
- * command, whose words are the body, and answers what it prints.
+ * Lets tests stop, kill and restart the server: `POST /SIGKILL`, `POST /SIGTERM`, `POST /start`. `POST /run` runs a
+ * command, whose arguments are the body as a JSON list, and responds with the command's output.
  */
 async function obey(spoor: Spoor, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { url = '' } = request

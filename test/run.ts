@@ -1,7 +1,8 @@
 /**
- * Runs the tests: starts a PostgreSQL (or uses the one of TEST_DATABASE_URL), makes the template database, runs tap with
- * the arguments given here, and ends with the line `N passed, N failed, N skipped`. Single files may be named, which then
- * run in a process each, or suites (`--suite=lib`). `--coverage` measures it, which takes a fifth more work.
+ * Runs the tests: starts PostgreSQL (or uses the server that TEST_DATABASE_URL names), creates the template database,
+ * runs tap with the given arguments, and ends with the line `N passed, N failed, N skipped`. Arguments may name single
+ * files, each of which runs in its own process, or suites (`--suite=lib`). `--coverage` measures coverage, which takes
+ * a fifth longer.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -16,21 +17,21 @@ import { databaseAt, runOn, TEST_SERVER_VARIABLE, type TestServer } from './fixt
 import { temporaryFolder } from './fixtures/folder.ts'
 import { writeSuites } from './suites.ts'
 
-/** Not through npx, which keeps signals to itself. */
+/** Tap is started directly, because npx does not pass on signals. */
 const TAP = fileURLToPath(new URL('../../node_modules/.bin/tap', import.meta.url))
 
-/** Ends tap with all that it has started; what was started here is stopped afterwards. */
+/** Ends tap and its child processes. Whatever this process started is stopped afterwards. */
 let endTests = () => {}
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => endTests())
 
-/** All that the run writes; whoever has said where temporary files belong is heeded. */
+/** The folder for all files of the run. TMPDIR has priority, if it is set. */
 const folder = mkdtempSync(join(process.env.TMPDIR ?? (await temporaryFolder()), 'spoor-run-'))
 chmodSync(folder, 0o755)
 process.env.TMPDIR = folder
 const COVERAGE_FLAG = '--coverage'
 const SUITE_FLAG = '--suite='
 const isSuite = (parameter: string) => parameter.startsWith(SUITE_FLAG)
-/** How long tests that are ended may take to clear up. */
+/** Maximum time for interrupted tests to clean up. */
 const END_MS = 3000
 
 process.exitCode = await main(process.argv.slice(2))
@@ -48,7 +49,7 @@ async function main(parameters: readonly string[]): Promise<number> {
     else await makeDistributedTemplate(nodes, template)
     return await runTap({ target, template, ...(nodes && { workers: nodes.workers }) }, parameters)
   } finally {
-    // A server of one's own goes with all that is on it.
+    // A server that this run started is removed with its databases.
     if (cluster === undefined) {
       for (const node of [target, ...(nodes?.workers ?? [])]) await runOn(node, `drop database if exists ${template}`)
     } else await cluster.stop()
@@ -57,13 +58,13 @@ async function main(parameters: readonly string[]): Promise<number> {
   }
 }
 
-/** tap is put together with the plugins that package.json names, once: as it is installed, it cannot run with this compiler. */
+/** tap is assembled once with the plugins that package.json names. As installed, it cannot run with this compiler. */
 function buildTap(): void {
   const built = fileURLToPath(new URL('../../node_modules/@tapjs/test/test-built/dist/esm/index.js', import.meta.url))
   if (readFileSync(built, 'utf8').includes('@tapjs/typescript')) spawnSync(TAP, ['build'], { stdio: 'inherit' })
 }
 
-/** Stops each PostgreSQL that a test has left behind, since it was ended in the middle. */
+/** Stops each PostgreSQL server that an interrupted test has left running. */
 function stopServers(): void {
   for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
     if (!name.endsWith('postmaster.pid')) continue
@@ -96,9 +97,9 @@ async function runTap(server: TestServer, parameters: readonly string[]): Promis
   const passed = parameters.filter(parameter => !isSuite(parameter) && parameter !== COVERAGE_FLAG)
   const child = spawn(TAP, ['--reporter=terse', ...coverage, ...files, ...passed], {
     stdio: ['inherit', 'pipe', 'inherit'],
-    // A process group of its own: the processes of the tests, and what these have started, end with it.
+    // The child has its own process group, so that the tests' processes and their children can be ended with it.
     detached: true,
-    // CI: no animation, whose frames would all stay in a file.
+    // CI disables tap's animation, whose frames would all be written to a file.
     env: { CI: 'true', ...process.env, [TEST_SERVER_VARIABLE]: JSON.stringify(server) }
   })
   endTests = () => {
@@ -120,7 +121,7 @@ async function runTap(server: TestServer, parameters: readonly string[]): Promis
   })
 }
 
-/** Nobody may be left in the group. */
+/** Kills a process group, which may be empty. */
 function killGroup(leader: number | undefined, signal: NodeJS.Signals): void {
   try {
     if (leader !== undefined) process.kill(-leader, signal)
@@ -129,7 +130,7 @@ function killGroup(leader: number | undefined, signal: NodeJS.Signals): void {
   }
 }
 
-/** tap's last line of counts is `# { total: 6, pass: 3, fail: 1, todo: 1, skip: 1 }`; counts of 0 are left out. */
+/** The last line of tap's counts is `# { total: 6, pass: 3, fail: 1, todo: 1, skip: 1 }`. Counts of 0 are omitted. */
 function summarise(output: string): string {
   const counts = [...output.matchAll(/# \{ ([^}]*) \}/g)].at(-1)?.[1] ?? ''
   const count = (name: string) => Number(new RegExp(`\\b${name}: (\\d+)`).exec(counts)?.[1] ?? 0)

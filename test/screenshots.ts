@@ -1,6 +1,6 @@
 /**
- * Makes the guide's pictures of the dashboard (`npm run screenshots`, with `-- NAME` that one alone): a server on a database of its own, the traces of
- * `spoor demo`, and Chromium. Run it when the dashboard looks different.
+ * Takes the guide's screenshots of the dashboard (`npm run screenshots`; `-- NAME` takes a single one), with a server
+ * on a new database, the traces of `spoor demo`, and Chromium. Run this script when the dashboard looks different.
  */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ import { hasChromium, openPage, type Page } from './plugins/browser.ts'
 
 const FOLDER = fileURLToPath(new URL('../../plugins/docs/pictures/', import.meta.url))
 const TRACES = 400
-/** WebP of this quality shows text as sharp as PNG does, in a third of the bytes. */
+/** WebP of this quality shows text as sharply as PNG, in a third of the bytes. */
 const FORMAT = { format: 'webp', quality: 82 }
 
 interface Picture {
@@ -21,13 +21,13 @@ interface Picture {
   readonly theme: 'light' | 'dark'
   readonly width: number
   readonly height: number
-  /** The page, behind that of the project; left out: the list. */
+  /** The page's path after the project's path; the list if omitted. */
   readonly page?: string
-  /** The name of the trace to open from the list, the newest; left out: none. */
+  /** The name of the trace to open from the list; none if omitted. The newest trace of that name is opened. */
   readonly trace?: string
-  /** Whether it is compared with the one before of its name. */
+  /** Whether the trace is compared with the previous trace of the same name. */
   readonly compared?: boolean
-  /** The step of the trace, or of both, that is chosen. */
+  /** The selected step of the trace or traces. */
   readonly step?: string
 }
 
@@ -57,7 +57,7 @@ const PICTURES: readonly Picture[] = [
   { name: 'phone', theme: 'light', width: 390, height: 780, trace: 'review-change' }
 ]
 
-/** A page is full once it has enough of these. */
+/** A page has loaded once it contains enough of these elements. */
 const ROWS = 'main tbody tr, main .turn .message'
 
 process.exitCode = await main()
@@ -68,7 +68,7 @@ async function main(): Promise<number> {
     return 1
   }
   const ends: (() => unknown)[] = []
-  // The fixtures need no more of a test than this.
+  // The fixtures use only this method of a test.
   const t = { teardown: (end: () => unknown) => void ends.unshift(end) } as unknown as Test
   try {
     const { address, key, dashboard } = await serve(t, { DATA_DIR: await dataFolder(t) })
@@ -115,7 +115,7 @@ async function take(page: Page, address: string, picture: Picture): Promise<void
   console.log(`${name}.webp: ${width} x ${height}, ${Math.round(bytes.length / 1024)} KiB`)
 }
 
-/** Waits for an element with this text or name, and clicks on it. */
+/** Waits for an element with this text or name, and clicks it. */
 async function clickOn(page: Page, selector: string, text: string): Promise<void> {
   const words = `(each.textContent + (each.getAttribute('aria-label') ?? ''))`
   const found = `[...document.querySelectorAll('${selector}')].find(each => ${words}.includes('${text}'))`

@@ -1,7 +1,7 @@
 /**
- * Test files run in suites, one process for each folder or a large part of it: to load tap, the service and the schemas
- * takes a process seconds, which is more than most files need for their tests. More suites run at once than there are cores
- * (`jobs` in package.json), because much of what is tested is how long somebody waits, and for whom.
+ * Runs test files in suites, one process for each folder or a large part of it, because a process takes seconds to load
+ * tap, the service and the schemas. That is longer than the tests of most files take. More suites than cores run at
+ * once (`jobs` in package.json), because many tests mostly wait.
  */
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
@@ -13,19 +13,22 @@ const SUITES = join(TESTS, 'suites')
 const SOURCES = fileURLToPath(new URL('../../test', import.meta.url))
 const TEST_FILE = /\.test\.js$/
 /**
- * Takes a path in the folder of built tests. A test that has moved leaves its old build there, which would be run as
- * well.
+ * Returns whether a path in the folder of built tests is a current test. A test that has moved leaves its old build
+ * behind, and that build must not run.
  */
 export const isTest = (name: string) => TEST_FILE.test(name) && existsSync(join(SOURCES, name.replace(/js$/, 'ts')))
 
-/** The most bytes of test files in a suite. A run takes as long as its longest suite, and each costs the start of its process. */
+/**
+ * Maximum total size of a suite's test files, in bytes. A run takes as long as its longest suite, but each additional
+ * suite costs the start of a process.
+ */
 const MOST_BYTES = 260_000
 
-/** Their tests wait for servers or for a browser, so that they take three times as long as others of their size. */
+/** These tests wait for servers or for a browser, so they take three times as long as other tests of the same size. */
 const SLOW: readonly string[] = ['bin', 'plugins', 'torture', 'whole']
 const SLOWNESS = 3
 
-/** Folders whose few tests run with those of another. */
+/** Folders whose few tests run with those of another folder. */
 const JOINED: Readonly<Record<string, string>> = { bench: 'whole', fixtures: 'whole' }
 
 interface Suite {
@@ -35,8 +38,8 @@ interface Suite {
 }
 
 /**
- * Writes a file to run for each suite, or for those that are wanted; the suites that take longest come first, so that
- * the last one to end is a short one. Their names begin with their place, because tap runs them by their names.
+ * Writes a file to run for each suite, or for the requested suites. Slow suites come first, so that a short suite is
+ * the last to end. File names start with a number, because tap runs files by name.
  */
 export async function writeSuites(wanted: readonly string[] = []): Promise<string[]> {
   await rm(SUITES, { recursive: true, force: true })

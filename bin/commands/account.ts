@@ -5,7 +5,7 @@ import { table } from '../terminal/table.ts'
 import { relativeTime } from '../terminal/words.ts'
 
 export const create = command({
-  summary: 'Make an account, which owns projects',
+  summary: 'Create an account, which owns projects',
   parameters: ['NAME'],
   flags: { trial: { type: 'boolean', about: 'limit the account to TRIAL_TRACES traces' } },
   examples: ['account create "Research"', 'account create visitors --trial --json'],
@@ -28,7 +28,7 @@ export const list = command({
 })
 
 export const rename = command({
-  summary: 'Give an account another name',
+  summary: 'Rename an account',
   parameters: ['ID', 'NAME'],
   examples: ['account rename 1 "Research"'],
   async run({ parameters, env, print }) {
@@ -40,7 +40,7 @@ export const rename = command({
 export const remove = command({
   summary: 'Delete an account that has no projects',
   parameters: ['ID'],
-  details: 'Its members stay users, without it.',
+  details: 'Its members remain users.',
   examples: ['account delete 2'],
   async run({ parameters, env, print }) {
     const account = await withDatabase(env, ({ sql }) => deleteAccount(sql, parameters.ID))

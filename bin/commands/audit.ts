@@ -5,14 +5,19 @@ import { table } from '../terminal/table.ts'
 import { parseMoment } from '../terminal/times.ts'
 
 export default command({
-  summary: 'Say who changed or deleted what, other than by recording',
+  summary: 'List changes and deletions, and who made them',
   flags: {
-    project: { type: 'string', value: 'SLUG', about: 'only what was done in this project' },
-    since: { type: 'string', value: 'TIME', about: 'only what was done at this time or later, or 7d: 7 days ago' }
+    project: { type: 'string', value: 'SLUG', about: 'only actions in this project' },
+    since: {
+      type: 'string',
+      value: 'TIME',
+      about: 'only actions since this time, or since a number of days ago, such as 7d'
+    }
   },
   details: [
-    `Sign-ins, deletions, and changes of keys, projects and members: the newest ${MOST_AUDIT_ENTRIES.toLocaleString('en')}. Of a command the user of the`,
-    'system is named, of a deletion through the API the key.'
+    `Lists the newest ${MOST_AUDIT_ENTRIES.toLocaleString('en')} sign-ins, deletions, and changes to keys, projects`,
+    'and members. For a command, the list names the operating-system user; for a deletion through the API, the key.',
+    'Recording traces is not listed.'
   ].join('\n'),
   examples: ['audit', 'audit --project default --since 2026-11-01T00:00:00Z --json'],
   async run({ flags, env, print }) {
@@ -32,5 +37,5 @@ function auditTable(entries: readonly AuditListing[]): string {
       .map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
       .join(' ')
   ])
-  return table(['TIME', 'BY', 'ACTION', 'WHERE', 'DETAIL'], rows, 'Nothing was done yet.')
+  return table(['TIME', 'BY', 'ACTION', 'WHERE', 'DETAIL'], rows, 'There are no entries yet.')
 }

@@ -6,8 +6,9 @@ export default command({
   parameters: ['SHELL'],
   lastIsOptional: true,
   details: [
-    'bash (also if none is named): eval "$(spoor completion)"; for every one to come, put that line into ~/.bashrc.',
-    'zsh: eval "$(spoor completion zsh)", in ~/.zshrc behind compinit. fish: spoor completion fish | source.'
+    'For bash, which is the default, add this line to ~/.bashrc: eval "$(spoor completion)"',
+    'For zsh, add this line to ~/.zshrc after compinit: eval "$(spoor completion zsh)"',
+    'For fish, run: spoor completion fish | source'
   ].join('\n'),
   examples: [
     'completion > ~/.local/share/bash-completion/completions/spoor',
@@ -17,7 +18,7 @@ export default command({
   async run({ parameters, print }) {
     const shell = SHELLS.find(shell => shell === (parameters.SHELL ?? 'bash'))
     if (shell === undefined) {
-      throw new UsageError(`SHELL must be one of ${SHELLS.join(', ')}, and is ${JSON.stringify(parameters.SHELL)}`)
+      throw new UsageError(`SHELL must be one of ${SHELLS.join(', ')}, but is ${JSON.stringify(parameters.SHELL)}`)
     }
     // Imported here because the list of commands itself imports this command.
     const { commands } = await import('./index.ts')

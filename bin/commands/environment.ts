@@ -7,19 +7,19 @@ import { parseTimes, TIME_FLAGS } from '../terminal/times.ts'
 import { count, counted, tracesDone } from '../terminal/words.ts'
 
 export const backfill = command({
-  summary: 'Give stored traces an environment, where none was recorded',
+  summary: 'Set the environment of stored traces that have none',
   flags: {
-    project: { type: 'string', value: 'SLUG', required: true, about: 'the project whose traces are meant' },
+    project: { type: 'string', value: 'SLUG', required: true, about: 'the project whose traces to change' },
     environment: { type: 'string', value: 'E', required: true, about: 'the label, or `unassigned`' },
     key: { type: 'string', value: 'KEYID', about: 'only traces that were recorded with this key' },
-    tag: { type: 'string', value: 'T', about: 'only traces that carry this tag' },
+    tag: { type: 'string', value: 'T', about: 'only traces with this tag' },
     ...TIME_FLAGS,
-    overwrite: { type: 'boolean', about: 'change traces, too, that have an environment or are unassigned' },
-    apply: { type: 'boolean', about: 'do it; without, it is only counted' }
+    overwrite: { type: 'boolean', about: 'also change traces that have an environment or are unassigned' },
+    apply: { type: 'boolean', about: 'make the changes; without it, the command only counts them' }
   },
   details: [
-    'Conditions combine: a trace must fit them all. Nothing is ever deleted. It works in small batches while the',
-    'server goes on; what is done when it is interrupted stays done, and the same command does the rest.'
+    'A trace must meet all conditions. Nothing is deleted. The command works in small batches beside a running',
+    'server. If it is interrupted, finished batches stay, and running it again does the rest.'
   ].join('\n'),
   examples: [
     'environment backfill --project default --environment production',
@@ -56,7 +56,7 @@ async function parseTag(text: string | undefined): Promise<string | undefined> {
 }
 
 function describePlan(plan: BackfillPlan): string {
-  const advice = plan.changing > 0 ? 'Nothing has changed: give --apply to do it.' : 'There is nothing to do.'
+  const advice = plan.changing > 0 ? 'Nothing was changed: add --apply to make the changes.' : 'There is nothing to do.'
   return `${summarise(plan)}\n${advice}`
 }
 
@@ -66,7 +66,7 @@ function summarise({ matched, changing, environments, relabelling }: BackfillPla
     const from = environment ?? 'not recorded'
     const changes = environment === null || (overwrite && environment !== label)
     const kept =
-      environment === label ? 'as it is' : `kept: ${environment === UNASSIGNED ? 'it is recorded' : 'it has one'}`
+      environment === label ? 'unchanged' : `kept: ${environment === UNASSIGNED ? 'it is recorded' : 'it has one'}`
     return `  ${count(traces)} ${from} → ${changes ? label : kept}`
   })
   return [`${counted(matched, 'trace')} selected, of which ${count(changing)} to change:`, ...lines].join('\n')

@@ -18,20 +18,24 @@ import { counted, relativeTime } from '../terminal/words.ts'
 const EXPIRIES: Readonly<Record<string, number | undefined>> = { '30d': 30, '90d': 90, '1y': 365, never: undefined }
 
 export const create = command({
-  summary: 'Make an API key and show it, once',
+  summary: 'Create an API key and show it once',
   flags: {
-    project: { type: 'string', value: 'SLUG', required: true, about: 'the project that the key acts on' },
-    label: { type: 'string', value: 'L', about: 'what the key is for, in your words' },
+    project: { type: 'string', value: 'SLUG', required: true, about: 'the project to which the key gives access' },
+    label: { type: 'string', value: 'L', about: 'a label that describes the purpose of the key' },
     scopes: {
       type: 'string',
       value: 'a,b',
-      about: `of ${SCOPES.join(', ')}; ${DEFAULT_SCOPES.join(',')} if not given`
+      about: `any of ${SCOPES.join(', ')}; ${DEFAULT_SCOPES.join(',')} by default`
     },
-    environment: { type: 'string', value: 'E', about: 'the label stamped on its traces; none if not given' },
+    environment: {
+      type: 'string',
+      value: 'E',
+      about: 'the environment of traces recorded with the key; none by default'
+    },
     expires: {
       type: 'string',
       value: Object.keys(EXPIRIES).join('|'),
-      about: 'when it stops working; never if not given'
+      about: 'when the key expires; never by default'
     }
   },
   examples: [
@@ -53,11 +57,11 @@ export const create = command({
 })
 
 export const list = command({
-  summary: 'List the keys: everything but their secrets',
+  summary: 'List the keys, without their secrets',
   flags: {
-    project: { type: 'string', value: 'SLUG', about: 'of this project only' },
-    expiring: { type: 'string', value: '30d', about: 'only working keys that expire within so many days' },
-    unused: { type: 'string', value: '90d', about: 'only working keys that were not used for so many days' }
+    project: { type: 'string', value: 'SLUG', about: 'only keys of this project' },
+    expiring: { type: 'string', value: '30d', about: 'only valid keys that expire within this number of days' },
+    unused: { type: 'string', value: '90d', about: 'only valid keys that were not used for this number of days' }
   },
   examples: ['key list', 'key list --project default --json', 'key list --expiring 30d', 'key list --unused 90d'],
   async run({ flags, env, print }) {
@@ -71,9 +75,9 @@ export const list = command({
 })
 
 export const rotate = command({
-  summary: 'Replace a key: revoke it, and show a new one once',
+  summary: 'Replace a key: revoke it, and show a new key once',
   parameters: ['KEYID'],
-  details: 'The new key has the same label, scopes, environment and expiry; it has an id of its own.',
+  details: 'The new key has the same label, scopes, environment and expiry, but a different id.',
   examples: ['key rotate 4fT0qLm2XbC8vNwZ', 'key rotate 4fT0qLm2XbC8vNwZ --json'],
   async run({ parameters, env, print }) {
     const key = await withDatabase(env, ({ sql, making }) => rotateKey(sql, making, parameters.KEYID))
@@ -82,14 +86,14 @@ export const rotate = command({
 })
 
 export const revoke = command({
-  summary: 'Make a key useless, everywhere and for good',
+  summary: 'Revoke a key permanently',
   parameters: ['KEYID'],
   lastIsOptional: true,
   flags: {
-    project: { type: 'string', value: 'SLUG', about: 'with --all instead of KEYID: the project whose keys are meant' },
-    all: { type: 'boolean', about: 'every key of the project' }
+    project: { type: 'string', value: 'SLUG', about: 'with --all instead of KEYID: the project whose keys to revoke' },
+    all: { type: 'boolean', about: 'revoke every key of the project' }
   },
-  details: 'What was recorded with it stays as it is.',
+  details: 'Traces recorded with the key stay unchanged.',
   examples: ['key revoke 4fT0qLm2XbC8vNwZ', 'key revoke --project default --all'],
   async run({ parameters, flags, env, print }) {
     const keyId = parameters.KEYID as string | undefined
@@ -100,16 +104,16 @@ export const revoke = command({
       print(keys, `revoked ${counted(keys.length, 'key')} of ${project}`)
       return
     }
-    if (project !== undefined || all) throw new UsageError('--project and --all cannot be given beside KEYID')
+    if (project !== undefined || all) throw new UsageError('--project and --all cannot be combined with KEYID')
     const key = await withDatabase(env, ({ sql }) => revokeKey(sql, keyId))
     print(key, `key ${key.keyId} is revoked`)
   }
 })
 
 export const setEnvironment = command({
-  summary: 'Change the label that a key stamps on its traces',
+  summary: 'Change the environment of traces recorded with a key',
   parameters: ['KEYID', 'E'],
-  details: 'E is a label, or `unassigned` for none. Traces that are stored keep what they have.',
+  details: 'E is a label, or `unassigned` for no environment. Stored traces keep their environment.',
   examples: ['key set-environment 4fT0qLm2XbC8vNwZ production', 'key set-environment 4fT0qLm2XbC8vNwZ unassigned'],
   async run({ parameters, env, print }) {
     const key = await withDatabase(env, ({ sql }) => setKeyEnvironment(sql, parameters.KEYID, parameters.E))
@@ -118,11 +122,11 @@ export const setEnvironment = command({
 })
 
 export const replaceSecret = command({
-  summary: 'Go on with another KEY_DIGEST_SECRET: revoke every key',
-  flags: { apply: { type: 'boolean', about: 'do it; without, say how many keys would stop working' } },
+  summary: 'Replace KEY_DIGEST_SECRET, which revokes every key',
+  flags: { apply: { type: 'boolean', about: 'revoke the keys; without it, the command only counts them' } },
   details: [
-    'For a secret that was lost or seen. Stop the servers, set the new KEY_DIGEST_SECRET here and where they run, start',
-    'them again when this is done, and make new keys. What was recorded stays as it is.'
+    'Use this command if the secret was lost or exposed. Stop the servers, and set the new KEY_DIGEST_SECRET here and',
+    'for the servers. Then run this command, start the servers, and create new keys. Recorded traces stay unchanged.'
   ].join('\n'),
   examples: ['key replace-secret', 'key replace-secret --apply'],
   async run({ flags, env, print }) {
@@ -133,8 +137,8 @@ export const replaceSecret = command({
 
 function describeReplacement({ keys, differs, applied }: SecretReplacement): string {
   if (!differs) return 'the keys were made with this KEY_DIGEST_SECRET: there is nothing to replace'
-  if (!applied) return `keys that would stop working: ${keys}. Give --apply to revoke them and go on with this secret.`
-  return `revoked ${keys} keys. Make new ones with \`spoor key create --project SLUG\`.`
+  if (!applied) return `keys that would stop working: ${keys}. Add --apply to revoke them and to use this secret.`
+  return `revoked ${keys} keys. Create new keys with \`spoor key create --project SLUG\`.`
 }
 
 function parseScopes(text: string | undefined): Scope[] | undefined {
@@ -180,5 +184,5 @@ function keyTable(keys: readonly KeyListing[]): string {
     key.expiresAt === null ? 'never' : relativeTime(key.expiresAt)
   ])
   const heading = ['KEY ID', 'PROJECT', 'LABEL', 'SCOPES', 'ENVIRONMENT', 'MADE', 'LAST USED', 'STATE', 'EXPIRES']
-  return table(heading, rows, 'There are no keys: make one with `spoor key create --project SLUG`.')
+  return table(heading, rows, 'There are no keys: create one with `spoor key create --project SLUG`.')
 }

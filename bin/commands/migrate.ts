@@ -10,22 +10,26 @@ import type { Progress } from '../terminal/progress.ts'
 import { counted, size } from '../terminal/words.ts'
 
 export default command({
-  summary: 'Bring the schema of the database up to this version, or spread it over the nodes of a cluster',
+  summary: 'Migrate the database schema to this version, or distribute the tables over the nodes of a cluster',
   flags: {
-    distributed: { type: 'boolean', about: 'spread the tables of traces over the nodes of a Citus cluster' },
-    shards: { type: 'string', value: 'N', about: 'with --distributed: in how many shards (default: 32)' },
-    apply: { type: 'boolean', about: 'with --distributed: do it; without, say what would be done' }
+    distributed: { type: 'boolean', about: 'distribute the trace tables over the nodes of a Citus cluster' },
+    shards: { type: 'string', value: 'N', about: 'with --distributed: the number of shards; 32 by default' },
+    apply: {
+      type: 'boolean',
+      about: 'with --distributed: distribute the tables; without it, the command only shows the plan'
+    }
   },
   details: [
-    '`spoor serve` brings the schema up to date by itself, unless AUTO_MIGRATE=false. An embedded database is made if need be.',
+    '`spoor serve` migrates the schema itself, unless AUTO_MIGRATE=false. If necessary, this command creates an',
+    'embedded database.',
     '',
-    '--distributed takes a database of PostgreSQL with Citus, a new one or one that is full. Stop every server before:',
-    'traces move to the nodes table by table. What an interruption leaves undone, the same command does.'
+    '--distributed requires PostgreSQL with Citus; the database may be new or contain traces. Stop every server',
+    'first. Traces move to the nodes table by table. If the command is interrupted, running it again does the rest.'
   ].join('\n'),
   examples: ['migrate', 'migrate --json', 'migrate --distributed', 'migrate --distributed --shards 64 --apply'],
   async run({ flags: { distributed, shards, apply }, env, print, progress }) {
     if (!distributed && (apply || shards !== undefined)) {
-      throw new UsageError(`--${apply ? 'apply' : 'shards'} goes with --distributed only`)
+      throw new UsageError(`--${apply ? 'apply' : 'shards'} requires --distributed`)
     }
     if (distributed) {
       const plan = await distribute(env, await readShards(shards), apply, progress)
@@ -73,7 +77,7 @@ async function distribute(env: NodeJS.ProcessEnv, shards: number | undefined, ap
     import('../../lib/cluster/distribution.ts')
   ])
   if (readConfig(env).databaseUrl === undefined) {
-    throw new AdminError('the embedded database is on one machine for good: set DATABASE_URL to a coordinator of Citus')
+    throw new AdminError('the embedded database cannot be distributed: set DATABASE_URL to a Citus coordinator')
   }
   return withAnyDatabase(env, async ({ database, sql, log }) => {
     await refuseNewer(sql)
@@ -82,7 +86,7 @@ async function distribute(env: NodeJS.ProcessEnv, shards: number | undefined, ap
     if (!apply) return plan
     await migrateSchema(database, log)
     await acquireLock(sql, log)
-    // Tables that a migration has created may already be distributed.
+    // The plan is read again, because tables that a migration has created may already be distributed.
     const { steps } = await readDistributionPlan(sql, shards)
     const onStep = (step: PlanStep, place: number) =>
       progress.say(`${place} of ${steps.length}: ${step.table} (${describeRows(step)})`)
@@ -117,7 +121,7 @@ function describePlan({ obstacles, steps, done, nodes }: DistributionPlan, apply
       : `To be distributed over ${where.join(', ') || 'nodes'}:`,
     ...work,
     ...(done.length > 0 && steps.length > 0 ? [`Distributed already: ${done.join(', ')}.`] : []),
-    ...(steps.length > 0 ? ['Nothing has changed: give --apply to do it, while no server runs.'] : [])
+    ...(steps.length > 0 ? ['Nothing was changed: add --apply to distribute the tables while no server runs.'] : [])
   ].join('\n')
 }
 

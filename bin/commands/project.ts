@@ -11,18 +11,22 @@ import { table } from '../terminal/table.ts'
 import { counted, relativeTime, size, tracesDone } from '../terminal/words.ts'
 
 export const create = command({
-  summary: 'Make a project, which holds traces and has keys',
+  summary: 'Create a project, which holds traces and has keys',
   parameters: ['NAME'],
   flags: {
-    slug: { type: 'string', value: 'S', about: 'the name that commands use; made from NAME if not given' },
+    slug: { type: 'string', value: 'S', about: 'the name that commands use; derived from NAME by default' },
     description: { type: 'string', value: 'D', about: 'a sentence about the project' },
-    account: { type: 'string', value: 'ID', about: 'whose it is; the oldest owner account if not given' },
+    account: {
+      type: 'string',
+      value: 'ID',
+      about: 'the account that owns the project; the oldest owner account by default'
+    },
     'storage-limit': {
       type: 'string',
       value: 'BYTES',
-      about: 'what the level in `storage` is measured by; STORAGE_LIMIT_BYTES if not given'
+      about: 'the limit for the level in `storage`; STORAGE_LIMIT_BYTES by default'
     },
-    search: { type: 'boolean', about: 'let the dashboard search the words of its traces' }
+    search: { type: 'boolean', about: 'make the words of its traces searchable in the dashboard' }
   },
   examples: ['project create "Support bot"', 'project create Evals --slug evals --storage-limit 5000000000 --json'],
   async run({ parameters, flags, env, print }) {
@@ -35,13 +39,13 @@ export const create = command({
       search: flags.search
     }
     const project = await withDatabase(env, ({ sql, config }) => createProject(sql, config.storageLimitBytes, request))
-    const next = `make a key with \`spoor key create --project ${project.slug}\``
-    print(project, `made project ${project.slug} (${project.name}): ${next}`)
+    const next = `create a key with \`spoor key create --project ${project.slug}\``
+    print(project, `created project ${project.slug} (${project.name}): ${next}`)
   }
 })
 
 export const list = command({
-  summary: 'List the projects with what they hold',
+  summary: 'List the projects with their sizes',
   examples: ['project list', 'project list --json'],
   async run({ env, print }) {
     const projects = await withDatabase(env, ({ sql, config }) => listProjects(sql, config.storageLimitBytes))
@@ -52,11 +56,12 @@ export const list = command({
 export const recount = command({
   summary: 'Compare the totals, charts and span counts of a project with its traces',
   parameters: ['SLUG'],
-  flags: { apply: { type: 'boolean', about: 'repair them; without, they are only compared' } },
+  flags: { apply: { type: 'boolean', about: 'repair wrong values; without it, the command only compares' } },
   details: [
-    'Totals, charts and the counts of spans and errors in a trace are kept with every write. This command compares them with',
-    'the stored spans: use it after an older version has written, or after a change of the database by hand. Writes go on',
-    'meanwhile. The exit code is 1 if something disagrees and is not repaired.'
+    'Every write updates the totals, the charts, the counts of spans and errors in a trace, and whether the trace is',
+    'a run. This command compares them with the stored spans. Use it after an older version has written to the',
+    'database, or after manual changes to the database. Writes may continue. The exit code is 1 if values are wrong',
+    'and were not repaired.'
   ].join('\n'),
   examples: ['project recount default', 'project recount default --apply'],
   async run({ parameters, flags, env, print }) {
@@ -74,12 +79,14 @@ export const recount = command({
 })
 
 export const isolate = command({
-  summary: 'Give a very large project a shard of its own, on a cluster',
+  summary: 'Give a very large project a separate shard on a cluster',
   parameters: ['SLUG'],
-  flags: { apply: { type: 'boolean', about: 'do it; without, say where the project is' } },
+  flags: {
+    apply: { type: 'boolean', about: 'split the shard; without it, the command only shows where the project is' }
+  },
   details: [
-    'For a database that `spoor migrate --distributed` has spread. The shard stays on its node; citus_move_shard_placement moves',
-    'it to another one. Writes to the projects that share the shard wait while it is split.'
+    'Works on a database that `spoor migrate --distributed` has distributed. The shard stays on its node; move it to',
+    'another node with citus_move_shard_placement. Writes to projects that share the shard wait while it is split.'
   ].join('\n'),
   examples: ['project isolate default', 'project isolate default --apply'],
   async run({ parameters: { SLUG: slug }, flags: { apply }, env, print }) {
@@ -103,19 +110,23 @@ export const isolate = command({
 })
 
 export const update = command({
-  summary: 'Change the name, the slug, the account, the storage limit or the search of a project',
+  summary: 'Change the name, slug, account, storage limit or search of a project',
   parameters: ['SLUG'],
   flags: {
     name: { type: 'string', value: 'NAME', about: 'its name' },
-    slug: { type: 'string', value: 'S', about: 'the name that commands use; keys and traces stay as they are' },
+    slug: { type: 'string', value: 'S', about: 'the name that commands use; keys and traces stay unchanged' },
     description: { type: 'string', value: 'D', about: 'a sentence about the project' },
-    account: { type: 'string', value: 'ID', about: 'whose it is from now on' },
+    account: { type: 'string', value: 'ID', about: 'the account that owns the project from now on' },
     'storage-limit': {
       type: 'string',
       value: 'BYTES',
-      about: 'its storage limit, or `default` for STORAGE_LIMIT_BYTES'
+      about: 'the storage limit, or `default` for STORAGE_LIMIT_BYTES'
     },
-    search: { type: 'string', value: 'on|off', about: 'whether the dashboard searches the words of its traces' }
+    search: {
+      type: 'string',
+      value: 'on|off',
+      about: 'whether the words of its traces are searchable in the dashboard'
+    }
   },
   details: [
     'With --search on, the server indexes the words of new traces at once, and of older traces in the background.',
@@ -140,10 +151,11 @@ export const update = command({
 export const remove = command({
   summary: 'Delete a project with its keys and all its traces',
   parameters: ['SLUG'],
-  flags: { apply: { type: 'boolean', about: 'do it; without, say what would go' } },
+  flags: { apply: { type: 'boolean', about: 'delete the project; without it, the command only counts the rows' } },
   details: [
-    'With --apply it asks for the slug once more, on the terminal or as a line on stdin. The keys are revoked first; servers',
-    'go on. Some seconds later, when no server knows the keys any more, the project goes. Make a backup before.'
+    'With --apply, the command asks for the slug again, on the terminal or as a line on stdin. It revokes the keys',
+    'first; servers keep running. A few seconds later, when no server accepts the keys, it deletes the project. Make',
+    'a backup first.'
   ].join('\n'),
   examples: ['project delete evals', 'project delete evals --apply', 'echo evals | spoor project delete evals --apply'],
   async run({ parameters: { SLUG: slug }, flags, env, print, progress }) {
@@ -153,7 +165,7 @@ export const remove = command({
       const plan = await planProjectDeletion(sql, slug)
       const { traces, spans, bytes, keys } = plan
       if (!flags.apply) {
-        const advice = 'Nothing has changed: give --apply to delete it.'
+        const advice = 'Nothing was changed: add --apply to delete the project.'
         print(
           { project: slug, traces, spans, bytes, keys, applied: false },
           `${describeDeletion(slug, plan)}. ${advice}`
@@ -182,11 +194,14 @@ function describeRecount({ rows, counters, wrongDays, wrongTraces, agree, applie
     ['its traces', rows.traces, rows.spans, rows.bytes],
     ['its totals', counters.traces, counters.spans, counters.bytes]
   ]
-  const advice = applied ? 'They are repaired.' : 'They do not agree: give --apply to repair them.'
+  const advice = applied ? 'They are repaired.' : 'They do not agree: add --apply to repair them.'
   const days = wrongDays.length === 0 ? '' : `\nThe charts are wrong on ${counted(wrongDays.length, 'day')}.`
   const { count: wrong, ids } = wrongTraces
   const named = `${ids.join(', ')}${wrong > ids.length ? ', …' : ''}`
-  const traces = wrong === 0 ? '' : `\nThe counts of spans or errors are wrong in ${counted(wrong, 'trace')}: ${named}.`
+  const traces =
+    wrong === 0
+      ? ''
+      : `\nCounts of spans or errors, or the mark of a run, are wrong in ${counted(wrong, 'trace')}: ${named}.`
   return `${table(['', 'TRACES', 'SPANS', 'BYTES'], lines, '')}${days}${traces}\n${agree ? 'They agree.' : advice}`
 }
 
@@ -204,7 +219,7 @@ export function projectTable(projects: readonly DescribedProject[]): string {
   return table(
     ['SLUG', 'NAME', 'TRACES', 'SPANS', 'STORAGE', 'LEVEL', 'SEARCH', 'LAST TRACE'],
     rows,
-    'There are no projects yet: make one with `spoor project create NAME`.'
+    'There are no projects yet: create one with `spoor project create NAME`.'
   )
 }
 

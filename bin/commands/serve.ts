@@ -21,7 +21,7 @@ import { welcome } from '../terminal/welcome.ts'
 const HEAP_GROWTH_PERCENT = 150
 
 /**
- * If PostgreSQL needs longer than this to recover, the server starts listening anyway, and /readyz reports that the
+ * Maximum wait for PostgreSQL to recover before the server starts listening. After that, /readyz reports that the
  * server is not ready.
  */
 const RECOVERY_PATIENCE_MS = 500
@@ -29,10 +29,11 @@ const RECOVERY_PATIENCE_MS = 500
 export default command({
   summary: 'Start the server, with an embedded PostgreSQL unless DATABASE_URL is set',
   details: [
-    'The address goes to stdout, and at the first start a key and a link that signs in to the dashboard. Later starts print',
-    'such a link only on a terminal. The log goes to stderr, a line for each request (JSON, or text on a terminal).',
-    'Ctrl-C or SIGTERM finishes what is under way and stops; a second one does not wait. After SIGTERM /readyz is 503 and',
-    'answers end their connections for SHUTDOWN_GRACE (3s) before, so that nobody is cut off.'
+    'Prints the address to stdout and, at the first start, a key and a link that signs in to the dashboard. Later',
+    'starts print such a link only on a terminal. The log goes to stderr, one line per request (JSON, or text on a',
+    'terminal). Ctrl-C or SIGTERM stops the server after the requests in flight; a second signal stops it without',
+    'waiting. After SIGTERM, for SHUTDOWN_GRACE (3s), /readyz returns 503 and each response closes its connection, so',
+    'that clients move on.'
   ].join('\n'),
   examples: ['serve', 'serve --json 2>spoor.log'],
   async run(call) {

@@ -6,18 +6,18 @@ import { alignColumns } from '../terminal/table.ts'
 import { counted, size } from '../terminal/words.ts'
 import { projectTable } from './project.ts'
 
-/** If PostgreSQL needs longer than this to recover, the status reports only the recovery. */
+/** Maximum wait for PostgreSQL to recover. After that, the status reports only the recovery. */
 const RECOVERY_PATIENCE_MS = 2000
 
 /** Maximum number of unpriced models listed in the text output. */
 const MOST_UNPRICED = 5
 
 export default command({
-  summary: 'Say what runs, what is stored, and what is amiss',
-  flags: { 'no-server': { type: 'boolean', about: 'no server should run here: that none does is not amiss' } },
+  summary: 'Show the state of the instance, and its problems',
+  flags: { 'no-server': { type: 'boolean', about: 'do not report a missing server as a problem' } },
   details: [
-    'The exit code is 1 where something is amiss, so that cron or a monitor notices: also where the server of this database',
-    'does not run, is not ready, or another program answers in its place.'
+    'The exit code is 1 if there is a problem, so that cron or a monitor notices. It is also 1 if the server of this',
+    'database is not running or not ready, or if another program responds at its address.'
   ].join('\n'),
   examples: ['status', 'status --json', 'status --no-server'],
   async run({ flags, env, print }) {
@@ -73,7 +73,7 @@ function describe(status: InstanceStatus): string {
 /** Maximum number of names shown per line. The project's settings page shows all names. */
 const MOST_NAMED = 5
 
-/** Describes what each project received and did not keep, and how to stop the senders. */
+/** Describes the records that each project received but did not keep, and how to stop their senders. */
 function describeUnkept(unkept: InstanceStatus['unkept']): [string, string][] {
   const groups = new Map<string, InstanceStatus['unkept'][number][]>()
   for (const each of unkept) {

@@ -7,19 +7,20 @@ import { readSecret } from '../terminal/input.ts'
 import { table } from '../terminal/table.ts'
 import { counted, relativeTime } from '../terminal/words.ts'
 
-const ACCOUNT = { type: 'string', value: 'ID', about: 'the account; may be left out where there is only one' } as const
+const ACCOUNT = { type: 'string', value: 'ID', about: 'the account; not needed if there is only one' } as const
 
 export const add = command({
-  summary: 'Add somebody who may use the dashboard',
+  summary: 'Add a user of the dashboard',
   parameters: ['EMAIL'],
   flags: {
-    account: { type: 'string', value: 'ID', about: 'whose projects they see; the oldest if not given' },
-    role: { type: 'string', value: 'owner|member|viewer', about: 'what they may do; member if not given' },
-    name: { type: 'string', value: 'NAME', about: 'how they are called' }
+    account: { type: 'string', value: 'ID', about: 'the account whose projects the user sees; the oldest by default' },
+    role: { type: 'string', value: 'owner|member|viewer', about: 'the role in the account; member by default' },
+    name: { type: 'string', value: 'NAME', about: 'the name of the user' }
   },
   details: [
-    'A viewer reads, a member also scores and notes, an owner also deletes, and changes keys and members. Who has an account',
-    'already and is added to another one is signed out everywhere, without a password. Nothing is mailed: see `user link`.'
+    'A viewer can read; a member can also add scores and notes; an owner can also delete, and change keys and',
+    'members. A user of one account who is added to another is signed out everywhere and loses their password. No',
+    'mail is sent: see `user link`.'
   ].join('\n'),
   examples: ['user add ada@example.com', 'user add ada@example.com --role owner --account 2'],
   async run({ parameters, flags, env, print }) {
@@ -27,12 +28,12 @@ export const add = command({
     const user = await withDatabase(env, ({ sql }) =>
       people.addUser(sql, { email: parameters.EMAIL, name, accountId, role })
     )
-    print(user, `${user.email} is ${rolesOf(user)}. Make a link with \`spoor user link ${user.email}\`.`)
+    print(user, `${user.email} is ${rolesOf(user)}. Create a link with \`spoor user link ${user.email}\`.`)
   }
 })
 
 export const list = command({
-  summary: 'List the people who may use the dashboard',
+  summary: 'List the users of the dashboard',
   examples: ['user list', 'user list --json'],
   async run({ env, print }) {
     const users = await withDatabase(env, ({ sql }) => people.listUsers(sql))
@@ -45,15 +46,21 @@ export const list = command({
       relativeTime(user.createdAt)
     ])
     const heading = ['EMAIL', 'NAME', 'ROLES', 'PASSWORD', 'LAST SEEN', 'MADE']
-    print(users, table(heading, rows, 'There are no users yet: make one with `spoor user add EMAIL`.'))
+    print(users, table(heading, rows, 'There are no users yet: create one with `spoor user add EMAIL`.'))
   }
 })
 
 export const remove = command({
-  summary: 'Remove somebody, or take them out of one account',
+  summary: 'Delete a user, or remove a user from one account',
   parameters: ['EMAIL'],
-  flags: { account: { type: 'string', value: 'ID', about: 'out of this account only; altogether if not given' } },
-  details: 'Their scores stay. The last owner of an account cannot be removed.',
+  flags: {
+    account: {
+      type: 'string',
+      value: 'ID',
+      about: 'remove the user only from this account; delete the user by default'
+    }
+  },
+  details: 'The scores of the user stay. The last owner of an account cannot be removed.',
   examples: ['user remove ada@example.com', 'user remove ada@example.com --account 2'],
   async run({ parameters, flags, env, print }) {
     const user = await withDatabase(env, ({ sql }) => people.removeUser(sql, parameters.EMAIL, flags.account))
@@ -62,10 +69,10 @@ export const remove = command({
 })
 
 export const role = command({
-  summary: 'Change what somebody may do',
+  summary: 'Change the role of a user',
   parameters: ['EMAIL', 'ROLE'],
   flags: { account: ACCOUNT },
-  details: 'ROLE is owner, member or viewer. They are signed out everywhere.',
+  details: 'ROLE is owner, member or viewer. The user is signed out everywhere.',
   examples: ['user role ada@example.com viewer', 'user role ada@example.com owner --account 2'],
   async run({ parameters, flags, env, print }) {
     const { EMAIL, ROLE } = parameters
@@ -75,7 +82,7 @@ export const role = command({
 })
 
 export const link = command({
-  summary: 'Make a link that signs somebody in to the dashboard, once',
+  summary: 'Create a link that signs a user in to the dashboard once',
   parameters: ['EMAIL'],
   details:
     'The link works once, within 15 minutes. It signs in the first person to open it, so treat it like a password.',
@@ -92,9 +99,9 @@ export const link = command({
 })
 
 export const signOut = command({
-  summary: 'Sign somebody out everywhere',
+  summary: 'Sign a user out everywhere',
   parameters: ['EMAIL'],
-  details: 'Their links are used up as well.',
+  details: 'The sign-in links of the user become invalid too.',
   examples: ['user sign-out ada@example.com'],
   async run({ parameters, env, print }) {
     const ended = await withDatabase(env, ({ sql }) => people.signOutUser(sql, parameters.EMAIL))
@@ -103,11 +110,12 @@ export const signOut = command({
 })
 
 export const unlink = command({
-  summary: 'Let somebody sign in with another account of the sign-in provider',
+  summary: 'Let a user sign in with a different account at the sign-in provider',
   parameters: ['EMAIL'],
   details: [
-    'Removes the link to their account at the OpenID Connect provider, and signs them out everywhere. The next account that',
-    'signs in with their e-mail address is linked instead, if the provider has verified the address or OIDC_TRUST_EMAIL is on.'
+    'Removes the link to the account at the OpenID Connect provider, and signs the user out everywhere. The next',
+    'account that signs in with the same e-mail address is linked instead, if the provider has verified the address',
+    'or OIDC_TRUST_EMAIL is on.'
   ].join('\n'),
   examples: ['user unlink ada@example.com'],
   async run({ parameters, env, print }) {
@@ -117,10 +125,10 @@ export const unlink = command({
 })
 
 export const password = command({
-  summary: 'Give somebody a password, read from stdin',
+  summary: 'Set the password of a user, read from stdin',
   parameters: ['EMAIL'],
-  flags: { remove: { type: 'boolean', about: 'take the password away instead' } },
-  details: 'At least 12 characters, in one line. They are signed out everywhere.',
+  flags: { remove: { type: 'boolean', about: 'remove the password instead' } },
+  details: 'The password is one line of at least 12 characters. The user is signed out everywhere.',
   examples: ['user password ada@example.com < password.txt', 'user password ada@example.com --remove'],
   async run({ parameters, flags, env, print }) {
     const given = flags.remove ? undefined : await readSecret('Password: ')

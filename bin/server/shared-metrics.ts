@@ -93,7 +93,9 @@ export function shareMetrics(metrics: Metrics): void {
   )
 }
 
-/** Sends a message to the primary. Ignores errors: if the primary has ended, this process is about to end too. */
+/**
+ * Sends a message to the primary. Ignores errors, because this process is about to end too if the primary has ended.
+ */
 function tell(message: Message): void {
   if (process.connected) process.send?.(message, undefined, undefined, () => {})
 }

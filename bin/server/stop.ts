@@ -1,8 +1,8 @@
 /**
  * Decides when a server stops. The first signal requests a stop. SIGTERM, which supervisors send, also gives clients
  * time to notice the shutdown. A second signal, at least REPEATED_MS later, stops the server without waiting for
- * requests. A third signal ends the process immediately. An uncaught error also stops the server, because its state is
- * then unknown.
+ * requests. A third signal ends the process immediately. An uncaught error also stops the server, because the server's
+ * state is then unknown.
  */
 import type { Logger } from '../../lib/log.ts'
 
@@ -14,12 +14,12 @@ export interface Stop {
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 /**
- * Signals closer together than this count as one, because a terminal and npm each forward the same Ctrl-C to this
- * process.
+ * Minimum time between two signals. Signals closer together count as one, because a terminal and npm each forward the
+ * same Ctrl-C to this process.
  */
 const REPEATED_MS = 1000
 /**
- * A forced stop ends the process after this time, even if resources are still open. PostgreSQL stops within this time.
+ * Time after which a forced stop ends the process, even if resources are still open. PostgreSQL stops within this time.
  */
 const FORCED_MS = 2000
 

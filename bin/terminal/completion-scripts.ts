@@ -100,7 +100,7 @@ function zsh(choices: readonly Choice[]): string {
     '  if (( $#options )); then _describe -V spoor options; else _files; fi',
     '}',
     // If the script is in a directory listed in $fpath, zsh runs the script as the completion function. If the script
-    // is evaluated instead, it registers the function.
+    // is evaluated instead, the script registers the function.
     'if [[ $funcstack[1] == _spoor ]]; then _spoor "$@"; else compdef _spoor spoor; fi'
   ].join('\n')
 }

@@ -32,7 +32,7 @@ export function overview(commands: Readonly<Record<string, Command>>, version: s
     ...indent(alignColumns(listed.map(([name, { summary }]) => [name, summary]))),
     '',
     'Every command has --help, with examples, and --json, for scripts.',
-    'The database and the address are set by environment variables, the same for every command: see README.md.'
+    'Environment variables select the database and the address for every command: see README.md.'
   ].join('\n')
 }
 

@@ -1,11 +1,11 @@
-/** Opens the files that commands read, and prompts for lines. Secrets are not echoed on a terminal. */
+/** Opens the files that commands read, and prompts for lines of input. Secrets are not echoed on a terminal. */
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { type Readable, Writable } from 'node:stream'
 import { AdminError } from '../../lib/admin-error.ts'
 
-/** Opens the file, or stdin for `-`, and returns the stream with the length of the file, if known. */
+/** Opens the file, or stdin for `-`. Returns the stream and, if known, the file's length. */
 export async function openSource(file: string): Promise<{ stream: Readable; length: number | undefined }> {
   if (file === '-') return { stream: process.stdin, length: undefined }
   try {

@@ -12,7 +12,7 @@ export interface Terminal {
 
 const TERMINAL_MS = 100
 const LOG_MS = 5000
-/** Moves to the beginning of the line and clears it. */
+/** Moves the cursor to the beginning of the line and clears the line. */
 const CLEAR = '\r\u001b[K'
 
 export class Progress {

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 /** Details of a server start that the welcome text shows. */
 export interface WelcomeStart {
   readonly key: string | null
-  /** The fault that keeps the deployment from serving. */
+  /** The fault that prevents the deployment from serving; null if there is none. */
   readonly obstacle: string | null
   /** The dashboard's URL; null if the dashboard is off. */
   readonly dashboard: string | null

@@ -8,7 +8,7 @@ const UNITS = [
   ['minute', 60_000]
 ] as const
 
-/** Formats as `in 29 days`, `3 hours ago` or `now`, and null as a dash. */
+/** Formats a time as `in 29 days`, `3 hours ago` or `now`, and null as a dash. */
 export function relativeTime(iso: string | null, now = Date.now()): string {
   if (iso === null) return '-'
   const ms = Date.parse(iso) - now
@@ -17,7 +17,10 @@ export function relativeTime(iso: string | null, now = Date.now()): string {
   return new Intl.RelativeTimeFormat('en').format(Math.round(ms / unit[1]), unit[0])
 }
 
-/** Formats as `0 B`, `1.5 kB` or `10 GiB`. Whole multiples of 1 MiB use powers of 1024, other sizes powers of 1000. */
+/**
+ * Formats a size as `0 B`, `1.5 kB` or `10 GiB`. Whole multiples of 1 MiB use powers of 1024, other sizes powers of
+ * 1000.
+ */
 export function size(bytes: number): string {
   const isBinary = bytes > 0 && bytes % 1024 ** 2 === 0
   const base = isBinary ? 1024 : 1000
@@ -30,22 +33,22 @@ export function size(bytes: number): string {
   return `${Number(amount.toPrecision(3))} ${units[0]}`
 }
 
-/** Formats as `12,345`. */
+/** Formats a number as `12,345`. */
 export function count(number: number): string {
   return number.toLocaleString('en')
 }
 
-/** Formats as `1 trace` or `12,345 traces`. */
+/** Formats a number and a noun as `1 trace` or `12,345 traces`. */
 export function counted(number: number, noun: string): string {
   return `${count(number)} ${noun}${number === 1 ? '' : 's'}`
 }
 
-/** Formats as `1,234/s, 5.6 MB/s`. */
+/** Formats a rate as `1,234/s, 5.6 MB/s`. */
 export function rate(items: number, bytes: number, seconds: number): string {
   return `${count(Math.round(items / seconds))}/s, ${size(Math.round(bytes / seconds))}/s`
 }
 
-/** Formats as `[######--------------]  30 %`. */
+/** Draws a progress bar such as `[######--------------] 30 %`. */
 export function bar(done: number, total: number): string {
   const share = total > 0 ? Math.min(1, done / total) : 1
   const full = Math.round(share * BAR_LENGTH)
@@ -54,7 +57,7 @@ export function bar(done: number, total: number): string {
 
 const BAR_LENGTH = 20
 
-/** Formats as `[######--------------]  30 %  3 of 10 traces`. */
+/** Draws a progress bar with a count, such as `[######--------------] 30 % 3 of 10 traces`. */
 export function tracesDone(done: number, total: number): string {
   return `${bar(done, total)}  ${count(done)} of ${counted(total, 'trace')}`
 }

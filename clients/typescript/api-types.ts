@@ -338,6 +338,8 @@ export interface TraceListQuery {
   sessionId?: string | undefined
   /** The exact user id. Requires sort=newest. */
   userId?: string | undefined
+  /** Lists only traces with a model, a cost, or a span of a kind other than `chain` and `custom`. */
+  runsOnly?: boolean | undefined
   /** The inclusive lower bound of startedAt. Requires sort=newest. */
   from?: string | undefined
   /** The inclusive upper bound of startedAt. Requires sort=newest. */

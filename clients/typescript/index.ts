@@ -19,10 +19,10 @@ export type { RecordedUsage, SpanKind, Status } from './record/fields.ts'
 export type { Parent } from './record/parents.ts'
 export type { EndOptions, ScoreOptions, ScoreValue, Span, SpanOptions, Step, StepOptions } from './record/step.ts'
 export type { Trace, TraceOptions } from './record/trace.ts'
-export type { FlushOptions } from './send/holding.ts'
+export type { FlushOptions } from './send/outbox.ts'
 export type { Flushed, Loss } from './send/outcome.ts'
 export { type ObserveOptions, Spoor } from './spoor.ts'
 
-/** Judges each complete trace that matches and has no score of this name. A failure does not stop the evaluation. */
+/** Judges each complete trace that matches the query and has no score of this name. Failures do not stop the run. */
 export const evaluate: typeof import('./read/evaluate.ts').evaluate = async (...given) =>
   (await import('./read/evaluate.ts')).evaluate(...given)

@@ -9,7 +9,7 @@ export interface SpoorOptions {
   readonly key?: string | undefined
   /** Folder for traces that cannot be sent. Defaults to `SPOOR_SPOOL`, then to ./.spoor. `false` disables the spool. */
   readonly spool?: string | false | undefined
-  /** Whether each trace is written to the spool at once, so that even killing the process loses nothing. */
+  /** Whether each trace is written to the spool at once, so that nothing is lost even if the process is killed. */
   readonly spoolEach?: boolean | undefined
   /** Whether traces are visible while running. Each trace then takes several requests. */
   readonly live?: boolean | undefined
@@ -20,16 +20,16 @@ export interface SpoorOptions {
   readonly flushEach?: boolean | undefined
   /**
    * Whether traces started inside an OpenTelemetry span join that span's trace. True by default if OpenTelemetry
-   * exports to this service (`OTEL_EXPORTER_OTLP_ENDPOINT`). With another destination, the service would store only the
-   * client's part of the trace.
+   * exports to this service (`OTEL_EXPORTER_OTLP_ENDPOINT`). If OpenTelemetry exported elsewhere, the service would
+   * store only the client's part of the trace.
    */
   readonly openTelemetry?: boolean | undefined
   /**
-   * Receives the name and value of each recorded member and list item; an item's name is its index. Returns the value
-   * to record instead.
+   * Receives the name and value of each recorded object member and list item; an item's name is its index. Returns the
+   * value to record instead.
    */
   readonly redact?: Redact | undefined
-  /** Called with losses and other problems, at most once a minute per kind. By default, problems go to stderr. */
+  /** Receives reports of losses and other problems, at most one a minute per kind. By default, they go to stderr. */
   readonly onProblem?: ((problem: string) => void) | undefined
   /** Maximum number of bytes queued in memory; 32 MiB by default. */
   readonly memoryBytes?: number | undefined
@@ -67,7 +67,7 @@ export function readOptions(options: SpoorOptions, env: NodeJS.ProcessEnv) {
   }
 }
 
-/** Returns the value if it is a positive number, or else the default. NaN would disable the bound. */
+/** Returns the value if it is a positive number, or else the default, because a limit of NaN would never apply. */
 const positive = (given: unknown, otherwise: number) => (Number(given) > 0 ? Number(given) : otherwise)
 
 /** Whether OpenTelemetry's environment variables direct exports to this service. */
@@ -76,10 +76,10 @@ function isExportTo(url: string, env: NodeJS.ProcessEnv): boolean {
   return URL.canParse(endpoint) && URL.canParse(url) && hostOf(endpoint) === hostOf(url)
 }
 
-/** Replaces loopback addresses with `localhost`, so that all names of this machine compare as equal. */
+/** Returns a URL's host. Loopback addresses become `localhost`, because they are equivalent. */
 const hostOf = (url: string) => new URL(url).host.replace(/^(127\.0\.0\.1|\[::1\])(?=:|$)/, 'localhost')
 
 function keyObstacle(key: string): string | undefined {
   if (key === '') return 'there is no key: set SPOOR_API_KEY'
-  return /^[\x21-\x7e]+$/.test(key) ? undefined : 'the key has characters that no key has'
+  return /^[\x21-\x7e]+$/.test(key) ? undefined : 'the key has invalid characters'
 }

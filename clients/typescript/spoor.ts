@@ -10,7 +10,7 @@ import { optionsFirst, type ScoreOptions, type ScoreValue, type SpanOptions, typ
 import { scoreBody, Trace, type TraceOptions, type TraceRecorder } from './record/trace.ts'
 import { messageOf } from './record/values.ts'
 import { onEnding } from './send/exit.ts'
-import { type FlushOptions, Holding } from './send/holding.ts'
+import { type FlushOptions, Outbox } from './send/outbox.ts'
 import type { Flushed } from './send/outcome.ts'
 import { Owner } from './send/owner.ts'
 import { Spool } from './send/spool.ts'
@@ -39,7 +39,7 @@ export class Spoor {
   readonly scores = new Scores(this.#ask)
   readonly #settings: Omit<Settings, 'url' | 'key'>
   readonly #connect: () => Promise<Transport>
-  readonly #holding: Holding
+  readonly #outbox: Outbox
   #connection: Promise<Transport> | undefined
   readonly #spool: Spool | undefined
   readonly #context = new AsyncLocalStorage<Step>()
@@ -50,11 +50,11 @@ export class Spoor {
       for (const trace of this.#running.values()) trace.abandon()
     },
     save: () => {
-      const failed = this.#holding.saveAll()
+      const failed = this.#outbox.saveAll()
       if (failed > 0)
         this.#settings.onProblem(`traces lost: ${failed}; the process ends, and they could not be kept on disk`)
     },
-    sendBriefly: async (timeoutMs: number) => (await this.#holding.flush({ timeoutMs }, true)).kept === 0,
+    sendBriefly: async (timeoutMs: number) => (await this.#outbox.flush({ timeoutMs }, true)).kept === 0,
     release: () => this.#spool?.release()
   }
   readonly #offEnding: () => void
@@ -63,7 +63,7 @@ export class Spoor {
   #heldBytes = 0
 
   constructor(options: SpoorOptions = {}) {
-    // The object does not contain the key, because applications may log the object.
+    // The client has no property with the key, because applications may log the client.
     const { url, key, ...settings } = readOptions(options, process.env)
     this.#settings = settings
     const { spool, spoolBytes, memoryBytes, redact, obstacle } = settings
@@ -78,17 +78,17 @@ export class Spoor {
       })
       return this.#connection
     }
-    this.#holding = new Holding({ ...settings, spool: this.#spool }, async holding => {
+    this.#outbox = new Outbox({ ...settings, spool: this.#spool }, async outbox => {
       const { Sender } = await import('./send/sender.ts')
-      return new Sender(holding, await this.#connect())
+      return new Sender(outbox, await this.#connect())
     })
     this.#recorder = {
       redact,
       run: (step, act) => runStep(this.#context, step, act),
-      problem: text => this.#holding.problem(text),
+      problem: text => this.#outbox.problem(text),
       send: ({ traceId, name }, part) => {
-        if (obstacle === undefined) this.#holding.add(traceId, name, part)
-        else if (part.kind !== 'score') this.#holding.lose(traceId, name, obstacle)
+        if (obstacle === undefined) this.#outbox.add(traceId, name, part)
+        else if (part.kind !== 'score') this.#outbox.lose(traceId, name, obstacle)
       },
       over: trace => void this.#running.delete(trace.key),
       hold: bytes => {
@@ -96,7 +96,7 @@ export class Spoor {
         return this.#heldBytes > memoryBytes
       }
     }
-    if (obstacle !== undefined) this.#holding.problem(`nothing is recorded: ${obstacle}`)
+    if (obstacle !== undefined) this.#outbox.problem(`nothing is recorded: ${obstacle}`)
     this.#offEnding = onEnding(this.#ending)
     // Serverless functions are billed per request, so the transport is loaded at startup.
     if (settings.flushEach) void this.#connect()
@@ -113,7 +113,7 @@ export class Spoor {
     const result = this.#recorder.run(trace, () => act(trace))
     if (!this.#settings.flushEach || !(result instanceof Promise)) return result
     // An unreachable service must not delay the function.
-    const flush = () => (this.#holding.isPaused ? undefined : this.#holding.flush({ timeoutMs: FLUSH_EACH_MS }, true))
+    const flush = () => (this.#outbox.isPaused ? undefined : this.#outbox.flush({ timeoutMs: FLUSH_EACH_MS }, true))
     return result.finally(flush) as R
   }
 
@@ -148,7 +148,7 @@ export class Spoor {
     this.#running.set(trace.key, trace)
     if (this.#running.size > MOST_OPEN) {
       const [oldest] = this.#running.values()
-      this.#holding.problem(`more than ${MOST_OPEN} traces run: the oldest, ${oldest!.name}, is recorded as it is`)
+      this.#outbox.problem(`more than ${MOST_OPEN} traces run: the oldest, ${oldest!.name}, is recorded now`)
       oldest!.abandon()
     }
     return trace
@@ -180,7 +180,7 @@ export class Spoor {
   /** Resolves when all ended traces are sent, or at the timeout. The result reports what is not stored. */
   async flush(options: FlushOptions = {}): Promise<Flushed> {
     for (const trace of this.#running.values()) trace.sendNow()
-    return this.#holding.flush(options)
+    return this.#outbox.flush(options)
   }
 
   /** Ends running traces, flushes, leaves the rest to the spool, and frees connections and timers. Idempotent. */
@@ -195,15 +195,15 @@ export class Spoor {
     clearInterval(this.#adopting)
     this.#offEnding()
     this.#ending.endAll()
-    this.#holding.saveAll()
-    this.#holding.isStopped = true
+    this.#outbox.saveAll()
+    this.#outbox.isStopped = true
     this.#spool?.owner.unregister(this.#spool.folder)
     await this.#connection?.then(
       transport => transport.close(),
       () => undefined
     )
     this.#ending.release()
-    return this.#holding.close()
+    return this.#outbox.close()
   }
 
   /** Describes the key's project and the amount of data stored in it. */
@@ -218,7 +218,7 @@ export class Spoor {
 
   /** Reports a problem in the same way as the client's own problems. */
   problem(text: string): void {
-    this.#holding.problem(text)
+    this.#outbox.problem(text)
   }
 
   /**
@@ -236,18 +236,18 @@ export class Spoor {
 
   async #look(look: SpoolLook): Promise<number> {
     const spool = this.#spool
-    const holding = this.#holding
+    const outbox = this.#outbox
     if (spool === undefined || this.#settings.obstacle !== undefined) return 0
     spool.touch()
-    const isUnknown = spool.owner.destination === undefined && holding.state().sent > 0
+    const isUnknown = spool.owner.destination === undefined && outbox.state().sent > 0
     if (!isUnknown && !existsSync(spool.folder)) return 0
     try {
       const { adopt } = await import('./send/spool-adoption.ts')
-      const { taken, isAgain } = await adopt(spool, holding, this.#connect, look)
+      const { taken, isAgain } = await adopt(spool, outbox, this.#connect, look)
       if (isAgain) setTimeout(() => void this.adopt(), SETTLED_MS).unref()
       return taken
     } catch (error) {
-      this.problem(`the spool is not looked at: ${messageOf(error)}`)
+      this.problem(`the spool cannot be checked: ${messageOf(error)}`)
       return 0
     }
   }

@@ -1,7 +1,7 @@
 /**
  * Authenticates requests by API key. A verified key is cached for a few seconds, keyed by a hash of the whole token.
- * Every other token is looked up in the database. Invalid keys are not cached: every invalid token is checked in the
- * same way, takes the same time and gets the same response, whatever its fault.
+ * Every other token is looked up in the database. Invalid keys are not cached. Every invalid token takes the same time
+ * to check and gets the same response, so neither reveals what is wrong with the token.
  */
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { SqlAccess } from '../database/sql-access.ts'
@@ -26,12 +26,15 @@ export interface KeyRingOptions {
 const MAX_BATCH = 1000
 /** Minimum interval between writes of lastUsedAt (specification, section 5). */
 const TOUCH_INTERVAL_MS = 5 * 60_000
-/** Minimum interval between log messages about failed writes, because every lookup retries a failed write. */
+/**
+ * Minimum interval between log messages about failed writes. Every lookup retries a failed write and would otherwise
+ * log the failure again.
+ */
 const REMIND_MS = 60_000
 
 /**
- * An id that no key has. Malformed tokens are looked up under this id, so that a malformed token takes as long to
- * reject as a well-formed one.
+ * An id that no key has. Malformed tokens are looked up under this id, so that rejecting a malformed token takes as
+ * long as rejecting a well-formed token.
  */
 const NO_KEY_ID = ''
 const SECRET_LENGTH = 43
@@ -56,8 +59,9 @@ export class KeyRing {
   }
 
   /**
-   * Returns the principal for an Authorization header. Throws `invalid_api_key`. If the database is unreachable, throws
-   * `quota_exhausted` if `access` allows writing or deleting, and `unavailable` otherwise.
+   * Returns the principal for an Authorization header. Throws `invalid_api_key` if the key is invalid. While the
+   * database is unreachable, throws `quota_exhausted` for access that allows writing or deleting, and `unavailable` for
+   * other access.
    */
   authenticate(authorization: string | undefined, access: Access): Principal | Promise<Principal> {
     const token = bearerToken(authorization)
@@ -146,9 +150,7 @@ export class KeyRing {
   }
 }
 
-/**
- * Returns the token after the scheme `Bearer`, which may be in any letter case; an empty string if there is no token.
- */
+/** Returns the token that follows `Bearer` (in any letter case), or an empty string if there is no token. */
 function bearerToken(authorization = ''): string {
   return /^bearer +(\S+) *$/i.exec(authorization)?.[1] ?? ''
 }

@@ -11,8 +11,8 @@ const SECRET_LENGTH = 43
 const KEY_REST = new RegExp(`^([0-9A-Za-z]{${KEY_ID_LENGTH}})_([0-9A-Za-z]{${SECRET_LENGTH}})$`)
 const SECRET_IN_TEXT = new RegExp(`(_live_[0-9A-Za-z]{${KEY_ID_LENGTH}}_)[0-9A-Za-z]+`, 'g')
 /**
- * Largest multiple of 62 up to 256. Bytes with this value or a higher one are dropped, because using such bytes would
- * favour the first characters of the alphabet.
+ * Largest multiple of 62 up to 256. Bytes with this value or a higher value are dropped, because they would favour the
+ * first characters of the alphabet.
  */
 const UNBIASED_BELOW = 256 - (256 % ALPHABET.length)
 
@@ -28,7 +28,7 @@ export function generateKey(prefix: string): KeyParts & { readonly key: string }
   return { key: `${prefix}_live_${keyId}_${secret}`, keyId, secret }
 }
 
-/** Splits a key into its parts; undefined if malformed. The prefix may itself contain `_`. */
+/** Splits a key into its parts. Returns undefined if the key is malformed. The prefix may itself contain `_`. */
 export function parseKey(prefix: string, token: string): KeyParts | undefined {
   const start = `${prefix}_live_`
   if (!token.startsWith(start)) return undefined

@@ -1,9 +1,9 @@
 /** Implements `spoor evaluate`, which runs evaluators on a project's traces. */
 import { randomBytes } from 'node:crypto'
 import type { Sql } from 'postgres'
-import type { EvaluatedTrace, Evaluator } from '../evaluation/evaluator.ts'
+import type { Evaluator } from '../evaluation/evaluator.ts'
 import { type EvaluationSummary, type RunOptions, runEvaluators, Tally } from '../evaluation/run.ts'
-import { readTraceDetail } from '../store/answers/traces.ts'
+import { readParsedTrace } from '../store/answers/parsed-trace.ts'
 import { addVerdict, type EvaluationRun, findUnjudged, listRuns, type Unjudged } from '../store/evaluations.ts'
 import type { TraceConditions } from '../store/trace/trace-conditions.ts'
 import { parseEnvironment, UNASSIGNED } from '../trace/environment.ts'
@@ -42,10 +42,7 @@ export async function evaluateTraces(
     tallies,
     {
       next: ({ id }, behind) => findUnjudged(sql, projectId, id, conditions, behind, PAGE),
-      async read({ id }) {
-        const text = await readTraceDetail(sql, projectId, id)
-        return text === undefined ? undefined : (JSON.parse(text) as EvaluatedTrace)
-      },
+      read: ({ id }) => readParsedTrace(sql, projectId, id),
       store: ({ id: evaluatorId, name, dataType }, candidate, verdict) =>
         retried(() => addVerdict(sql, projectId, candidate, { evaluatorId, runId, name, dataType, ...verdict }))
     },

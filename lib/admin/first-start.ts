@@ -71,7 +71,7 @@ async function makeFirst(sql: Sql, making: KeyMaking, links: Links): Promise<Fir
   return { key: isFirst ? key : undefined, link: await makeFirstLink(sql, links, isFirst), obstacle: undefined }
 }
 
-/** Returns undefined if no link is needed, the user to sign in does not exist, or the database is read-only. */
+/** Returns a new link's token; undefined if no link is needed, no operator exists, or the database is read-only. */
 async function makeFirstLink(sql: Sql, links: Links, isFirst: boolean): Promise<string | undefined> {
   if (links === 'off') return undefined
   try {

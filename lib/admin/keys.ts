@@ -50,7 +50,7 @@ export interface KeyRequest {
   readonly expiresInDays?: number | undefined
 }
 
-/** The actor named in the audit log. Functions in this file that receive no actor name a command in the log. */
+/** The actor named in the audit log. If a function in this file receives no actor, the log names a command instead. */
 type Actor = Pick<AuditEntry, 'by' | 'accountId' | 'projectId'>
 
 export async function createKey(sql: Sql, making: KeyMaking, request: KeyRequest, actor?: Actor): Promise<IssuedKey> {

@@ -123,7 +123,7 @@ function requireMembership(user: UserRow, accountId: string | undefined): string
   }
   const found = accounts.find(account => accountId === undefined || account === accountId)
   if (found !== undefined) return found
-  throw new AdminError(`${user.email} is no member of account ${accountId}: see \`spoor user list\``)
+  throw new AdminError(`${user.email} is not a member of account ${accountId}: see \`spoor user list\``)
 }
 
 function check(change: MemberChange): void {

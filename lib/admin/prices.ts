@@ -1,4 +1,4 @@
-/** Implements `spoor price`, with which operators set the prices of models. */
+/** Implements `spoor price`, which sets the prices of models. */
 import type { Sql } from 'postgres'
 import { AdminError, InputError } from '../admin-error.ts'
 import { PricedModel, PriceRange } from '../schema/price.ts'

@@ -76,7 +76,7 @@ export async function updateProject(
   update: ProjectUpdate
 ): Promise<DescribedProject> {
   const { name, slug, description, accountId, storageLimitBytes: storageLimit, search } = update
-  if (Object.values(update).every(value => value === undefined)) throw new InputError('name at least one change')
+  if (Object.values(update).every(value => value === undefined)) throw new InputError('give at least one change')
   const id = await requireProject(sql, project)
   if (slug !== undefined) checkSlug(slug)
   const changes = {

@@ -13,7 +13,7 @@ import { causeOf } from '../failure-log.ts'
 import { findShortage } from '../health/lacks.ts'
 import { describeDenial, isDenial, nameObstacle } from '../health/obstacles.ts'
 import { type FoundServer, lookForServer, type RunningServer } from '../health/running-server.ts'
-import { countNews } from '../store/analytics/rollups/news.ts'
+import { countDeltas } from '../store/analytics/rollups/deltas.ts'
 import { countSessions } from '../store/people/sessions.ts'
 import { isOtherSecret, OTHER_SECRET } from '../store/projects/digest-secret.ts'
 import { readSearchState, type SearchState } from '../store/search/state.ts'
@@ -37,7 +37,7 @@ export interface InstanceStatus {
     readonly serverVersion: string | null
     readonly isStandby: boolean | null
     readonly bytes: number | null
-    /** The disk of an embedded database; null for an external one. */
+    /** The disk that holds an embedded database; null for an external database. */
     readonly disk: Disk | null
   }
   /** A cluster's nodes and their contents; empty for a single PostgreSQL server. */
@@ -51,7 +51,7 @@ export interface InstanceStatus {
   /** Log records and metrics that were received but not kept, by project, signal and name. */
   readonly unkept: readonly DescribedUnkept[]
   readonly totals: Totals
-  /** Number of rows not yet added to the sums over time. Charts add these rows at query time. */
+  /** Number of delta rows not yet folded into rollups. Charts add these rows at query time. */
   readonly news: number
   /** Numbers of dashboard users and of their sessions. */
   readonly people: { readonly users: number; readonly sessions: number }
@@ -72,7 +72,7 @@ type Inside = Pick<
   readonly bytes: number | null
 }
 
-/** If `expectsServer` is set, a missing server is reported as a problem. */
+/** Reads the status. If `expectsServer` is set, a missing server is reported as a problem. */
 export async function readStatus(
   config: Config,
   database: Database,
@@ -105,8 +105,8 @@ async function lookInside(config: Config, database: Database, sql: Sql): Promise
   await requireOwnSession(database, sql)
   const denials: string[] = []
   /**
-   * Reads one part of the status. A privilege that the role lacks is reported as a problem, and the other parts are
-   * still read.
+   * Reads one part of the status. If the role lacks a privilege, reports a problem, so that the other parts can still
+   * be read.
    */
   const allowed = async <T>(read: () => Promise<T>, otherwise: T): Promise<T> => {
     try {
@@ -129,7 +129,7 @@ async function lookInside(config: Config, database: Database, sql: Sql): Promise
   )
   const known = projects ?? []
   const nodes = (await ifUsable(() => readPlacement(sql), undefined)) ?? []
-  const news = await ifUsable(() => countNews(sql), 0)
+  const news = await ifUsable(() => countDeltas(sql), 0)
   const accounts = await ifUsable(() => listAccounts(sql), [])
   const hasTrials = accounts.some(account => account.kind === 'trial')
   const search = await allowed(() => readSearch(sql, known), [])
@@ -162,10 +162,10 @@ async function lookInside(config: Config, database: Database, sql: Sql): Promise
       ...newsProblems(news),
       ...secret,
       ...(hasTrials && config.trialTraces === undefined
-        ? ['There are trial accounts, but TRIAL_TRACES is not set: they are not limited. Set it where the server runs.']
+        ? ['There are trial accounts, but TRIAL_TRACES is not set, so they are not limited. Set it for the server.']
         : []),
       ...findShortage(await readConnectionRoom(sql), config.processes, config.databaseConnections),
-      ...(isStandby ? ['PostgreSQL is a standby: reads are answered, writes are refused until it is promoted.'] : []),
+      ...(isStandby ? ['PostgreSQL is a standby: it accepts reads, and rejects writes until it is promoted.'] : []),
       ...careless.map(name => `PostgreSQL runs with ${name} = off: a crash may lose what was acknowledged. Turn it on.`)
     ]
   }
@@ -252,16 +252,16 @@ function runningProblems({ address, version, ready, reasons, lacks }: RunningSer
 function diskProblems({ dataDir }: Config, disk: Disk | null): string[] {
   if (disk === null || disk.freeBytes >= LITTLE_DISK_BYTES) return []
   const megabytes = Math.floor(disk.freeBytes / 1e6)
-  return [`The disk of ${dataDir} has ${megabytes} MB left: writes are refused when it is full. Make room.`]
+  return [`The disk of ${dataDir} has ${megabytes} MB left: writes are rejected when it is full. Free some space.`]
 }
 
-/** Charts add up all pending rows, so too many pending rows slow charts down. */
+/** Number of pending rows above which a problem is reported, because charts add up all pending rows at query time. */
 const MOST_NEWS = 100_000
 
 const newsProblems = (news: number): string[] =>
   news <= MOST_NEWS
     ? []
-    : [`${news} rows of news wait for charts: no server folds them, or none keeps up. Start one, or look at its log.`]
+    : [`${news} changes are waiting to be added to charts: no server is running, or it is too slow. See its log.`]
 
 const sumOf = (projects: readonly DescribedProject[]): Totals => ({
   traces: sum(projects.map(project => project.traceCount)),
@@ -271,7 +271,7 @@ const sumOf = (projects: readonly DescribedProject[]): Totals => ({
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0)
 
-/** Larger projects are not recounted, because a recount reads every trace and every span. */
+/** Maximum size of a project that is recounted. A recount reads every trace and every span. */
 const MOST_COUNTED = { traces: 20_000, spans: 400_000 }
 
 async function totalsProblems(sql: Sql, projects: readonly DescribedProject[]): Promise<string[]> {
@@ -282,7 +282,7 @@ async function totalsProblems(sql: Sql, projects: readonly DescribedProject[]): 
     if (recount.agree) continue
     const what = areSumsRight(recount)
       ? `Some traces of project ${slug} count spans or errors that are not stored`
-      : `The totals or charts of project ${slug} are not those of its traces`
+      : `The totals or charts of project ${slug} do not match its traces`
     problems.push(`${what}: \`spoor project recount ${slug} --apply\`.`)
   }
   return problems
@@ -318,6 +318,6 @@ function projectProblems(projects: readonly DescribedProject[]): string[] {
     .filter(({ storage }) => storage.level !== 'ok')
     .map(({ slug, storage }) => {
       const state = `is ${storage.level === 'critical' ? 'very close to, or over,' : 'close to'} its storage limit`
-      return `Project ${slug} ${state} (${storage.level}). Writes go on: make room by deleting traces, or raise the limit.`
+      return `Project ${slug} ${state} (${storage.level}). Writes continue: delete traces, or raise the limit.`
     })
 }

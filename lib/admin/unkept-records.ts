@@ -1,4 +1,4 @@
-/** Describes the log records and metrics that a project received and did not keep. */
+/** Describes the log records and metrics that a project received but did not keep. */
 import type { Sql } from 'postgres'
 import { readUnkept, type UnkeptRow } from '../store/projects/unkept-records.ts'
 import type { DescribedProject } from './projects.ts'
@@ -18,7 +18,7 @@ export function describeUnkept({ signal, name, count, firstAt, lastAt }: UnkeptR
   return { signal, name, count, firstAt: isoOf(firstAt), lastAt: isoOf(lastAt) }
 }
 
-/** Returns the given projects' counts. Each project is named by its slug. */
+/** Returns the given projects' counts, with each project's slug. */
 export async function listUnkept(sql: Sql, projects: readonly DescribedProject[]): Promise<readonly DescribedUnkept[]> {
   const slugs = new Map(projects.map(({ id, slug }) => [Number(id), slug]))
   return (await readUnkept(sql)).flatMap(row => {

@@ -1,5 +1,5 @@
 /**
- * Folds news rows into rollups (lib/store/analytics/rollups/fold.ts), sums finished days into fortnights, and counts
+ * Folds delta rows into rollups (lib/store/analytics/rollups/fold.ts), sums finished days into fortnights, and counts
  * traces from before rollups existed, newest day first. Every process runs this loop; a database lock admits one
  * process at a time.
  */
@@ -8,12 +8,12 @@ import { closeSingle, openSingle } from '../database/pooled/single-connection.ts
 import type { SqlAccess } from '../database/sql-access.ts'
 import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
-import { foldNews, readWaiting } from '../store/analytics/rollups/fold.ts'
+import { foldDeltas, readWaiting } from '../store/analytics/rollups/fold.ts'
 import { makeFortnight, readProjectIds } from '../store/analytics/rollups/fortnights.ts'
 import { countOneDay, findHistory } from '../store/analytics/rollups/recount.ts'
 import { Rounds, type RoundsOptions } from './rounds.ts'
 
-/** A longer pause only makes readers process more unfolded rows. */
+/** Pause between rounds. During a longer pause, readers would have to process more unfolded rows. */
 const PAUSE_MS = 5000
 /**
  * Small folds change nearly as many rollup rows as large folds do: PostgreSQL takes 28 µs per row to fold 250 rows, but
@@ -23,11 +23,11 @@ const PAUSE_MS = 5000
 const FEW_ROWS = 5000
 const MANY_ROWS = 20_000
 const WHOLE_ROUNDS = 12
-/** Maximum number of news rows folded in one transaction. Folding that many rows takes a tenth of a second. */
+/** Maximum number of delta rows folded in one transaction. Folding that many rows takes a tenth of a second. */
 const MOST_AT_ONCE = 20_000
 /**
- * Time limit for fortnights in a round that folds everything. Computing a fortnight takes a fraction of a second, and a
- * fortnight whose traces keep changing is computed repeatedly.
+ * Time limit for computing fortnights in a round that folds everything. Computing a fortnight takes a fraction of a
+ * second, and a fortnight whose traces keep changing is computed repeatedly.
  */
 const FORTNIGHTS_MS = 1000
 /** Time limit for counting history in each round: a fifth of the pause between rounds. A single day may take longer. */
@@ -48,9 +48,9 @@ export class Folding {
   readonly #options: FoldingOptions
   readonly #rounds: Rounds
   #round = 0
-  /** Number of news rows in all projects, as of the last round. */
+  /** Number of delta rows in all projects, as of the last round. */
   #waiting: number | undefined
-  /** Start of the last round that folded all rows waiting at that time, in milliseconds from performance.now(). */
+  /** Start of the last round that folded all rows waiting at that time, in ms of performance.now(). */
   #caughtUpAt = performance.now()
   /** Projects that may lack fortnights; undefined means all projects. */
   #changed: Set<number> | undefined
@@ -58,9 +58,9 @@ export class Folding {
   constructor(options: FoldingOptions) {
     const { log, health, metrics, pauseMs = PAUSE_MS } = options
     this.#options = options
-    const about = 'Rows of news that are not in the sums over time yet; they count all the same.'
+    const about = 'Rows of rollup_news that are not yet folded into rollups. Charts include these rows.'
     metrics.watch('spoor_rollup_news', about, () => this.#waiting, 'max')
-    const age = 'How long the oldest row of news has waited at most, in seconds.'
+    const age = 'Upper bound for the age of the oldest row of rollup_news, in seconds.'
     metrics.watch('spoor_rollup_news_age_seconds', age, () => this.lagMs / 1000, 'max')
     this.#rounds = new Rounds({ what: 'folding sums over time', pauseMs, log, health }, async () => {
       await this.#fold()
@@ -74,7 +74,7 @@ export class Folding {
     this.#rounds.close()
   }
 
-  /** Upper bound for the age of the oldest news row. */
+  /** Upper bound for the age of the oldest delta row. */
   get lagMs(): number {
     return this.#waiting === 0 ? 0 : performance.now() - this.#caughtUpAt
   }
@@ -89,7 +89,7 @@ export class Folding {
     for (const { projectId, rows } of waiting) {
       if (rows < FEW_ROWS && !isWhole) continue
       for (let most = rows; most > 0 && !this.#rounds.isClosed; most -= MOST_AT_ONCE) {
-        left -= await sql.write(sql => foldNews(sql, projectId, MOST_AT_ONCE))
+        left -= await sql.write(sql => foldDeltas(sql, projectId, MOST_AT_ONCE))
         this.#rounds.advance()
       }
       this.#changed?.add(projectId)

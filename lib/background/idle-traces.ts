@@ -29,13 +29,13 @@ const LONGEST_PAUSE_MS = 60_000
 const ROUNDS = 10
 
 /**
- * Each running trace's version, and when this process first saw that version, in milliseconds from performance.now().
+ * Each running trace's version, and the time at which this process first saw that version, in ms of performance.now().
  */
 export type Watched = ReadonlyMap<number, { readonly version: number; readonly since: number }>
 
 /**
- * Returns the traces to watch after a round has found the traces `running`, and those that have been idle for `afterMs`
- * milliseconds.
+ * Returns the traces to watch, and the traces that have been idle for `afterMs` milliseconds. `running` contains the
+ * traces that the current round found.
  */
 export function watch<T extends Pick<RunningTrace, 'seq' | 'version'>>(
   before: Watched,
@@ -78,7 +78,7 @@ export class IdleTraces {
       const completed = await this.#complete(idle.slice(i, i + MOST_AT_ONCE))
       metrics.countIdle(completed)
       this.#rounds.advance()
-      if (completed > 0) log.info({ traces: completed }, 'completed traces to which no span came for a while')
+      if (completed > 0) log.info({ traces: completed }, 'completed traces that received no span for a while')
     }
   }
 

@@ -41,7 +41,7 @@ export class Rounds {
     const { what, log } = options
     this.#options = options
     this.#work = work
-    const texts = { failed: `${what} failed; it is tried again`, recovered: `${what} works again` }
+    const texts = { failed: `${what} failed; retrying`, recovered: `${what} works again` }
     this.#failures = new FailureLog(log, { ...texts, remindMs: REMIND_MS })
     this.#wait()
   }
@@ -56,7 +56,7 @@ export class Rounds {
     clearTimeout(this.#watch)
   }
 
-  /** Records that the current round has made progress. The next step may take `patienceMs`. */
+  /** Records that the current round has made progress. The next step may take up to `patienceMs`. */
   advance(patienceMs = this.#options.stuckMs ?? STUCK_MS): void {
     clearTimeout(this.#watch)
     if (this.#isStuck) this.#options.log.info(`${this.#options.what} makes progress again`)

@@ -42,9 +42,9 @@ export class SearchIndex {
   constructor(options: SearchIndexOptions) {
     this.#options = options
     const { log, health, metrics } = options
-    const about = 'Writes whose words are not in the index of their project yet, at most 10,000 of each.'
+    const about = 'Writes whose words are not in the search index yet; at most 10,000 per project.'
     metrics.watch('spoor_search_waiting', about, () => this.#backlog.waiting, 'max')
-    const age = 'How long the oldest of these writes has waited at least, in seconds.'
+    const age = 'Lower bound for the waiting time of the oldest of these writes, in seconds.'
     metrics.watch('spoor_search_waiting_age_seconds', age, () => this.lagMs / 1000, 'max')
     this.#rounds = new Rounds({ what: 'indexing for search', pauseMs: PAUSE_MS, log, health }, () => this.#round())
     const looking = { what: 'looking at what waits to be indexed', pauseMs: BACKLOG_PAUSE_MS, log, health }
@@ -109,15 +109,15 @@ export class SearchIndex {
 }
 
 interface Mark extends WaitingWords {
-  /** In milliseconds from performance.now(). */
+  /** Time at which the write was first seen, in ms of performance.now(). */
   readonly since: number
 }
 
 /**
  * Tracks how long writes wait to be indexed. Waiting writes have no timestamps, so each project's last waiting write is
  * marked with the time at which that write was first seen. Until the write is indexed, the mark's age is a lower bound
- * for the write's waiting time. Once the marked write is indexed, the project's then last waiting write is marked
- * instead.
+ * for the write's waiting time. Once the marked write is indexed, the mark moves to the write that is last in the
+ * project's backlog at that time.
  */
 export class Backlog {
   /** Number of waiting writes of all projects; undefined until the first check. */

@@ -26,7 +26,7 @@ export class UnkeptRecords {
   readonly #rounds: Rounds
   /** Counts that are not yet written, by key. */
   #waiting = new Map<string, UnkeptCount>()
-  /** When senders were last notified about each name, in milliseconds from performance.now(), by key. */
+  /** Time at which senders were last notified about each name, in ms of performance.now(), by key. */
   readonly #told = new Map<string, number>()
 
   constructor({ sql, log, health }: UnkeptRecordsOptions) {

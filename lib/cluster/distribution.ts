@@ -144,8 +144,9 @@ export async function distributeNew(sql: Sql, text: string): Promise<void> {
 
 /**
  * Describes tables that were left on the coordinator when other tables were distributed, and the remedy; undefined if
- * there are no such tables, or on a single PostgreSQL server. No spoor server may run in this state: charts would be
- * wrong, and a write to both kinds of table would be committed on the node before it is committed on the coordinator.
+ * there are no such tables, or on a single PostgreSQL server. No spoor server may run in this state, because charts
+ * would be wrong, and a write to both kinds of table would be committed on the node before it is committed on the
+ * coordinator.
  */
 export const findLeftBehind = async (sql: Sql): Promise<string | undefined> =>
   describeLeftBehind(await readLeftBehind(sql))

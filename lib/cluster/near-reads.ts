@@ -5,8 +5,8 @@
  *
  * A shard may have moved since its location was last read, so each read also checks, in the same round trip, that the
  * shard is on the node. If the shard is there, the read sees every write acknowledged before the read began, even if
- * the shard moves a moment later: the table on the node then either stays unchanged, or is dropped, which makes the
- * read fail.
+ * the shard moves a moment later. The table on the node then either stays unchanged, or is dropped, and a dropped table
+ * makes the read fail.
  */
 import type { Sql } from 'postgres'
 import type { ConnectOptions, Database } from '../database/database.ts'
@@ -38,8 +38,8 @@ export interface NearOptions {
 
 /**
  * Maximum number of prepared statements per connection. A connection keeps a plan for each statement and shard; the
- * plan of a list request's statement takes 0.6 MB of PostgreSQL's memory. A connection that exceeds the maximum is
- * closed and replaced. Until then, the connection plans recurring statements only once.
+ * plan for a list request takes 0.6 MB of PostgreSQL's memory. A connection that exceeds the maximum is closed and
+ * replaced. Until then, the connection plans recurring statements only once.
  */
 const MOST_STATEMENTS = 150
 /** Number of reads between two counts of a connection's prepared statements. A count costs as much as a short read. */

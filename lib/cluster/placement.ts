@@ -29,8 +29,8 @@ export async function readPlacement(sql: Sql): Promise<readonly NodePlacement[] 
 }
 
 /**
- * A node counts as too full if it holds this multiple of the average, provided that all nodes together hold at least
- * LEAST_BYTES.
+ * A node counts as too full if it holds more than this multiple of the average size, provided that all nodes together
+ * hold at least LEAST_BYTES.
  */
 const SKEW = 1.5
 const LEAST_BYTES = 1e9

@@ -5,11 +5,14 @@ import { DISTRIBUTION_COLUMN } from './shards.ts'
 /** Oldest supported major version. Earlier versions of Citus lack features that the server's statements need. */
 const LEAST_CITUS = 12
 
-/** A project fits in one shard, and a node holds several shards. Shards can be moved one at a time. */
+/**
+ * Default number of shards. Each project is stored in one shard. A node holds several shards, which can be moved one at
+ * a time.
+ */
 export const DEFAULT_SHARDS = 32
 export const MOST_SHARDS = 1024
 
-/** Current state of a table that is to be distributed. */
+/** Current state of a table that the plan must distribute. */
 export interface FoundTable {
   readonly name: ProjectTable
   /** PostgreSQL's estimate; undefined if the table was never analyzed. */

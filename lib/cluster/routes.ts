@@ -4,10 +4,10 @@
  * the batch's shards, into the shards' own tables. A write costs as much as on a single PostgreSQL server. Writes
  * through the coordinator cost more and use two-phase commit (test/bench/RESULTS.md, "A cluster").
  *
- * States: unknown (the database has not been queried yet), one, spread. In the spread state, a project whose shard is
- * unknown or whose node is unreachable gets its own batches, which are written through the coordinator. Routes may be
- * outdated, so a batch locks its shards, and is rolled back if a shard has moved (lib/cluster/shards.ts). All routes
- * are then discarded and reread.
+ * The states are `unknown` (the database has not been queried yet), `one` and `spread`. In the `spread` state, a
+ * project whose shard is unknown or whose node is unreachable gets its own batches, which are written through the
+ * coordinator. Routes may be outdated, so a batch locks its shards, and is rolled back if a shard has moved
+ * (lib/cluster/shards.ts). All routes are then discarded and reread.
  */
 import type { Sql } from 'postgres'
 import type { Connections, Database } from '../database/database.ts'
@@ -41,7 +41,9 @@ interface Routed {
 const needsCoordinator = ({ charge, operation = {} }: Routed): boolean =>
   charge !== undefined || ('restored' in operation && operation.restored !== undefined)
 
-/** How long batches go to the coordinator after shards have moved (PAUSE_MS) or a node was unreachable (RETRY_MS). */
+/**
+ * How long batches are sent to the coordinator after shards have moved (PAUSE_MS) or a node was unreachable (RETRY_MS).
+ */
 const PAUSE_MS = 1000
 const RETRY_MS = 10_000
 /** How often to reread the list of shards, in case a node has recovered or been renamed. */
@@ -66,14 +68,15 @@ export class Routes implements RouteNews {
   #state: 'unknown' | 'one' | 'spread' = 'unknown'
   #shards: ReadonlyMap<number, Shard> | undefined
   #nodes: readonly ShardNode[] = []
-  /** When to reread the shards, from performance.now(). */
+  /** Time at which to reread the shards, in ms of performance.now(). */
   #renewAt = 0
   /** Shard ids by project. Discarding the routes replaces the Map, because batches still hold the old Map. */
   #projects = new Map<number, number>()
   /** Projects whose shards are unknown and must be looked up. */
   readonly #strange = new Set<number>()
   /**
-   * For each node, `open` if the node accepts batches; otherwise when to try the node again, from performance.now().
+   * For each node, `open` if the node accepts batches; otherwise the time at which to try the node again, in ms of
+   * performance.now().
    */
   readonly #reached = new Map<string, 'open' | number>()
   readonly #told = new Set<string>()

@@ -99,7 +99,7 @@ export async function readShardsOf(sql: Sql, projects: readonly number[]): Promi
   return new Map(rows.map(({ project, shard }) => [project, shard]))
 }
 
-/** Throws if this connection cannot lock a shard on the shard's node. The write path requires this lock. */
+/** Throws if this connection cannot take a shard's lock, which the write path requires. */
 export async function tryHold(sql: Sql, shard: number): Promise<void> {
   await sql.unsafe(HOLD_SHARDS.replace('$1', `'{${shard}}'::bigint[]`))
 }

@@ -1,5 +1,5 @@
 /**
- * Keys of all advisory locks. They must never change, because processes of two versions may run side by side. A
+ * Keys of all advisory locks. They must never change, because processes of different versions may run side by side. A
  * two-part key that includes a project id cannot collide with a single key.
  */
 export const ADVISORY_LOCK = {
@@ -16,8 +16,8 @@ export const ADVISORY_LOCK = {
   searchIndex: 5_700_103,
   /** Limits the number of concurrent restores to one. */
   restore: 0x726573,
-  /** With a project id: only one process at a time changes the project's rollups. */
+  /** With a project id, limits changes to the project's rollups to one process at a time. */
   rollups: 0x666f6c64,
-  /** With a project id: only one process at a time repairs the project's totals. */
+  /** With a project id, limits repairs of the project's totals to one process at a time. */
   totals: 0x726563
 } as const

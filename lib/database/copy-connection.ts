@@ -4,15 +4,16 @@
  * support waits before each statement and its rows, and the promise that the driver returns never settles if a row is
  * rejected (postgres 3.4.9, issue 1173).
  *
- * States: open; busy (a batch is in flight); dead (the socket has closed; a dead connection is never reused).
+ * A connection is open, busy (a batch is in flight) or dead (the socket has closed). A dead connection is never reused.
  */
 import type { Socket } from 'node:net'
 import type { ConnectOptions, Database } from './database.ts'
 import { classifyFailure, PoolError } from './failure.ts'
 import { HungCheck, pidOf, TICK_MS } from './pooled/hung-connection.ts'
 import { openSession } from './session/open-session.ts'
+import { stateOfCopy } from './spread.ts'
 
-/** Size of a protocol message's type and length. */
+/** Size of a protocol message's type and length fields. */
 const HEADER_BYTES = 5
 const READY_FOR_QUERY = 'Z'.charCodeAt(0)
 const ERROR_RESPONSE = 'E'.charCodeAt(0)
@@ -27,7 +28,7 @@ class CopyError extends Error {
   readonly severity: string
   constructor(fields: ReadonlyMap<string, string>) {
     super(fields.get('M') ?? 'PostgreSQL refused a batch')
-    this.code = fields.get('C') ?? ''
+    this.code = stateOfCopy(fields.get('C') ?? '', this.message)
     this.severity = fields.get('V') ?? ''
   }
 }

@@ -1,9 +1,9 @@
 /** Classifies failed queries: whether anything may have been written, and whether a retry may succeed. */
-import { INTERMEDIATE_RESULT_NOT_FOUND, isNodeAway, isReplaced, isUniqueViolationElsewhere } from './spread.ts'
+import { INTERMEDIATE_RESULT_NOT_FOUND, isNodeAway, isReplaced } from './spread.ts'
 
 /**
  * - `lost`: the connection broke during the query. Whether the query was committed is unknown.
- * - `refused`: the database definitely did not run the query, but may do so later.
+ * - `refused`: the database definitely did not run the query, but may accept the query later.
  * - `retry`: the database rolled the query back because of another transaction. A retry will succeed.
  * - `bug`: any other error.
  */
@@ -35,7 +35,9 @@ export const SQLSTATE = {
   databaseDropped: '57P04',
   idleSessionTimeout: '57P05',
   divisionByZero: '22012',
-  /** The square root of a negative number. */
+  /**
+   * The square root of a negative number, which a batch's guards compute if a shard has moved (lib/cluster/shards.ts).
+   */
   invalidPowerArgument: '2201F',
   uniqueViolation: '23505',
   internalError: 'XX000',
@@ -113,13 +115,7 @@ export function isReadOnlyRefusal(error: unknown): boolean {
  * Returns whether a row violated a unique constraint. COPY raises this error if a trace to be created already exists
  * (lib/store/write/copy-batch.ts).
  */
-export function isUniqueViolation(error: unknown): boolean {
-  const { code, message } = describe(error)
-  return (
-    code === SQLSTATE.uniqueViolation ||
-    (code === SQLSTATE.internalError && isUniqueViolationElsewhere(String(message)))
-  )
-}
+export const isUniqueViolation = (error: unknown): boolean => describe(error).code === SQLSTATE.uniqueViolation
 
 /**
  * Statements divide by zero deliberately if a trace has changed since an update of that trace was decided

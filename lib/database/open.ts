@@ -7,7 +7,7 @@ import { type EmbeddedRole, openEmbedded } from './embedded/embedded.ts'
 import { ConnectionLimit } from './pooled/connection-limit.ts'
 import { nodesOf } from './pooled/nodes.ts'
 
-const TOO_FEW = 'PostgreSQL allows fewer connections than this process would use; it goes on with those'
+const TOO_FEW = 'PostgreSQL allows fewer connections than this process would use; continuing with these connections'
 
 export interface OpenOptions {
   /** Only one server at a time can open an embedded database. Commands can open the database alongside the server. */

@@ -296,7 +296,7 @@ export class Pool implements Holder {
    * the connection.
    */
   #release(lease: Lease): void {
-    lease.asked = []
+    lease.asked.clear()
     lease.idleSince = performance.now()
     if (lease.dead) this.#drop(lease)
     else if (this.#limit.isWanted && !this.#closed) void this.#giveUp(lease)

@@ -1,4 +1,4 @@
-/** Citus's statement planning and error messages, for a database spread over several servers (lib/cluster). */
+/** Handles Citus's statement planning and error messages, for a database spread over several servers (lib/cluster). */
 
 /** Citus sent an intermediate result to a node that no longer holds the shard. */
 export const INTERMEDIATE_RESULT_NOT_FOUND = 'CIINF'
@@ -9,8 +9,23 @@ export const INTERMEDIATE_RESULT_NOT_FOUND = 'CIINF'
  */
 export const isReplaced = (message: string): boolean => message.startsWith('could not find valid entry for shard')
 
-/** Detects a unique violation on a worker. Citus adds the shard number to the constraint, and drops the error code. */
-export const isUniqueViolationElsewhere = (message: string): boolean => /"(?:\w+_pkey|traces_id)_\d+"/.test(message)
+/**
+ * Returns an error's SQLSTATE. If a COPY fails on a worker, Citus passes on the message and replaces the worker's
+ * SQLSTATE with XX000, so the SQLSTATE is then recovered from the message.
+ */
+export const stateOfCopy = (state: string, message: string): string =>
+  (state === 'XX000' ? STATES_ELSEWHERE.find(([pattern]) => pattern.test(message))?.[1] : undefined) ?? state
+const STATES_ELSEWHERE: readonly (readonly [RegExp, string])[] = [
+  // The name of a shard's constraint ends with the shard's number.
+  [/"(?:\w+_pkey|traces_id)_\d+"/, '23505'],
+  [/No space left on device$|^could not (?:extend|write to) file/, '53100'],
+  [/^out of (?:shared )?memory$/, '53200'],
+  [/^cannot execute .* in a read-only transaction$/, '25006'],
+  [/^canceling statement due to lock timeout$/, '55P03'],
+  [/^canceling statement due to /, '57014'],
+  [/^terminating connection due to /, '57P01'],
+  [/^deadlock detected$/, '40P01']
+]
 
 /**
  * Detects that a coordinator lost its connection to a worker. Citus usually reports an error code, except during a

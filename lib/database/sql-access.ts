@@ -29,7 +29,7 @@ export interface Attempts {
 /** Reads one project's data. `names` holds the names of the project's tables on the server being read. */
 export type ProjectRead<T> = (sql: Sql, names: TableNames) => Promise<T>
 
-/** Database access that turns failures into the refusals in the table above. */
+/** Database access that turns failures into the refusals that the table above lists. */
 export interface SqlAccess {
   /**
    * Runs read-only queries. Retries once after a lost connection, then throws the 503 `unavailable` refusal. Cancels
@@ -46,8 +46,8 @@ export interface SqlAccess {
   isApart(projectId: number): boolean
   /**
    * Runs work that contains one writing statement. A single statement is atomic by itself. After a lost connection,
-   * runs the work again. The work must then find out whether the statement was committed. Rejected writes become 429
-   * `quota_exhausted`.
+   * runs the work again. The work must then find out whether the statement was committed. Rejected writes are answered
+   * with 429 `quota_exhausted`.
    */
   write<T>(work: (sql: Sql, attempts: Attempts) => Promise<T>): Promise<T>
 }
@@ -70,9 +70,9 @@ const LOST_LIMIT_MS = 5000
 const LOST_PAUSE_MS = 50
 
 /**
- * Creates the access. Reads use the pool `readers` and writes use the pool `writers`, so that reads and writes do not
- * delay each other. Reads of one project use `near` if possible. Client reads pass through `turns`, so that no single
- * project's reads can hold all connections.
+ * Creates access whose reads use the pool `readers` and whose writes use the pool `writers`, so that reads and writes
+ * do not delay each other. Reads of one project use `near` if possible. Client reads pass through `turns`, so that no
+ * single project's reads can hold all connections.
  */
 export function createSqlAccess(
   readers: Pool,
@@ -111,8 +111,9 @@ async function withAttempts<T>(attempts: number, failures: readonly string[], wo
   }
 }
 
-const REFUSED = 'The store refused the write; nothing was stored. Retry later.'
-const UNKNOWN = 'The database went away during the write; look whether it was done before you repeat it.'
+const REFUSED = 'The store rejected the write; nothing was stored. Retry later.'
+const UNKNOWN =
+  'The connection to the database was lost during the write; check whether the write succeeded before you retry.'
 
 function refuseRead(error: unknown): never {
   if (classifyFailure(error) === 'bug') throw error

@@ -82,7 +82,7 @@ export function readTimestamp(text: string): string {
 }
 
 /**
- * The text format of one-dimensional arrays, `{a,"b \"c\"",NULL}`, replaces the driver's own array support, which
+ * The text format of one-dimensional arrays, `{a,"b \"c\"",NULL}`, replaces the driver's own array support. The driver
  * reads null as the string 'NULL' and queries array types at the start of every connection. If the backend dies during
  * that query, the error cannot be caught and ends the process.
  */

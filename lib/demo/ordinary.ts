@@ -1,5 +1,5 @@
 /**
- * Generates ordinary traces for the 24 hours before a given time, so that lists look like those of a busy project.
+ * Generates ordinary traces for the 24 hours before a given time, so that lists look like the lists of a busy project.
  * Names, models, sizes, times, failures and scores vary.
  */
 import type { ScoreInput, SpanInput } from '../schema/input.ts'
@@ -84,7 +84,7 @@ function ordinaryTrace(start: number, random: Random): DemoTrace {
   }
 }
 
-/** Generates model calls with a tool call between each pair. If the run fails, its last step fails. */
+/** Generates model calls, with a tool call between consecutive model calls. If the run fails, its last step fails. */
 function stepsOf(
   { name, tools }: (typeof RUNS)[number],
   model: Model,

@@ -1,6 +1,6 @@
 /** Records the demo's traces through the client, as any application would. */
 import type { TracePart } from '../../clients/typescript/record/trace.ts'
-import { Holding } from '../../clients/typescript/send/holding.ts'
+import { Outbox } from '../../clients/typescript/send/outbox.ts'
 import { Sender } from '../../clients/typescript/send/sender.ts'
 import { Transport } from '../../clients/typescript/send/transport.ts'
 import { AdminError } from '../admin-error.ts'
@@ -28,20 +28,20 @@ export async function recordDemo(
 ): Promise<RecordedDemo[]> {
   const transport = new Transport({ url: address, key })
   const options = { memoryBytes: Number.POSITIVE_INFINITY, onProblem: () => {} }
-  const holding = new Holding(options, async () => new Sender(holding, transport))
+  const outbox = new Outbox(options, async () => new Sender(outbox, transport))
   const recorded: RecordedDemo[] = []
   try {
     for (const trace of demoTraces(Date.now(), count)) {
       const { id, name, status } = trace.body.trace
-      for (const part of partsOf(trace)) holding.add(id, name, part)
+      for (const part of partsOf(trace)) outbox.add(id, name, part)
       const state = status ?? trace.end?.status ?? 'running'
       recorded.push({ id, name, state, scores: trace.scores?.length ?? 0 })
-      if (recorded.length % CHUNK === 0) await send(holding, address)
+      if (recorded.length % CHUNK === 0) await send(outbox, address)
       if (recorded.length % CHUNK === 0) onRecorded(recorded.length)
     }
-    await send(holding, address)
+    await send(outbox, address)
   } finally {
-    holding.isStopped = true
+    outbox.isStopped = true
     await transport.close()
   }
   onRecorded(recorded.length)
@@ -58,9 +58,9 @@ function partsOf({ body, appended, end, scores = [] }: DemoTrace): TracePart[] {
   ]
 }
 
-/** Fails if the server is unreachable, because the user is waiting. */
-async function send(holding: Holding, address: string): Promise<void> {
-  const { kept, lost, problems } = await holding.flush({ timeoutMs: CHUNK_MS }, true)
+/** Sends the waiting traces. Fails if the server is unreachable, because the user is waiting. */
+async function send(outbox: Outbox, address: string): Promise<void> {
+  const { kept, lost, problems } = await outbox.flush({ timeoutMs: CHUNK_MS }, true)
   const [loss] = lost
   if (loss !== undefined) throw new AdminError(`the server at ${address} refused ${loss.name}: ${loss.reason}`)
   if (kept > 0)

@@ -10,7 +10,7 @@ import { clock, type DemoTrace, spanId, traceId } from './parts.ts'
 
 /** Minimum number of traces, which is the number of lines in the file. */
 export const WRITTEN_OUT = 12
-/** Maximum number of traces, because all traces are generated in memory. */
+/** Maximum number of traces. The maximum is needed because all traces are generated in memory. */
 export const MOST_TRACES = 10_000
 
 /** The compiler does not copy data files, so the file has the same path in the package as in the source tree. */

@@ -55,7 +55,7 @@ export async function runEvaluators<C extends Candidate>(
   }
 }
 
-/** `idle` holds traces that got no verdict, which are skipped for the rest of the run. */
+/** `idle` holds the traces that got no verdict and are skipped for the rest of the run. */
 async function runEvaluator<C extends Candidate>(
   evaluator: Evaluator,
   tally: Tally,
@@ -145,8 +145,8 @@ async function ask(evaluator: Evaluator, detail: EvaluatedTrace, { timeoutMs, si
   })
   const timer = setTimeout(() => late.abort(), timeoutMs)
   try {
-    // The async function turns a synchronous throw into a rejection, so that the race handles the rejection. Without
-    // the race, nothing would await `over`.
+    // The async function turns a synchronous throw into a rejection. A throw before the race would leave nothing to
+    // handle the rejection of `over`.
     const answer = (async () => evaluator.evaluate(detail, { signal: both }))()
     return await Promise.race([answer, over])
   } finally {
@@ -167,7 +167,10 @@ export interface EvaluationSummary {
   readonly categories: Readonly<Record<string, number>>
 }
 
-/** More categories than this suggest a faulty evaluator. The rest are counted together. */
+/**
+ * Maximum number of categories counted individually; the rest are counted together. More categories suggest a faulty
+ * evaluator.
+ */
 const MOST_CATEGORIES = 50
 const OTHERS = '(others)'
 

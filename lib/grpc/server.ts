@@ -1,6 +1,6 @@
 /**
- * The gRPC server. It serves the routes that declare a gRPC method (`grpc` in lib/http/route.ts), using the same
- * handler as the route's protobuf requests over HTTP. A call is checked in this order: key (UNAUTHENTICATED), scope
+ * The gRPC server. It serves the routes that declare a gRPC method (`grpc` in lib/http/route.ts), through the handlers
+ * that also serve protobuf requests over HTTP. A call is checked in this order: key (UNAUTHENTICATED), scope
  * (PERMISSION_DENIED), message size (RESOURCE_EXHAUSTED, by the library), and then the handler's own checks.
  */
 import { readFileSync } from 'node:fs'
@@ -24,7 +24,7 @@ import { encodeStatus, rpcCodeOf } from '../http/otlp/rpc-status.ts'
 import { Content, NOBODY, type Reply, type Route } from '../http/route.ts'
 import type { Admits, Room } from '../limits/admission.ts'
 import { ARRIVAL, type ArrivalBounds } from '../limits/arrival.ts'
-import { type Place, Places } from '../limits/places.ts'
+import { type Slot, Slots } from '../limits/slots.ts'
 import { type Logger, logRequest } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { plainAddress } from '../network-list.ts'
@@ -48,19 +48,20 @@ export interface GrpcOptions extends AuthoriseOptions {
  * length, and reserving MAX_MESSAGE_BYTES for each message would take too much memory. Further calls' messages are not
  * read until a slot is free; projects take turns.
  */
-const ARRIVING = { room: 32, each: 8 }
+const ARRIVING = { total: 32, each: 8 }
 /**
  * Maximum time for a message to arrive once its turn has come. While other calls wait for a slot, the maximum is one
- * period of ArrivalBounds. The library does not report how much of a message has arrived, so its pace is unknown.
+ * period of ArrivalBounds. The library does not report how much of a message has arrived, so the message's pace is
+ * unknown.
  */
 const ARRIVAL_MS = 20_000
 /** Maximum number of calls in flight per connection. Further calls wait at the client. */
 const MOST_CALLS = 100
-/** Maximum number of calls per project that may wait until their message is read. */
+/** Maximum number of calls per project that may wait for their message to be read. */
 const MOST_WAITING = 1000
 /** Time after which the library ends the calls on a draining connection. `close` is called earlier. */
 const DRAINED_MS = 3_600_000
-/** Interval at which the server pings the client of a silent connection. */
+/** Interval at which the server pings the client of an idle connection. */
 const KEEPALIVE_MS = 60_000
 
 type Unary = (call: ServerUnaryCall<Buffer, Buffer>, answer: sendUnaryData<Buffer>) => void
@@ -69,7 +70,7 @@ export class GrpcServer {
   readonly #options: GrpcOptions
   readonly #server: Server
   readonly #arrival: ArrivalBounds
-  readonly #arriving: Places
+  readonly #arriving: Slots
   /** Principals of admitted calls. The library passes the same metadata object to the interceptor and the handler. */
   readonly #keys = new WeakMap<Metadata, Principal>()
   readonly #routes: ReadonlyMap<string, Route>
@@ -79,7 +80,7 @@ export class GrpcServer {
   constructor(options: GrpcOptions) {
     this.#options = options
     this.#arrival = { ...ARRIVAL, ...options.arrival }
-    this.#arriving = new Places({ ...ARRIVING, line: MOST_WAITING, waitMs: this.#arrival.waitMs })
+    this.#arriving = new Slots({ ...ARRIVING, line: MOST_WAITING, waitMs: this.#arrival.waitMs })
     this.#routes = new Map(options.routes.flatMap(route => (route.grpc === undefined ? [] : [[route.grpc, route]])))
     // By default, the library writes its own messages to stderr, which is reserved for this server's log.
     setLogger({ error: message => options.log.debug({ grpc: String(message) }, 'gRPC') })
@@ -127,13 +128,13 @@ export class GrpcServer {
   /** Checks a call's key before its message is read, and admits messages in turn. */
   #interceptor(): ServerInterceptor {
     return ({ path }, call) => {
-      let place: Place | undefined
+      let slot: Slot | undefined
       let clock: NodeJS.Timeout | undefined
       let isOver = false
       const settle = () => {
         isOver = true
         clearInterval(clock)
-        place?.leave()
+        slot?.leave()
       }
       const letIn = async (metadata: Metadata): Promise<boolean> => {
         const route = this.#routes.get(path)
@@ -151,21 +152,22 @@ export class GrpcServer {
           key = await authorise(this.#options, route, textOf(metadata, 'authorization'))
           if (isOver) return false
           this.#keys.set(metadata, key)
-          place = this.#arriving.of(key.projectId)
-          await place.enter()
+          slot = this.#arriving.of(key.projectId)
+          await slot.enter()
         } catch (error) {
           if (!isOver) refuse(error)
           return false
         }
-        if (!isOver) clock = this.#watch(place, refuse)
+        if (!isOver) clock = this.#watch(slot, refuse)
         return !isOver
       }
       return new ServerInterceptingCall(call, {
         start: next =>
           next({
             onReceiveMetadata: (metadata, proceed) => void letIn(metadata).then(isIn => isIn && proceed(metadata)),
-            // The handler reserves memory for the message, but starts only now. Until then the call keeps its slot,
-            // because a client that sends a message but never ends the stream would otherwise hold uncounted memory.
+            // The handler, which reserves memory for the message, starts only when the client ends the stream. Until
+            // then the call keeps its slot, because a client that never ends the stream would otherwise hold uncounted
+            // memory.
             onReceiveHalfClose: proceed => {
               settle()
               proceed()
@@ -177,12 +179,12 @@ export class GrpcServer {
   }
 
   /** Rejects a message that takes too long to arrive. */
-  #watch(place: Place, refuse: (refusal: Refusal) => void): NodeJS.Timeout {
+  #watch(slot: Slot, refuse: (refusal: Refusal) => void): NodeJS.Timeout {
     const { periodMs } = this.#arrival
     let ms = 0
     return setInterval(() => {
       ms += periodMs
-      if (ms >= ARRIVAL_MS || place.isWanted) refuse(late())
+      if (ms >= ARRIVAL_MS || slot.isWanted) refuse(late())
     }, periodMs).unref()
   }
 
@@ -263,7 +265,9 @@ const late = () => new Refusal('quota_exhausted', 'the message took too long to 
 
 const sameBytes = (bytes: Buffer): Buffer => bytes
 
-/** Returns a service with only the method at this path. Messages stay bytes; the route's handler decodes them. */
+/**
+ * Returns a service with only the method at this path. Messages are passed as bytes; the route's handler decodes them.
+ */
 const serviceOf = (path: string): ServiceDefinition => ({
   export: {
     path,
@@ -314,7 +318,7 @@ function credentialsOf(tls: GrpcOptions['tls']): ServerCredentials {
   if (tls === undefined) return ServerCredentials.createInsecure()
   const pair = { cert_chain: readPem('OTLP_GRPC_CERT', tls.cert), private_key: readPem('OTLP_GRPC_KEY', tls.key) }
   try {
-    // The library would report invalid files only when it binds the port.
+    // Without this call, the library would report invalid files only when binding the port.
     createSecureContext({ cert: pair.cert_chain, key: pair.private_key })
     return ServerCredentials.createSsl(null, [pair])
   } catch (error) {

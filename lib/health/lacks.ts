@@ -22,7 +22,7 @@ export function findShortage(room: ConnectionRoom, processes: number, perProcess
 /** Threshold for reporting a lag. Folding normally lags by a minute, and the index by several minutes after a burst. */
 const LATE_MS = 600_000
 
-/** Age of the oldest write not yet folded into sums over time or added to the search index, in milliseconds. */
+/** Age in milliseconds of the oldest write that is not yet folded into rollups (`charts`) or searchable (`search`). */
 interface Lags {
   readonly charts: number
   readonly search: number

@@ -3,8 +3,8 @@ import { classifyFailure, SQLSTATE } from '../database/failure.ts'
 import { causeOf } from '../failure-log.ts'
 
 export const AWAY = 'the database cannot be reached'
-export const READ_ONLY = 'the database takes no writes'
-export const STUCK = 'the database does not get a write done'
+export const READ_ONLY = 'the database accepts no writes'
+export const STUCK = 'the database does not complete a write in time'
 /** PostgreSQL reports the same error while starting, recovering and stopping. Recovery after a crash takes seconds. */
 const RECOVERING = 'the database is starting, recovering or stopping'
 

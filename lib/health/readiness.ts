@@ -14,7 +14,7 @@ import { CHECK_ACCESS, CHECK_ROOM, TRY_WRITE } from '../store/server/trial-write
 import { nameObstacle, STUCK } from './obstacles.ts'
 import type { Setup } from './setup.ts'
 
-/** A slower check counts as an obstacle, so that readiness requests get a timely response. */
+/** A check that takes longer counts as an obstacle, so that readiness requests get a timely response. */
 const MOST_MS = 2500
 /** Minimum interval between database checks, regardless of the number of requests. */
 const INTERVAL_MS = 1000
@@ -22,7 +22,7 @@ const INTERVAL_MS = 1000
 const QUEUE_FULL = 'the write queue is full'
 const STOPPING = 'the server is stopping'
 
-/** The reasons for which a write would be rejected; empty if a write would be accepted. */
+/** The reasons why a write would be rejected; empty if a write would be accepted. */
 type Obstacles = readonly Obstacle[]
 
 export interface ReadinessOptions {
@@ -68,7 +68,7 @@ export class Readiness {
     this.#isStopping = true
   }
 
-  /** Describes each reason for which a write would be rejected; empty if a write would be accepted. */
+  /** Describes each reason why a write would be rejected. Returns an empty array if a write would be accepted. */
   async findObstacles(): Promise<readonly string[]> {
     if (this.#isStopping) return [STOPPING]
     const obstacles = await this.#find()

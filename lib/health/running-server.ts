@@ -16,7 +16,7 @@ export interface RunningServer {
   readonly address: string
   /** Undefined if unknown, because the database is not embedded. */
   readonly pid: number | undefined
-  /** The server's own report (GET /readyz). */
+  /** As reported by the server in GET /readyz, like the fields below. */
   readonly version: string | undefined
   readonly ready: boolean
   readonly reasons: readonly string[]
@@ -46,7 +46,7 @@ export type FoundServer =
   /** An embedded database's server process exists, or something accepts connections, but no response arrives. */
   | { readonly is: 'silent'; readonly address: string; readonly pid: number | undefined }
   | { readonly is: 'of another database' | 'something else'; readonly address: string }
-  /** `address` is undefined for an embedded database, whose server would have recorded it. */
+  /** `address` is undefined for an embedded database, because its server would have recorded an address. */
   | { readonly is: 'nothing'; readonly address: string | undefined }
 
 /** Returns this database's server; undefined if none responds. */

@@ -3,8 +3,8 @@
  * the code. Checks before the first request, and repeatedly after a failure, so that no restart is needed once the
  * database becomes reachable or is migrated by hand.
  *
- * States: `waiting` (the database has not responded yet), `lacking` (the database has responded, and something is
- * missing), `ready`.
+ * The states are `waiting` (the database has not responded yet), `lacking` (the database has responded, and something
+ * is missing) and `ready`.
  */
 import type { Sql } from 'postgres'
 import { findLeftBehind, migrateSchema } from '../cluster/distribution.ts'
@@ -46,7 +46,7 @@ export class Setup {
   #looking = false
   #instance: string | undefined
   #schema: SchemaState | undefined
-  /** When this deployment became unable to serve, from performance.now(); undefined while it can serve. */
+  /** Time at which this deployment became unable to serve, in ms of performance.now(); undefined while it can serve. */
   #downSince: number | undefined
 
   /** `migrations` is a folder that replaces sql/ in tests. */
@@ -57,7 +57,10 @@ export class Setup {
     this.#migrations = migrations
   }
 
-  /** Describes what is missing; undefined if nothing is missing. An unreachable database does not count as missing. */
+  /**
+   * A description of what is missing; undefined if nothing is missing. An unreachable database does not count as
+   * missing.
+   */
   get lacking(): string | undefined {
     return this.#state.is === 'lacking' ? this.#state.what : undefined
   }
@@ -162,7 +165,7 @@ export class Setup {
     }
   }
 
-  /** Enters a state, and logs the state if it differs from the previous one. */
+  /** Enters a state, and logs the state if it differs from the previous state. */
   #enter(state: State): void {
     const before = this.#state
     this.#state = state

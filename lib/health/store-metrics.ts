@@ -28,23 +28,28 @@ const MOST_MS = 2000
 export function watchStore(metrics: Metrics, { config, database, sql, pools, setup, readiness }: Watched): void {
   metrics.watch(
     'spoor_pool_waiting',
-    'Work that waits for a connection to the database, or for its project’s turn.',
+    'Work that is waiting for a database connection, or for its project’s turn.',
     () => pools.reduce((sum, { waiting }) => sum + waiting, 0)
   )
   const isReady = async () => ((await readiness.findObstacles()).length === 0 ? 1 : 0)
-  metrics.watch('spoor_ready', '1 if a write would be accepted, as /readyz says.', isReady, 'min')
+  metrics.watch('spoor_ready', '1 if a write would be accepted, as /readyz reports.', isReady, 'min')
   const size = rarely(() => Promise.race([readSize(sql), delay(MOST_MS, undefined, { ref: false })]))
-  metrics.watch('spoor_database_bytes', 'Size of the database; absent while it is away.', size, 'max')
-  metrics.watch('spoor_schema_version', 'The last migration of the database.', () => setup.schema?.version, 'min')
+  metrics.watch('spoor_database_bytes', 'Size of the database; absent while the database is unreachable.', size, 'max')
+  metrics.watch(
+    'spoor_schema_version',
+    'The newest migration applied to the database.',
+    () => setup.schema?.version,
+    'min'
+  )
   metrics.watch(
     'spoor_schema_expected_version',
-    'The last migration of this version.',
+    'The newest migration of this version.',
     () => setup.schema?.latest,
     'max'
   )
   if (!database.embedded) return
   const free = async () => (await readDisk(config.dataDir))?.freeBytes
-  metrics.watch('spoor_disk_free_bytes', 'Room on the disk of the embedded database.', free, 'min')
+  metrics.watch('spoor_disk_free_bytes', 'Free space on the disk of the embedded database.', free, 'min')
 }
 
 const readSize = (sql: SqlAccess): Promise<number | undefined> => sql.read(measureDatabase).catch(() => undefined)

@@ -8,14 +8,15 @@ export type QueryReader = (text: string) => Record<string, unknown>
 
 /** Matches a decimal integer that a double represents exactly, written without `+`, leading zeros or an exponent. */
 const INTEGER = /^(?:0|-?[1-9]\d{0,14})$/
+const BOOLEANS: ReadonlySet<string> = new Set(['true', 'false'])
 const MAX_SHOWN_NAME = 100
 
 type Values = Readonly<Record<string, unknown>>
 
 /**
  * Returns a check that applies the reader's rules to values that are already parsed, such as a tool's arguments. The
- * check throws `invalid_request`. The `exact` argument holds the same values, but with the numbers as the client wrote
- * them.
+ * check throws `invalid_request` for invalid values. The `exact` argument holds the same values, but with the numbers
+ * as the client wrote them.
  */
 export function queryCheck(schema: TObject): (values: Values, exact?: Values) => void {
   const { check, explain } = checker(schema)
@@ -25,20 +26,29 @@ export function queryCheck(schema: TObject): (values: Values, exact?: Values) =>
   }
 }
 
-/** Returns a reader for a schema of strings and integers. The reader throws `invalid_request`. */
+/**
+ * Returns a reader for a schema of strings, integers and booleans. The reader throws `invalid_request` for an invalid
+ * query.
+ */
 export function queryReader(schema: TObject): QueryReader {
   const checkAll = queryCheck(schema)
-  const integers = new Set(
-    Object.entries(schema.properties)
-      .filter(([, property]) => 'type' in property && property.type === 'integer')
-      .map(([name]) => name)
-  )
+  const ofType = (type: string) =>
+    new Set(
+      Object.entries(schema.properties)
+        .filter(([, property]) => 'type' in property && property.type === type)
+        .map(([name]) => name)
+    )
+  const [integers, booleans] = [ofType('integer'), ofType('boolean')]
+  const parsed = (name: string, value: string): unknown => {
+    if (integers.has(name) && INTEGER.test(value)) return Number(value)
+    return booleans.has(name) && BOOLEANS.has(value) ? value === 'true' : value
+  }
   return text => {
     const query: Record<string, unknown> = {}
     for (const [name, value] of parameters(text)) {
       checkParameter(schema, name, value)
       if (Object.hasOwn(query, name)) throw refusal(name, 'must not be given more than once')
-      query[name] = integers.has(name) && INTEGER.test(value) ? Number(value) : value
+      query[name] = parsed(name, value)
     }
     checkAll(query)
     return query

@@ -12,7 +12,9 @@ import { Content, JsonPieces, type JsonStream, JsonText, type Reply } from './ro
 
 const JSON_TYPE = 'application/json'
 
-/** Limits of `linger`: the total time, the number of discarded bytes, and the time a client may be silent. */
+/**
+ * Limits of `linger`: the total time, the number of discarded bytes, and the time for which a client may send nothing.
+ */
 const LINGER = { ms: 20_000, bytes: 16 * 1024 * 1024, silenceMs: 2000 }
 
 const PIECE_BYTES = 65_536
@@ -57,7 +59,7 @@ function asksForStatus({ route, request }: Exchange): boolean {
 }
 
 /**
- * Sends a response on a bare socket, and then closes the socket. If node's parser rejects a request, no response object
+ * Sends a response on a bare socket, and then closes the socket. If Node's parser rejects a request, no response object
  * exists.
  */
 export function sendRawRefusal(socket: Socket, status: number, message: string): void {
@@ -77,7 +79,7 @@ export function sendRawRefusal(socket: Socket, status: number, message: string):
   setTimeout(() => socket.destroy(), LINGER.silenceMs).unref()
 }
 
-/** Returns the error object of every refusal (specification, section 7) as JSON text. */
+/** Returns a refusal's error object (specification, section 7) as JSON text. */
 export function envelope(code: RefusalCode, message: string, requestId: string): string {
   return JSON.stringify({ error: { code, message, requestId } })
 }
@@ -151,7 +153,7 @@ export async function sendStream(
   }
 }
 
-/** The client has stopped taking the response. */
+/** Thrown if the client has stopped taking the response. */
 class StreamCut extends Error {}
 
 /** Waits until the client has taken all data written so far, or has disconnected. */
@@ -198,7 +200,7 @@ function writeHead(
   more: NonNullable<Reply['headers']> = {},
   fixed: readonly string[] = []
 ): void {
-  // Browsers must not guess another content type, because API responses repeat recorded content.
+  // Browsers must not guess another content type, because API responses contain what clients recorded.
   const headers = ['X-Request-Id', exchange.requestId, 'X-Content-Type-Options', 'nosniff', ...fixed]
   for (const name in exchange.guardHeaders) headers.push(name, exchange.guardHeaders[name]!)
   let cacheControl = 'no-store'
@@ -252,7 +254,10 @@ const lengthOf = (bytes: Body): number =>
       ? bytes.length
       : bytes.reduce((sum, piece) => sum + piece.length, 0)
 
-/** A long string would use its memory twice while queued, once as a string and once as encoded bytes. */
+/**
+ * Returns the body's pieces. A long string is encoded first, because a queued string would use its memory twice: as a
+ * string and as encoded bytes.
+ */
 function piecesOf(bytes: Body): readonly (string | Uint8Array)[] {
   if (typeof bytes === 'string') return [bytes.length <= PIECE_BYTES ? bytes : Buffer.from(bytes)]
   return bytes instanceof Uint8Array ? [bytes] : bytes
@@ -267,7 +272,7 @@ function* cut(pieces: readonly (string | Uint8Array)[]): Generator<Uint8Array> {
 }
 
 /**
- * Returns whether the connection must close because the rest of the request may be too long to read. Otherwise, node
+ * Returns whether the connection must close because the rest of the request may be too long to read. Otherwise, Node
  * reads the rest, at most MAX_BODY_BYTES, and the connection stays open.
  */
 function mustHangUp({ request, awaitsContinue }: Exchange): boolean {

@@ -17,8 +17,8 @@ export interface Match {
 }
 
 /**
- * Exceeds the length of any path that node's parser accepts, so that the router imposes no limit. The path-id.ts module
- * checks the length of ids.
+ * Longer than any path that Node's parser accepts, so that the router imposes no limit. The path-id.ts module checks
+ * the length of ids.
  */
 const MAX_PARAM_LENGTH = 1 << 20
 

@@ -22,7 +22,7 @@ export interface RequestOf<Q> {
   /** All path parameters, decoded but not validated. */
   readonly params: Readonly<Record<string, string | undefined>>
   readonly query: Q
-  /** The query as sent, without `?`, for routes that do not validate it themselves. */
+  /** The query as sent, without `?`, for handlers that parse the query themselves. */
   readonly querystring: string
   /** The decoded body. */
   readonly payload: Uint8Array
@@ -42,8 +42,8 @@ export interface RequestOf<Q> {
 }
 
 /**
- * Placeholder fields of requests that no person makes, such as tool calls. Routes of these requests do not read the
- * fields.
+ * Placeholders for fields of requests that no person makes, such as tool calls. The routes of such requests do not read
+ * these fields.
  */
 export const NOBODY: Pick<
   RequestOf<unknown>,
@@ -82,9 +82,15 @@ export class JsonPieces {
  * `write` callback, which waits for the client. `send` may throw a Refusal before the first part. Each character of a
  * part stands for one byte of UTF-8. The body contains one long list: the first part ends where the list begins, each
  * item of the list is a part, and the last part follows the list.
+ *
+ * `needs` returns whether an item is needed whole, given its id and the number of items. Other items may lack free-form
+ * JSON. The number of bytes of the whole part is passed to `write` in any case.
  */
 export class JsonStream {
-  readonly send: (write: (part: string) => Promise<void>) => Promise<void>
+  readonly send: (
+    write: (part: string, bytes: number) => Promise<void>,
+    needs?: (id: string, count: number) => boolean
+  ) => Promise<void>
   constructor(send: JsonStream['send']) {
     this.send = send
   }
@@ -132,7 +138,7 @@ export interface RouteOptions<Q extends TObject = TObject> {
   /** Maximum size of the decoded body, in bytes. Defaults to MAX_BODY_BYTES. */
   readonly maxBodyBytes?: number
   /**
-   * A non-JSON media type that the body may have. The response then has the same type, and errors are
+   * A non-JSON media type that the body may have. The response then has the same type, and error bodies are
    * `google.rpc.Status` (lib/http/otlp/rpc-status.ts). The fields `body`, `reply` and `error` are descriptions for the
    * OpenAPI document.
    */

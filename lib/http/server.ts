@@ -1,7 +1,8 @@
 /**
  * The HTTP server, which handles a request from socket to response. Checks run in a fixed order, and the first failure
  * decides the response: route (404, 405), key or person (401), scope or role (403), path ids (404), query (400),
- * encoding and size of the body (415, 413), and then the handler's own checks. Nothing is parsed before its check.
+ * encoding and size of the body (415, 413), and then the handler's own checks. No part of a request is parsed before
+ * that part is checked.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, BlockList, Socket } from 'node:net'
@@ -9,8 +10,8 @@ import { Refusal } from '../errors.ts'
 import type { Readiness } from '../health/readiness.ts'
 import { Admission, type Admits } from '../limits/admission.ts'
 import { ARRIVAL, type ArrivalBounds } from '../limits/arrival.ts'
-import type { Places } from '../limits/places.ts'
 import { RequestsUnderWay } from '../limits/requests-under-way.ts'
+import type { Slots } from '../limits/slots.ts'
 import { listenError } from '../listen-error.ts'
 import { type Logger, logRequest } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
@@ -45,7 +46,10 @@ export interface ServerOptions extends AuthoriseOptions, AdmitOptions {
   readonly arrival?: Partial<ArrivalBounds> | undefined
 }
 
-/** Exceeds the idle timeout of common proxies, so that the proxy, not this server, closes idle connections. */
+/**
+ * Keep-alive timeout. It exceeds the idle timeout of common proxies, so that the proxy, not this server, closes idle
+ * connections.
+ */
 const KEEP_ALIVE_MS = 65_000
 const HEADERS_TIMEOUT_MS = 20_000
 /**
@@ -60,11 +64,11 @@ const REQUEST_TIMEOUT_MS = 600_000
  * 4096).
  */
 const BACKLOG = 4096
-/** Maximum time for which a closing server continues to accept waiting connections. */
+/** Maximum time for which a closing server keeps accepting waiting connections. */
 const MOST_ACCEPTING_MS = 1000
 /** Interval at which a closing server closes idle connections. */
 const SWEEP_MS = 20
-/** Time for which a closing server waits for a request on an open but silent connection. */
+/** Time for which a closing server waits for a request on an open but idle connection. */
 const SILENCE_MS = 250
 
 /** Memory that a streamed response uses, regardless of its length. */
@@ -73,7 +77,7 @@ const STREAM_BYTES = 8 * 1024 * 1024
 /** Logged status if the client disconnected before the response. */
 const CLIENT_GONE = 499
 
-/** Code with which node's parser reports an HTTP/2 preface, as sent by gRPC exporters. */
+/** Code with which Node's parser reports an HTTP/2 preface, as sent by gRPC exporters. */
 const HTTP2_PREFACE = 'HPE_PAUSED_H2_UPGRADE'
 const NOT_HTTP = { status: 400, message: 'The request is not valid HTTP.' }
 const PARSER_REFUSALS: Readonly<Record<string, typeof NOT_HTTP>> = {
@@ -85,13 +89,13 @@ const PARSER_REFUSALS: Readonly<Record<string, typeof NOT_HTTP>> = {
 export class HttpServer {
   readonly #options: ServerOptions
   readonly #server: Server
-  /** Connections on which node's parser has reported an error. */
+  /** Connections on which Node's parser has reported an error. */
   readonly #broken = new WeakSet<Socket>()
   /** Capacity for bodies that bypass the write path's queue, such as MCP messages. */
   readonly #messages = new Admission({ requests: Number.POSITIVE_INFINITY, bytes: 64 * 1024 * 1024 })
   readonly #reads = new RequestsUnderWay()
   readonly #arrival: ArrivalBounds
-  readonly #large: Places
+  readonly #large: Slots
   readonly #largeMemory = new LargeMemory()
   readonly #unsent = new UnsentAnswers()
   readonly #pipelining = new Pipelining(this.#unsent)
@@ -107,23 +111,23 @@ export class HttpServer {
     this.#large = largeBodies(this.#arrival.waitMs)
     options.metrics.watch(
       'spoor_unread_bytes',
-      'Bytes of answers that their clients have not taken yet, and of requests that wait behind them.',
+      'Bytes of responses that clients have not received yet, and of requests that wait for these responses.',
       () => this.#unsent.bytes
     )
     options.metrics.watch(
       'spoor_reads_under_way',
-      'Requests that read, of all projects, from their key to the end of their answer.',
+      'Reads in flight in all projects, from the key check to the end of the response.',
       () => this.#reads.count
     )
     this.#server = createServer({
       keepAliveTimeout: KEEP_ALIVE_MS,
       headersTimeout: HEADERS_TIMEOUT_MS,
       requestTimeout: REQUEST_TIMEOUT_MS,
-      // Node itself would reject a request without a Host header, but its response would lack this server's headers.
+      // Node itself would reject a request without a Host header, but Node's response would lack this server's headers.
       requireHostHeader: false
     })
-    // With a limit, node would drop headers beyond the limit, possibly including Content-Length. Node limits their
-    // total size anyway.
+    // With a limit, Node would drop headers beyond the limit, possibly including Content-Length. Node limits the total
+    // size of headers anyway.
     this.#server.maxHeadersCount = 0
     const serve = (request: IncomingMessage, response: ServerResponse) => this.#take(request, response, false)
     this.#server.on('request', serve)
@@ -174,8 +178,8 @@ export class HttpServer {
   }
 
   /**
-   * Accepts waiting connections, which the kernel would reset when the port closes. Node accepts one connection per
-   * turn of the event loop, so a turn without a connection means that none are left.
+   * Accepts waiting connections, which the kernel would otherwise reset when the port closes. Node accepts one
+   * connection per turn of the event loop, so a turn without a connection means that no connection is waiting.
    */
   async #acceptWaiting(): Promise<void> {
     let accepted = 0
@@ -250,7 +254,7 @@ export class HttpServer {
 
   /**
    * Counts the request as in flight until the client has taken the response or has disconnected. Throws
-   * `too_many_requests`.
+   * `too_many_requests` if the project has too many requests in flight.
    */
   #countRead({ party, response }: Exchange): void {
     if (party === undefined) return
@@ -268,19 +272,19 @@ export class HttpServer {
 
   async #answerWithBody(exchange: Exchange, route: Route): Promise<Reply> {
     const { party } = exchange
-    const place = this.#large.of(party)
+    const slot = this.#large.of(party)
     const memory = this.#largeMemory.lease()
     try {
       const { headers } = exchange.request
       const encoding = contentEncoding(headers)
       const length = contentLength(headers, route.maxBodyBytes)
-      // The length of the decoded body is not yet known.
+      // The decoded length of an encoded body is not yet known, so the maximum length is used.
       const weight = encoding === undefined ? length : route.maxBodyBytes
-      if (length !== undefined && length > LARGE_BODY_BYTES) await place.enter(weight)
-      return await this.#readAndAnswer(exchange, route, encoding, { length, party, place, memory })
+      if (length !== undefined && length > LARGE_BODY_BYTES) await slot.enter(weight)
+      return await this.#readAndAnswer(exchange, route, encoding, { length, party, slot, memory })
     } finally {
       memory.end()
-      place.leave()
+      slot.leave()
     }
   }
 
@@ -296,7 +300,7 @@ export class HttpServer {
     try {
       if (exchange.awaitsContinue) response.writeContinue()
       exchange.awaitsContinue = false
-      const { length, party, place: large, memory } = expected
+      const { length, party, slot: large, memory } = expected
       const bounds = { limit: route.maxBodyBytes, length, large, memory, party }
       exchange.payload = await receiveBody(request, encoding, reservation, bounds)
       exchange.bytesIn = exchange.payload.length
@@ -318,7 +322,7 @@ export class HttpServer {
     const [other = ''] = allowed
     exchange.guardHeaders = this.#options.routes.find(other, url)?.endpoint.route.answerHeaders ?? {}
     const Allow = allowed.join(', ')
-    throw new Refusal('method_not_allowed', `This address knows only ${Allow}.`, { Allow })
+    throw new Refusal('method_not_allowed', `This address supports only ${Allow}.`, { Allow })
   }
 
   /** Sends an error response. `status` differs from the code's status only for malformed requests. */
@@ -328,7 +332,7 @@ export class HttpServer {
       return
     }
     if (error instanceof ClientGone || exchange.response.destroyed) return
-    // Node would keep reading the rest of the body.
+    // If the connection stayed open, Node would keep reading the rest of the body.
     if (error instanceof LateBody) exchange.response.shouldKeepAlive = false
     if (error instanceof Refusal) {
       this.#options.metrics.countRefusal(error.code, exchange.party)
@@ -344,7 +348,7 @@ export class HttpServer {
   }
 
   /**
-   * Answers a request that node's parser rejected because the request is not HTTP, or because its body was truncated or
+   * Answers a request that Node's parser rejected because the request is not HTTP, or because its body was truncated or
    * late. Earlier requests on the connection are answered first. Then the connection closes.
    */
   #refuseUnparsed(error: NodeJS.ErrnoException, socket: Socket): void {
@@ -364,7 +368,7 @@ export class HttpServer {
     }
     newest.response.shouldKeepAlive = false
     sendRefusal(newest, new Refusal('invalid_request', message), status)
-    // Node emits no more events for an answered request, so a reader of its body would wait forever.
+    // Node emits no more events for an answered request, so a reader of the request's body would wait forever.
     this.#pipelining.afterAll(socket, () => newest.request.destroy())
   }
 

@@ -90,7 +90,7 @@ export class Copier implements Holder {
     const connection = await this.#limit.open(this.#open)
     this.#connection = connection
     void connection.closed.then(() => {
-      // Calling closeIdle() frees the slot of a connection that was given up.
+      // closeIdle() frees the slot of a connection that it has given up.
       if (this.#givenUp.has(connection)) return
       if (this.#connection === connection) this.#connection = undefined
       this.#limit.leave()

@@ -32,7 +32,7 @@ export interface Exported {
   readonly message: string
 }
 
-/** A running OpenTelemetry trace that has received nothing for a while. */
+/** A running OpenTelemetry trace that has received no data for a while. */
 export interface IdleTrace {
   readonly projectId: number
   readonly traceId: string

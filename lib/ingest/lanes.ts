@@ -26,7 +26,10 @@ export interface LaneOptions {
   readonly onBatch: (batch: readonly Pending[], ms: number, isTried: boolean) => void
 }
 
-/** Bounds for one batch, in body bytes. Larger batches gain nothing (test/bench/RESULTS.md, "Size of batches"). */
+/**
+ * Maximum numbers of operations and of body bytes in a batch. Larger batches gain nothing (test/bench/RESULTS.md, "Size
+ * of batches").
+ */
 const BATCH = { operations: 64, bytes: 2 * 1024 * 1024 }
 /**
  * Operations that arrive while a lane is writing wait for that lane's next batch, which saves commits. Another lane
@@ -35,14 +38,14 @@ const BATCH = { operations: 64, bytes: 2 * 1024 * 1024 }
  */
 const GATHER = { operations: 16, ms: 4 }
 const UNBOUNDED = { operations: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
-/** PostgreSQL cancels a write that takes longer, and the request is rejected. */
+/** Time limit for a write, after which PostgreSQL cancels the write and the request is rejected. */
 const STATEMENT_TIMEOUT_MS = 30_000
 /**
- * Settings for the lanes' connections. The write path's few statements are planned once per connection: rows arrive in
- * arrays, so a plan for specific values would be no better. A plan made while a table is small is kept after the table
- * grows, so no plan may scan a whole table (lib/store/write/statistics.ts). With sequential scans off, a plan that must
- * scan a catalog looks so expensive that PostgreSQL would spend two seconds on JIT compilation, so JIT is off as well.
- * work_mem holds one batch's rows.
+ * Settings for the lanes' connections. The write path's few statements are planned once per connection, because rows
+ * arrive in arrays and a plan for specific values would be no better. A plan made while a table is small is kept after
+ * the table grows, so no plan may scan a whole table (lib/store/write/statistics.ts). With sequential scans off, a plan
+ * that must scan a catalog looks so expensive that PostgreSQL would spend two seconds on JIT compilation, so JIT is off
+ * as well. work_mem holds one batch's rows.
  */
 const SETTINGS = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off', jit: 'off', work_mem: '32MB' }
 /**
@@ -88,7 +91,7 @@ export class Lanes {
     const searched = new SearchedProjects()
     const first = Math.floor(Math.random() * SLOTS)
     const again = (pending: Pending, pauseMs: number) => this.#tryAgain(pending, pauseMs)
-    const failures = new FailureLog(log, { failed: 'the database did not take a batch', remindMs: REMIND_MS })
+    const failures = new FailureLog(log, { failed: 'the database rejected a batch', remindMs: REMIND_MS })
     this.#writers = Array.from({ length: count }, (_, lane) => {
       const slot = 1 + ((first + lane) % SLOTS)
       return new Writer(this.pool, serverOf, { slot, routes, running, floors, searched, again, failures, log })

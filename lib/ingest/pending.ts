@@ -21,8 +21,8 @@ export interface Pending extends Queued {
   readonly environment: string | null
   readonly operation: Operation
   /**
-   * Set if a trace that the operation creates counts against a trial account's limit. The operation then forms a batch
-   * by itself.
+   * Set if a trace that the operation creates counts against a trial account's limit. The operation then forms a
+   * separate batch.
    */
   readonly charge: TrialCharge | undefined
   /** Whether the stored state must be read before the decision. */
@@ -110,6 +110,6 @@ export function trialLimitReached({ limit }: TrialCharge): Decision {
 export function refusalMessage(pending: Pending): string {
   const unknown = pending.lostSince !== undefined && pending.attempts.length > 0
   return unknown
-    ? 'the database went away during the write; send the same request again to learn its outcome'
-    : 'the database refused the write; nothing was stored; retry later'
+    ? 'the connection to the database was lost during the write; resend the same request to learn its outcome'
+    : 'the database rejected the write; nothing was stored; retry later'
 }

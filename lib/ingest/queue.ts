@@ -8,7 +8,7 @@ export interface Queued {
   /** Identifies the project and the trace. Only one operation at a time may work on a trace. */
   readonly key: string
   readonly bytes: number
-  /** Whether the operation must form a batch by itself. */
+  /** Whether the operation must form a separate batch. */
   readonly alone: boolean
 }
 
@@ -40,9 +40,9 @@ export class Queue<T extends Queued> {
   }
 
   /**
-   * Takes the next batch from the queue; empty if nothing is runnable. Its operations keep their traces locked until
-   * released. An operation larger than the bounds forms a batch by itself. If `groupOf` is set, the batch contains only
-   * operations of the first operation's group.
+   * Takes the next batch from the queue. The batch is empty if nothing is runnable. Its operations keep their traces
+   * locked until they are released. An operation larger than the bounds forms a separate batch. If `groupOf` is set,
+   * the batch contains only operations of the first operation's group.
    */
   take(bounds: BatchBounds, groupOf?: (operation: T) => number): T[] {
     return groupOf === undefined ? this.#takeFirst(bounds) : this.#takeGroup(bounds, groupOf)

@@ -82,7 +82,7 @@ const MAX_PREPARED_BYTES = 8 * 1024 * 1024
 /** Outcome for one line of an export file. */
 type Restored = 'insert' | 'advance' | 'duplicate'
 type Done = Exclude<Decision, { type: 'refused' }>
-/** The stored part of a write's author. `keyId` is null if a command restores traces. */
+/** The fields of a write's author that the write path uses. `keyId` is null if a command restores traces. */
 type Author = Pick<Principal, 'projectId' | 'environment' | 'trialAccountId'> & { readonly keyId: string | null }
 
 export class WritePath implements Ingest {
@@ -193,7 +193,7 @@ export class WritePath implements Ingest {
     this.#log.warn({ project: projectId, keyId }, `of an export in OTLP, ${message}`)
   }
 
-  /** Writes one trace's spans and returns why some were rejected. */
+  /** Writes one trace's spans and returns the reasons for spans that are not stored. */
   async #exportTrace(key: Principal, trace: ReadySpans, bytes: number): Promise<readonly SpanRefusal[]> {
     if (trace.first === undefined) return trace.refusals
     const decision = await this.#submit(
@@ -215,7 +215,7 @@ export class WritePath implements Ingest {
   /**
    * Stores a trace from an export file's line, including its scores and when and by whom it was recorded. No trial
    * account is charged. If the line is a later state of a stored trace, that trace advances to the line's state.
-   * `duplicate` means that the trace is already stored in the line's state or a later one.
+   * `duplicate` means that the trace is already stored in the line's state or a later state.
    */
   restore(projectId: number, line: Uint8Array): Promise<Restored> {
     const nobody = { projectId, keyId: null, environment: null, trialAccountId: null }
@@ -253,8 +253,8 @@ export class WritePath implements Ingest {
 
   /**
    * Waits for memory for a body's rows, prepares the body, and frees the memory when `write` is done. A large body
-   * reserves no memory, because it is either cut into portions that wait separately, or consists of one huge span, most
-   * of which is cut off.
+   * reserves no memory, because it is either divided into portions that wait separately, or is one huge span, most of
+   * which is cut off.
    */
   async #whenReady<T>(
     operation: TaskName,

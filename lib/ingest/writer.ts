@@ -92,7 +92,7 @@ export class Writer {
   readonly #serverOf: (host: Host | undefined) => CopyServer
   readonly #slot: number
   readonly #batches: CopyBatches
-  /** Copiers by server address. The key undefined is the database's own address. */
+  /** Copiers by server address. The key `undefined` stands for the database's own address. */
   readonly #copiers = new Map<string | undefined, Copier>()
   readonly #routes: WriterOptions['routes']
   readonly #running: StateCache
@@ -200,7 +200,10 @@ export class Writer {
     return copier
   }
 
-  /** Returns the operations that were rolled back because a stored trace was not in the assumed state. */
+  /**
+   * Decides and writes a batch. Returns the operations that were rolled back because a stored trace was not in the
+   * assumed state.
+   */
   async #decideAndWrite(batch: readonly Pending[], { host, homes }: WriteRoute): Promise<readonly Pending[]> {
     const decided = await this.#decide(batch, host === undefined ? readTraceStates : readStatesByProject)
     if (decided.length === 0) return []
@@ -251,11 +254,11 @@ export class Writer {
   }
 
   /**
-   * Reads the operations' stored states, decides all operations, answers those that need no write, and returns the
-   * rest.
+   * Reads the operations' stored states, decides all operations, answers the operations that need no write, and returns
+   * the rest.
    *
-   * The trial account's usage is read first: if another process has just used up the account with this same trace, the
-   * later read finds the trace. A charged operation is a batch by itself.
+   * The trial account's usage is read first. If another process has just recorded this trace and thereby used up the
+   * account, the later read finds the trace. A charged operation is always a separate batch.
    */
   async #look(looking: readonly Pending[], read: typeof readTraceStates): Promise<Decided[]> {
     const usedUp = await this.#refuseCharge(looking[0] as Pending)
@@ -366,8 +369,8 @@ export class Writer {
   }
 
   /**
-   * Caches a running trace's state if the process has the complete state: it recorded the trace, and decided every
-   * later change from the cached state. Removes any other trace from the cache.
+   * Caches a running trace's state if this process recorded the trace and decided every later change from the cached
+   * state, because the cached state is then complete. Removes any other trace from the cache.
    */
   #remember({ pending, state, decision }: Decided): void {
     const { key, attempts, environment } = pending
@@ -378,7 +381,7 @@ export class Writer {
         this.#running.set(key, { seq: version, version, environment: environment ?? UNASSIGNED, ...started })
       return
     }
-    // A cached state takes over the tree of the stored spans, from which none can be removed.
+    // A cached state takes over the tree of the stored spans. Spans cannot be removed from that tree.
     const isLarger = decision.type === 'grow' && decision.removed.length === 0
     if (isLarger && state?.gathered !== undefined && isRemembered(decision.growth)) {
       const { growth, added } = decision
@@ -397,7 +400,7 @@ export class Writer {
   #tryAgain(pending: Pending, pauseMs: number): void {
     pending.look = true
     if (++pending.tries > MAX_TRIES) {
-      pending.reject(new Refusal('quota_exhausted', 'the trace is being changed by too many others; retry later'))
+      pending.reject(new Refusal('quota_exhausted', 'too many other requests are changing the trace; retry later'))
       return
     }
     this.#again(pending, pauseMs)

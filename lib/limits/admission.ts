@@ -54,7 +54,7 @@ export class Admission {
       (bytes === 0 || own.bytes + bytes <= mostBytes - this.bytes - bytes) &&
       (requests === 0 || own.requests + requests <= mostRequests - this.requests - requests)
     if (!isRoom) {
-      throw new Refusal('quota_exhausted', 'the service has as much to do as it can hold; retry later')
+      throw new Refusal('quota_exhausted', 'the service has reached its capacity; retry later')
     }
     this.#count(party, own, bytes, requests)
   }

@@ -23,8 +23,8 @@ export class RequestsUnderWay {
   enter(party: number): void {
     const count = this.#counts.get(party) ?? 0
     if (count >= this.#most) {
-      const rule = `at most ${this.#most} that read may be under way at once`
-      throw new Refusal('too_many_requests', `This project has too many requests under way: ${rule}. Retry later.`)
+      const rule = `at most ${this.#most} reads may be in flight at a time`
+      throw new Refusal('too_many_requests', `This project has too many requests in flight: ${rule}. Retry later.`)
     }
     this.#counts.set(party, count + 1)
     this.#all++

@@ -9,7 +9,7 @@ import { cutOutlineText, type Detail, outlineTrace, SHOWN_BYTES } from './outlin
 
 /** Maximum size in bytes of a result that is sent whole as text. */
 export const MAX_TEXT_BYTES = 256 * 1024
-/** Maximum number of bytes that the text shows of a member that is not a list. */
+/** Maximum number of bytes of a member, other than a list, that the text shows. */
 const MEMBER_BYTES = 4000
 
 /** A result to send, as JSON text. A result longer than MAX_TEXT_BYTES is sent as pieces, with a shortened text. */
@@ -30,7 +30,7 @@ export function shortResultText(result: string): string {
 
 const isDetail = (value: object): value is Detail => 'trace' in value && 'spans' in value && 'scores' in value
 
-/** Keeps as many leading items of each list as fit. */
+/** Shortens a result. Keeps as many leading items of each list as fit. */
 function shorten(value: Readonly<Record<string, unknown>>, inexact: boolean, bytes: number): string {
   const said: string[] = []
   const kept: Record<string, unknown> = {}
@@ -60,8 +60,8 @@ function shorten(value: Readonly<Record<string, unknown>>, inexact: boolean, byt
 }
 
 /**
- * Enough for two traces of the usual maximum size, each as structured content and as text. A single result may be
- * larger.
+ * Maximum total size of results, enough for two traces of the usual maximum size, each as structured content and as
+ * text. A single result may be larger.
  */
 const MOST_BYTES = 32 * 1024 * 1024
 

@@ -15,19 +15,22 @@ export type Detail = Static<typeof TraceDetail>
 type Span = Detail['spans'][number]
 
 /**
- * Maximum number of bytes that a tool shows of a long response. Clients truncate the results that they pass to their
+ * Maximum number of bytes of a long response that a tool shows. Clients truncate the results that they pass to their
  * model: Gemini CLI at 40,000 characters, Codex at 48,000 (test/torture/README.md, "agents").
  */
 export const SHOWN_BYTES = 35_000
 
-const CUT = 'Where it is long, a string: the beginning of its JSON, and how much is left out.'
+const CUT = 'If the value is long, a string with the beginning of its JSON and the size of the rest.'
 const cuttable = (what: string) => Type.Unknown({ description: `${what} ${CUT}` })
-const Bytes = Type.Integer({ minimum: 0, description: 'Size of the whole span as JSON: what it takes to fetch it.' })
+const Bytes = Type.Integer({
+  minimum: 0,
+  description: 'Size of the whole span as JSON, which is the size of a response with this span.'
+})
 
 const OutlineSpan = named('OutlineSpan', {
   depth: Type.Integer({
     minimum: 0,
-    description: 'The parent is the nearest span above that is one less deep, perhaps in an earlier part.'
+    description: 'The parent is the nearest preceding span with a depth of one less, which may be in an earlier part.'
   }),
   id: SpanOutput.properties.id,
   name: Type.String(),
@@ -39,10 +42,10 @@ const OutlineSpan = named('OutlineSpan', {
   usage: Type.Optional(SpanOutput.properties.usage),
   costUsd: Type.Optional(SpanOutput.properties.costUsd),
   bytes: Bytes,
-  input: Type.Optional(cuttable('What the step was given.')),
-  output: Type.Optional(cuttable('What the step gave.')),
-  attributes: Type.Optional(cuttable('What else is known of the step.')),
-  events: Type.Optional(cuttable('Moments within the step.'))
+  input: Type.Optional(cuttable('The input of the step.')),
+  output: Type.Optional(cuttable('The output of the step.')),
+  attributes: Type.Optional(cuttable('Additional data about the step.')),
+  events: Type.Optional(cuttable('Events within the step.'))
 })
 type OutlineSpan = Static<typeof OutlineSpan>
 
@@ -50,14 +53,16 @@ const { input: _input, output: _output, metadata: _metadata, ...traceFields } = 
 
 export const TraceOutline = named('TraceOutline', {
   detail: Type.Literal('outline'),
-  note: Type.String({ description: 'What is left out, and how to get it.' }),
+  note: Type.String({ description: 'The omitted parts, and how to get them.' }),
   trace: closed({
     ...traceFields,
-    input: cuttable('What the run was given.'),
-    output: cuttable('What the run gave.'),
-    metadata: cuttable('What else is known of the run.')
+    input: cuttable('The input of the run.'),
+    output: cuttable('The output of the run.'),
+    metadata: cuttable('Additional data about the run.')
   }),
-  spans: Type.Array(OutlineSpan, { description: 'As a tree, depth first: each span is followed by its children.' }),
+  spans: Type.Array(OutlineSpan, {
+    description: 'The spans as a tree, depth first: each span is followed by its children.'
+  }),
   nextAfter: Type.Optional(
     Type.String({ description: 'Present if more spans follow: the value of `after` for the next part of the tree.' })
   ),
@@ -106,13 +111,13 @@ export interface OutlineOptions {
 /** The parts of a trace from which an outline is made. */
 export interface OutlineSource {
   readonly trace: Detail['trace']
-  readonly spans: readonly MeasuredSpan[]
+  readonly spans: readonly PlannedSpan[]
   readonly scoreCount: number
 }
 
 /** Returns the outline as JSON text. */
 export function outlineTrace({ trace, spans, scores }: Detail, options: OutlineOptions): string {
-  const measured = spans.map(span => measureSpan(span, options.inexact))
+  const measured = spans.map(span => planSpan(span, options.inexact))
   return outlineOf({ trace, spans: measured, scoreCount: scores.length }, options)
 }
 
@@ -134,7 +139,7 @@ export function outlineOf(source: OutlineSource, options: OutlineOptions): strin
     }
     return stringifyExact(outline, inexact)
   }
-  if (after === undefined && placed.length <= MOST_WHOLE) {
+  if (showsValues(placed.length, after)) {
     for (const room of ROOMS) {
       const text = textOf(
         room,
@@ -158,9 +163,13 @@ export function outlineOf(source: OutlineSource, options: OutlineOptions): strin
   return textOf(room, shown, { from: begin, to: begin + shown.length, of: ordered.length, next })
 }
 
-/** A trace with more spans than this never fits into one outline. */
+/** Number of spans above which a trace never fits into one outline. */
 const MOST_WHOLE = 400
 const LONGEST_ID = '0'.repeat(16)
+
+/** Returns whether an outline of so many spans may show values of spans. Parts of a tree never do. */
+export const showsValues = (spans: number, after: string | undefined): boolean =>
+  after === undefined && spans <= MOST_WHOLE
 
 /** The part of the tree that an outline shows. */
 interface Part {
@@ -171,6 +180,11 @@ interface Part {
   readonly next: string | undefined
 }
 
+/** A span in the tree. A span of a long trace is parsed and measured only if the outline shows the span. */
+export interface PlannedSpan extends Node {
+  measure(): MeasuredSpan
+}
+
 /** A span with the beginnings of its values, except values that are null or empty. */
 export interface MeasuredSpan extends Omit<Span, (typeof SPAN_VALUES)[number]> {
   readonly bytes: number
@@ -179,11 +193,17 @@ export interface MeasuredSpan extends Omit<Span, (typeof SPAN_VALUES)[number]> {
 
 interface MeasuredValue {
   readonly field: (typeof SPAN_VALUES)[number]
-  /** The value's JSON, truncated to the length that an outline shows at most. */
+  /** The value's JSON, truncated to the maximum length that an outline shows. */
   readonly json: string
   readonly bytes: number
   /** The value itself; undefined if `json` is truncated. */
   readonly value: unknown
+}
+
+/** Measures a span that is parsed already. */
+export function planSpan(span: Span, inexact: boolean): PlannedSpan {
+  const measured = measureSpan(span, inexact)
+  return { id: span.id, parentSpanId: span.parentSpanId, measure: () => measured }
 }
 
 export function measureSpan(span: Span, inexact: boolean): MeasuredSpan {
@@ -206,7 +226,8 @@ function outlineOfTrace(trace: Detail['trace'], room: Room, inexact: boolean): T
   return { ...trace, input: cut(input), output: cut(output), metadata: cut(metadata) }
 }
 
-function outlineOfSpan({ span, depth }: Placed<MeasuredSpan>, room: Room): OutlineSpan {
+function outlineOfSpan({ span: planned, depth }: Placed<PlannedSpan>, room: Room): OutlineSpan {
+  const span = planned.measure()
   const { id, kind, status, startedAt, durationMs, model, usage, costUsd, bytes, values } = span
   const shown = room.spanValue === 0 ? [] : values
   return {
@@ -239,7 +260,7 @@ function cutValue(value: unknown, json: string, maxBytes: number, bytes = Buffer
  */
 const MARK_BYTES = 50
 
-/** Maximum number of bytes that an outline shows of a span value's JSON. */
+/** Maximum number of bytes of a span value's JSON that an outline shows. */
 const LONGEST_VALUE = 400 + MARK_BYTES
 
 /**
@@ -314,7 +335,8 @@ function notStored(metadata: object): string[] {
 }
 
 /**
- * Maximum number of bytes shown of a kind. Kinds need a limit because clients may write any string into the metadata.
+ * Maximum number of bytes of a kind that the outline shows. Kinds need a limit because clients may write any string
+ * into the metadata.
  */
 const KIND_BYTES = 40
 
@@ -349,7 +371,7 @@ export function inTreeOrder<T extends Node>(spans: readonly T[]): Placed<T>[] {
     }
   }
   for (const span of spans) if (span.parentSpanId === null || !children.has(span.parentSpanId)) visit(span)
-  // A span that is not yet reached belongs to a cycle or is a descendant of one.
+  // A span that is not yet reached belongs to a cycle or is a descendant of a cycle.
   for (const span of spans) visit(span)
   return order
 }

@@ -1,8 +1,9 @@
 /**
  * Implements the Model Context Protocol: Streamable HTTP, stateless, with JSON responses. Only this file uses the SDK,
- * which does most of the work. Each POST has its own server and transport, as the SDK requires without sessions. The
- * protocol has two eras. Since version 2026-07-28, each request names its client and version. In earlier versions, a
- * handshake (`initialize`) names the client and version. The SDK distinguishes the eras, and both have the same tools.
+ * which does most of the work. Each POST has its own server and transport, because the SDK requires this if there are
+ * no sessions. The protocol has two eras. Since version 2026-07-28, each request names its client and version. In
+ * earlier versions, a handshake (`initialize`) names the client and version. The SDK distinguishes the eras, and both
+ * have the same tools.
  */
 import {
   createMcpHandler,
@@ -45,12 +46,12 @@ const INFO = { name: 'spoor', title: 'spoor', version: VERSION }
 const INSTRUCTIONS =
   'spoor keeps traces: records of runs of AI applications, made of spans (model calls, tool calls and other steps). ' +
   'To record a run, call get_ingest_schema once, then record_trace. To find runs, call list_traces with filters, then ' +
-  'get_trace for one of them. To judge a run, call add_score. Which of the tools are there depends on the scopes of ' +
-  'the API key.'
+  'get_trace for one of them. To judge a run, call add_score. The available tools depend on the scopes of the API key.'
 
 /**
  * A validator that all servers share, because each server would otherwise create its own validator, which is slow. The
- * validator is never used, because it only checks a client's responses to a server's requests.
+ * SDK uses the validator only for clients' responses to a server's requests. These servers send no requests, so the
+ * validator is never called.
  */
 const validator = new AjvJsonSchemaValidator()
 
@@ -61,7 +62,7 @@ export async function answerWithTools(message: unknown, headers: RequestHeaders,
 
 /**
  * Answers a single tool call without the SDK, in the form that the SDK's response would have. Most agent messages are
- * single calls, and the SDK uses about as much CPU for each as PostgreSQL and node together use for a page of a list.
+ * single calls, and the SDK uses about as much CPU for each as PostgreSQL and Node together use for a page of a list.
  * Resolves to undefined if the message is anything else or is invalid. The SDK then answers the message.
  */
 async function answerPlainCall(message: unknown, toolbox: Toolbox): Promise<Reply | undefined> {
@@ -136,7 +137,10 @@ const initialize = checker(
   })
 )
 
-/** Returns the error in a handshake, or undefined if the handshake is valid. The SDK would report an internal error. */
+/**
+ * Returns the error in a handshake; undefined if the handshake is valid. The SDK would call the fault an internal
+ * error.
+ */
 function faultOfInitialize(message: unknown): string | undefined {
   if (!isObject(message) || message.method !== 'initialize' || message.id === undefined) return undefined
   if (isInitializeRequest(message)) return undefined
@@ -221,7 +225,8 @@ const requests = new Map(
 )
 
 /**
- * Returns the cached request if the headers are the usual ones: a known version, and an Accept header that allows JSON.
+ * Returns the cached request if the headers have their usual values: a known version, and an Accept header that allows
+ * JSON.
  */
 function keptRequest({ accept, 'mcp-protocol-version': version }: RequestHeaders): Request | undefined {
   return takesJson(accept) ? requests.get(version?.toString()) : undefined

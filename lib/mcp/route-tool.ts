@@ -154,10 +154,11 @@ async function inMemory(stream: JsonStream): Promise<JsonPieces> {
 async function readInParts(view: ToolView, chosen: Arguments, stream: JsonStream): Promise<Result> {
   const reader = view.partReader(chosen)
   const slices = new Slices()
-  await stream.send(async part => {
-    reader.take(Buffer.from(part, 'latin1').toString())
+  const take = async (part: string, bytes: number) => {
+    reader.take(Buffer.from(part, 'latin1').toString(), bytes)
     await slices.next()
-  })
+  }
+  await stream.send(take, (id, count) => reader.needs(id, count))
   const shown = reader.end()
   const bytes = Buffer.from(wellFormed(shown))
   return bytes.length <= MAX_TEXT_BYTES ? shown : { pieces: [bytes], text: shortResultText(shown) }
@@ -192,7 +193,10 @@ function typeOf(field: TSchema): string {
   return typeof type === 'string' ? type : ''
 }
 
-/** Returns a check for arguments outside any route, which throws `invalid_request`. `exact` has numbers as written. */
+/**
+ * Returns a check for arguments that belong to no route. The check throws `invalid_request` for invalid arguments.
+ * `exact` contains the arguments with numbers as sent.
+ */
 export function argumentCheck(schema: TObject): (args: Arguments, exact?: Arguments) => void {
   const { check, explain } = checker(schema)
   return (args, exact = args) => {

@@ -20,7 +20,7 @@ export interface Annotations {
   readonly readOnlyHint: boolean
   readonly destructiveHint?: boolean
   readonly idempotentHint?: boolean
-  /** False, because the tool only affects this service. */
+  /** False, because the tool affects only this service. */
   readonly openWorldHint: false
 }
 
@@ -65,6 +65,9 @@ export interface ToolView<P extends TProperties = TProperties> {
 
 /** Builds a tool's result from the parts of a response (JsonStream of lib/http/route.ts). */
 export interface PartReader {
-  take(part: string): void
+  /** Returns whether an item of the response is needed whole, as `needs` of JsonStream. */
+  needs(id: string, count: number): boolean
+  /** Takes a part of the response. `bytes` is the number of bytes of the whole part. */
+  take(part: string, bytes: number): void
   end(): string
 }

@@ -11,11 +11,12 @@ import { inspectText, parseInexact, stringifyExact } from '../trace/json/exact-j
 import {
   beginning,
   type Detail,
-  type MeasuredSpan,
   measureSpan,
   outlineOf,
   outlineTrace,
+  type PlannedSpan,
   SHOWN_BYTES,
+  showsValues,
   TraceOutline
 } from './outline.ts'
 import type { PartReader, ToolView } from './tool.ts'
@@ -28,38 +29,41 @@ const options = Type.Object({
     Type.Enum(['auto', 'outline', 'full'], {
       default: 'auto',
       description:
-        '`full`: everything, however long. `outline`: the tree of spans, with what they hold cut short. `auto`: full ' +
-        `where that is less than ${SHOWN_BYTES} bytes, otherwise the outline.`
+        '`full`: the whole trace. `outline`: the tree of spans with shortened values. `auto`: full if the trace has ' +
+        `less than ${SHOWN_BYTES} bytes, otherwise the outline.`
     })
   ),
   spanIds: Type.Optional(
     Type.Array(SpanId, {
       minItems: 1,
       maxItems: MAX_SPANS,
-      description: 'Only these spans, whole, whatever `detail` says. Take the ids from an outline.'
+      description: 'Returns only these spans, in full, regardless of `detail`. Take the ids from an outline.'
     })
   ),
   field: Type.Optional(
     Type.Enum(['input', 'output', 'metadata'], {
-      description: "Only this of the trace's own values, as JSON text in parts, whatever `detail` says."
+      description: 'Returns only this value of the trace, as JSON text in parts, regardless of `detail`.'
     })
   ),
   after: Type.Optional(
     Type.Unsafe<string>({
       ...SpanId,
-      description: 'With an outline: only the spans after this one in its tree, `nextAfter` of the outline before.'
+      description: 'With an outline: the part of the tree after this span. Use `nextAfter` of the previous outline.'
     })
   ),
   offset: Type.Optional(
-    Type.Integer({ minimum: 0, description: 'With `field`: where the part begins, `nextOffset` of the one before.' })
+    Type.Integer({
+      minimum: 0,
+      description: 'With `field`: the start of the part. Use `nextOffset` of the previous part.'
+    })
   )
 })
 type Options = Static<typeof options>
 
 const ChosenSpans = named('ChosenSpans', {
   traceId: SpanOutput.properties.traceId,
-  spans: Type.Array(SpanOutput, { description: 'The spans asked for, whole, by `startedAt`, then id.' }),
-  missing: Type.Array(SpanOutput.properties.id, { description: 'Ids asked for that no span of the trace has.' })
+  spans: Type.Array(SpanOutput, { description: 'The requested spans in full, ordered by `startedAt`, then id.' }),
+  missing: Type.Array(SpanOutput.properties.id, { description: 'Requested ids that no span of the trace has.' })
 })
 
 const Offset = Type.Integer({ minimum: 0 })
@@ -68,8 +72,8 @@ const TracePart = named('TracePart', {
   field: Type.Enum(['input', 'output', 'metadata']),
   part: Type.String({ description: 'A part of the JSON text of the field. All parts, joined, are the JSON text.' }),
   offset: Offset,
-  length: Type.Integer({ minimum: 0, description: 'Of the whole JSON text; it is counted as offsets are.' }),
-  nextOffset: Type.Union([Offset, Type.Null()], { description: 'Null: this is the last part.' })
+  length: Type.Integer({ minimum: 0, description: 'The length of the whole JSON text, in the unit of the offsets.' }),
+  nextOffset: Type.Union([Offset, Type.Null()], { description: 'Null if this is the last part.' })
 })
 
 export const traceView: ToolView = {
@@ -98,18 +102,19 @@ export const traceView: ToolView = {
 const MOST_KEPT = 32 * 1024 * 1024
 
 /**
- * Reads a trace that is too long to be in memory, in parts. The first part precedes the spans, each span is a part, and
- * the last part follows the spans. The reader keeps only the contents of spans that the result shows.
+ * Reads a trace in parts, because the trace is too long to be in memory at once. The first part precedes the spans,
+ * each span is a part, and the last part follows the spans. The reader needs and keeps only the contents of spans that
+ * the result shows.
  */
 class TracePartReader implements PartReader {
   readonly #options: Options
   readonly #wanted: ReadonlySet<string> | undefined
   #head = ''
-  #last = ''
+  #last = { part: '', bytes: 0 }
   #bytes = 0
   readonly #kept: string[] = []
   #keptBytes = 0
-  readonly #measured: MeasuredSpan[] = []
+  readonly #planned: PlannedSpan[] = []
   #inexact = false
 
   constructor(options: Options) {
@@ -117,51 +122,66 @@ class TracePartReader implements PartReader {
     this.#wanted = options.spanIds && new Set(options.spanIds.map(id => id.toLowerCase()))
   }
 
-  take(part: string): void {
-    this.#bytes += Buffer.byteLength(part)
+  needs(id: string, count: number): boolean {
+    const { field, after } = this.#options
+    if (field !== undefined) return false
+    return this.#wanted?.has(id) ?? showsValues(count, after)
+  }
+
+  take(part: string, bytes: number): void {
+    this.#bytes += bytes
     if (this.#head === '') this.#head = part
-    else if (this.#last === '') this.#last = part
     else {
-      this.#span(this.#last)
-      this.#last = part
+      if (this.#last.part !== '') this.#span(this.#last)
+      this.#last = { part, bytes }
     }
   }
 
-  /** Returns the result. The reader knows only now which part is the last part, the one after the spans. */
+  /**
+   * Returns the result. Only now does the reader know that the latest part is the last part, which follows the spans.
+   */
   end(): string {
     const { field, spanIds, after } = this.#options
-    const answer = `${this.#head}${this.#kept.join(',')}${this.#last}`
+    const answer = `${this.#head}${this.#kept.join(',')}${this.#last.part}`
     if (field !== undefined || spanIds !== undefined) return traceView.show(answer, this.#options)
     const { value, inexact } = parse(answer)
-    const source = { trace: value.trace, spans: this.#measured, scoreCount: value.scores.length }
+    const source = { trace: value.trace, spans: this.#planned, scoreCount: value.scores.length }
     const options = { inexact: inexact || this.#inexact, bytes: this.#bytes, after: after?.toLowerCase() }
     return outlineOf(source, options)
   }
 
-  #span(part: string): void {
+  #span({ part, bytes }: { readonly part: string; readonly bytes: number }): void {
     if (this.#options.field !== undefined) return
-    const text = part.startsWith(',') ? part.slice(1) : part
+    const comma = part.startsWith(',') ? 1 : 0
+    const text = part.slice(comma)
     if (this.#wanted !== undefined) {
       if (!this.#wanted.has(text.slice(ID_AT, ID_AT + ID_DIGITS))) return
       this.#keptBytes += text.length
-      if (this.#keptBytes > MOST_KEPT) refuseField('spanIds', 'name spans that are too long together; ask for fewer')
+      if (this.#keptBytes > MOST_KEPT)
+        refuseField('spanIds', 'name spans that are too long in total; request fewer spans')
       this.#kept.push(text)
       return
     }
-    const { value, inexact } = parseSpan(text)
+    const { inexact } = inspectText(text)
     this.#inexact ||= inexact
-    this.#measured.push(measureSpan(value, inexact))
+    const measure = () => ({ ...measureSpan(parseSpan(text, inexact), inexact), bytes: bytes - comma })
+    // Values are measured at once, because the span's text may be long.
+    const measured = text.length > MOST_UNPARSED ? measure() : undefined
+    const id = text.slice(ID_AT, ID_AT + ID_DIGITS)
+    this.#planned.push({ id, parentSpanId: PARENT.exec(text)?.[1] ?? null, measure: () => measured ?? measure() })
   }
 }
 
-/** A span's JSON begins with its id (lib/store/answers/trace-json.ts). */
+/** Maximum length of a span that is kept unparsed. */
+const MOST_UNPARSED = 1024
+
+/** Position of the id in a span's JSON, which begins with the id (lib/store/answers/trace-json.ts). */
 const ID_AT = '{"id":"'.length
 const ID_DIGITS = 16
+const PARENT = /^\{"id":"\w+","traceId":"\w+","parentSpanId":"(\w+)"/
 
-function parseSpan(text: string): { value: Detail['spans'][number]; inexact: boolean } {
-  const { inexact } = inspectText(text)
-  return { value: (inexact ? parseInexact(text) : JSON.parse(text)) as Detail['spans'][number], inexact }
-}
+const parseSpan = (text: string, inexact: boolean): Detail['spans'][number] =>
+  (inexact ? parseInexact(text) : JSON.parse(text)) as Detail['spans'][number]
 
 function chooseSpans(answer: string, spanIds: readonly string[]): string {
   const { value, inexact } = parse(answer)

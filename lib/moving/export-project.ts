@@ -11,9 +11,9 @@ import { snapshotOf } from '../store/transactions.ts'
 
 /**
  * Yields a project's traces as lines, one page at a time, ordered by startedAt, then id. Each page is read by its own
- * statement, so a long export does not hold back vacuum. Every trace is complete as of its page's read. A trace
- * recorded or deleted during the export may or may not be included. PostgreSQL reads the next page while the current
- * page is rendered and consumed.
+ * statement, so a long export does not hold back vacuum. Every trace is complete as of the moment at which its page is
+ * read. A trace recorded or deleted during the export may or may not be included. PostgreSQL reads the next page while
+ * the current page is rendered and consumed.
  *
  * A long trace is a page by itself, yielded in pieces. The page is read in its own transaction, unless the caller is
  * already in a transaction (`isInTransaction`).
@@ -29,7 +29,7 @@ export async function* exportPages(
     const { last, isLong } = page
     const readNext = () => {
       next = fetchExportPage(sql, projectId, window, last)
-      // If the consumer stops early, nothing awaits this page.
+      // If the consumer stops early, nothing awaits this promise, so its rejection is handled here.
       next.catch(() => {})
     }
     if (isLong) {

@@ -39,7 +39,7 @@ async function* joined(head: Uint8Array, rest: AsyncIterator<Uint8Array>): Async
 
 async function* gunzip(source: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8Array> {
   const unpacking = createGunzip()
-  // Errors of the source also reach `unpacking`, and its reader receives those errors.
+  // Errors from the source are passed on to `unpacking`, so that its reader receives them.
   pipeline(Readable.from(source, { objectMode: false }), unpacking).catch(() => {})
   try {
     for await (const chunk of unpacking) yield chunk

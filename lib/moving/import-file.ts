@@ -10,8 +10,8 @@ import { UnpackError, unpacked } from './gunzip.ts'
 import { type SplitValue, splitValues } from './json-splitter.ts'
 
 /**
- * A trace as an export line, or the reason why the trace cannot be converted. `mapped` counts another format's mapped
- * fields.
+ * A trace as an export line, or the reason why the trace cannot be converted. If the file has another format, `mapped`
+ * counts the converted fields by mapping.
  */
 export type Converted =
   | { readonly line: Uint8Array; readonly mapped?: ReadonlyMap<string, number> }
@@ -41,7 +41,7 @@ export interface ImportOptions {
 }
 
 export interface ImportResult extends ImportCounts {
-  /** Counts of how another format's fields were mapped. */
+  /** If the file has another format, the number of converted fields by mapping. */
   readonly mapped: ReadonlyMap<string, number>
 }
 
@@ -57,7 +57,7 @@ interface UnderWay {
   readonly outcome: Promise<Outcome>
 }
 
-/** Bounds of the traces read but not yet stored: a few write-path batches. */
+/** Limits on the traces that have been read but not stored yet: a few write-path batches. */
 const MAX_UNDER_WAY = 512
 const MAX_BYTES_UNDER_WAY = 16 * 1024 * 1024
 

@@ -1,6 +1,6 @@
 /**
  * Implements `spoor import` for coding agents' transcripts: reads one file, or all transcripts in a folder, and sends
- * the finished steps as OpenTelemetry exports. Step ids are derived from the transcripts, so an import may be
+ * the finished steps as OpenTelemetry exports. Step ids are derived from the transcripts, so an import can be
  * interrupted and repeated. With `follow`, the import checks for new lines and new files every second.
  */
 import { createReadStream } from 'node:fs'
@@ -65,7 +65,7 @@ export async function importTranscripts(options: TranscriptOptions): Promise<Tra
 }
 
 const POLL_MS = 1000
-/** Bounds of an export request. */
+/** Limits on an export request. */
 const MAX_STEPS = 200
 const MAX_CHARACTERS = 1024 * 1024
 const MAX_REQUESTS = 4
@@ -255,7 +255,7 @@ class TranscriptFile {
   #transcript: Transcript
   #offset = 0
   #line = 0
-  /** Parts read so far of a line whose end has not been read. */
+  /** The parts of a line whose end has not been read yet. */
   #held: Uint8Array[] = []
   #heldBytes = 0
 

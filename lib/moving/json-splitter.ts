@@ -7,7 +7,7 @@
 export interface SplitValue {
   /** The value's position in words: `line 12`, `element 3`, `document 2`. */
   readonly place: string
-  /** The value's bytes, which may not be JSON. */
+  /** The value's bytes, which are not necessarily valid JSON. */
   readonly bytes: Uint8Array
   /** Reason why the value cannot be used; undefined if the value is to be parsed. */
   readonly fault?: string
@@ -58,11 +58,13 @@ const isSpace = (byte: number): boolean => byte === 32 || (byte >= 9 && byte <= 
 /** White space, or a byte of the UTF-8 byte-order mark, which is also ignored. */
 const isBlank = (byte: number): boolean => isSpace(byte) || byte === 0xef || byte === 0xbb || byte === 0xbf
 
-/** Scans the beginning of the stream. Looks at each byte only once, however many chunks of white space arrive. */
+/**
+ * Scans the beginning of the stream. Looks at each byte only once, regardless of how many chunks of white space arrive.
+ */
 class Beginning {
   #isInBrace = false
 
-  /** Chooses the splitter from the beginning of the stream. Undefined if more bytes are needed. */
+  /** Chooses the splitter from the beginning of the stream. Returns undefined if more bytes are needed. */
   chooseSplitter(chunk: Uint8Array, maxBytes: number): Splitter | undefined {
     for (const byte of chunk) {
       if (this.#isInBrace) {

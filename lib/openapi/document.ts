@@ -41,7 +41,8 @@ export function describeApi(routes: readonly Route[], { baseUrl, keyPrefix }: Do
           type: 'http',
           scheme: 'bearer',
           bearerFormat: `${keyPrefix}_live_<keyId>_<secret>`,
-          description: 'The API key decides which project a request acts on, and by its scopes what it may do there.'
+          description:
+            'The API key determines the project on which a request acts; its scopes determine the permitted actions.'
         }
       },
       ...components.toJSON()
@@ -55,13 +56,13 @@ are recorded complete in one request, or started, extended and ended while they 
 - A success is committed and can be read by the next request.
 - Recording is idempotent: an identical resend answers \`duplicate: true\` and writes nothing.
 - \`HEAD\` works wherever \`GET\` does.
-- Every answer carries \`X-Request-Id\`, and but for this document \`Cache-Control: no-store\`.
+- Every response has \`X-Request-Id\` and, except for this document, \`Cache-Control: no-store\`.
 
 ### Errors
 
-Every error has the body \`{"error": {"code", "message", "requestId"}}\`. Wait as \`Retry-After\` says after 429 and 503,
-then send the same request again. A path that is not here is 404, a method that is not here 405 with \`Allow\`; what is
-not HTTP at all is \`invalid_request\` with status 400, 408 or 431.
+Every error has the body \`{"error": {"code", "message", "requestId"}}\`. After 429 and 503, wait for the time in
+\`Retry-After\`, then send the same request again. An unknown path gets 404, and an unknown method gets 405 with
+\`Allow\`. A request that is not valid HTTP gets \`invalid_request\` with status 400, 408 or 431.
 
 | Code | Status | Meaning |
 |---|---|---|

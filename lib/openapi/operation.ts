@@ -13,15 +13,15 @@ export const TAGS = [
   {
     name: 'Traces',
     paths: /\/traces(?!.*\/scores)/,
-    description: 'Runs, made of spans: recorded whole, or while they run.'
+    description: 'Runs, which consist of spans and are recorded complete or while they run.'
   },
-  { name: 'Scores', paths: /\/scores/, description: 'Verdicts given to a trace after its run.' },
+  { name: 'Scores', paths: /\/scores/, description: 'Evaluations of a trace, added after its run.' },
   {
     name: 'Project',
     paths: /\/(key|project)$/,
-    description: 'What the calling key is, and the project it belongs to.'
+    description: 'The calling key, and the project that it belongs to.'
   },
-  { name: 'Service', paths: /^/, description: 'What the service says of itself. These need no key.' }
+  { name: 'Service', paths: /^/, description: 'Information about the service. These operations need no key.' }
 ]
 
 const STATUS_WORDS: Readonly<Record<number, string>> = { 200: 'Done.', 201: 'Stored.' }
@@ -39,7 +39,7 @@ export function templateOf({ path }: Route): string {
 export function describeOperation(route: Route, components: Components): SchemaJson {
   const { operation, access, path, summary, description, errors: _, body, query } = route
   const isPublic = access === 'public'
-  const scope = isPublic || access === 'key' ? undefined : `Needs the scope \`${access}\`.`
+  const scope = isPublic || access === 'key' ? undefined : `Requires the scope \`${access}\`.`
   const parameters = [...pathParameters(route, components), ...queryParameters(query, components)]
   return {
     operationId: operation,

@@ -25,7 +25,7 @@ export interface Dialect {
   /** Generic names for a model, read only on calls and agents. */
   readonly callModel?: readonly string[]
   readonly provider?: readonly string[]
-  /** Attributes, from any list here, whose string value is encoded as JSON: `"m"` with its quotation marks. */
+  /** Attributes, from any list in this interface, whose string values are JSON strings: `"m"`, with quotation marks. */
   readonly quoted?: readonly string[]
   readonly inputTokens?: readonly string[]
   readonly outputTokens?: readonly string[]
@@ -34,18 +34,18 @@ export interface Dialect {
   readonly cacheReadTokens?: readonly string[]
   readonly cacheWriteTokens?: readonly string[]
   readonly reasoningTokens?: readonly string[]
-  /** Names of counts whose input always excludes cached tokens. Read only if no other name supplies a count. */
+  /** Names of counts in which the input always excludes cached tokens. Read only if no other name supplies a count. */
   readonly netCounts?: NetCounts
   /** Total cost in US dollars. */
   readonly cost?: readonly string[]
   /** Parts of the cost, summed if the total cost is not stated. */
   readonly costParts?: readonly string[]
-  /** Attributes that hold token counts as a JSON object; `costDetails` lists those that hold costs. */
+  /** Attributes that hold token counts as a JSON object; `costDetails` lists attributes that hold costs. */
   readonly usageDetails?: readonly string[]
   readonly costDetails?: readonly string[]
   readonly input?: readonly AttributeSource[]
   readonly output?: readonly AttributeSource[]
-  /** Attributes that, for each kind, are a better name than the span's own name. */
+  /** Attributes, by span kind, that name a span better than the span's own name does. */
   readonly names?: Readonly<Partial<Record<DialectKind, readonly string[]>>>
   /** Attributes with a raw request or response, which may repeat the span's input and output. */
   readonly raw?: readonly string[]
@@ -117,7 +117,7 @@ export function kindBy(name: string, form: TextForm = 'text'): (fields: Fields) 
 
 /**
  * Returns a source that rebuilds a list from attributes named `<prefix>.<index>.<path>`. If one name is a prefix of
- * another, whichever attribute is read second stays an attribute.
+ * another, the attribute that is read second stays an attribute.
  */
 export function indexed(prefix: string): AttributeSource {
   const beginning = `${prefix}.`

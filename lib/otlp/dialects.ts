@@ -54,7 +54,8 @@ export function unquoted(fields: Fields, name: string): Json {
   const value = fields.get(name)
   // Checking for a quotation mark keeps ids that begin with a digit from being parsed as JSON.
   if (typeof value !== 'string' || !QUOTED.has(name) || !/^\s*"/.test(value)) return value
-  if (!name.startsWith(MLFLOW) && fields.names(MLFLOW).length === 0) return value
+  const isMlflow = name.startsWith(MLFLOW) || fields.sender.isMlflow || fields.names(MLFLOW).length > 0
+  if (!isMlflow) return value
   const read = readForm(value, 'json')
   return typeof read === 'string' ? read : value
 }

@@ -23,10 +23,18 @@ export function groupOf(names: readonly string[]): number {
   return group
 }
 
+/** The programs that are recognised as the senders of spans, by their processes. */
+export interface SpanSender {
+  /** Whether Codex sent the span (lib/otlp/dialects/coding-agents.ts). */
+  readonly isCodex: boolean
+  /** Whether MLflow sent the span, also if the span has none of MLflow's own attributes (lib/otlp/dialects.ts). */
+  readonly isMlflow: boolean
+}
+
 export class Fields {
   readonly #attributes: Attributes
   readonly spanName: string
-  readonly isCodex: boolean
+  readonly sender: SpanSender
   readonly #taken = new Set<string>()
   /** Bit mask of the groups that the attributes belong to; undefined until first needed. */
   #groups: number | undefined
@@ -34,11 +42,10 @@ export class Fields {
   /** Prefixes of the attribute names, up to and including the first dot. */
   #heads: ReadonlySet<string> | undefined
 
-  /** `isCodex` states whether Codex sent the span (lib/otlp/dialects/coding-agents.ts). */
-  constructor(attributes: Attributes, spanName: string, isCodex: boolean) {
+  constructor(attributes: Attributes, spanName: string, sender: SpanSender) {
     this.#attributes = attributes
     this.spanName = spanName
-    this.isCodex = isCodex
+    this.sender = sender
   }
 
   get(name: string): Json {

@@ -12,8 +12,8 @@ const USAGE_NAMES = namesOf(({ usageDetails = [], inputTokens = [], outputTokens
 const MODELS = groupOf(MODEL_NAMES)
 const USAGE = groupOf(USAGE_NAMES)
 /**
- * OpenTelemetry's kinds for spans that handle a request or a message. Such a span may state the sum of the calls inside
- * it.
+ * OpenTelemetry's kinds for spans that handle a request or a message. The token counts of such a span may be the sum
+ * over the calls inside the span.
  */
 const HANDLERS: readonly number[] = [2, 5]
 

@@ -56,7 +56,7 @@ const NO_PARENT = '0'.repeat(16)
 /** Maps a span. The caller must have validated its ids and times. */
 export function mapSpan(span: OtlpSpan, origin: DescribedOrigin): MappedSpan {
   const { startMicros, endMicros, events } = span
-  const fields = new Fields(span.attributes, span.name, origin.sender.isCodex)
+  const fields = new Fields(span.attributes, span.name, origin.sender)
   const kind = readKind(fields, span.kind)
   const better = takeText(fields, NAMES[kind] ?? [], MAX_NAME)
   const name = better ?? columnText(span.name)
@@ -142,7 +142,7 @@ const readParent = ({ parentSpanId }: OtlpSpan): string | null =>
 
 /** Returns the facts that determine a span's priority for a slot in its trace, without mapping the span. */
 export function readNeed(span: OtlpSpan, { sender }: DescribedOrigin): Needed {
-  const fields = new Fields(span.attributes, span.name, sender.isCodex)
+  const fields = new Fields(span.attributes, span.name, sender)
   const parentId = readParent(span)
   const level = readLevel(span, fields, parentId)
   return {
@@ -208,7 +208,7 @@ function mapEvent(event: OtlpEvent) {
   return { name, timestamp: timestampOf(event.micros), attributes: freeObject(members) }
 }
 
-/** Describes an event that exceeds the span's maximum number of events. */
+/** Describes an event beyond the span's maximum number of events. */
 function describeEvent(event: OtlpEvent): FreeJson {
   const { name, timestamp, attributes } = mapEvent(event)
   return freeObject([

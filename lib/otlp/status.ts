@@ -16,7 +16,7 @@ export function readSpanStatus({ statusCode }: OtlpSpan, fields: Fields): Status
   return status === 'unset' && fields.mentions(FAILURES) && saysFailed(fields) ? 'error' : status
 }
 
-/** An exception event does not prove that the step failed, because the step may have caught the exception. */
+/** Returns whether attributes state a failure. An exception event is not proof, because the step may have caught it. */
 function saysFailed(fields: Fields): boolean {
   const type = fields.get('error.type')
   if (typeof type === 'string' && type !== '') return true
@@ -26,7 +26,7 @@ function saysFailed(fields: Fields): boolean {
   return HTTP_STATUSES.some(name => isServerError(fields.get(name)))
 }
 
-/** A list of reasons may be an array or JSON text. */
+/** Returns whether `error` is the reason or one of the reasons, listed in an array or in JSON text. */
 function isErrorReason(reasons: Json): boolean {
   if (typeof reasons === 'string') return reasons === 'error' || /^\s*\[.*"error".*\]\s*$/.test(reasons)
   return Array.isArray(reasons) && reasons.includes('error')

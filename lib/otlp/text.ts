@@ -32,7 +32,7 @@ export const byteLength = (text: string): number => Buffer.byteLength(JSON.strin
 /** Returns the longest prefix that takes at most `bytes` bytes as JSON in UTF-8, without splitting a character. */
 export function prefixWithin(text: string, bytes: number): string {
   let fits = 0
-  // A UTF-16 unit takes at least one byte.
+  // A UTF-16 code unit takes at least one byte in UTF-8, so at most `bytes` code units fit.
   let past = Math.min(text.length, Math.max(bytes, 0)) + 1
   while (past - fits > 1) {
     const middle = (fits + past) >> 1

@@ -1,6 +1,6 @@
 /**
  * Normalises a call's token counts: cached tokens are part of the input, reasoning tokens are part of the output, and
- * the total is input plus output. Senders differ in all three.
+ * the total is input plus output. Senders differ in all three respects.
  */
 
 export interface StatedCounts {

@@ -10,7 +10,7 @@ import { remembering } from '../trace/remembering.ts'
 import { isCall } from '../trace/span-usage.ts'
 import { INNER, type Level, PROCESS_ROOT, ROOT, type SpanHints } from '../trace/states/gathered.ts'
 import { dialects, traceNamesOf, unquoted } from './dialects.ts'
-import { type Fields, groupOf } from './fields.ts'
+import { type Fields, groupOf, type SpanSender } from './fields.ts'
 import type { DialectKind } from './kind-names.ts'
 import { textOfAttribute } from './text.ts'
 import { freeForm, freeOf, parseJson, readForm, type TextForm } from './wire/attribute-values.ts'
@@ -96,12 +96,10 @@ function findOwnSession(fields: Fields): string | undefined {
 }
 
 /** A resource's claims about the traces that its spans belong to. */
-export interface ResourceClaims {
+export interface ResourceClaims extends SpanSender {
   readonly serviceName: string | undefined
   readonly sessionId: string | undefined
   readonly userId: string | undefined
-  /** Whether Codex sent the spans. The names of Codex's id attributes are generic. */
-  readonly isCodex: boolean
 }
 
 export function readSender({ resource, scopeName }: Origin): ResourceClaims {
@@ -111,7 +109,9 @@ export function readSender({ resource, scopeName }: Origin): ResourceClaims {
     serviceName: service?.startsWith('unknown_service') ? undefined : service,
     sessionId: firstText(resource, SESSION_IDS),
     userId: firstText(resource, USER_IDS),
-    isCodex: /^codex\b|^codex_/.test(service ?? scopeName) || /^codex\b|^codex_/.test(scopeName)
+    isCodex: /^codex\b|^codex_/.test(service ?? scopeName) || /^codex\b|^codex_/.test(scopeName),
+    // MLflow sends only OpenTelemetry's names if configured to do so. The values are JSON text in either case.
+    isMlflow: resource.get('telemetry.sdk.name') === 'mlflow' || scopeName.startsWith('mlflow.')
   }
 }
 

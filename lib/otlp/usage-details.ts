@@ -8,7 +8,7 @@ import { addCounts, type StatedCounts, wholesOf } from './token-counts.ts'
 export type Details = Readonly<Record<string, Json>>
 type CountOf = (value: Json) => number | undefined
 
-/** Names of the input and output totals, besides Langfuse's `input` and `output`. */
+/** Names of the input and output totals, in addition to Langfuse's `input` and `output`. */
 const INPUTS = ['prompt_tokens', 'input_tokens']
 const OUTPUTS = ['completion_tokens', 'output_tokens']
 /** Anthropic's names. Its `input_tokens` excludes these counts. */
@@ -71,7 +71,7 @@ export function readUsageCounts(details: Details, countOf: CountOf): StatedCount
 const isAnthropic = (details: Details): boolean =>
   Object.hasOwn(details, 'input_tokens') && !Object.hasOwn(details, 'input') && !Object.hasOwn(details, 'prompt_tokens')
 
-/** Returns 0 for a whole that is known only by its parts, if no total is stated either; otherwise undefined. */
+/** Returns 0 for a whole if only its parts are known and no total is stated; otherwise undefined. */
 const partsAlone = (parts: number, total: number | undefined): number | undefined =>
   parts > 0 && total === undefined ? 0 : undefined
 

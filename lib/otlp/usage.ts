@@ -40,7 +40,7 @@ const TOKENS = groupOf([
 const ANY_COST = groupOf([...COST_DETAILS, ...COSTS, ...COST_PARTS.flat()])
 const NO_TOKENS: SpanTokens = { usage: undefined, parts: {} }
 
-/** Reads token counts. An attribute also stays an attribute if the field's value differs from the attribute's. */
+/** Reads token counts. An attribute whose value differs from the field's value stays an attribute too. */
 export function readTokens(fields: Fields): SpanTokens {
   if (!fields.mentions(TOKENS)) return NO_TOKENS
   const details = readDetails(fields, USAGE_DETAILS)
@@ -136,7 +136,7 @@ function sumOf(values: readonly Json[]): number | undefined {
   return costs.length === 0 ? undefined : costs.reduce((sum, cost) => sum + cost, 0)
 }
 
-/** Some senders encode numbers as strings. */
+/** Returns a number, which some senders encode as a string; NaN for other values. */
 function numberOf(value: Json): number {
   const plain = plainNumber(value)
   if (typeof plain === 'number') return plain

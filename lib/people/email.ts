@@ -2,7 +2,7 @@
 import { visible } from '../log-text.ts'
 
 const MAX_LENGTH = 254
-/** Matches one @ with text on both sides, and without spaces and control characters. */
+/** Matches text on both sides of a single @, without spaces or control characters. */
 const ADDRESS = /^[^\s@\p{Cc}\p{Cs}]+@[^\s@\p{Cc}\p{Cs}]+$/u
 
 /**

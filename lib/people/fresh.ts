@@ -18,10 +18,13 @@ const WAY_BACK_S = 300
 export const isJustProven = (authTime: number | undefined, nowMs: number): boolean =>
   authTime !== undefined && authTime + FRESH_SIGN_IN_S + WAY_BACK_S >= nowMs / 1000
 
-/** Throws `fresh_sign_in_required`. Visitors from a trusted proxy are exempt, because the proxy controls sign-ins. */
+/**
+ * Throws `fresh_sign_in_required` if the sign-in is not fresh. Visitors from a trusted proxy are exempt, because the
+ * proxy controls sign-ins.
+ */
 export function requireFresh({ session, provenAt }: Pick<Visitor, 'session' | 'provenAt'>, nowMs = Date.now()): void {
   if (session === null) return
   if (provenAt !== null && Date.parse(provenAt) + FRESH_MINUTES * 60_000 > nowMs) return
-  const message = `Sign in again to continue: this needs a sign-in of the last ${FRESH_MINUTES} minutes.`
+  const message = `Sign in again to continue: this requires a sign-in within the last ${FRESH_MINUTES} minutes.`
   throw new Refusal('fresh_sign_in_required', message)
 }

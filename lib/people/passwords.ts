@@ -97,6 +97,6 @@ const countWaiting = (party: string): number => waiting.get(party) ?? 0
 export function refuseIfFull(party: string): void {
   const all = [...waiting.values()].reduce((sum, count) => sum + count, 0)
   if (all < MOST_WAITING && countWaiting(party) < MOST_OF_ONE) return
-  const message = 'Too many passwords are being looked at; try again in some seconds.'
+  const message = 'Too many passwords are being checked; try again in a few seconds.'
   throw new Refusal('too_many_attempts', message, { 'Retry-After': String(RETRY_AFTER_S) })
 }

@@ -28,7 +28,7 @@ export interface Visit {
 /** The visitor's proof of identity. */
 export interface Credentials {
   readonly token: string | undefined
-  /** The e-mail address for which a trusted proxy vouches. The proxy's address takes precedence over a session. */
+  /** The e-mail address for which a trusted proxy vouches. This address takes precedence over a session. */
   readonly vouched: string | undefined
 }
 

@@ -22,7 +22,10 @@ export interface VisitorsOptions {
 const MAX_BATCH = 500
 /** Minimum interval between writes of a session's last use. */
 const TOUCH_INTERVAL_MS = 5 * 60_000
-/** Minimum interval between log messages about failed writes, because every lookup retries a failed write. */
+/**
+ * Minimum interval between log messages about failed writes. Every lookup retries a failed write and would otherwise
+ * log the failure again.
+ */
 const REMIND_MS = 60_000
 
 interface Lookup extends LookupOf<Visit> {
@@ -94,14 +97,14 @@ export class Visitors {
     if (due.size > 0) void this.#touch([...due])
   }
 
-  /** No request waits for this write, because a session is valid even if the write fails. */
+  /** Stores the sessions' last use. No request waits, because a session is valid even if the write fails. */
   async #touch(digests: readonly string[]): Promise<void> {
     const { sql } = this.#options
     await sql.write(sql => touchSessions(sql, digests)).catch(error => this.#untouched.fail(error))
   }
 }
 
-/** Returns undefined if the credentials cannot belong to anybody. */
+/** Returns the data to look up; undefined if the credentials cannot belong to anybody. */
 function askingFor({ token, vouched }: Credentials, slug: string | undefined): Visiting | undefined {
   // PostgreSQL strings cannot contain U+0000, so no project has such a slug.
   const project = slug === undefined || slug.includes('\0') ? null : slug

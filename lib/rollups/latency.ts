@@ -1,6 +1,6 @@
 /**
- * Histograms of durations. A bucket spans a quarter of an octave of milliseconds, so its middle differs from any
- * duration in the bucket by at most 9.1 %.
+ * Histograms of durations. Each bucket spans a quarter of an octave (a factor of 1.19), so its geometric middle differs
+ * from any duration in the bucket by at most 9.1 %.
  *
  * A histogram is one decimal number with DIGITS digits per bucket; the last digits count the shortest durations.
  * PostgreSQL can therefore add histograms with `+` and `sum`, which is much faster than adding arrays of counts
@@ -33,7 +33,7 @@ export function bucketOf(ms: number): number {
   return low
 }
 
-/** Returns the histogram of one trace in a bucket, which is a power of ten. */
+/** Returns the exponent of the power of ten that is the histogram of one trace in this bucket. */
 export const exponentOf = (bucket: number): number => bucket * DIGITS
 
 /** Returns SQL for the histogram of one trace with a duration in ms; 0 if the duration is null. */

@@ -51,8 +51,8 @@ export function findFull<T extends RollupPart>(
 
 /**
  * Assigns each part to its own row if the row exists or capacity remains, otherwise to the row of its environment or
- * family. An amount is therefore subtracted later from the same row to which it was added, unless that row has been
- * deleted. `full` lists the rows of the hours and days that may lack capacity.
+ * family. An amount is therefore later subtracted from the row to which it was added, unless that row has been deleted.
+ * `full` lists the rows of the hours and days that may lack capacity.
  */
 export function findRoom<T extends RollupPart>(
   parts: readonly T[],

@@ -5,6 +5,7 @@
 import { type CountedTrace, nanoDollars } from '../rollups/amounts.ts'
 import { bucketOf, exponentOf } from '../rollups/latency.ts'
 import { type Past, type PastScore, type PreparedSpan, type PreparedTrace, shortHash } from '../trace/prepared.ts'
+import { isRun } from '../trace/runs.ts'
 import { countBytes, countErrors } from '../trace/span-sums.ts'
 import type { Ending, TraceChange, TraceState } from '../trace/states/decide.ts'
 import type { Advance } from '../trace/states/decide-restore.ts'
@@ -13,10 +14,10 @@ import { durationMs } from '../trace/timestamp.ts'
 import type {
   ADVANCE_COLUMNS,
   APPEND_COLUMNS,
+  DELTA_COLUMNS,
   END_COLUMNS,
   GROWTH_COLUMNS,
   LIST_COLUMNS,
-  NEWS_COLUMNS,
   SCORE_BODY_COLUMNS,
   SPAN_HEAD_COLUMNS,
   TAG_BODY_COLUMNS,
@@ -72,6 +73,7 @@ export const traceValues: ValuesFor<typeof TRACE_BODY_COLUMNS, NewTrace> = {
   output_tokens: trace => trace.outputTokens,
   total_tokens: trace => trace.totalTokens,
   cost_usd: trace => trace.costUsd,
+  is_run: trace => isRun(trace, trace.spans),
   document_bytes: trace => trace.bytes,
   estimated_bytes: estimatedBytes,
   status: trace => trace.status,
@@ -98,7 +100,7 @@ export const listValues: ValuesFor<typeof LIST_COLUMNS, TraceLists> = {
   user_named_family: lists => lists.userNamedFamily
 }
 
-/** The fields that determine in which lists and counts a trace appears. */
+/** The fields that determine the lists and counts that include a trace. */
 export interface ListedTrace extends CountedTrace {
   readonly traceId: string
   readonly model: string | null
@@ -128,15 +130,15 @@ export const tagValues: ValuesFor<typeof TAG_BODY_COLUMNS, TaggedTrace> = {
   tag: ({ tag }) => tag
 }
 
-/** A trace to add to, or subtract from, the sums over time. */
-export interface News {
+/** A trace to add to, or subtract from, the rollups. */
+export interface Delta {
   readonly sign: 1 | -1
   readonly trace: CountedTrace
   readonly lists: TraceLists
 }
 
 /** The project is filled in when the row is written. */
-export const newsValues: ValuesFor<typeof NEWS_COLUMNS, News> = {
+export const deltaValues: ValuesFor<typeof DELTA_COLUMNS, Delta> = {
   project_id: () => 0,
   traces: ({ sign }) => sign,
   errors: ({ sign, trace }) => (trace.status === 'error' ? sign : 0),
@@ -184,7 +186,8 @@ export const appendValues: ValuesFor<typeof APPEND_COLUMNS, Changed> = {
   version: ({ version }) => version,
   span_count: ({ sums }) => sums.spanCount,
   error_count: ({ sums }) => sums.errorCount,
-  estimated_bytes: ({ sums }) => sums.estimatedBytes
+  estimated_bytes: ({ sums }) => sums.estimatedBytes,
+  is_run: ({ sums }) => sums.isRun
 }
 
 /** Values common to an end, a growth and an advance. */

@@ -9,9 +9,12 @@ export interface Column {
   readonly type: string
   /** Set if the value is never null and has a constant width, so that the next column's offset is fixed. */
   readonly fixed?: true
+  /** Set if a change can only turn a stored boolean on: a change with `false` keeps the stored value. */
+  readonly onlyOn?: true
 }
 
 const column = <N extends string>(name: N, type: string) => ({ name, type })
+const onlyOn = <N extends string>(name: N) => ({ name, type: 'boolean', onlyOn: true as const })
 const fixed = <N extends string>(name: N, type: keyof typeof WIDTHS) => ({ name, type, fixed: true as const })
 
 /** A numeric that is a power of ten whose exponent is a multiple of four. */
@@ -58,6 +61,7 @@ export const TRACE_BODY_COLUMNS = [
   column('output_tokens', 'bigint'),
   column('total_tokens', 'bigint'),
   column('cost_usd', 'float8'),
+  column('is_run', 'boolean'),
   column('document_bytes', 'int'),
   column('estimated_bytes', 'bigint'),
   column('status', 'text'),
@@ -95,7 +99,7 @@ export const STORED_TEXT_COLUMNS = [...SPAN_TEXT_COLUMNS, column('packed', 'byte
 
 export const SPAN_ID_COLUMN = column('id', 'bytea')
 
-/** Span columns, besides the texts, that derive from the body. */
+/** Span columns, except the texts, that derive from the body. */
 export const SPAN_HEAD_COLUMNS = [
   SPAN_ID_COLUMN,
   column('parent_id', 'bytea'),
@@ -136,8 +140,8 @@ export const TAG_BODY_COLUMNS = [
 
 export const TAG_COLUMNS: readonly Column[] = [...TAG_STAMP_COLUMNS, ...TAG_BODY_COLUMNS]
 
-/** Amounts that a trace adds to, or subtracts from, the sums over time (lib/rollups/amounts.ts). */
-export const NEWS_COLUMNS = [
+/** Amounts that a trace adds to, or subtracts from, the rollups (lib/rollups/amounts.ts). */
+export const DELTA_COLUMNS = [
   fixed('project_id', 'int'),
   column('traces', 'int'),
   column('errors', 'int'),
@@ -152,7 +156,7 @@ export const NEWS_COLUMNS = [
   column('user_id', 'text')
 ] as const
 
-/** A restored trace's score. The column's default assigns the score's number, which increases with each insertion. */
+/** A restored trace's score. PostgreSQL assigns the score's number, which increases with each insertion. */
 export const SCORE_BODY_COLUMNS = [
   column('id', 'bytea'),
   column('span_id', 'bytea'),
@@ -184,7 +188,8 @@ export const APPEND_COLUMNS = [
   column('version', 'bigint'),
   column('span_count', 'int'),
   column('error_count', 'int'),
-  column('estimated_bytes', 'bigint')
+  column('estimated_bytes', 'bigint'),
+  onlyOn('is_run')
 ] as const
 
 /**

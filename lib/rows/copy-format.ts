@@ -12,7 +12,10 @@ import { type Allocate, threadBytes } from './thread-bytes.ts'
 const FIRST_BYTES = 65_536
 /** Maximum number of UTF-8 bytes per UTF-16 code unit. */
 const UNIT_BYTES = 3
-/** Maximum length of strings that a loop writes. For short strings, the loop is faster than Buffer's own method. */
+/**
+ * Maximum length, in code units, of strings that are written in a loop. For short strings, a loop is faster than
+ * Buffer's own method.
+ */
 const SHORT_TEXT = 64
 const NULL_LENGTH = -1
 const TWO_32 = 4_294_967_296
@@ -89,7 +92,8 @@ export class CopyWriter {
 
   /** Writes a string as a field: its length in bytes, then UTF-8. */
   text(text: string): void {
-    // Read `length` only once: V8 has many kinds of strings, and a length look-up costs as much as writing ten bytes.
+    // Reads `length` only once, because V8 has many kinds of strings and a length look-up costs as much as writing ten
+    // bytes.
     const units = text.length
     this.makeRoom(4 + units * UNIT_BYTES)
     const from = this.length + 4
@@ -154,6 +158,10 @@ export class CopyWriter {
 }
 
 const FIELDS: Readonly<Record<string, WriteField>> = {
+  boolean(rows, value: boolean) {
+    rows.int32(1)
+    rows.byte(value ? 1 : 0)
+  },
   smallint(rows, value: number) {
     rows.int32(2)
     rows.int16(value)

@@ -8,11 +8,11 @@ import { UNASSIGNED } from '../trace/environment.ts'
 import type { PreparedSpan, SpanHead } from '../trace/prepared.ts'
 import { cutTexts } from '../trace/states/cut-texts.ts'
 import {
+  type Delta,
+  deltaValues,
   type ListedTrace,
   listValues,
-  type News,
   type NewTrace,
-  newsValues,
   scoreValues,
   spanHeadValues,
   tagValues,
@@ -21,8 +21,8 @@ import {
 } from './column-values.ts'
 import {
   type Column,
+  DELTA_COLUMNS,
   LIST_COLUMNS,
-  NEWS_COLUMNS,
   OWNER_COLUMNS,
   offsetIn,
   SCORE_BODY_COLUMNS,
@@ -55,7 +55,7 @@ export interface RankingKeys {
 
 /**
  * `bytes` begins with the trace's list fields. In TraceRows, the rest of the trace's row follows. The trace's tag rows
- * come next, followed by its news rows (amounts for the sums over time).
+ * come next, followed by its delta rows (amounts for the rollups).
  */
 export interface ListedRows {
   readonly bytes: Uint8Array
@@ -63,15 +63,15 @@ export interface ListedRows {
   readonly tags: readonly number[]
   /** Offset at which the last tag row ends. */
   readonly tagsEnd: number
-  /** Offset of each news row. `newsEnd` is the offset at which the last row ends. */
-  readonly news: readonly number[]
-  readonly newsEnd: number
+  /** Offset of each delta row. `deltasEnd` is the offset at which the last row ends. */
+  readonly deltas: readonly number[]
+  readonly deltasEnd: number
   /** The number of the trace's family, as a map key. */
   readonly family: string
   readonly keys: RankingKeys
 }
 
-/** A new trace: its row from the list fields on, then the rows of its tags, news, scores and spans. */
+/** A new trace: its row from the list fields on, then the rows of its tags, deltas, scores and spans. */
 export interface TraceRows extends ListedRows, SpanRows {
   readonly scores: readonly number[]
   readonly scoresEnd: number
@@ -84,14 +84,14 @@ const writeTrace = fieldWriter(TRACE_BODY_COLUMNS, traceValues)
 const writeTagStamp = fieldWriter(TAG_STAMP_COLUMNS, { project_id: () => 0, ranked: () => 0 })
 const writeOwner = fieldWriter(OWNER_COLUMNS, { project_id: () => 0, trace_seq: () => 0 })
 const writeTag = fieldWriter(TAG_BODY_COLUMNS, tagValues)
-const writeNewsRow = fieldWriter(NEWS_COLUMNS, newsValues)
+const writeDeltaRow = fieldWriter(DELTA_COLUMNS, deltaValues)
 const writeScore = fieldWriter(SCORE_BODY_COLUMNS, scoreValues)
 const writeTexts = fieldWriter(STORED_TEXT_COLUMNS, textValues)
 const writeHead = fieldWriter(SPAN_HEAD_COLUMNS, spanHeadValues)
 
 /**
- * `environment` is the recording key's environment, or null if the key has none. A restored trace keeps its own
- * environment.
+ * Renders a new trace's rows. `environment` is the recording key's environment, or null if the key has none. A restored
+ * trace keeps its own environment.
  */
 export function renderTraceRows(
   trace: NewTrace,
@@ -105,8 +105,8 @@ export function renderTraceRows(
   writeTrace(rows, trace)
   const tags = writeTags(trace, lists)
   const tagsEnd = rows.length
-  const news = writeNews(trace.endedAt === null ? [] : [{ sign: 1, trace, lists }])
-  const newsEnd = rows.length
+  const deltas = writeDeltas(trace.endedAt === null ? [] : [{ sign: 1, trace, lists }])
+  const deltasEnd = rows.length
   const scores = (trace.past?.scores ?? []).map(score => {
     const from = beginRow(SCORE_COLUMNS)
     writeOwner(rows, undefined)
@@ -116,7 +116,7 @@ export function renderTraceRows(
   const scoresEnd = rows.length
   const spans = writeSpans(trace.spans, hurries)
   const { family, keys } = listed(trace, lists)
-  return { family, keys, tags, tagsEnd, news, newsEnd, scores, scoresEnd, spans, bytes: rows.take(allocate) }
+  return { family, keys, tags, tagsEnd, deltas, deltasEnd, scores, scoresEnd, spans, bytes: rows.take(allocate) }
 }
 
 export function renderSpanRows(spans: readonly PreparedSpan[], hurries: boolean): SpanRows {
@@ -125,16 +125,16 @@ export function renderSpanRows(spans: readonly PreparedSpan[], hurries: boolean)
   return { bytes: rows.take(), spans: starts }
 }
 
-/** Renders list fields, tag rows and news rows for a stored trace that a change moves to `lists`. */
-export function renderListedRows(trace: ListedTrace, lists: TraceLists, all: readonly News[] = []): ListedRows {
+/** Renders list fields, tag rows and delta rows for a stored trace that a change moves to `lists`. */
+export function renderListedRows(trace: ListedTrace, lists: TraceLists, all: readonly Delta[] = []): ListedRows {
   rows.reset()
   writeLists(rows, lists)
   const tags = writeTags(trace, lists)
   const tagsEnd = rows.length
-  const news = writeNews(all)
-  const newsEnd = rows.length
+  const deltas = writeDeltas(all)
+  const deltasEnd = rows.length
   const { family, keys } = listed(trace, lists)
-  return { family, keys, tags, tagsEnd, news, newsEnd, bytes: rows.take() }
+  return { family, keys, tags, tagsEnd, deltas, deltasEnd, bytes: rows.take() }
 }
 
 const listed = (trace: ListedTrace, { family: { high, low } }: TraceLists) => ({
@@ -158,10 +158,10 @@ function writeTags(trace: ListedTrace, lists: TraceLists): number[] {
   })
 }
 
-function writeNews(all: readonly News[]): number[] {
+function writeDeltas(all: readonly Delta[]): number[] {
   return all.map(each => {
-    const from = beginRow(NEWS_COLUMNS)
-    writeNewsRow(rows, each)
+    const from = beginRow(DELTA_COLUMNS)
+    writeDeltaRow(rows, each)
     return from
   })
 }
@@ -179,7 +179,7 @@ function writeSpans(spans: readonly PreparedSpan[], hurries: boolean): number[] 
 
 /**
  * Copies the rows of the spans in `added` from the rows of all `heads`. Packed spans can be read only as a group, so
- * the copied rows contain unpacked texts. The texts of the spans in `cut` are cut.
+ * the copied rows contain unpacked texts. Cuts the texts of the spans in `cut`.
  */
 export function pickRows(
   all: SpanRows,

@@ -102,7 +102,7 @@ export const hashInSql = (text: string, seed: string): string => `hashtextextend
 let bytes = Buffer.alloc(1024)
 /** Maximum number of UTF-8 bytes per UTF-16 code unit. */
 const UNIT_BYTES = 3
-/** Number of bytes hashed per step, as three words. */
+/** Number of bytes hashed per step, as three 32-bit words. */
 const BLOCK = 12
 
 /**

@@ -1,7 +1,7 @@
 /**
- * Packs span texts: compresses the free-form JSON of all spans recorded together as one block. The steps of a run
- * repeat earlier messages, and a block stores repeated text once. A single span is often too short for PostgreSQL to
- * compress.
+ * Packs span texts: compresses, as one block, the free-form JSON of all spans that are recorded together. The steps of
+ * a run repeat earlier messages, and a block stores repeated text once. A single span is often too short for PostgreSQL
+ * to compress.
  *
  * A block is compressed with Brotli (RFC 7932). For each span, the block contains five fields in COPY format
  * (lib/rows/copy-format.ts): id, input, output, attributes and events. The compressed bytes are split into slices of
@@ -29,22 +29,24 @@ export interface StoredTexts extends SpanTexts {
 }
 
 /**
- * Limits that decide which texts are packed, in characters (test/bench/RESULTS.md, "Packed texts").
+ * Limits, in characters, that decide which texts are packed (test/bench/RESULTS.md, "Packed texts").
  *
- * - Fewer than `least` in total are not packed, because packing would save little disk space.
- * - At `compressed` or more per span, PostgreSQL would compress the texts, which takes longer than packing. These texts
- *   are packed even if `hurries` is set.
- * - A block has at most `most`, so that a reader needs little memory for it. A single span with more is left to
- *   PostgreSQL.
+ * - Texts with fewer than `least` characters in total are not packed, because packing would save little disk space.
+ * - Texts with at least `compressed` characters per span are packed even if `hurries` is set, because PostgreSQL would
+ *   otherwise compress them, which takes longer than packing.
+ * - A block has at most `most` characters, which is one window of the compressor, so that a reader needs little memory
+ *   for the block. A single span with more characters is left to PostgreSQL.
  */
-const LENGTH = { least: 2048, compressed: 4096, most: 8 * 1024 * 1024 }
+const LENGTH = { least: 2048, compressed: 4096, most: 4 * 1024 * 1024 }
 /**
- * Brotli's settings, by the length of the block. In a long block, each step of an agent repeats the conversation so
- * far: quality 1 and a window of 4 MiB compress real runs to 0.040 of their texts, in place of 0.056, in the same time.
- * In a short block, quality 0 takes two thirds of the time and leaves the same. Quality 2 would take twice the time
- * (test/bench/RESULTS.md, "Packed texts"). Node has zstd only since 22.15.
+ * Blocks with more bytes are long. Each step of an agent repeats the conversation so far, which a window of 4 MiB still
+ * contains: in a long block, quality 1 compresses real runs to 0.040 of their texts, in place of 0.056 at quality 0 with
+ * a window of 256 kB, in the same time. Quality 2 would compress them to 0.034 in twice the time. In a short block,
+ * quality 0 takes two thirds of the time and compresses as well (test/bench/RESULTS.md, "Packed texts"). Node has zstd
+ * only since 22.15.
  */
 const LONG_BYTES = 65_536
+/** Returns Brotli's settings. The window has 2^`window` bytes. */
 const settings = (quality: number, window: number) => ({
   params: { [constants.BROTLI_PARAM_QUALITY]: quality, [constants.BROTLI_PARAM_LGWIN]: window }
 })
@@ -59,12 +61,13 @@ const MAX_SLICE = 1800
 export const MAX_PACKED_LENGTH = LENGTH.most
 
 /**
- * Maximum bytes, compressed and not, that are unpacked on the main thread. Unpacking more would block the main thread
- * for too long, so another thread unpacks larger blocks.
+ * Maximum numbers of compressed and of unpacked bytes that the main thread unpacks. Unpacking more would block the main
+ * thread for too long, so another thread unpacks larger blocks.
  */
 const LARGE = { packed: 65_536, unpacked: 1024 * 1024 }
 /**
- * Returns the size of the output buffer. Brotli's decoder takes up to a third longer if the output exceeds this buffer.
+ * Returns the size of the output buffer, in bytes. Brotli's decoder takes up to a third longer if the output exceeds
+ * the buffer.
  */
 const bufferFor = (packed: Buffer): number => Math.max(32_768, Math.min(8 * packed.length, LARGE.unpacked))
 const decompress = promisify<Buffer, BrotliOptions, Buffer>(brotliDecompress)
@@ -94,13 +97,13 @@ const writeTexts = fieldWriter(SPAN_TEXT_COLUMNS, textValues)
  * PostgreSQL would otherwise compress them.
  */
 export function packTexts(spans: readonly Span[], hurries: boolean): readonly StoredTexts[] {
-  const length = lengthOf(spans)
+  const length = lengthOfTexts(spans)
   const least = hurries ? LENGTH.compressed * spans.length : LENGTH.least
   if (spans.length === 0 || length < least) return spans
   // Steps are not packed. If a step's row were removed later, the other rows of its group could no longer be unpacked.
   if (spans.some(({ callDetails }) => callDetails?.includes('"step"') === true)) return spans
   if (length <= LENGTH.most) return packGroup(spans)
-  return groupsOf(spans).flatMap(group => (lengthOf(group) > LENGTH.most ? group : packGroup(group)))
+  return groupsOf(spans).flatMap(group => (lengthOfTexts(group) > LENGTH.most ? group : packGroup(group)))
 }
 
 /** Splits spans into groups of at most LENGTH.most characters. A single span with more is a group of its own. */
@@ -108,7 +111,7 @@ function groupsOf(spans: readonly Span[]): Span[][] {
   const groups: Span[][] = []
   let length = Number.POSITIVE_INFINITY
   for (const span of spans) {
-    const own = lengthOf([span])
+    const own = lengthOfTexts([span])
     if (length + own > LENGTH.most) {
       groups.push([])
       length = 0
@@ -132,7 +135,7 @@ function packGroup(spans: readonly Span[]): StoredTexts[] {
   return spans.map((_, i) => packedAs(sliceOf(group, i, packed.subarray(i * each, (i + 1) * each))))
 }
 
-/** Returns the text columns of a packed row. `packed` is the row's slice, or null if it has none. */
+/** Returns the text columns of a packed row. `packed` is the row's slice, or null if the row has no slice. */
 export const packedAs = (packed: Uint8Array | null): StoredTexts => ({
   input: null,
   output: null,
@@ -141,7 +144,8 @@ export const packedAs = (packed: Uint8Array | null): StoredTexts => ({
   packed
 })
 
-function lengthOf(spans: readonly SpanTexts[]): number {
+/** Returns the number of characters of all texts. */
+export function lengthOfTexts(spans: readonly SpanTexts[]): number {
   let length = 0
   for (const { input, output, attributes, events } of spans) {
     length += (input?.length ?? 0) + (output?.length ?? 0) + (attributes?.length ?? 0) + (events?.length ?? 0)

@@ -2,12 +2,12 @@
  * Joins a column's values into one string, which is sent as one statement parameter and split by the statement.
  *
  * - Numbers, timestamps, JSON and hexadecimal digits never contain control characters. Such values are joined by
- *   U+0001, null is written as U+0002, and nothing is escaped, which costs less CPU than an array literal
- *   (test/bench/RESULTS.md, "How parameters travel").
+ *   U+0001, and null is written as U+0002. Nothing needs to be escaped, so this form costs less CPU than an array
+ *   literal (test/bench/RESULTS.md, "How parameters travel").
  * - Other strings may contain any character and are sent as elements of an array literal. A list of strings is one
  *   element, which begins with the list's separator, a character that none of its strings contains.
  *
- * A column is cast as a whole before it is split into rows. Some servers reject updates that cast a column to a type
+ * A column is cast in one piece before it is split into rows. Some servers reject updates that cast a column to a type
  * such as timestamptz, because the result depends on session settings.
  */
 import type { Column, Value } from './columns.ts'

@@ -4,7 +4,7 @@
  */
 
 const ZERO = 48
-/** Integers with at most this many digits, and sums of two such integers, are exact as doubles. */
+/** Maximum number of digits with which an integer, and a sum of two such integers, is always exact as a double. */
 const EXACT_DIGITS = 15
 
 /** A number whose absolute value is digits × 10^exponent. */
@@ -55,9 +55,9 @@ function comparePositive(one: Decimal, other: Decimal): number {
 }
 
 /**
- * Returns one spelling for all spellings of a number. Follows ECMAScript, and therefore RFC 8785, as if JavaScript
- * numbers had unlimited precision, but writes no exponent if the decimal point is within or right after the digits.
- * Integers of any length are thus spelled the way most clients write integers.
+ * Returns the same spelling for every spelling of a number. Follows ECMAScript, and therefore RFC 8785, as if
+ * JavaScript numbers had unlimited precision, but writes no exponent if the decimal point is within or right after the
+ * digits. Integers of any length are thus spelled the way most clients write integers.
  */
 export function normalForm(literal: string): string {
   const { isNegative, digits, exponent } = decimalOf(literal)
@@ -79,7 +79,7 @@ function sum(integer: string, addend: number): string {
   const isNegative = integer.startsWith('-')
   const digits = withoutFirstZeros(integer.replace(/^[+-]/, ''))
   if (digits.length <= EXACT_DIGITS) return String((isNegative ? -1 : 1) * Number(digits) + addend)
-  // The addend is too small to change the sign. Only the last digits change, plus a carry.
+  // The addend is too small to change the sign. Only the last digits change, apart from a carry.
   const split = digits.length - EXACT_DIGITS
   const last = Number(digits.slice(split)) + (isNegative ? -addend : addend)
   const base = 10 ** EXACT_DIGITS

@@ -18,9 +18,9 @@ export const MAX_TAG = 64
 export const MAX_SCORES = 100
 /** Maximum size of a request body, in decoded bytes. */
 export const MAX_BODY_BYTES = 2_097_152
-/** Bodies with more decoded bytes than this are read and prepared a few at a time. Only OTLP exports may be larger. */
+/** Decoded size, in bytes, above which bodies are prepared a few at a time. Only OTLP exports may be larger. */
 export const LARGE_BODY_BYTES = 8 * 1024 * 1024
-/** Maximum bytes of a stored document: a trace without its spans, or a span. */
+/** Maximum size, in bytes, of a stored document: a trace without its spans, or a span. */
 export const MAX_DOCUMENT_BYTES = 768_000
 /** Maximum nesting depth of a body. The outermost object is level 1. */
 export const MAX_JSON_DEPTH = 100

@@ -5,11 +5,13 @@
 import Type from 'typebox'
 
 /**
- * Maximum decoded bytes of a span export. An exporter sends up to 512 spans at once, regardless of size, and drops the
- * whole batch if the export is too large.
+ * Maximum decoded size of a span export, in bytes. An exporter sends up to 512 spans at once, regardless of size, and
+ * drops the whole batch if the export is too large.
  */
 export const MAX_EXPORT_BYTES = 64 * 1024 * 1024
-/** Maximum bytes of other OTLP bodies, and of gRPC messages. The size of a gRPC message is not known beforehand. */
+/**
+ * Maximum size of other OTLP bodies and of gRPC messages, in bytes. The size of a gRPC message is not known beforehand.
+ */
 export const MAX_MESSAGE_BYTES = 8 * 1024 * 1024
 
 /**

@@ -14,7 +14,7 @@ export interface Principal {
   readonly trialAccountId: number | null
   /** ISO 8601, as in responses; null if the key never expires. */
   readonly expiresAt: string | null
-  /** Set while the key's current use is being stored. The promise never rejects. */
+  /** A promise while the key's current use is being stored. The promise never rejects. */
   readonly lastUsedAt: string | Promise<string>
 }
 

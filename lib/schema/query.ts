@@ -25,6 +25,12 @@ export const TraceListQuery = Type.Object(
     environment: Type.Optional(Environment),
     sessionId: text('The exact session id. Requires sort=newest.'),
     userId: text('The exact user id. Requires sort=newest.'),
+    runsOnly: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description: 'Lists only traces with a model, a cost, or a span of a kind other than `chain` and `custom`.'
+      })
+    ),
     from: time('The inclusive lower bound of startedAt. Requires sort=newest.'),
     to: time('The inclusive upper bound of startedAt. Requires sort=newest.'),
     sort: Type.Optional(

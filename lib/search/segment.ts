@@ -4,7 +4,7 @@
  * and term.
  *
  * A bucket is a list of entries sorted by term. An entry contains the term (4 bytes), a header (a varint: twice the
- * length of the remaining bytes, plus 1 for a bitmap) and the traces, as a bitmap or as varint distances between
+ * number of remaining bytes, plus 1 for a bitmap) and the traces, as a bitmap or as varint distances between
  * consecutive traces, whichever is shorter.
  */
 

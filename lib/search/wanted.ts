@@ -52,7 +52,10 @@ export interface Excerpt {
 /** Maximum length of the excerpt before the first match (`before`) and in total (`all`), in UTF-16 code units. */
 const EXCERPT = { before: 60, all: 240 }
 
-/** Returns an excerpt of the first matching text, checking the name last, or undefined if a phrase is missing. */
+/**
+ * Returns an excerpt of the first text that matches; the name is checked last. Returns undefined if a phrase is
+ * missing.
+ */
 export function findIn(texts: readonly SearchedText[], { phrases }: Wanted): Excerpt | undefined {
   let missing = phrases
   let best: SearchedText | undefined

@@ -1,6 +1,6 @@
 /**
  * Splits texts into words in any script. A word is a run of letters and digits, ignoring case and accents. In dense
- * scripts, each character and each pair of adjacent characters is indexed. Dense scripts are those written without
+ * scripts, each character and each pair of adjacent characters is indexed. Dense scripts are scripts written without
  * spaces (such as Chinese, Japanese and Thai), and Korean, because Korean particles attach to words.
  *
  * The index stores each word as a number, called its term. Two words may share a term, so every trace found is checked
@@ -156,7 +156,7 @@ const ASCII = Uint8Array.from({ length: 0x80 }, (_, unit) => {
  */
 let units = Buffer.allocUnsafe(2 * 2048)
 
-/** Adds the terms of a text. Most words are ASCII. This loop computes their terms without `fold`. */
+/** Adds the terms of a text. Most words are ASCII, so this loop computes their terms without calling `fold`. */
 function addTerms(text: string, terms: Terms): void {
   const { length } = text
   if (units.length < 2 * length) units = Buffer.allocUnsafe(4 * length)

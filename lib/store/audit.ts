@@ -118,8 +118,8 @@ export async function amendAudit(sql: Sql, id: number, detail: Readonly<Record<s
 }
 
 /**
- * A stored entry. If a user, project or account has since been deleted, the field is null, but `detail` still names the
- * user, project or account.
+ * A stored entry. If the user, project or account has since been deleted, its field is null, but `detail` still
+ * identifies it.
  */
 export interface AuditRow {
   readonly id: number

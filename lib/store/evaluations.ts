@@ -59,7 +59,7 @@ export interface EvalScore {
  */
 export type Stored = 'added' | 'judged' | 'changed' | 'full'
 
-/** Adds a verdict on a trace's content unless a verdict of the evaluator on this content is already stored. */
+/** Adds a verdict on a trace's content unless the evaluator's verdict on this content is already stored. */
 export async function addVerdict(
   sql: Sql,
   projectId: number,

@@ -1,5 +1,5 @@
 /**
- * Chooses the thread that prepares a body: the main thread for a small body, a dedicated thread for a large one, and a
+ * Chooses the thread that prepares a body: the main thread for a small body, a dedicated thread for a large body, and a
  * pool thread otherwise. Bodies that arrive together go to a thread in one message, because a message's cost hardly
  * depends on the number of bodies.
  */
@@ -15,14 +15,14 @@ import { makeReady, type Ready, type ReadyResult, type ReadyTask, type TaskName 
 import { makeHeaps, readHeap } from './thread-heaps.ts'
 
 /**
- * Bodies up to this size are prepared on the main thread, because preparing small bodies costs too little to justify a
- * transfer to another thread (test/bench/RESULTS.md, "Worker threads").
+ * Maximum size of bodies that are prepared on the main thread. Preparing such small bodies costs too little to justify
+ * a transfer to another thread (test/bench/RESULTS.md, "Worker threads").
  */
 export const INLINE_BYTES = 4096
 /**
- * A group is sent when the next body would make the group larger than this, or once all requests that arrived together
- * have joined the group. The bound is in bytes because a bound on the body count would spread small bodies over many
- * messages (test/bench/RESULTS.md, "Worker threads").
+ * Maximum size of a group. A group is sent when the next body would exceed the maximum, or once all requests that
+ * arrived together have joined the group. The bound is in bytes because a bound on the body count would spread small
+ * bodies over many messages (test/bench/RESULTS.md, "Worker threads").
  */
 const GROUP_BYTES = 160 * 1024
 
@@ -78,7 +78,7 @@ export class BodyThreads {
       filename: new URL('../../workers/make-ready.js', import.meta.url).href,
       workerData: this.#heaps,
       resourceLimits: { maxOldGenerationSizeMb: heapMiB },
-      // Threads start on demand, because starting one costs much CPU time and many services never need a thread.
+      // Threads start on demand, because starting a thread costs much CPU time and many services never need a thread.
       minThreads: 0,
       // Request admission already bounds the queue.
       maxQueue: Number.POSITIVE_INFINITY,
@@ -88,7 +88,7 @@ export class BodyThreads {
       ...each,
       maxThreads: workers,
       idleTimeout: Number.POSITIVE_INFINITY,
-      // Each thread holds up to eight groups, because a busy main thread cannot hand out the next one immediately.
+      // Each thread holds up to eight groups, because a busy main thread cannot hand out the next group immediately.
       concurrentTasksPerWorker: 8
     })
     this.#alone = new Piscina({ ...each, maxThreads: 1, idleTimeout: ALONE_IDLE_MS, concurrentTasksPerWorker: 1 })

@@ -41,8 +41,8 @@ export class FairThreads {
   }
 
   watch(metrics: Metrics): void {
-    metrics.watch('spoor_worker_threads', 'Worker threads that run.', () => this.heaps.length)
-    metrics.watch('spoor_worker_heap_bytes', 'What is used of the heaps of worker threads, as each said last.', () =>
+    metrics.watch('spoor_worker_threads', 'Number of running worker threads.', () => this.heaps.length)
+    metrics.watch('spoor_worker_heap_bytes', 'Heap used by worker threads, as last reported by each thread.', () =>
       this.heaps.reduce((sum, heap) => sum + heap, 0)
     )
   }

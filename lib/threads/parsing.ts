@@ -18,23 +18,23 @@ import { splitTexts } from '../trace/text-pair.ts'
 
 /** Maps each readable kind of body to its result type. */
 export interface Parsed {
-  /** From a PATCH body: its metadata as an exact JSON string. */
+  /** The metadata of a PATCH body, as an exact JSON string. */
   patch: string
-  /** From the body of POST …/scores. */
+  /** The score in the body of POST …/scores. */
   score: ScoreInput
-  /** From two strings (`textsOf`), the stored metadata and a patch: the merged metadata. */
+  /** The metadata merged from two strings (`textsOf`): the stored metadata and a patch. */
   merge: Merged
-  /** From an OTLP export of log records: what the records add to traces. */
+  /** The additions to traces from an OTLP export of log records. */
   'logs-json': Logs
   'logs-protobuf': Logs
-  /** From an OTLP export of metrics: the number of metrics by name. */
+  /** The number of metrics by name in an OTLP export of metrics. */
   'metrics-json': ReadonlyMap<string, number>
   'metrics-protobuf': ReadonlyMap<string, number>
-  /** From a Model Context Protocol message. */
+  /** The parts of a Model Context Protocol message. */
   message: LargeMessage
-  /** From two strings, the get_trace tool's options and the getTrace response: the tool's result. */
+  /** The get_trace tool's result, built from two strings: the tool's options and the getTrace response. */
   view: Result
-  /** From a tool result too long to return as text: the text returned instead. */
+  /** The text that replaces a tool result too long to return as text. */
   short: string
 }
 export type ParsedName = keyof Parsed

@@ -123,8 +123,8 @@ export type Ready = ReadyRecord | ReadyAppend | ReadyEnd | ReadyExport | ReadyVa
 export type ReadyResult = { readonly ready: Ready } | { readonly refusal: { code: RefusalCode; message: string } }
 
 /**
- * Prepares one body. Throws only server faults; an invalid body returns a refusal. Unless `mayLoad`, also throws
- * PricesElsewhere for a body that this thread cannot prepare (lib/trace/prices/bundled.ts).
+ * Prepares one body. Throws only server faults; for an invalid body, returns a refusal. Unless `mayLoad` is set, also
+ * throws PricesElsewhere for a body that this thread cannot prepare (lib/trace/prices/bundled.ts).
  */
 export function makeReady(task: ReadyTask, mayLoad = true): ReadyResult {
   try {
@@ -170,7 +170,7 @@ function prepareAndRender(task: ReadyTask, mayLoad: boolean): Ready {
   }
 }
 
-/** Prepares a body and adds those former hashes that differ from the current hashes. */
+/** Prepares a body and adds the former hashes that differ from the current hashes. */
 function withFormer<T extends Hashed>(prepare: () => T): T {
   const { made, former } = inBothForms(prepare)
   if (former === undefined) return made
@@ -206,8 +206,8 @@ function readyRecord(
 }
 
 function headOf(span: PreparedSpan): SpanHead {
-  const { id, status, bytes, formerHash } = span
-  const head = { id, status, hash: shortHash(span), bytes }
+  const { id, kind, status, bytes, formerHash } = span
+  const head = { id, kind, status, hash: shortHash(span), bytes }
   return formerHash === undefined ? head : { formerHash, ...head }
 }
 
@@ -262,7 +262,7 @@ function normaliseMapped(
 }
 
 /**
- * Computes the cost of a span that states none. The span's hash was computed earlier, and still covers the span as
+ * Computes the cost of a span that states no cost. The span's hash was computed earlier, and still covers the span as
  * sent.
  */
 function price(span: PreparedSpan, details: CallDetails, pricing: Pricing): Priced | null | undefined {
@@ -277,7 +277,7 @@ const spansOf = (mapped: readonly MappedSpan[]): readonly PreparedSpan[] =>
 
 /**
  * Decides the spans as if no trace were stored, because the queue needs the trace that the spans would create. A span
- * that gets no slot here would not get one in a stored trace either (lib/trace/states/kept-spans.ts).
+ * that gets no slot here would get no slot in a stored trace either (lib/trace/states/kept-spans.ts).
  */
 function readySpans(
   traceId: string,
@@ -295,7 +295,7 @@ function readySpans(
   return { traceId, spanCount: spans.length, first, refusals, toGather: encodeSpans({ spans, storable }, allocate) }
 }
 
-/** Every field is listed, because V8 is slow at a spread followed by other properties. */
+/** Lists every field, because V8 is slow at a spread followed by other properties. */
 function asRecorded(traceId: string, growth: Growth, spans: readonly PreparedSpan[]): PreparedTrace {
   return {
     operation: 'record',

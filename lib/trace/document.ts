@@ -1,7 +1,7 @@
 /**
- * Builds documents: normalised client content as canonical JSON, with members in RFC 8785 order. A document's SHA-256
- * decides identity. The document's byte length, with numbers spelled as sent, counts towards size limits and
- * estimatedBytes. Key order does not affect the length.
+ * Builds documents: normalised client content as canonical JSON, with members in RFC 8785 order. Documents with the
+ * same SHA-256 hash count as identical. The document's byte length, with numbers spelled as sent, counts towards size
+ * limits and estimatedBytes. Key order does not affect the length.
  */
 import { hash } from 'node:crypto'
 import type { UsageFields } from './prepared.ts'
@@ -139,7 +139,7 @@ export function endDocument(end: EndDocument): DocumentFrame {
   }
 }
 
-/** Returns the UTF-8 bytes that a member adds to a document with other members: key, value and comma. */
+/** Returns the number of UTF-8 bytes that a member adds to a document with other members: key, value and comma. */
 export function memberBytes(key: string, json: string | undefined): number {
   return Buffer.byteLength(member(key, json))
 }

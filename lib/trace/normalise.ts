@@ -1,5 +1,5 @@
 /**
- * Normalises a checked body: applies defaults, folds ids to lower case, converts timestamps to canonical form, checks
+ * Normalises a checked body: applies defaults, converts ids to lower case and timestamps to canonical form, checks
  * rules beyond the schema, and builds the documents that determine identity and size.
  */
 import { Refusal } from '../errors.ts'
@@ -220,7 +220,7 @@ function refuseRepeatedIds(spans: readonly PreparedSpan[]): void {
   }
 }
 
-/** Returns the UTF-8 bytes that `spans` takes in a trace's document. */
+/** Returns the number of UTF-8 bytes that `spans` takes in a trace's document. */
 function spanListBytes(spans: readonly PreparedSpan[]): number {
   const commas = Math.max(0, spans.length - 1)
   return '"spans":[],'.length + commas + spans.reduce((sum, span) => sum + span.bytes, 0)

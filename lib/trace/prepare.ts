@@ -1,6 +1,6 @@
 /**
- * Prepares a request body for storage: reads, checks, normalises, hashes and measures it. Pure, and therefore usable on
- * worker threads and on the main thread.
+ * Prepares a request body for storage: reads, checks, normalises, hashes and measures it. The functions are pure, so
+ * worker threads and the main thread can call them.
  */
 import { Refusal } from '../errors.ts'
 import { checker } from '../schema/check.ts'

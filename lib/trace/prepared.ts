@@ -33,12 +33,12 @@ export interface PreparedSpan extends UsageFields {
   readonly hash: string
   /** `hash` with numbers in the former form (json/canonical-number.ts). Undefined if both forms are the same. */
   readonly formerHash?: string | undefined
-  /** UTF-8 bytes of the document, with numbers as sent. */
+  /** Number of UTF-8 bytes in the document, with numbers as sent. */
   readonly bytes: number
 }
 
 /** The part of a span that is read to decide an operation. `hash` may be the short hash. */
-export type SpanHead = Pick<PreparedSpan, 'id' | 'status' | 'hash' | 'formerHash' | 'bytes'>
+export type SpanHead = Pick<PreparedSpan, 'id' | 'kind' | 'status' | 'hash' | 'formerHash' | 'bytes'>
 
 /**
  * Returns the 128 bits of a span's hash that are stored and compared. The full hash would add 16 bytes to every row.
@@ -78,7 +78,7 @@ export interface PreparedTrace extends TraceFields {
   readonly hash: string
   /** `hash` with numbers in the former form. Undefined if both forms are the same. */
   readonly formerHash?: string | undefined
-  /** UTF-8 bytes of the trace document, excluding spans. */
+  /** Number of UTF-8 bytes in the trace document, excluding spans. */
   readonly bytes: number
   /** For a trace gathered from spans: the span that each field was taken from, as JSON text. */
   readonly ranks?: string | null

@@ -1,6 +1,6 @@
 /**
  * Prepares a line of an export for storage, under the same rules as recording and with the history that the line
- * contains. Pure; runs on any thread that prepares bodies.
+ * contains. The functions are pure, so any thread that prepares bodies can call them.
  */
 
 import { Refusal } from '../errors.ts'
@@ -23,7 +23,9 @@ import { countFailed, isLeftOut, isLeftOutText, readLeftOut } from './states/lef
 import { isPlain, isResponse, type Ranks } from './states/ranks.ts'
 import { isStepRank, isStepText } from './states/steps.ts'
 
-/** A line nests a PATCH's metadata and an end's output one level deeper than the original request bodies do. */
+/**
+ * Maximum depth of a line, which nests a PATCH's metadata and an end's output one level deeper than the request bodies.
+ */
 const MAX_LINE_DEPTH = MAX_JSON_DEPTH + 1
 
 /** Fields that the service adds to `trace` and to spans. */

@@ -61,7 +61,7 @@ interface Span extends Texts, Tokens {
 }
 
 /**
- * Fills in values that spans lack from `messages`, which must be in order. A trace without input takes the filled-in
+ * Uses `messages`, which must be in order, to fill in values that spans lack. A trace without input takes the filled-in
  * input of its parentless span, or else of its earliest span. A trace without output takes the filled-in output of its
  * parentless span, or else of its latest span. Tools' arguments and results are never used as the trace's input or
  * output.
@@ -72,6 +72,12 @@ export function joinMessages<T extends Texts, S extends Span>(
   messages: readonly SpanMessages[]
 ): { trace: T; spans: readonly S[] } {
   if (messages.length === 0) return { trace, spans }
+  const joined = fillSpans(spans, messages)
+  return { trace: withSpoken(trace, findSpeakers(spans, joined)), spans: joined }
+}
+
+/** Fills in values that spans lack from `messages`, which must be in order. Every other message is ignored. */
+export function fillSpans<S extends Span>(spans: readonly S[], messages: readonly SpanMessages[]): readonly S[] {
   const bySpan = new Map<string, SpanMessages[]>()
   for (const each of messages) {
     const id = each.target ?? each.spanId
@@ -79,19 +85,41 @@ export function joinMessages<T extends Texts, S extends Span>(
     if (own === undefined) bySpan.set(id, [each])
     else own.push(each)
   }
-  const joined = spans.map(span => {
+  return spans.map(span => {
     const heard = bySpan.get(span.id)
     return heard === undefined ? span : joinSpan(span, heard)
   })
+}
+
+/** The spans whose filled-in input and output a trace takes if it has none of its own. */
+export interface Speakers<S> {
+  readonly first?: S | undefined
+  readonly last?: S | undefined
+}
+
+/**
+ * Returns the speakers among `joined`, which is `spans` with messages filled in, and the speakers found so far among
+ * earlier spans.
+ */
+export function findSpeakers<S extends Span>(
+  spans: readonly S[],
+  joined: readonly S[],
+  soFar: Speakers<S> = {}
+): Speakers<S> {
   const level = ({ parentSpanId }: S) => (parentSpanId === null ? 0 : 1)
   const speaks = ({ kind }: S) => kind !== 'tool'
   const asked = joined.filter((span, i) => span.input !== spans[i]!.input && speaks(span))
   const answered = joined.filter((span, i) => span.output !== spans[i]!.output && speaks(span))
+  if (soFar.first !== undefined) asked.unshift(soFar.first)
+  if (soFar.last !== undefined) answered.unshift(soFar.last)
   const [first] = asked.sort((a, b) => level(a) - level(b) || (isBefore(a.startedAt, b.startedAt) ? -1 : 1))
   const [last] = answered.sort((a, b) => level(a) - level(b) || (isBefore(b.endedAt, a.endedAt) ? -1 : 1))
-  const input = trace.input ?? first?.input ?? null
-  const output = trace.output ?? last?.output ?? null
-  return { trace: { ...trace, input, output }, spans: joined }
+  return { first, last }
+}
+
+/** Returns the trace with the speakers' input and output if it has none of its own. */
+export function withSpoken<T extends Texts>(trace: T, { first, last }: Speakers<Texts>): T {
+  return { ...trace, input: trace.input ?? first?.input ?? null, output: trace.output ?? last?.output ?? null }
 }
 
 function joinSpan<S extends Span>(span: S, unordered: readonly SpanMessages[]): S {
@@ -138,6 +166,9 @@ function joinFacts(span: Span, heard: readonly SpanMessages[]): Partial<Span> {
   return { ...(!hasUsage && usage), costUsd: span.costUsd ?? sum('costUsd') }
 }
 
+/** The fields of a message that determine the span of its call. */
+export type CallMessage = Pick<PlacedMessages, 'traceId' | 'micros' | 'call' | 'target'>
+
 /** A span that may belong to a record's call. `calls` holds the names of the span's calls, as in SpanMessages. */
 export interface CallSpan {
   readonly traceId: string
@@ -151,7 +182,7 @@ export interface CallSpan {
  * Returns the messages with the spans of their calls. If several spans have a call's id, chooses the span whose end is
  * nearest to the record, because agents write a record when a call ends.
  */
-export function findTargets(messages: readonly PlacedMessages[], spans: readonly CallSpan[]): PlacedMessages[] {
+export function findTargets<T extends CallMessage>(messages: readonly T[], spans: readonly CallSpan[]): T[] {
   const byCall = new Map<string, CallSpan[]>()
   for (const span of spans) {
     for (const call of span.calls) {

@@ -15,7 +15,10 @@ export class SpanTree<T extends Linked> implements Iterable<T> {
   readonly #ids = new Set<string>()
   readonly #own: T[] = []
   readonly #children = new Map<string, T[]>()
-  /** The spans of both trees, once they are needed: an array is iterated over much faster than a generator. */
+  /**
+   * The spans of both trees, collected when first needed, because iterating over an array is much faster than over a
+   * generator.
+   */
   #all: readonly T[] | undefined
 
   /** `below` must not change while this tree is in use. */
@@ -32,7 +35,9 @@ export class SpanTree<T extends Linked> implements Iterable<T> {
     return this.#ids.has(id) || this.#below?.has(id) === true
   }
 
-  /** Throws if the tree has a span with this id, because a span that counts twice would falsify every sum. */
+  /**
+   * Adds a span. Throws if the tree has a span with this id, because a span that counts twice would falsify every sum.
+   */
   add(span: T): void {
     if (this.has(span.id)) throw new Error(`span ${span.id} is in the tree already`)
     this.#ids.add(span.id)

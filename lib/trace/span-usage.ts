@@ -7,8 +7,8 @@
  *   embedding and the other is not. A call also restates the agent, chain and custom spans inside it.
  * - The calls inside a span that is not a call restate that span. If there are no calls inside, the larger number
  *   counts: the span's own, or the sum of the spans below it.
- * - Two calls are one call if they overlap and have the same response id, or if they are siblings with the same model
- *   and usage and one runs inside the other.
+ * - Two calls count as one call if they overlap and have the same response id, or if they are siblings with the same
+ *   model and usage and one runs inside the other.
  *
  * A computed cost belongs to a call that states tokens but no cost. The computed cost counts only if, by the rules
  * above, no stated cost counts for the same call: neither on a span around the call, nor on a span inside the call, nor
@@ -108,7 +108,7 @@ function walk(tree: SpanTree<SpanUsage>): Paths {
     spans.push(span)
     parents.push(parent)
   }
-  /** Enters the spans below those from this index on, the spans that it enters included. */
+  /** Enters the children of every span from this index on, including the children of the spans that it enters. */
   const follow = (from: number, isNew: (span: SpanUsage) => boolean) => {
     for (let i = from; i < spans.length; i++) {
       for (const child of tree.childrenOf((spans[i] as SpanUsage).id)) if (isNew(child)) enter(child, i)
@@ -137,7 +137,7 @@ function countedOf({ spans, parents }: Paths, { isStated, amountOf }: Measure): 
     dropSameResponse(calls)
     dropTwins(calls)
   }
-  // From the leaves up, compute the amount that counts below each span, and whether any call below the span states an
+  // From the leaves up, computes the amount that counts below each span, and whether any call below the span states an
   // amount.
   const below = new Float64Array(spans.length)
   const hasCall = new Uint8Array(spans.length)
@@ -261,7 +261,7 @@ function dropSameResponse(calls: Set<SpanUsage>, givesWay = NONE): void {
 }
 
 /**
- * Drops calls that a second library reports. Sibling calls with the same model and usage are one call if one runs
+ * Drops calls that a second library reports. Sibling calls with the same model and usage count as one call if one runs
  * inside the other. Each call has at most one twin, so that concurrent calls still count.
  */
 function dropTwins(calls: Set<SpanUsage>, givesWay?: GivesWay): void {
@@ -277,7 +277,7 @@ function dropTwins(calls: Set<SpanUsage>, givesWay?: GivesWay): void {
   for (const group of groups.values()) if (group.length > 1) dropTwinsOf(group, calls, givesWay)
 }
 
-/** If `givesWay` is set, two calls are twins only if at least one of them gives way. */
+/** Drops twins within a group. If `givesWay` is set, two calls are twins only if at least one of them gives way. */
 function dropTwinsOf(group: readonly SpanUsage[], calls: Set<SpanUsage>, givesWay?: GivesWay): void {
   let single: SpanUsage[] = []
   for (const call of inTime(group)) {
@@ -313,9 +313,7 @@ function isInside(one: SpanUsage, other: SpanUsage): boolean {
   return overlap && (contains(one, other, slack, otherSlack) || contains(other, one, otherSlack, slack))
 }
 
-/**
- * Whether `inner` may have run inside `outer`, if each call actually ran later than reported by less than its slack.
- */
+/** Whether `inner` may have run inside `outer`. Each call may have run later than reported, by less than its slack. */
 function contains(outer: SpanUsage, inner: SpanUsage, slack: number, innerSlack: number): boolean {
   const atStart = inner.startMicros - outer.startMicros
   const atEnd = outer.endMicros - inner.endMicros

@@ -135,7 +135,7 @@ export function durationMs(from: string, to: string): number {
 }
 
 const Z = 90
-/** Characters of the previous timestamp. The next timestamp usually falls in the same minute. */
+/** Characters of the previous timestamp, reused because the next timestamp usually falls in the same minute. */
 const written = Buffer.from('1970-01-01T00:00:00.000000Z')
 let writtenMinute = 0
 

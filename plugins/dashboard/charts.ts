@@ -1,4 +1,4 @@
-/** Routes for charts and facets, which count only traces that have ended. */
+/** Routes for charts and facets. Both count only traces that have ended. */
 import type { Sql } from 'postgres'
 import Type, { type Static } from 'typebox'
 import type { App } from '../../lib/app.ts'
@@ -110,7 +110,8 @@ export default function charts(app: App): void {
 }
 
 /**
- * Falls back to hourly steps if the period has too many traces. If `compares` is true, the preceding period counts too.
+ * Falls back to hourly steps if the period has too many traces, including the traces of the preceding period if
+ * `compares` is true.
  */
 async function readable(each: Sql, projectId: number, period: Period, compares = false): Promise<Period> {
   if (period.step !== 'minute5') return period

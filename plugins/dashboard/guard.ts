@@ -21,7 +21,7 @@ export const HEADERS = {
 
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'http:': '80', 'https:': '443' }
 
-/** Callback to which OpenID Connect providers redirect people from their own pages. */
+/** Path to which OpenID Connect providers redirect people after a sign-in attempt. */
 export const OIDC_CALLBACK = '/app/api/sign-in/oidc/callback'
 
 type Guarded = Pick<RequestOf<unknown>, 'headers'>
@@ -38,7 +38,7 @@ export function siteGuard(
     const host = (headers.host as string | undefined)?.toLowerCase() ?? ''
     if (!(hosts === undefined ? isSafeHost(host) : hosts.includes(host))) throw wrongHost(hosts?.[0])
     const isOwn = method === 'GET' ? !isData || isReadable(headers) : isOwnPage(headers, origin ?? `http://${host}`)
-    if (!isOwn) throw new Refusal('forbidden', 'Only pages of the dashboard itself may ask for this.')
+    if (!isOwn) throw new Refusal('forbidden', 'Only pages of the dashboard may send this request.')
     if (method !== 'GET' && method !== 'DELETE' && !isJson(headers['content-type'])) {
       throw new Refusal('invalid_request', 'Content-Type: must be application/json')
     }

@@ -1,4 +1,4 @@
-/** Registers the dashboard's routes, each with the guard and the headers. */
+/** Registers the dashboard's routes, each with the guard and the headers from guard.ts. */
 import Type, { type Static, type TObject, type TSchema } from 'typebox'
 import type { App } from '../../lib/app.ts'
 import { Refusal } from '../../lib/errors.ts'

@@ -47,7 +47,7 @@ export const SlugReply = closed({ slug: text })
 
 /** Progress of the search index. */
 const SearchState = {
-  /** Start of the indexed time; null if all traces are indexed. */
+  /** Start of the indexed period; null if all traces are indexed. */
   backTo: nullable(DateTime),
   isFilled: flag,
   /** Number of writes not yet indexed. */
@@ -181,7 +181,7 @@ export const TraceTextsReply = closed({
 
 const perStep = Type.Array(nullable(Type.Number()))
 const scoreCounts = Type.Array(Count)
-/** Number of scores counted, newest first, if more scores may exist; otherwise null. */
+/** Number of newest scores that were counted, if more scores may exist; otherwise null. */
 const newest = nullable(Count)
 const ScoreOverTime = closed({
   name: text,
@@ -190,9 +190,9 @@ const ScoreOverTime = closed({
   average: nullable(Type.Number()),
   /** Mean per step; null for steps without scores and for categories. For booleans, the share of true. */
   mean: perStep,
-  /** Counts per step of the most frequent categories, or of true and false. */
+  /** Number of scores per step, for the most frequent categories or for true and false. */
   shares: mapOf(scoreCounts),
-  /** Counts per step of all other values. */
+  /** Number of scores per step with any other value. */
   other: scoreCounts,
   histogram: Type.Array(closed({ from: Type.Number(), to: Type.Number(), count: Count })),
   sources: closed({ api: Count, annotation: Count, eval: Count })
@@ -266,7 +266,7 @@ export const SessionSumsReply = closed({
   firstAt: DateTime,
   lastAt: DateTime,
   users: Type.Array(text),
-  /** Number of traces summed, newest first, if the session has more traces; otherwise null. */
+  /** Number of newest traces that were summed, if the session has more traces; otherwise null. */
   newest: nullable(Count)
 })
 /** Traces of a session, oldest first. */

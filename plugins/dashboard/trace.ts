@@ -60,7 +60,7 @@ export default function trace(app: App): void {
     async handler(request) {
       const { project, traceId, visitor, query } = request
       const asker = { known: query.version, userId: visitor.userId }
-      // The outline contains email addresses, which may be stored on a different database server than the trace.
+      // The outline contains email addresses. These may be stored on a different database server than the trace.
       const outline = await sql.read(each => readOutline(each, project.id, traceId, asker), request)
       return { body: new JsonText(found(outline)) }
     }

@@ -84,7 +84,7 @@ for (const figure of figures) {
   figure.prepend(bar)
 }
 for (const code of document.querySelectorAll('code[data-language]')) highlight(code)
-// The last available language wins: the reader's choice, else curl, else TypeScript.
+// Later calls override earlier calls, so the reader's choice precedes curl, which precedes TypeScript.
 const remembered = localStorage.getItem(REMEMBERED)
 for (const language of ['python', 'ts', 'sh', remembered]) if (Object.hasOwn(LANGUAGES, language)) choose(language)
 

@@ -53,7 +53,8 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     title: 'Find traces',
     description:
       'Lists traces, newest first, or the slowest or costliest first with sort. Use it to find runs by status, name, ' +
-      'model, tag, environment, session, user or time; filters combine with AND. Returns summaries without input, ' +
+      'model, tag, environment, session, user or time; filters combine with AND. With runsOnly, it leaves out traces ' +
+      'without a model call, agent, tool or retriever. Returns summaries without input, ' +
       'output or spans: call get_trace for one run. A small limit keeps the result short; pass nextCursor as after ' +
       'for the next page.',
     annotations: READS,

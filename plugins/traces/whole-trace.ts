@@ -35,17 +35,18 @@ function streamWhole(
   parts: PartTexts,
   client: Client
 ): JsonStream {
-  return new JsonStream(write => {
+  return new JsonStream((write, needs) => {
     let hasBegun = false
     const read = () =>
       sql.read(each => {
         // If the connection is lost, the read is repeated on another connection. After part of the trace was sent, a
         // repetition would send that part twice.
         if (hasBegun) throw new Error('the connection was lost while a trace was sent')
-        return streamTrace(each, projectId, traceId, parts, part => {
+        const writeOnce = (part: string, bytes: number) => {
           hasBegun = true
-          return write(part)
-        })
+          return write(part, bytes)
+        }
+        return streamTrace(each, projectId, traceId, parts, writeOnce, needs)
       }, client)
     const send = async () => void found((await read()) || undefined)
     return streams.run(projectId, send, { client })

@@ -1,4 +1,4 @@
-/** `npm run bench`: starts a server and a database of its own, measures, prints, and leaves nothing behind. */
+/** `npm run bench`: starts its own server and database, measures, prints the results, and removes what it created. */
 import { Cases, type WholeKind, type WholeResult } from './cases.ts'
 import { type LoadKind, startSender } from './load/load.ts'
 import { readMachine } from './machine/machine.ts'
@@ -82,8 +82,8 @@ function toJson(results: object): string {
 type Work<T> = (service: Service, progress: Progress, startAnother: StartAnother, undo: Undo) => Promise<T>
 
 /**
- * Does `work` with a service of its own, and another if it starts one; `stop` ends what else is under way, at the end and on
- * a signal.
+ * Runs `work` with its own service, and with a second service if `work` starts one. `stop` ends everything else that is
+ * running, at the end and on a signal.
  */
 function withService<T>(place: Place, stop: () => void, work: Work<T>): Promise<T> {
   return interruptibly(stop, async (progress, undo) => {
@@ -94,14 +94,14 @@ function withService<T>(place: Place, stop: () => void, work: Work<T>): Promise<
   })
 }
 
-/** Does `work`; at its end, and on a signal, `stop` is called and `undo` runs. */
+/** Runs `work`. When `work` ends, and on a signal, calls `stop` and runs `undo`. */
 async function interruptibly<T>(stop: () => void, work: (progress: Progress, undo: Undo) => Promise<T>): Promise<T> {
   const undo = new Undo()
   const progress = new Progress()
   undo.add(stop)
   const interrupt = () => {
     progress.interrupt()
-    // A load under way fails with it.
+    // A running load then fails.
     stop()
   }
   for (const signal of SIGNALS) process.on(signal, interrupt)

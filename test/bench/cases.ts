@@ -1,4 +1,7 @@
-/** The order of the measurements, run by run. Things to compare take turns, so that a slow minute affects both. */
+/**
+ * The order of the measurements, run by run. Measurements that are compared take turns, so that a slow minute affects
+ * both.
+ */
 import { statfs } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { SHAPES } from './bodies/bodies.ts'
@@ -30,94 +33,94 @@ export type WholeKind = 'small' | 'typical' | 'large'
 export interface WholeResult {
   readonly load: LoadFigures
   readonly copy: CopyFigures
-  /** Traces a second, as a share of COPY's in the same run. */
+  /** Traces per second, divided by COPY's in the same run. */
   readonly ratio: number
-  /** Traces a second of the bare HTTP server. */
+  /** Traces per second of the bare HTTP server. */
   readonly bareServer: number
 }
 
 export interface StreamingResult {
   readonly load: LoadFigures
-  /** The same traces sent whole. */
+  /** The same traces, each sent in one request. */
   readonly whole: LoadFigures
   readonly ratio: number
 }
 
-/** Loads of which a share is sent again, in the order of RESENDS. */
+/** Loads in which a share of the traces is sent again, in the order of RESENDS. */
 export interface ResendsResult {
   readonly share: number
   readonly load: LoadFigures
-  /** node's CPU for a trace, to that of a load without resends in the same run. */
+  /** Node's CPU time per trace, divided by that of a load without resends in the same run. */
   readonly cost: number
-  /** Traces a second, as a share of a load without resends in the same run. */
+  /** Traces per second, divided by those of a load without resends in the same run. */
   readonly rate: number
 }
 
-/** Typical traces, recorded over a connection to the database with TLS and over one without, in turns. */
+/** Typical traces, recorded with and without TLS on the connection to the database, in turns. */
 export interface TlsResult {
   readonly tls: LoadFigures
   readonly plain: LoadFigures
-  /** Traces a second with TLS, as a share of those without. */
+  /** Traces per second with TLS, divided by those without TLS. */
   readonly ratio: number
 }
 
-/** Typical traces of a project that is searched by words, and of one that is not, on a server each, in turns. */
+/** Typical traces of a project with full-text search and of a project without it, each on its own server, in turns. */
 export interface SearchedResult {
   readonly on: LoadFigures
   readonly off: LoadFigures
-  /** Traces a second of the searched project, as a share of the other. */
+  /** Traces per second of the project with search, divided by those of the other project. */
   readonly ratio: number
-  /** The share of the recorded writes that was indexed during the load. */
+  /** Share of the recorded writes that was indexed during the load. */
   readonly indexed: number
-  /** How many of the others were indexed a second when the load was over. */
+  /** Number of the remaining writes indexed per second after the load. */
   readonly indexedLaterPerSecond: number
 }
 
 export interface LatencyResult {
   readonly kind: WholeKind
-  /** Traces a second: half of the top rate, or what the one client sends. */
+  /** Traces per second: half of the top rate, or the rate that a single client reaches. */
   readonly rate: number
   readonly load: LoadFigures
-  /** The bare HTTP server at the same rate, in turns: it shows the machine's part of the latency. */
+  /** The bare HTTP server at the same rate, in turns. Its latency is the share that the machine causes. */
   readonly bare: { readonly p50: number; readonly p99: number }
 }
 
 export interface StoredResult {
   readonly spans: number
   readonly load: LoadFigures
-  /** To what a server with empty tables reaches, in turns. */
+  /** Traces per second, divided by those of a server with empty tables. */
   readonly ratio: number
 }
 
-/** The embedded PostgreSQL and another one, in turns. */
+/** The embedded PostgreSQL and another PostgreSQL server, measured in turns. */
 export interface BesideResult {
-  /** Settings that the two have differently, the embedded one's first. */
+  /** Settings that differ between the two, with the embedded server's value first. */
   readonly settings: Readonly<Record<string, readonly [string, string]>>
   readonly kinds: readonly {
     readonly kind: LoadKind
     readonly embedded: LoadFigures
     readonly other: LoadFigures
     /**
-     * The embedded one's traces a second as a share of the other's in the same run. `cost` compares PostgreSQL's CPU a
-     * trace.
+     * `rate` is the embedded server's traces per second, divided by the other server's in the same run. `cost` is the
+     * ratio of PostgreSQL's CPU time per trace.
      */
     readonly rate: number
     readonly cost: number
   }[]
 }
 
-/** How often is looked whether all is indexed. */
+/** Interval at which the benchmark checks whether all writes are indexed. */
 const CATCH_UP_LOOK_MS = 100
 
-/** Exports of so many traces each, and the same traces recorded one by one. */
+/** Exports of several traces each, and the same traces recorded one by one. */
 const EXPORTS = { traces: 64, exports: 8, rounds: 5 }
 const LONG_ROUNDS = 5
 const RESENDS = [0, 0.03, 0.3, 1]
-/** Pages of the trace list, asked for by GET and by a tool. */
+/** Pages of the trace list, requested by GET and by a tool. */
 const LISTINGS = { requests: 400, rounds: 3 }
 const IDLE_CLIENT = { connections: 1, rate: 20 }
 /**
- * The bytes of a stored span with its indexes and its share of the trace, and those of the disk that must stay free.
+ * Disk space in bytes of a stored span with its indexes and its share of the trace, and disk space that must stay free.
  */
 const STORED_SPAN_BYTES = 1_500
 const FREE_BYTES = 8 * 1024 ** 3
@@ -202,7 +205,7 @@ export class Cases {
     this.#progress.step = 'starting a server with search on'
     const service = await this.#bench.startAnother()
     const { sql, projectId } = service
-    // All that was there before is indexed: there is nothing.
+    // There are no earlier traces to index, so the project is marked as indexed.
     await sql`insert into search_fills (project_id, is_done) values (${projectId}, true)`
     await sql`update projects set search = true where id = ${projectId}`
     const on: LoadFigures[] = []
@@ -239,7 +242,7 @@ export class Cases {
     }
   }
 
-  /** `topRates`: of the kinds that were measured before. */
+  /** `topRates` contains the rates of the kinds that have already been measured. */
   async latency(topRates: Partial<Record<WholeKind, number>>): Promise<LatencyResult[]> {
     const results: LatencyResult[] = []
     for (const kind of ['small', 'typical'] as const) {
@@ -263,7 +266,10 @@ export class Cases {
     return { kind, rate: settings.rate, load: medians(loads), bare }
   }
 
-  /** Compares the cost of a tool call of list_traces with the same GET; undefined where CPU times cannot be read. */
+  /**
+   * Compares the cost of calling the tool list_traces with the cost of the same GET; undefined if CPU times are
+   * unreadable.
+   */
   async mcp(): Promise<ListCost | undefined> {
     const { service } = this.#bench
     const readTimes = () => readCpuTimes(service.pid, service.postmasterPid)
@@ -274,7 +280,10 @@ export class Cases {
     return measureListCost({ port: service.port, key: service.key, ...LISTINGS, readTimes: () => readTimes()! })
   }
 
-  /** Compares the cost of a span over OTLP with the same span recorded; undefined where CPU times cannot be read. */
+  /**
+   * Compares the cost of a span sent over OTLP with that of the same span recorded by the API; undefined if CPU times
+   * are unreadable.
+   */
   async otlp(): Promise<OtlpCost | undefined> {
     const { service } = this.#bench
     const readTimes = () => readCpuTimes(service.pid, service.postmasterPid)
@@ -283,7 +292,7 @@ export class Cases {
     return measureOtlpCost({ port: service.port, key: service.key, ...EXPORTS, readTimes: () => readTimes()! })
   }
 
-  /** Compares an export that adds to a long trace with one that adds to a short one. */
+  /** Compares an export that adds to a long trace with an export that adds to a short trace. */
   async long(): Promise<LongCost | undefined> {
     const { service } = this.#bench
     const readTimes = () => readCpuTimes(service.pid, service.postmasterPid)
@@ -293,7 +302,7 @@ export class Cases {
     return measureLongCost({ port, key, sql, rounds: LONG_ROUNDS, readTimes: () => readTimes()! })
   }
 
-  /** Fills the tables of a server beside, and measures these kinds with both. */
+  /** Fills the tables of a second server, and measures these kinds with both servers. */
   async stored(spans: number, kinds: Iterable<LoadKind>): Promise<Map<LoadKind, StoredResult>> {
     await this.#checkRoom(spans)
     const filled = { ...this.#bench, service: await this.#bench.startAnother() }
@@ -313,7 +322,7 @@ export class Cases {
     return results
   }
 
-  /** Measures these kinds again beside a server on the PostgreSQL at `url`. */
+  /** Measures these kinds again, in turns with a server on the PostgreSQL at `url`. */
   async beside(url: string, kinds: Iterable<LoadKind>): Promise<BesideResult> {
     const other = { ...this.#bench, service: await this.#bench.startAnother(url) }
     const settings = await compareSettings(this.#bench.service.sql, other.service.sql)
@@ -352,7 +361,7 @@ export class Cases {
       this.#progress.step = `filling: ${((traces * each) / 1e6).toFixed(1)} of ${spans / 1e6} million spans`
     })
     await skipUsedNumbers(sql)
-    // Autovacuum would do this within minutes. It is done before anything is measured.
+    // Autovacuum would do this within minutes, so it is done before the measurement.
     this.#progress.step = 'vacuum of the filled tables'
     await sql`vacuum (analyze) traces, spans, trace_tags`
     this.#progress.step = 'cutting rankings'

@@ -1,6 +1,6 @@
 /**
- * Compares the cost of adding spans to a long trace and to a short one: the CPU time of node and PostgreSQL, and the
- * WAL, of an OTLP export. The two take turns, so that other work on the machine affects both.
+ * Compares the cost of adding spans to a long trace and to a short trace: the CPU time of node and PostgreSQL,
+ * and the WAL, per OTLP export. The two traces take turns, so that other load on the machine affects both.
  */
 import type { Sql } from 'postgres'
 import { Pool } from 'undici'
@@ -13,13 +13,13 @@ export interface LongCostPlan {
   readonly key: string
   readonly sql: Sql
   readonly rounds: number
-  /** The times of the server and its PostgreSQL so far. */
+  /** Returns the CPU times of the server and its PostgreSQL so far. */
   readTimes(): CpuTimes
 }
 
-/** Per export: CPU in µs, and bytes of WAL. */
+/** CPU time in µs and bytes of WAL, per export. */
 export interface GrowthCost {
-  /** Spans of each trace before the exports. */
+  /** Number of spans in each trace before the exports. */
   readonly spans: number
   readonly node: number
   readonly postgres: number
@@ -32,9 +32,12 @@ export interface LongCost {
   readonly spansAdded: number
 }
 
-/** Spans that each export adds. */
+/** Number of spans that each export adds. */
 const ADDED = 8
-/** Each round sends as many exports to traces of either length. Short traces get few, so that they stay short. */
+/**
+ * Each round sends the same number of exports to traces of both lengths. A short trace gets few exports, so that it
+ * stays short.
+ */
 const SIZES = {
   short: { spans: 50, traces: 160, exportsEach: 1 },
   long: { spans: 5000, traces: 4, exportsEach: 40 }
@@ -51,7 +54,7 @@ export async function measureLongCost({ port, key, sql, rounds, readTimes }: Lon
   }
   const sums = { short: none(), long: none() }
   try {
-    // The first round only warms up.
+    // The first round only warms up the server.
     for (let round = 0; round <= rounds; round++) {
       for (const size of ['short', 'long'] as const) {
         const { traces, exportsEach } = SIZES[size]
@@ -76,7 +79,7 @@ export async function measureLongCost({ port, key, sql, rounds, readTimes }: Lon
   return { short: costOf('short', sums.short), long: costOf('long', sums.long), spansAdded: ADDED }
 }
 
-/** A trace without its root, so that it keeps running, and the exports that follow. */
+/** Creates a trace, and the exports that add to it. The trace has no root, so that it keeps running. */
 function makeTrace(size: Size): { readonly stored: LongTrace; readonly more: readonly Uint8Array[] } {
   const { spans, exportsEach } = SIZES[size]
   const whole = longTrace(spans + ADDED * exportsEach + 1, 400)

@@ -1,22 +1,22 @@
 /**
- * Compares a tool with its route: the CPU time of `tools/call` of list_traces against that of the same GET. They take
- * turns, so that other work of the machine affects both.
+ * Compares a tool with its route: the CPU time of `tools/call` of list_traces with that of the same GET. The two take
+ * turns, so that other load on the machine affects both.
  */
 import { Pool } from 'undici'
 import { addTimes, type CpuTimes, divideTimes, NO_TIMES, subtractTimes } from './machine/cpu.ts'
 
 export interface ListCostPlan {
   readonly port: number
-  /** A key that may read; its project should hold at least a page of traces. */
+  /** A key with read access. Its project should contain at least a page of traces. */
   readonly key: string
-  /** Requests of each kind in a round. */
+  /** Number of requests of each kind per round. */
   readonly requests: number
   readonly rounds: number
-  /** The times of the server and its PostgreSQL so far. */
+  /** Returns the CPU times of the server and its PostgreSQL so far. */
   readTimes(): CpuTimes
 }
 
-/** µs of CPU for one request. */
+/** CPU time of one request, in µs. */
 export interface ListCost {
   readonly get: CpuTimes
   readonly call: CpuTimes

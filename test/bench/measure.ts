@@ -1,4 +1,4 @@
-/** One measurement each: a load on the server, COPY of the same rows, and the bare HTTP server. */
+/** The single measurements: a load on the server, COPY of the same rows, and the bare HTTP server. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import type { BodyKind } from './bodies/bodies.ts'
@@ -19,7 +19,10 @@ import { type CpuTimes, readCpuTimes, subtractTimes } from './machine/cpu.ts'
 import type { Service } from './machine/service.ts'
 import type { Options } from './options.ts'
 
-/** Figures of one measurement, or the medians of several. NaN: not known here. CPU in µs per trace, bytes per trace. */
+/**
+ * Figures of one measurement, or the medians of several. NaN means unknown. CPU times are in µs per trace, sizes in
+ * bytes per trace.
+ */
 export type Figures<Name extends string> = Readonly<Record<Name, number>>
 
 export type LoadFigures = Figures<
@@ -41,7 +44,7 @@ export type CopyFigures = Figures<
 >
 type StorageFigure = 'walBytes' | 'diskBytes' | 'indexBytesPerSpan'
 
-/** The median of each figure by itself. */
+/** Returns the median of each figure separately. */
 export function medians<Name extends string>(runs: readonly Figures<Name>[]): Figures<Name> {
   const names = Object.keys(runs[0]!) as Name[]
   return Object.fromEntries(names.map(name => [name, median(runs.map(run => run[name]))])) as Figures<Name>
@@ -54,19 +57,22 @@ export function median(values: readonly number[]): number {
 }
 
 /**
- * Enough connections to keep both cores busy. 128 requests are just the two batches of 64 that are in flight, and a
- * tenth of the cores rests (a sixth with streams). With 256, whole traces are up to 15 % more a second, and streamed
- * ones 18 %.
+ * Enough connections to keep both cores busy. 128 connections fill only the two batches of 64 that are in flight, so a
+ * tenth of the CPU time is idle (a sixth with streams). With 256 connections, up to 15 % more whole traces and 18 %
+ * more streamed traces are recorded per second.
  */
 const CONNECTIONS = 256
 const LARGE_CONNECTIONS = 16
 /** The server writes with the same number of connections. */
 const PARALLEL_COPIES = 2
-/** V8 compiles for so long: with typical traces that takes a quarter of the server's CPU time in the first 3 s, and little after 6. */
+/**
+ * Time for V8 to compile. With typical traces, compilation takes a quarter of the server's CPU time in the first
+ * 3 s, and little after 6 s.
+ */
 const WARM_UP_MS = 6_000
 const COPY_WARM_UP_MS = 500
 
-/** Starts a second server with a database of its own, embedded, or on the PostgreSQL at `url`. */
+/** Starts a second server with its own database, embedded or on the PostgreSQL at `url`. */
 export type StartAnother = (url?: string) => Promise<Service>
 
 export interface Bench {
@@ -74,20 +80,20 @@ export interface Bench {
   readonly sender: Sender
   readonly options: Options
   readonly startAnother: StartAnother
-  /** Starts a PostgreSQL that takes TLS, and gives its address. */
+  /** Starts a PostgreSQL server that accepts TLS. Returns its address. */
   startTcp(): Promise<string>
 }
 
 export interface LoadSettings {
   readonly connections?: number
   readonly rate?: number
-  /** The share of traces that are sent again. */
+  /** Share of the traces that are sent again. */
   readonly resends?: number
-  /** Leaves in the tables what is there. */
+  /** Whether to keep the tables' rows instead of emptying the tables. */
   readonly keep?: boolean
   /** File of runs for the agent kinds. */
   readonly runs?: string
-  /** Instead of WARM_UP_MS, for a server that has compiled its code. */
+  /** Replaces WARM_UP_MS for a server that has already compiled its code. */
   readonly warmUpMs?: number
 }
 
@@ -137,7 +143,7 @@ export async function measureLoad(bench: Bench, kind: LoadKind, settings: LoadSe
   }
 }
 
-/** Reads the rows to copy, which the server must record first. */
+/** Records the bodies through the server, and reads back the rows to copy. */
 export async function prepareRows({ service }: Bench, kind: BodyKind): Promise<KindRows> {
   await emptyTables(service.sql)
   return readCopyRows(kind, service.sql, async body => {
@@ -151,7 +157,7 @@ export async function prepareRows({ service }: Bench, kind: BodyKind): Promise<K
   })
 }
 
-/** Copies rows with one connection, which is the limit, and then with several at once. */
+/** Copies rows over one connection, to measure the limit, and then over several connections. */
 export async function measureLimit(bench: Bench, rows: readonly CopyRows[]): Promise<CopyFigures> {
   const one = await measureCopyWith(bench, rows, 1)
   const several = await measureCopyWith(bench, rows, PARALLEL_COPIES)
@@ -183,7 +189,7 @@ async function measureCopyWith(
   }
 }
 
-/** Measures node:http with the same load and nothing recorded. */
+/** Measures node:http with the same load, without recording anything. */
 export async function measureBareServer(
   { sender, options }: Bench,
   kind: LoadKind,
@@ -203,7 +209,7 @@ export async function measureBareServer(
 const connectionsFor = (kind: LoadKind, { connections }: Options): number =>
   connections ?? (kind === 'large' || kind.startsWith('agent') ? LARGE_CONNECTIONS : CONNECTIONS)
 
-/** Reads the CPU times when a window opens and when it closes. */
+/** Reads the CPU times at the start and the end of the measured period. */
 function watchCpu({ pid, postmasterPid }: Service): { readonly window: Window; readonly used: CpuTimes } {
   let opened: CpuTimes | undefined
   let closed: CpuTimes | undefined

@@ -19,23 +19,23 @@ export type Case = (typeof CASES)[number]
 
 export interface Options {
   readonly cases: readonly Case[]
-  /** How long each measurement takes. */
+  /** Duration of each measurement. */
   readonly seconds: number
   readonly runs: number
-  /** Connections of the load generator; undefined: as the case has it. */
+  /** Connections of the load generator; undefined for the case's default. */
   readonly connections: number | undefined
-  /** Spans that the tables are filled with for a second round; 0: none. */
+  /** Number of spans with which the tables are filled for a second round; 0 for no second round. */
   readonly stored: number
-  /** Another PostgreSQL, which is measured in turns with the embedded one; undefined: none is. */
+  /** URL of another PostgreSQL, measured in turns with the embedded PostgreSQL; undefined for none. */
   readonly database: string | undefined
   readonly folder: string
-  /** The folder where the server leaves a CPU profile of its main thread when it ends; undefined: none is made. */
+  /** Folder in which the server writes a CPU profile of its main thread when it ends; undefined for no profile. */
   readonly profile: string | undefined
   readonly json: boolean
   readonly help: boolean
 }
 
-/** A command line that cannot be used; the message says which flag and what it takes. */
+/** An invalid command line. The message names the flag and the values that it accepts. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
@@ -62,7 +62,7 @@ has a --help of its own.
 WORKERS, PROCESSES and LOG_LEVEL are passed on to the server (this machine: ${availableParallelism()} cores).
 `
 
-/** Reads the flags, or throws a UsageError. */
+/** Reads the flags. Throws a UsageError if they are invalid. */
 export function readOptions(parameters: readonly string[]): Options {
   const flags = readFlags(parameters, FLAGS)
   const number = (flag: keyof typeof flags, fallback: number, isFit: (value: number) => boolean, rule: string) => {
@@ -104,12 +104,12 @@ const FLAGS = {
 
 type Flags = NonNullable<ParseArgsConfig['options']>
 
-/** Reads flags as node does, with a UsageError for what it does not know. */
+/** Reads flags as node does. Throws a UsageError for an unknown flag. */
 export function readFlags<T extends Flags>(parameters: readonly string[], options: T) {
   return readArguments(parameters, options, false).values
 }
 
-/** The same for flags with other arguments among them. */
+/** Reads flags that may be mixed with other arguments. */
 export function readArguments<T extends Flags>(parameters: readonly string[], options: T, allowPositionals = true) {
   try {
     return parseArgs({ args: [...parameters], options, allowPositionals })
@@ -132,7 +132,7 @@ function readUrl(url: string | undefined): string | undefined {
   throw new UsageError('--database takes an address that begins with postgres:// or postgresql://')
 }
 
-/** `20M`, `500k`, `1000`. */
+/** Reads an amount such as `20M`, `500k` or `1000`. */
 export function readAmount(text: string): number {
   const [, digits, unit] = /^(\d+)([kM]?)$/.exec(text) ?? []
   if (digits === undefined)

@@ -1,6 +1,7 @@
 /**
- * Compares a span over OTLP with a recorded one: the CPU time of an export of many typical traces in protobuf, against
- * that of the same traces recorded one by one. They take turns, so that other work of the machine affects both.
+ * Compares the costs of a span sent over OTLP and of a recorded span: the CPU time of a protobuf export of many typical
+ * traces, and that of similar traces recorded one by one. The two take turns, so that other load on the machine affects
+ * both.
  */
 import { randomBytes } from 'node:crypto'
 import { Pool } from 'undici'
@@ -13,17 +14,17 @@ import { addTimes, type CpuTimes, divideTimes, NO_TIMES, subtractTimes } from '.
 export interface OtlpCostPlan {
   readonly port: number
   readonly key: string
-  /** Traces in an export. */
+  /** Number of traces per export. */
   readonly traces: number
-  /** Exports in a round. */
+  /** Number of exports per round. */
   readonly exports: number
   readonly rounds: number
-  /** The times of the server and its PostgreSQL so far. */
+  /** Returns the CPU times of the server and its PostgreSQL so far. */
   readTimes(): CpuTimes
 }
 
 export interface OtlpCost {
-  /** µs of CPU for one span. */
+  /** CPU time of one span, in µs. */
   readonly recorded: CpuTimes
   readonly exported: CpuTimes
   readonly rates: readonly OtlpRate[]
@@ -31,7 +32,7 @@ export interface OtlpCost {
   readonly traces: number
 }
 
-/** Traces a second, one by one and by exports, with so many requests under way. */
+/** Traces per second, recorded one by one and in exports, with `connections` requests in flight. */
 export interface OtlpRate {
   readonly connections: number
   readonly recorded: number
@@ -40,7 +41,10 @@ export interface OtlpRate {
 
 const CONNECTIONS = 8
 const RATED_CONNECTIONS = [1, 16, 64]
-/** Exports of each round, and for each connection: with one for each, nobody would wait at the end of a round. */
+/**
+ * Minimum number of exports per round, and number per connection. With only one export per connection, connections
+ * would be idle for much of a round.
+ */
 const RATED_EXPORTS = 12
 const EXPORTS_EACH = 3
 const MINUTE = '2026-06-01T12:00'
@@ -83,7 +87,7 @@ export async function measureOtlpCost(plan: OtlpCostPlan): Promise<OtlpCost> {
     }))
     return { recorded, exported }
   }
-  /** Seconds until all were answered, with so many under way. */
+  /** Returns the seconds until all requests were answered, with `connections` requests in flight. */
   const sendAll = async (requests: readonly Prepared[], connections: number) => {
     const left = [...requests]
     const begun = performance.now()
@@ -94,7 +98,7 @@ export async function measureOtlpCost(plan: OtlpCostPlan): Promise<OtlpCost> {
     await Promise.all(Array.from({ length: connections }, work))
     return (performance.now() - begun) / 1000
   }
-  /** The requests are made before the time is taken. */
+  /** Measures both rates. The requests are built before the clock starts. */
   const rate = async (connections: number): Promise<OtlpRate> => {
     const count = Math.max(RATED_EXPORTS, EXPORTS_EACH * connections)
     const seconds = { recorded: 0, exported: 0 }

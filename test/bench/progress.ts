@@ -1,9 +1,9 @@
 /**
- * Says on stderr what is being done: one line that changes on a terminal, elsewhere a line every few seconds. Between two
- * steps is also where an interruption takes effect, so that nothing is cleared away while it is in use.
+ * Reports progress on stderr: a changing line on a terminal, elsewhere a new line every few seconds. An interruption
+ * takes effect between two steps, so that nothing is removed while it is in use.
  */
 
-/** Thrown where the next step would begin. */
+/** Thrown at the start of the next step. */
 export class Interrupted extends Error {}
 
 const TERMINAL_MS = 200
@@ -21,9 +21,7 @@ export class Progress {
     this.#timer.unref()
   }
 
-  /**
-   * Names the step that begins; an empty string prints nothing. Throws Interrupted instead if the user has interrupted.
-   */
+  /** Names the current step. An empty string prints nothing. Throws Interrupted if the user has interrupted. */
   set step(text: string) {
     if (this.#isInterrupted) throw new Interrupted()
     this.#step = text

@@ -1,4 +1,4 @@
-/** The results as Markdown that can be pasted into the README. */
+/** Formats the results as Markdown to paste into the README. */
 import { SHAPES } from './bodies/bodies.ts'
 import type {
   BesideResult,
@@ -35,7 +35,7 @@ export interface Results {
   readonly beside?: BesideResult
 }
 
-/** Renders whatever was measured. */
+/** Renders everything that was measured. */
 export function renderReport(results: Results): string {
   const parts = [renderMachine(results), ...renderWhole(results), renderStreaming(results), renderResends(results)]
   parts.push(
@@ -56,7 +56,7 @@ function renderMachine({ machine, options }: Results): string {
   return `${describeMachine(machine)}; medians of ${options.runs} ${options.runs === 1 ? 'run' : 'runs'} of ${options.seconds} s.`
 }
 
-/** Without the full stop. */
+/** Returns the machine's description, without a full stop. */
 export function describeMachine(machine: Machine): string {
   const memory = `${Math.round(machine.memoryBytes / 1024 ** 3)} GB`
   return [
@@ -337,7 +337,7 @@ function renderBeside({ beside }: Results): string {
   return rows.length === 0 ? figures : `${figures}\n\n${table(['setting', 'embedded', 'other'], rows)}`
 }
 
-/** Figures with refusals in them mean something else. */
+/** Figures that include rejected requests are not comparable. */
 function renderRefused({ whole, streaming, resends, stored, beside }: Results): string {
   const results = [...Object.values(whole), streaming, ...(resends ?? []), ...Object.values(stored ?? {})]
   const besides = beside?.kinds.flatMap(({ embedded, other }) => [embedded, other]) ?? []
@@ -353,7 +353,7 @@ function describe(kind: WholeKind): string {
   return `${kind}: ${spans} ${spans === 1 ? 'span' : 'spans'}, ${size}`
 }
 
-/** Three significant digits, thousands apart; a dash for what is not known. */
+/** Formats a number with three significant digits and separated thousands; a dash if unknown. */
 export function round(value: number): string {
   if (Number.isNaN(value)) return '–'
   const rounded = Number(value.toPrecision(value < 1e3 ? 3 : 4))

@@ -13,7 +13,7 @@ const BY_COMMAND = `command (${userInfo().username})`
 t.test('what commands and keys did other than recording can be read', async t => {
   const database = await testDatabase(t)
   const env = configurationFor(database)
-  t.match(await runHere(['audit'], env), { code: 0, out: 'Nothing was done yet.\n' })
+  t.match(await runHere(['audit'], env), { code: 0, out: 'There are no entries yet.\n' })
   await jsonHere(['account', 'create', 'owner'], env)
   await jsonHere(['project', 'create', 'Default'], env)
   await jsonHere(['project', 'create', 'Other'], env)

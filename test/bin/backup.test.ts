@@ -1,4 +1,4 @@
-/** Backups through files and pipes. What they hold is tested in test/lib/moving/backup. */
+/** Tests backups through files and pipes. test/lib/moving/backup tests their contents. */
 import { once } from 'node:events'
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ import { until } from '../fixtures/until.ts'
 
 const SIZE = { traces: 40, spans: 40, projects: 1, keys: 1 }
 
-/** An instance that is backed up by all tests, and changed by none. */
+/** Creates an instance that all tests back up and no test changes. */
 async function makeInstance() {
   const env = configurationFor(await testDatabase(t))
   const folder = await testFolder(t)
@@ -30,7 +30,7 @@ async function makeInstance() {
 }
 const { env, traces, key } = await makeInstance()
 
-/** A folder of a test's own, and the file there that its backups go to. */
+/** Creates a folder for one test. Also returns the path of a backup file in the folder. */
 async function makeRoom(t: Test) {
   const folder = await testFolder(t)
   return { folder, file: join(folder, 'spoor.backup') }
@@ -45,7 +45,7 @@ t.test('a backup in a file is private, is verified, and is restored', async t =>
   t.equal((await stat(file)).mode & 0o777, 0o600)
   t.match(await jsonHere(['backup', file], env), { file, ...SIZE }, 'over the one before')
   t.match(await jsonHere(['backup', '--verify', file]), SIZE)
-  t.match(await runHere(['backup', '--verify', file]), { code: 0, out: /^a whole backup: 1 project, 40 traces/ })
+  t.match(await runHere(['backup', '--verify', file]), { code: 0, out: /^a complete backup: 1 project, 40 traces/ })
 
   const copy = configurationFor(await testDatabase(t))
   t.match(await runHere(['restore', file], copy), {
@@ -97,10 +97,10 @@ t.test('a backup that is ended in the middle leaves no file that could be taken 
     await until(async () => (await readdir(folder)).includes('spoor.backup.partial') || child.exitCode !== null)
     child.kill(signal)
     const [ended] = await closing
-    // On a fast computer the backup is complete by then.
+    // On a fast computer, the backup may be complete before the signal arrives.
     if (ended === 0) continue
     t.equal(ended, code)
-    // Ended between its last step and its end, it has left a whole one.
+    // If the command was stopped between its last step and its exit, the backup is complete.
     if ((await readdir(folder)).includes('spoor.backup')) {
       t.match(await runHere(['backup', '--verify', file], env), { code: 0 }, signal)
     }
@@ -133,5 +133,5 @@ t.test('what is refused is one line on stderr', async t => {
     t.match(result.err, /^spoor: [^\n]+\n$/, 'in one line')
   }
   t.notOk((await readdir(folder)).includes('none'), 'what is refused makes no database')
-  t.match(await runSpoor(['backup', '--help']), { code: 0, out: /Write everything of an instance/ })
+  t.match(await runSpoor(['backup', '--help']), { code: 0, out: /Write the complete contents of an instance/ })
 })

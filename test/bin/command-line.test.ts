@@ -104,7 +104,7 @@ t.test('the process ends with the code, and writes where it should', async t => 
 })
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
-/** The imports that run when a file is loaded. Imports of types and dynamic imports do not count. */
+/** Matches the imports that run when a file is loaded. Type imports and dynamic imports do not match. */
 const LOADED = /^(?:import|export) (?!type )(?:[^'"]*? from )?'([^']+)'/gm
 
 t.test('to start a command, no package is loaded', async t => {

@@ -5,7 +5,7 @@ import { EMPTY, isOnCluster, runOn, testDatabase } from '../fixtures/database/da
 import { testFolder } from '../fixtures/folder.ts'
 import { configurationFor, jsonHere, runForJson, runHere, runSpoor } from '../fixtures/service/spoor.ts'
 
-/** A key as it might be pasted where only its id belongs. */
+/** A complete key, as a user might paste it instead of the key's id. */
 const WHOLE = `spoor_live_4fT0qLm2XbC8vNwZ_${'Secret9'.repeat(6)}x`
 
 t.test('accounts, projects and keys from scripts, in JSON', async t => {
@@ -45,7 +45,7 @@ t.test('texts that others made up stay on their line, and control no terminal', 
   await jsonHere(['project', 'create', 'Default'], env)
   await jsonHere(['key', 'create', '--project', 'default'], env)
   await jsonHere(['user', 'add', 'ada@example.com'], env)
-  // Versions up to 1.0.0-rc.1 took such names and labels.
+  // Versions up to 1.0.0-rc.1 accepted such names and labels.
   const hostile = '\u001b]0;x\u0007\u001b[2J\nFAKE\r\u009b31m\u061c\u200f\u202eevil\u2066\u2028'
   await database.pool.run(async sql => {
     for (const table of ['accounts', 'projects', 'users']) await sql`update ${sql(table)} set name = ${hostile}`
@@ -112,10 +112,10 @@ t.test('people read tables', async t => {
   const env = configurationFor(await testDatabase(t))
   const texts: [string[], RegExp][] = [
     [['account', 'list'], /^There are no accounts yet\.\n$/],
-    [['project', 'list'], /^There are no projects yet: make one with `spoor project create NAME`\.\n$/],
+    [['project', 'list'], /^There are no projects yet: create one with `spoor project create NAME`\.\n$/],
     [['key', 'list'], /^There are no keys: /],
     [['account', 'create', 'owner'], /^made owner account 1: owner\n$/],
-    [['project', 'create', 'Default'], /^made project default \(Default\): make a key with/],
+    [['project', 'create', 'Default'], /^created project default \(Default\): create a key with/],
     [['key', 'create', '--project', 'default', '--label', 'ci', '--expires', '30d'], /it expires in 30 days/],
     [['account', 'list'], /^ID +NAME +KIND +TRIAL TRACES +MADE\n1 +owner +owner +0 +now\n$/],
     [['project', 'list'], /^SLUG[\s\S]*\ndefault +Default +0 +0 +0 B of 10 GiB +ok +off +-\n$/],
@@ -190,8 +190,8 @@ t.test('migrate --distributed says what stands in its way, and changes nothing',
   const database = await testDatabase(t)
   const env = configurationFor(database)
   for (const [parameters, rule] of [
-    [['--apply'], /--apply goes with --distributed only/],
-    [['--shards', '4'], /--shards goes with --distributed only/],
+    [['--apply'], /--apply requires --distributed/],
+    [['--shards', '4'], /--shards requires --distributed/],
     [['--distributed', '--shards', '0'], /--shards takes a whole number from 1 to 1024, not "0"/]
   ] as const) {
     t.match(await runHere(['migrate', ...parameters], env), { code: 2, err: rule })
@@ -238,7 +238,7 @@ t.test('a secret that is not that of the keys is refused, and may be replaced', 
   await jsonHere(['account', 'create', 'owner'], env)
   await jsonHere(['project', 'create', 'Default'], env)
   const { keyId } = await jsonHere(create, env)
-  // The exit code is 1 in any case, since the tests risk their data.
+  // The exit code is 1 in any case, because the tests disable durability.
   t.notMatch((await runHere(['status', '--json'], env)).out, /KEY_DIGEST_SECRET/)
   t.match((await runHere(['status', '--json'], other)).out, /not the one that the keys.*key replace-secret/)
   for (const args of [create, ['key', 'rotate', keyId]]) {

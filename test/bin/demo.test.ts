@@ -10,16 +10,18 @@ interface Listed {
   readonly scores: Record<string, unknown>
 }
 
-/** The traces that the demo recorded, as the API lists them. */
-async function listDemo(address: string, key: string): Promise<Listed[]> {
-  const response = await fetch(`${address}/api/v1/traces?tag=demo`, { headers: { authorization: `Bearer ${key}` } })
+/** Returns the traces that the demo recorded, as the API lists them. */
+async function listDemo(address: string, key: string, query = ''): Promise<Listed[]> {
+  const response = await fetch(`${address}/api/v1/traces?tag=demo${query}`, {
+    headers: { authorization: `Bearer ${key}` }
+  })
   return ((await response.json()) as { traces: Listed[] }).traces
 }
 
 t.test('the demo records through the API what can be read back', async t => {
   const env = configurationFor(await testDatabase(t))
   const { address, key } = await serve(t, env)
-  // A database of one's own has no folder in which the server leaves its address: it is found by HOST and PORT.
+  // A server with its own database does not write its address to a folder, so commands find it by HOST and PORT.
   const at = { ...env, PORT: new URL(address).port }
 
   const demo = await runForJson(['demo'], at)
@@ -43,6 +45,7 @@ t.test('the demo records through the API what can be read back', async t => {
       ['bookseller', 'ok', 2, 0]
     ]
   )
+  t.same(await listDemo(address, key!, '&runsOnly=true'), listed, 'each is a run')
   t.match(await jsonHere(['key', 'list'], env), [{}, { label: 'demo', scopes: ['traces:write'], state: 'revoked' }])
 
   const again = await runHere(['demo'], { ...at, SPOOR_API_KEY: key! })

@@ -1,4 +1,4 @@
-/** `spoor evaluate`, against a database. */
+/** Tests `spoor evaluate` against a database. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'

@@ -1,4 +1,4 @@
-/** Imports transcripts that Claude Code 2.1.332 and Codex 0.171.0 wrote, into a database and through a server. */
+/** Tests imports of transcripts from Claude Code 2.1.332 and Codex 0.171.0, into a database and through a server. */
 import { once } from 'node:events'
 import { appendFile, cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage } from 'node:http'
@@ -17,7 +17,7 @@ const CODEX = join(TRANSCRIPTS, 'codex-0.171.0')
 const SESSION = '21fe3e95-fef3-4cad-be50-3f6f243d99fe'
 const FIRST = join('-home-dev-project', `${SESSION}.jsonl`)
 
-// biome-ignore lint/suspicious/noExplicitAny: a test looks into answers as it likes.
+// biome-ignore lint/suspicious/noExplicitAny: tests read arbitrary members of responses.
 type Any = any
 
 const remote = ({ url, key }: TestService) => ({ SPOOR_URL: url, SPOOR_API_KEY: key })
@@ -272,7 +272,7 @@ t.test('Ctrl-C ends an import that waits for its server', async t => {
   t.match(err, /spoor: interrupted: 0 steps sent so far; run it again to go on\n$/)
 })
 
-/** A server in front of the service that answers the first two requests with 429 and 503. */
+/** Starts a proxy to the service that answers the first two requests with 429 and 503. */
 async function refusing(t: Test, { url }: TestService): Promise<string> {
   const statuses = [429, 503]
   const server = createServer(async (request, response) => {

@@ -22,7 +22,7 @@ t.test('trace delete counts, then deletes when it is told to, and says what room
   const prune = (...more: string[]) => ['trace', 'delete', '--project', 'default', ...more]
   t.match(await runHere(prune('--tag', 'b'), env), {
     code: 0,
-    out: /^2 traces selected, with 2 spans \(.*\)\. Nothing has changed: give --apply to delete them\.\n$/
+    out: /^2 traces selected, with 2 spans \(.*\)\. Nothing was changed: add --apply to delete them\.\n$/
   })
   t.match(await jsonHere(prune('--tag', 'b', '--dry-run'), env), { traces: 2, spans: 2, applied: false })
   t.match(await runHere(prune('--tag', 'a', '--apply'), env), {
@@ -46,7 +46,7 @@ t.test('trace delete counts, then deletes when it is told to, and says what room
     [prune('--before', 'soon'), 2, /--before must be an ISO 8601 date and time.*"soon"/],
     [prune('--tag', ''), 2, /--tag must not be empty/],
     [prune('--status', 'fine'), 2, /--status must be one of ok, error, unset, running, but is "fine"/],
-    [prune('--before', '1d', '--apply', '--dry-run'), 2, /contradict/],
+    [prune('--before', '1d', '--apply', '--dry-run'), 2, /cannot be combined/],
     [['trace', 'delete', '--project', 'none', '--before', '1d'], 1, /no project "none"/]
   ]
   for (const [args, code, message] of refused) t.match(await runHere(args, env), { code, out: '', err: message })
@@ -69,7 +69,7 @@ t.test('projects, accounts and keys are changed and deleted', async t => {
   t.match(await runHere(['key', 'revoke', '--project', 'bot', '--all'], env), { out: 'revoked 1 key of bot\n' })
 
   t.match(await runHere(['project', 'delete', 'bot'], env), {
-    out: /^project bot has 0 traces, 0 spans \(0 B\) and 0 keys\. Nothing has changed/
+    out: /^project bot has 0 traces, 0 spans \(0 B\) and 0 keys\. Nothing was changed/
   })
   t.match(await runWith('other\n', ['project', 'delete', 'bot', '--apply'], env), {
     code: 1,
@@ -84,7 +84,7 @@ t.test('projects, accounts and keys are changed and deleted', async t => {
 
   const refused: [string[], number, RegExp][] = [
     [['key', 'revoke'], 2, /give KEYID, or --project SLUG --all/],
-    [['key', 'revoke', 'K', '--all'], 2, /cannot be given beside KEYID/],
+    [['key', 'revoke', 'K', '--all'], 2, /cannot be combined with KEYID/],
     [['key', 'list', '--unused', 'long'], 2, /--unused must be a number of days, such as 30d, but is "long"/],
     [['project', 'update', 'bot', '--storage-limit', '-1'], 2, /--storage-limit must be a whole number of bytes/],
     [['project', 'delete', 'bot'], 1, /no project "bot"/],

@@ -22,7 +22,7 @@ const line = (over: object = {}) => {
   return JSON.stringify({ trace, spans })
 }
 
-/** A command that takes seconds reports its progress. */
+/** Matches output that is empty or contains only the progress that a command reports if it takes seconds. */
 const ONLY_PROGRESS = /^(\d+ traces?, .*\n)*$/
 
 /** Imports lines into the project `default`. */
@@ -95,7 +95,7 @@ t.test('a copy is kept up to date by exports that follow, and what contradicts i
 })
 
 t.test('traces of Langfuse come in with a summary of what became what', async t => {
-  const { env, folder } = await setUp(t)
+  const { env, folder, database } = await setUp(t)
   const file = join(folder, 'langfuse.json')
   const observation = { id: 'o1', type: 'GENERATION', startTime: '2026-01-01T12:00:00Z', level: 'ERROR' }
   const trace = { id: 't1', timestamp: '2026-01-01T12:00:00Z', name: 'chat', observations: [observation], scores: [] }
@@ -112,6 +112,9 @@ t.test('traces of Langfuse come in with a summary of what became what', async t 
     refused: 1,
     mapped: { 'observation.level ERROR → status error': 1 }
   })
+  t.same(await database.pool.run(sql => sql`select name, is_run as "isRun" from traces`), [
+    { name: 'chat', isRun: true }
+  ])
 })
 
 t.test('backfill counts, then changes when it is told to', async t => {
@@ -122,7 +125,7 @@ t.test('backfill counts, then changes when it is told to', async t => {
   t.same(await jsonHere(backfill('Production', '--tag', 'a'), env), { matched: 1, changing: 1, applied: false })
   t.match(await runHere(backfill('production'), env), {
     code: 0,
-    out: /^3 traces selected, of which 3 to change:\n {2}3 not recorded → production\nNothing has changed: give --apply to do it.\n$/
+    out: /^3 traces selected, of which 3 to change:\n {2}3 not recorded → production\nNothing was changed: add --apply/
   })
   t.same(await environments(database), [null, null, null])
   t.same(await jsonHere(backfill('production', '--tag', 'a', '--apply'), env), {
@@ -152,7 +155,7 @@ t.test('recount says what does not agree, and repairs it', async t => {
   await database.pool.run(sql => sql`update project_totals set spans = 7`)
   t.match(await runHere(['project', 'recount', 'default'], env), {
     code: 1,
-    out: /\nThey do not agree: give --apply to repair/,
+    out: /\nThey do not agree: add --apply to repair/,
     err: /^spoor: the totals or charts of default do not agree with its traces: see above\n$/
   })
   t.match(await jsonHere(['project', 'recount', 'default', '--apply'], env), {
@@ -163,7 +166,7 @@ t.test('recount says what does not agree, and repairs it', async t => {
   await database.pool.run(sql => sql`update traces set span_count = 7`)
   t.match(await runHere(['project', 'recount', 'default'], env), {
     code: 1,
-    out: /\nThe counts of spans or errors are wrong in 1 trace: [0-9a-f]{32}\.\nThey do not agree: give --apply/,
+    out: /\nCounts of spans or errors, or the mark of a run, are wrong in 1 trace: [0-9a-f]{32}\.\nThey do not agree/,
     err: /^spoor: traces of default do not agree with their spans: see above\n$/
   })
   t.match(await jsonHere(['project', 'recount', 'default', '--apply'], env), {
@@ -208,7 +211,7 @@ t.test('an export that nobody reads to its end is not whole, and says so', async
   child.stderr.on('data', chunk => (err += chunk))
   child.stdout.destroy()
   const [code] = await once(child, 'close')
-  t.match({ code, err }, { code: 1, err: /^spoor: stdout does not take more .*: the output is not whole\n$/ })
+  t.match({ code, err }, { code: 1, err: /^spoor: stdout accepts no more data .*: the output is incomplete\n$/ })
 })
 
 t.test('Ctrl-C stops an import in good order, and it goes on when run again', async t => {

@@ -1,4 +1,4 @@
-/** The contents of the npm package, and the facts that package.json states. */
+/** Tests the contents of the npm package, and the facts that package.json states. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
@@ -11,7 +11,7 @@ const own = JSON.parse(readFileSync('package.json', 'utf8'))
 const files: string[] = own.files
 const IMPORT =
   /^(?:import|export)\b[^'"();]*\bfrom ['"]([^'"]+)['"]|^import ['"]([^'"]+)['"]|\bimport\(['"]([^'"]+)['"]\)/gm
-/** A file of the package that a program reads, by its path from the root. */
+/** Matches a data file that a program reads from the package, by its path from the root. */
 const DATA = /new URL\('([^']*[^'/])', import\.meta\.resolve\('#package\.json'\)\)/g
 
 t.test('npm ci without what only development needs does not fail for want of a compiler', async t => {
@@ -22,14 +22,14 @@ t.test('npm ci without what only development needs does not fail for want of a c
 t.test('the package has all that it imports, and installs all that it imports of others', t => {
   const shipped = files.filter(name => !name.startsWith('!')).flatMap(filesIn)
   const there = new Set(shipped)
-  // The build folder may hold output of deleted sources; a fresh clone does not.
+  // The build folder may contain output of deleted sources, which a fresh clone lacks.
   const programs = shipped.filter(
     name => /^build\/(?!dashboard).*\.js$/.test(name) && existsSync(name.replace(/^build\/(.*)js$/, '$1ts'))
   )
   const wanted = { ...own.dependencies, ...own.optionalDependencies }
   const lacking: string[] = []
   for (const program of programs) {
-    // The page is in build/dashboard as well, bundled by what only `npm run build` runs.
+    // The page's bundle is in build/dashboard. Only `npm run build` runs the code that creates the bundle.
     if (/^build\/plugins\/dashboard\/(?:app\/|build|lexer-alone)/.test(program)) continue
     const text = readFileSync(program, 'utf8')
     for (const [, name = ''] of text.matchAll(DATA))
@@ -86,13 +86,13 @@ t.test('workflows run what there is, on every Node that will do', t => {
   t.end()
 })
 
-/** The files of a folder, or the file itself. */
+/** Returns the files of a folder, or the file itself. */
 function filesIn(name: string): string[] {
   if (statSync(name).isFile()) return [name]
   return readdirSync(name, { recursive: true, encoding: 'utf8' }).map(each => join(name, each))
 }
 
-/** `@scope/name/path` → `@scope/name`. */
+/** Converts `@scope/name/path` to `@scope/name`. */
 function packageOf(name: string): string {
   return name
     .split('/')

@@ -52,7 +52,7 @@ t.test('spoor send sends what an application has left on disk, or says why not',
     code: 1,
     err: /the url of a server begins with http:\/\/ or https:\/\/: ftp:\/\/x does not/
   })
-  t.match(await runHere(['send', folder], { SPOOR_API_KEY: 'ké' }), { code: 1, err: /the key has characters that/ })
+  t.match(await runHere(['send', folder], { SPOOR_API_KEY: 'ké' }), { code: 1, err: /the key has invalid characters/ })
   t.match(await runHere(['send', folder], {}), { code: 1, err: /a key is needed/ })
   t.match(await runHere(['send', folder, '--wait', 'x'], { SPOOR_API_KEY: key }), { code: 2, err: /--wait must be/ })
 })

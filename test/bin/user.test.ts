@@ -1,4 +1,4 @@
-/** People from the command line, and the link that a start prints. */
+/** Tests users created on the command line, and the link that a server prints at its start. */
 import t from 'tap'
 import { testDatabase } from '../fixtures/database/database.ts'
 import { FROM_PAGE } from '../fixtures/service/people.ts'
@@ -10,7 +10,7 @@ interface AuditEntry {
   readonly action: string
 }
 
-/** Signs in by a link, as its page does. The cookie; undefined if it is refused. */
+/** Signs in by a link, as the link's page does. Returns the cookie; undefined if the link is rejected. */
 async function open(link: string): Promise<string | undefined> {
   const [address, token] = link.split('#')
   const way = address!.replace(/sign-in$/, 'api/sign-in/link')
@@ -29,7 +29,7 @@ t.test(
     const session = await fetch(`${new URL(link!).origin}/app/api/session`, { headers: { cookie: cookie! } })
     t.match(await session.json(), { user: { email: 'owner' }, projects: [{ slug: 'default', role: 'owner' }] })
     t.equal(await open(link!), undefined, 'once')
-    // The log is written some time after its requests, and wholly at the end.
+    // The server may write its log after it has responded, but has written the entire log when it stops.
     t.equal((await stop(first)).code, 0)
     t.match(first.err, /"path":"\/app\/api\/sign-in\/link"/)
     for (const secret of [token!, cookie!.split('=')[1]!]) t.notOk(first.err.includes(secret))
@@ -86,7 +86,7 @@ t.test('people are added, listed, changed and removed', async t => {
     [['add', 'a@b', '--account', '99'], /no account "99"/],
     [['role', 'bob@example.com', 'viewer'], /has 2 accounts: name one with --account/],
     [['role', 'ada@example.com', 'viewer'], /left without an owner/],
-    [['role', 'ada@example.com', 'viewer', '--account', other.id], /no member of account/],
+    [['role', 'ada@example.com', 'viewer', '--account', other.id], /not a member of account/],
     [['remove', 'ada@example.com'], /left without an owner/],
     [['remove', 'nobody@example.com'], /no user "nobody@example.com": see `spoor user list`/],
     [['link', 'nobody@example.com'], /no user/],

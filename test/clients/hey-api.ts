@@ -1,4 +1,4 @@
-/** Uses the service through the client that @hey-api/openapi-ts makes of the document. */
+/** Uses the service through the client that @hey-api/openapi-ts generates from the OpenAPI document. */
 import assert from 'node:assert/strict'
 import { client } from './generated/hey-api/client.gen.js'
 import * as api from './generated/hey-api/index.js'
@@ -6,7 +6,7 @@ import * as api from './generated/hey-api/index.js'
 const { SPOOR_URL: baseUrl = '', SPOOR_API_KEY: key = '' } = process.env
 client.setConfig({ baseUrl, auth: key })
 
-// Fields with a default are optional, and free objects take anything.
+// Fields with a default are optional, and free-form objects accept any member.
 const span: api.SpanInput = {
   id: 'c'.repeat(16),
   name: 'step',
@@ -33,7 +33,7 @@ const summary: api.TraceSummary | undefined = list.data?.traces[0]
 assert.equal(summary?.id, id)
 
 const score: api.ScoreInput = { name: 'helpful', dataType: 'boolean', value: true }
-// @ts-expect-error: the value is of another type than dataType says.
+// @ts-expect-error: the value does not have the type that dataType names.
 const wrong: api.ScoreInput = { name: 'helpful', dataType: 'boolean', value: 'yes' }
 const added = await api.addScore({ path, body: score })
 assert.equal(added.data?.score.value, true)

@@ -1,4 +1,4 @@
-/** Uses the service through openapi-fetch, with the types that openapi-typescript makes of the document. */
+/** Uses the service through openapi-fetch, with the types that openapi-typescript generates. */
 import assert from 'node:assert/strict'
 import createClient from 'openapi-fetch'
 import type { components, paths } from './generated/openapi-typescript.js'
@@ -8,7 +8,7 @@ type Schemas = components['schemas']
 const { SPOOR_URL: baseUrl = '', SPOOR_API_KEY: key } = process.env
 const client = createClient<paths>({ baseUrl, headers: { Authorization: `Bearer ${key}` } })
 
-// Fields with a default are optional, and free objects take anything.
+// Fields with a default are optional, and free-form objects accept any member.
 const span: Schemas['SpanInput'] = {
   id: 'c'.repeat(16),
   name: 'step',
@@ -35,7 +35,7 @@ const summary: Schemas['TraceSummary'] | undefined = list.data?.traces[0]
 assert.equal(summary?.id, id)
 
 const score: Schemas['ScoreInput'] = { name: 'helpful', dataType: 'boolean', value: true }
-// @ts-expect-error: the value is of another type than dataType says.
+// @ts-expect-error: the value does not have the type that dataType names.
 const wrong: Schemas['ScoreInput'] = { name: 'helpful', dataType: 'boolean', value: 'yes' }
 const added = await client.POST('/api/v1/traces/{traceId}/scores', { params: { path }, body: score })
 assert.equal(added.data?.score.value, true)

@@ -1,14 +1,14 @@
-/** Uses the service through the functions that orval makes of the document. */
+/** Uses the service through the functions that orval generates from the OpenAPI document. */
 import assert from 'node:assert/strict'
 import * as api from './generated/orval.js'
 
 const { SPOOR_URL: baseUrl = '', SPOOR_API_KEY: key } = process.env
 const { fetch } = globalThis
-// Addresses in what orval makes are paths: who uses it says where they lead.
+// The generated code contains only paths, so the application must supply the server's address.
 globalThis.fetch = (path, options) => fetch(`${baseUrl}${path}`, options)
 const options = { headers: { Authorization: `Bearer ${key}` } }
 
-// Fields with a default are optional, and free objects take anything.
+// Fields with a default are optional, and free-form objects accept any member.
 const span: api.SpanInput = {
   id: 'c'.repeat(16),
   name: 'step',
@@ -34,7 +34,7 @@ const list = await api.listTraces({ name: 'generated' }, options)
 assert.ok(list.status === 200 && list.data.traces[0]?.id === id)
 
 const score: api.ScoreInput = { name: 'helpful', dataType: 'boolean', value: true }
-// @ts-expect-error: the value is of another type than dataType says.
+// @ts-expect-error: the value does not have the type that dataType names.
 const wrong: api.ScoreInput = { name: 'helpful', dataType: 'boolean', value: 'yes' }
 const added = await api.addScore(id, score, options)
 assert.ok(added.status === 201 && added.data.score.value === true)

@@ -1,8 +1,8 @@
 /**
- * Measures the cost of a batch on a cluster: traces of one project and of 64, sent in turns to a server on the cluster
- * and to one on a plain PostgreSQL of the same programs, with the same settings. PostgreSQL's CPU time is that of all
- * nodes. Processes of Citus work even when nothing is sent: their time a second is measured first, and the figures
- * stand without it too.
+ * Measures the cost of a batch on a cluster: traces of one project and of 64 projects, sent in turns to a server on the
+ * cluster and to a server on a plain PostgreSQL with the same programs and settings. PostgreSQL's CPU time is the sum
+ * over all nodes. Citus's processes work even when nothing is sent, so their idle CPU time per second is measured
+ * first, and the report also has the figures without the idle time.
  */
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -27,7 +27,7 @@ import { runOn } from '../fixtures/database/database.ts'
 import { startNodes } from './nodes.ts'
 import { makeDistributedDatabase } from './template.ts'
 
-/** As a server that is meant to keep what it says. */
+/** Settings of a durable server. */
 const DURABLE = {
   fsync: 'on',
   synchronous_commit: 'on',
@@ -36,19 +36,19 @@ const DURABLE = {
   shared_buffers: '256MB',
   max_wal_size: '4GB'
 }
-/** As Citus has it. The tests have it more often, which would be measured as well. */
+/** Citus's default. The tests use a shorter interval, but more frequent recoveries would affect the figures. */
 const RECOVERY = { 'citus.recover_2pc_interval': '1min' }
 const SHARDS = 32
 const PROJECTS = [1, 64] as const
 const CONNECTIONS = 256
 const WARM_UP_MS = 6000
-/** Until all connections are open and the batches are full. */
+/** Time until all connections are open and the batches are full. */
 const OPENING_MS = 1500
 const SECONDS = 5
 const IDLE_SECONDS = 20
 const DATABASE = 'spoor_bench'
 
-/** A server, and all that it stores in. */
+/** A server and its database. */
 interface Side {
   readonly name: string
   readonly pid: number
@@ -62,7 +62,7 @@ interface Run {
   readonly p50: number
   readonly node: number
   readonly postgres: number
-  /** Without what its processes take while nothing is sent. */
+  /** PostgreSQL's CPU time without its idle share. */
   readonly busy: number
 }
 
@@ -71,7 +71,7 @@ export interface BenchOptions {
   readonly kind: LoadKind
 }
 
-/** Prints a table. */
+/** Measures both servers and prints a table. */
 export async function benchCluster(binaries: Binaries, { rounds, kind }: BenchOptions): Promise<void> {
   const undo = new Undo()
   const sender = startSender()
@@ -131,7 +131,7 @@ export async function benchCluster(binaries: Binaries, { rounds, kind }: BenchOp
   }
 }
 
-/** PostgreSQL's CPU in µs a second while nothing is sent. */
+/** Returns PostgreSQL's CPU time in µs per second while nothing is sent. */
 async function measureIdle({ pid, postmasters }: Side): Promise<number> {
   const start = readCpuTimes(pid, postmasters) as CpuTimes
   await delay(IDLE_SECONDS * 1000)

@@ -1,6 +1,7 @@
 /**
- * The programs of a PostgreSQL with Citus: those of an installation that has it, or a copy of a PostgreSQL's with a
- * Citus beside it that is built from its source. What is built is kept in node_modules/.cache; nothing is installed.
+ * Provides the programs of PostgreSQL with Citus. The programs come from an installation that includes Citus, or from a
+ * copy of PostgreSQL with Citus built from source. The build is kept in node_modules/.cache, and nothing is
+ * installed.
  */
 import { type SpawnOptions, spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -14,20 +15,20 @@ import { UsageError } from '../bench/options.ts'
 import { describeMissing } from './missing.ts'
 
 const CACHE = fileURLToPath(new URL('../../../node_modules/.cache/spoor-citus', import.meta.url))
-/** Least of all cores' business: others may work on the machine. */
+/** Builds with the lowest priority, because others may use the machine. */
 const NICE = ['-n', '19']
 const LAST_CHARACTERS = 2000
-/** An error stands far from the end where make goes on with what it has begun. */
+/** Characters of output to keep. If make continues after an error, the error is far from the end of the output. */
 const MOST_CHARACTERS = 1_000_000
 
 export interface Wanted {
-  /** pg_config of the PostgreSQL to use. */
+  /** The pg_config of the PostgreSQL to use. */
   readonly pgConfig: string
-  /** The folder, or the archive by tar, of the source of Citus; undefined: PostgreSQL has Citus. */
+  /** Folder or tar archive with the source of Citus; undefined if PostgreSQL includes Citus. */
   readonly source: string | undefined
 }
 
-/** Finds the programs, and builds Citus where it is not there yet. Throws a UsageError that says what is missing. */
+/** Finds the programs, and builds Citus if necessary. Throws a UsageError that names what is missing. */
 export async function citusPrograms({ pgConfig, source }: Wanted): Promise<Binaries> {
   const installed = askPgConfig(pgConfig)
   if (source !== undefined) return binariesIn(await build(pgConfig, installed, resolve(source)), installed)
@@ -60,8 +61,8 @@ function binariesIn(root: string, { bin, version }: Installed): Binaries {
 }
 
 /**
- * Builds Citus in a copy of its source, and installs it beside a copy of PostgreSQL under a folder of its own:
- * PostgreSQL finds its other files from the place of its program.
+ * Builds Citus in a copy of its source, and installs it next to a copy of PostgreSQL in a separate folder. PostgreSQL
+ * finds its other files relative to its program.
  */
 async function build(pgConfig: string, installed: Installed, source: string): Promise<string> {
   const { mtimeMs } = await stat(source).catch(() => {
@@ -93,7 +94,7 @@ async function build(pgConfig: string, installed: Installed, source: string): Pr
   }
 }
 
-/** Without these the output of a failed build says little. */
+/** Without these tools, the output of a failed build would not explain the failure. */
 function requireTools(pgConfig: string): void {
   const missing = PROGRAMS.filter(program => spawnSync(program, ['--version']).error !== undefined)
   const pgxs = spawnSync(pgConfig, ['--pgxs'], { encoding: 'utf8' }).stdout.trim()
@@ -102,7 +103,7 @@ function requireTools(pgConfig: string): void {
 }
 const PROGRAMS = ['make', 'gcc', 'flex', 'bison']
 
-/** A copy of the source, which an archive may have in a folder of its own, as those of GitHub do. */
+/** Copies the source. An archive may have the source in a subfolder, as GitHub's archives do. */
 async function unpack(source: string, work: string): Promise<string> {
   const copy = join(work, 'source')
   if ((await stat(source)).isDirectory()) await cp(source, copy, { recursive: true, preserveTimestamps: true })
@@ -113,13 +114,14 @@ async function unpack(source: string, work: string): Promise<string> {
   const folders = (await readdir(copy, { withFileTypes: true })).filter(each => each.isDirectory())
   const tree = [copy, ...folders.map(({ name }) => join(copy, name))].find(each => existsSync(join(each, 'configure')))
   if (tree === undefined) throw new UsageError(`${source} has no \`configure\`: it is no source of Citus`)
-  // Newer than configure.ac, also in a checkout by git: otherwise make would have autoreconf make it again.
+  // The file must be newer than configure.ac, even in a git checkout. Otherwise make would run autoreconf.
   await utimes(join(tree, 'configure'), new Date(), new Date())
   return tree
 }
 
 /**
- * PostgreSQL 15.18 has got a function for all that Citus 13.2.2 defines for itself where PostgreSQL is older than 16.
+ * PostgreSQL 15.18 added a function that Citus 13.2.2 defines itself for versions before 16, so Citus's own function
+ * is renamed.
  */
 async function mend(tree: string): Promise<void> {
   const path = join(tree, 'src/include/pg_version_compat.h')

@@ -1,12 +1,13 @@
 /**
- * `npm run cluster [-- --source PATH --pg-config PATH] [FILES]`: the tests that use the database, against three nodes of
- * Citus on this machine: a coordinator and two workers. FILES may be a suite (`lib`, `plugins`, `whole`: without, all three
- * run). `--source` (or CITUS_SOURCE) names the source of Citus, which is built once; without it, PostgreSQL must have Citus.
- * `--pg-config` (or CITUS_PG_CONFIG) names another PostgreSQL. `--hold` runs no tests: it makes a database, says its address,
- * and waits for Ctrl-C. `--outage` tries what happens when a worker is killed and comes back (outage.ts). `--torture [PARTS]
- * [--minutes N]` keeps the long promises: `crashes` (crashes.ts), `isolation` and `lists` (test/torture). `--grow` adds a node
- * under load (grow.ts). `--reads [--traces N]` measures reads beside one PostgreSQL (reads.ts). `--move` moves shards under
- * load (moves.ts). `--bench [--rounds N] [--kind NAME]` measures what batches cost beside one PostgreSQL (bench.ts).
+ * `npm run cluster [-- --source PATH --pg-config PATH] [FILES]`: runs the tests that use the database against three
+ * nodes of Citus on this machine, a coordinator and two workers. FILES may name a suite (`lib`, `plugins`, `whole`); by
+ * default, all three suites run. `--source` (or CITUS_SOURCE) names the source of Citus. Citus is built once. Without
+ * `--source`, PostgreSQL must include Citus. `--pg-config` (or CITUS_PG_CONFIG) names another PostgreSQL. `--hold` runs
+ * no tests: it creates a database, prints its address, and waits for Ctrl-C. `--outage` kills and restarts a worker
+ * (outage.ts). `--torture [PARTS] [--minutes N]` runs the long tests: `crashes` (crashes.ts), and `isolation` and
+ * `lists` (test/torture). `--grow` adds a node under load (grow.ts). `--reads [--traces N]` compares
+ * reads with a plain PostgreSQL (reads.ts). `--move` moves shards under load (moves.ts). `--bench [--rounds N] [--kind
+ * NAME]` compares the cost of batches with a plain PostgreSQL (bench.ts).
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -33,19 +34,19 @@ const SUITES: readonly string[] = ['lib', 'plugins', 'whole']
 const built = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 const RUN = built('../run.js')
 const HELD = 'spoor'
-/** `--bench` measures these. */
+/** The kinds of load that `--bench` can measure. */
 const KINDS: readonly LoadKind[] = ['small', 'typical', 'streaming']
 
-/** Parts of `--torture` that are tests, with their files. */
+/** Parts of `--torture` that are tap tests, with their files. */
 const TORTURE_FILES = {
   isolation: ['../whole/tenants.test.js', '../whole/visitors.test.js'],
   lists: ['../torture/strain/lists.test.js']
 } as const
 const TORTURE = ['crashes', 'isolation', 'lists'] as const
 const MINUTES = 10
-/** `--reads` fills this many. */
+/** Number of traces that `--reads` stores. */
 const TRACES = 100_000
-/** Nodes that are killed may lose nothing that they have committed. */
+/** A node that is killed must not lose anything that it has committed. */
 const DURABLE = { synchronous_commit: 'on' }
 
 process.exitCode = await main(process.argv.slice(2))
@@ -109,7 +110,7 @@ function readParts(named: readonly string[]): readonly (typeof TORTURE)[number][
   return TORTURE.filter(part => wanted.length === 0 || wanted.includes(part))
 }
 
-/** Starts nodes for as long as `work` takes. */
+/** Runs nodes while `work` runs. */
 async function withNodes<T>(
   binaries: Binaries,
   settings: Readonly<Record<string, string>>,
@@ -124,7 +125,7 @@ async function withNodes<T>(
   }
 }
 
-/** The same with a database that is spread over them. Resolves to the exit code. */
+/** Runs nodes with a database that is distributed over them. Resolves to the exit code. */
 function onNodes(
   binaries: Binaries,
   settings: Readonly<Record<string, string>>,
@@ -157,14 +158,14 @@ async function torture(
   return code
 }
 
-/** Runs a part that is tests in its long form, and prints the figures that it has reported. */
+/** Runs the long form of a part's tests, and prints the figures that they report. */
 async function tortureFiles(nodes: Nodes, part: keyof typeof TORTURE_FILES, minutes: number): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), 'spoor-cluster-'))
   try {
     const report = join(folder, 'figures')
     const orders: Orders = { minutes, seed: Date.now() % 1_000_000, traces: 0, report }
     const files = ['--timeout=0', ...TORTURE_FILES[part].map(built)]
-    // On the disk, and not in memory: with all that the load leaves behind.
+    // The files are on disk instead of in memory, because the load leaves much data behind.
     const code = await runTests(nodes, files, { TMPDIR: tmpdir(), [ORDERS_VARIABLE]: JSON.stringify(orders) })
     process.stdout.write(await readFile(report, 'utf8').catch(() => ''))
     return code
@@ -185,7 +186,7 @@ function runTests(nodes: Nodes, files: readonly string[], more: NodeJS.ProcessEn
   const which = (files.length > 0 ? files : SUITES).map(each => (SUITES.includes(each) ? `--suite=${each}` : each))
   const env = { ...process.env, ...more, [NODES_VARIABLE]: JSON.stringify(targetsOf(nodes)) }
   const child = spawn(process.execPath, [RUN, '--jobs=2', ...which], { env, stdio: 'inherit' })
-  // The run clears up when it is told to end, and is waited for.
+  // The child cleans up after these signals, and this process waits for it.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal))
   return new Promise((settle, reject) => {
     child.on('error', reject)

@@ -1,6 +1,6 @@
 /**
- * Kill -9 of whatever runs on a cluster, under load: nothing that was answered is lost, and what was left between two
- * phases is settled.
+ * Kills processes of a cluster with SIGKILL under load. No answered write is lost, and transactions interrupted between
+ * the two phases are settled.
  */
 import { strict as assert } from 'node:assert'
 import { readFileSync } from 'node:fs'
@@ -20,9 +20,9 @@ import { makeProjects, spreadEvenly } from './projects.ts'
 import { type Server, startServer } from './server.ts'
 import { TwoNodes } from './two-nodes.ts'
 
-/** 2xx answers of each project before each kill, and after it. */
+/** Number of 2xx responses of each project before each kill, and after it. */
 const ENOUGH = 20
-/** How long all may take to be served again. */
+/** Maximum time until all projects are served again. */
 const MOST_RECOVERY_MS = 120_000
 const MOST_AWAY_MS = 2000
 
@@ -33,7 +33,10 @@ const ALL_VICTIMS: readonly Victim[] = [...VICTIMS, ...SERVER_VICTIMS]
 
 const oneOf = <T>(list: readonly T[]): T => list[Math.floor(Math.random() * list.length)]!
 
-/** Goes on for so many minutes, and at least until each victim was killed once. Prints figures; throws if a promise is broken. */
+/**
+ * Runs for `minutes`, and at least until each victim has been killed once. Prints figures. Throws if a promise is
+ * broken.
+ */
 export async function tryCrashes(nodes: Nodes, target: SocketTarget, minutes: number): Promise<void> {
   const end = performance.now() + minutes * 60_000
   const database = databaseAt(target)
@@ -101,7 +104,10 @@ function sum(witnesses: readonly Witness[]): Record<string, number> {
   return all
 }
 
-/** Kills, and brings back what does not come back by itself. Resolves to how many transactions were seen between two phases. */
+/**
+ * Kills the victim, and restarts it if nothing else does. Resolves to the number of transactions that were seen between
+ * the two phases.
+ */
 async function kill(victim: Victim, nodes: Nodes, target: SocketTarget, server: Server): Promise<number> {
   const worker = oneOf(nodes.workers)
   const node = victim.endsWith('coordinator') ? nodes.coordinator : worker
@@ -124,7 +130,7 @@ function postmasterOf({ dataDir }: TestCluster): number {
   return Number(readFileSync(join(dataDir, 'postmaster.pid'), 'utf8').split('\n')[0])
 }
 
-/** Transactions on these nodes that are prepared and neither committed nor undone. */
+/** Counts the transactions on these nodes that are prepared but neither committed nor rolled back. */
 async function countPrepared(nodes: readonly TestCluster[], { database }: SocketTarget): Promise<number> {
   let count = 0
   for (const node of nodes) {
@@ -137,7 +143,7 @@ async function countPrepared(nodes: readonly TestCluster[], { database }: Socket
   return count
 }
 
-/** Citus settles them by itself. */
+/** Waits until Citus has settled the transactions by itself. */
 async function untilSettled({ coordinator, workers }: Nodes, target: SocketTarget): Promise<void> {
   await until(async () => (await countPrepared([coordinator, ...workers], target)) === 0, MOST_RECOVERY_MS)
 }

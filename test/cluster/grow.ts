@@ -1,6 +1,6 @@
 /**
- * A node that is added while projects are served (`citus_add_node`), and gets its part of the shards (`citus_rebalance_start`):
- * nothing is lost, and what is refused is refused rightly, for projects that move.
+ * Adds a node (`citus_add_node`) and moves shards to it (`citus_rebalance_start`) while projects are served. Nothing is
+ * lost, and requests are rejected only with allowed statuses, and only for projects that move.
  */
 import { strict as assert } from 'node:assert'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -16,17 +16,17 @@ import { withServer } from './server.ts'
 import { makeDistributedDatabase } from './template.ts'
 
 const DATABASE = 'spoor'
-/** The database has this many shards, which move one by one. */
+/** Number of the database's shards, which move one by one. */
 const SHARDS = 12
 const PROJECTS = 12
-/** Stored beforehand. */
+/** Number of traces stored in each project beforehand. */
 const TRACES_EACH = 10_000
 const BEFORE_MS = 5000
 const MOST_MOVING_MS = 600_000
 /** Shards are copied by logical replication, so that writers wait only for the end of each move. */
 export const GROWING_SETTINGS = { synchronous_commit: 'on', wal_level: 'logical' }
 
-/** Begins with all nodes but the last one. Prints figures, and throws if what is promised is not kept. */
+/** Starts with all nodes except the last. Prints figures. Throws if a promise is broken. */
 export async function tryGrowth({ coordinator, workers }: Nodes): Promise<void> {
   const added = workers.at(-1)!
   const first = workers.slice(0, -1)

@@ -1,17 +1,17 @@
-/** A client for each of some projects, which records traces and reads all the while, and remembers what it was answered. */
+/** A client for each of several projects, which records and reads traces continuously and remembers the responses. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { ingestBody, span } from '../fixtures/bodies/bodies.ts'
 import type { PlacedProject } from './projects.ts'
 
 const PAUSE_MS = 20
-/** The statuses allowed while a node is away or a shard moves; `r` marks those of reads. */
+/** The statuses allowed while a node is down or a shard moves. The prefix `r` marks the statuses of reads. */
 const ALLOWED = ['201', '429', 'r200', 'r503']
 
-/** The number of responses by status, and the time of the slowest. */
+/** The number of responses by status, and the time of the slowest response. */
 export interface Answers {
   readonly statuses: Readonly<Record<string, number>>
   readonly longestMs: number
-  /** From the first answer that was a refusal to the last one. */
+  /** Time from the first rejection to the last. */
   readonly refusedMs: number
 }
 
@@ -34,14 +34,14 @@ export class Client {
     await this.#work
   }
 
-  /** The answers since this was asked last. */
+  /** Returns the responses since the previous call. */
   take(): { status: string; at: number; ms: number }[] {
     const answers = this.#answers
     this.#answers = []
     return answers
   }
 
-  /** Records a trace, and resolves to the status. */
+  /** Records a trace. Resolves to the status. */
   async record(): Promise<number> {
     const body = ingestBody({ spans: [span()] })
     const status = await this.#ask('/api/v1/traces', body)
@@ -49,7 +49,7 @@ export class Client {
     return status
   }
 
-  /** How many of the traces that were answered 201 are not there. */
+  /** Counts the traces that were answered with 201 but are not stored. */
   async countMissing(): Promise<number> {
     let missing = 0
     for (const id of this.#stored) if ((await this.#ask(`/api/v1/traces/${id}`)) !== 200) missing++
@@ -59,7 +59,7 @@ export class Client {
   async #go(): Promise<void> {
     while (!this.#isOver) {
       await this.#timed('', () => this.record())
-      // The trace that was just recorded is readable, also while its shard moves.
+      // A trace that was just recorded is readable, even while its shard moves.
       const last = this.#stored.at(-1)
       await this.#timed('r', () => this.#ask(`/api/v1/traces${last === undefined ? '' : `/${last}`}`))
       await this.#timed('r', () => this.#ask('/api/v1/traces?limit=1'))
@@ -82,7 +82,7 @@ export class Client {
   }
 }
 
-/** Adds up what these clients were answered since it was asked last. */
+/** Adds up the clients' responses since the previous call. */
 export function takeAnswers(clients: readonly Client[]): Answers {
   const all = clients.flatMap(client => client.take())
   const statuses: Record<string, number> = {}
@@ -97,6 +97,6 @@ export function takeAnswers(clients: readonly Client[]): Answers {
   }
 }
 
-/** The statuses that may not be answered. */
+/** Returns the statuses that are not allowed. */
 export const forbidden = (...answers: readonly Answers[]): string[] =>
   answers.flatMap(({ statuses }) => Object.keys(statuses)).filter(status => !ALLOWED.includes(status))

@@ -1,6 +1,6 @@
-/** Finds out what a failed build of Citus lacks, from its output. */
+/** Determines from the output of a failed Citus build what the machine lacks. */
 
-/** Debian's packages, by what a compiler or a linker asks them for. */
+/** Debian packages, by the names that a compiler or linker reports as missing. */
 const PACKAGES: readonly (readonly [RegExp, string])[] = [
   [/^postgres(?:_fe)?\.h$|^libpq-fe\.h$/, 'postgresql-server-dev-15'],
   [/zstd/, 'libzstd-dev'],
@@ -17,7 +17,7 @@ const PACKAGES: readonly (readonly [RegExp, string])[] = [
   [/^(?:flex|bison|make|gcc)$/, '$&']
 ]
 
-/** Each names what is missing by its group. */
+/** Each expression captures the name of what is missing. */
 const COMPLAINTS = [
   /fatal error: (\S+): No such file or directory/g,
   /cannot find -l:?(\w+)/g,
@@ -25,7 +25,7 @@ const COMPLAINTS = [
   /^configure: error: (?:.*\bno acceptable )?(\S+) (?:library |header )?not found/gm
 ]
 
-/** In a sentence, with the packages that have it; undefined if the output names nothing. */
+/** Returns a sentence that names the missing packages; undefined if the output names nothing. */
 export function describeMissing(output: string): string | undefined {
   const missing = new Set(COMPLAINTS.flatMap(each => [...output.matchAll(each)].map(([, name]) => name as string)))
   if (missing.size === 0) return undefined

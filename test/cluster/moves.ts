@@ -1,6 +1,6 @@
 /**
- * Shards that are moved between nodes, by both ways that Citus has, and a project that gets a shard of its own, all while
- * batches are written straight into the tables of shards: nothing that was answered is lost, and nothing is refused for good.
+ * Moves shards between nodes in both of Citus's modes, and gives a project its own shard, while batches are written
+ * directly into the shards' tables. No answered write is lost, and no write is rejected permanently.
  */
 import { strict as assert } from 'node:assert'
 import { isolateProject } from '../../lib/cluster/shards.ts'
@@ -16,11 +16,11 @@ import { withServer } from './server.ts'
 const PROJECTS = 8
 const ROUNDS = 12
 const MODES = ['block_writes', 'force_logical'] as const
-/** 2xx answers of each project between two moves. */
+/** Number of 2xx responses of each project between two moves. */
 const ENOUGH = 20
 const MOST_MS = 120_000
 
-/** Prints figures, and throws if what is promised is not kept. */
+/** Prints figures. Throws if a promise is broken. */
 export async function tryMoves({ workers }: Nodes, target: SocketTarget): Promise<void> {
   await withServer(target, { PROCESSES: '2' }, async ({ pool, server }) => {
     const projects = await makeProjects(pool, 'moving', PROJECTS)
@@ -61,7 +61,7 @@ export async function tryMoves({ workers }: Nodes, target: SocketTarget): Promis
   })
 }
 
-/** Moves the shard of a project, and all that is beside it, to the other node. */
+/** Moves a project's shard, and all shards placed with it, to the other node. */
 async function moveShard(pool: Pool, projectId: number, mode: string): Promise<void> {
   await pool.run(
     sql => sql`
@@ -80,7 +80,7 @@ async function untilUnderWay(witnesses: readonly Witness[]): Promise<void> {
   )
 }
 
-/** How many connections of lanes a node has, besides those of the coordinator. */
+/** Counts the lanes' connections to a node. The coordinator's connections are not counted. */
 async function countWriters(target: Parameters<typeof connectTo>[0]): Promise<number> {
   const sql = connectTo(target)
   try {

@@ -1,23 +1,27 @@
-/** Three PostgreSQLs with Citus on this machine: a coordinator, which spoor is given, and workers, which hold the shards. */
+/**
+ * Three PostgreSQL servers with Citus on this machine: a coordinator, to which spoor connects, and workers, which hold
+ * the shards.
+ */
 import type { SocketTarget } from '../../lib/database/connection.ts'
 import { connectTo } from '../../lib/database/connection.ts'
 import type { Binaries } from '../../lib/database/embedded/binaries.ts'
 import { startTrustingCluster, type TestCluster } from '../fixtures/database/cluster.ts'
 
-/** Few shards: each test has a database of its own, with all of them. */
+/** The number of shards is small, because each test has its own database with all shards. */
 const SETTINGS = {
   shared_preload_libraries: 'citus',
   'citus.shard_count': '4',
-  // Connections between the nodes come on top of the tests' own.
+  // The nodes also open connections to each other, in addition to the tests' own.
   max_connections: '300',
-  // Each database has a process of Citus that looks after it.
+  // Citus runs a maintenance process for each database.
   max_worker_processes: '100',
-  // How soon a transaction is settled whose coordinator was killed between the two phases; its rows are locked until then.
+  // Interval at which Citus settles transactions that a killed coordinator left between the two phases. Their rows stay
+  // locked until then.
   'citus.recover_2pc_interval': '1s',
   shared_buffers: '64MB'
 }
 
-/** A node goes by the folder of its socket, also where it asks itself. */
+/** A node's host name is the folder of its socket, even for the node's connections to itself. */
 const named = (socketDir: string) => ({ 'citus.local_hostname': socketDir })
 
 export interface Nodes {
@@ -47,7 +51,7 @@ export async function startNodes(
   }
 }
 
-/** Makes a database of all nodes one of the cluster. It must be on each of them. */
+/** Joins the databases of all nodes into a cluster. The database must exist on each node. */
 export async function joinNodes(coordinator: SocketTarget, workers: readonly SocketTarget[]): Promise<void> {
   for (const target of [coordinator, ...workers]) await runAll(target, ['create extension citus'])
   await runAll(coordinator, [

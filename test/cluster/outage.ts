@@ -1,6 +1,6 @@
 /**
- * A worker that is killed and comes back: projects of the other workers go on, those of this one get 429 for writes and 503 for
- * reads, never a 5xx of another kind, and nothing that was answered is lost.
+ * Kills a worker and restarts it. Projects on other workers continue. Projects on the killed worker get 429 for writes
+ * and 503 for reads, never another 5xx, and no answered write is lost.
  */
 import { strict as assert } from 'node:assert'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -13,10 +13,10 @@ import { withServer } from './server.ts'
 const PROJECTS = 8
 const BEFORE_MS = 3000
 const AWAY_MS = 8000
-/** Citus looks every minute for transactions that were left in two phases. */
+/** Maximum time until all projects are served again. */
 const MOST_RECOVERY_MS = 120_000
 
-/** Prints figures, and throws if what is promised is not kept. */
+/** Prints figures. Throws if a promise is broken. */
 export async function tryOutage({ workers }: Nodes, target: SocketTarget): Promise<void> {
   await withServer(target, {}, async ({ pool, server }) => {
     const [lost] = workers

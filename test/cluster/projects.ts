@@ -1,4 +1,4 @@
-/** Projects for what is tried on a cluster, each with a key, and where they are. */
+/** Projects for the tests of a cluster, each with a key and its location. */
 import type { Sql } from 'postgres'
 import { createAccount } from '../../lib/admin/accounts.ts'
 import { createKey } from '../../lib/admin/keys.ts'
@@ -13,11 +13,11 @@ export interface PlacedProject {
   readonly id: number
   readonly key: string
   readonly shard: number
-  /** The folder of its node's socket, by which the nodes call each other. */
+  /** The folder of the node's socket, by which nodes connect to each other. */
   readonly node: string
 }
 
-/** Makes so many projects in an account of their own. */
+/** Creates `count` projects in a new account. */
 export async function makeProjects(pool: Pool, account: string, count: number): Promise<PlacedProject[]> {
   return pool.run(async sql => {
     const { id: accountId } = await createAccount(sql, account, 'owner')
@@ -30,7 +30,7 @@ export async function makeProjects(pool: Pool, account: string, count: number): 
   })
 }
 
-/** Makes a project with a key that may do everything. */
+/** Creates a project with a key that has all scopes. */
 export async function makeProject(sql: Sql, slug: string, accountId: string): Promise<{ id: number; key: string }> {
   const { id } = await createProject(sql, LIMIT_BYTES, { name: slug, slug, accountId })
   const making = { keyPrefix: 'spoor', digestSecret: DIGEST_SECRET }
@@ -48,7 +48,7 @@ export async function placeOf(sql: Sql, projectId: number): Promise<Pick<PlacedP
   return place
 }
 
-/** Takes at most `onEach` of these projects from each node. */
+/** Selects at most `onEach` of these projects per node. */
 export function spreadEvenly(projects: readonly PlacedProject[], onEach: number): PlacedProject[] {
   const nodes = [...new Set(projects.map(({ node }) => node))]
   return nodes.flatMap(name => projects.filter(({ node }) => node === name).slice(0, onEach))

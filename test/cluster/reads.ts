@@ -1,7 +1,7 @@
 /**
- * How long reads take on a cluster, beside one PostgreSQL of the same version, with the same data and the same settings, in
- * turns. The data is made in a database of the coordinator, which is copied and then spread over the nodes, so a filled
- * database is distributed here as well.
+ * Compares the speed of reads on a cluster with that on a plain PostgreSQL of the same version, data and settings, in
+ * turns. The data is generated in a database of the coordinator. That database is copied, and the copy is distributed
+ * over the nodes, so the comparison also tests the distribution of a filled database.
  */
 
 import { setTimeout as delay } from 'node:timers/promises'
@@ -23,11 +23,11 @@ import { distribute } from './template.ts'
 
 const [PLAIN, SPREAD] = ['plain', 'spread']
 const SHARDS = 8
-/** Recorded as clients do, with their spans: those of the details that are read. */
+/** Number of traces that are recorded through the API, with their spans. Reads of details use these traces. */
 const DETAILS = 100
 const REQUESTS = 200
 const WARM_UP_MS = 2000
-/** The cases of the benchmark that represent their kinds. */
+/** A selection of the reads benchmark's cases, at least one of each kind. */
 const CASES = [
   'health',
   'newest',
@@ -50,7 +50,7 @@ const CASES = [
   'project'
 ]
 
-/** Prints a table. */
+/** Measures the reads and prints a table. */
 export async function compareReads({ coordinator, workers }: Nodes, traces: number): Promise<void> {
   const on = (name: string) => withDatabaseAt(coordinator.target, name) as SocketTarget
   await runOn(coordinator.target, `create database ${PLAIN}`)
@@ -88,7 +88,7 @@ export async function compareReads({ coordinator, workers }: Nodes, traces: numb
   }
 }
 
-/** Reads each once, and leaves the server the time to find out where the project is. */
+/** Reads each case once, and gives the server time to find the project's shard. */
 async function warmUp(address: string, key: string, cases: readonly ReadCase[]): Promise<void> {
   for (const { path } of cases) {
     await (await fetch(address + path(), { headers: { authorization: `Bearer ${key}` } })).arrayBuffer()
@@ -96,7 +96,7 @@ async function warmUp(address: string, key: string, cases: readonly ReadCase[]):
   await delay(WARM_UP_MS)
 }
 
-/** A project with so many traces, and a key for it. */
+/** Creates a project with this number of traces, and a key for it. */
 async function fill(target: SocketTarget, traces: number): Promise<{ key: string; cases: ReadCase[] }> {
   await migrate(databaseAt(target), createLog('warn'))
   let filled: { key: string; cases: ReadCase[] } | undefined
@@ -130,7 +130,7 @@ async function record(address: string, key: string, n: number): Promise<string> 
   return body.trace.id
 }
 
-/** The median time of the smallest question, in ms. */
+/** Returns the median time of the smallest query, in ms. */
 async function measureTrip(target: SocketTarget): Promise<number> {
   const sql = connectTo(target)
   try {

@@ -1,4 +1,4 @@
-/** `spoor serve` as a process of its own, which may be killed, on the database of a cluster. */
+/** Runs `spoor serve` as a separate process, which tests may kill, on the database of a cluster. */
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import type { DatabaseTarget } from '../../lib/database/connection.ts'
@@ -10,11 +10,11 @@ import { configurationFor, start } from '../fixtures/service/spoor.ts'
 export interface Server {
   readonly address: string
   readonly pid: number
-  /** Resolves when the process is gone. */
+  /** Resolves when the process has ended. */
   end(signal: NodeJS.Signals): Promise<void>
 }
 
-/** Starts a server, and resolves when it has said where it is. */
+/** Starts a server. Resolves when the server has printed its address. */
 export async function startServer(target: DatabaseTarget, env: NodeJS.ProcessEnv): Promise<Server> {
   const { digestSecret } = databaseAt(target)
   const child = start(['serve', '--json'], {
@@ -37,12 +37,12 @@ export async function startServer(target: DatabaseTarget, env: NodeJS.ProcessEnv
 }
 
 export interface Serving {
-  /** Connections to the database beside those of the server. */
+  /** Connections to the database, separate from the server's. */
   readonly pool: Pool
   readonly server: Server
 }
 
-/** Starts a server for as long as `work` takes. */
+/** Runs a server while `work` runs. */
 export async function withServer(
   target: DatabaseTarget,
   env: NodeJS.ProcessEnv,

@@ -1,4 +1,4 @@
-/** The template of a cluster's test databases. A clone of it on every node is a cluster's database of its own. */
+/** The template of a cluster's test databases. A test clones it on every node to get its own distributed database. */
 import { applyDistribution, readDistributionPlan } from '../../lib/cluster/distribute.ts'
 import { connectTo, type SocketTarget, withDatabaseAt } from '../../lib/database/connection.ts'
 import { migrate } from '../../lib/database/migrate.ts'
@@ -6,9 +6,9 @@ import { createLog } from '../../lib/log.ts'
 import { databaseAt, runOn } from '../fixtures/database/database.ts'
 import { joinNodes } from './nodes.ts'
 
-/** Few: each test has all of them. */
+/** The number of shards is small, because each test has all of them. */
 const SHARDS = 4
-/** Tells a run of the tests which nodes to use, as JSON. */
+/** Environment variable that tells a test run which nodes to use, as JSON. */
 export const NODES_VARIABLE = 'SPOOR_TEST_NODES'
 
 export interface NodeTargets {
@@ -23,14 +23,15 @@ export function readNodes(): NodeTargets | undefined {
 
 export async function makeDistributedTemplate(nodes: NodeTargets, name: string): Promise<void> {
   await makeDistributedDatabase(nodes, name)
-  // Nobody may be in a database that is copied, and Citus's own process comes back with the next connection.
+  // A database can be copied only while no connection to it is open. Any new connection would make Citus's own process
+  // connect again, so connections are forbidden.
   for (const node of [nodes.coordinator, ...nodes.workers]) {
     await runOn(node, `alter database ${name} allow_connections false`)
     await runOn(node, `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = '${name}'`)
   }
 }
 
-/** Makes a database on each node, and spreads its tables over so many shards. */
+/** Creates a database on each node, and distributes its tables over `shards` shards. */
 export async function makeDistributedDatabase(
   { coordinator, workers }: NodeTargets,
   name: string,

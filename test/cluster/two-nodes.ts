@@ -1,11 +1,11 @@
 /**
- * Transactions on more than one node, made all the while that something is killed.
+ * Runs transactions that span several nodes while processes are killed.
  *
- * - Counters: a statement over all nodes, which Citus commits in two phases. Each project of a series has a counter, and they
- *   are equal. The server has no such statement; a migration has.
- * - Deletions of projects: the project's row is on the coordinator, and what is under it on a worker. Citus does not take the
- *   first for a part of its transaction, and commits on the worker before: where the coordinator ends between the two, the
- *   project is there still, without what was under it, and can be deleted again. The reverse cannot be.
+ * - Counters: a statement on all nodes, which Citus commits in two phases. Each project of a series has a counter, and
+ *   the counters are equal. The server runs no such statement, but a migration may.
+ * - Deletions of projects: the project's row is on the coordinator, and its data is on a worker. Citus commits on the
+ *   worker first, because it does not treat the coordinator's part as distributed. If the coordinator ends between the
+ *   two commits, the project still exists without its data and can be deleted again. The reverse cannot happen.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
@@ -16,9 +16,9 @@ import { deleteProject } from '../../lib/store/projects/projects.ts'
 import { databaseAt } from '../fixtures/database/database.ts'
 import type { PlacedProject } from './projects.ts'
 
-/** Counters are floors of rankings of lists that no trace is in, a list for each series. */
+/** The counters are floors of rankings for lists that contain no trace, one list for each series. */
 const LISTS = [1, 2, 3]
-/** The totals of a project that is to be deleted: a slot that no server uses. */
+/** The totals of a project that will be deleted, in a slot that no server uses. */
 const PASSING_SLOT = 99
 const PAUSE_MS = 100
 
@@ -51,7 +51,7 @@ export class TwoNodes {
     await Promise.all(this.#loops)
   }
 
-  /** Counters that are not equal, and what is left under projects that are gone. To be called last. */
+  /** Returns the counters that differ, and the rows that remain of deleted projects. Must be called last. */
   async faults(): Promise<string[]> {
     const faults = await this.#pool.run(async sql => {
       const uneven = await sql<{ list: string; counts: string }[]>`
@@ -87,7 +87,7 @@ export class TwoNodes {
       try {
         await this.#pool.run(work)
       } catch {
-        // Any kill may fail the attempt; the claim is only that nothing is half done.
+        // Any kill may make the attempt fail. The test only requires that nothing is half done.
         this.counts.failed++
         await delay(PAUSE_MS)
       }

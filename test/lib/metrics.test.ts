@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { keepCounts, Metrics, type Snapshot } from '../../lib/metrics.ts'
 
-/** The number of a series in the exposition; undefined if it is absent. */
+/** Returns the value of a series in the exposition; undefined if the series is absent. */
 async function read(metrics: Metrics, series: string): Promise<number | undefined> {
   const { text } = await metrics.render()
   const line = text.split('\n').find(line => line.startsWith(`${series} `))

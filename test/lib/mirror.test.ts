@@ -1,14 +1,14 @@
-/** Every file of lib and of the client that is more than a page has a test of its own, in the same place under test. */
+/** Checks that every long file of lib and of the client has its own test, at the same path under test. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
-/** A shorter file is tested by way of what uses it. */
+/** Files with at most this many lines are tested through the code that uses them. */
 const MAX_LINES = 180
 
-/** Files of nothing but data, and what holds them right. */
+/** Files that contain only data, each with the code that checks the data. */
 const DATA: Readonly<Record<string, string>> = {
   'lib/schema/input.ts':
     'schemas: test/lib/schema/check.test.ts and test/lib/trace/prepare.test.ts try each rule of theirs',

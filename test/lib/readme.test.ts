@@ -1,4 +1,4 @@
-/** Holds the documents against the code: the files, names and headings that they name, and the circles of imports. */
+/** Checks that the files, names and headings in the documents exist, and that imports have no cycles. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -20,7 +20,7 @@ const DOCUMENTS = [
 const textOf = (path: string) => readFileSync(join(ROOT, path), 'utf8')
 const map = textOf(MAP)
 
-/** The files of lib that stand in no folder: every room may use them. */
+/** The files of lib that are in no subfolder. Every room may import them. */
 const SHARED = 'lib/*.ts'
 const MOST_ARROWS = 140
 const imports = new Map(
@@ -30,7 +30,7 @@ const imports = new Map(
       .map(name => [join(folder, name), importsOf(join(folder, name))] as const)
   )
 )
-/** The table of rooms on the map: for each what it may import. */
+/** The map's table of rooms, with the rooms that each may import. */
 const rowsOfTheMap = new Map(
   [...map.matchAll(/^\| `((?:lib\/)?[\w.]+)` +\|[^|]*\| ([^|]*?) +\|$/gm)].map(([, room, names]) => [
     room as string,
@@ -139,7 +139,10 @@ t.test('no file imports itself by way of others, but for completion and the tabl
   t.end()
 })
 
-/** A folder of lib, `plugins`, `workers`, `bin` or `clients`, or one of the two files that put all together. */
+/**
+ * Returns the room of a file: a folder of lib, `plugins`, `workers`, `bin` or `clients`, or one of the two files that
+ * assemble everything.
+ */
 function roomOf(file: string): string {
   if (!file.startsWith('lib/') || /^lib\/(?:app|service)\.ts$/.test(file))
     return file.replace(/^(?!lib)(\w+)\/.*/, '$1')
@@ -147,7 +150,7 @@ function roomOf(file: string): string {
   return folder === undefined ? SHARED : `lib/${folder}`
 }
 
-/** Which rooms the files of each room import, but for their own. */
+/** Returns the other rooms that the files of each room import. */
 function arrowsBetween(room: (file: string) => string): ReadonlyMap<string, ReadonlySet<string>> {
   const arrows = new Map<string, Set<string>>()
   for (const [file, tos] of imports) {
@@ -162,7 +165,7 @@ function importsOf(file: string): string[] {
   return [...textOf(file).matchAll(IMPORT)].map(([, to]) => relative(ROOT, join(ROOT, dirname(file), to as string)))
 }
 
-/** Whether a file is among all that it imports, directly or not. */
+/** Returns whether a file imports itself, directly or indirectly. */
 function reaches(imports: ReadonlyMap<string, readonly string[]>, file: string): boolean {
   const seen = new Set<string>()
   const open = [...(imports.get(file) ?? [])]

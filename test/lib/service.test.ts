@@ -80,7 +80,7 @@ t.test('a database that comes up late, or goes away and comes back, needs no res
   t.equal((await call('GET', '/readyz')).status, 503)
   relay.mend()
   await until(async () => (await call('GET', '/readyz')).status === 200)
-  // Notices arrive again as well. A revoked key in constant use is refused before the server would reread it.
+  // Notifications arrive again as well, and make the server reject a revoked key sooner than it would reread the key.
   await until(async () => {
     const { key, keyId } = await makeKey()
     await call('GET', '/api/v1/key', { key })
@@ -98,14 +98,14 @@ t.test('a read-only database is not ready', async t => {
   await database.pool.run(
     sql => sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name like '%writer'`
   )
-  await until(async () => (await call('GET', '/readyz')).body.reasons[0] === 'the database takes no writes')
+  await until(async () => (await call('GET', '/readyz')).body.reasons[0] === 'the database accepts no writes')
   t.equal((await call('GET', '/readyz')).status, 503)
 })
 
 t.test('where traces cannot be written the server is not ready, whatever else works', async t => {
   const database = await testDatabase(t)
   const relay = await testRelay(t, database.target)
-  // The way of small writes and of reads is another one.
+  // Small writes and reads use another connection.
   const connect: typeof database.connect = (options, onSocket) =>
     (options?.applicationName === 'writer' ? relay : database).connect(options, onSocket)
   const { call } = await testService(t, { database, view: { connect } })
@@ -147,7 +147,7 @@ t.test('closing answers what is under way and takes nothing new', async t => {
   await started.given
   const closing = service.close()
   t.equal(service.close(), closing, 'closing twice is closing once')
-  // Connections that came before are still accepted.
+  // Connections that were opened before the close are still accepted.
   const refusal = () =>
     request(service.url).then(
       () => undefined,
@@ -196,7 +196,7 @@ async function assertUnconfigured(t: Test, call: Call): Promise<void> {
 
 async function get({ url }: Service, path: string, method = 'GET') {
   const response = await request(url + path, { method: method as 'GET' })
-  // biome-ignore lint/suspicious/noExplicitAny: a test looks into answers as it likes.
+  // biome-ignore lint/suspicious/noExplicitAny: tests read arbitrary members of responses.
   return { status: response.statusCode, body: (await response.body.json()) as any }
 }
 

@@ -1,6 +1,6 @@
 /**
- * The guide's examples of LangGraph (plugins/docs/examples), each with the packages that it imports: what OpenTelemetry sends
- * and what the client records is one trace, with the client's scores.
+ * Runs the guide's LangGraph examples (plugins/docs/examples), each with the packages that it imports. The spans from
+ * OpenTelemetry and the records of the client must form one trace with the client's scores.
  */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -24,10 +24,10 @@ const TSC = fileURLToPath(new URL('bin/tsc', import.meta.resolve('typescript/pac
 export interface Agent {
   readonly name: string
   readonly library: string
-  /** Runs the example to its end. */
+  /** Runs the example until it exits. */
   readonly run: (env: Readonly<Record<string, string>>) => Promise<Ran>
   readonly model: string
-  /** The steps of the graph, which OpenInference tells apart in each language. */
+  /** The graph's steps as OpenInference reports them, which differ between the languages. */
   readonly graph: readonly string[]
 }
 
@@ -51,7 +51,7 @@ export const agents: readonly Agent[] = [
   }
 ]
 
-/** Compiles an example as strictly as a reader's project may be, beside the packages of `environments/langgraph`. */
+/** Compiles an example with strict options, next to the packages of `environments/langgraph`. Returns the new path. */
 function compiled(example: string): string {
   const folder = join(CACHE, 'npm-langgraph')
   const wanted = join(SOURCES, 'environments', 'langgraph')
@@ -80,7 +80,7 @@ function compiled(example: string): string {
   return join(folder, `${example}.js`)
 }
 
-/** Runs an example, and says what is wrong with what has arrived. */
+/** Runs an example. Returns a message for each difference from the expected output and trace. */
 export async function runAgent(agent: Agent, spoor: Spoor, modelUrl: string): Promise<string[]> {
   const key = await spoor.makeKey(agent.name)
   const { url, grpcUrl } = spoor
@@ -90,7 +90,7 @@ export async function runAgent(agent: Agent, spoor: Spoor, modelUrl: string): Pr
   const details = await readTraces(url, key)
   const [detail] = details
   const pairs: Readonly<Record<string, readonly [wanted: unknown, got: unknown]>> = {
-    // The answer, and what the client has lost, which both languages write alike.
+    // Both examples print the answer, and a list of what the client has lost.
     output: [`${ANSWER}\n[]\n`, output],
     traces: [1, details.length],
     ...(detail === undefined ? {} : comparisons(detail, agent))
@@ -101,7 +101,7 @@ export async function runAgent(agent: Agent, spoor: Spoor, modelUrl: string): Pr
 }
 
 function comparisons({ trace, spans, scores }: Detail, { graph, model }: Agent) {
-  // The nodes' spans are never the current one, so the client's step stands beside the graph.
+  // A node's span is never the current span, so the client's step is a child of `ask`, next to the graph.
   const tree = ['custom ask', '  chain assistant', ...graph.map(step => `    ${step}`), '  chain review']
   const given = scores.map(({ name, value, source }: Detail) => `${name} ${value} ${source}`).sort()
   return {

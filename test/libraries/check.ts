@@ -1,22 +1,22 @@
-/** Compares what has arrived with what a row expects, column by column. */
+/** Compares the stored traces with a row's expectations, column by column. */
 import { isDeepStrictEqual } from 'node:util'
 import { treeOf } from '../senders/tree.ts'
 import { chatsUsed } from '../senders/used.ts'
 import { COLUMNS, type Column, type Expected } from './row.ts'
 
-/** The details of the traces that a library's program has left in its project, as the API returns them. */
-// biome-ignore lint/suspicious/noExplicitAny: a test looks into answers as it likes.
+/** The detail of a trace that a library's program has sent, as the API returns it. */
+// biome-ignore lint/suspicious/noExplicitAny: tests read arbitrary members of responses.
 export type Detail = any
 
 export interface Cell {
-  readonly column: Column
-  /** `absent`: the library does not say it, and it is not there. */
+  readonly column: string
+  /** `absent`: the library does not send the value, and the trace does not have it. */
   readonly state: 'arrives' | 'absent' | 'wrong'
   readonly wanted: unknown
   readonly got: unknown
 }
 
-/** Each is a pair of what is wanted and what is there; wanted is null where the library says nothing. */
+/** The expected and the actual value of each column. The expected value is null if the library does not send one. */
 type Pairs = Readonly<Record<Column, readonly [wanted: unknown, got: unknown]>>
 
 export function check(expected: Expected, details: readonly Detail[]): Cell[] {
@@ -34,13 +34,20 @@ export function check(expected: Expected, details: readonly Detail[]): Cell[] {
     model: [expected.model, trace?.model],
     provider: [expected.provider, trace?.provider],
     tokens: [calls && chatsUsed(calls), calls === null ? tokensOf(trace) : trace?.usage],
-    cost: [expected.costUsd, trace?.costUsd],
+    cost: [expected.costUsd, costOf(trace)],
     session: [expected.sessionId, trace?.sessionId],
     user: [expected.userId, trace?.userId],
     tags: [tags, trace?.tags.length === 0 ? null : trace?.tags],
     error: [expected.error, errorIn(failing, expected.error)]
   }
-  return COLUMNS.map(column => {
+  return compare(COLUMNS, pairs)
+}
+
+export function compare<Name extends string>(
+  columns: readonly Name[],
+  pairs: Readonly<Record<Name, readonly [wanted: unknown, got: unknown]>>
+): Cell[] {
+  return columns.map(column => {
     const [wanted, got] = pairs[column]
     const isEqual = isDeepStrictEqual(wanted, got)
     return { column, wanted, got, state: !isEqual ? 'wrong' : wanted === null ? 'absent' : 'arrives' }
@@ -49,9 +56,13 @@ export function check(expected: Expected, details: readonly Detail[]): Cell[] {
 
 const hasFailed = ({ trace }: Detail): boolean => trace.errorCount > 0
 
+/** Without what the sum of floating-point numbers adds. */
+export const costOf = (trace: Detail): unknown =>
+  typeof trace?.costUsd === 'number' ? Number(trace.costUsd.toPrecision(9)) : trace?.costUsd
+
 const tokensOf = (trace: Detail) => (isDeepStrictEqual(trace?.usage, chatsUsed(0)) ? null : trace?.usage)
 
-/** The text if the value has it in it and everything can be read; otherwise the value that cannot. */
+/** Returns `text` if the value contains it, otherwise the value. If anything is unreadable, returns that instead. */
 function textIn(value: unknown, text: string | null, answers: readonly Detail[]): unknown {
   const unreadable = answers.flatMap(({ trace, spans }) =>
     [trace, ...spans.filter(isReadHere)].flatMap(unreadableIn)
@@ -61,12 +72,12 @@ function textIn(value: unknown, text: string | null, answers: readonly Detail[])
   return JSON.stringify(value ?? null).includes(text) ? text : value
 }
 
-/** Inputs and outputs of models and tools must be readable. A library's own steps may have objects of its own. */
+/** Only models and tools must have readable inputs and outputs. A library's other steps may contain its own objects. */
 const isReadHere = ({ kind }: Detail): boolean => kind === 'llm' || kind === 'tool'
 
 const unreadableIn = ({ input, output }: Detail): unknown[] => [input, output].filter(isUnreadable)
 
-/** A text that holds JSON, or the notation of an object in Python. */
+/** Returns whether a value is text that contains JSON or the repr of a Python object. */
 function isUnreadable(value: unknown): boolean {
   if (typeof value !== 'string') return false
   if (/^(?:<\w|\w+\(\w+=|[[{(]['"])/.test(value)) return true
@@ -77,7 +88,7 @@ function isUnreadable(value: unknown): boolean {
   }
 }
 
-/** The text if a failed step says it, in its attributes or its events. */
+/** Returns `text` if a failed step contains it, otherwise the names of the failed steps; null if no step failed. */
 function errorIn(failing: readonly Detail[], text: string | null): unknown {
   const said = failing.flatMap(({ spans }) => spans.filter(({ status }: Detail) => status === 'error'))
   if (said.length === 0) return null

@@ -1,4 +1,4 @@
-/** Programs in Go: OpenTelemetry's exporter, and the Collector, built from the modules in `go/`. */
+/** Builds and runs the Go programs in `go/`: a sender with OpenTelemetry's exporter, and the Collector. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync } from 'node:fs'
@@ -7,7 +7,7 @@ import { CACHE, Missing, SOURCES } from './python.ts'
 
 export type Program = 'sender' | 'collector'
 
-/** Builds a program, unless Go's own cache has it. Returns its path. */
+/** Builds a program, with Go's build cache. Returns the program's path. */
 export function buildProgram(program: Program): string {
   const path = join(CACHE, 'go', program)
   mkdirSync(join(CACHE, 'go'), { recursive: true })
@@ -20,7 +20,7 @@ export function buildProgram(program: Program): string {
   return path
 }
 
-/** The version of a module that a program is built with. */
+/** Returns the version that a program uses of a module. */
 export function moduleVersion(program: Program, module: string): string {
   const { stdout } = spawnSync('go', ['list', '-m', '-f', '{{.Version}}', module], {
     cwd: join(SOURCES, 'go', program),
@@ -30,7 +30,7 @@ export function moduleVersion(program: Program, module: string): string {
 }
 
 export interface Running {
-  /** The output so far. */
+  /** The output on stdout and on stderr so far. */
   readonly out: string
   readonly err: string
   readonly closed: Promise<number | null>

@@ -1,13 +1,17 @@
 /**
- * `npm run otlp-libraries [-- --only NAME,NAME --write]`: libraries that speak OTLP, each as an application uses it, against
- * a spoor and the model provider of test/provider, and the guide's examples of LangGraph. Prints what arrives of each; the
- * exit code is 1 where something is not as the rows have it. It takes several minutes, at the first time many: run it before
- * each release, with --write.
+ * `npm run otlp-libraries [-- --only NAME,NAME --write]`: tests libraries that speak OTLP, each used as in an
+ * application, and the guide's LangGraph examples, with a spoor server and the model provider of test/provider. Prints
+ * what arrives from each library. The exit code is 1 if anything differs from the rows' expectations. A run takes
+ * several minutes, and the first run takes longer. Run this script before each release, with --write.
  */
 import { readFlags, UsageError } from '../bench/options.ts'
 import { startProvider } from '../provider/provider.ts'
 import { type Agent, agents, runAgent } from './agents.ts'
-import { type Cell, check } from './check.ts'
+import { type Cell, check, type Detail } from './check.ts'
+import { checkAgent } from './coding-agents/check.ts'
+import type { AgentRow } from './coding-agents/row.ts'
+import { agentRows } from './coding-agents/rows.ts'
+import { sendFromAgent } from './coding-agents/run.ts'
 import { type Outage, type OutageResult, outages, sendThroughOutage } from './outages.ts'
 import { Missing, requirePython } from './python.ts'
 import type { Row } from './row.ts'
@@ -16,7 +20,7 @@ import { send } from './send.ts'
 import { type Spoor, startSpoor } from './spoor.ts'
 import { isExpected, printOutage, printRow, writeGuide } from './table.ts'
 
-const EVERY = [...rows, ...outages, ...agents]
+const EVERY = [...rows, ...agentRows, ...outages, ...agents]
 
 const HELP = `Sends traces from many libraries, and checks what arrives: npm run otlp-libraries -- [flags]
 
@@ -27,8 +31,8 @@ const HELP = `Sends traces from many libraries, and checks what arrives: npm run
 
 ${EVERY.map(({ name, library }) => `  ${name.padEnd(28)} ${library}`).join('\n')}
 
-It needs Python and Go, and the registries of their packages; what it installs is kept in node_modules/.cache. The exit
-code is 1 where something is not as expected.
+It needs Python, Go and npm, the registries of their packages, and for coding agents a network namespace (unshare and
+ip); what it installs is kept in node_modules/.cache. The exit code is 1 where something is not as expected.
 `
 
 process.exitCode = await main(process.argv.slice(2))
@@ -56,15 +60,16 @@ async function runLibraries(parameters: readonly string[]): Promise<number> {
   const spoor = await startSpoor()
   try {
     const results = await sendFromLibraries(rows.filter(isChosen), spoor, flags.show === true)
+    const fromAgents = await sendFromAgents(agentRows.filter(isChosen), spoor, flags.show === true)
     const kept = await sendThroughOutages(outages.filter(isChosen), spoor)
     const wrongAgents = await runAgents(agents.filter(isChosen), spoor)
-    const right = [...results.values()].filter(isExpected).length
+    const right = [...results.values(), ...fromAgents.values()].filter(isExpected).length
     const whole = [...kept.values()].filter(({ wrong }) => wrong.length === 0).length
     const good = right + whole + wrongAgents.filter(isWrong => !isWrong).length
-    const all = results.size + kept.size + wrongAgents.length
+    const all = results.size + fromAgents.size + kept.size + wrongAgents.length
     const isRight = good === all
     console.log(`${good} of ${all} as expected`)
-    if (flags.write && isRight) await writeGuide(results, kept)
+    if (flags.write && isRight) await writeGuide(results, fromAgents, kept)
     return isRight ? 0 : 1
   } finally {
     await spoor.close()
@@ -85,11 +90,7 @@ async function sendFromLibraries(chosen: readonly Row[], spoor: Spoor, isShown: 
   const provider = await startProvider()
   try {
     for (const row of chosen) {
-      const details = await send(row, spoor, provider.url).catch(error => {
-        if (error instanceof Missing) throw error
-        console.error(`${row.name}: ${error instanceof Error ? error.message : error}`)
-        return []
-      })
+      const details = await send(row, spoor, provider.url).catch(reportFailure(row.name))
       if (isShown) console.log(JSON.stringify(details, null, 2))
       const cells = check(row.expected, details)
       results.set(row, cells)
@@ -98,6 +99,33 @@ async function sendFromLibraries(chosen: readonly Row[], spoor: Spoor, isShown: 
     return results
   } finally {
     await provider.close()
+  }
+}
+
+async function sendFromAgents(
+  chosen: readonly AgentRow[],
+  spoor: Spoor,
+  isShown: boolean
+): Promise<Map<AgentRow, readonly Cell[]>> {
+  const results = new Map<AgentRow, readonly Cell[]>()
+  for (const row of chosen) {
+    const { details, cells } = await sendFromAgent(row, spoor).catch(error => {
+      const details = reportFailure(row.name)(error)
+      return { details, cells: checkAgent(row.expected, details) }
+    })
+    if (isShown) console.log(JSON.stringify(details, null, 2))
+    results.set(row, cells)
+    printRow(row, cells)
+  }
+  return results
+}
+
+/** Nothing has arrived from a program that failed. */
+function reportFailure(name: string): (error: unknown) => Detail[] {
+  return error => {
+    if (error instanceof Missing) throw error
+    console.error(`${name}: ${error instanceof Error ? error.message : error}`)
+    return []
   }
 }
 
@@ -111,7 +139,7 @@ async function sendThroughOutages(chosen: readonly Outage[], spoor: Spoor): Prom
   return results
 }
 
-/** Which of them are wrong. */
+/** Returns, for each of the examples, whether anything is wrong. */
 async function runAgents(chosen: readonly Agent[], spoor: Spoor): Promise<boolean[]> {
   if (chosen.length === 0) return []
   const provider = await startProvider()

@@ -1,7 +1,7 @@
 /**
- * Senders in Go: OpenTelemetry's exporter, and the Collector over HTTP and over gRPC. While the Collector sends, spoor
- * is stopped, and later killed; afterwards every span is stored, each once. The exporter alone would lose its spans
- * while nobody listens: it tries again only if the response says so.
+ * Tests senders in Go: OpenTelemetry's exporter, and the Collector over HTTP and over gRPC. While the Collector sends,
+ * spoor is stopped, and later killed. Afterwards, every span must be stored exactly once. The exporter alone is tested
+ * without outages. It would lose spans in an outage, because it retries only after a response that asks it to.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -13,17 +13,17 @@ import { readAllTraces } from './send.ts'
 import { freePorts, type Spoor } from './spoor.ts'
 
 const RUNS = 800
-/** A run has a root, a call of a model, and a call of a tool that fails. */
+/** The sender records each run as a trace with a root, a model call, and a tool call that fails. */
 const RUN = { spanCount: 3, errorCount: 1, model: 'gpt-4o-mini', provider: 'openai' }
 const AWAY_MS = 3_000
-/** The Collector may try for this long. */
+/** Maximum time until all traces are stored. */
 const DRAIN_MS = 60_000
 
 export interface Outage {
   readonly name: string
   readonly library: string
   readonly version: () => string
-  /** How the Collector sends; undefined if there is none between. */
+  /** The Collector's exporter; undefined if the sender sends to spoor directly. */
   readonly collector?: 'otlphttp' | 'otlp'
 }
 
@@ -77,7 +77,7 @@ export async function sendThroughOutage({ name, collector }: Outage, spoor: Spoo
     await until(async () => (await readAllTraces(spoor.url, key)).filter(isWhole).length >= sent.size, DRAIN_MS).catch(
       () => {}
     )
-    // Stopping sends what is still in the batch.
+    // When the Collector stops, it sends the rest of its batch.
     await between?.running.stop()
     const wrong = compare(sent, await readAllTraces(spoor.url, key))
     if (wrong.length > 0) console.error(`${sending.err}${between?.running.err ?? ''}`.slice(-2_000))
@@ -109,7 +109,7 @@ function compare(sent: ReadonlySet<string>, stored: readonly Stored[]): string[]
   ]
 }
 
-/** As the guide has it, with a queue that outlives the outage. */
+/** Starts the Collector as in the guide. Its queue holds the spans during an outage. */
 async function startCollector(exporter: 'otlphttp' | 'otlp', spoor: Spoor, key: string, folder: string) {
   const [port] = await freePorts()
   const endpoint = exporter === 'otlp' ? spoor.grpcUrl : `${spoor.url}/api/v1/otlp`

@@ -1,7 +1,8 @@
 /**
- * Virtual environments with the pinned packages of `environments/`, and programs that are run in them. The first line of
- * each file has what is wanted; the rest is all that this installed, so that a run is the same next year. To renew one,
- * install what its first line names into an empty environment, and write down what `pip freeze` says.
+ * Creates virtual environments with the pinned packages of `environments/`, and runs programs in them. The first line
+ * of each file names the required packages. The other lines pin everything that was installed for them, so that later
+ * runs use the same versions. To update a file, install the packages of its first line into an empty environment, and
+ * replace the other lines with the output of `pip freeze`.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -9,16 +10,16 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** The sources: what is no TypeScript is not in the build. */
+/** The source folder, because the build contains only compiled TypeScript. */
 export const SOURCES = fileURLToPath(new URL('../../../test/libraries/', import.meta.url))
 export const CACHE = fileURLToPath(new URL('../../../node_modules/.cache/spoor-otlp-libraries', import.meta.url))
 const PROGRAMS = join(SOURCES, 'programs')
-/** The oldest Python that all the libraries run on. */
+/** The oldest Python version that all libraries support. */
 const OLDEST = [3, 11] as const
-/** Longer than any program takes; one that hangs is killed. */
+/** Time limit, longer than any program takes. A program that hangs is killed. */
 const PROGRAM_MS = 300_000
 
-/** An obstacle to running anything here; the message says how to remove it. */
+/** Thrown if this machine lacks a tool, or cannot install packages. The message names the cause. */
 export class Missing extends Error {
   override readonly name = 'Missing'
 }
@@ -32,7 +33,7 @@ export function requirePython(): void {
   throw new Missing(`python3 ${OLDEST.join('.')} or later, with its module venv, is needed on the path`)
 }
 
-/** The version that an environment pins. */
+/** Returns the version to which an environment pins a distribution. */
 export function pinnedVersion(environment: string, distribution: string): string {
   const version = new RegExp(`^${distribution}==(\\S+)$`, 'm').exec(readRequirements(environment))?.[1]
   if (version === undefined) throw new Error(`environments/${environment}.txt does not pin ${distribution}`)
@@ -42,7 +43,7 @@ export function pinnedVersion(environment: string, distribution: string): string
 const pathOf = (environment: string) => join(SOURCES, 'environments', `${environment}.txt`)
 const readRequirements = (environment: string) => readFileSync(pathOf(environment), 'utf8')
 
-/** Makes an environment, unless it is there with these very packages. Returns its Python. */
+/** Creates an environment, unless it already exists with exactly these packages. Returns the path of its Python. */
 export function makeEnvironment(environment: string): string {
   const folder = join(CACHE, environment)
   const python = join(folder, 'bin', 'python')
@@ -68,7 +69,7 @@ export interface Ran {
   readonly output: string
 }
 
-/** Runs a program of `programs/` to its end. */
+/** Runs a program of `programs/` until it exits. */
 export function runProgram(python: string, program: string, env: Readonly<Record<string, string>>): Promise<Ran> {
   return runCommand(python, [join(PROGRAMS, program)], { ...env, PYTHONPATH: PROGRAMS })
 }

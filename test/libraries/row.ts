@@ -1,17 +1,17 @@
 /** A row of the table: a library, the program that uses it, and what must arrive. */
 
 export interface Row {
-  /** How `--only` names it. */
+  /** The row's name for `--only`. */
   readonly name: string
-  /** How the table names it. */
+  /** The library's name in the table. */
   readonly library: string
   /** The package on PyPI, whose version the table shows. */
   readonly distribution: string
-  /** The file in `environments/`, without its ending. */
+  /** The name of the file in `environments/`, without its extension. */
   readonly environment: string
-  /** The file in `programs/`. */
+  /** The name of the file in `programs/`. */
   readonly program: string
-  /** Variables of the program, beside those of every one. */
+  /** Environment variables for this program, in addition to those for all programs. */
   readonly env?: Environment
   readonly expected: Expected
 }
@@ -26,19 +26,19 @@ export interface Addresses {
   readonly modelUrl: string
 }
 
-/** Null: the library does not say it, so it must not be there. */
+/** The expected values. Null means that the library does not send the value, and that the trace must not have it. */
 export interface Expected {
-  /** The steps of the trace that answers, each as kind and name, indented below its parent. */
+  /** The steps of the trace that succeeds, each as kind and name, indented below its parent. */
   readonly tree: readonly string[]
-  /** The same of the trace whose call fails. */
+  /** The steps of the trace with the failed call, in the same form. */
   readonly failing: readonly string[]
-  /** Texts that the input of the trace has in it, the output, and what the failed step says. */
+  /** Strings that the trace's input, the trace's output and the failed step must contain. */
   readonly input: string | null
   readonly output: string | null
   readonly error: string | null
   readonly model: string | null
   readonly provider: string | null
-  /** Tokens as those of so many calls of the provider; null if the library sends none. */
+  /** The trace must have the tokens of this number of model calls; null if the library sends no tokens. */
   readonly calls: number | null
   readonly costUsd: number | null
   readonly sessionId: string | null

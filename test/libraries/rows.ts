@@ -1,4 +1,4 @@
-/** All rows of the table, in its order. */
+/** All rows of the table, in the table's order. */
 import type { Row } from './row.ts'
 import { clientRows } from './rows/clients.ts'
 import { frameworkRows } from './rows/frameworks.ts'

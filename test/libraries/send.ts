@@ -1,10 +1,10 @@
-/** Runs the program of a row against spoor, and reads what has arrived. */
+/** Runs a row's program with spoor, and reads the stored traces. */
 import type { Detail } from './check.ts'
 import { makeEnvironment, runProgram } from './python.ts'
 import type { Addresses, Row } from './row.ts'
 import type { Spoor } from './spoor.ts'
 
-/** Runs the program of a row, and reads all that it has sent. */
+/** Runs a row's program, and returns the details of all traces that it has sent. */
 export async function send(row: Row, spoor: Spoor, modelUrl: string): Promise<Detail[]> {
   const python = makeEnvironment(row.environment)
   const key = await spoor.makeKey(row.name)
@@ -15,7 +15,7 @@ export async function send(row: Row, spoor: Spoor, modelUrl: string): Promise<De
   return readTraces(url, key)
 }
 
-/** As the guide has it for every library, and where the models are. */
+/** Returns the environment variables that the guide names for every library, and the model provider's addresses. */
 export const environmentOf = ({ url, key, modelUrl }: Addresses) => ({
   OTEL_EXPORTER_OTLP_ENDPOINT: `${url}/api/v1/otlp`,
   OTEL_EXPORTER_OTLP_HEADERS: `Authorization=Bearer%20${key}`,
@@ -25,7 +25,7 @@ export const environmentOf = ({ url, key, modelUrl }: Addresses) => ({
   OPENAI_API_KEY: 'none',
   ANTHROPIC_BASE_URL: modelUrl,
   ANTHROPIC_API_KEY: 'none',
-  // These keep libraries from fetching or reporting anything elsewhere.
+  // These variables keep libraries from fetching or reporting anything elsewhere.
   LITELLM_LOCAL_MODEL_COST_MAP: 'True',
   CREWAI_DISABLE_TELEMETRY: 'true',
   CREWAI_TRACING_ENABLED: 'false',
@@ -45,7 +45,7 @@ export async function readTraces(url: string, key: string): Promise<Detail[]> {
   return Promise.all(traces.map(({ id }) => read(url, key, `/api/v1/traces/${id}`)))
 }
 
-/** The summaries of all traces of a project. */
+/** Returns the summaries of all traces of a project. */
 export async function readAllTraces(url: string, key: string): Promise<Detail[]> {
   const all: Detail[] = []
   let after: string | null = null

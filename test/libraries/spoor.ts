@@ -1,4 +1,4 @@
-/** A spoor as people run it, with an embedded PostgreSQL, and a project of its own for each library. */
+/** Runs a spoor server as users run it, with an embedded PostgreSQL, and with a separate project for each library. */
 import { once } from 'node:events'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
@@ -10,12 +10,12 @@ export interface Spoor {
   readonly url: string
   /** The address of OTLP over gRPC. */
   readonly grpcUrl: string
-  /** Makes a project, and returns a key of it. */
+  /** Creates a project. Returns a key for it. */
   makeKey(project: string): Promise<string>
-  /** Runs a command against the same database, with --json. Returns what it prints. */
-  // biome-ignore lint/suspicious/noExplicitAny: each command has an answer of its own.
+  /** Runs a command with --json against the same database. Returns its output. */
+  // biome-ignore lint/suspicious/noExplicitAny: each command has its own output.
   run(args: readonly string[]): Promise<any>
-  /** Stops the server, or kills it; resume starts it again, under the same addresses. */
+  /** Stops the server, or kills it. `resume` starts it again at the same addresses. */
   pause(signal?: 'SIGTERM' | 'SIGKILL'): Promise<void>
   resume(): Promise<void>
   close(): Promise<void>
@@ -23,7 +23,7 @@ export interface Spoor {
 
 export async function startSpoor(): Promise<Spoor> {
   const folder = await mkdtemp(join(tmpdir(), 'spoor-libraries-'))
-  // Below a private folder, the embedded database would be kept elsewhere.
+  // PostgreSQL's user could not enter a private folder, so the database would be stored elsewhere.
   await chmod(folder, 0o755)
   const [port, grpcPort] = await freePorts()
   const env = {
@@ -58,7 +58,7 @@ export async function startSpoor(): Promise<Spoor> {
   }
 }
 
-/** Starts the server. Returns what stops it. */
+/** Starts the server. Returns a function that stops it. */
 async function serve(env: NodeJS.ProcessEnv): Promise<(signal: NodeJS.Signals) => Promise<void>> {
   const child = start(['serve', '--json'], env)
   const closed = once(child, 'close')
@@ -78,7 +78,7 @@ async function serve(env: NodeJS.ProcessEnv): Promise<(signal: NodeJS.Signals) =
   }
 }
 
-/** Two ports that nobody listens on. They stay the same when the server is started again. */
+/** Returns two ports on which nothing listens, for a server that keeps its ports when it is restarted. */
 export async function freePorts(): Promise<[number, number]> {
   const servers = [createServer().listen(0, '127.0.0.1'), createServer().listen(0, '127.0.0.1')]
   await Promise.all(servers.map(server => once(server, 'listening')))

@@ -1,16 +1,20 @@
-/** The results as text, and as the table of the guide. */
+/** Prints the results, and writes them into the guide as a table. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import type { Cell } from './check.ts'
+import { AGENT_COLUMNS, type AgentRow } from './coding-agents/row.ts'
 import type { Outage, OutageResult } from './outages.ts'
 import { pinnedVersion } from './python.ts'
 import { COLUMNS, type Row } from './row.ts'
 
 const GUIDE = fileURLToPath(new URL('../../../plugins/docs/chapters/guide.html', import.meta.url))
-const BEGIN = '<!-- npm run otlp-libraries writes from here -->'
+/** Between these two, which a part's name tells from the other parts. */
+const beginOf = (part: string) => `<!-- npm run otlp-libraries writes ${part} from here -->`
 const END = '<!-- to here -->'
 const SIGNS = { arrives: '✓', absent: '–', wrong: '✗' } as const
-/** Room for what is beside a table in the terminal. */
+/** Columns that have a value even if nothing has arrived. */
+const COMPOSED = ['tree', 'steps', 'session']
+/** Maximum number of printed characters per value. */
 const MOST_SHOWN = 1_500
 
 export const isExpected = (cells: readonly Cell[]): boolean => cells.every(({ state }) => state !== 'wrong')
@@ -22,10 +26,10 @@ export function printOutage({ name, collector }: Outage, { runs, wrong }: Outage
   for (const each of wrong.slice(0, 10)) console.log(`    ${each}`)
 }
 
-export function printRow(row: Row, cells: readonly Cell[]): void {
+export function printRow(row: { readonly name: string }, cells: readonly Cell[]): void {
   const shown = cells.map(({ column, state }) => `${column} ${SIGNS[state]}`).join('  ')
   console.log(`${row.name.padEnd(28)} ${shown}`)
-  if (cells.every(({ column, got }) => column === 'tree' || got === undefined || got === null)) return
+  if (cells.every(({ column, got }) => COMPOSED.includes(column) || got === undefined || got === null)) return
   for (const { column, wanted, got } of cells.filter(({ state }) => state === 'wrong')) {
     console.log(`    ${column}: wanted ${cut(wanted)}\n      got ${cut(got)}`)
   }
@@ -36,24 +40,36 @@ const cut = (value: unknown) =>
 
 export async function writeGuide(
   results: ReadonlyMap<Row, readonly Cell[]>,
+  fromAgents: ReadonlyMap<AgentRow, readonly Cell[]>,
   kept: ReadonlyMap<Outage, OutageResult>
 ): Promise<void> {
-  const guide = await readFile(GUIDE, 'utf8')
-  const [before, rest] = guide.split(BEGIN)
-  const after = rest?.split(END)[1]
-  if (before === undefined || after === undefined) throw new Error(`the guide must have ${BEGIN} and ${END} once`)
-  const written = `\n${tableOf(results)}${outagesOf([...kept.keys()])}    `
-  await writeFile(GUIDE, [before, BEGIN, written, END, after].join(''))
+  const libraries = [...results].map(([row, cells]) => {
+    const about = `${row.distribution} ${pinnedVersion(row.environment, row.distribution)}`
+    return rowOf(row.library, about, cells)
+  })
+  const agents = [...fromAgents].map(([{ library, version }, cells]) => rowOf(library, version, cells))
+  let guide = await readFile(GUIDE, 'utf8')
+  guide = replaced(guide, 'agents', tableOf(['agent', ...AGENT_COLUMNS], agents))
+  guide = replaced(guide, 'libraries', tableOf(['library', ...COLUMNS], libraries) + outagesOf([...kept.keys()]))
+  await writeFile(GUIDE, guide)
 }
 
-function tableOf(results: ReadonlyMap<Row, readonly Cell[]>): string {
-  const heading = ['library', ...COLUMNS].map(name => `<th>${name}</th>`).join('')
-  const lines = [...results].map(([row, cells]) => {
-    const version = pinnedVersion(row.environment, row.distribution)
-    const library = `<td>${row.library}<br><small>${row.distribution} ${version}</small></td>`
-    return `        <tr>${library}${cells.map(({ state }) => `<td>${SIGNS[state]}</td>`).join('')}</tr>\n`
-  })
-  return `    <div class="wide">\n      <table>\n        <tr>${heading}</tr>\n${lines.join('')}      </table>\n    </div>\n`
+function replaced(guide: string, part: string, text: string): string {
+  const begin = beginOf(part)
+  const [before, rest = '', ...more] = guide.split(begin)
+  const end = rest.indexOf(END)
+  if (end === -1 || more.length > 0) throw new Error(`the guide must have ${begin} once, and ${END} after it`)
+  return `${before}${begin}\n${text}    ${rest.slice(end)}`
+}
+
+function tableOf(columns: readonly string[], rows: readonly string[]): string {
+  const heading = columns.map(name => `<th>${name}</th>`).join('')
+  return `    <div class="wide">\n      <table>\n        <tr>${heading}</tr>\n${rows.join('')}      </table>\n    </div>\n`
+}
+
+function rowOf(library: string, about: string, cells: readonly Cell[]): string {
+  const signs = cells.map(({ state }) => `<td>${SIGNS[state]}</td>`).join('')
+  return `        <tr><td>${library}<br><small>${about}</small></td>${signs}</tr>\n`
 }
 
 function outagesOf(kept: readonly Outage[]): string {

@@ -1,15 +1,15 @@
-/** Compares what the rules find with what words.json still allows. The allowed numbers may only shrink. */
+/** Compares the findings of the rules with what words.json still allows. The allowed numbers may only decrease. */
 import type { Finding } from './rules.ts'
 
-/** Allowed findings by a key: the path of a file or folder, or a name that is exported. */
+/** Allowed findings by key: the path of a file or folder, or an exported name. */
 export type Allowed = Readonly<Record<string, number>>
 
 export interface Comparison {
-  /** Findings of keys that have more than is allowed. */
+  /** Findings of the keys that have more findings than allowed. */
   readonly broken: readonly Finding[]
-  /** Keys that allow more than there is. */
+  /** Keys that allow more findings than exist. */
   readonly loose: readonly string[]
-  /** `--shrink` writes this: no number grows, and none is zero. */
+  /** The content that `--shrink` writes: no number increases, and none is zero. */
   readonly shrunk: Allowed
 }
 
@@ -28,7 +28,10 @@ export function compare(found: ReadonlyMap<string, readonly Finding[]>, allowed:
   }
 }
 
-/** Groups findings by the longest path in `allowed` that has their file; a file outside all of them is its own key. */
+/**
+ * Groups findings by the longest path in `allowed` that contains their file. A file outside all paths is its own
+ * key.
+ */
 export function byPath(findings: readonly Finding[], allowed: Allowed): Map<string, Finding[]> {
   const longestFirst = Object.keys(allowed).sort((a, b) => b.length - a.length)
   const keyOf = (path: string) => longestFirst.find(key => path === key || path.startsWith(`${key}/`)) ?? path

@@ -1,4 +1,6 @@
-/** The rules of `npm run lint`, each with text that breaks it and text that does not, and what is still allowed. */
+/**
+ * Tests each rule of `npm run lint` with text that breaks the rule and text that does not, and the allowed findings.
+ */
 import t from 'tap'
 import { byName, byPath, compare } from './allowed.ts'
 import { exportedNames, type Finding, headlessComments, longLines } from './rules.ts'

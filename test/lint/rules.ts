@@ -1,4 +1,4 @@
-/** The rules of `npm run lint` that biome does not have: each finds what breaks it in the text of one file. */
+/** The rules of `npm run lint` that biome lacks. Each rule returns its violations in the text of one file. */
 
 export interface Finding {
   readonly path: string
@@ -7,7 +7,10 @@ export interface Finding {
 }
 
 export const MOST_COLUMNS = 120
-/** Two files may export the same name, such as the server's and the page's. With three, a search finds the wrong one. */
+/**
+ * Two files may export the same name, for example one file of the server and one of the page. If three files
+ * export a name, a search for the name is likely to find the wrong file.
+ */
 export const MOST_FILES = 2
 
 const HEADLESS = 'What|Whatever|Who|Whoever|Whom|Where|Of|So many|So much|So long|As many|As much|That which|Those that'
@@ -18,10 +21,10 @@ const LINE_COMMENT = /^\s*\/\//
 const EXPORT =
   /^export (?:default )?(?:declare )?(?:abstract )?(?:async )?(?:function\*?|const|let|class|interface|type|enum) (\w+)/
 const EXPORT_LIST = /^export (?:type )?\{([^}]*)\}(?! from)/
-/** Text without a blank that leaves too little of a line for anything else: a URL, a key, a regular expression. */
+/** Matches long strings without spaces, such as URLs, keys and regular expressions, which cannot be broken. */
 const UNBREAKABLE = /\S{80,}|https?:\/\/\S{40,}/
 
-/** Finds comments that begin with a clause in place of a subject and a verb: "What a trace costs", "Of a span". */
+/** Finds comments that begin with a clause instead of a subject and a verb: "What a trace costs", "Of a span". */
 export function headlessComments(path: string, text: string): Finding[] {
   const lines = text.split('\n')
   return findings(path, lines, (line, index) => {
@@ -31,7 +34,7 @@ export function headlessComments(path: string, text: string): Finding[] {
   })
 }
 
-/** Finds lines that are too long, but for those that cannot be broken: tables and code in Markdown, and long words. */
+/** Finds lines that are too long, except those that cannot be broken: tables and code in Markdown, and long words. */
 export function longLines(path: string, text: string): Finding[] {
   const lines = text.split('\n')
   const kept = path.endsWith('.md') ? unbreakableMarkdown(lines) : new Set<number>()
@@ -42,7 +45,7 @@ export function longLines(path: string, text: string): Finding[] {
   )
 }
 
-/** Finds the names that a file declares and exports. Names that it passes on from another file do not count. */
+/** Finds the names that a file declares and exports. Names that it re-exports from another file do not count. */
 export function exportedNames(path: string, text: string): Finding[] {
   return text.split('\n').flatMap((line, index) => {
     const listed = EXPORT_LIST.exec(line)?.[1]

@@ -1,9 +1,10 @@
 /**
- * `npm run lint [-- --shrink]`, after biome: comments that begin without a subject, lines of more than 120 columns, and
- * names that more than two files export. words.json allows what the code still has. An allowed number that is too high
- * fails as well, so that the numbers only shrink; `--shrink` lowers them to what there is. The report ends with two
- * figures that should not grow: doubled exports and lines of source. Tests count the folders and arrows of lib
- * (test/lib/readme.test.ts) and of the dashboard's app (rooms.test.ts), and the files that know the cluster.
+ * `npm run lint [-- --shrink]`, after biome: finds comments that start without a subject, lines of more than 120
+ * columns, and names that more than two files export. words.json allows the findings that the code still has. An
+ * allowed number that is too high also fails, so that the numbers only decrease; `--shrink` lowers them to the current
+ * numbers. The report ends with two figures that should not grow: duplicate exports and lines of source code. Tests
+ * count the folders and arrows of lib (test/lib/readme.test.ts) and of the dashboard's app (rooms.test.ts), and the
+ * files that depend on the cluster.
  */
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
@@ -17,7 +18,7 @@ const ALLOWED = join(ROOT, 'test/lint/words.json')
 const COMMENTED = /\.(?:tsx?|css)$/
 const BROKEN_INTO_LINES = /\.(?:tsx?|css|md|sql|py|go)$/
 const SOURCE = /^(?:lib|plugins|bin|workers|clients)\/.*\.tsx?$/
-/** Examples of the guide have a width of their own, which biome and their test hold. */
+/** The guide's examples have their own width, which biome and a test enforce. rules.test.ts breaks the rules. */
 const EXEMPT = /^plugins\/docs\/examples\/|^test\/lint\/rules\.test\.ts$/
 
 const RULES = {
@@ -71,7 +72,7 @@ function countDoubled(): number {
   return [...exporters.values()].filter(({ size }) => size > 1).length
 }
 
-/** Counts the lines of the TypeScript and CSS that the service and the TypeScript client are made of. */
+/** Counts the lines of TypeScript and CSS in the service and the TypeScript client. */
 function countLines(): number {
   const counted = files.filter(({ path }) =>
     /^(?:lib|plugins|bin|workers|clients\/typescript)\/.*\.(?:tsx?|css)$/.test(path)
@@ -82,7 +83,7 @@ function countLines(): number {
 function trackedFiles(): string[] {
   const options = ['ls-files', '--cached', '--others', '--exclude-standard']
   const listed = execFileSync('git', options, { cwd: ROOT, encoding: 'utf8', maxBuffer: 16 * 1024 * 1024 })
-  // A file with conflicts is listed once for each side.
+  // Git lists a file with conflicts once for each side.
   return [...new Set(listed.split('\n'))].filter(
     path => path !== '' && !EXEMPT.test(path) && existsSync(join(ROOT, path))
   )

@@ -59,7 +59,7 @@ t.test('counts by the id of the project where that is wanted, and nowhere else',
   }
 })
 
-/** Metrics that operators are promised, with the kind of each. */
+/** The metrics that operators may rely on, with the kind of each. */
 const PROMISED = {
   spoor_http_requests_total: 'counter',
   spoor_http_request_duration_seconds: 'histogram',
@@ -161,7 +161,7 @@ t.test('clients cannot add labels: what is unknown shares one', async t => {
   await series()
   const before = await series()
   await abuse()
-  // Node's own come when they have something to tell, such as the first collection of garbage.
+  // Node's own metrics appear once they have a value, for example after the first garbage collection.
   const own = (names: Iterable<string>) => [...names].filter(name => !name.startsWith('nodejs_')).sort()
   t.same(own(await series()), own(before))
 })

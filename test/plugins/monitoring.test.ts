@@ -12,7 +12,7 @@ t.test('the dashboard and the alert rules can be fetched, and ask only for metri
     names.add(name!)
     if (kind === 'histogram') for (const part of ['bucket', 'sum', 'count']) names.add(`${name}_${part}`)
   }
-  // Only an embedded database has it.
+  // Only an embedded database has this metric.
   t.notOk(database.embedded)
   names.add('spoor_disk_free_bytes').add('up')
   const queries = [...dashboardQueries().map(({ query }) => query), ...alertQueries()]

@@ -11,11 +11,11 @@ import { testService } from '../fixtures/service/service.ts'
 const PATH = '/api/v1/openapi.json'
 const REDOCLY = fileURLToPath(import.meta.resolve('@redocly/cli/bin/cli.js'))
 
-/** Everything that redocly recommends, as an error, but for what is named here. */
+/** All recommended rules of redocly as errors, with the exceptions listed here. */
 const RULES = {
   extends: ['recommended-strict'],
   rules: {
-    // The index and the document itself refuse nobody.
+    // The index and the document itself reject no client.
     'operation-4xx-response': 'off'
   }
 }
@@ -57,7 +57,7 @@ t.test('the document over HTTP', async t => {
     t.equal(answer.headers.vary, 'Host', 'so that a shared cache does not answer one name with the other')
     const known = { 'if-none-match': String(answer.headers.etag), host: 'traces.example.com' }
     t.match(await call('GET', PATH, { headers: known }), { status: 304, headers: { vary: 'Host' } })
-    // More names than are kept.
+    // There are more names than the server caches.
     for (let each = 0; each < 20; each++) await ask(`host-${each}.example.com`)
     t.equal((await ask('traces.example.com')).text, answer.text)
   })

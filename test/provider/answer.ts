@@ -1,10 +1,10 @@
-/** A model's answer, in no provider's form, and what it is made from. */
+/** A model's response, independent of the providers' formats, and the information from which a model computes it. */
 import { ANSWER } from './facts.ts'
 import { exampleOf, type JsonSchema } from './json-schema.ts'
 
 export interface Tool {
   readonly name: string
-  /** The name of the tool's group, if the provider groups tools (OpenAI's Responses). */
+  /** The name of the tool's group, if the provider groups tools (OpenAI's Responses API). */
   readonly namespace?: string | undefined
   readonly schema: JsonSchema | undefined
 }
@@ -20,7 +20,7 @@ export interface Answer {
 
 export interface Asked {
   readonly tools: readonly Tool[]
-  /** The results of tools that the messages hold, in their order, as the texts that the model reads. */
+  /** The tool results in the messages, in order, as the strings that the model reads. */
   readonly results: readonly string[]
   readonly mayCall: boolean
   readonly schema: JsonSchema | undefined
@@ -29,8 +29,8 @@ export interface Asked {
 export type Model = (asked: Asked) => Answer
 
 /**
- * The model of most tests. It calls the first tool, and answers with text once it has a result. Where JSON of a schema
- * is asked for, the text is that.
+ * The model of most tests. It calls the first tool, and responds with text once it has a result. If the request
+ * contains a schema for the response, the text is JSON that the schema allows.
  */
 export const callsOnce: Model = ({ tools: [tool], results, mayCall, schema }) => {
   const wantsText = results.length > 0 || !mayCall
@@ -41,7 +41,7 @@ export const callsOnce: Model = ({ tools: [tool], results, mayCall, schema }) =>
   return { text: schema === undefined ? ANSWER : JSON.stringify(exampleOf(schema)), call: undefined }
 }
 
-/** The text of a tool's result, which is a text or a list of parts. */
+/** Returns the text of a tool's result, which is a string or a list of parts. */
 export function resultText(content: unknown): string {
   if (typeof content === 'string') return content
   if (!Array.isArray(content)) return JSON.stringify(content) ?? ''

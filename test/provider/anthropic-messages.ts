@@ -1,4 +1,4 @@
-/** Anthropic's messages, in one piece or as a stream. */
+/** Imitates Anthropic's Messages API, with whole or streamed responses. */
 import { type Answer, type Model, resultText } from './answer.ts'
 import { answeringModel, CHAT_USAGE, piecesOf } from './facts.ts'
 import type { Body, NewId, Reply, ServerSentEvent } from './reply.ts'
@@ -58,7 +58,7 @@ const deltas = (block: Block): object[] =>
     ? piecesOf(block.text).map(text => ({ type: 'text_delta', text }))
     : piecesOf(JSON.stringify(block.input)).map(partial_json => ({ type: 'input_json_delta', partial_json }))
 
-/** Anthropic's `input_tokens` are those that were not cached, and its thinking is not counted apart. */
+/** Anthropic's `input_tokens` exclude cached tokens, and thinking tokens are not counted separately. */
 const usage = {
   input_tokens: CHAT_USAGE.input - CHAT_USAGE.cached,
   cache_creation_input_tokens: 0,

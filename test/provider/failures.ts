@@ -1,4 +1,7 @@
-/** Errors on demand: a model named `fail-400`, `fail-429` or `fail-500` is answered so, in the provider's own form. */
+/**
+ * Errors on demand: a request for a model named `fail-400`, `fail-429` or `fail-500` gets that error in the provider's
+ * format.
+ */
 
 export type House = 'openai' | 'anthropic' | 'google'
 
@@ -36,7 +39,7 @@ const FAILURES: Readonly<Record<string, Failure>> = {
   }
 }
 
-/** The status that a model's name asks for. Some clients put the provider's name before it. */
+/** Returns the status that a model's name asks for. Some clients put the provider's name before the model's. */
 export function failureOf(model: unknown): number | undefined {
   const status = /(?:^|[/:])fail-(400|429|500)$/.exec(String(model))?.[1]
   return status === undefined ? undefined : Number(status)

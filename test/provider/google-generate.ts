@@ -1,4 +1,4 @@
-/** Google's generateContent of Gemini, in one piece or as a stream. */
+/** Imitates the method generateContent of Google's Gemini, with whole or streamed responses. */
 import { type Answer, type Model, resultText } from './answer.ts'
 import { CHAT_USAGE, piecesOf } from './facts.ts'
 import type { Body, NewId, Reply } from './reply.ts'
@@ -29,7 +29,7 @@ function answerOf(body: Body, model: Model): Answer {
   })
 }
 
-/** By Google's convention, `output` holds what a function gives. */
+/** By Google's convention, `output` contains a function's result. */
 const outputOf = ({ response }: Body) => resultText(response?.output ?? response)
 
 function partsOf({ text, call }: Answer, newId: NewId): object[] {

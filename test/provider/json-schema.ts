@@ -1,4 +1,4 @@
-/** A value that a JSON schema allows: each text is `Graz`, each number 1. */
+/** Returns a value that a JSON schema allows, in which each string is `Graz` and each number is 1. */
 export interface JsonSchema {
   readonly type?: string | readonly string[]
   readonly properties?: Readonly<Record<string, JsonSchema>>

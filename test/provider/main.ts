@@ -1,6 +1,6 @@
 /**
- * The fake provider as a process of its own, for tests in other languages: prints one line of JSON, its address and
- * what it will answer, and runs until it is killed.
+ * Runs the fake provider as a separate process, for tests in other languages. It prints one line of JSON with its
+ * address and its responses, and runs until it is killed.
  */
 import { ANSWER, CHAT_USAGE, EMBEDDING_TOKENS } from './facts.ts'
 import { startProvider } from './provider.ts'

@@ -1,4 +1,4 @@
-/** OpenAI's chat completions, in one piece or as a stream. */
+/** Imitates OpenAI's chat completions, with whole or streamed responses. */
 import { type Answer, type Model, resultText } from './answer.ts'
 import { answeringModel, CHAT_USAGE, piecesOf } from './facts.ts'
 import type { Body, NewId, Reply, ServerSentEvent } from './reply.ts'
@@ -38,7 +38,7 @@ function completion(head: object, { text }: Answer, calls: readonly Call[]) {
   }
 }
 
-/** The tokens come last, and only to who has asked for them. */
+/** The token counts come last, and only if the request asks for them. */
 function chunks(body: Body, head: object, { text }: Answer, calls: readonly Call[]): ServerSentEvent[] {
   const isUsageWanted = body.stream_options?.include_usage === true
   const common = { ...head, object: 'chat.completion.chunk', ...(isUsageWanted ? { usage: null } : {}) }

@@ -1,9 +1,9 @@
-/** OpenAI's embeddings: the same vector for each text, and the same tokens for each request. */
+/** Imitates OpenAI's embeddings, with the same vector for each text and the same token counts for each request. */
 import { EMBEDDING, EMBEDDING_TOKENS } from './facts.ts'
 import type { Body, Reply } from './reply.ts'
 
 export function embeddings({ model, input, encoding_format }: Body): Reply {
-  // One text, or one text as numbers of tokens, or a list of either.
+  // The input is one text, one text as token numbers, or a list of either.
   const isList = Array.isArray(input) && typeof input[0] !== 'number'
   const count = isList ? input.length : 1
   const embedding = encoding_format === 'base64' ? base64(EMBEDDING) : EMBEDDING

@@ -1,4 +1,4 @@
-/** OpenAI's Responses, in one piece or as a stream. */
+/** Imitates OpenAI's Responses API, with whole or streamed responses. */
 import { type Answer, type Model, resultText, type Tool } from './answer.ts'
 import { answeringModel, CHAT_USAGE, piecesOf } from './facts.ts'
 import type { Body, NewId, Reply, ServerSentEvent } from './reply.ts'
@@ -16,7 +16,7 @@ export function responses(body: Body, newId: NewId, model: Model): Reply {
   return body.stream ? { events: numbered(stream(begun, item, done)) } : { json: done }
 }
 
-/** Functions, also those in namespaces. */
+/** Returns the functions, including those in namespaces. */
 function toolsOf(tools: readonly Body[], namespace?: string): Tool[] {
   return tools.flatMap(({ type, name, parameters, tools: members }) => {
     if (type === 'namespace') return toolsOf(members, name)

@@ -1,6 +1,6 @@
 /**
- * A model provider on loopback that speaks as OpenAI, Anthropic and Google do, and costs nothing: what instrumented
- * clients and coding agents call in tests. Unless a test brings a model of its own, it always answers the same
+ * Imitates the model providers OpenAI, Anthropic and Google on a loopback address, at no cost. Instrumented clients and
+ * coding agents call this server in tests. Unless a test supplies its own model, all responses are the same
  * (test/provider/facts.ts).
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -15,12 +15,12 @@ import { responses } from './openai-responses.ts'
 import type { Body, NewId, Reply, Route, ServerSentEvent } from './reply.ts'
 
 export interface Provider {
-  /** OpenAI's clients take this with `/v1` behind it, Anthropic's and Google's as it is. */
+  /** OpenAI's clients append `/v1` to this address. Anthropic's and Google's clients use it unchanged. */
   readonly url: string
   close(): Promise<void>
 }
 
-/** By how paths end: what is before it differs between clients. */
+/** Routes by the end of the path, because the start differs between clients. */
 const ROUTES: readonly { readonly ending: string; readonly house: House; readonly route: Route }[] = [
   { ending: '/chat/completions', house: 'openai', route: chatCompletion },
   { ending: '/embeddings', house: 'openai', route: embeddings },
@@ -37,11 +37,11 @@ export async function startProvider(model: Model = callsOnce): Promise<Provider>
   let ids = 0
   const newId: NewId = prefix => {
     ids += 1
-    // As long as real ones, by which they are recognised.
+    // Ids have the length of real ids, because some libraries recognise ids by their length.
     return prefix + String(ids).padStart(24, '0')
   }
   const server = createServer((request, response) => {
-    // A request that no real client makes.
+    // Only requests that no real client sends cause an exception.
     answer(request, response, newId, model).catch(error => fail(response, 400, { error: { message: String(error) } }))
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
@@ -70,7 +70,7 @@ async function readBody(request: IncomingMessage): Promise<Body> {
   return JSON.parse(Buffer.concat(chunks).toString() || '{}')
 }
 
-/** Clients that try again do so at once: their own waits are seconds. */
+/** The header `retry-after-ms` makes clients retry at once. By default, clients would wait for seconds. */
 function fail(response: ServerResponse, status: number, body: object): void {
   response.writeHead(status, { 'content-type': 'application/json', 'retry-after-ms': '1' })
   response.end(JSON.stringify(body))

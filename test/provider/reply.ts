@@ -1,7 +1,9 @@
-/** Types of the provider's routes and of their replies. */
+/** Types of the provider's routes and replies. */
 import type { Model } from './answer.ts'
 
-/** One JSON document, or a stream of events; `event` is the type that its line says, where the provider names it. */
+/**
+ * One JSON document, or a stream of events. `event` is the event's type, which some providers send on a separate line.
+ */
 export type Reply = { readonly json: unknown } | { readonly events: readonly ServerSentEvent[] }
 
 export interface ServerSentEvent {
@@ -9,10 +11,10 @@ export interface ServerSentEvent {
   readonly data: unknown
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: the body of a request that clients have made, not people.
+// biome-ignore lint/suspicious/noExplicitAny: clients, not people, write these request bodies.
 export type Body = any
 
-/** Makes ids that are used once, as providers do: whoever counts calls tells them apart by these. */
+/** Creates unique ids, as providers do, so that libraries that count calls can distinguish them. */
 export type NewId = (prefix: string) => string
 
 export type Route = (body: Body, newId: NewId, model: Model) => Reply

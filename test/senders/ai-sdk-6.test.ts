@@ -1,4 +1,7 @@
-/** Vercel's AI SDK up to version 6: a call says that it is to be traced, and its spans have names of their own. */
+/**
+ * Tests Vercel's AI SDK up to version 6, in which each call enables its own tracing, and spans have the SDK's own
+ * names.
+ */
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible-v2'
 import { embedMany, generateText, rerank, stepCountIs, streamText, tool } from 'ai-v6'
 import { MockRerankingModelV3 } from 'ai-v6/test'

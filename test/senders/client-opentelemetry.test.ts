@@ -1,4 +1,6 @@
-/** The client beside OpenTelemetry's SDK: its steps and scores meet the trace that the SDK sends. */
+/**
+ * Tests the client together with OpenTelemetry's SDK: the client's steps and scores join the trace that the SDK sends.
+ */
 import t from 'tap'
 import { Spoor } from '../../clients/typescript/index.ts'
 import { inside, sending } from './sending.ts'
@@ -6,7 +8,7 @@ import { treeOf } from './tree.ts'
 
 t.test('steps and scores inside a span of OpenTelemetry are part of its trace', async t => {
   const sent = await sending(t)
-  // The exporter got its settings in code, so no variable has them.
+  // The exporter is configured in code, so no environment variable reveals its settings.
   const spoor = new Spoor({ url: sent.url, key: sent.key, spool: false, openTelemetry: true })
   t.teardown(() => spoor.close())
   await inside(sent.tracer, 'request', async () => {
@@ -16,7 +18,7 @@ t.test('steps and scores inside a span of OpenTelemetry are part of its trace', 
       return 'done'
     })
   })
-  // Its SDK may send to somebody else.
+  // OpenTelemetry's SDK may export to another service.
   const apart = new Spoor({ url: sent.url, key: sent.key, spool: false })
   t.teardown(() => apart.close())
   await inside(sent.tracer, 'elsewhere', async () => apart.trace('apart', () => 1))

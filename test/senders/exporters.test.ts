@@ -1,4 +1,4 @@
-/** The exporters of OpenTelemetry over HTTP, as they are configured by code and by the environment. */
+/** Tests OpenTelemetry's exporters over HTTP, configured in code and by environment variables. */
 import { context, SpanStatusCode, type Tracer, trace } from '@opentelemetry/api'
 import { OTLPTraceExporter as JsonExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { OTLPTraceExporter as ProtobufExporter } from '@opentelemetry/exporter-trace-otlp-proto'
@@ -29,7 +29,7 @@ t.test('both exporters send what is stored, gzip or not', async t => {
   }
 })
 
-/** As README and the guide have it. */
+/** Creates an exporter with the configuration that README and the guide show. */
 function exporterFromEnvironment({ url, key }: Receiver): ProtobufExporter {
   const { env } = process
   env.OTEL_EXPORTER_OTLP_ENDPOINT = `${url}/api/v1/otlp`
@@ -42,7 +42,7 @@ function exporterFromEnvironment({ url, key }: Receiver): ProtobufExporter {
   }
 }
 
-/** A root with one failed call of a model. */
+/** Records a root with one failed model call. */
 function record(tracer: Tracer, name: string): void {
   const root = tracer.startSpan(name)
   const inner = tracer.startSpan('call', {}, trace.setSpan(context.active(), root))

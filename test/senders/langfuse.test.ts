@@ -1,4 +1,7 @@
-/** Langfuse's SDK, version 5: observations by hand, its wrapper of OpenAI's client, and that beside OpenInference. */
+/**
+ * Tests version 5 of Langfuse's SDK: manual observations, its wrapper of OpenAI's client, and the wrapper next to
+ * OpenInference.
+ */
 import { OpenAIInstrumentation } from '@arizeai/openinference-instrumentation-openai'
 import { observeOpenAI } from '@langfuse/openai'
 import { LangfuseSpanProcessor } from '@langfuse/otel'
@@ -17,7 +20,7 @@ import { chatInStream, chatWithTool, fail, QUESTION, respondInStream, respondWit
 import { ofKind, treeOf } from './tree.ts'
 import { chatsUsed } from './used.ts'
 
-/** As the guide has it: an exporter of the application's own. */
+/** The application has its own exporter, as in the guide. */
 const processorFor = (options: ExporterOptions, more: LangfuseOptions = {}) =>
   new LangfuseSpanProcessor({
     exporter: new JsonExporter(options as ConstructorParameters<typeof JsonExporter>[0]),
@@ -117,7 +120,7 @@ t.test("Langfuse below the application's own root, which is sent if the processo
 })
 
 t.test('Langfuse beside OpenInference: each call counts once', async t => {
-  // Langfuse's processor would leave out what OpenInference says.
+  // Langfuse's processor would drop OpenInference's spans.
   const sent = await langfuse(t)
   const instrumentation = new OpenAIInstrumentation({ tracerProvider: sent.provider })
   instrumentation.manuallyInstrument(OpenAI)

@@ -1,4 +1,4 @@
-/** Instrumentations of OpenAI's client: OpenInference's, OpenLLMetry's, and both at once. */
+/** Tests instrumentations of OpenAI's client: OpenInference, OpenLLMetry, and both at once. */
 import { setMetadata, setSession, setTags, setUser } from '@arizeai/openinference-core'
 import { OpenAIInstrumentation as OpenInference } from '@arizeai/openinference-instrumentation-openai'
 import { context } from '@opentelemetry/api'
@@ -20,10 +20,10 @@ import {
 import { ofKind, treeOf } from './tree.ts'
 import { chatsUsed } from './used.ts'
 
-/** Both leave out the usage, as the guide says. */
+/** As the guide says, neither instrumentation sends the usage. */
 const NOT_SENT = chatsUsed(0)
 
-/** They change the client's class, which the next test must find as it was. */
+/** The instrumentations change the client's class. The next test needs the original class. */
 function openInference(t: Test, { provider }: Sending): void {
   const instrumentation = new OpenInference({ tracerProvider: provider })
   instrumentation.manuallyInstrument(OpenAI)

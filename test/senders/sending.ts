@@ -1,4 +1,4 @@
-/** Sets a test of a real library up: a service, a model provider, and the SDK of OpenTelemetry between them. */
+/** Sets up the test of a real library: a service, a model provider, and OpenTelemetry's SDK between them. */
 import { context, propagation, type Tracer, trace } from '@opentelemetry/api'
 import { OTLPTraceExporter as ProtobufExporter } from '@opentelemetry/exporter-trace-otlp-proto'
 import { BatchSpanProcessor, NodeTracerProvider, type SpanProcessor } from '@opentelemetry/sdk-trace-node'
@@ -9,12 +9,12 @@ import { startProvider } from '../provider/provider.ts'
 
 export type ExporterOptions = NonNullable<ConstructorParameters<typeof ProtobufExporter>[0]>
 
-/** The service, and a key of a project that only one test has. */
+/** The service, and a key of a project that belongs to one test. */
 export interface Receiver {
   readonly url: string
   readonly key: string
-  /** The one trace with this name, as its detail shows it. */
-  // biome-ignore lint/suspicious/noExplicitAny: a test looks into answers as it likes.
+  /** Returns the detail of the only trace with this name. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests read arbitrary members of responses.
   read(t: Test, name: string): Promise<any>
 }
 
@@ -26,12 +26,14 @@ export interface Sending {
   readonly provider: NodeTracerProvider
   /** The application's own tracer. */
   readonly tracer: Tracer
-  /** Sends what is finished, and gives the one trace with this name, as its detail shows it. */
-  // biome-ignore lint/suspicious/noExplicitAny: a test looks into answers as it likes.
+  /** Sends the finished spans. Returns the detail of the only trace with this name. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests read arbitrary members of responses.
   read(name: string): Promise<any>
 }
 
-/** One for all tests of the room: most of what a test would take is the start of a service and its threads. */
+/**
+ * All tests of this folder share one service, because starting a service and its threads takes most of a test's time.
+ */
 let service: Promise<TestService> | undefined
 let projects = 0
 
@@ -50,13 +52,13 @@ export async function receiver(): Promise<Receiver> {
   return { url, key, read }
 }
 
-/** As README says: the address of the service, and the key as a header. */
+/** Returns the settings that README shows: the service's address, and the key as a header. */
 export const optionsOf = ({ url, key }: Receiver): ExporterOptions => ({
   url: `${url}/api/v1/otlp/v1/traces`,
   headers: { authorization: `Bearer ${key}` }
 })
 
-/** Everything is gone again after the test: the next one finds no context manager and no tracer. */
+/** Everything is removed after the test, so that the next test finds no context manager and no tracer. */
 export async function sending(
   t: Test,
   processorFor: (options: ExporterOptions) => SpanProcessor = batched
@@ -79,7 +81,7 @@ export async function sending(
 
 const batched = (options: ExporterOptions) => new BatchSpanProcessor(new ProtobufExporter(options))
 
-/** Does something inside a span of the application's own. */
+/** Calls `act` inside a span of the application. */
 export function inside<Result>(tracer: Tracer, name: string, act: () => Promise<Result>): Promise<Result> {
   return tracer.startActiveSpan(name, async span => {
     try {

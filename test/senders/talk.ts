@@ -1,4 +1,4 @@
-/** An application's calls with OpenAI's client, the same for each instrumentation of it. */
+/** The calls of an application that uses OpenAI's client, the same for each instrumentation of the client. */
 import type OpenAI from 'openai'
 
 export const QUESTION = 'Is it sunny in Graz?'
@@ -13,7 +13,7 @@ const weather = {
 const tools = [{ type: 'function' as const, function: weather }]
 const responseTools = [{ type: 'function' as const, strict: false, ...weather }]
 
-/** Two calls: the model asks for a tool, and answers with what the tool gave. */
+/** Makes two calls: the model asks for a tool, then responds with the tool's result. */
 export async function chatWithTool(client: OpenAI): Promise<void> {
   const messages: OpenAI.ChatCompletionMessageParam[] = [
     { role: 'system', content: 'Be short.' },
@@ -31,7 +31,7 @@ export async function chatInStream(client: OpenAI): Promise<void> {
   await toEnd(await client.chat.completions.create({ model, messages, stream: true, stream_options }))
 }
 
-/** Two calls, as those of `chatWithTool`. */
+/** Makes the same two calls as `chatWithTool`, using the Responses API. */
 export async function respondWithTool(client: OpenAI): Promise<void> {
   const { output } = await client.responses.create({ model, input: QUESTION, tools: responseTools })
   const [call] = output.filter(({ type }) => type === 'function_call') as OpenAI.Responses.ResponseFunctionToolCall[]
@@ -48,7 +48,7 @@ export async function embed(client: OpenAI): Promise<void> {
   await client.embeddings.create({ model: 'text-embedding-3-small', input: 'sunny' })
 }
 
-/** Resolves when the call has failed. */
+/** Makes a call that fails. Resolves when it has failed. */
 export async function fail(client: OpenAI): Promise<void> {
   const messages = [{ role: 'user' as const, content: QUESTION }]
   await client.chat.completions.create({ model: FAILING, messages }).then(

@@ -1,4 +1,4 @@
-/** The spans of a trace, as tests look at them. */
+/** Formats the spans of a trace for tests. */
 interface Step {
   readonly id: string
   readonly parentSpanId: string | null
@@ -7,8 +7,8 @@ interface Step {
 }
 
 /**
- * The tree as lines of kind and name, each indented below its parent. Siblings are in the order of their lines: times are
- * whole milliseconds with OpenTelemetry's SDK.
+ * Returns the tree as lines of kind and name, each indented below its parent. Siblings are sorted by their lines,
+ * because OpenTelemetry's SDK rounds times to milliseconds.
  */
 export function treeOf(spans: readonly Step[], parentId: string | null = null, indent = ''): string[] {
   return spans
@@ -18,6 +18,6 @@ export function treeOf(spans: readonly Step[], parentId: string | null = null, i
     .flat()
 }
 
-/** The spans of a kind, the first to begin first. */
-// biome-ignore lint/suspicious/noExplicitAny: a test looks into answers as it likes.
+/** Returns the spans of a kind, earliest first. */
+// biome-ignore lint/suspicious/noExplicitAny: tests read arbitrary members of responses.
 export const ofKind = (spans: readonly Step[], kind: string): any[] => spans.filter(span => span.kind === kind)

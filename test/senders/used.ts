@@ -1,4 +1,4 @@
-/** The usage that spoor shows of calls to the fake provider. */
+/** The usage that spoor shows for calls to the fake provider. */
 import { CHAT_USAGE } from '../provider/facts.ts'
 
 export const chatsUsed = (calls: number) => ({

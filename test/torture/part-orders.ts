@@ -1,17 +1,17 @@
 /**
- * Orders from `npm run torture` to the tests that it runs. They are apart from orders.ts, which imports tap: in a
- * process that only starts tests, tap would end it after 30 s.
+ * Orders from `npm run torture` to the tests that it runs. They are not in orders.ts, because orders.ts imports tap,
+ * and after 30 s tap would end a process that only starts tests.
  */
 
-/** `npm run torture` puts the orders into this variable as JSON. */
+/** `npm run torture` writes the orders to this variable as JSON. */
 export const ORDERS_VARIABLE = 'SPOOR_TORTURE'
 export interface Orders {
-  /** How long a part may go on. */
+  /** Maximum duration of a part. */
   readonly minutes: number
   readonly seed: number
-  /** How many traces a rehearsal has. */
+  /** Number of traces in a rehearsal. */
   readonly traces: number
-  /** The file that figures are written to, a JSON line each. */
+  /** The file for figures, one JSON line each. */
   readonly report: string
 }
 export interface Figure {

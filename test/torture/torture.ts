@@ -1,6 +1,6 @@
 /**
- * `npm run torture [-- --only PART,PART --minutes N --traces N --seed N]`: the tests of test/torture in their long form, part by part,
- * and a table of the figures seen. The exit code is 1 where a promise was broken.
+ * `npm run torture [-- --only PART,PART --minutes N --traces N --seed N]`: runs the tests of test/torture in their long
+ * form, part by part, and prints a table of their figures. The exit code is 1 if a promise was broken.
  */
 import { spawn } from 'node:child_process'
 import { createWriteStream } from 'node:fs'
@@ -12,7 +12,7 @@ import { readFlags, UsageError } from '../bench/options.ts'
 import { isTest } from '../suites.ts'
 import { type Figure, ORDERS_VARIABLE, type Orders } from './part-orders.ts'
 
-/** Name, and what is promised. */
+/** Each part's name and promise. */
 const PARTS = {
   crashes: 'nothing that was answered is lost, whatever is killed',
   store: 'writes are 429 and reads 503 while the store refuses, and all is well within 5 s of its return',
@@ -24,7 +24,7 @@ const PARTS = {
   input: 'no input is answered 5xx, or holds the server up for more than 100 ms',
   upgrades: 'a migration never stands in the way of writers',
   clients: 'clients that generators make of the OpenAPI document compile, and do what they should',
-  agents: 'five coding agents offer their models each tool of the endpoint, and large traces as outlines',
+  agents: 'six coding agents offer their models each tool of the endpoint, and large traces as outlines',
   mcp: 'the endpoint passes the public conformance suite of its protocol, but for what it does not serve',
   client: 'each trace that the client has taken is stored once, or named as lost, whatever is killed',
   databases: 'a standby, a failover to it and PgBouncer are worked with, or refused in one sentence',
@@ -43,11 +43,14 @@ const PARTS = {
 } as const
 type Part = keyof typeof PARTS
 
-/** The default times of a part. The soak has more, since leaks show late. */
+/** Default duration of a part. The soak test runs longer, because leaks take time to show. */
 const MINUTES = 10
 const SOAK_MINUTES = 30
 
-/** Traces of a rehearsal. A million may take 40 GB of disk and, on two cores, hours (test/torture/README.md). */
+/**
+ * Number of traces in a rehearsal. A million traces can take 40 GB of disk space and, on two cores, hours
+ * (test/torture/README.md).
+ */
 const TRACES = 1_000_000
 
 const PROGRESS_MS = 5000
@@ -120,7 +123,10 @@ function built(name: string): string {
   return fileURLToPath(new URL(name, import.meta.url))
 }
 
-/** The tests of a part: one in one of the folders here; of `random` those elsewhere that do few runs in `npm test`. */
+/**
+ * Returns the tests of a part: a test in one of the folders here, or, for `random`, the tests elsewhere that do only a
+ * few random runs in `npm test`.
+ */
 async function filesOf(part: Part): Promise<string[]> {
   const tests = built('..')
   const names = (await readdir(tests, { recursive: true })).filter(isTest)
@@ -132,7 +138,7 @@ async function filesOf(part: Part): Promise<string[]> {
   return others.filter((_, i) => /\{.*\bruns\b.*\} from '.*\/torture\/orders\.js'/.test(texts[i]!)).sort()
 }
 
-/** Runs a part, says how it goes, and returns whether its promise was kept. */
+/** Runs a part and reports its progress. Returns whether the promise was kept. */
 async function runPart(part: Part, folder: string, orders: Orders): Promise<boolean> {
   const { report } = orders
   const log = join(folder, `${part}.tap`)
@@ -141,7 +147,7 @@ async function runPart(part: Part, folder: string, orders: Orders): Promise<bool
   const child = spawn(
     process.execPath,
     [built('../run.js'), '--timeout=0', '--reporter=tap', '--jobs=1', ...files],
-    // On the disk, and not in memory: for minutes, with all that the load leaves behind.
+    // The files are on disk instead of in memory, because the load runs for minutes and leaves much data behind.
     {
       env: { ...process.env, TMPDIR: tmpdir(), [ORDERS_VARIABLE]: JSON.stringify(share) },
       stdio: ['ignore', 'pipe', 'pipe']

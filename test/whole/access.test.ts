@@ -1,4 +1,4 @@
-/** The tables of permissions in specification 4 and 5: every route with every kind of key, over HTTP. */
+/** Tests the tables of permissions in specification 4 and 5: every route with every kind of key, over HTTP. */
 import t from 'tap'
 import { isPersonAccess } from '../../lib/http/people/admit.ts'
 import { DEFAULT_SCOPES, SCOPES } from '../../lib/schema/scopes.ts'
@@ -7,7 +7,7 @@ import { testService } from '../fixtures/service/service.ts'
 
 const TRACES = '/api/v1/traces'
 
-/** The table of specification 4; null: any key. */
+/** The table of specification 4. Null means that every key is allowed. */
 const ROUTES = [
   ['GET', '/api/v1/key', null],
   ['GET', '/api/v1/project', 'traces:read'],
@@ -23,7 +23,7 @@ const ROUTES = [
   ['DELETE', `${TRACES}/{traceId}/scores/{scoreId}`, 'traces:delete'],
   ['GET', '/api/v1/scores', 'traces:read']
 ] as const
-/** Their protocols have a table of their own: test/plugins/otlp/traces.test.ts, test/plugins/mcp/index.test.ts. */
+/** These protocols have their own tables: test/plugins/otlp/traces.test.ts, test/plugins/mcp/index.test.ts. */
 const UNLISTED = ['traces', 'logs', 'metrics'].map(signal => `/api/v1/otlp/v1/${signal}`).concat('/api/mcp')
 
 t.test('access', async t => {
@@ -47,7 +47,7 @@ t.test('access', async t => {
 
   for (const [method, path, scope] of ROUTES) {
     await t.test(`${method} ${path}`, async t => {
-      // No body is sent: what a key may do is decided before one is looked at.
+      // No body is sent, because permissions are checked before the body.
       const send = (key: string | null, address = at(path)) => call(method, address, { key })
       t.match(await send(null), { status: 401, headers: { 'www-authenticate': 'Bearer' } })
       for (const [granted, key] of single) {

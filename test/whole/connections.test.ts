@@ -1,4 +1,4 @@
-/** A server that is given fewer connections to PostgreSQL than it would use. */
+/** Tests a server that may open fewer connections to PostgreSQL than it would use. */
 import t, { type Test } from 'tap'
 import { revokeKey } from '../../lib/admin/keys.ts'
 import type { SocketTarget } from '../../lib/database/connection.ts'
@@ -15,7 +15,7 @@ const database = await testClusterDatabase(t)
 const { pool: administrator, cluster } = database
 const TIME = '2026-01-02T03:04:05Z'
 
-/** The same database, for a role that may have so many connections. */
+/** Returns the same database with the credentials of a role that may open at most `most` connections. */
 async function limitedTo(most: number): Promise<SocketTarget> {
   const [user, password] = [`limited_to_${most}_${Math.random().toString(36).slice(2)}`, 'a password']
   await administrator.run(sql =>
@@ -36,7 +36,10 @@ async function countConnections(user: string): Promise<number> {
 
 const idOf = (n: number) => n.toString(16).padStart(32, '0')
 
-/** Writes, reads, scores, patches, wrong keys and looks at /readyz, many at once; gives how often there was which answer. */
+/**
+ * Sends many writes, reads, scores, patches, wrong keys and requests to /readyz at once. Returns the number of each
+ * outcome.
+ */
 async function useAll({ call }: TestService, first: number, rounds: number): Promise<Record<string, number>> {
   const seen: Record<string, number> = {}
   const note = (name: string, { status }: { status: number }) => {
@@ -134,7 +137,7 @@ t.test('a process opens no more connections than DATABASE_CONNECTIONS says', asy
   await hearsOfKeys(t, service)
   isOver = true
   await watching
-  // A backend that has just lost its client counts for a moment.
+  // PostgreSQL still counts a backend for a moment after its client has disconnected.
   t.ok(most >= 4 && most <= 7, `${most} connections`)
   t.notOk((await service.call('GET', '/readyz')).body.lacks, 'nothing is lacking: it was told so')
 })

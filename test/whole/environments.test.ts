@@ -1,4 +1,4 @@
-/** The rules of specification 2.10, in its order, over HTTP. */
+/** Tests the rules of specification 2.10 in order, over HTTP. */
 import t from 'tap'
 import { revokeKey, setKeyEnvironment } from '../../lib/admin/keys.ts'
 import { endBody, ingestBody, span, spansBody, startBody, traceId } from '../fixtures/bodies/bodies.ts'

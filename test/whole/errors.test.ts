@@ -1,4 +1,4 @@
-/** Every error code of specification section 7, and those that this service adds, as a client meets it. */
+/** Causes every error code of specification section 7, and every additional code of this service, as a client would. */
 import t from 'tap'
 import type { App } from '../../lib/app.ts'
 import { ERROR_CODES, ERRORS, type ErrorCode } from '../../lib/errors.ts'
@@ -11,7 +11,7 @@ import { until } from '../fixtures/until.ts'
 const TRACES = '/api/v1/traces'
 const SCORE = { name: 'quality', dataType: 'numeric', value: 1 }
 
-/** The statuses of section 7. */
+/** The status of each error code, from section 7. */
 const STATUSES: { readonly [code in ErrorCode]: number } = {
   invalid_json: 400,
   invalid_trace: 400,
@@ -35,7 +35,7 @@ const STATUSES: { readonly [code in ErrorCode]: number } = {
   unavailable: 503
 }
 
-/** A route with an error in it, and one that does not answer until it is told to. */
+/** Adds a route with a bug, and a route that does not respond until told to. */
 function broken(app: App) {
   app.route({
     method: 'GET',
@@ -64,7 +64,7 @@ let letGo = () => {}
 const held = new Promise<void>(resolve => {
   letGo = resolve
 })
-/** How many requests a project may have under way. */
+/** Maximum number of requests in flight per project. */
 const MOST_READS = 256
 
 t.test('every code is answered with its status and the envelope', async t => {
@@ -98,7 +98,7 @@ t.test('every code is answered with its status and the envelope', async t => {
     invalid_api_key: () => call('GET', TRACES, { key: null }),
     insufficient_scope: () => post(TRACES, ingestBody(), reader),
     trial_limit_reached: async () => {
-      // The key has not been used yet: it is read as one of a trial account.
+      // The key has not been used yet, so the server reads it as a key of a trial account.
       await database.pool.run(sql => sql`update accounts set type = 'trial'`)
       const answer = await post(TRACES, ingestBody(), trial)
       await database.pool.run(sql => sql`update accounts set type = 'owner'`)
@@ -123,7 +123,7 @@ t.test('every code is answered with its status and the envelope', async t => {
       await Promise.all(many)
       return answer
     },
-    // From here on the database is away.
+    // From here on, the database is unavailable.
     quota_exhausted: () => {
       relay.cut()
       return post(TRACES, ingestBody())

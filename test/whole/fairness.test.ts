@@ -1,11 +1,11 @@
 /**
- * One project's heavy bodies wait behind each other, and another project's write not behind all of them. Its reads, however
- * many and however slow, leave connections to others.
+ * One project's heavy bodies wait for each other, but another project's write does not wait for all of them. One
+ * project's reads, however many and slow, leave connections for other projects.
  */
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { ingestBody, span } from '../fixtures/bodies/bodies.ts'
-import type { TestDatabase } from '../fixtures/database/database.ts'
+import { countLockWaits, lockTable } from '../fixtures/database/locks.ts'
 import { callMessage, post } from '../fixtures/service/mcp.ts'
 import { signedIn } from '../fixtures/service/people.ts'
 import { type TestService, testService } from '../fixtures/service/service.ts'
@@ -20,7 +20,7 @@ t.test('a project that sends much at once does not keep another one waiting for 
   const done: string[] = []
   const record = async (name: string, key: string, length: number) => {
     const input = Array.from({ length }, () => ({ [name]: 1 }))
-    // Compressed, a heavy body arrives at once.
+    // A compressed heavy body arrives at once.
     const body = gzipSync(JSON.stringify(ingestBody({ input })), { level: 1 })
     const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' }
     const { status } = await call('POST', '/api/v1/traces', { key, body, headers })
@@ -29,7 +29,8 @@ t.test('a project that sends much at once does not keep another one waiting for 
   }
   const heavy = Array.from({ length: HEAVY }, () => record('a', key, 80_000))
   await Promise.all([...heavy, record('b', other.key, 10_000)])
-  // Without turns it would be the last. How many are done before it has arrived depends on what else the machine does.
+  // If projects did not take turns, this write would be the last. The number of bodies processed before it arrives
+  // depends on the machine's load.
   t.ok(done.indexOf('b') < HEAVY - 4, `not behind all of them: ${done.join('')}`)
 })
 
@@ -50,8 +51,7 @@ t.test('while all that one project reads is stuck, others read', async t => {
     texts: () => person.ask('GET', `p/default/traces/${id}/texts`),
     download: () => person.ask('GET', `p/default/traces/${id}?download=1`)
   }
-  const holder = database.connect()
-  await holder.unsafe('begin; lock table spans in access exclusive mode')
+  const unlock = await lockTable(t, database, 'spans', 'access exclusive')
   let answered = 0
   const stuck = Object.entries(ways).flatMap(([way, read]) =>
     Array.from({ length: HEAVY }, async () => {
@@ -60,29 +60,18 @@ t.test('while all that one project reads is stuck, others read', async t => {
       return `${way}: ${status}`
     })
   )
-  await until(async () => (await countUnderWay(service)) === stuck.length && (await countBlocked(database)) >= 3)
+  await until(async () => (await countUnderWay(service)) === stuck.length && (await countLockWaits(database)) >= 3)
   const list = await call('GET', '/api/v1/traces', { key: other.key })
   const tool = await post(service, callMessage('list_traces', {}), { key: other.key })
   t.same([list.status, tool.status, answered], [200, 200, 0])
-  await holder.unsafe('rollback')
-  await holder.end({ timeout: 1 })
+  await unlock()
   const all = Object.keys(ways).map(way => `${way}: 200`)
   t.same(new Set(await Promise.all(stuck)), new Set(all), 'and then all are answered')
   t.equal((await call('GET', `/api/v1/traces/${id}`, { key })).status, 200)
 })
 
-/** How many requests that read are under way. */
+/** Returns the number of reads in flight. */
 async function countUnderWay({ call }: TestService): Promise<number> {
   const { text } = await call('GET', '/metrics')
   return Number(/^spoor_reads_under_way (\d+)$/m.exec(text)?.[1])
-}
-
-/** How many backends of the test's database wait for a lock. */
-async function countBlocked({ pool }: TestDatabase): Promise<number> {
-  const [row] = await pool.run(
-    sql => sql<[{ count: number }]>`
-      select count(*)::int as count from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock'`
-  )
-  return row.count
 }

@@ -24,7 +24,7 @@ const score = fc
   )
   .map(([name, value, over]) => ({ name, ...value, ...over }))
 
-/** One request of a history: sent to the service, told to the model. */
+/** One request of a history. It is sent to the service and applied to the model. */
 interface Step {
   readonly id: string
   send(service: TestService, model: Model): Promise<Answer>
@@ -35,7 +35,7 @@ const post = (path: string, body: unknown) => (service: TestService) =>
   service.call('POST', `/api/v1/traces${path}`, { body })
 const id = fc.constantFrom(...IDS)
 
-/** The answer in the shape of the others. */
+/** Sends an export. Returns its response in the form of the other responses. */
 async function sendExport(service: TestService, body: object): Promise<Answer> {
   const answer = await service.call('POST', '/api/v1/otlp/v1/traces', { body })
   const rejectedSpans = Number(answer.body.partialSuccess?.rejectedSpans ?? 0)
@@ -106,14 +106,14 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   }
 )
 
-/** A history in which some requests are sent again at some later time. */
+/** A history in which some requests are repeated later. */
 const history = fc
   .array(step, { minLength: 4, maxLength: 25 })
   .chain(steps =>
     fc.array(fc.nat(steps.length - 1), { maxLength: 8 }).map(again => [...steps, ...again.map(i => steps[i] as Step)])
   )
 
-/** Fails unless `found` has every field of `expected`, and with the same values. */
+/** Fails unless `found` has every field of `expected` with the same value. */
 function assertHas(found: Record<string, unknown>, expected: Readonly<Record<string, unknown>>): void {
   const chosen = Object.fromEntries(Object.keys(expected).map(key => [key, found[key]]))
   assert.deepEqual(chosen, expected)
@@ -134,7 +134,7 @@ async function take(service: TestService, model: Model, { id, send, tell }: Step
   model.nameScore(id, answer.body.score.id)
 }
 
-/** The detail of a trace. */
+/** Compares the detail of a trace. */
 async function compare(service: TestService, model: Model, id: string): Promise<void> {
   const { status, body } = await service.call('GET', `/api/v1/traces/${id}`)
   const expected = model.detail(id)
@@ -148,7 +148,7 @@ async function compare(service: TestService, model: Model, id: string): Promise<
   for (const [i, score] of expected.scores.entries()) assertHas(body.scores[i], score)
 }
 
-/** The list of all traces. */
+/** Compares the list of all traces. */
 async function compareList(service: TestService, model: Model): Promise<void> {
   const { body } = await service.call('GET', '/api/v1/traces')
   const details = IDS.flatMap(id => model.detail(id) ?? [])

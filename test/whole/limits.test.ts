@@ -1,4 +1,4 @@
-/** Every limit of the specification's section 8, on both sides, over HTTP. */
+/** Tests every limit of the specification's section 8, at the limit and just above it, over HTTP. */
 import t from 'tap'
 import {
   AT,
@@ -34,7 +34,9 @@ t.test('stored documents may have 768000 bytes and not one more', async t => {
   const read = async (id: string) => (await call('GET', `${TRACES}/${id}`)).body
   const post = (path: string, body: object) => ({ method: 'POST', path: TRACES + path, body })
 
-  /** Sends whatever must be there before, and gives a request with a text of any length in the document in question. */
+  /**
+   * Each case creates the required data, and returns a request whose relevant document contains a given string.
+   */
   const cases: readonly [string, (id: string) => object | undefined, (id: string, text: string) => Sent][] = [
     ['a trace, by its input', () => undefined, (id, input) => post('', ingestBody({ id, input }))],
     ['a trace, by its output, beside a span', () => undefined, (id, output) => post('', ingestBody({ id, output }))],
@@ -121,7 +123,7 @@ t.test('stored documents may have 768000 bytes and not one more', async t => {
     })
   }
 
-  /** The bytes of a span's document, as recording it shows them. */
+  /** Returns the size of a span's document in bytes, measured by recording the span. */
   async function documentOf(one: object): Promise<number> {
     const [bare, full] = [ingestBody(), ingestBody({ spans: [one] })]
     await send(post('', bare))
@@ -137,7 +139,7 @@ t.test('stored documents may have 768000 bytes and not one more', async t => {
   })
 })
 
-/** An error differs from another by the id of its request only. */
+/** Removes the request's id, which is the only difference between two errors. */
 function withoutRequestId(body: { error?: { requestId: string } }) {
   return body.error === undefined ? body : { error: { ...body.error, requestId: '' } }
 }

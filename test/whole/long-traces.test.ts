@@ -1,4 +1,8 @@
-/** A trace of 10,000 spans goes through everything that reads, moves or deletes traces. */
+/** A trace of 10,000 spans passes through all code that reads, moves or deletes traces. */
+import { setImmediate as turn } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { evaluateTraces } from '../../lib/admin/evaluation.ts'
 import { recountProject } from '../../lib/admin/upkeep/recount.ts'
@@ -7,10 +11,14 @@ import { STREAMED_BYTES } from '../../lib/limits/large-reads.ts'
 import { SHOWN_BYTES } from '../../lib/mcp/outline.ts'
 import { TRUNCATED } from '../../lib/schema/otlp.ts'
 import { readWanted } from '../../lib/search/wanted.ts'
-import { readShownTrace, readSizedTrace, readTraceDetail } from '../../lib/store/answers/traces.ts'
+import { readParsedTrace } from '../../lib/store/answers/parsed-trace.ts'
+import { DETAIL_PARTS } from '../../lib/store/answers/trace-json.ts'
+import { readShownTrace, readSizedTrace, readTraceDetail, streamTrace } from '../../lib/store/answers/traces.ts'
 import { searchTraces } from '../../lib/store/search/trace-search.ts'
 import { deleteTrace } from '../../lib/store/trace/deletion.ts'
+import { addMessages } from '../../lib/store/trace/messages.ts'
 import { checkTotals } from '../../lib/store/write/totals.ts'
+import type { PlacedMessages } from '../../lib/trace/span-messages.ts'
 import { exportsOf, type LongTrace, longTrace } from '../fixtures/bodies/long-trace.ts'
 import { backupOf, restore } from '../fixtures/database/backups.ts'
 import { testDatabase } from '../fixtures/database/database.ts'
@@ -29,6 +37,13 @@ async function send(service: TestService, trace: LongTrace): Promise<void> {
     if (status !== 200) throw new Error(`an export was answered ${status}`)
   }
 }
+
+const MIB = 1024 * 1024
+
+const spanIdsOf = ({ spans }: LongTrace, kind: string): string[] =>
+  (spans as readonly { name: string; spanId: string }[]).flatMap(({ name, spanId }) =>
+    name.startsWith(kind) ? spanId : []
+  )
 
 t.test('beyond OTLP_MAX_TRACE_BYTES the texts of spans are cut, and the steps stay', async t => {
   const service = await testService(t, { config: { maxTraceBytes: 1024 ** 2 } })
@@ -94,6 +109,54 @@ t.test('a trace that is too long to be in memory is sent as one that is not', as
     leaving.abort()
   }
   t.equal((await call('GET', `${TRACES}/${id}`)).text, whole, 'a client that leaves meanwhile frees its place')
+})
+
+t.test('a long trace with messages of log records is read a few megabytes at a time', async t => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const service = await testService(t)
+  const { call, database } = service
+  const trace = longTrace(1500, 30_000)
+  await send(service, trace)
+  const id = trace.traceId
+  const tools = spanIdsOf(trace, 'execute_tool')
+  const messages = tools.map((spanId, i): PlacedMessages => {
+    const input = JSON.stringify([{ role: 'user', content: `${i} ${'é'.repeat(15_000)}` }])
+    return { traceId: id, spanId, micros: i, place: 0, digest: freshId(32), input, output: '["said"]' }
+  })
+  await database.pool.run(sql => addMessages(sql, 1, messages))
+  const whole = (await database.pool.run(sql => readTraceDetail(sql, 1, id)))!
+  t.ok(Buffer.byteLength(whole) > 36 * MIB, `${Buffer.byteLength(whole)} bytes`)
+  t.ok((await call('GET', `${TRACES}/${id}`)).text === whole)
+
+  const held = async () => {
+    collect()
+    await turn()
+    const { heapUsed, arrayBuffers } = process.memoryUsage()
+    return heapUsed + arrayBuffers
+  }
+  const parsed = await database.pool.run(sql => readParsedTrace(sql, 1, id))
+  t.ok(isDeepStrictEqual(parsed, JSON.parse(whole)), 'what evaluators get is the same')
+
+  let [most, bytes, next] = [0, 0, 0]
+  await database.pool.run(async sql => {
+    const before = await held()
+    const write = async (part: string) => {
+      bytes += part.length
+      if (bytes < next) return
+      next += 2 * MIB
+      most = Math.max(most, (await held()) - before)
+    }
+    await streamTrace(sql, 1, id, DETAIL_PARTS, write)
+  })
+  t.equal(bytes, Buffer.byteLength(whole))
+  t.ok(most < 16 * MIB, `${most} bytes were held at once`)
+
+  const lines = (await exportLines(database, 'default')).join('\n')
+  const other = await testService(t)
+  t.match(await testImporter(t, other.database)(1, lines), { imported: 1, problems: [] })
+  t.ok((await exportLines(other.database, 'default')).join('\n') === lines)
+  t.ok((await other.call('GET', `${TRACES}/${id}`)).text === whole)
 })
 
 t.test('the outline of a long trace has the sizes of texts that were packed', async t => {

@@ -1,4 +1,4 @@
-/** A connection that is cut between the commit of a write and its answer: the client gets the true answer all the same. */
+/** Cuts a connection between the commit of a write and its response. The client still gets the true outcome. */
 import t from 'tap'
 import { SQLSTATE } from '../../lib/database/failure.ts'
 import { createLog } from '../../lib/log.ts'
@@ -19,7 +19,7 @@ t.test('every write is answered truly when its answer is lost on the way from th
     t.equal((await call('POST', '/api/v1/traces', { body })).status, 201)
     return `/api/v1/traces/${body.trace.id}`
   }
-  /** Sends a request whose commit is not heard of. */
+  /** Sends a request whose commit is not confirmed to the service. */
   const lose = async (method: string, path: string, body?: object) => {
     const cutting = await cutAtCommit(database, relay)
     const answer = call(method, path, body === undefined ? {} : { body })
@@ -104,8 +104,8 @@ t.test('where the database has become read-only, a lost write is not tried for l
 })
 
 /**
- * From now on: every connection is cut, or hangs, between the next commit that changes what is stored and its answer. Gives what
- * waits for that.
+ * After the next commit that changes stored data, every connection is cut, or hangs, before the response. Returns a
+ * function that waits until this has happened.
  */
 async function cutAtCommit(
   { pool }: TestDatabase,

@@ -1,4 +1,4 @@
-/** Numbers in free JSON come back with the text that they were sent with, wherever it stands; identity compares values. */
+/** Numbers in free-form JSON are returned as they were written. Bodies that differ only in notation are identical. */
 import { createHash } from 'node:crypto'
 import { LosslessNumber, parse as parseLossless } from 'lossless-json'
 import t from 'tap'
@@ -12,13 +12,13 @@ const MANY = '1234567890'.repeat(10)
 const THIRDS = '3'.repeat(99)
 const ODD = `[1.0,-0,0.0,1E2,1.50,0.0000001,1e400,${MANY},0.${THIRDS}0,9007199254740993,1e99999999999999999999]`
 const FREE = `{"z":${ODD},"a":{"n":2.0}}`
-/** The same numbers, as another client might write them. A double does not hold the last five. */
+/** The same numbers in another notation. A double cannot represent the last five. */
 const SAME = `[1,0,-0.0,100.0,1.5,1e-7,10E399,${MANY}.0,${THIRDS}e-99,9.007199254740993e15,10e99999999999999999998]`
 const OTHER = `{"z":${SAME},"a":{"n":2}}`
 
 const parse = (text: string): unknown => parseLossless(text)
 
-/** The SHA-256 of a document whose numbers stand in it as they are spelled. */
+/** Returns the SHA-256 of a document in which numbers keep their notation. */
 const rc1Hash = (document: unknown): string => createHash('sha256').update(inKeyOrder(document)).digest('hex')
 
 function inKeyOrder(value: unknown): string {
@@ -29,14 +29,14 @@ function inKeyOrder(value: unknown): string {
   return `{${members.map(([name, each]) => `${JSON.stringify(name)}:${inKeyOrder(each)}`).join()}}`
 }
 
-/** Whether a double holds the number; true for the numbers of this file alone. */
+/** Returns whether a double can represent the number. Correct only for the numbers in this file. */
 const isOfDouble = (literal: string): boolean => literal.length < 12 && literal !== '1e400'
 
 const spanOf = (id: string, free: string) =>
   `{"id":"${id}","name":"s","startedAt":"${AT}","endedAt":"${LATER}","input":${free},"output":${free},` +
   `"attributes":${free},"events":[{"name":"e","timestamp":"${AT}","attributes":${free}}]}`
 
-/** How a client may lay out a body: the second way is not read in one pass. */
+/** Two layouts of a body. The second layout is not read in one pass. */
 const LAYOUTS: [string, (body: string) => string][] = [
   ['compact', body => body],
   ['with a name that stands twice', body => body.replace('{"schemaVersion":1', '{"schemaVersion":2,"schemaVersion":1')]
@@ -68,7 +68,7 @@ t.test('numbers keep their text', async t => {
       t.match(patched, { status: 200, body: { changed: true } })
       t.equal(times(patched.text, ODD), 3)
       const detail = await read(id)
-      // Input and output, metadata three times over, and four in each span.
+      // The numbers occur in the input and the output, three times in the metadata, and four times in each span.
       t.equal(times(detail, ODD), 17)
       t.equal(times(detail, '"n":2.0'), 17)
 
@@ -101,7 +101,7 @@ t.test('numbers keep their text', async t => {
     ]
     t.match(await sendAll(), [{ duplicate: false }, { added: 1 }, { duplicate: false }, {}])
 
-    // The hashes as rc.1 made them: such numbers stood in the canonical form as they were spelled.
+    // Computes hashes like version 1.0.0-rc.1. That version's canonical form kept the notation of such numbers.
     const spelled = (detail: string) =>
       (parse(detail) as { spans: Record<string, unknown>[] }).spans.map(({ traceId: _, durationMs: __, ...span }) => {
         const absent = ['usage', 'costUsd', 'provider', 'model'].filter(name => span[name] === null)

@@ -1,4 +1,4 @@
-/** Long lists over HTTP: whole pages at the largest limits, and the rule of the 1000 scores (specification 4.14). */
+/** Tests long lists over HTTP: full pages at the maximum limits, and the rule of 1000 scores (specification 4.14). */
 import t from 'tap'
 import { ingestBody } from '../fixtures/bodies/bodies.ts'
 import { freshId, type SeedScore, seedScores, seedTraces } from '../fixtures/database/seed.ts'
@@ -35,7 +35,8 @@ t.test('pages', async t => {
     await database.pool.run(async sql => {
       const rows = await sql<{ seq: number; id: string }[]>`select seq, id from traces`
       const seqOf = (id: string) => rows.find(row => row.id === id)!.seq
-      // From the oldest on: one of the rare environment, 1000 others, and one more of the rare.
+      // From the oldest to the newest: a score in the rare environment, 1000 others, and another score in the rare
+      // environment.
       const scores: SeedScore[] = Array.from({ length: 1002 }, (_, n) => ({
         traceSeq: seqOf(n === 0 || n === 1001 ? other.trace.id : common.trace.id),
         createdAt: at(n),

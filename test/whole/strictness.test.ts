@@ -1,6 +1,6 @@
 /**
- * The tables of specification 2.1, 2.2, 2.3, 2.7 and 4.9, row by row over HTTP: which fields there are, which of them are
- * required, and of what type they are. Lengths and counts are in limits.test.ts.
+ * Tests the tables of specification 2.1, 2.2, 2.3, 2.7 and 4.9 row by row over HTTP: the fields that exist, whether
+ * they are required, and their types. limits.test.ts tests lengths and counts.
  */
 import t from 'tap'
 import { AT, hexId, LATER, traceId } from '../fixtures/bodies/bodies.ts'
@@ -9,7 +9,7 @@ import { testService } from '../fixtures/service/service.ts'
 const TRACES = '/api/v1/traces'
 
 type Json = unknown
-/** A type: a value of it, or several, and values that are none of it. */
+/** A type, with one or more values of the type, and values that are not of the type. */
 interface Type {
   readonly right: () => readonly Json[]
   readonly wrong: readonly Json[]
@@ -38,7 +38,7 @@ const list = (item: () => Json, ...wrong: Json[]): Type => ({
   wrong: [0, 'x', null, {}, ...wrong]
 })
 
-/** Fields that must be there are written with `!`. */
+/** Required fields are marked with `!`. */
 type Fields = Readonly<Record<string, Type>>
 
 const USAGE: Fields = { inputTokens: COUNT, outputTokens: COUNT, totalTokens: COUNT }
@@ -62,7 +62,7 @@ const SPAN: Fields = {
   costUsd: COST
 }
 const spans = () => list(() => least(SPAN), [0], [null], [[]])
-/** `endedAt` is not required, but the least trace is to be a complete one. */
+/** `endedAt` is not required, but the minimal trace should be complete. */
 const TRACE: Fields = {
   'id!': hex(16),
   'name!': TEXT,
@@ -112,12 +112,12 @@ const PATCH: Fields = { 'metadata!': OBJECT }
 const UNKNOWN = ['extra', '', '__proto__', 'constructor', 'toString', 'Name', 'environment']
 
 const bare = (name: string) => name.replace('!', '')
-/** The least object: what is required and no more. */
+/** Returns the minimal object, with only the required fields. */
 function least(fields: Fields): Record<string, Json> {
   const required = Object.entries(fields).filter(([name]) => name.endsWith('!'))
   return Object.fromEntries(required.map(([name, type]) => [bare(name), type.right()[0]]))
 }
-/** The least object, with one field of its own. */
+/** Returns the minimal object with one additional or changed field. */
 const withField = (fields: Fields, name: string, value: Json) => {
   const object = least(fields)
   Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true })

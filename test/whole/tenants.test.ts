@@ -1,6 +1,6 @@
 /**
- * Nobody sees or changes what is another project's, and nobody does what his key does not allow: every route and every
- * tool there is, with ids of another project, without each scope, and with keys that are none.
+ * Nobody can see or change another project's data, and nobody can do what their key does not allow. Tests every route
+ * and every tool with ids of another project, without each scope, and with invalid keys.
  */
 import t from 'tap'
 import { revokeKey } from '../../lib/admin/keys.ts'
@@ -24,10 +24,10 @@ await makeProject('other')
 const stranger = await makeKey({ project: 'other' })
 const owner = await makeKey()
 
-/** Stands in every text of the project `default`, and in nothing that the other may be shown. */
+/** Every string in the project `default` contains this mark. Nothing that other projects may see contains it. */
 const MARK = 'of the project default only'
 
-/** Routes that need no key. They show nothing of any project. */
+/** Routes that need no key. They reveal nothing about any project. */
 const PUBLIC = [
   'GET /api/v1',
   'GET /api/v1/openapi.json',
@@ -57,10 +57,10 @@ const PUBLIC = [
   `OPTIONS ${ENDPOINT}`
 ]
 const nameOf = ({ method, path }: Route) => `${method} ${path}`
-/** Routes that ask for a person are gone through in test/whole/visitors.test.ts. */
+/** test/whole/visitors.test.ts tests the routes that require a person. */
 const guarded = app.routes.filter(({ access }) => access !== 'public' && !isPersonAccess(access))
 
-/** A running trace with a span and a score, each full of a text. */
+/** Records a running trace with a span and a score. The trace, the span and the score contain `text`. */
 async function makeTrace(key: string, keyId: string, text: string): Promise<Ids> {
   const step = { id: spanId(), name: text, startedAt: '2026-11-21T12:00:00Z', endedAt: '2026-11-21T12:00:01Z' }
   const ids = { sessionId: text, userId: text, model: text, tags: [text] }
@@ -73,10 +73,10 @@ async function makeTrace(key: string, keyId: string, text: string): Promise<Ids>
 }
 const unknown = (): Ids => ({ traceId: traceId(), spanId: spanId(), scoreId: hexId(8), keyId: hexId(8) })
 
-/** Rounds in the background write these, at any time; each change of them follows from one of another table. */
+/** Background tasks write to these tables at any time. Every such change follows from a change to another table. */
 const BY_ROUNDS = /^(rollup_news|rollups|rollup_history|user_sums|ranking_floors|search_.*)$/
 
-/** Everything that requests have stored for the project `default`, as one text. */
+/** Returns everything that requests have stored for the project `default`, as one string. */
 async function readAll(): Promise<string> {
   return database.pool.run(async sql => {
     const all = await sql`
@@ -101,7 +101,7 @@ const send = (attempt: Attempt, key: string | null) => {
 const titleOf = ({ method, path, tool, body }: Attempt) =>
   tool === undefined ? `${method} ${path}` : `${tool} ${JSON.stringify((body as never as { params: object }).params)}`
 
-/** An answer without what differs from request to request, and with the names of ids in place of the ids. */
+/** Returns a response without the parts that differ between requests. Names replace the ids. */
 function plain({ status, text }: Answer, ...known: readonly Ids[]): string {
   let masked = text
   for (const [name, id] of known.flatMap(ids => Object.entries(ids))) masked = masked.replaceAll(id, name)
@@ -113,7 +113,7 @@ function plain({ status, text }: Answer, ...known: readonly Ids[]): string {
   return `${status} ${masked}`
 }
 
-/** Whether an answer says that there is no such thing; that of a tool says it in its result. */
+/** Returns whether a response says that something does not exist. A tool's response says so in the result. */
 const isNotFound = ({ status, body }: Answer): boolean =>
   (status === 404 && body.error.code === 'not_found') ||
   (status === 200 && body.result?.isError === true && body.result.structuredContent.error.code === 'not_found')

@@ -1,4 +1,4 @@
-/** Trial mode (specification 5.12) over HTTP. */
+/** Tests trial mode (specification 5.12) over HTTP. */
 import t, { type Test } from 'tap'
 import { createAccount } from '../../lib/admin/accounts.ts'
 import { createProject } from '../../lib/admin/projects.ts'
@@ -10,7 +10,7 @@ import { until } from '../fixtures/until.ts'
 const TRACES = '/api/v1/traces'
 const LIMIT = { status: 403, body: { error: { code: 'trial_limit_reached', message: String } } }
 
-/** A service with a trial account that has two projects, and a key of each. */
+/** Starts a service with a trial account that has two projects, and a key for each project. */
 async function trialService(t: Test, config: Partial<Config>) {
   const service = await testService(t, { config })
   const { database, makeKey } = service
@@ -97,7 +97,7 @@ t.test('a trace that comes from another process while the limit is looked up dec
         const rows = await sql`select from pg_locks where not granted and relation = 'accounts'::regclass`
         return rows.length > 0
       })
-      // As if the twin had used up the account: it is there before the account can be read.
+      // The trace that used up the limit gets the request's id before the server can read the account.
       await sql`update traces set id = ${body.trace.id} where id = ${other.trace.id}`
     })
   )

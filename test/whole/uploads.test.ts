@@ -1,4 +1,4 @@
-/** A project's uploads, however slow, do not keep out those of another. */
+/** A project's uploads, however slow, do not block the uploads of another project. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
@@ -15,10 +15,10 @@ import { isLong } from '../torture/orders.ts'
 const MIB = 1024 * 1024
 const OTLP = '/api/v1/otlp/v1/traces'
 const HELD = '/held'
-/** Slow means that nothing comes for this long. */
+/** An upload is slow if no byte arrives for this long. */
 const QUICK = { periodMs: 100 }
 
-/** A service with projects of several keys, and a route that keeps large bodies until it is told to answer. */
+/** Starts a service with several projects and their keys, and a route that holds bodies until it may respond. */
 async function setUp(t: Test, options: TestServiceOptions = {}) {
   let answer = () => {}
   const told = new Promise<void>(resolve => {
@@ -60,12 +60,15 @@ async function setUp(t: Test, options: TestServiceOptions = {}) {
     socket.write(head(key, path, more))
     return socket
   }
-  /** Sends a body in one go. */
+  /** Sends a whole body at once. */
   const send = async (key: string, body: Buffer, more: string, path = OTLP) =>
     parseRaw(
       await sendRaw(service.port, Buffer.concat([Buffer.from(head(key, path, `Connection: close\r\n${more}`)), body]))
     )
-  /** Sends a body that the service keeps. It is large only once it is decoded, and has as much room as the largest. */
+  /**
+   * Sends a body that the service holds. The body is large only when decoded, and occupies as much capacity as the
+   * largest body.
+   */
   const sendHeld = (key: string) => send(key, PACKED, `${announce(PACKED.length)}\r\nContent-Encoding: gzip`, HELD)
   return { ...service, keys: { a, b, c, d, e }, open, send, sendHeld, arrived, answer: () => answer() }
 }
@@ -92,7 +95,7 @@ t.test('a slow body gives its place to one that waits, and may be sent again; al
   for (const socket of slow) socket.write('{')
   const honest = open(keys.d, announce(9 * MIB))
   const body = blank(9 * MIB)
-  // The other one had its place taken as well, or still has it; either is as it should be.
+  // The other upload has either lost its slot as well or still has it. Both are correct.
   const first = Promise.race(slow.map(answerOf))
   t.equal((await send(keys.b, body, announce(body.length))).status, 200)
   t.match(await first, { status: 429, headers: { 'retry-after': /^\d+$/ }, body: /quota_exhausted.*too slowly/ })

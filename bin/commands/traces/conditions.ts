@@ -5,12 +5,16 @@ import { parseMoment } from '../../terminal/times.ts'
 const STATUSES: readonly string[] = ['ok', 'error', 'unset', 'running']
 
 export const CONDITION_FLAGS = {
-  before: { type: 'string', value: 'TIME', about: 'only traces that started before this time, or 90d: 90 days ago' },
+  before: {
+    type: 'string',
+    value: 'TIME',
+    about: 'only traces that started before this time, or before a number of days ago, such as 90d'
+  },
   from: { type: 'string', value: 'TIME', about: 'only traces that started at this time or later' },
   environment: { type: 'string', value: 'E', about: 'only traces of this environment, or `unassigned`' },
-  tag: { type: 'string', value: 'T', about: 'only traces that carry this tag' },
-  status: { type: 'string', value: 'S', about: `only traces of this status: ${STATUSES.join(', ')}` },
-  name: { type: 'string', value: 'N', about: 'only traces of exactly this name' }
+  tag: { type: 'string', value: 'T', about: 'only traces with this tag' },
+  status: { type: 'string', value: 'S', about: `only traces with this status: ${STATUSES.join(', ')}` },
+  name: { type: 'string', value: 'N', about: 'only traces with exactly this name' }
 } as const
 
 type ConditionFlags = { readonly [Name in keyof typeof CONDITION_FLAGS]: string | undefined }

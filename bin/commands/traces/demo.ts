@@ -9,20 +9,24 @@ import { withDatabase } from '../../database.ts'
 import { table } from '../../terminal/table.ts'
 
 export default command({
-  summary: 'Record realistic traces, to have something to look at',
+  summary: 'Record realistic example traces',
   flags: {
-    key: { type: 'string', value: 'KEY', about: 'the API key to record with; SPOOR_API_KEY if not given' },
+    key: { type: 'string', value: 'KEY', about: 'the API key to record with; SPOOR_API_KEY by default' },
     project: {
       type: 'string',
       value: 'SLUG',
-      about: 'where to record, with a key made for it; `default` if no key is given'
+      about: 'the project to record in, with a temporary key; `default` if there is no key'
     },
-    traces: { type: 'string', value: 'N', about: `how many traces; ${WRITTEN_OUT} if not given, and at least` },
-    url: { type: 'string', value: 'URL', about: 'the address of the server; looked for if not given' }
+    traces: {
+      type: 'string',
+      value: 'N',
+      about: `the number of traces, at least ${WRITTEN_OUT}, which is the default`
+    },
+    url: { type: 'string', value: 'URL', about: 'the address of the server; found automatically by default' }
   },
   details:
-    'Without a key, or with --project, it makes one in the database, which it revokes when it is done. Beyond' +
-    `\n${WRITTEN_OUT}, the traces are ordinary ones of the last day.`,
+    'Without a key, or with --project, the command creates a key in the database and revokes it at the end.' +
+    `\nTraces beyond the first ${WRITTEN_OUT} are ordinary traces of the last day.`,
   examples: [
     'demo',
     'demo --project evals --traces 500',
@@ -35,7 +39,7 @@ export default command({
     if (flags.key !== undefined && flags.project !== undefined) {
       throw new UsageError('--project cannot be combined with --key: a key belongs to one project')
     }
-    // The variable may be set for other purposes, so a project given as a flag takes precedence.
+    // SPOOR_API_KEY may be set for other purposes, so a project given as a flag takes precedence.
     const given = flags.key ?? (flags.project === undefined ? env.SPOOR_API_KEY : undefined)
     const address = flags.url?.replace(/\/+$/, '') ?? (await requireServer(env, Boolean(given)))
     const project = flags.project ?? 'default'
@@ -66,7 +70,7 @@ async function requireServer(env: NodeJS.ProcessEnv, hasKey: boolean): Promise<s
     ? await findLikelyServer(readConfig(env))
     : await withDatabase(env, ({ config, sql }) => findServer(config, sql))
   if (server !== undefined) return server.address
-  throw new AdminError('no server is running: start one with `spoor serve`, or say where it is with --url')
+  throw new AdminError('no server is running: start one with `spoor serve`, or give its address with --url')
 }
 
 async function recordWithOwnKey(

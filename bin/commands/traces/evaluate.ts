@@ -21,34 +21,43 @@ const MOST_TOLD = 10
 const MOST_SHOWN = 5
 
 export default command({
-  summary: 'Let evaluators judge traces that they have not judged yet',
+  summary: 'Run evaluators on traces that they have not judged yet',
   parameters: ['FILE'],
   flags: {
-    project: { type: 'string', value: 'SLUG', required: true, about: 'the project whose traces are judged' },
+    project: { type: 'string', value: 'SLUG', required: true, about: 'the project whose traces to judge' },
     ...CONDITION_FLAGS,
     model: { type: 'string', value: 'M', about: 'only traces of this model' },
     session: { type: 'string', value: 'ID', about: 'only traces of this session' },
     user: { type: 'string', value: 'ID', about: 'only traces of this user' },
-    limit: { type: 'string', value: 'N', about: 'at most so many traces, the newest' },
-    concurrency: { type: 'string', value: 'N', about: `evaluations at a time; ${CONCURRENCY} if not given` },
-    timeout: { type: 'string', value: 'S', about: `seconds that one may take; ${TIMEOUT_S} if not given` },
-    follow: { type: 'boolean', about: 'go on with new traces, until Ctrl-C' },
-    'fail-below': { type: 'string', value: 'X', about: 'exit code 1 where a mean, or a share of true, is below X' }
+    limit: { type: 'string', value: 'N', about: 'the maximum number of traces, newest first' },
+    concurrency: {
+      type: 'string',
+      value: 'N',
+      about: `the number of concurrent evaluations; ${CONCURRENCY} by default`
+    },
+    timeout: {
+      type: 'string',
+      value: 'S',
+      about: `the maximum duration of an evaluation in seconds; ${TIMEOUT_S} by default`
+    },
+    follow: { type: 'boolean', about: 'keep judging new traces until Ctrl-C' },
+    'fail-below': { type: 'string', value: 'X', about: 'set exit code 1 if a mean, or a share of true, is below X' }
   },
   details: [
-    'FILE is a JavaScript module. Its default export is an evaluator, or a list of them:',
+    'FILE is a JavaScript module whose default export is an evaluator or a list of evaluators:',
     '',
     '  export default {',
-    "    id: 'short-answer',            // names it for good: it judges a trace once",
-    "    name: 'short',                 // of its scores",
+    "    id: 'short-answer',            // permanent: the evaluator judges a trace once",
+    "    name: 'short',                 // the name of its scores",
     "    dataType: 'boolean',           // or numeric, categorical",
     '    evaluate: ({ trace, spans, scores }) => String(trace.output).length < 500',
     '  }',
     '',
-    'What it is given is the detail that the API answers. It returns a value, or { value, comment, spanId }, or nothing where it',
-    'has nothing to say, and may be async. Its verdicts are scores with the source `eval`. Running traces are left for later. A',
-    'trace that has grown since it was judged is judged again. An evaluation that fails is counted, and tried again by the next',
-    'run; the exit code is 1 only where all of them failed. The file is run with the rights of this command.'
+    '`evaluate` receives the trace detail of the API. It returns a value, { value, comment, spanId }, or nothing if',
+    'it has no verdict, and may be async. Verdicts are stored as scores with the source `eval`. Running traces are',
+    'skipped. A trace that has grown since it was judged is judged again. Failed evaluations are counted, and the',
+    'next run retries them; the exit code is 1 only if all evaluations failed. The file runs with the privileges of',
+    'this command.'
   ].join('\n'),
   examples: [
     'evaluate ./short.mjs --project default',
@@ -97,8 +106,8 @@ export default command({
 })
 
 export const list = command({
-  summary: 'List what evaluators found, run by run',
-  flags: { project: { type: 'string', value: 'SLUG', required: true, about: 'the project whose runs are listed' } },
+  summary: 'List the results of evaluators by run',
+  flags: { project: { type: 'string', value: 'SLUG', required: true, about: 'the project whose runs to list' } },
   examples: ['evaluate list --project default', 'evaluate list --project default --json'],
   async run({ flags, env, print }) {
     const { listEvaluations } = await import('../../../lib/admin/evaluation.ts')
@@ -162,7 +171,7 @@ function verdicts({ dataType, mean, categories }: Pick<Result, 'dataType' | 'mea
   return [...shown, ...(all.length > MOST_SHOWN ? [`${all.length - MOST_SHOWN} more`] : [])].join(', ')
 }
 
-/** Throws an AdminError, which sets the exit code, if an evaluator failed on every trace or its mean is too low. */
+/** Throws an AdminError, which sets the exit code, if an evaluator failed on every trace or has too low a mean. */
 function check({ evaluators }: Evaluation, failBelow: number | undefined): void {
   const failed = evaluators.find(each => each.failed > 0 && each.judged === 0)
   if (failed !== undefined) {

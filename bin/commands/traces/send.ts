@@ -4,22 +4,22 @@ import { AdminError } from '../../../lib/admin-error.ts'
 import { command, UsageError } from '../../command.ts'
 
 export default command({
-  summary: 'Send what an application has kept on disk since the server was away',
+  summary: 'Send traces that an application stored on disk while the server was unreachable',
   parameters: ['DIR'],
   flags: {
-    key: { type: 'string', value: 'KEY', about: 'the API key to record with; SPOOR_API_KEY if not given' },
+    key: { type: 'string', value: 'KEY', about: 'the API key to record with; SPOOR_API_KEY by default' },
     url: {
       type: 'string',
       value: 'URL',
-      about: 'the address of the server; SPOOR_URL if not given, else http://127.0.0.1:8787'
+      about: 'the address of the server; SPOOR_URL by default, or else http://127.0.0.1:8787'
     },
-    'any-key': { type: 'boolean', about: 'send what was recorded with other keys as well, to the project of this one' },
-    wait: { type: 'string', value: 'SECONDS', about: 'how long to try; 60 if not given' }
+    'any-key': { type: 'boolean', about: 'also send traces recorded with other keys, to the project of this key' },
+    wait: { type: 'string', value: 'SECONDS', about: 'the maximum time to try; 60 by default' }
   },
   details:
-    'DIR is the spool of spoor/client, ./.spoor if the application says nothing else. An application that starts again sends' +
-    '\nit by itself. What runs meanwhile keeps its own. Sending twice does no harm. Traces that were recorded with a key' +
-    '\nof another project or environment stay there, and are counted.',
+    'DIR is the spool of spoor/client, by default ./.spoor of the application. An application sends its spool' +
+    '\nitself when it starts again. Files of running applications are left alone. Sending a trace twice is harmless.' +
+    '\nTraces recorded with a key of another project or environment stay in DIR and are counted.',
   examples: ['send ./.spoor', 'send /var/spool/app --url https://spoor.example.com --key "$SPOOR_API_KEY"'],
   async run({ parameters, flags, env, print }) {
     // Every user of this machine can read the command lines of running processes, so setting the title hides the key.
@@ -39,7 +39,7 @@ export default command({
     if (obstacle !== undefined) throw new AdminError(obstacle)
     const spoor = new Spoor(options)
     const end = Date.now() + seconds * 1000
-    // Each call of `adopt` takes over a limited number of files.
+    // Each call to `adopt` takes over a limited number of files.
     while ((await spoor.adopt({ anyKey: flags['any-key'] })) > 0)
       if ((await spoor.flush({ timeoutMs: Math.max(1, end - Date.now()) })).kept > 0) break
     const { left } = spoor

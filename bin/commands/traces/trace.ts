@@ -6,19 +6,21 @@ import { count, counted, size, tracesDone } from '../../terminal/words.ts'
 import { CONDITION_FLAGS, readConditions } from './conditions.ts'
 
 export const remove = command({
-  summary: 'Delete traces of a project that are old, or meet other conditions',
+  summary: 'Delete traces of a project that are old or meet other conditions',
   flags: {
-    project: { type: 'string', value: 'SLUG', required: true, about: 'the project whose traces are meant' },
+    project: { type: 'string', value: 'SLUG', required: true, about: 'the project whose traces to delete' },
     ...CONDITION_FLAGS,
-    'dry-run': { type: 'boolean', about: 'only count; this is so unless --apply is given' },
-    apply: { type: 'boolean', about: 'delete them, with all that is under them' }
+    'dry-run': { type: 'boolean', about: 'only count the traces; the default' },
+    apply: { type: 'boolean', about: 'delete the traces with all their data' }
   },
   details: [
-    'Conditions combine: a trace must meet them all, and one at least must be given. It works in small batches while the',
-    'server goes on, and the totals are right after each; what is deleted when it is interrupted stays deleted, and the same',
-    'command does the rest. Nothing else deletes traces: for a limit of age, have cron run this every night.',
+    'A trace must meet all conditions, and at least one condition is required. The command works in small batches',
+    'beside a running server, and the totals are correct after each batch. If it is interrupted, finished batches',
+    'stay, and running it again does the rest. Traces are never deleted automatically. To limit their age, run this',
+    'command every night with cron.',
     '',
-    'PostgreSQL keeps the room of deleted rows for new ones; only what is free at the end of its files goes back to the disk.'
+    'PostgreSQL reuses the space of deleted rows for new rows. Only free space at the end of its files is returned to',
+    'the disk.'
   ].join('\n'),
   examples: [
     'trace delete --project default --before 90d',
@@ -27,7 +29,7 @@ export const remove = command({
   ],
   async run({ flags, env, print, progress }) {
     const { project, apply, 'dry-run': dryRun } = flags
-    if (apply && dryRun) throw new UsageError('--apply and --dry-run contradict each other: give one of them')
+    if (apply && dryRun) throw new UsageError('--apply and --dry-run cannot be combined')
     const request = { project, ...readConditions(flags) }
     await withDatabase(env, async ({ sql }) => {
       // Loaded here because --help does not need these modules.
@@ -39,7 +41,7 @@ export const remove = command({
       const plan = await planPruning(sql, request)
       const { traces, spans, bytes } = plan
       if (!apply) {
-        const advice = traces > 0 ? ' Nothing has changed: give --apply to delete them.' : ''
+        const advice = traces > 0 ? ' Nothing was changed: add --apply to delete them.' : ''
         print({ traces, spans, bytes, applied: false }, `${describePlan(plan)}.${advice}`)
         return
       }

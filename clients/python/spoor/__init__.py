@@ -1,7 +1,8 @@
 """
-Records traces of AI applications in spoor, and loses none.
+Records traces of AI applications in spoor. The client keeps traces on disk while they cannot be sent.
 
-The functions here use one client, made at their first use from SPOOR_URL and SPOOR_API_KEY, or by `configure`.
+The functions of this module share one client. It is created on first use from SPOOR_URL and SPOOR_API_KEY, or by
+`configure`.
 """
 
 from __future__ import annotations

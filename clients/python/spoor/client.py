@@ -1,4 +1,4 @@
-"""The client: where traces are begun, and where they go."""
+"""The client, which starts traces and sends them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from .parents import Parent, is_export_to, parent_of_headers, parent_of_opentele
 from .reads import Reads, Scores, Traces
 from .recording.step import Score, Span, Step, current_step
 from .recording.trace import Trace
-from .sending import leaving
-from .sending.absent import AbsentSender
+from .sending import process_exit
 from .sending.connection import Server
 from .sending.delivery import PartKind
+from .sending.null_sender import NullSender
 from .sending.owner import Owner
 from .sending.result import Result
 from .sending.scores import is_trace_id, score_body
@@ -41,32 +41,33 @@ KEY_VARIABLE = "SPOOR_API_KEY"
 SPOOL_VARIABLE = "SPOOR_SPOOL"
 DEFAULT_URL = "http://127.0.0.1:8787"
 DEFAULT_SPOOL = ".spoor"
-#: A live trace's spans are sent so long after the first of them ended, or when they have so many bytes.
+#: A live trace sends its spans this long after the first of them ended, or when they have this many bytes.
 _LIVE_SECONDS = 0.5
 _LIVE_BYTES = 64 * 1024
-#: A trace that has ended waits so long for spans that are open.
+#: An ended trace waits this long for open spans.
 OPEN_SPANS_SECONDS = 60.0
 _FLUSH_EACH_SECONDS = 5.0
-#: Verdicts that are not there by then come later.
+#: Verdicts that have not arrived by then are sent later.
 _EVALUATION_SECONDS = 30.0
 
 
 class Spoor:
     """
-    Records to the spoor at `url` (else SPOOR_URL, else http://127.0.0.1:8787) with the project of `key` (else
-    SPOOR_API_KEY). Without a key nothing is recorded, which is said once: an application runs without its traces, too.
+    Records to the spoor server at `url`, in the project of `key`. By default, SPOOR_URL gives the address (or
+    http://127.0.0.1:8787), and SPOOR_API_KEY gives the key. Without a key, nothing is recorded. That is reported once,
+    and the application runs without traces.
 
-    spool: the folder for what cannot be sent now (else SPOOR_SPOOL, else .spoor); False: there is none. Clients of
-        several projects may share it: each sends its own.
-    spool_each: every trace is written there before it is sent, so that not even a kill -9 loses it.
-    live: traces are shown while they run; otherwise each is sent when it has ended, which costs less.
-    redact: is called with the name and the value of each member of inputs, outputs, metadata and attributes, and of
-        each item of a list, whose name is its place. Returns what is recorded instead.
-    on_problem: is called with a sentence when something is lost or kept that should have been sent.
-    opentelemetry: traces become part of OpenTelemetry's current span, whose ids they take. By default they do if its
-        variables (OTEL_EXPORTER_OTLP_ENDPOINT) have it export to this server; otherwise the rest of the trace would be
-        missing here.
-    flush_each: the end of each trace waits until it is sent (for functions that are frozen when they have answered).
+    spool: the folder for traces that cannot be sent now. Defaults to SPOOR_SPOOL, then to .spoor. False disables the
+        spool. Clients of several projects may share a folder, because each sends only its own traces.
+    spool_each: writes every trace to the spool before it is sent, so that even a kill -9 loses nothing.
+    live: makes traces visible while they run. Otherwise each trace is sent when it ends, which costs less.
+    redact: receives the name and the value of each member of inputs, outputs, metadata and attributes, and of each
+        list item, whose name is its index. Returns the value to record instead.
+    on_problem: receives a sentence for each loss, and for each problem that delays sending.
+    opentelemetry: makes traces started inside an OpenTelemetry span join that span's trace. True by default if
+        OpenTelemetry exports to this server (OTEL_EXPORTER_OTLP_ENDPOINT). With another destination, the server would
+        store only the client's part of the trace.
+    flush_each: makes the end of each trace wait until it is sent, for functions that freeze after their response.
     """
 
     def __init__(
@@ -93,12 +94,12 @@ class Spoor:
         self._reads = Reads(server)
         self.traces = Traces(self._reads)
         self.scores = Scores(self._reads)
-        self._sender: Sender | AbsentSender
+        self._sender: Sender | NullSender
         self._joins_opentelemetry = (
             not isinstance(server, str) and is_export_to(server.url) if opentelemetry is None else opentelemetry
         )
         if isinstance(server, str):
-            self._sender = AbsentSender(server, on_problem)
+            self._sender = NullSender(server, on_problem)
         else:
             weak = weakref.ref(self)
             owner = Owner(server)
@@ -112,19 +113,19 @@ class Spoor:
                 tick=lambda: None if (client := weak()) is None else client._tick(),
                 max_memory_bytes=memory_bytes,
             )
-        leaving.register(self)
+        process_exit.register(self)
         self._sender.start()
 
     def _begin(self) -> None:
         self._open: weakref.WeakSet[Trace] = weakref.WeakSet()
         self._dropped: deque[Step] = deque()
         self._drop_lock = threading.RLock()
-        #: Traces with spans to be sent, and those that wait for open spans, each with its time.
+        #: Live traces with spans to send, and traces that wait for open spans, each with its time.
         self._times_lock = threading.RLock()
         self._with_spans: dict[Trace, float] = {}
         self._waiting: dict[Trace, float] = {}
 
-    # What applications call.
+    # Methods for applications.
 
     def trace(
         self,
@@ -140,10 +141,10 @@ class Spoor:
         started_at: Time | None = None,
     ) -> Trace:
         """
-        Begins a trace, to be used in a `with` (or `async with`), which ends it. `parent` is a span of elsewhere that it
-        is part of (`from_headers`); `started_at` is when it began, if not now.
+        Starts a trace for use in a `with` (or `async with`) statement, which ends the trace. `parent` is a span of
+        another service that the trace joins (`from_headers`). `started_at` is the start time; the default is now.
         """
-        leaving.prepare_process()
+        process_exit.prepare_process()
         return Trace(
             self,
             name,
@@ -157,7 +158,7 @@ class Spoor:
             started_at=started_at,
         )
 
-    #: Begins a trace that is ended by hand (`end`), and that is not current.
+    #: Starts a trace that the caller must end (`end`). The trace does not become current.
     start = trace
 
     def span(
@@ -171,8 +172,8 @@ class Spoor:
         attributes: Mapping[str, Any] | None = None,
     ) -> Span:
         """
-        Begins a span of what is current, to be used in a `with`. Where no trace is current, one is begun for it, which
-        ends with it.
+        Starts a span of the current step, for use in a `with` statement. If no trace is current, starts a trace for the
+        span, which ends with the span.
         """
         current = current_step()
         parent = self.trace(name) if current is None else current
@@ -195,26 +196,30 @@ class Spoor:
 
     def observe(self, function: Callable[..., Any] | None = None, **options: Any) -> Any:
         """
-        Records the calls of a function: a trace where none is current, else a span. Its arguments are the input, its
-        result is the output. Coroutines, generators and asynchronous generators end when they have ended.
+        Records each call of a function, as a span or, if no trace is current, as a trace. The arguments are the input,
+        and the result is the output. For coroutines, generators and asynchronous generators, the step ends when they
+        end.
         """
         return observing(lambda: self, function, **options)
 
     def current(self) -> Step | None:
-        """The trace or span that is current."""
+        """Returns the current trace or span."""
         return current_step()
 
     def wrap_openai(self, openai: C) -> C:
         """
-        Records the calls of a client of OpenAI's library, which it returns: chat completions, responses and embeddings,
-        with their tokens. Streams are read along, and not changed. Ask for `stream_options={"include_usage": True}` to
-        have tokens of streamed chats.
+        Records calls of a client of OpenAI's library, and returns the client. Covers chat completions, responses and
+        embeddings, including their tokens. Streams are recorded as they are read, and not changed. The tokens of
+        streamed chats are recorded only if the request has `stream_options={"include_usage": True}`.
         """
         wrap_openai(self, openai)
         return openai
 
     def wrap_anthropic(self, anthropic: C) -> C:
-        """Records the calls of a client of Anthropic's library, which it returns: messages, and streams of them."""
+        """
+        Records calls of a client of Anthropic's library, and returns the client. Covers messages and streams of
+        messages.
+        """
         wrap_anthropic(self, anthropic)
         return anthropic
 
@@ -226,8 +231,8 @@ class Spoor:
         comment: str | None = None,
         span_id: str | None = None,
     ) -> None:
-        """Gives a trace a score. It is sent as traces are: later, and until it is there."""
-        leaving.prepare_process()
+        """Adds a score to a trace. Like a trace, the score is sent in the background, with retries."""
+        process_exit.prepare_process()
         if is_trace_id(trace_id):
             self._put_score(trace_id.lower(), "score", Score(name, value, comment, span_id))
         else:
@@ -236,13 +241,11 @@ class Spoor:
             )
 
     def from_headers(self, headers: Mapping[str, str] | Iterable[tuple[object, object]]) -> Parent | None:
-        """
-        The span that sent a request, as its headers name it: `trace(…, parent=spoor.from_headers(request.headers))`.
-        """
+        """Returns the span that the request's headers name: `trace(…, parent=spoor.from_headers(request.headers))`."""
         return parent_of_headers(headers)
 
     def headers(self) -> dict[str, str]:
-        """Headers for a request to another service, whose spans become part of what is current."""
+        """Returns headers for a request to another service. That service's spans then join the current step."""
         current = current_step()
         return {} if current is None else {"traceparent": current.traceparent}
 
@@ -257,10 +260,10 @@ class Spoor:
         **filters: Any,
     ) -> Evaluation:
         """
-        Has a function judge traces, and gives them its verdicts as scores of this name. `judge` gets a trace with its
-        spans and scores, and returns a value, a `Verdict`, or None. `filters` are those of `traces.all`. Traces that
-        have a score of this name, and running ones, are passed over: so it may be run again, and goes on where it was
-        stopped. With `follow` it goes on with the traces that come, until `stop` is set.
+        Judges traces with a function, and stores its verdicts as scores of this name. `judge` receives a trace with its
+        spans and scores, and returns a value, a `Verdict`, or None. `filters` are those of `traces.all`. Running
+        traces, and traces with a score of this name, are skipped, so an interrupted evaluation continues when it is run
+        again. With `follow`, new traces are judged as well, until `stop` is set.
         """
         evaluation = evaluate(
             self, judge, name=name, concurrency=concurrency, follow=follow, stop=stop, filters=filters
@@ -269,7 +272,7 @@ class Spoor:
         return evaluation
 
     def flush(self, timeout: float = 30.0) -> Result:
-        """Waits until the server has answered for everything that has ended, or says what is not there."""
+        """Waits until the server has answered for everything that has ended. The result states what is not stored."""
         self._drop()
         self._put_live_spans()
         result = self._sender.flush(timeout)
@@ -278,14 +281,14 @@ class Spoor:
         return dataclasses.replace(result, kept=result.kept + waiting)
 
     def project(self) -> Project:
-        """The project of the key: what is stored, and how much."""
+        """Returns the key's project, with the amount of data stored in it."""
         return cast(Project, self._reads.ask("GET", "/api/v1/project"))
 
     def key(self) -> KeyDescription:
-        """What the key may do."""
+        """Returns the project, environment and scopes of the key."""
         return cast(KeyDescription, self._reads.ask("GET", "/api/v1/key"))
 
-    # What traces call.
+    # Methods for traces.
 
     def put(self, trace: Trace, kind: PartKind, body: bytes) -> None:
         self._sender.put(trace.id, trace.name, kind, body)
@@ -327,7 +330,7 @@ class Spoor:
             self._with_spans.setdefault(trace, time.monotonic() + _LIVE_SECONDS)
         self._sender.wake()
 
-    # What happens by and by.
+    # Background work.
 
     def _tick(self) -> float | None:
         self._drop()
@@ -348,12 +351,13 @@ class Spoor:
         return due
 
     def _drop(self) -> None:
-        # A flush waits while another thread flushes, but not forever: a signal handler may have stopped that thread.
+        # A flush waits while another thread flushes, but not forever: a signal handler may have interrupted that
+        # thread.
         is_alone = self._drop_lock.acquire(timeout=1)
         try:
             while self._dropped:
                 self._dropped.popleft().drop()
-        except IndexError:  # Another thread was faster.
+        except IndexError:  # Another thread removed it first.
             pass
         finally:
             if is_alone:
@@ -366,13 +370,17 @@ class Spoor:
 
     def close(self, timeout: float = 5.0) -> Result:
         """
-        Ends what runs, sends for so long, and leaves the rest to the spool. At the end of a process it is done anyway.
+        Ends running traces, sends for up to `timeout` seconds, and leaves the rest to the spool. A process that ends
+        does this automatically.
         """
         self.leave(timeout)
         return self._sender.flush(0)
 
     def keep(self) -> None:
-        """The process is about to end: everything goes to the spool, running traces as far as they are."""
+        """
+        Called when the process is about to end. Writes everything to the spool, including running traces in their
+        current state.
+        """
         self._drop()
         for trace in list(self._open):
             trace.give_up()
@@ -386,14 +394,15 @@ class Spoor:
 
     def after_fork(self) -> None:
         """
-        In a process that was forked: the traces are the other's, and locks may be held by threads that are not here.
+        Called in a forked process. The traces belong to the parent process, and locks may be held by threads that exist
+        only in the parent process.
         """
         self._begin()
         self._sender.after_fork()
 
 
 def _server_of(url: str | None, key: str | None) -> Server | str:
-    """Where to send, or why nothing can be sent."""
+    """Returns the server, or the reason why nothing can be sent."""
     address = url or os.environ.get(URL_VARIABLE) or DEFAULT_URL
     given = Server(address.strip(), (key or os.environ.get(KEY_VARIABLE) or "").strip())
     return given.obstacle or given

@@ -1,6 +1,6 @@
 """
-Times within a trace: the wall clock is looked at once, when the trace starts, and a steady clock from there on. So
-nothing ends before it started, whatever is done to the wall clock meanwhile.
+Times within a trace. The wall clock is read once, when the trace starts; a monotonic clock is used from then on. So
+nothing ends before it started, even if the wall clock is changed in the meantime.
 """
 
 from __future__ import annotations
@@ -8,12 +8,12 @@ from __future__ import annotations
 import datetime
 import time
 
-#: A time that an application gives: seconds since 1970, ISO 8601 (UTC where it says no offset), or a datetime.
+#: A time given by an application: seconds since 1970, ISO 8601 (UTC without an offset), or a datetime.
 Time = datetime.datetime | float | str
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _DAY = datetime.timedelta(days=1)
-#: What the server takes, years 1 to 9999.
+#: The server accepts the years 1 to 9999.
 _EARLIEST = datetime.datetime.min.replace(tzinfo=datetime.timezone.utc) + _DAY
 _LATEST = datetime.datetime.max.replace(tzinfo=datetime.timezone.utc) - _DAY
 
@@ -24,22 +24,22 @@ class Clock:
         self._steady = time.perf_counter_ns()
 
     def now(self) -> int:
-        """Nanoseconds since 1970."""
+        """Returns the current time in nanoseconds since 1970."""
         return self._wall + time.perf_counter_ns() - self._steady
 
 
 def timestamp(nanoseconds: int) -> str:
-    """ISO 8601 in UTC, to the microsecond."""
+    """Formats a time as ISO 8601 in UTC, with microseconds."""
     seconds, rest = divmod(nanoseconds, 1_000_000_000)
     year, month, day, hour, minute, second, *_ = time.gmtime(seconds)
     return f"{year:04d}-{month:02d}-{day:02d}T{hour:02d}:{minute:02d}:{second:02d}.{rest // 1_000:06d}Z"
 
 
 def nanoseconds_of(given: Time | None) -> int | None:
-    """Nanoseconds since 1970; None where it is no time that can be recorded."""
+    """Converts a time to nanoseconds since 1970; None if the time cannot be recorded."""
     try:
         if isinstance(given, str):
-            # Python 3.10 does not know the Z.
+            # Python 3.10 does not accept the suffix Z.
             time_given = datetime.datetime.fromisoformat(given.strip().replace("Z", "+00:00"))
             if time_given.tzinfo is None:
                 time_given = time_given.replace(tzinfo=datetime.timezone.utc)

@@ -1,4 +1,4 @@
-"""Threads in which the span or trace is current that was so where their work was handed in."""
+"""Threads in which the step that was current when their work was submitted is current."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ R = TypeVar("R")
 
 
 class ContextExecutor(ThreadPoolExecutor):
-    """A pool of threads in which the trace or span is current that was so where the work was handed in."""
+    """A thread pool in which the step that was current when the work was submitted is current."""
 
     def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
         context = contextvars.copy_context()

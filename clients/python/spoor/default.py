@@ -1,4 +1,4 @@
-"""The client of those who need only one: made at its first use."""
+"""The client of applications that need only one, created on first use."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _lock = threading.Lock()
 
 
 def _after_fork() -> None:
-    """A thread that made the client may have had the lock, and is not here."""
+    """The thread that created the client may have held the lock, and does not exist in this process."""
     global _lock
     _lock = threading.Lock()
 
@@ -45,7 +45,7 @@ def client() -> Spoor:
 
 def configure(url: str | None = None, key: str | None = None, **options: Any) -> Spoor:
     """
-    Makes the client of this module's functions; the options are those of Spoor. One that was there goes on sending.
+    Creates the client of this module's functions. The options are those of Spoor. A previous client continues to send.
     """
     global _client
     made = Spoor(url, key, **options)
@@ -65,7 +65,7 @@ def trace(
     parent: Parent | None = None,
     started_at: Time | None = None,
 ) -> Trace:
-    """Begins a trace, to be used in a `with` (or `async with`), which ends it."""
+    """Starts a trace for use in a `with` (or `async with`) statement, which ends the trace."""
     return client().trace(
         name,
         session_id=session_id,
@@ -79,7 +79,7 @@ def trace(
     )
 
 
-#: Begins a trace that is ended by hand (`end`), and that is not current.
+#: Starts a trace that the caller must end (`end`). The trace does not become current.
 start = trace
 
 
@@ -92,7 +92,7 @@ def span(
     provider: str | None = None,
     attributes: Mapping[str, Any] | None = None,
 ) -> Span:
-    """Begins a span of what is current, to be used in a `with`."""
+    """Starts a span of the current step, for use in a `with` statement."""
     return client().span(name, kind=kind, input=input, model=model, provider=provider, attributes=attributes)
 
 
@@ -108,49 +108,49 @@ def observe(
 
 def observe(function: Any = None, /, **options: Any) -> Any:
     """
-    Records the calls of a function: a trace where none is current, else a span. Its arguments are the input, its result
-    is the output. Coroutines, generators and asynchronous generators end when they have ended.
+    Records each call of a function, as a span or, if no trace is current, as a trace. The arguments are the input, and
+    the result is the output. For coroutines, generators and asynchronous generators, the step ends when they end.
     """
     return observing(client, function, **options)
 
 
 def current() -> Step | None:
-    """The trace or span that is current."""
+    """Returns the current trace or span."""
     return client().current()
 
 
 def score(
     trace_id: str, name: str, value: float | bool | str, comment: str | None = None, span_id: str | None = None
 ) -> None:
-    """Gives a trace a score. It is sent as traces are: later, and until it is there."""
+    """Adds a score to a trace. Like a trace, the score is sent in the background, with retries."""
     client().score(trace_id, name, value, comment, span_id)
 
 
 def evaluate(judge: Judge, *, name: str, concurrency: int = 4, **options: Any) -> Evaluation:
-    """Has a function judge traces, and gives them its verdicts as scores of this name (`Spoor.evaluate`)."""
+    """Judges traces with a function, and stores its verdicts as scores of this name (`Spoor.evaluate`)."""
     return client().evaluate(judge, name=name, concurrency=concurrency, **options)
 
 
 def flush(timeout: float = 30.0) -> Result:
-    """Waits until the server has answered for everything that has ended, or says what is not there."""
+    """Waits until the server has answered for everything that has ended. The result states what is not stored."""
     return client().flush(timeout)
 
 
 def from_headers(headers: Mapping[str, str] | Iterable[tuple[object, object]]) -> Parent | None:
-    """The span that sent a request, as its headers name it: `trace(…, parent=spoor.from_headers(request.headers))`."""
+    """Returns the span that the request's headers name: `trace(…, parent=spoor.from_headers(request.headers))`."""
     return parent_of_headers(headers)
 
 
 def headers() -> dict[str, str]:
-    """Headers for a request to another service, whose spans become part of what is current."""
+    """Returns headers for a request to another service. That service's spans then join the current step."""
     return client().headers()
 
 
 def wrap_openai(openai: C) -> C:
-    """Records the calls of a client of OpenAI's library, which it returns."""
+    """Records calls of a client of OpenAI's library, and returns the client."""
     return client().wrap_openai(openai)
 
 
 def wrap_anthropic(anthropic: C) -> C:
-    """Records the calls of a client of Anthropic's library, which it returns."""
+    """Records calls of a client of Anthropic's library, and returns the client."""
     return client().wrap_anthropic(anthropic)

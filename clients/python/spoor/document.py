@@ -1,6 +1,6 @@
 """
-The bodies that the server takes (`POST /api/v1/traces` and what belongs to a running trace), made so that no rule of
-size refuses them. Pure: texts in, texts out.
+Builds the bodies that the server accepts (`POST /api/v1/traces`, and the requests of a running trace), within all size
+limits. Pure functions from strings to strings.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Status = Literal["ok", "error", "unset"]
 KINDS: frozenset[str] = frozenset(get_args(Kind))
 STATUSES: frozenset[str] = frozenset(get_args(Status))
 
-# The server's rules (the OpenAPI document has them); the budgets stay below what it takes.
+# The server's rules, as in the OpenAPI document. The budgets are below the server's limits.
 MAX_SPANS = 200
 MAX_TAGS = 20
 MAX_EVENTS = 50
@@ -25,20 +25,20 @@ MAX_NAME = 500
 MAX_TEXT = 200
 MAX_TAG = 64
 MAX_COUNT = 2**53 - 1
-#: Of a trace without its spans, and of each span: the server takes 768,000 bytes.
+#: Budget of a trace without its spans, and of each span. The server accepts 768,000 bytes.
 DOCUMENT_BUDGET = 700_000
-#: Of a whole body: the server takes 2,097,152 bytes.
+#: Budget of a whole body. The server accepts 2,097,152 bytes.
 BODY_BUDGET = 2_000_000
-#: Of the attributes of one event.
+#: Budget of one event's attributes.
 EVENT_BUDGET = 32_000
 
 USAGE_FIELDS = ("inputTokens", "outputTokens", "totalTokens")
-#: Text columns of the server refuse these.
+#: The server's text columns reject these characters.
 _REFUSED = re.compile("[\x00\ud800-\udfff]")
 
 
 def short_text(value: object, longest: int) -> str | None:
-    """A text of 1 to so many characters, or None."""
+    """Returns a string of 1 to `longest` characters, or None."""
     text = _REFUSED.sub("�", value if isinstance(value, str) else str(value))[:longest]
     return text or None
 
@@ -49,7 +49,7 @@ def tags_of(values: Iterable[object]) -> list[str]:
 
 
 def usage_of(given: Mapping[str, Any]) -> dict[str, int]:
-    """Token counts, of what may be anything: others than whole numbers in the server's range are left out."""
+    """Returns token counts from any value, without values that are not integers in the server's range."""
     usage = {}
     for name in USAGE_FIELDS:
         count = given.get(name)
@@ -59,7 +59,7 @@ def usage_of(given: Mapping[str, Any]) -> dict[str, int]:
 
 
 def add_usage(total: dict[str, int], usage: Mapping[str, int]) -> None:
-    """A total that only one of them has is completed from the other's parts."""
+    """Adds two usages. If only one has a total, the other's total is computed from its parts."""
     whole = _total_of(total) + _total_of(usage)
     has_total = "totalTokens" in total or "totalTokens" in usage
     for name, count in usage.items():
@@ -73,7 +73,9 @@ def _total_of(usage: Mapping[str, int]) -> int:
 
 
 def water_level(sizes: Sequence[int], limit: int) -> int:
-    """The level for which the sum of min(size, level) is within the limit: what is larger is cut down to it."""
+    """
+    Returns the level for which the sum of min(size, level) is within the limit. Larger values are cut to this level.
+    """
     rest = limit
     ordered = sorted(sizes)
     for index, size in enumerate(ordered):
@@ -86,19 +88,19 @@ def water_level(sizes: Sequence[int], limit: int) -> int:
 
 @dataclass
 class Notes:
-    """What the client has to say of a trace, in its metadata under `spoor`."""
+    """What the client records about a trace in its metadata, under `spoor`."""
 
-    #: How many places were cut.
+    #: Number of cuts.
     cut: int = 0
-    #: Spans for which there was no room, by kind.
+    #: Spans without a slot, by kind.
     left_out: dict[str, int] = field(default_factory=dict)
-    #: The process ended, or dropped the trace, before the trace was ended; the same of spans.
+    #: Whether the process ended, or dropped the trace, before the trace was ended; the same for spans.
     is_not_ended: bool = False
     spans_not_ended: int = 0
 
 
 def fit(texts: dict[str, str], budget: int) -> int:
-    """Cuts JSON texts, the largest first, until all are within the budget. Returns how many places were cut."""
+    """Cuts JSON strings, the largest first, until all are within the budget. Returns the number of cuts."""
     sizes = {name: size_of(text) for name, text in texts.items()}
     if sum(sizes.values()) <= budget:
         return 0
@@ -114,13 +116,13 @@ def fit(texts: dict[str, str], budget: int) -> int:
 
 @dataclass
 class SpanText:
-    """A finished span as JSON: fields that are short, and values that may be cut."""
+    """A finished span as JSON: short fields, and values that can be cut."""
 
-    #: Without the braces.
+    #: JSON without the braces.
     head: str
-    #: input, output, attributes.
+    #: The JSON of input, output and attributes.
     values: dict[str, str]
-    #: An event each.
+    #: One JSON string per event.
     events: list[str] = field(default_factory=list)
     id: str = ""
     parent_id: str | None = None
@@ -137,7 +139,7 @@ class SpanText:
         return sum(size_of(event) + 1 for event in self.events)
 
     def shrink(self, budget: int) -> int:
-        """Cuts values; events, which the server wants whole, are left out from the oldest on. Returns how many were."""
+        """Cuts values, and omits the oldest events, which cannot be cut. Returns the number of both."""
         cuts = 0
         while self.events and self.events_size > budget // 4:
             self.events.pop(0)
@@ -154,7 +156,7 @@ class SpanText:
 
 
 def fields_text(fields: Mapping[str, object]) -> str:
-    """Fields of the server's own as JSON, without the braces; None is left out."""
+    """Returns the server's own fields as JSON without the braces. None is left out."""
     return ",".join(f'"{name}":{_field_text(value)}' for name, value in fields.items() if value is not None)
 
 
@@ -171,7 +173,7 @@ def _field_text(value: object) -> str:
 
 
 def portions(spans: Iterable[SpanText], budget: int) -> list[list[SpanText]]:
-    """The spans in lists of no more bytes than this, unless one alone has more."""
+    """Splits the spans into lists of at most `limit` bytes. A larger span has its own list."""
     found: list[list[SpanText]] = []
     size = budget
     for span in spans:
@@ -204,8 +206,8 @@ def end_body(head: str, values: dict[str, str], metadata: str, spans: Sequence[S
 
 
 def with_notes(metadata: str, notes: Notes) -> str:
-    """The metadata of a trace, with what the client has to say of it under `spoor`."""
-    # As the server says it of traces that OpenTelemetry sends.
+    """Returns a trace's metadata, including the client's notes under `spoor`."""
+    # This is the form in which the server notes the same for traces from OpenTelemetry.
     left_out = {"count": sum(notes.left_out.values()), "kinds": dict(sorted(notes.left_out.items()))}
     said = {
         "cut": notes.cut or None,

@@ -1,7 +1,7 @@
 """
-Evaluators: functions that judge traces, in a process of the application's own. Their verdicts are scores, so a trace is
-judged once for each name, and a run that was stopped is gone on with by the next. (`spoor evaluate` does the same
-beside the server, and says in the scores who judged.)
+Evaluators: functions that judge traces in the application's own process. Their verdicts are scores, so a trace is
+judged once per name, and an interrupted run is continued by the next run. (`spoor evaluate` does the same next to the
+database. Its scores name the evaluator.)
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .reads import SpoorError, Traces
 from .types import TraceDetail
 
 _MAX_FAILURES = 100
-#: `follow` looks for new traces so often, or, where a look takes long, after so many times as long.
+#: `follow` looks for new traces at this interval or, if a pass takes long, after a multiple of the pass's duration.
 _PAUSE_SECONDS = 2.0
 _PAUSE_FACTOR = 10
 
@@ -48,14 +48,14 @@ class Client(Protocol):
 
 @dataclass
 class Evaluation:
-    #: Traces that got a verdict.
+    #: Number of traces with a verdict.
     judged: int = 0
-    #: Traces of which the judge said nothing.
+    #: Number of traces for which the judge returned None.
     passed: int = 0
     failed: int = 0
-    #: What the first hundred that failed say, by trace.
+    #: Messages of the first hundred failures, by trace.
     failures: dict[str, str] = field(default_factory=dict)
-    #: Of verdicts that are numbers, and of booleans the share of True; None where there are none.
+    #: Mean of the verdicts that are numbers, and share of True among booleans; None if there are neither.
     mean: float | None = None
 
 
@@ -70,8 +70,8 @@ def evaluate(
     filters: Mapping[str, Any],
 ) -> Evaluation:
     """
-    Judges the traces that `traces.all(**filters)` has, so many at once; with `follow`, those that come as well. A judge
-    that raises is counted, and asked again by the next run.
+    Judges the traces that `traces.all(**filters)` returns, several at once; with `follow`, also new traces. If a judge
+    raises, the failure is counted, and the next run tries the trace again.
     """
     evaluation = Evaluation()
     numbers, total = 0, 0.0
@@ -109,7 +109,7 @@ def evaluate(
         finally:
             waiting.release()
 
-    #: Though the score of a trace may still be on its way, it is judged once.
+    #: Traces already judged in this run, because their scores may not be stored yet.
     seen: set[str] = set()
 
     def look() -> None:
@@ -117,7 +117,7 @@ def evaluate(
             if trace["id"] in seen or trace["status"] == "running" or name in trace["scores"]:
                 continue
             seen.add(trace["id"])
-            # No more is read ahead than is about to be judged.
+            # Traces are read ahead only as far as they are about to be judged.
             waiting.acquire()
             if stopped.is_set():
                 return
@@ -131,7 +131,7 @@ def evaluate(
             except SpoorError as error:
                 if not follow or not _may_pass(error):
                     raise
-                client.problem(f"evaluate looks again later: {error}")
+                client.problem(f"evaluate tries again later: {error}")
             if not follow:
                 break
             stopped.wait(max(_PAUSE_SECONDS, _PAUSE_FACTOR * (time.monotonic() - began)))
@@ -139,5 +139,5 @@ def evaluate(
 
 
 def _may_pass(error: SpoorError) -> bool:
-    """The server is away or busy; otherwise it would say the same again."""
+    """Returns whether the server is unreachable or busy. Any other error would occur again."""
     return error.status == 0 or error.status == 429 or error.status >= 500

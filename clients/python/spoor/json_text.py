@@ -1,4 +1,4 @@
-"""JSON by its members and items, each as it stands, so that what is only moved keeps every digit. Pure."""
+"""Splits JSON into members and items without parsing their values, so that copied values keep every digit. Pure."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from json.decoder import scanstring  # type: ignore[attr-defined]
 from .values import quote
 
 _SPACE = re.compile(r"[ \t\n\r]*")
-# Numbers are only passed over, however long they are.
+# Numbers are only skipped, whatever their length.
 _decode = json.JSONDecoder(parse_int=len, parse_float=len).raw_decode
 
 
 def members(text: str) -> dict[str, str]:
-    """The texts of an object's values by their names. Raises ValueError where it is none."""
+    """Returns the JSON of an object's values by name. Raises ValueError if the text is not an object."""
     found: dict[str, str] = {}
     at = _behind(text, 0, "{")
     while text[at : at + 1] != "}":
@@ -30,7 +30,7 @@ def members(text: str) -> dict[str, str]:
 
 
 def items(text: str) -> list[str]:
-    """The texts of an array's items. Raises ValueError where it is none."""
+    """Returns the JSON of an array's items. Raises ValueError if the text is not an array."""
     found: list[str] = []
     at = _behind(text, 0, "[")
     while text[at : at + 1] != "]":

@@ -1,4 +1,4 @@
-"""The decorator `observe`: calls of functions as traces and spans, generators as long as they are read."""
+"""The decorator `observe`, which records calls of functions as traces and spans, and generators while they are read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .recording.step import NOT_READ, Span, Step, current_step, within
 from .recording.trace import Trace
 from .values import quote, write
 
-#: What was read of a generator is its output, up to so many bytes.
+#: Maximum number of bytes of a generator's items that are recorded as its output.
 _MAX_READ_BYTES = 600_000
 
 
@@ -39,7 +39,7 @@ def observing(
     capture_input: bool = True,
     capture_output: bool = True,
 ) -> Any:
-    """`client_of` is asked at each call, so that functions may be decorated before there is a client."""
+    """`client_of` is called at each call, so that functions can be decorated before a client exists."""
 
     def decorate(wrapped: Callable[..., Any]) -> Callable[..., Any]:
         title = name or getattr(wrapped, "__qualname__", None) or type(wrapped).__name__
@@ -128,7 +128,7 @@ def _wrap(client_of: Callable[[], Client], function: Callable[..., Any], options
 
 
 def _arguments_of(function: Callable[..., Any]) -> Callable[[tuple[Any, ...], dict[str, Any]], Any]:
-    """What a call was given, by the names of the parameters; without `self` and `cls`."""
+    """Returns the arguments of a call by parameter name, without `self` and `cls`."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
@@ -138,7 +138,7 @@ def _arguments_of(function: Callable[..., Any]) -> Callable[[tuple[Any, ...], di
     def arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         try:
             given = dict(signature.bind(*args, **kwargs).arguments)
-        except TypeError:  # The call will say what is wrong with it.
+        except TypeError:  # The call itself will raise the error.
             return {"args": args, "kwargs": kwargs}
         if first in ("self", "cls"):
             given.pop(first, None)
@@ -166,12 +166,12 @@ async def _watch_coroutine(coroutine: Any, step: Step, succeed: Callable[[Step, 
 
 
 class _Reading:
-    """What has been read of a generator, and what becomes of its step."""
+    """Collects the items read from a generator, and ends its step."""
 
     def __init__(self, step: Step, options: _Options) -> None:
         self.step = step
         self._is_captured = options.is_output_captured
-        #: Texts as they are; of other items their JSON.
+        #: Strings are kept unchanged, other items as JSON.
         self._items: list[tuple[bool, str]] = []
         self._bytes = 0
         self._left_out = 0
@@ -184,7 +184,7 @@ class _Reading:
             self._bytes += len(item) + 1
             self._items.append((True, item))
         else:
-            # As JSON at once: the reader may change it.
+            # The item becomes JSON at once, because the reader may change it.
             written = write(item, _MAX_READ_BYTES, self.step.trace.redact, str(len(self._items)))
             self._bytes += written.size + 1
             self._items.append((False, written.text))
@@ -198,7 +198,7 @@ class _Reading:
         self.step.end(error=error)
 
     def stop(self) -> None:
-        """The reader has stopped before the end, or has gone."""
+        """Called when the reader stops before the end, or is garbage-collected."""
         self._set_output()
         if isinstance(self.step, Span):
             self.step.add_event(NOT_READ)
@@ -209,7 +209,7 @@ class _Reading:
             return
         cut = [f"…[cut {self._left_out:,} items]"] if self._left_out > 0 else []
         if all(is_text for is_text, _ in self._items):
-            # As one text: a secret may be spread over several.
+            # The items are joined before redaction, because a secret may be spread over several items.
             self.step.set_output("".join([*(item for _, item in self._items), *cut]))
             return
         redact = self.step.trace.redact
@@ -222,7 +222,7 @@ class _Reading:
 
 def _watch(generator: Generator[Any, Any, Any], reading: _Reading) -> Generator[Any, Any, Any]:
     """
-    Each turn runs inside the step, so that what the generator calls is part of it; the reader's own calls are not.
+    Each turn runs inside the step, so that the generator's calls are part of the step, but the reader's calls are not.
     """
     turn: Callable[[], Any] = generator.__next__
     try:
@@ -258,7 +258,7 @@ def _watch_async(generator: AsyncGenerator[Any, Any], reading: _Reading) -> Asyn
 def _async_reader(
     open_generator: Callable[[tuple[Any, ...], dict[str, Any]], tuple[AsyncGenerator[Any, Any], _Reading]],
 ) -> Callable[..., AsyncGenerator[Any, Any]]:
-    """The same for asynchronous generators, as a function of its own: they have no `yield from`."""
+    """Does the same for asynchronous generators. They need a separate function, because they have no `yield from`."""
 
     async def read(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
         generator, reading = open_generator(args, kwargs)

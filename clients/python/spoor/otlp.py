@@ -1,7 +1,7 @@
 """
-Spans as an OTLP export in JSON, with OpenInference's names of attributes, which the server reads back as they were.
-This is how spans join a trace that another service, or OpenTelemetry, records: only such traces grow by the spans of
-several senders. Pure.
+Renders spans as an OTLP export in JSON with OpenInference's attribute names, from which the server restores the same
+spans. Spans join a trace of another service or of OpenTelemetry in this form, because only such traces accept spans
+from several senders. Pure.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from .document import SpanText
 
 _STATUS_CODES = {"unset": 0, "ok": 1, "error": 2}
-#: From 1970 to 2255, which is what the server takes this way; 0 would be no time.
+#: The server accepts times from 1970 to 2255 in this form; 0 would mean no time.
 _MAX_MICROSECONDS = 2**53 - 1
 _TIME = re.compile(r"(\d+)-(\d+)-(\d+)T(\d+):(\d+):(\d+)\.(\d{6})Z")
 
@@ -24,8 +24,8 @@ def export_bodies(
     trace_id: str, root_id: str, spans: Iterable[SpanText], most_bytes: int, root: dict[str, Any] | None = None
 ) -> list[bytes]:
     """
-    Exports of spans whose parent, where they have none, is the span with the id `root_id`. None has more bytes than
-    this, unless one span alone has.
+    Returns exports of spans. Spans without a parent become children of the span `root_id`. An export has at most
+    `limit` bytes, unless a single span is larger.
     """
     every = [_bytes_of(_span(trace_id, root_id, span)) for span in spans]
     if root is not None:
@@ -43,8 +43,8 @@ def export_bodies(
 
 def joined_body(trace_id: str, joined: bytes) -> bytes:
     """
-    The export of a part `joined`, as the client for TypeScript leaves it in a spool: spans, and the trace itself if it
-    has ended, as the API has them.
+    Returns the export of a `joined` part, which the TypeScript client leaves in a spool. Such a part has spans and, if
+    the trace has ended, the trace itself, all in the API's form.
     """
     said = json.loads(joined)
     root_id, root = said["rootId"], said.get("root")
@@ -71,7 +71,7 @@ def _export(spans: Iterable[bytes]) -> bytes:
 def _bytes_of(value: Any) -> bytes:
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-    except UnicodeEncodeError:  # Unpaired surrogates.
+    except UnicodeEncodeError:  # The string has unpaired surrogates.
         return json.dumps(value, separators=(",", ":")).encode()
 
 
@@ -83,7 +83,7 @@ def root_span(
     values: Mapping[str, str],
     metadata: str,
 ) -> dict[str, Any]:
-    """The trace itself as a span; `fields` are those of a trace."""
+    """Renders the trace itself as a span. `fields` are a trace's fields."""
     span = _span_of(trace_id, {**fields, "id": root_id, "parentSpanId": parent_id, "kind": "chain"}, values, [])
     span["attributes"] += _text("session.id", fields.get("sessionId")) + _text("user.id", fields.get("userId"))
     tags = fields.get("tags")
@@ -144,7 +144,7 @@ def _span_of(
 
 
 def _attributes(given: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A text stands for itself; of what is no single value, its JSON."""
+    """Strings keep their type. Values that are not scalars become JSON."""
     return [{"key": key, "value": _value(value)} for key, value in given.items()]
 
 
@@ -173,7 +173,7 @@ def _payload(side: str, text: str | None) -> list[dict[str, Any]]:
 def _nanoseconds(timestamp: str) -> str:
     matched = _TIME.fullmatch(timestamp)
     if matched is None:
-        raise ValueError(f"{timestamp} is no time with microseconds in UTC")
+        raise ValueError(f"{timestamp} is not a UTC time with microseconds")
     year, month, day, hour, minute, second, micro = map(int, matched.groups())
     micros = calendar.timegm((year, month, day, hour, minute, second)) * 1_000_000 + micro
     return str(min(max(micros, 1), _MAX_MICROSECONDS) * 1_000)

@@ -1,5 +1,6 @@
 """
-Spans of elsewhere that a trace may be part of: another service's, by the header `traceparent`, or OpenTelemetry's.
+External spans that a trace can join: another service's span, named by the header `traceparent`, or OpenTelemetry's
+current span.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 _TRACEPARENT = re.compile(r"^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?$")
-#: Of the flags: the span is sent at all. What would be part of one that is not would have no beginning.
+#: The flag for a span that is sent. A trace below an unsent span would have no root.
 _SAMPLED = 1
 _PORTS = {"http": 80, "https": 443}
-#: Where OpenTelemetry's exporter of traces sends to, by its own variables: the first that is set counts.
+#: Variables with the address to which OpenTelemetry exports traces. The first variable that is set applies.
 _EXPORTER_VARIABLES = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 
 
@@ -28,7 +29,7 @@ class Parent(NamedTuple):
 
 
 def parse_traceparent(text: str) -> Parent | None:
-    """None where it is no header of W3C Trace Context, or is that of a span that nobody sends."""
+    """Returns None if the header is not valid W3C Trace Context, or if it names a span that is not sent."""
     matched = _TRACEPARENT.match(text.strip().lower())
     if matched is None or text.startswith("ff"):
         return None
@@ -39,7 +40,7 @@ def parse_traceparent(text: str) -> Parent | None:
 
 
 def parent_of_headers(headers: Mapping[str, str] | Iterable[tuple[object, object]]) -> Parent | None:
-    """The span that sent a request. Names in any case; texts or bytes (as ASGI has them)."""
+    """Returns the span that sent a request. Header names may be in any case, and strings or bytes (as in ASGI)."""
     items = headers.items() if isinstance(headers, Mapping) else headers
     for name, value in items:
         if _as_text(name).lower() in ("traceparent", "http_traceparent"):
@@ -52,14 +53,14 @@ def _as_text(value: object) -> str:
 
 
 def is_export_to(url: str) -> bool:
-    """Whether OpenTelemetry exports to this server, as far as its variables say."""
+    """Returns whether OpenTelemetry's variables direct its exports to this server."""
     endpoint = next(filter(None, map(os.environ.get, _EXPORTER_VARIABLES)), "")
     place = _place_of(endpoint)
     return place is not None and place == _place_of(url)
 
 
 def _place_of(url: str) -> tuple[str, int | None] | None:
-    """Host and port. A machine has several names for itself, and each scheme has a port of its own."""
+    """Returns host and port. All names of this machine compare as equal, and each scheme has a default port."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
@@ -71,7 +72,7 @@ def _place_of(url: str) -> tuple[str, int | None] | None:
 
 
 def parent_of_opentelemetry() -> Parent | None:
-    """OpenTelemetry's current span, if it has one that is exported."""
+    """Returns OpenTelemetry's current span, if it is exported."""
     try:
         from opentelemetry import trace
     except ImportError:

@@ -1,4 +1,4 @@
-"""Reads, and the writes that are answered at once: lists, single traces, scores, metadata, deletions."""
+"""Reads, and writes that the server answers at once: lists, single traces, scores, metadata, deletions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .sending.answers import Answer, NoAnswer, backoff
 from .sending.connection import Connection, Server
 from .types import Score, ScoreList, TraceDetail, TraceList, TraceSummary
 
-#: A read is tried so long where the server is away or busy.
+#: A read is retried for this long if the server is unreachable or busy.
 _PATIENCE_SECONDS = 10.0
 _AGAIN = frozenset((429, 502, 503, 504))
 
@@ -21,7 +21,7 @@ TraceSort = Literal["newest", "slowest", "costliest"]
 
 
 class SpoorError(Exception):
-    """What the server refuses, or that it does not answer (then status is 0)."""
+    """Raised if the server rejects a request, or does not answer (`status` is then 0)."""
 
     def __init__(self, status: int, code: str, message: str, request_id: str = "") -> None:
         super().__init__(f"{status} {code}: {message}" if status else message)
@@ -58,7 +58,8 @@ def _ask_patiently(connection: Connection, method: str, target: str, content: by
         outcome = connection.request(method, target, content)
         is_away = isinstance(outcome, NoAnswer) or outcome.status in _AGAIN
         wait = backoff(failures)
-        # A write that was perhaps done is not repeated: the caller knows whether it may be.
+        # A write that may have been executed is not repeated, because only the caller knows whether repeating it is
+        # safe.
         may_repeat = method == "GET" or not (isinstance(outcome, NoAnswer) and outcome.may_be_taken)
         if not is_away or not may_repeat or time.monotonic() + wait > deadline:
             return outcome
@@ -93,6 +94,7 @@ class Traces:
         environment: str | None = None,
         session_id: str | None = None,
         user_id: str | None = None,
+        runs_only: bool | None = None,
         start: str | None = None,
         end: str | None = None,
         sort: TraceSort | None = None,
@@ -100,16 +102,21 @@ class Traces:
         after: str | None = None,
         before: str | None = None,
     ) -> TraceList:
-        """A page of traces; `start` and `end` are the bounds of startedAt (`from` and `to`), as ISO 8601."""
+        """Returns a page of traces.
+
+        `start` and `end` limit startedAt (`from` and `to` of the API), as ISO 8601. `runs_only` leaves out traces
+        without a model call, agent, tool or retriever.
+        """
         query = {
             **{"status": status, "model": model, "name": name, "tag": tag, "environment": environment},
             **{"sessionId": session_id, "userId": user_id, "from": start, "to": end},
+            **{"runsOnly": None if runs_only is None else str(runs_only).lower()},
             **{"sort": sort, "limit": limit, "after": after, "before": before},
         }
         return cast(TraceList, self._reads.ask("GET", "/api/v1/traces", query))
 
     def all(self, **filters: Any) -> Iterator[TraceSummary]:
-        """All traces that `list` has for these filters, page by page."""
+        """Yields all traces that match these filters, page by page."""
         after: str | None = None
         while True:
             page = self.list(**{"limit": 200, **filters, **({} if after is None else {"after": after})})
@@ -122,12 +129,12 @@ class Traces:
         return cast(TraceDetail, self._reads.ask("GET", f"/api/v1/traces/{quote(trace_id)}"))
 
     def patch_metadata(self, trace_id: str, metadata: Mapping[str, Any]) -> dict[str, Any]:
-        """Merges into the metadata of a stored trace, key by key. Returns all of it."""
+        """Merges metadata into a stored trace, key by key. Returns all of the trace's metadata."""
         answer = self._reads.ask("PATCH", f"/api/v1/traces/{quote(trace_id)}", body={"metadata": dict(metadata)})
         return cast("dict[str, Any]", answer["metadata"])
 
     def scores(self, trace_id: str) -> Sequence[Score]:
-        """All scores of a trace, the newest first."""
+        """Returns all scores of a trace, newest first."""
         answer = self._reads.ask("GET", f"/api/v1/traces/{quote(trace_id)}/scores")
         return cast("Sequence[Score]", answer["scores"])
 
@@ -149,7 +156,7 @@ class Scores:
         limit: int | None = None,
         after: str | None = None,
     ) -> ScoreList:
-        """A page of scores; `start` and `end` are the bounds of createdAt (`from` and `to`), as ISO 8601."""
+        """Returns a page of scores. `start` and `end` limit createdAt (`from` and `to` of the API), as ISO 8601."""
         query = {"name": name, "environment": environment, "from": start, "to": end, "limit": limit, "after": after}
         return cast(ScoreList, self._reads.ask("GET", "/api/v1/scores", query))
 

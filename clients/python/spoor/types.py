@@ -1,5 +1,5 @@
 """
-What reads answer. Made by tools/make_types.py from the server's OpenAPI document, not by hand.
+The types of the responses to reads. Made by tools/make_types.py from the server's OpenAPI document, not by hand.
 """
 
 from __future__ import annotations

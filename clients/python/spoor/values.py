@@ -1,9 +1,8 @@
 """
-Values of the application as JSON text of at most so many bytes. The budget is measured while writing, so that a value
-of any size costs no more than its budget. What does not fit is cut where it stands, and the place says how much is
-missing.
+Writes an application's values as JSON within a budget of bytes. The budget is checked during writing, so a value of any
+size costs no more than its budget. Data beyond the budget is cut where it occurs, and a mark says how much is missing.
 
-Nothing here raises: a value that cannot be written leaves a text that says so.
+Nothing here raises: a value that cannot be written is replaced by a string that says so.
 """
 
 from __future__ import annotations
@@ -23,17 +22,18 @@ from typing import Any, NamedTuple
 
 Redact = Callable[[str, Any], Any]
 
-#: The server takes 100 levels in a body.
+#: The server accepts 100 levels in a body.
 MAX_DEPTH = 64
-#: Of an object of which nothing is known but its repr.
+#: Maximum number of characters of an object's repr, if nothing else is known about the object.
 MAX_REPR_CHARACTERS = 2_000
 MAX_STACK_CHARACTERS = 16_000
-#: Room for the longest text that stands for what was cut, with what separates it from its neighbours.
+#: Bytes for the longest mark that replaces cut data, including its separators.
 MARK_BYTES = 64
-#: Below this a budget is taken as this: an object with nothing but a mark in it.
+#: The minimum budget, which allows an object that contains only a mark.
 MIN_BUDGET = 4 * MARK_BYTES
-#: One long text must not take all room from what is behind it. So a value that does not fit is written again, with half
-#: the room for each text, until what is behind fits as well, or this often. Texts below SHORT_BYTES are not worth it.
+#: A long string must not use up the space of later values. A value that does not fit is therefore written again, with
+#: half the space for each string, until later values fit, or until this number of passes. Strings below SHORT_BYTES are
+#: not worth another pass.
 MAX_PASSES = 8
 SHORT_BYTES = 1_000
 
@@ -43,16 +43,16 @@ _escape_ascii: Callable[[str], str] = json.encoder.encode_basestring_ascii
 
 class Written(NamedTuple):
     text: str
-    #: Bytes of the text in UTF-8.
+    #: The JSON's size in UTF-8, in bytes.
     size: int
-    #: How many places were cut.
+    #: Number of cuts.
     cuts: int
 
 
 def write(value: Any, budget: int, redact: Redact | None = None, key: str = "") -> Written:
     """
-    JSON of a value, of at most `budget` bytes in UTF-8 (but MIN_BUDGET at least). `redact` sees every value with its
-    key, or its place in a list, and the text or value that is written in place of an object.
+    Returns a value's JSON, with at most `budget` bytes in UTF-8 (but at least MIN_BUDGET). `redact` receives every
+    value with its key or list index, and every string or value that replaces an object.
     """
     budget = max(budget, MIN_BUDGET)
     longest = budget
@@ -66,13 +66,13 @@ def write(value: Any, budget: int, redact: Redact | None = None, key: str = "") 
                 break
             longest = min(longest, writer.longest_seen) // 2
         return writer.written()
-    except Exception as error:  # An object of the application misbehaves: a property, an iterator, __str__.
+    except Exception as error:  # A property, an iterator or __str__ of the application raised an error.
         text = _escape(f"[could not be written: {type(error).__name__}]")
         return Written(text, size_of(text), 1)
 
 
 def shrink(text: str, budget: int) -> Written:
-    """JSON text, written again in less room. Numbers keep their digits."""
+    """Writes JSON again within a smaller budget. Numbers keep their digits."""
     return write(json.loads(text, parse_float=decimal.Decimal, parse_int=decimal.Decimal), budget)
 
 
@@ -81,7 +81,7 @@ def size_of(text: str) -> int:
 
 
 def quote(text: str) -> str:
-    """A text as JSON. Unpaired surrogates, which UTF-8 does not have, are escaped."""
+    """Writes a string as JSON. Unpaired surrogates, which UTF-8 cannot represent, are escaped."""
     quoted = _escape(text)
     if quoted.isascii():
         return quoted
@@ -95,7 +95,7 @@ def quote(text: str) -> str:
 def describe_error(error: BaseException) -> dict[str, str]:
     stack = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     if len(stack) > MAX_STACK_CHARACTERS:
-        # The end of a stack says where it happened.
+        # The end of a stack trace says where the error occurred.
         stack = f"…[cut {len(stack) - MAX_STACK_CHARACTERS:,} characters]\n" + stack[-MAX_STACK_CHARACTERS:]
     return {"name": type(error).__name__, "message": _text_of(error), "stack": stack}
 
@@ -110,7 +110,7 @@ def _text_of(value: object) -> str:
 def _redacted(redact: Redact, key: str, value: Any) -> Any:
     try:
         return redact(key, value)
-    except Exception as error:  # What should perhaps not be seen is not shown.
+    except Exception as error:  # The value may be secret, so it is not shown.
         return f"[redact failed: {type(error).__name__}]"
 
 
@@ -125,15 +125,15 @@ class _Writer:
         self.left = budget
         self.longest = longest
         self.redact = redact
-        #: Of the value that is written; only `redact` asks for it.
+        #: The key of the current value, which only `redact` needs.
         self.key = key
         self.is_standing_in = False
         self.cuts = 0
         self.size = 0
-        #: Something was left out, or a second text cut, since there was no room for anything more.
+        #: Whether data was left out, or a second string was cut, because the budget was used up.
         self.is_full = False
         self.has_last_text = False
-        #: Bytes of the longest text that was written.
+        #: Bytes of the longest string so far.
         self.longest_seen = 0
         self.within: set[int] = set()
 
@@ -175,11 +175,11 @@ class _Writer:
         self.write(value, depth)
 
     def stand_in(self, value: Any, depth: int) -> None:
-        """Writes what stands for an object, which `redact` has not seen yet."""
+        """Writes the value that replaces an object. `redact` has not received this value yet."""
         if self.redact is None or self.is_standing_in:
             self.write(value, depth)
             return
-        # Once: `redact` may return such an object itself.
+        # Only once, because `redact` may itself return such an object.
         self.is_standing_in = True
         try:
             self.write(_redacted(self.redact, self.key, value), depth)
@@ -211,7 +211,7 @@ class _Writer:
     def write_integer(self, value: int) -> None:
         try:
             text = int.__repr__(value)
-        except ValueError:  # Python writes no more than 4,300 digits.
+        except ValueError:  # Python formats at most 4,300 digits.
             self.mark(f"a number of {value.bit_length():,} bits")
             return
         self.put(text) if len(text) <= self.left else self.mark(f"{len(text):,} digits")
@@ -289,7 +289,7 @@ class _Writer:
 
     def open(self, bracket: str) -> None:
         self.put(bracket)
-        # Kept back for the mark of what is left out, and the closing bracket.
+        # Reserved for the mark of omitted items, and the closing bracket.
         self.left -= MARK_BYTES + 1
 
     def close(self, bracket: str) -> None:
@@ -317,7 +317,7 @@ class _Writer:
         elif not isinstance(value, type) and hasattr(value, "model_dump"):
             self.write_model(value, depth)
         elif getattr(value, "shape", None) == () and hasattr(value, "item"):
-            # A scalar of numpy, and of those who do as it does.
+            # The value is a scalar of numpy, or of a library with the same interface.
             self.write_scalar(value, depth)
         else:
             self.write_repr(value, depth)

@@ -1,6 +1,6 @@
 """
-What tests share. `npm run test:python` starts the server and says where it is, by SPOOR_URL, SPOOR_API_KEY and
-SPOOR_TEST_CONTROL.
+Fixtures shared by the tests. `npm run test:python` starts the server and passes its address in SPOOR_URL, SPOOR_API_KEY
+and SPOOR_TEST_CONTROL.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 class Server:
-    """The spoor of the tests, which they may stop and start."""
+    """The tests' spoor server, which they may stop and start."""
 
     url = os.environ.get("SPOOR_URL", "")
     key = os.environ.get("SPOOR_API_KEY", "")
@@ -62,7 +62,7 @@ class Server:
         self._control("start")
 
     def command(self, *words: str) -> Any:
-        """What a command of spoor prints."""
+        """Returns the output of a spoor command."""
         return json.loads(self._control("run", json.dumps(words).encode()))
 
     def _control(self, what: str, body: bytes = b"") -> bytes:
@@ -70,7 +70,7 @@ class Server:
         return bytes(urllib.request.urlopen(request, timeout=120).read())
 
     def stored(self, tag: str) -> list[Any]:
-        """The summaries of all traces with this tag, as a client of its own reads them."""
+        """Returns the summaries of all traces with this tag, read by a new client."""
         return list(Spoor(self.url, self.key, spool=False).traces.all(tag=tag))
 
 
@@ -81,7 +81,7 @@ def server() -> Server:
 
 @pytest.fixture
 def tag() -> str:
-    """A tag of one test's traces."""
+    """Returns a tag for one test's traces."""
     return uuid.uuid4().hex
 
 
@@ -109,7 +109,7 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def run(server: Server, tmp_path: Path) -> Run:
-    """Runs a program in a process of its own, whose current folder is the test's."""
+    """Runs a program in a separate process, in the test's folder."""
 
     def run(program: str, *parameters: str, **variables: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -126,7 +126,7 @@ def run(server: Server, tmp_path: Path) -> Run:
 
 @pytest.fixture(scope="session")
 def provider() -> Iterator[Any]:
-    """What the provider on this machine says, which speaks as OpenAI and Anthropic do (test/provider)."""
+    """Returns the facts of a fake provider on this machine, which imitates OpenAI and Anthropic (test/provider)."""
     program = Path(__file__).parents[3] / "build" / "test" / "provider" / "main.js"
     process = subprocess.Popen(["node", str(program)], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -136,14 +136,14 @@ def provider() -> Iterator[Any]:
 
 
 def has_used(provider: Any, used: Any, times: int = 1) -> bool:
-    """Whether these are the tokens of so many answers of the provider."""
+    """Returns whether these are the token counts of this number of the provider's responses."""
     said = provider["chatUsage"]
     return bool(used == {f"{name}Tokens": times * said[name] for name in ("input", "output", "total")})
 
 
 @pytest.fixture(scope="session")
 def openapi(server: Server) -> Any:
-    """The server's OpenAPI document."""
+    """Returns the server's OpenAPI document."""
     with urllib.request.urlopen(f"{server.url}/api/v1/openapi.json") as response:
         return json.load(response)
 

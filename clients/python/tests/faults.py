@@ -1,4 +1,4 @@
-"""A way to the server on which things go wrong as a test says: real connections, real answers, real losses of them."""
+"""A relay to the server that causes the failures that a test requests, with real connections and real losses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-#: What becomes of a request: it passes; it is lost; it is done, and its answer is lost; or it is answered like this.
+#: The fate of a request: it passes, it is lost, its response is lost after execution, or it gets this response.
 Fault = Literal["pass", "lost", "answer lost", "429", "503", "500", "page", "413", "401"]
 
 _ANSWERS: dict[str, tuple[int, str]] = {
@@ -25,18 +25,18 @@ _PAGES: dict[str, int] = {"503": 503, "page": 200, "413": 413}
 class FaultyWay:
     def __init__(self, url: str) -> None:
         self.target = urlsplit(url)
-        #: For the next requests, in order; afterwards all are as `always` says.
+        #: Faults for the next requests, in order. All later requests get the fault `always`.
         self.faults: deque[Fault] = deque()
         self.always: Fault = "pass"
-        #: Larger bodies are refused, as proxies do.
+        #: Larger bodies are rejected, as by a proxy.
         self.most_bytes: int | None = None
-        #: Method and path of each request, and whether the server got it.
+        #: Method and path of each request, and whether the request reached the server.
         self.seen: list[tuple[str, str, bool]] = []
         way = self
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
-            # An answer is one packet: it would wait for 40 ms otherwise.
+            # Without this, a response would wait for 40 ms.
             disable_nagle_algorithm = True
             wbufsize = -1
 

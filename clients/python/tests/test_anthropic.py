@@ -1,4 +1,4 @@
-"""Anthropic's own library, against a provider on this machine that speaks as Anthropic does (test/provider)."""
+"""Tests Anthropic's own library with a fake provider on this machine (test/provider)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_message_is_a_model_call_with_its_tokens(client: Spoor, anthropic: Any
         assert (span["name"], span["kind"], span["status"]) == ("anthropic.messages", "llm", "ok")
         assert (span["input"], span["output"]) == ([SYSTEM, *MESSAGES], text_of(provider))
         assert span["attributes"]["stop_reason"] == "end_turn"
-        # What was read from the cache is among the tokens of the input.
+        # The input tokens include tokens read from the cache.
         assert span["attributes"]["cache_read_input_tokens"] == provider["chatUsage"]["cached"]
     assert detail["spans"][0]["attributes"]["stop_sequences"] == ["."]
 
@@ -68,7 +68,7 @@ def test_streams_are_read_along_and_not_changed(client: Spoor, anthropic: Any, p
     assert (tool["attributes"]["stop_reason"], tool["attributes"]["tools"]) == ("tool_use", TOOLS)
     assert [span["output"] for span in texts] == [text_of(provider)] * 2
     assert all(has_used(provider, span["usage"]) and span["status"] == "ok" for span in [tool, *texts])
-    # The request is made where the `with` begins.
+    # The request is sent when the `with` block is entered.
     assert texts[0]["parentSpanId"] is not None and tool["parentSpanId"] is None
 
 
@@ -87,14 +87,14 @@ def test_a_stream_that_is_left_unread_leaves_nothing_running(
                 next(stream)
             if how == "closed":
                 stream.close()
-            # It is in no circle that would have to be found first.
+            # The stream is in no reference cycle, so it is freed at once.
             del stream
     gc.enable()
     (span,) = read(trace)["spans"]
     assert span["status"] == "unset"
     assert span["events"][0]["name"] in ("not read to its end", "not ended")
     if how == "closed":
-        # As far as it was read: the beginning of the JSON.
+        # The input is recorded as far as it was read: the start of the JSON.
         assert span["output"]["content"][0]["input"].startswith('{"')
 
 

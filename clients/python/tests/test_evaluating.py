@@ -64,7 +64,7 @@ def test_following_judges_what_comes_once_until_it_is_stopped(
         deadline = time.monotonic() + 20
         while len(asked) < wait and time.monotonic() < deadline:
             time.sleep(0.01)
-        # Others look again meanwhile, and find nothing new.
+        # Other evaluations check meanwhile, and find nothing new.
         time.sleep(0.1)
 
     def judge(detail: Any) -> bool | None:
@@ -92,7 +92,7 @@ def test_following_judges_what_comes_once_until_it_is_stopped(
     assert sorted(asked) == ["behind", "first", "last", "no verdict", "running"]
     assert (found.judged, found.passed, found.failed) == (4, 1, 0)
     assert len(list(client.scores.all(name="good"))) >= 4
-    assert any("evaluate looks again later" in problem for problem in evaluator.flush(5).problems)
+    assert any("evaluate tries again later" in problem for problem in evaluator.flush(5).problems)
 
 
 def test_following_ends_where_the_server_would_say_the_same_again(client: Spoor) -> None:

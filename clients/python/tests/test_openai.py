@@ -1,4 +1,4 @@
-"""OpenAI's own library, against a provider on this machine that speaks as OpenAI does (test/provider)."""
+"""Tests OpenAI's own library with a fake provider on this machine (test/provider)."""
 
 from __future__ import annotations
 

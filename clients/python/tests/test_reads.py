@@ -1,4 +1,4 @@
-"""Reads follow cursors, and errors are told as the server tells them."""
+"""Reads follow cursors, and errors contain what the server reports."""
 
 from __future__ import annotations
 
@@ -25,6 +25,11 @@ def test_lists_follow_their_cursors(client: Spoor, tag: str) -> None:
     every = list(client.traces.all(tag=tag, limit=3))
     assert [trace["name"] for trace in every] == [f"t{number}" for number in range(6, -1, -1)]
     assert [trace["name"] for trace in client.traces.all(session_id=tag, status="error")] == ["t3"]
+    with client.trace("run", tags=[tag]) as trace:
+        trace.start_span("search", kind="tool").end()
+    assert client.flush(20).is_complete
+    assert [trace["name"] for trace in client.traces.all(tag=tag, runs_only=True)] == ["run"]
+    assert len(client.traces.list(tag=tag, runs_only=False)["traces"]) == 8
     between = client.traces.list(tag=tag, start=every[4]["startedAt"], end=every[2]["startedAt"])
     assert [trace["name"] for trace in between["traces"]] == ["t4", "t3", "t2"]
     assert next(client.scores.all(name="number", limit=2))["name"] == "number"

@@ -1,9 +1,9 @@
 """
-Makes spoor/types.py, the types of what reads answer, from the OpenAPI document of a server:
+Makes spoor/types.py, the types of the responses to reads, from a server's OpenAPI document:
 
     curl -s https://spoor.example.com/api/v1/openapi.json | python tools/make_types.py > spoor/types.py
 
-A test checks that the file is what this makes of the server's document.
+A test checks that this program makes the file from the server's document.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import sys
 import textwrap
 from typing import Any
 
-#: What reads answer; what these are made of comes along.
+#: The responses to reads. Types that these contain follow.
 ANSWERS = ("KeyDescription", "Project", "TraceList", "TraceDetail", "ScoreList", "TraceScoreList")
 _SCALARS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 _HEAD = '''"""
-What reads answer. Made by tools/make_types.py from the server's OpenAPI document, not by hand.
+The types of the responses to reads. Made by tools/make_types.py from the server's OpenAPI document, not by hand.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _Maker:
         if name not in self.classes:
             self.classes[name] = ""
             text = self.class_of(name, schema)
-            # After what it is made of.
+            # A class comes after the classes that it contains.
             del self.classes[name]
             self.classes[name] = text
         return name

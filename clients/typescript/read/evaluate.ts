@@ -48,7 +48,7 @@ const PAUSE_MS = 2000
 const PAUSE_FACTOR = 10
 const MOST_FAILURES = 100
 
-/** Judges each complete trace that matches and has no score of this name. A failure does not stop the evaluation. */
+/** Judges each complete trace that matches the query and has no score of this name. Failures do not stop the run. */
 export async function evaluate(
   spoor: Spoor,
   { name, evaluate: judge }: Evaluator,
@@ -95,7 +95,7 @@ export async function evaluate(
       // The service is unreachable or busy, which may be temporary.
       const mayPass = status !== undefined && (status === 0 || status === 429 || status >= 500)
       if (!follow || !mayPass) throw error
-      spoor.problem(`evaluate looks again later: ${messageOf(error)}`)
+      spoor.problem(`evaluate tries again later: ${messageOf(error)}`)
     }
     if (!follow) break
     const pause = Math.max(PAUSE_MS, PAUSE_FACTOR * (performance.now() - began))

@@ -1,4 +1,4 @@
-/** Adjusts fields set by an application to the service's rules. Nothing is rejected. */
+/** Makes the fields that an application sets conform to the service's rules. Nothing is rejected. */
 import { SPAN_KINDS, type SpanInput, STATUSES } from '../api-types.ts'
 
 export type SpanKind = NonNullable<SpanInput['kind']>
@@ -10,7 +10,10 @@ export interface RecordedUsage {
   totalTokens?: number
 }
 
-/** Maximum bytes of values in a span, or in a trace without its spans. The service accepts 768,000 bytes in total. */
+/**
+ * Maximum size of a span's values, or of a trace's values without its spans, in bytes. The service accepts 768,000
+ * bytes in total.
+ */
 export const DOCUMENT_BYTES = 700_000
 
 /**

@@ -14,7 +14,7 @@ const TRACEPARENT = /^[0-9a-f]{2}-(?!0+-)([0-9a-f]{32})-(?!0+-)([0-9a-f]{16})-[0
 
 /** Returns OpenTelemetry's current span, if it is sampled. */
 export function currentOtelSpan(): Parent | undefined {
-  // biome-ignore lint/suspicious/noExplicitAny: the state of several versions of @opentelemetry/api.
+  // biome-ignore lint/suspicious/noExplicitAny: the state differs between versions of @opentelemetry/api.
   const api = (globalThis as any)[API]
   const { traceId, spanId, traceFlags = 0 } = api?.context?.active?.().getValue(SPAN)?.spanContext?.() ?? {}
   return parentOf(`00-${traceId}-${spanId}-0${traceFlags & 1}`)
@@ -36,7 +36,7 @@ function parentOf(traceparent: unknown): Parent | undefined {
 const POOL = Buffer.alloc(4096)
 let used = POOL.length
 
-/** Returns a random id, which is never all zeros. */
+/** Returns a random id of `bytes` bytes in hexadecimal, never all zeros. */
 function hex(bytes: number): string {
   if (used + bytes > POOL.length) {
     randomFillSync(POOL)

@@ -6,7 +6,7 @@
 import type { AsyncLocalStorage } from 'node:async_hooks'
 import { Span, type Step } from './step.ts'
 
-/** Bounds of the recorded output. Items beyond the bounds are only counted. */
+/** Limits on the recorded output. Items beyond the limits are counted but not recorded. */
 const MOST_BYTES = 600_000
 const MOST_ITEMS = 10_000
 
@@ -24,7 +24,7 @@ export function runStep<R>(context: Context, step: Step, act: () => R): R {
     return failed(error)
   }
   if (!isThenable(result)) return settle(context, step, result)
-  // A lazy promise starts its work when `then` is called, so the call belongs inside the step.
+  // A lazy promise starts its work when `then` is called, so `then` must be called inside the step.
   const settled = context.run(step, () => Promise.resolve(result))
   return settled.then(value => settle(context, step, value), failed) as R
 }
@@ -136,12 +136,12 @@ export class Reading {
   }
 }
 
-/** Assumed size of an item that is not a string, because its actual size is unknown. */
+/** Assumed size in bytes of an item that is not a string, because the actual size is unknown. */
 const ITEM_BYTES = 200
 
 /**
- * Proxies an iterable. All its other members keep working, including private members. Each iteration runs inside the
- * step, so that calls made by a generator become part of the step.
+ * Returns a proxy that records the iteration of an iterable. All members of the iterable keep working, including
+ * private members. Each iteration runs inside the step, so that calls made by a generator become part of the step.
  */
 function watchIterable(target: object, reading: Reading, context: Context, step: Step): object {
   const watched: object = new Proxy(target, {

@@ -24,7 +24,7 @@ export const renderJson: (value: unknown) => string | undefined = JSON.stringify
 /** Returns the JSON of a string that needs no escaping, such as an id or a time. */
 export const quoted = (text: string) => `"${text}"`
 
-/** Returns a JSON object of the defined members, except the names in `without`. */
+/** Returns a JSON object with the defined members, except those that `without` names. */
 export function objectText(without: readonly string[], ...parts: readonly Texts[]): string {
   let text = ''
   for (const part of parts) {

@@ -50,7 +50,7 @@ export interface ScoreOptions {
 }
 export type ScoreValue = number | string | boolean
 
-/** The part of a trace that its spans use. */
+/** The members of a trace that its spans use. */
 interface StepOwner {
   readonly traceId: string
   readonly clock: Clock

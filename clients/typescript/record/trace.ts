@@ -19,7 +19,7 @@ import {
   START_FIELDS,
   type Texts
 } from './render.ts'
-import { SpanRoom } from './span-room.ts'
+import { SpanBuffer } from './span-buffer.ts'
 import { type EndOptions, type ScoreOptions, type ScoreValue, Span, Step, type StepOptions } from './step.ts'
 import type { Redact } from './values.ts'
 
@@ -51,7 +51,9 @@ export interface TraceRecorder {
   send(trace: { readonly traceId: string; readonly name: string }, part: TracePart): void
   /** Called when the trace sends nothing more except scores. */
   over(trace: Trace): void
-  /** Adds `bytes` (may be negative) to the total held by running traces. Returns whether the total is too large. */
+  /**
+   * Adds `bytes`, which may be negative, to the total of all running traces. Returns whether the total is too large.
+   */
   hold(bytes: number): boolean
 }
 
@@ -75,11 +77,11 @@ export class Trace extends Step {
    * This trace's span id. Set if the trace is part of a larger trace or if other services' spans may join the trace.
    */
   #rootId: string | undefined
-  readonly #spans = new SpanRoom()
+  readonly #spans = new SpanBuffer()
   readonly #open = new Set<Span>()
   #scores: TracePart[] = []
   #spanCuts = 0
-  /** Whether the client ended the trace because the application did not end the trace. */
+  /** Whether the client ended the trace because the application had not. */
   #isNotEnded = false
   #held = 0
   #timer: NodeJS.Timeout | undefined
@@ -210,7 +212,7 @@ export class Trace extends Step {
     } else if (bytes > (this.#state === 'live' ? BATCH_BYTES : LIVE_BYTES)) this.#sendSpans()
     else if (this.#state === 'live') this.#timer ??= setTimeout(() => this.#sendSpans(), BATCH_MS).unref()
     if (this.endedAt === undefined) return
-    // The trace waited for this span, whose result was still being read.
+    // The trace waited for this span, because the span's result was still being read.
     this.endedAt = Math.max(this.endedAt, record.endedAt)
     this.#finishOnceRead()
   }

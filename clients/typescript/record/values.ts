@@ -4,14 +4,14 @@
  */
 
 /**
- * Receives the name and value of each member and list item; an item's name is its index. Returns the value to record
- * instead. If the returned value is undefined, the member is omitted, or the item becomes null.
+ * Receives the name and value of each object member and list item; an item's name is its index. Returns the value to
+ * record instead. If the returned value is undefined, a member is omitted, and an item becomes null.
  */
 export type Redact = (name: string, value: unknown) => unknown
 
 /** Maximum nesting depth. The service accepts 100 levels in a request body, including a few around the value. */
 const MOST_LEVELS = 64
-/** Minimum remaining budget for writing another member or item. */
+/** Minimum remaining budget in bytes for writing another member or item. */
 const SPARE_BYTES = 64
 /** If long strings would crowd out later members, each string gets at most this share of the budget. */
 const TEXT_SHARE = 1 / 16
@@ -20,8 +20,8 @@ const MOST_NAME = 1000
 const ERROR_MEMBERS = ['name', 'message', 'stack', 'cause']
 
 /**
- * Returns undefined if there is nothing to record, as for undefined, functions and symbols. The JSON has at most
- * `bytes` bytes in UTF-8, not counting closing brackets and cut marks, which may add a few kilobytes.
+ * Returns undefined for a value that is not recorded: undefined, a function or a symbol. The JSON has at most `bytes`
+ * bytes in UTF-8, not counting closing brackets and cut marks; these may add a few kilobytes.
  */
 export function writeValue(name: string, value: unknown, limits: { bytes: number; redact?: Redact | undefined }) {
   const { bytes, redact } = limits
@@ -54,7 +54,7 @@ class Writer {
     return { text: this.#text, bytes: bytes - this.#left, cuts: this.#cuts }
   }
 
-  /** Writes the string `before`, then the value. Returns false and writes nothing if there is nothing to record. */
+  /** Writes the string `before`, then the value. Returns false and writes nothing if the value is not recorded. */
   write(name: string, value: unknown, before = ''): boolean {
     const [length, left, cuts, leftOut] = [this.#text, this.#left, this.#cuts, this.leftOut]
     const depth = this.#open.length
@@ -76,7 +76,7 @@ class Writer {
     return true
   }
 
-  /** Applies redaction and `toJSON`. Returns undefined if there is nothing to record. */
+  /** Applies redaction and `toJSON`. Returns undefined if the value is not recorded. */
   #plain(name: string, given: unknown): unknown {
     let value = this.#redacted(name, given)
     // `Buffer.toJSON` returns a list of numbers, so binary data skips `toJSON`.

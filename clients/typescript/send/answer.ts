@@ -54,7 +54,7 @@ export function judge(kind: PartKind, { status, text, retryAfter }: ServerAnswer
 function judgeSuccess(kind: PartKind, status: number, body: Json | undefined): AnswerVerdict {
   // A proxy's or captive portal's page can also have status 200.
   const isOurs = kind === 'otlp' ? body !== undefined : body?.ok === true
-  if (!isOurs) return { do: 'again', all: true, reason: `HTTP ${status} that is no answer of spoor` }
+  if (!isOurs) return { do: 'again', all: true, reason: `HTTP ${status} that is not from spoor` }
   const rejected = kind === 'otlp' ? (body!.partialSuccess as Json | undefined) : undefined
   if (Number(rejected?.rejectedSpans ?? 0) === 0) return { do: 'done' }
   return { do: 'lost', reason: `${rejected!.rejectedSpans} spans refused: ${rejected!.errorMessage}` }

@@ -14,7 +14,7 @@ export interface Delivery {
   tries: number
   /** Earliest time of the next attempt, on the monotonic clock. */
   notBefore: number
-  /** Whether a part may be stored although its response did not arrive. */
+  /** Whether a part may be stored even though its response did not arrive. */
   isUnsure: boolean
   /** Number of times the first part's values were cut because the part was too large. */
   cuts: number
@@ -55,7 +55,7 @@ export function readFileText(text: string): { traceId: string; name: string; par
     const parts = lines.slice(0, -2).map((line): TracePart => {
       const space = line.indexOf(' ')
       const kind = line.slice(0, space)
-      if (!KINDS.includes(kind)) throw new Error(`${kind} is no part of a trace`)
+      if (!KINDS.includes(kind)) throw new Error(`${kind} is not a part of a trace`)
       return { kind: kind as PartKind, body: line.slice(space + 1) }
     })
     return { traceId: String(traceId), name: String(name), parts }

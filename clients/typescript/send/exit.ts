@@ -5,7 +5,7 @@
  */
 
 export interface ProcessEnding {
-  /** Ends the running traces, because the application can no longer do so. */
+  /** Ends the running traces, because the application will not end them anymore. */
   endAll(): void
   /** Writes all unsent deliveries to disk. Synchronous. */
   save(): void
@@ -15,7 +15,7 @@ export interface ProcessEnding {
   release(): void
 }
 
-/** Containers are killed a few seconds after SIGTERM. */
+/** Maximum sending time after a signal. Containers are killed a few seconds after SIGTERM. */
 const SIGNAL_MS = 3000
 const END_MS = 5000
 
@@ -23,7 +23,7 @@ const endings = new Set<ProcessEnding>()
 
 let isListening = false
 
-/** Registers an ending. Returns a function that removes this ending. */
+/** Registers what to do when the process ends. Returns a function that undoes the registration. */
 export function onEnding(ending: ProcessEnding): () => void {
   endings.add(ending)
   const off = () => void endings.delete(ending)
@@ -36,7 +36,7 @@ export function onEnding(ending: ProcessEnding): () => void {
       ending.release()
     }
   })
-  // Node emits `beforeExit` again after the work started here, so an unreachable service is tried only once.
+  // Node emits `beforeExit` again when the work started here ends. To avoid a loop, failed sending is not retried.
   const away = new Set<ProcessEnding>()
   process.on('beforeExit', () => {
     for (const ending of endings) {

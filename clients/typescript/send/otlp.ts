@@ -5,7 +5,7 @@
  */
 
 /** A span, or a trace as a span, in API form. */
-// biome-ignore lint/suspicious/noExplicitAny: what the client has written itself.
+// biome-ignore lint/suspicious/noExplicitAny: the client wrote this value.
 type Document = any
 
 const STATUSES = ['unset', 'ok', 'error']

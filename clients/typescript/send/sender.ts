@@ -3,12 +3,12 @@ import type { TracePart } from '../record/trace.ts'
 import { messageOf } from '../record/values.ts'
 import { type AnswerVerdict, countEqual, judge, parseAnswer, type ServerAnswer, waitMs } from './answer.ts'
 import { type Delivery, deliveryPath, deliverySize } from './delivery.ts'
-import type { Holding } from './holding.ts'
 import { exportBody } from './otlp.ts'
+import type { Outbox } from './outbox.ts'
 import { smaller } from './smaller.ts'
 import { CONNECTIONS, type Transport } from './transport.ts'
 
-/** Time without success after which waiting deliveries are written to disk. */
+/** Time without a successful response after which waiting deliveries are written to disk. */
 const SAVE_AFTER_MS = 10_000
 /** Maximum number of deliveries saved at a time, because each write blocks the application. */
 const SAVED_AT_ONCE = 20
@@ -20,7 +20,7 @@ const MOST_SCORES = 1000
 
 export class Sender {
   readonly #transport: Transport
-  readonly #holding: Holding
+  readonly #outbox: Outbox
   /** Consecutive service failures, the time of the first failure, and the time of the next attempt. */
   #failures = 0
   #failingSince: number | undefined
@@ -29,8 +29,8 @@ export class Sender {
   /** Number of times that this process has stored each distinct score. */
   readonly #scores = new Map<string, number>()
 
-  constructor(holding: Holding, transport: Transport) {
-    this.#holding = holding
+  constructor(outbox: Outbox, transport: Transport) {
+    this.#outbox = outbox
     this.#transport = transport
   }
 
@@ -46,8 +46,8 @@ export class Sender {
 
   /** Starts sending ready deliveries. `isNow` ends the current pause. */
   pump(isNow = false): void {
-    const holding = this.#holding
-    if (holding.isStopped) return
+    const outbox = this.#outbox
+    if (outbox.isStopped) return
     if (isNow) this.#resumeAt = 0
     const now = performance.now()
     if (now < this.#resumeAt) {
@@ -57,15 +57,15 @@ export class Sender {
     // While the service is failing, only one delivery is tried at a time.
     const most = this.#failures > 0 ? 1 : CONNECTIONS
     let next = Number.POSITIVE_INFINITY
-    for (let left = holding.queue.length; left > 0 && holding.inFlight.size < most; left--) {
-      const delivery = holding.queue.shift()!
+    for (let left = outbox.queue.length; left > 0 && outbox.inFlight.size < most; left--) {
+      const delivery = outbox.queue.shift()!
       if (delivery.notBefore > now) {
-        holding.queue.push(delivery)
+        outbox.queue.push(delivery)
         next = Math.min(next, delivery.notBefore - now)
       } else {
-        holding.inFlight.add(delivery)
+        outbox.inFlight.add(delivery)
         // A client bug must not make the application fail.
-        this.#deliver(delivery).catch(error => holding.giveUp(delivery, `a fault of the client: ${messageOf(error)}`))
+        this.#deliver(delivery).catch(error => outbox.giveUp(delivery, `a bug in the client: ${messageOf(error)}`))
       }
     }
     if (next < Number.POSITIVE_INFINITY) this.#wake(next)
@@ -81,8 +81,8 @@ export class Sender {
   }
 
   async #deliver(delivery: Delivery): Promise<void> {
-    const holding = this.#holding
-    if (!holding.load(delivery)) return
+    const outbox = this.#outbox
+    if (!outbox.load(delivery)) return
     for (let part = this.#first(delivery); part !== undefined; part = this.#first(delivery)) {
       const answer = await this.#transmit(delivery, part)
       const verdict = judge(part.kind, answer, delivery.tries)
@@ -92,10 +92,10 @@ export class Sender {
       }
       if (!this.#conclude(delivery, part, verdict, answer)) return
     }
-    if (delivery.doubt !== undefined) holding.lose(delivery.traceId, delivery.name, delivery.doubt)
-    holding.settle(delivery)
+    if (delivery.doubt !== undefined) outbox.lose(delivery.traceId, delivery.name, delivery.doubt)
+    outbox.settle(delivery)
     this.pump()
-    if (holding.queue.length === 0) holding.refill?.()
+    if (outbox.queue.length === 0) outbox.refill?.()
   }
 
   /** Returns the first part in the form in which it is sent. */
@@ -109,14 +109,14 @@ export class Sender {
 
   async #transmit(delivery: Delivery, { kind, body }: TracePart): Promise<ServerAnswer> {
     const path = deliveryPath(delivery.traceId, kind)
-    // The client gives scores no id, so a score whose response was lost may already be stored. If the key may read, the
-    // number of equal scores stored for the trace is compared with the number that this process has stored. Equal
-    // scores from other processes are counted too.
+    // The client gives scores no id, so a score whose response was lost may already be stored. If the key has read
+    // access, the number of equal scores stored for the trace is compared with the number that this process has stored.
+    // Equal scores from other processes are counted too.
     if (kind === 'score' && delivery.isUnsure) {
       const answer = await this.#transport.send('GET', path)
       if (countEqual(answer.text, body) > (this.#scores.get(delivery.traceId + body) ?? 0))
         return { status: 200, text: '{"ok":true}' }
-      // Other statuses are inconclusive, so the check is retried. A key without read access (403) skips the check.
+      // Other statuses are inconclusive, so the check is retried. Without read access (403), there is no check.
       if (![200, 403, 404].includes(answer.status)) return answer
     }
     return this.#transport.send('POST', path, body)
@@ -124,12 +124,12 @@ export class Sender {
 
   /** Acts on a verdict. Returns whether the delivery continues with its first part. */
   #conclude(delivery: Delivery, part: TracePart, verdict: AnswerVerdict, { text }: ServerAnswer): boolean {
-    const holding = this.#holding
+    const outbox = this.#outbox
     switch (verdict.do) {
       case 'done':
         if (part.kind === 'end' && parseAnswer(text)?.duplicate === true) delivery.doubt = undefined
         if (part.kind === 'record' || part.kind === 'end' || part.kind === 'otlp')
-          holding.outcome.stored(delivery.traceId)
+          outbox.outcome.stored(delivery.traceId)
         if (part.kind === 'score') this.#scored(delivery.traceId + part.body)
         return this.#next(delivery)
       case 'again':
@@ -142,8 +142,8 @@ export class Sender {
         this.#failingSince = Number.NEGATIVE_INFINITY
         this.#resumeAt = performance.now() + REFUSED_PAUSE_MS
         this.#failures++
-        holding.problem(`nothing is sent for a minute, but kept: ${verdict.reason}`)
-        holding.flushes.failed(true)
+        outbox.problem(`nothing is sent for a minute, but kept: ${verdict.reason}`)
+        outbox.flushes.failed(true)
         return this.#putOff(delivery)
       case 'cut': {
         const parts = smaller(part, delivery.cuts)
@@ -172,7 +172,7 @@ export class Sender {
    * well.
    */
   #drop(delivery: Delivery, { kind }: TracePart, reason: string): boolean {
-    this.#holding.lose(delivery.traceId, delivery.name, `${kind}: ${reason}`)
+    this.#outbox.lose(delivery.traceId, delivery.name, `${kind}: ${reason}`)
     while (delivery.parts!.length > 1 && (kind === 'record' || kind === 'start')) this.#replace(delivery, [])
     return this.#next(delivery)
   }
@@ -187,17 +187,17 @@ export class Sender {
 
   /** Replaces the first part with `parts`. */
   #replace(delivery: Delivery, parts: readonly TracePart[]): void {
-    for (const part of delivery.parts!.splice(0, 1, ...parts)) this.#holding.grow(delivery, -deliverySize(part))
-    for (const part of parts) this.#holding.grow(delivery, deliverySize(part))
+    for (const part of delivery.parts!.splice(0, 1, ...parts)) this.#outbox.grow(delivery, -deliverySize(part))
+    for (const part of parts) this.#outbox.grow(delivery, deliverySize(part))
   }
 
   #putOff(delivery: Delivery): boolean {
-    const holding = this.#holding
-    holding.inFlight.delete(delivery)
-    holding.queue.push(delivery)
-    if (delivery.file !== undefined && holding.bytes > holding.options.memoryBytes / 2) holding.unload(delivery)
+    const outbox = this.#outbox
+    outbox.inFlight.delete(delivery)
+    outbox.queue.push(delivery)
+    if (delivery.file !== undefined && outbox.bytes > outbox.options.memoryBytes / 2) outbox.unload(delivery)
     this.pump()
-    if (this.#failures > 0) holding.flushes.failed(false)
+    if (this.#failures > 0) outbox.flushes.failed(false)
     return false
   }
 
@@ -208,17 +208,17 @@ export class Sender {
     if (now < this.#resumeAt) return
     this.#failures++
     this.#resumeAt = now + waitMs(this.#failures, afterMs)
-    this.#holding.problem(`not sent to ${this.#transport.address}, tried again: ${reason}`)
+    this.#outbox.problem(`not sent to ${this.#transport.address}, tried again: ${reason}`)
   }
 
   /** Writes a few waiting deliveries to disk. Returns whether more are left. */
   #saveSome(): boolean {
-    if (!this.isFailingLong || this.#holding.isStopped) return false
+    if (!this.isFailingLong || this.#outbox.isStopped) return false
     let left = SAVED_AT_ONCE
-    for (const delivery of this.#holding.queue) {
+    for (const delivery of this.#outbox.queue) {
       if (delivery.file !== undefined) continue
       if (left-- === 0) return true
-      if (!this.#holding.save(delivery)) return false
+      if (!this.#outbox.save(delivery)) return false
     }
     return false
   }

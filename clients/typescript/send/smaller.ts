@@ -10,11 +10,11 @@ import { cutText, writeValue } from '../record/values.ts'
 const VALUE_BYTES = 400_000
 /** Maximum number of cuts. Each cut halves the values, so hardly anything is left afterwards. */
 const MOST_CUTS = 8
-/** Export attributes that contain JSON. */
+/** Attributes of exported spans that contain JSON. */
 const JSON_TEXTS = ['input.value', 'output.value', 'metadata']
 const FIELDS = ['input', 'output', 'metadata', 'attributes'] as const
 
-// biome-ignore lint/suspicious/noExplicitAny: bodies of several forms, which the client has made itself.
+// biome-ignore lint/suspicious/noExplicitAny: the client wrote these bodies, in several forms.
 type Document = any
 
 /** Returns undefined if nothing is left to cut. `cuts` is the number of earlier cuts. */

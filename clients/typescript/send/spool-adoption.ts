@@ -8,7 +8,7 @@ import type { KeyDescription } from '../api-types.ts'
 import { messageOf } from '../record/values.ts'
 import { parseAnswer } from './answer.ts'
 import { newDelivery } from './delivery.ts'
-import type { Holding } from './holding.ts'
+import type { Outbox } from './outbox.ts'
 import { claim, ENDING, keyIdOf, type Owner } from './owner.ts'
 import { attempt, namesIn, type Spool } from './spool.ts'
 import type { Transport } from './transport.ts'
@@ -29,25 +29,25 @@ export interface SpoolLook {
  * Takes a batch of entries; the rest follow when the queue is empty. Returns the number taken and whether to retry
  * soon.
  */
-export async function adopt(spool: Spool, holding: Holding, connect: () => Promise<Transport>, look: SpoolLook) {
+export async function adopt(spool: Spool, outbox: Outbox, connect: () => Promise<Transport>, look: SpoolLook) {
   const { owner } = spool
-  let found = scan(spool, holding, look)
+  let found = scan(spool, outbox, look)
   // Each process that sends traces learns its destination once, so that clients with a replacement key can find the
   // process's entries.
-  const isAsked = found.asks > 0 || holding.state().sent > 0
-  if (owner.destination === undefined && isAsked) await learn(owner, holding, connect)
-  if (found.asks > 0 && owner.destination !== undefined) found = scan(spool, holding, look, found.files)
+  const isAsked = found.asks > 0 || outbox.state().sent > 0
+  if (owner.destination === undefined && isAsked) await learn(owner, outbox, connect)
+  if (found.asks > 0 && owner.destination !== undefined) found = scan(spool, outbox, look, found.files)
   const { files } = found
-  if (holding.isStopped) return { taken: files.length, isAgain: false }
+  if (outbox.isStopped) return { taken: files.length, isAgain: false }
   const isAll = files.length < ADOPTED_AT_ONCE
-  holding.refill = isAll ? undefined : () => void adopt(spool, holding, connect, look)
-  if (isAll && look.isSettled) nameLeft(spool, holding, found)
+  outbox.refill = isAll ? undefined : () => void adopt(spool, outbox, connect, look)
+  if (isAll && look.isSettled) nameLeft(spool, outbox, found)
   return { taken: files.length, isAgain: found.isUnsettled }
 }
 
 /** Asks the service for the key's project and environment. */
-async function learn(owner: Owner, holding: Holding, connect: () => Promise<Transport>): Promise<void> {
-  if (holding.isPaused) return
+async function learn(owner: Owner, outbox: Outbox, connect: () => Promise<Transport>): Promise<void> {
+  if (outbox.isPaused) return
   try {
     const { status, text } = await (await connect()).send('GET', '/api/v1/key')
     const { projectId, environment } = (parseAnswer(text) ?? {}) as Partial<KeyDescription>
@@ -58,23 +58,23 @@ async function learn(owner: Owner, holding: Holding, connect: () => Promise<Tran
 }
 
 /** Takes the entries that belong to this client, in addition to the files in `before`. */
-function scan(spool: Spool, holding: Holding, look: SpoolLook, before: readonly string[] = []): FoundSpool {
+function scan(spool: Spool, outbox: Outbox, look: SpoolLook, before: readonly string[] = []): FoundSpool {
   let found = nothingFound()
   try {
-    if (!holding.isStopped) found = adoptFiles(spool, ADOPTED_AT_ONCE - before.length, look)
+    if (!outbox.isStopped) found = adoptFiles(spool, ADOPTED_AT_ONCE - before.length, look)
   } catch (error) {
-    holding.problem(`the spool cannot be read: ${messageOf(error)}`)
+    outbox.problem(`the spool cannot be read: ${messageOf(error)}`)
   }
   for (const file of found.files) {
     const [, traceId = ''] = basename(file).split('-')
-    holding.enqueue(newDelivery(traceId, 'from the spool', undefined, file))
+    outbox.enqueue(newDelivery(traceId, 'from the spool', undefined, file))
   }
-  holding.pump()
+  outbox.pump()
   return { ...found, files: [...before, ...found.files] }
 }
 
 /** Reports the entries left in the spool, once per set of keys. */
-function nameLeft(spool: Spool, holding: Holding, { others, unnamed, asks }: FoundSpool): void {
+function nameLeft(spool: Spool, outbox: Outbox, { others, unnamed, asks }: FoundSpool): void {
   const count = [...others.values()].reduce((sum, each) => sum + each, 0)
   spool.left = count + unnamed + asks
   const keys = [...others.keys()].sort().join(', ')
@@ -83,11 +83,11 @@ function nameLeft(spool: Spool, holding: Holding, { others, unnamed, asks }: Fou
   spool.named = named
   if (count > 0) {
     const reason = `recorded with another key (${keys}), not known to be for the same project and environment`
-    holding.problem(`traces left in ${spool.folder}: ${count}, ${reason}. "spoor send" sends them with that key`)
+    outbox.problem(`traces left in ${spool.folder}: ${count}, ${reason}. "spoor send" sends them with that key`)
   }
   if (unnamed > 0) {
     const reason = 'recorded by an earlier version, which did not say with which key, and this process has several'
-    holding.problem(`traces left in ${spool.folder}: ${unnamed}, ${reason}. "spoor send" sends them with one key`)
+    outbox.problem(`traces left in ${spool.folder}: ${unnamed}, ${reason}. "spoor send" sends them with one key`)
   }
 }
 

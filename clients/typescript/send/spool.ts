@@ -13,7 +13,7 @@ import { basename, join } from 'node:path'
 import { type Delivery, fileText, readFileText } from './delivery.ts'
 import { ENDING, type Owner } from './owner.ts'
 
-/** Suffix of a file that is not a complete trace. The file is kept for inspection. */
+/** Suffix of a file that does not contain a complete trace. Such files are kept for inspection. */
 const BROKEN = '.broken'
 const TEMPORARY = '.part'
 

@@ -2,7 +2,7 @@
 import type { Spoor } from '../spoor.ts'
 import { type Answered, type CallBody, type CallMethod, type Collector, settingsOf, watchCreate } from './model-call.ts'
 
-/** Records this client's calls and returns the client, which works as before, including streams and helpers. */
+/** Records this client's calls and returns the client. The client works as before, including streams and helpers. */
 export function wrapAnthropic<C extends object>(client: C, spoor: Spoor): C {
   const { messages, beta } = client as CallBody
   watchCreate(messages, spoor, MESSAGES)
@@ -45,7 +45,7 @@ function readMessage({ id, role, content, model, stop_reason, usage = {} }: Call
 
 function collectMessage(): Collector {
   let whole: CallBody = { role: 'assistant', content: [] }
-  /** JSON of each tool input, which arrives in pieces. */
+  /** JSON of each tool input. The JSON arrives in pieces. */
   const inputs: string[] = []
   return {
     add(event) {

@@ -1,8 +1,8 @@
 /**
  * Records calls of a provider's client as steps. Methods are replaced on the application's own object, so that calls
- * through the client's helpers are recorded as well. Results keep their type, the client's own promise or stream. A
- * promise's response is recorded when the application requests the body. A stream's events are recorded as the
- * application reads them.
+ * through the client's helpers are recorded as well. A result keeps its type: a promise or a stream of the provider's
+ * client. A promise's response is recorded when the application requests the body. A stream's events are recorded as
+ * the application reads them.
  */
 import { fail, Reading, succeed } from '../record/reading.ts'
 import type { Span, SpanOptions } from '../record/step.ts'
@@ -10,7 +10,7 @@ import type { Trace } from '../record/trace.ts'
 import { messageOf } from '../record/values.ts'
 import type { Spoor } from '../spoor.ts'
 
-// biome-ignore lint/suspicious/noExplicitAny: requests and answers of several versions of a client.
+// biome-ignore lint/suspicious/noExplicitAny: requests and responses differ between client versions.
 export type CallBody = any
 
 export interface CallMethod {
@@ -18,7 +18,7 @@ export interface CallMethod {
   /** Returns the span options for a request. */
   describe(request: CallBody): SpanOptions
   read(answer: CallBody): Answered
-  /** Assembles the response from a stream's events. */
+  /** Returns a collector that assembles the response from a stream's events. */
   collect(): Collector
 }
 
@@ -97,7 +97,7 @@ class Call {
     return answer
   }
 
-  /** Returns the output. */
+  /** Records what is known about the response, and returns the output. */
   #note({ output, model, usage, attributes }: Answered = { output: undefined }): unknown {
     this.#span.setModel(model).setUsage(usage)
     if (attributes !== undefined) this.#span.setAttributes(attributes)

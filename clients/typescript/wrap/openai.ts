@@ -3,7 +3,7 @@ import type { RecordedUsage } from '../record/fields.ts'
 import type { Spoor } from '../spoor.ts'
 import { type Answered, type CallBody, type CallMethod, type Collector, settingsOf, watchCreate } from './model-call.ts'
 
-/** Records this client's calls and returns the client, which works as before, including streams and helpers. */
+/** Records this client's calls and returns the client. The client works as before, including streams and helpers. */
 export function wrapOpenAI<C extends object>(client: C, spoor: Spoor): C {
   const { chat, responses, embeddings } = client as CallBody
   watchCreate(chat?.completions, spoor, CHAT)

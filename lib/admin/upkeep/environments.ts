@@ -71,8 +71,8 @@ export interface BackfillOptions {
 
 /**
  * Applies a plan in batches. Finished batches stay committed, so a new plan after an interruption covers the rest. The
- * result may differ from the plan because of concurrent writes. In the result, `matched` is never less than `changed`:
- * selected traces up to `upToSeq` are counted when their batch is processed, and later traces at the end.
+ * result may differ from the plan because of concurrent writes. In the result, `matched` is never less than `changed`,
+ * because selected traces up to `upToSeq` are counted when their batch is processed, and later traces at the end.
  */
 export async function applyBackfill(sql: Sql, plan: BackfillPlan, options: BackfillOptions = {}) {
   const { projectId, selection, relabelling, upToSeq } = plan

@@ -27,7 +27,7 @@ export async function planProjectDeletion(sql: Sql, project: string): Promise<Pr
 const SETTLE_MS = 10_000
 
 /**
- * Revokes a project's keys, deletes its traces in batches, and then deletes the project with its remaining rows. After
+ * Revokes a project's keys, deletes its traces in batches, and then deletes the project and its remaining rows. After
  * an interruption, running the command again continues the deletion.
  */
 export async function applyProjectDeletion(
@@ -39,8 +39,8 @@ export async function applyProjectDeletion(
   const audit = { by: null, action: 'key.revoke', projectId, detail: { all: true } } as const
   await keyStore.setKeysRevoked(sql, projectId, audit)
   const revokedAt = performance.now()
-  // The audit entry of the project's deletion is written last. Until then, this entry records the number of deleted
-  // traces.
+  // The audit entry for the project's deletion is written last. Until then, a `trace.prune` entry records the number of
+  // deleted traces.
   const detail = { slug: project, planned, traces: 0 }
   const pruning =
     planned === 0 ? undefined : await writeAudit(sql, { by: null, action: 'trace.prune', projectId, detail })

@@ -32,11 +32,13 @@ export interface PruneOptions {
   readonly signal?: AbortSignal
 }
 
-/** A batch takes a few tenths of a second, during which its traces can be read but not changed. */
+/**
+ * Maximum size of a batch. A batch takes a few tenths of a second, during which its traces can be read but not changed.
+ */
 const BATCH = { traces: 1000, spans: 10_000 }
 /** Maximum number of attempts to delete a batch whose traces keep changing. */
 const BATCH_PASSES = 5
-/** Approximate size of a row on disk in bytes, including index entries but without strings. */
+/** Approximate size of a row on disk in bytes, including index entries but excluding strings. */
 const TRACE_BYTES = 800
 const SPAN_BYTES = 200
 

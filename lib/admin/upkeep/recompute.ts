@@ -30,7 +30,7 @@ export interface Recomputed {
   /** Numbers of traces and spans whose cost changes. */
   readonly traces: number
   readonly spans: number
-  /** Total cost, before and after the change, of the traces whose cost changes, in US dollars. */
+  /** Total cost in US dollars, before and after the change, of the traces whose cost changes. */
   readonly before: number
   readonly after: number
 }
@@ -54,7 +54,10 @@ interface Change extends TraceRepricing {
   readonly before: number | null
 }
 
-/** Finished batches stay committed. After an interruption, the same request changes the remaining traces. */
+/**
+ * Recomputes costs in batches. Finished batches stay committed, so repeating an interrupted request changes only the
+ * remaining traces.
+ */
 export async function recomputeCosts(
   sql: Sql,
   { project, apply, ...selection }: RecomputeRequest,
@@ -122,8 +125,8 @@ async function computeChanges(
 ): Promise<Change[]> {
   const looks = traces.map(({ traceId }) => ({ projectId, traceId, spanIds: [], detail: 'export' as const }))
   const states = await readTraceStates(sql, looks)
-  // The calls are read after the states. A trace that has changed in between is skipped, because its current version is
-  // no longer the version in its state.
+  // The calls are read after the states. A trace that changed in between is skipped, because its current version
+  // differs from the version in its state.
   const seqs = states.flatMap(state => (state === undefined ? [] : [state.seq]))
   const calls = await readUnstatedCalls(sql, projectId, seqs)
   return states.flatMap(state => {

@@ -1,6 +1,7 @@
 /** Implements `spoor project recount`. */
 import type { Sql } from 'postgres'
 import { countOneDay, findWrongDays, recountDay } from '../../store/analytics/rollups/recount.ts'
+import { decideRuns, readRunsBelow } from '../../store/trace/runs.ts'
 import { checkSpanCounts, mendSpanCounts } from '../../store/trace/span-counts.ts'
 import { checkTotals, type Totals } from '../../store/write/totals.ts'
 import { requireProject } from '../projects.ts'
@@ -12,9 +13,12 @@ export interface Recount {
   readonly rows: Totals
   /** The counters before any repair. */
   readonly counters: Totals
-  /** Days (UTC) whose sums over time differed from their traces. */
+  /** Days (UTC) whose rollups did not match the day's traces. */
   readonly wrongDays: readonly string[]
-  /** Number of traces whose stored span or error counts were wrong, and the ids of some of these traces. */
+  /**
+   * Number of traces whose stored span or error counts, or whose place among the runs, were wrong, and the ids of some
+   * of these traces.
+   */
   readonly wrongTraces: { readonly count: number; readonly ids: readonly string[] }
   /** Whether everything was correct. */
   readonly agree: boolean
@@ -28,9 +32,9 @@ const NAMED = 10
 const LOOKS = 5
 
 /**
- * Compares a project's totals, its sums over time, and its traces' span counts with the stored rows. With `apply`,
- * repairs wrong values and counts any uncounted days from before migration 6. Other writes may continue during the
- * recount.
+ * Compares a project's totals, its rollups, its traces' span counts, and which of its traces are runs with the stored
+ * rows. With `apply`, repairs wrong values, counts any uncounted days from before migration 6, and decides which traces
+ * from before migration 17 are runs. Other writes may continue during the recount.
  */
 export async function recountProject(sql: Sql, project: string, apply: boolean): Promise<Recount> {
   const projectId = await requireProject(sql, project)
@@ -38,12 +42,13 @@ export async function recountProject(sql: Sql, project: string, apply: boolean):
   while (apply && (await retried(() => countOneDay(sql, projectId)))) {}
   const wrongDays = await findWrongDays(sql, projectId)
   if (apply) for (const day of wrongDays) await retried(() => recountDay(sql, projectId, day))
+  if (apply) await decideAllRuns(sql, projectId)
   const wrongTraces = await checkTraces(sql, projectId, apply)
   const agree = areSumsRight({ rows, counters, wrongDays }) && wrongTraces.count === 0
   return { project, rows, counters, wrongDays, wrongTraces, agree, applied: apply && !agree }
 }
 
-/** Whether the totals and the sums over time were correct. */
+/** Returns whether the totals and the rollups were correct. */
 export const areSumsRight = ({
   rows,
   counters,
@@ -54,13 +59,21 @@ export const areSumsRight = ({
   rows.bytes === counters.bytes &&
   wrongDays.length === 0
 
+async function decideAllRuns(sql: Sql, projectId: number): Promise<void> {
+  for (let below = await readRunsBelow(sql, projectId); below !== undefined; ) {
+    const project = { projectId, below }
+    below = await retried(() => decideRuns(sql, project))
+  }
+}
+
 async function checkTraces(sql: Sql, projectId: number, apply: boolean): Promise<Recount['wrongTraces']> {
+  const runsBelow = await readRunsBelow(sql, projectId)
   const ids = new Set<string>()
   let after: number | undefined = Number.MIN_SAFE_INTEGER
   while (after !== undefined) {
     const from: number = after
     for (let look = 1; look <= LOOKS; look++) {
-      const { wrong, last } = await checkSpanCounts(sql, projectId, from)
+      const { wrong, last } = await checkSpanCounts(sql, projectId, from, runsBelow)
       after = last
       for (const { id } of wrong) ids.add(id)
       if (!apply || wrong.length === 0) break

@@ -18,7 +18,7 @@ export interface Binaries {
 }
 
 export interface BinaryFolders {
-  /** The folder of a package to use instead of the installed one. */
+  /** The folder of a package to use instead of the installed package. */
   readonly package?: string
   /** A folder for links that cannot be created in the package. The folder is created when needed. */
   readonly links?: string

@@ -14,7 +14,10 @@ const UPGRADED = /^postgresql-(\d{2,3})$/
 
 export const folderOfMajor = (major: number): string => `postgresql-${major}`
 
-/** Returns the folder's rank; the highest rank is in use. Undefined if the folder is not a data folder. */
+/**
+ * Returns the folder's rank, or undefined if the folder is not a data folder. The folder with the highest rank is in
+ * use.
+ */
 const rankOf = (name: string): number | undefined => (name === FIRST ? 0 : toNumber(UPGRADED.exec(name)?.[1]))
 const toNumber = (digits: string | undefined) => (digits === undefined ? undefined : Number(digits))
 

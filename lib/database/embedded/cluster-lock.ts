@@ -1,8 +1,8 @@
 /**
- * Tracks the processes that use a running embedded cluster. A server and any number of commands may share the cluster,
- * whichever process started it, and the last process to leave stops the cluster. Each process holds a shared advisory
- * lock through its own connection. PostgreSQL releases the lock if the process dies. A process that obtains the
- * exclusive lock is the cluster's only user, and no other process can enter until that lock is released.
+ * Tracks the processes that use a running embedded cluster. A server and any number of commands can share the cluster,
+ * regardless of which process started it, and the last process to leave stops the cluster. Each process holds a shared
+ * advisory lock through its own connection. PostgreSQL releases the lock if the process dies. A process that obtains
+ * the exclusive lock is the cluster's only user, and no other process can enter until that lock is released.
  */
 import type { Sql } from 'postgres'
 import { ADVISORY_LOCK } from '../advisory-locks.ts'

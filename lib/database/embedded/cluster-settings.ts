@@ -34,7 +34,7 @@ export function chooseSettings(memoryBytes: number = readMemoryBytes()): Record<
     // page after a checkpoint logs the whole page, so a larger value would reduce the number of checkpoints, the amount
     // of log and CPU use (test/bench/RESULTS.md).
     max_wal_size: '512MB',
-    // Amount of log space to keep for reuse. Otherwise PostgreSQL would create new files while commits wait
+    // Amount of log space that is kept for reuse, because commits wait while PostgreSQL creates new files
     // (WAL_SEGMENT_MIB).
     min_wal_size: '512MB',
     checkpoint_timeout: '15min',

@@ -65,9 +65,9 @@ const REOPEN_DELAY_MS = 1000
 const LEFTOVER = /lock file|shared memory block/
 
 /**
- * Opens the cluster of `dataDir`, creating it on first use. Returns before recovery ends if recovery takes longer than
- * `patienceMs` milliseconds from when PostgreSQL was started or found. Throws a ConfigError for faults that the user
- * can correct.
+ * Opens the cluster of `dataDir`, creating it on first use. If recovery is still in progress `patienceMs` milliseconds
+ * after PostgreSQL was started or found, returns without waiting for its end. Throws a ConfigError for faults that the
+ * user can correct.
  */
 export async function openEmbedded(
   dataDir: string,

@@ -4,7 +4,7 @@
  * to that socket. Within one PID namespace, process ids suffice (lock-file.ts), so socket names contain the namespace.
  *
  * Each process starts to listen before it checks for other processes. Therefore, if two processes start together, at
- * least one detects the other. Names are never reused: a socket without a listener is stale or a copy, and may be
+ * least one detects the other. Names are never reused, so a socket without a listener is stale or a copy, and can be
  * removed.
  */
 import { randomUUID } from 'node:crypto'
@@ -62,14 +62,16 @@ class SocketFolder {
   }
 
   /**
-   * A socket's path is limited to 107 bytes, which the folder's path may exceed. On Linux, an open folder also has a
-   * short path.
+   * Returns a socket's path. Such a path is limited to 107 bytes, which the folder's path may exceed. On Linux, the
+   * open folder also has a short path in /proc.
    */
   #at(name: string): string {
     return process.platform === 'linux' ? `/proc/self/fd/${this.#handle.fd}/${name}` : join(this.#path, name)
   }
 
-  /** Gives the socket its final name only after listening, so that no process finds the socket without a listener. */
+  /**
+   * Gives the socket its final name only once the server listens, so that no process finds a socket without a listener.
+   */
   async listen(name: string): Promise<Server> {
     const draft = `new-${randomUUID().slice(0, 8)}`
     // `exclusive`, because node:cluster would otherwise listen in the primary process, where the path refers to a

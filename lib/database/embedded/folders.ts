@@ -135,8 +135,8 @@ async function checkLink(path: string): Promise<void> {
 }
 
 /**
- * Returns the group of the user that runs PostgreSQL: if the data folder contains a home, the group of the home's
- * owner.
+ * Returns the group of the user that runs PostgreSQL. If the data folder contains an ordinary user's home, this is the
+ * home's group.
  */
 async function groupOf(home: string): Promise<number> {
   const user = findClusterUser()!

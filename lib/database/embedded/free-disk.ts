@@ -10,7 +10,10 @@ export interface Disk {
 /** With less free space, the disk may fill up before the next check; the write-ahead log alone may take 512 MB. */
 export const LITTLE_DISK_BYTES = 2 * 1024 ** 3
 
-/** Returns undefined if the space cannot be determined, for example because the folder does not exist. */
+/**
+ * Reads the free space. Returns undefined if the space cannot be determined, for example because the folder does not
+ * exist.
+ */
 export async function readDisk(folder: string): Promise<Disk | undefined> {
   try {
     const { bavail, blocks, bsize } = await statfs(folder)

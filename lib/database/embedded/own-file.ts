@@ -40,8 +40,8 @@ export async function replaceFile(path: string, text: string): Promise<void> {
 }
 
 /**
- * Opens a file; undefined if there is none. Throws a ConfigError if the path is not a regular file or belongs to
- * another user.
+ * Opens a file. Returns undefined if the file does not exist. Throws a ConfigError if the path is not a regular file or
+ * belongs to another user.
  */
 export async function openOwnFile(path: string): Promise<FileHandle | undefined> {
   // Without O_NONBLOCK, opening a pipe that has no writer would block forever.

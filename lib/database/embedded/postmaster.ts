@@ -14,7 +14,7 @@ import { type ClusterUser, identityOf } from './cluster-user.ts'
 import { createFile, onCode } from './own-file.ts'
 import { isAlive, isListening, readCommandLine } from './process-identity.ts'
 
-/** The number in the socket's name; PostgreSQL has no TCP port. */
+/** The number in the socket's name. The embedded PostgreSQL has no TCP port. */
 export const SOCKET_PORT = 5432
 export const SOCKET_NAME = `.s.PGSQL.${SOCKET_PORT}`
 export const SUPERUSER = 'spoor'
@@ -190,7 +190,7 @@ export async function startPostmaster(
   throw new PostmasterError('PostgreSQL did not start', lines)
 }
 
-/** Checks whether a postmaster runs on `dataDir`, whichever process started it. */
+/** Checks whether a postmaster runs on `dataDir`, regardless of which process started it. */
 export async function inspectPostmaster(dataDir: string): Promise<PostmasterState> {
   const file = await readPostmasterFile(dataDir)
   if (file === undefined) return { state: 'stopped' }
@@ -227,7 +227,7 @@ export async function removeCopiedLock(socketDir: string, dataDir: string, user:
 }
 
 export function isPostmaster(pid: number, dataDir: string): boolean {
-  // If the command line is unknown, assume a postmaster, so that a running one is never overlooked.
+  // If the command line is unknown, assume a postmaster, so that a running postmaster is never overlooked.
   return isAlive(pid) && (readCommandLine(pid)?.includes(`-D ${dataDir} `) ?? true)
 }
 

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 
-/** Returns whether a process with this id exists, whichever user owns the process. */
+/** Returns whether a process with this id exists, regardless of the user that owns the process. */
 export function isAlive(pid: number): boolean {
   if (!Number.isSafeInteger(pid) || pid <= 0) return false
   try {

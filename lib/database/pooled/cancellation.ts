@@ -6,7 +6,10 @@ export interface Client {
   readonly party?: number | undefined
 }
 
-/** Work that ends sooner is not watched for disconnects, because creating a signal costs more than most queries. */
+/**
+ * Work that ends within this time is not watched for disconnects, because creating a signal costs more than most
+ * queries.
+ */
 const WATCH_AFTER_MS = 100
 
 /** Calls the `act` callback if the client disconnects during the work. Returns a function that stops watching. */

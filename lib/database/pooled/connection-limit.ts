@@ -12,7 +12,10 @@ import { isTooManyConnections } from '../failure.ts'
 
 /** An owner of connections that can close idle connections to free their slots. */
 export interface Holder {
-  /** When the holder's longest-idle connection became idle, from performance.now(); undefined if all are busy. */
+  /**
+   * Time at which the holder's longest-idle connection became idle, in ms of performance.now(); undefined if all
+   * connections are busy.
+   */
   readonly idleSince: number | undefined
   /** Closes the longest-idle connection; resolves when it is closed. */
   closeIdle(): Promise<void>

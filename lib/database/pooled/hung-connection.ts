@@ -9,7 +9,10 @@ import type { Sql } from 'postgres'
 /** Opens one connection. `onClose` is called when the connection has closed. */
 export type Connect = (onClose: () => void) => Sql
 
-/** Silence is measured in timer ticks, not clock time: a process that was suspended may have unread responses. */
+/**
+ * Silence is measured in timer ticks, not clock time, because responses that arrive while the process is suspended are
+ * read only later.
+ */
 export const TICK_MS = 1000
 /** The server is queried each time this many ticks of silence have passed. */
 const LOOK_TICKS = 3

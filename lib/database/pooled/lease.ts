@@ -12,9 +12,9 @@ export interface Lease {
   readonly guarded: Sql
   readonly hungCheck: HungCheck
   dead: boolean
-  /** Queries of the current work, including parts of statements; newest last. */
-  asked: Query[]
-  /** When the latest work ended, from performance.now(). */
+  /** Unfinished queries of the current work, including parts of statements; newest last. */
+  readonly asked: Set<Query>
+  /** Time at which the latest work ended, in ms of performance.now(). */
   idleSince: number
 }
 
@@ -22,10 +22,14 @@ export interface Lease {
 export interface Query {
   /** Whether the connection is waiting for this query's response. */
   readonly active: boolean
+  /** Whether the query is awaited. False for part of a statement. */
+  readonly executed: boolean
   /** Null if the query has not been sent. */
   readonly state: object | null
   /** The function behind the driver's cancel(), which leaves a rejection unhandled if the server is unreachable. */
   canceller(query: Query): Promise<void>
+  /** Called with the query's rows. */
+  resolve(rows: unknown): void
   reject(error: Error): void
 }
 
@@ -40,16 +44,16 @@ export function makeLease(connect: Connect, statementTimeoutMs: number | undefin
     guarded: guard(sql, () => lease),
     hungCheck: new HungCheck(connect, statementTimeoutMs),
     dead: false,
-    asked: [],
+    asked: new Set(),
     idleSince: 0
   }
   return lease
 }
 
-/** Wraps a driver instance so that queries fail if the connection is lost and are recorded in the lease. */
+/** Wraps a driver instance so that queries are recorded in the lease, and fail if the connection is lost. */
 function guard(sql: Sql, lease: () => Lease): Sql {
   const keep = <T>(query: T): T => {
-    lease().asked.push(query as Query)
+    keepUntilRead(lease(), query as Query)
     return query
   }
   const unsafe = (...parameters: Parameters<Sql['unsafe']>) => keep(sql.unsafe(...parameters))
@@ -65,26 +69,41 @@ function guard(sql: Sql, lease: () => Lease): Sql {
   })
 }
 
+/**
+ * Adds a query to the lease until its rows arrive. A query keeps its rows in memory, and long work such as a backup
+ * would accumulate the rows of all its queries. A callback of `then` is not an option, because a part of a statement
+ * would be sent as a statement of its own.
+ */
+function keepUntilRead({ asked }: Lease, query: Query): void {
+  const { resolve } = query
+  asked.add(query)
+  query.resolve = rows => {
+    asked.delete(query)
+    resolve(rows)
+  }
+}
+
 /** Cancels a lease's query and marks the lease dead, because a late cancellation could hit a later query. */
 export function abandon(lease: Lease): void {
   lease.dead = true
-  const query = lease.asked.find(query => query.active) ?? lease.asked.at(-1)
+  const asked = [...lease.asked]
+  // A part of a statement must not be cancelled. Its rejection would be unhandled, because nothing awaits the part.
+  const query = asked.find(({ active }) => active) ?? asked.findLast(({ executed }) => executed)
   query?.canceller(query).catch(() => {
     // The lease is dead in any case.
   })
 }
 
-/** Closes the connection if it hangs, so that the driver rejects its queries. Must be called at each tick. */
+/**
+ * Closes the connection if it hangs, so that the driver rejects the connection's queries. Must be called at each tick.
+ */
 export async function giveUpIfHung(lease: Lease): Promise<void> {
-  const active = lease.asked.find(query => query.active)
+  const asked = [...lease.asked]
+  const active = asked.find(query => query.active)
   // If no query is active, all queries have finished; otherwise, all queries before the active query have finished.
-  // Finished queries are dropped from the list because queries keep their rows in memory, and rows would accumulate
-  // during long work such as a backup.
-  if (active === undefined) lease.asked = []
-  else {
-    const at = lease.asked.indexOf(active)
-    lease.asked = lease.asked.filter(({ state }, place) => place >= at || state === null)
-  }
+  // What remains of finished queries, such as parts of statements, is dropped, because it would accumulate.
+  const at = active === undefined ? asked.length : asked.indexOf(active)
+  for (const query of asked.slice(0, at)) if (active === undefined || query.state !== null) lease.asked.delete(query)
   const hangs = await lease.hungCheck.hangs(active, pidOf(active))
   if (!hangs || !active?.active) return
   lease.dead = true

@@ -31,7 +31,7 @@ export function setSession(sql: Sql, { statementTimeoutMs, settings, isLocal = f
   )
 }
 
-/** Opens a driver instance's connection. Its settings apply to all later queries. Returns the first query. */
+/** Opens a driver instance's connection with a query that applies the connection's settings. Returns that query. */
 export function openSession(sql: Sql): ReturnType<Sql['unsafe']> {
   return sql.unsafe(statements.get(sql) || 'select')
 }

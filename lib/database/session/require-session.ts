@@ -19,7 +19,7 @@ const LOOKS = 3
 export async function requireSession(sql: Sql, other: Pool): Promise<void> {
   const { pid, isDirect } = await readBackend(sql)
   if (isDirect) return
-  // While the other connection is in a transaction, no other client can use its backend.
+  // While the other connection is in a transaction, no other client can use that connection's backend.
   const shares = await other.run(async between => {
     if (!(await begins(between))) return true
     try {

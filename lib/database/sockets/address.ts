@@ -28,7 +28,7 @@ export interface Host {
 export const nameOf = ({ host, port }: Host): string => `${host}:${port}`
 
 const DEFAULT_PORT = 5432
-/** Parameters that the client reads, with the environment variable that each falls back to. */
+/** Parameters that the client reads, each with its fallback environment variable. */
 const VARIABLES: Readonly<Record<string, string | undefined>> = {
   host: 'PGHOST',
   hostaddr: 'PGHOSTADDR',

@@ -40,7 +40,7 @@ export class Opener {
   readonly tls: Tls
   readonly #route: SocketRoute
   readonly #timeoutMs: number
-  /** When each server last failed to respond, from performance.now(). */
+  /** Time at which each server last failed to respond, in ms of performance.now(). */
   readonly #silent = new Map<string, number>()
 
   /** Throws a ConfigError if the address contradicts itself. */
@@ -96,7 +96,7 @@ export class Opener {
 
 class Series implements SocketSeries {
   readonly #opener: Opener
-  /** Undefined while no series is in progress. */
+  /** Remaining attempts; undefined while no series is in progress. */
   #left: ConnectAttempt[] | undefined
   /** The most recent socket handed to the driver. */
   #socket: Socket | undefined

@@ -82,7 +82,7 @@ function readRoots(parameter: Parameter): string[] | Buffer | undefined {
   return named === undefined ? readDefault('root.crt') : readNamed('sslrootcert', named)
 }
 
-/** Returns the roots of Node and the machine. Before version 22.15, Node provides only Node's own roots. */
+/** Returns the roots of Node and the machine. Before version 22.15, Node provides only its own roots. */
 function systemRoots(): string[] {
   const { getCACertificates } = tls as { getCACertificates?: (kind: string) => string[] }
   if (getCACertificates === undefined) return [...tls.rootCertificates]

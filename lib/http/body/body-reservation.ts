@@ -1,6 +1,6 @@
 /**
- * Reserves memory for a body before the body is read, keeps the memory until the request is answered, and monitors the
- * body's arrival.
+ * Reserves memory for a body before the body is read, keeps the memory reserved until the request is answered, and
+ * monitors the body's arrival.
  *
  * The announced length is reserved first, so that a body for which no memory is available is rejected before it is
  * read. If a body arrives too slowly, only its received bytes stay reserved; otherwise a hundred clients that announce
@@ -15,7 +15,7 @@
 import { Refusal } from '../../errors.ts'
 import type { Admission, Room } from '../../limits/admission.ts'
 import type { ArrivalBounds } from '../../limits/arrival.ts'
-import type { Place } from '../../limits/places.ts'
+import type { Slot } from '../../limits/slots.ts'
 import { LARGE_BODY_BYTES } from '../../schema/input.ts'
 
 /** Initial reservation for a chunked body, and the minimum increment by which any reservation grows. */
@@ -27,10 +27,13 @@ export interface Expected {
   /** The body's project. */
   readonly party: number | undefined
   /** The slot that a large body takes. */
-  readonly place: Place
+  readonly slot: Slot
 }
 
-/** Thrown if a body takes too long to arrive. The response matches the one that node's parser sends for a late head. */
+/**
+ * Thrown if a body takes too long to arrive. The response matches the response that Node's parser sends for a late
+ * request head.
+ */
 export class LateBody extends Refusal {
   constructor() {
     super('invalid_request', 'The request took too long to arrive.')
@@ -43,7 +46,7 @@ export class LateBody extends Refusal {
 
 export class BodyReservation {
   readonly #bounds: ArrivalBounds
-  readonly #place: Place
+  readonly #slot: Slot
   readonly #clock: NodeJS.Timeout
   readonly #room: Room
   /** Bytes reserved, bytes received, and bytes received by the time of the last check. */
@@ -57,10 +60,10 @@ export class BodyReservation {
   #isPaused = false
   #giveUp: ((refusal: Refusal) => void) | undefined
 
-  /** Throws `quota_exhausted` if no capacity is left. */
-  constructor(admission: Pick<Admission, 'admit'>, { length, party, place }: Expected, bounds: ArrivalBounds) {
+  /** Reserves the first bytes. Throws `quota_exhausted` if no capacity is left. */
+  constructor(admission: Pick<Admission, 'admit'>, { length, party, slot }: Expected, bounds: ArrivalBounds) {
     this.#bounds = bounds
-    this.#place = place
+    this.#slot = slot
     this.#bytes = reserved(length ?? STEP_BYTES)
     this.#room = admission.admit(this.#bytes, 1, party)
     this.#clock = setInterval(() => this.#look(), bounds.periodMs).unref()
@@ -117,7 +120,7 @@ export class BodyReservation {
     this.#room.shrink(this.#bytes)
     this.#isCounted = false
     this.#slowMs += this.#bounds.periodMs
-    if (this.#place.isWanted) this.#giveUp?.(inTheWay())
+    if (this.#slot.isWanted) this.#giveUp?.(inTheWay())
     else if (this.#slowMs >= this.#bounds.slowMs) this.#giveUp?.(new LateBody())
   }
 }
@@ -126,4 +129,7 @@ export class BodyReservation {
 const reserved = (bytes: number): number => Math.min(bytes, LARGE_BODY_BYTES)
 
 const inTheWay = () =>
-  new Refusal('quota_exhausted', 'the body arrives too slowly while others wait; retry later, or send less at once')
+  new Refusal(
+    'quota_exhausted',
+    'the body arrives too slowly while other requests wait; retry later, or send less at once'
+  )

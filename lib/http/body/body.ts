@@ -14,7 +14,7 @@ import {
 } from 'node:zlib'
 import { Refusal } from '../../errors.ts'
 import { FairGate } from '../../limits/fair-gate.ts'
-import type { Place } from '../../limits/places.ts'
+import type { Slot } from '../../limits/slots.ts'
 import { LARGE_BODY_BYTES, MAX_BODY_BYTES } from '../../schema/input.ts'
 import type { BodyReservation } from './body-reservation.ts'
 import type { LargeBytes, MemoryLease } from './large-memory.ts'
@@ -47,7 +47,10 @@ const CHUNKED_DECODERS = {
 /** RFC 9110 tells recipients to treat `x-gzip` as `gzip`. */
 const withoutAlias = (name: string): string => (name === 'x-gzip' ? 'gzip' : name)
 
-/** Returns the body's encoding, or undefined if the body is not encoded. Throws `unsupported_encoding`. */
+/**
+ * Returns the body's encoding, or undefined if the body is not encoded. Throws `unsupported_encoding` for an unknown
+ * encoding.
+ */
 export function contentEncoding(headers: IncomingHttpHeaders): ContentCoding | undefined {
   const header = headers['content-encoding']
   if (header === undefined) return undefined
@@ -61,7 +64,10 @@ export function contentEncoding(headers: IncomingHttpHeaders): ContentCoding | u
   throw new Refusal('unsupported_encoding', 'Content-Encoding: must be one of gzip, deflate and br')
 }
 
-/** Returns the body's declared length, or undefined if the body is chunked. Throws `payload_too_large`. */
+/**
+ * Returns the body's declared length, or undefined if the body is chunked. Throws `payload_too_large` if the length
+ * exceeds the limit.
+ */
 export function contentLength(headers: IncomingHttpHeaders, limit = MAX_BODY_BYTES): number | undefined {
   const header = headers['content-length']
   if (header === undefined) return headers['transfer-encoding'] === undefined ? 0 : undefined
@@ -98,7 +104,7 @@ export interface BodyBounds {
   /** Announced length before decoding; undefined if the body is chunked. */
   readonly length?: number | undefined
   /** Slot and memory that a large body uses. */
-  readonly large: Place
+  readonly large: Slot
   readonly memory: MemoryLease
   /** The body's project. Projects take turns decoding bodies. */
   readonly party: number | undefined
@@ -122,7 +128,9 @@ async function decodeInTurn(bytes: Buffer, encoding: ContentCoding, bounds: Body
   return decodeInTurn(bytes, encoding, bounds)
 }
 
-/** Limits concurrent decoding. A body's decoded length is not known in advance, so memory cannot be reserved. */
+/**
+ * Limits concurrent decoding. No memory can be reserved for a decoded body, because its length is not known in advance.
+ */
 const decoding = new FairGate(8)
 
 function readBytes(request: IncomingMessage, arrival: Arrival, bounds: BodyBounds): Promise<Buffer> {
@@ -155,7 +163,7 @@ function readBytes(request: IncomingMessage, arrival: Arrival, bounds: BodyBound
       for (const piece of chunks.pieces) whole.add(piece)
       chunks = new Chunks()
     }
-    /** Stops reading a body that has become large until the body gets its slot. */
+    /** Stops reading a body that has proved to be large until the body gets its slot. */
     const waitForTurn = async () => {
       request.pause()
       arrival.pause()
@@ -257,7 +265,7 @@ async function decodeLarge(bytes: Buffer, encoding: ContentCoding, limit: number
   return decoded.bytes
 }
 
-const notWhole = (encoding: ContentCoding) => new Refusal('invalid_json', `body: is not whole ${encoding} data`)
+const notWhole = (encoding: ContentCoding) => new Refusal('invalid_json', `body: is not complete ${encoding} data`)
 
 function tooLarge(limit: number): Refusal {
   return new Refusal('payload_too_large', `body: must have at most ${limit} bytes, decoded`)

@@ -4,7 +4,7 @@
  * V8 does not count memory shared between threads, so V8 frees such memory late (lib/rows/thread-bytes.ts). Released
  * memory is therefore reused until V8 frees it.
  */
-import { Places } from '../../limits/places.ts'
+import { Slots } from '../../limits/slots.ts'
 import { MAX_EXPORT_BYTES } from '../../schema/otlp.ts'
 
 /** Minimum buffer size. Sizes are powers of two, so that buffers can be reused for other bodies. */
@@ -72,7 +72,7 @@ export class LargeBytes {
     return this.#length
   }
 
-  /** Throws a RangeError if the chunk does not fit. */
+  /** Appends a chunk. Throws a RangeError if the chunk does not fit. */
   add(chunk: Uint8Array): void {
     this.#memory.set(chunk, this.#length)
     this.#length += chunk.length
@@ -85,10 +85,10 @@ export class LargeBytes {
 
 /**
  * Capacity for one body of the maximum size and some smaller bodies, but not for two bodies of the maximum size,
- * because preparing a body needs several times the memory of the body itself. A project may hold one body of any size,
+ * because preparing a body needs several times the memory of the body itself. A project can hold one body of any size,
  * or several smaller bodies.
  */
-const ROOM = { room: MAX_EXPORT_BYTES + MAX_EXPORT_BYTES / 2, each: MAX_EXPORT_BYTES / 2 }
+const ROOM = { total: MAX_EXPORT_BYTES + MAX_EXPORT_BYTES / 2, each: MAX_EXPORT_BYTES / 2 }
 /**
  * Maximum number of large bodies of one project that may wait. While a body waits, its client can send only as much as
  * the kernel buffers.
@@ -99,4 +99,4 @@ const LINE = 32
  * Limits the number of large bodies in memory, so that a few clients cannot use up the memory for bodies. A body takes
  * a slot when its received bytes exceed LARGE_BODY_BYTES, and keeps the slot until its request is answered.
  */
-export const largeBodies = (waitMs: number): Places => new Places({ ...ROOM, line: LINE, waitMs })
+export const largeBodies = (waitMs: number): Slots => new Slots({ ...ROOM, line: LINE, waitMs })

@@ -4,7 +4,7 @@
  */
 import type { IncomingHttpHeaders } from 'node:http'
 
-/** Paths that exporters request if their configured address has no path, Langfuse's path or spoor's path. */
+/** Paths that exporters request if their configured address has Langfuse's path, spoor's path or no path at all. */
 const ASKED = /^(?:\/v1\/(?:traces|metrics|logs)|\/api\/public\/otel|\/api\/v1\/otlp)(?=[/?]|$)/
 
 export const isOtlpAddress = (url: string): boolean => ASKED.test(url)
@@ -13,7 +13,7 @@ export const isOtlpAddress = (url: string): boolean => ASKED.test(url)
 export function hintAtOtlp(url: string, baseUrl: string): string | undefined {
   if (!isOtlpAddress(url)) return undefined
   const endpoint = `${baseUrl}/api/v1/otlp`
-  return `OTLP is taken at ${endpoint}/v1/traces: set OTEL_EXPORTER_OTLP_ENDPOINT to ${endpoint}.`
+  return `OTLP is served at ${endpoint}/v1/traces: set OTEL_EXPORTER_OTLP_ENDPOINT to ${endpoint}.`
 }
 
 /**

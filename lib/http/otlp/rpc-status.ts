@@ -49,7 +49,7 @@ const RPC_CODES: { readonly [code in RefusalCode]: number } = {
 
 export const rpcCodeOf = ({ code }: Pick<Refusal, 'code'>): number => RPC_CODES[code]
 
-/** Protobuf tags: a field's number, with wire type 0 for a number or 2 for length-delimited data. */
+/** Protobuf tags. A tag combines a field's number with the wire type: 0 for a number, 2 for length-delimited data. */
 const TAG = { code: 8, message: 18, details: 26, typeUrl: 10, value: 18, retryDelay: 10, seconds: 8 }
 const RETRY_INFO = 'type.googleapis.com/google.rpc.RetryInfo'
 

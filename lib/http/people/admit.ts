@@ -31,11 +31,11 @@ export async function admit(options: AdmitOptions, access: PersonAccess, asking:
   const visit = await options.visitors.find(credentialsOf(options, asking), slug)
   if (access === 'guest') return visit
   if (visit === undefined)
-    throw new Refusal('sign_in_required', 'Sign in first, or again: a session ends after a while.')
+    throw new Refusal('sign_in_required', 'Sign in first, or sign in again if the session has ended.')
   if (slug === undefined) return visit
   if (visit.project === undefined) throw new Refusal('not_found', 'There is no such project.')
   if (access !== 'visitor' && !isEnough(visit.project.role, access)) {
-    throw new Refusal('forbidden', `This needs the role ${access} in the project's account.`)
+    throw new Refusal('forbidden', `This requires the role ${access} in the project's account.`)
   }
   return visit
 }

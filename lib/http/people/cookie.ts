@@ -34,8 +34,8 @@ export class Cookie {
   }
 
   /**
-   * Returns the cookie's value from a Cookie header. If there are several values, returns the first one, because its
-   * path is the most specific.
+   * Returns the cookie's value from a Cookie header. If there are several values, returns the first, because browsers
+   * send the cookie with the most specific path first.
    */
   read(header: string | undefined): string | undefined {
     for (const pair of (header ?? '').split(';')) {
@@ -94,7 +94,7 @@ export class AttemptCookie {
     return this.#cookie.forget()
   }
 
-  /** Returns undefined if the header has no valid cookie. */
+  /** Returns the cookie's values; undefined if the header has no valid cookie. */
   read(header: string | undefined): Begun | undefined {
     const [state, nonce, verifier, page, fresh, ...more] = this.#cookie.read(header)?.split('.') ?? []
     if (page === undefined || more.length > 0) return undefined
@@ -105,7 +105,7 @@ export class AttemptCookie {
   }
 }
 
-/** Browsers limit the lifetime of cookies to little more than this. */
+/** Lifetime of a device cookie, in seconds. Browsers accept only slightly longer lifetimes. */
 const MAX_AGE_S = 365 * 24 * 3600
 const VALUE = /^([\w-]{22})\.([\w-]{43})$/
 

@@ -3,9 +3,9 @@
  */
 import type { IncomingMessage } from 'node:http'
 
-/** Maximum number of headers that node reads by default. Node would silently drop further headers. */
+/** Maximum number of headers that Node reads by default. Node would silently drop further headers. */
 const MAX_HEADERS = 2000
-/** Headers whose repetitions node joins or drops by its own rules. */
+/** Headers whose repetitions Node joins or drops by its own rules. */
 const SINGLE = ['host', 'authorization'] as const
 
 export interface HeadFault {
@@ -13,7 +13,10 @@ export interface HeadFault {
   readonly message: string
 }
 
-/** Returns the reason to reject a request because of its head, whatever its target; undefined if the head is valid. */
+/**
+ * Returns the reason to reject a request because of its head; undefined if the head is valid. The reason does not
+ * depend on the request's target.
+ */
 export function findHeadFault(request: Pick<IncomingMessage, 'rawHeaders' | 'headers' | 'httpVersion'>) {
   const { rawHeaders, headers, httpVersion } = request
   if (rawHeaders.length > 2 * MAX_HEADERS) {
@@ -26,7 +29,7 @@ export function findHeadFault(request: Pick<IncomingMessage, 'rawHeaders' | 'hea
   if (headers.host === undefined && httpVersion === '1.1') return fault(400, 'The request has no Host header.')
   const coding = headers['transfer-encoding']
   if (coding === undefined || coding.toLowerCase() === 'chunked') return undefined
-  return fault(400, 'Transfer-Encoding must be chunked alone: say in Content-Encoding how the body is compressed.')
+  return fault(400, 'Transfer-Encoding must be chunked only: use Content-Encoding if the body is compressed.')
 }
 
 const nameOf = { host: 'Host', authorization: 'Authorization' }

@@ -1,8 +1,8 @@
 /**
  * Limits the memory used for clients that do not read their responses. This memory holds responses that exceed the
  * kernel's buffers, and requests queued behind such responses (lib/http/sockets/pipelining.ts). A connection whose
- * client reads no data for a while is closed. If the total is too large, connections of the party (project) with the
- * most waiting bytes are closed, longest idle first.
+ * client reads no data for a while is closed. If the total memory is too large, connections of the party (project) with
+ * the most waiting bytes are closed, longest idle first.
  */
 import type { Socket } from 'node:net'
 
@@ -27,7 +27,7 @@ const LOOKS = 20
  */
 const STILL_LOOKS = 3
 
-/** Subset of node's http.ServerResponse. */
+/** Subset of Node's http.ServerResponse. */
 interface Answer {
   readonly closed: boolean
   readonly writableEnded: boolean
@@ -135,7 +135,7 @@ export class UnsentAnswers {
     if (waiting.bytes === 0) this.#waiting.delete(socket)
   }
 
-  /** Assigns the connection to the party of its latest response, because requests may use keys of several projects. */
+  /** Assigns the connection to its latest response's party, because its requests may use keys of several projects. */
   #assign(waiting: Waiting, party: number | undefined): void {
     this.#add(waiting.party, -waiting.bytes)
     waiting.party = party

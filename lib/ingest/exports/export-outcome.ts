@@ -1,11 +1,14 @@
-/** Sums an export's outcome over its traces, which are written separately. */
+/** Combines the outcomes of an export's traces, which are written separately. */
 
 import { Refusal } from '../../errors.ts'
 import type { ReadySpans } from '../../threads/ready.ts'
 import { explainRefusals, type SpanRefusal, sumRefusals } from '../../trace/states/span-refusals.ts'
 import type { Exported } from '../ingest.ts'
 
-/** Writes one trace's spans and returns why some were rejected. Rejects with a Refusal if nothing could be written. */
+/**
+ * Writes one trace's spans and returns the reasons for spans that are not stored. The promise rejects with a Refusal if
+ * nothing could be written.
+ */
 export type WriteTrace = (trace: ReadySpans) => Promise<readonly SpanRefusal[]>
 
 export class ExportOutcome {
@@ -39,8 +42,8 @@ export class ExportOutcome {
   }
 
   /**
-   * Returns the outcome after the last write. If nothing was written because the trial account is used up, throws that
-   * refusal.
+   * Returns the outcome after the last write. Throws `trial_limit_reached` if nothing was written because the trial
+   * account is used up.
    */
   get exported(): Exported {
     if (this.#limit !== undefined && this.#written === 0) throw this.#limit

@@ -13,8 +13,8 @@ export interface ExportLimits {
 const DEFAULT_LIMITS: ExportLimits = { maxSpans: DEFAULT_MAX_SPANS, maxBytes: DEFAULT_MAX_TRACE_BYTES }
 
 /**
- * Most exports hold complete new traces, whose spans are already rows. The data for adding spans to a stored trace is
- * decoded only when such a trace exists.
+ * Most exports hold complete new traces, whose spans are already prepared as rows. The data for adding spans to a
+ * stored trace is decoded only when such a trace exists.
  */
 export class ExportWrite implements ExportOperation {
   readonly operation = 'export'

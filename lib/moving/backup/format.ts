@@ -12,7 +12,7 @@
  *     {"act":{…}}                            audit entries
  *     {"end":{…}}                            counts, and the SHA-256 of every byte before this line
  *
- * A reader accepts formats up to its own. New fields are allowed; an unknown kind of line is rejected.
+ * A reader accepts its own format and earlier formats. New fields are allowed; an unknown kind of line is rejected.
  */
 import Type, { type Static, type TSchema } from 'typebox'
 import { SpanId, Timestamp, TraceId } from '../../schema/input.ts'
@@ -94,7 +94,7 @@ const ModelPrice = closed({
 
 const Manifest = closed({
   format: Type.Integer({ minimum: 1 }),
-  /** Random. Identifies the backup when an interrupted restore is resumed. */
+  /** Random id that identifies the backup when an interrupted restore is resumed. */
   id: hex(32),
   /** Versions of spoor and of the database schema when the backup was made. */
   spoor: Text,
@@ -102,7 +102,7 @@ const Manifest = closed({
   takenAt: Timestamp,
   /** Identifies the KEY_DIGEST_SECRET with which the keys were made; null if no key was ever made. */
   secret: orNull(closed({ salt: hex(32), fingerprint: hex(64), madeAt: Timestamp })),
-  /** The prices of all projects; omitted if there are none, and by versions without prices. */
+  /** Prices that apply to all projects. Absent if there are none, and in backups from versions without prices. */
   prices: Type.Optional(Type.Array(ModelPrice)),
   counts: Type.Pick(Counts, [...KNOWN], { additionalProperties: false })
 })
@@ -133,13 +133,13 @@ const Project = closed({
   description: Description,
   storageLimit: orNull(Count),
   createdAt: Timestamp,
-  /** Omitted if the project has no saved views, and by versions without saved views. */
+  /** Absent if the project has no saved views, and in backups from versions without saved views. */
   views: Type.Optional(Type.Array(View)),
-  /** Omitted if the project has no prices of its own, and by versions without prices. */
+  /** Absent if the project has no prices of its own, and in backups from versions without prices. */
   prices: Type.Optional(Type.Array(ModelPrice)),
   /**
-   * Whether word search is on for the project; omitted by older versions. The index is not backed up because it can be
-   * rebuilt.
+   * Whether word search is on for the project. Absent in backups from older versions. The index is not backed up
+   * because it can be rebuilt.
    */
   search: Type.Optional(Type.Boolean())
 })

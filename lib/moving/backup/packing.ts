@@ -23,7 +23,7 @@ export async function* unpackedBackup(source: AsyncIterable<Uint8Array>): AsyncG
 
 async function* decompress(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const unpacking = createBrotliDecompress({ chunkSize: CHUNK_BYTES })
-  // Errors of the source also reach `unpacking`, and its reader receives those errors.
+  // Errors from the source are passed on to `unpacking`, so that its reader receives them.
   pipeline(Readable.from(source, { objectMode: false }), unpacking).catch(() => {})
   try {
     for await (const chunk of unpacking) yield chunk

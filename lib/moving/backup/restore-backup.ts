@@ -32,11 +32,11 @@ export interface RestoreTarget {
 }
 
 export interface RestoreOptions {
-  /** Adds the backup's rows to the existing rows, under new ids. */
+  /** Whether to add the backup's rows to existing rows, under new ids. */
   readonly into: boolean
   /**
-   * Restores keys as revoked. This option is required if the backup's keys and the existing keys were made with
-   * different secrets.
+   * Whether to revoke all restored keys. Required if the backup's keys and the existing keys were made with different
+   * secrets.
    */
   readonly revokeKeys: boolean
   /** The operating-system user who runs the restore. */
@@ -49,7 +49,7 @@ export interface Restored {
   readonly counts: BackupCounts
   /** Whether this restore continued an earlier, interrupted restore of the same backup. */
   readonly resumed: boolean
-  /** Whether the backup's keys were made with a different KEY_DIGEST_SECRET from the configured secret. */
+  /** Whether the backup's keys were made with a KEY_DIGEST_SECRET other than the configured secret. */
   readonly otherSecret: boolean
 }
 
@@ -240,7 +240,7 @@ class Restore {
     })
   }
 
-  /** Runs a transaction whose audit entries name the user who restores. */
+  /** Runs a transaction whose audit entries name the user who runs the restore. */
   async #transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
     const { systemUser } = this.#options
     return this.#target.pool.transaction(async sql => {

@@ -1,4 +1,6 @@
-/** Writes a file that appears only once complete and on disk. Readers find either the new or the previous file. */
+/**
+ * Writes a file that appears only when it is complete and on disk. Readers find either the new or the previous file.
+ */
 import { open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Readable } from 'node:stream'
@@ -6,12 +8,12 @@ import { pipeline } from 'node:stream/promises'
 import { AdminError } from '../../admin-error.ts'
 import { packBackup } from './packing.ts'
 
-/** A backup contains digests of keys and passwords. */
+/** File mode for backups, which contain digests of keys and passwords. */
 const OWNER_ONLY = 0o600
 /** Maximum number of bytes waiting to be compressed. */
 const WAITING_BYTES = 8 * 1024 * 1024
 
-/** Compresses a backup into a file. Until complete, the file has its name plus `.partial`. */
+/** Compresses a backup into a file. Until the file is complete, `.partial` is appended to its name. */
 export async function writeWholeFile(file: string, bytes: AsyncIterable<Buffer>, signal?: AbortSignal): Promise<void> {
   const partial = `${file}.partial`
   // A file left over from an earlier run may have a different mode.

@@ -30,7 +30,7 @@ export async function backUp(
   onProgress?: OnBackedUp
 ): Promise<BackupCounts> {
   return pool.transaction(async sql => {
-    // The transaction is idle whenever the output's reader is slow.
+    // The transaction is idle while the output's reader is slow, and must not be ended for that reason.
     await sql.unsafe('set local idle_in_transaction_session_timeout = 0')
     await sql.unsafe('set local statement_timeout = 0')
     const backup = new Backup(sql, schema, onProgress)

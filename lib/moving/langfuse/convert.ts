@@ -13,7 +13,7 @@ import { convertTrace } from './trace.ts'
 /** Langfuse's wrappers may add nesting levels that a line does not have. */
 const MAX_DEPTH = MAX_JSON_DEPTH + 3
 
-/** Yields each trace in one value of a file as a line, or the reason why the trace cannot be converted. */
+/** For each trace in one value of a file, yields a line or the reason why the trace cannot be converted. */
 export function* convertLangfuse(bytes: Uint8Array): Generator<Converted> {
   const { exact } = readBody(bytes, 'invalid_trace', MAX_DEPTH)
   for (const trace of tracesIn(exact)) yield convertOne(trace)
@@ -35,7 +35,9 @@ function tracesIn(value: Json): readonly Json[] {
   return isObject(value) && Array.isArray(value.data) ? value.data : [value]
 }
 
-/** Returns the trace as one object with its observations and scores, wherever the value holds them. */
+/**
+ * Returns the trace as one object that includes its observations and scores, regardless of where the value holds these.
+ */
 function wholeTrace(object: LangfuseObject): LangfuseObject {
   const { trace, observations, ...others } = object
   if (isObject(trace)) return { ...trace, ...others, ...(observations !== undefined && { observations }) }

@@ -64,7 +64,7 @@ export class LangfuseFields {
     this.#mapping = mapping
   }
 
-  /** Returns a field's value and leaves the field unread; undefined if the value is empty. */
+  /** Returns a field's value, or undefined if the value is empty. The field stays unread. */
   see(name: string): Json {
     return Object.hasOwn(this.#object, name) && !isEmpty(this.#object[name]) ? this.#object[name] : undefined
   }
@@ -97,7 +97,7 @@ export class LangfuseFields {
     return value
   }
 
-  /** Reads a string, or returns `otherwise`. A string that is too long is cut, and the whole string stays unread. */
+  /** Reads a string, or returns `otherwise`. A string that is too long is cut, and the field stays unread. */
   name(name: string, maxLength: number, otherwise: string): string {
     const value = this.see(name)
     if (typeof value !== 'string') return otherwise

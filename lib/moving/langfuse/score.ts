@@ -61,7 +61,7 @@ export function convertScore(object: LangfuseObject, index: number, surroundings
   return { id, score, rest }
 }
 
-/** Reads the value. Undefined if a spoor score cannot hold the value. */
+/** Reads the value. Returns undefined if a spoor score cannot hold the value. */
 function readValue(fields: LangfuseFields): Pick<ScoreOfLine, 'dataType' | 'value'> | undefined {
   const value = fields.see('value')
   const number = typeof value === 'boolean' ? Number(value) : readNumber(value)
@@ -83,7 +83,7 @@ function readValue(fields: LangfuseFields): Pick<ScoreOfLine, 'dataType' | 'valu
   return took('categorical', text, fields.see('stringValue') === undefined ? 'value' : 'stringValue')
 }
 
-/** Reads the name. Disallowed characters become `_`, and the original name then stays unread. */
+/** Reads the name. Disallowed characters become `_`. In that case, the original name stays unread. */
 function readName(fields: LangfuseFields): string {
   const name = fields.id('name')
   if (NAME.test(name)) fields.took('name', 'name')

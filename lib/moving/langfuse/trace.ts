@@ -81,7 +81,7 @@ function convertScores(fields: LangfuseFields, surroundings: ObservationContext,
   return scores.sort((a, b) => (isBefore(a.createdAt, b.createdAt) ? 1 : isBefore(b.createdAt, a.createdAt) ? -1 : 0))
 }
 
-/** Reads the environment. Undefined if missing or not a valid label; an invalid label stays unread. */
+/** Reads the environment. Returns undefined if the label is missing or invalid. An invalid label stays unread. */
 function readEnvironment(fields: LangfuseFields): string | undefined {
   const environment = fields.see('environment')
   if (typeof environment !== 'string') return undefined

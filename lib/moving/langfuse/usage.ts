@@ -29,7 +29,7 @@ export function readLangfuseUsage(fields: LangfuseFields): LangfuseUsage | undef
   return usage
 }
 
-/** Returns the cost in US dollars; undefined if unknown. The cost's parts stay unread. */
+/** Returns the cost in US dollars; undefined if unknown. Ignores the breakdown of the cost. */
 export function readLangfuseCost(fields: LangfuseFields, usage: LangfuseUsage | undefined): number | undefined {
   const details = fields.see('costDetails')
   const older = fields.see('usage')
@@ -54,9 +54,7 @@ export function readLangfuseCost(fields: LangfuseFields, usage: LangfuseUsage | 
 }
 
 const isTokenUnit = (unit: unknown): boolean => unit === undefined || unit === null || unit === 'TOKENS'
-/**
- * Whether a value is redundant: either equal to the value `said`, or the zero that Langfuse writes for unknown values.
- */
+/** Whether a value is redundant: either equal to `said`, or the zero that Langfuse writes for unknown values. */
 const isKnown = (value: unknown, said: number | undefined): boolean => {
   const number = readNumber(value)
   return number === 0 || (number !== undefined && number === said)

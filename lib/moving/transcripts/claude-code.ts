@@ -306,8 +306,8 @@ export class ClaudeCodeTranscript implements Transcript {
   }
 
   /**
-   * Completes the open message if that message ends its turn. The line just read belongs to something else, so no more
-   * lines of that message follow.
+   * Completes the open message if that message ends its turn. The line just read does not belong to that message, so no
+   * more lines of that message follow.
    */
   #endOf(stream: Stream): void {
     if (stream.open !== undefined && isLast(stream.open)) this.#complete(stream)
@@ -429,7 +429,7 @@ export class ClaudeCodeTranscript implements Transcript {
   }
 }
 
-/** Whether the turn called no model and is a command or has no prompt. */
+/** Whether the turn called no model, and either is a command or has no prompt. */
 const isUnheard = ({ returned, input, text }: Turn): boolean =>
   returned.size === 0 && (input === undefined || COMMAND.test(text))
 

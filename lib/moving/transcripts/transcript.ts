@@ -12,8 +12,8 @@ export interface Transcript {
   /** Reads the next line, which is parsed JSON, and returns the steps that this line finishes. */
   read(line: Json): readonly AgentStep[]
   /**
-   * Returns the steps that count as finished because the transcript has not grown for `quietMs` milliseconds. If lines
-   * are added later, those lines would finish the same steps.
+   * Returns the steps that count as finished because the transcript has not grown for `quietMs` milliseconds. Lines
+   * that are added later would finish the same steps.
    */
   settle(quietMs: number): readonly AgentStep[]
   /** Whether a prompt has begun and is not finished. */

@@ -22,13 +22,13 @@ export interface Plan {
 }
 
 /**
- * Space that a copy needs besides its rows: WAL (512 MiB, cluster-settings.ts), a new cluster's tables, and index
- * sorts.
+ * Space that a copy needs in addition to its rows: WAL (512 MiB, cluster-settings.ts), a new cluster's tables, and
+ * index sorts.
  */
 const BESIDE_BYTES = 1024 ** 3
 /**
- * A copy is rarely larger than the original, which contains free space, but the copy's index pages may split
- * differently.
+ * Maximum size of a copy, as a multiple of the original. A copy is rarely larger, because the original contains free
+ * space, but the copy's index pages may split differently.
  */
 const SHARE = 1.1
 

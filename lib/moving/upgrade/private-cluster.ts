@@ -22,7 +22,7 @@ import { ConnectionLimit } from '../../database/pooled/connection-limit.ts'
 import { nodesOf } from '../../database/pooled/nodes.ts'
 
 const POLL_MS = 100
-/** More than the number of connections that a restore's lanes open. Nothing else connects. */
+/** Connection limit. Exceeds the number of connections that a restore's lanes open; nothing else connects. */
 const CONNECTIONS = 50
 
 export interface ClusterSecrets {
@@ -32,7 +32,7 @@ export interface ClusterSecrets {
 
 /**
  * Runs the `work` callback on a home's PostgreSQL server, to which no other process can connect. First stops a
- * PostgreSQL server that was left running. Throws an AdminError if a process is using the server left running.
+ * PostgreSQL server that was left running. Throws an AdminError if a process is using that server.
  */
 export async function withPrivate<T>(
   runner: Runner,

@@ -65,7 +65,7 @@ class Attributes {
     return undefined
   }
 
-  /** Some versions send numbers as strings. */
+  /** Returns the first non-negative number among these attributes. Some versions send numbers as strings. */
   number(...names: readonly string[]): number | undefined {
     for (const name of names) {
       const value = plainNumber(this.#of.attributes.get(name))
@@ -97,7 +97,7 @@ const sumOf = (...counts: readonly (number | undefined)[]): number | undefined =
 
 type Reader = (event: string, attributes: Attributes) => Omit<AgentEvent, 'taken'> | undefined
 
-/** Claude Code: https://docs.claude.com/en/docs/claude-code/monitoring-usage. Input tokens exclude cached ones. */
+/** Claude Code: https://docs.claude.com/en/docs/claude-code/monitoring-usage. Input tokens exclude cached tokens. */
 const claudeCode: Reader = (event, attributes) => {
   const session = attributes.text('session.id')
   if (session === undefined) return undefined
@@ -154,7 +154,7 @@ const claudeCode: Reader = (event, attributes) => {
 
 /**
  * Codex. Its records do not name a prompt, and its model request records do not name a trace. Input tokens include
- * cached ones.
+ * cached tokens.
  */
 const codex: Reader = (event, attributes) => {
   const session = attributes.text('conversation.id')
@@ -241,15 +241,36 @@ const geminiCli: Reader = (event, attributes) => {
   }
 }
 
-/** Returns the messages of a response of Gemini's API, or the text of another response as a message. */
+/** Returns the messages of a Gemini API response, or any other text as a single message. */
 function answerOf(text: string | undefined): Json {
   const responses = readForm(text, 'loose')
   const candidates = listOf(responses).flatMap(response => listOf(memberOf(response, 'candidates')))
   if (candidates.length === 0) return messageOf('assistant', text)
-  return candidates.map(candidate => ({
-    role: 'assistant',
-    parts: listOf(memberOf(memberOf(candidate, 'content'), 'parts')).map(partOf)
-  }))
+  // A stream is a list of responses, each with the next part of the same candidates.
+  const messages = new Map<number, Json[]>()
+  for (const candidate of candidates) {
+    const index = Number(memberOf(candidate, 'index') ?? 0)
+    const parts = listOf(memberOf(memberOf(candidate, 'content'), 'parts')).map(partOf)
+    messages.set(index, [...(messages.get(index) ?? []), ...parts])
+  }
+  return [...messages.values()].map(parts => ({ role: 'assistant', parts: joinTexts(parts) }))
+}
+
+/** Joins texts that follow each other. */
+function joinTexts(parts: readonly Json[]): readonly Json[] {
+  const joined: Json[] = []
+  for (const part of parts) {
+    const before = textOf(joined.at(-1))
+    const text = textOf(part)
+    if (before === undefined || text === undefined) joined.push(part)
+    else joined[joined.length - 1] = { type: 'text', content: before + text }
+  }
+  return joined
+}
+
+function textOf(part: Json): string | undefined {
+  const content = memberOf(part, 'type') === 'text' ? memberOf(part, 'content') : undefined
+  return typeof content === 'string' ? content : undefined
 }
 
 function partOf(part: Json): Json {
@@ -273,7 +294,7 @@ function outputOf(attributes: Attributes, thoughts: number | undefined): number 
   return (input ?? 0) + output + thoughts === total ? output + thoughts : output
 }
 
-/** GitHub Copilot Chat of VS Code. Copilot reports model calls as events of the GenAI conventions. */
+/** GitHub Copilot Chat in VS Code. Copilot reports model calls as events of the GenAI conventions. */
 const copilotChat: Reader = (event, attributes) => {
   const session = attributes.text('gen_ai.conversation.id', 'session.id', 'copilot_chat.session_id')
   if (session === undefined || event !== 'tool.call') return undefined
@@ -297,7 +318,9 @@ const READERS: readonly (readonly [prefix: string, read: Reader])[] = [
 /** Scopes whose event names lack the agent's prefix. */
 const SCOPES: Readonly<Record<string, string>> = { 'com.anthropic.claude_code.events': 'claude_code.' }
 
-/** Returns the name of an agent's event with its agent's prefix, or the record's name unchanged. */
+/**
+ * Returns the event name with the agent's prefix if the record comes from an agent; otherwise the record's own name.
+ */
 export function nameOfAgentEvent(record: LogRecord): string {
   const name = nameOfEvent(record)
   const prefix = SCOPES[record.origin.scopeName]

@@ -17,6 +17,8 @@ export interface AgentRecord {
   readonly row: PlacedMessages | undefined
   readonly step: RecordStep | undefined
   readonly taken: ReadonlySet<string>
+  /** The span that the record names; undefined if the record names none, or a span that is never sent. */
+  readonly named: string | undefined
   /** The trace and span that the record's call belongs to, for records that name no span. */
   readonly traceId: string
   readonly target: string
@@ -45,6 +47,9 @@ const SPAN_ID = /^(?!0{16})[0-9a-f]{16}$/
 /** Whether the record names a span of a trace. */
 export const namesSpan = ({ traceId, spanId }: LogRecord): boolean => TRACE_ID.test(traceId) && SPAN_ID.test(spanId)
 
+/** Whether the record names a span that the agent sends, too. An agent that samples no spans still names them. */
+const namesSentSpan = (record: LogRecord): boolean => namesSpan(record) && !record.isUnsampled
+
 /** Returns the agents' records in an export, by record index. */
 export function readAgentRecords(records: readonly LogRecord[]): ReadonlyMap<number, AgentRecord> {
   const events = records.map(readAgentEvent)
@@ -61,7 +66,7 @@ export function readAgentRecords(records: readonly LogRecord[]): ReadonlyMap<num
 /**
  * Returns the trace of each record. Some agents write a traced call's records outside the call's span. A record without
  * a trace therefore gets the trace of the nearest earlier record of the same session in the export, or else of the
- * nearest later record.
+ * nearest later record. The trace of a span that is not sampled does not count: such traces differ within a prompt.
  */
 function findTraces(
   records: readonly LogRecord[],
@@ -74,8 +79,8 @@ function findTraces(
     for (const i of order) {
       const session = events[i]?.session
       if (session === undefined) continue
-      const { traceId } = records[i] as LogRecord
-      if (TRACE_ID.test(traceId)) nearest.set(session, traceId)
+      const { traceId, isUnsampled } = records[i] as LogRecord
+      if (TRACE_ID.test(traceId) && !isUnsampled) nearest.set(session, traceId)
       found[i] ??= nearest.get(session)
     }
   }
@@ -85,14 +90,14 @@ function findTraces(
 function placeRecord(record: LogRecord, event: AgentEvent, traceId: string, place: number): AgentRecord {
   const { micros } = record
   const { kind, session, callId } = event
-  const named = namesSpan(record) ? record.spanId : undefined
+  const named = namesSentSpan(record) ? record.spanId : undefined
   // Calls without an id are distinguished by their times.
   const callSpanId = stepIdOf(session, kind, callId || String(micros))
   const target = kind === 'prompt' ? (named ?? callSpanId) : callSpanId
   const call = kind === 'prompt' || !callId || callId.length > MAX_CALL_ID ? undefined : `${kind}:${callId}`
   const row = rowOf({ traceId, spanId: target, micros, place, call }, event)
   const step = event.ends ? stepOf(record, event, { traceId, callSpanId, target, named }) : undefined
-  return { row, step, taken: new Set(event.taken), traceId, target, call }
+  return { row, step, taken: new Set(event.taken), named, traceId, target, call }
 }
 
 const MAX_CALL_ID = 200

@@ -65,7 +65,7 @@ interface Cut {
 export function fitSpan(span: Span, mostBytes = MAX_DOCUMENT_BYTES): Span {
   const limit = mostBytes - RESERVE_BYTES - EVENT_BYTES * (span.events?.length ?? 0)
   const stored = freeJsonIn(span)
-  // A UTF-16 unit takes at most three bytes, so this check suffices for nearly all spans.
+  // A UTF-16 code unit takes at most three bytes in UTF-8, so this check suffices for nearly all spans.
   if (3 * sum(stored, text => text.length) <= limit) return span
   const excess = sum(stored, text => Buffer.byteLength(text)) - limit
   return excess <= 0 ? span : new Fitting(span, excess).fit()

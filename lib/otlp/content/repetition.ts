@@ -14,7 +14,7 @@ const TYPES = new Set(
   'text input_text output_text message function constructor human ai system tool Document'.split(' ')
 )
 
-/** Takes time and memory proportional to the combined size of `value` and `others`. */
+/** Returns whether `value` only repeats `others`. Takes time and memory proportional to their combined size. */
 export function isRepetition(value: Json, others: Iterable<readonly [name: string, value: Json]>): boolean {
   const known = new Map<string, number>()
   const add = (leaf: string) => {

@@ -1,5 +1,5 @@
 /**
- * Coding agents that use their own names besides OpenTelemetry's: Claude Code, Codex and Gemini CLI. Goose has a
+ * Coding agents that use their own names in addition to OpenTelemetry's: Claude Code, Codex and Gemini CLI. Goose has a
  * separate table, because its names are so generic that every other convention takes precedence.
  */
 import type { Json } from '../../trace/json/exact-json.ts'
@@ -21,14 +21,14 @@ const CLAUDE_CODE_KINDS: Readonly<Record<string, DialectKind>> = {
   'claude_code.tool.blocked_on_user': 'custom'
 }
 
-/** Sent in place of a prompt whose content must not be recorded. */
+/** Value that replaces a prompt whose content must not be recorded. */
 const REDACTED = '<REDACTED>'
 
 /**
  * Codex spans are recognised by their process or their attributes. Codex's `thread.id` identifies a thread of the
  * process, not a session.
  */
-const isCodex = (fields: Fields): boolean => fields.isCodex || fields.names('codex.').length > 0
+const isCodex = (fields: Fields): boolean => fields.sender.isCodex || fields.names('codex.').length > 0
 
 export const codingAgents: Dialect = {
   kind(fields) {
@@ -92,7 +92,7 @@ function readAnswer(fields: Fields): Json {
   return found.value
 }
 
-/** A tool's arguments: the full set, or only the command or path if a short form was sent. */
+/** Reads a tool's arguments: the full set, or only the command or path if a short form was sent. */
 function readArguments(fields: Fields, events: readonly OtlpEvent[]): Json {
   const found = fields.find(['tool_input', 'full_command'])
   if (found !== undefined) {
@@ -105,7 +105,7 @@ function readArguments(fields: Fields, events: readonly OtlpEvent[]): Json {
   return path && { file_path: path.value }
 }
 
-/** Output of a tool. Tools other than a shell report the output in several attributes. */
+/** Reads a tool's output. Tools other than a shell report the output in several attributes. */
 function readToolOutput(_: Fields, events: readonly OtlpEvent[]): Json {
   const event = outputEvent(events)
   if (event === undefined || event.attributes.size === 0) return undefined

@@ -96,9 +96,9 @@ function readInput(fields: Fields): Json {
 }
 
 /**
- * Prepends the separately sent instructions to the list as a system message. OpenLIT sends instructions in both
- * attributes, so a list that already begins with that message stays unchanged. Returns undefined if the result would be
- * empty.
+ * Prepends the separately sent instructions to the list as a system message. OpenLIT sends instructions both separately
+ * and in the list, so a list that already begins with that message stays unchanged. Returns undefined if the result
+ * would be empty.
  */
 export function withInstructions(fields: Fields, list: readonly Json[]): Json {
   const instructions = fields.find(['gen_ai.system_instructions'])

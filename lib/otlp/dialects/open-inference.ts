@@ -1,4 +1,4 @@
-/** OpenInference, Arize's conventions, used by Phoenix and by instrumentations of many frameworks. */
+/** OpenInference is a set of conventions by Arize, used by Phoenix and by instrumentations of many frameworks. */
 
 import type { Json } from '../../trace/json/exact-json.ts'
 import { isRepetition } from '../content/repetition.ts'

@@ -4,7 +4,7 @@ import type { Fields } from '../fields.ts'
 
 const byEntity = kindBy('traceloop.span.kind')
 const byRequest = kindBy('llm.request.type')
-/** Databases used only for similarity search, so their spans are retrievers. */
+/** Databases used only for similarity search, so spans that query them have the kind retriever. */
 const VECTOR_DATABASES = ['chroma', 'lancedb', 'marqo', 'milvus', 'pinecone', 'qdrant', 'weaviate']
 
 export const openLlmetry: Dialect = {

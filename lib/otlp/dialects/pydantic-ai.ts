@@ -10,7 +10,7 @@ import { readForm } from '../wire/attribute-values.ts'
 import { withInstructions } from './gen-ai.ts'
 
 const MESSAGES = 'pydantic_ai.all_messages'
-/** This generic name is read only if the messages are present. */
+/** Generic name of the result, read only if the messages are present. */
 const RESULT = 'final_result'
 
 export const pydanticAi: Dialect = {

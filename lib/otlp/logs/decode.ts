@@ -5,6 +5,7 @@ import { readBody } from '../../trace/body.ts'
 import type { Json } from '../../trace/json/exact-json.ts'
 import {
   attributesOf,
+  countOf,
   type JsonObject,
   listOf,
   microsOfField as microsIn,
@@ -43,7 +44,12 @@ export interface LogRecord {
   readonly eventName: string
   readonly body: Json
   readonly attributes: Attributes
+  /** True if the sender states flags by which the record's span is not sampled, so that the span is never sent. */
+  readonly isUnsampled: boolean
 }
+
+/** The bit of the flags, which are those of W3C Trace Context. */
+const SAMPLED = 1
 
 /**
  * Returns the name of a record's event; empty if the record is not an event. The attribute takes precedence, because
@@ -54,7 +60,10 @@ export function nameOfEvent({ eventName, attributes }: LogRecord): string {
   return typeof name === 'string' && name !== '' ? name : eventName
 }
 
-/** Throws `invalid_json`, `invalid_request` or `payload_too_large` if the body is not a valid export of logs. */
+/**
+ * Decodes an export of logs. Throws `invalid_json`, `invalid_request` or `payload_too_large` if the body is not a valid
+ * export.
+ */
 export function decodeLogs(bytes: Uint8Array, encoding: OtlpEncoding): LogRecord[] {
   return encoding === 'json' ? decodeJson(bytes) : decodeProtobuf(bytes)
 }
@@ -81,7 +90,8 @@ const readJsonRecord = (record: JsonObject, path: string, origin: LogOrigin): Lo
   micros: microsIn(record, 'timeUnixNano', path) || microsIn(record, 'observedTimeUnixNano', path),
   eventName: textOfField(record, 'eventName', path),
   body: readJsonValue(record.body, `${path}.body`),
-  attributes: attributesOf(record, path)
+  attributes: attributesOf(record, path),
+  isUnsampled: record.flags !== undefined && (countOf(record, 'flags', path) & SAMPLED) === 0
 })
 
 /** The fields of opentelemetry-proto's collector/logs/v1 and logs/v1 that spoor reads. */
@@ -93,7 +103,7 @@ message Resource { repeated KeyValue attributes = 1; }
 message ScopeLogs { Scope scope = 1; repeated LogRecord log_records = 2; }
 message Scope { string name = 1; }
 message LogRecord {
-  fixed64 time_unix_nano = 1; AnyValue body = 5; repeated KeyValue attributes = 6;
+  fixed64 time_unix_nano = 1; AnyValue body = 5; repeated KeyValue attributes = 6; optional fixed32 flags = 8;
   bytes trace_id = 9; bytes span_id = 10; fixed64 observed_time_unix_nano = 11; string event_name = 12;
 }
 ${VALUES}`
@@ -108,6 +118,8 @@ interface RecordMessage {
   readonly traceId: Uint8Array
   readonly spanId: Uint8Array
   readonly eventName: string
+  /** Null if the sender states none. */
+  readonly flags: number | null
 }
 interface ScopeMessage {
   readonly scope: { readonly name: string } | null
@@ -146,5 +158,6 @@ const readRecord = (record: RecordMessage, origin: LogOrigin): LogRecord => ({
   micros: microsOfInt64(record.timeUnixNano) || microsOfInt64(record.observedTimeUnixNano),
   eventName: record.eventName,
   body: readProtobufValue(record.body),
-  attributes: readAttributes(record.attributes)
+  attributes: readAttributes(record.attributes),
+  isUnsampled: typeof record.flags === 'number' && (record.flags & SAMPLED) === 0
 })

@@ -54,7 +54,7 @@ interface Said {
   readonly output?: readonly Json[] | undefined
 }
 
-/** Returns undefined if the record is not an event with messages. */
+/** Returns a record's messages; undefined if the record is not an event with messages. */
 export function messagesOf(record: LogRecord): Said | undefined {
   const { body, attributes } = record
   const name = nameOfEvent(record)

@@ -22,7 +22,7 @@ export interface Logs {
   readonly unkept: ReadonlyMap<string, number>
 }
 
-/** Throws a Refusal if the body is not a valid export of logs. */
+/** Reads an export of logs. Throws a Refusal if the body is not a valid export of logs. */
 export function readLogs(bytes: Uint8Array, encoding: OtlpEncoding): Logs {
   const messages: PlacedMessages[] = []
   const events: PlacedMessages[] = []
@@ -37,11 +37,11 @@ export function readLogs(bytes: Uint8Array, encoding: OtlpEncoding): Logs {
     if (agent !== undefined) {
       if (agent.row !== undefined) messages.push(agent.row)
       if (agent.step !== undefined) steps.push(agent.step)
-      // A step holds its record's attributes. If the record names a span, an event keeps the attributes there, in case
-      // a real span replaces the step.
-      const named = namesSpan(record)
-      if (named || agent.step === undefined)
-        events.push(named ? eventOf(record, nameOfRecord(record), place, agent.taken) : eventAt(record, place, agent))
+      // A step holds its record's attributes. If the record names a span, an event on that span keeps the attributes
+      // too, in case a real span replaces the step.
+      const isNamed = agent.named !== undefined
+      if (isNamed || agent.step === undefined)
+        events.push(isNamed ? eventOf(record, nameOfRecord(record), place, agent.taken) : eventAt(record, place, agent))
       continue
     }
     const said = spanMessages(record, place)
@@ -62,8 +62,8 @@ export function readLogs(bytes: Uint8Array, encoding: OtlpEncoding): Logs {
   return { messages, events, steps: encoded, unplaced, others, unkept }
 }
 
-/** Returns the name of a record's event, or else of the record's logger. */
-const nameOfRecord = (record: LogRecord): string => nameOfAgentEvent(record) || record.origin.scopeName || 'log records'
+/** Returns the name of a record's event, or else of the record's logger, or else `unnamed`. */
+const nameOfRecord = (record: LogRecord): string => nameOfAgentEvent(record) || record.origin.scopeName || 'unnamed'
 
 function count(counts: Map<string, number>, name: string): void {
   counts.set(name, (counts.get(name) ?? 0) + 1)

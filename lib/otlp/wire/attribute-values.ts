@@ -1,4 +1,6 @@
-/** Converts attribute values to free JSON. Simple values get the stored and canonical forms in a single step. */
+/**
+ * Converts attribute values to free JSON. Computes the stored and canonical forms of simple values in a single step.
+ */
 import { LosslessNumber } from 'lossless-json'
 import Type from 'typebox'
 import { CONTROL, inspectText, type Json, parseInexact } from '../../trace/json/exact-json.ts'
@@ -15,8 +17,8 @@ export type TextForm =
   /** A string that looks like a JSON object or array is parsed if it is valid JSON. */
   | 'loose'
   /**
-   * As in `loose`, but a JSON string in quotation marks is parsed too. These senders also leave some strings unquoted,
-   * so an unquoted 123 is a string.
+   * As in `loose`, but a JSON string in quotation marks is parsed too. Senders that quote strings also leave some
+   * strings unquoted, so an unquoted 123 is a string.
    */
   | 'structured'
 
@@ -68,7 +70,8 @@ function freeOfText(text: string): FreeJson | undefined {
 /** Parses JSON text. Returns undefined if the text is not valid JSON or is nested too deeply. */
 export function parseJson(text: string): Json {
   try {
-    // JSON.parse handles any depth, but the functions that read its result recurse.
+    // JSON.parse handles any depth, but the functions that read its result are recursive, so deeper values are
+    // rejected.
     const value = JSON.parse(text)
     const { depth, inexact } = inspectText(text)
     if (depth > MAX_DEPTH) return undefined

@@ -55,12 +55,12 @@ const CLOSE_BRACE = 125
 export function divideJson(bytes: Uint8Array, most: number): DividedJson {
   const frame: Uint8Array[] = []
   const lists: ByteRanges[] = []
-  /** Number of open objects and arrays, and how many of the open ones are on the path to a list of spans. */
+  /** Number of open objects and arrays, and of those on the path to a list of spans. */
   let depth = 0
   let path = 0
   /** Most recent string in an object on the path to a list of spans. The string may be the next value's key. */
   let key: ByteRange = { from: 0, end: 0 }
-  /** The list of spans that is open, and the start of the list's next span. */
+  /** The open list of spans, and the start of the list's next span. */
   let list: ByteRanges | undefined
   let from = 0
   let framed = 0
@@ -113,7 +113,7 @@ function leadsToList(bytes: Uint8Array, path: number, code: number, key: ByteRan
   return names.includes(readKey(bytes, key))
 }
 
-/** Returns undefined if the bytes are not a JSON string. */
+/** Returns the JSON string in a byte range; undefined if the bytes are not a JSON string. */
 function readKey(bytes: Uint8Array, { from, end }: ByteRange): string | undefined {
   try {
     return JSON.parse(Buffer.from(bytes.subarray(from, end)).toString())

@@ -17,7 +17,7 @@ export class Parts {
     return this.#left
   }
 
-  /** Throws `payload_too_large` if the export has too many parts. */
+  /** Counts parts. Throws `payload_too_large` if the export has too many. */
   add(count: number): void {
     this.#left -= count
     if (this.#left >= 0) return

@@ -11,7 +11,7 @@ import type { ByteRange, OtlpEvent, OtlpLink, OtlpSpan } from './request.ts'
 import { integerOf, microsOfInt64 } from './time.ts'
 import { WordCache } from './word-cache.ts'
 
-/** Thrown if a span is not plain. The error is shared because creating one costs more than reading a span. */
+/** Thrown if a span is not plain. The error is shared because creating an error costs more than reading a span. */
 const NOT_PLAIN = new Error('not a plain span')
 /** Maximum depth of a plain value. */
 const MAX_DEPTH = 16
@@ -266,7 +266,7 @@ export class PlainSpans {
     if (this.#at !== end || end > this.#bytes.length) throw NOT_PLAIN
   }
 
-  /** Skips `length` bytes and returns their start. */
+  /** Skips `length` bytes and returns the position of the first of these bytes. */
   #advance(length: number): number {
     const from = this.#at
     this.#at = from + length

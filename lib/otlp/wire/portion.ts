@@ -2,8 +2,8 @@
  * Cuts a large export into portions. Each portion is prepared and written like a small export, so a large request does
  * not delay other requests or use many times its own size in memory (test/bench/RESULTS.md, "Large exports").
  *
- * Until it is written, a portion only refers to byte ranges in the request. The spans' bytes are copied at that point,
- * so memory holds a large request only once.
+ * Until a portion is written, it holds only byte ranges of the request. The spans' bytes are copied when the portion is
+ * written, so memory holds a large request only once.
  */
 import { deserialize, serialize } from 'node:v8'
 import { inPresentForm } from '../../trace/json/canonical-number.ts'
@@ -47,11 +47,13 @@ interface Run {
 }
 
 /**
- * Maximum number of spans per portion. A trace has fewer slots than that, so a trace's storable spans all share a
- * portion unless the spans are very large. Larger traces are ordered by priority for slots (lib/otlp/read-export.ts).
+ * Maximum number of spans per portion. A trace with more spans has several portions. If the trace may have too few
+ * slots, its spans are ordered by priority first (lib/otlp/read-export.ts).
  */
 const PORTION_SPANS = 256
-/** Maximum size of a portion of several spans. Two portions are prepared at a time (lib/ingest/write-path.ts). */
+/**
+ * Maximum size of a portion of several spans, in bytes. Two portions are prepared at a time (lib/ingest/write-path.ts).
+ */
 const PORTION_BYTES = 4 * 1024 * 1024
 
 /** Returns whether an export of this size is cut. A full batch from the usual exporters has 512 spans. */

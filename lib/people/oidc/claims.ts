@@ -30,7 +30,7 @@ export const isSubject = (subject: string): boolean => /^[^\p{Cc}\p{Cs}]{1,255}$
 /**
  * Merges the claims of the ID token and the userinfo endpoint. The address and its verified flag come from the same
  * document, because a flag vouches only for the address in its own document. A document that has a flag takes
- * precedence. Otherwise, the userinfo document does.
+ * precedence. Otherwise, the userinfo document takes precedence.
  */
 export function joinClaims(token: Claims, userinfo: Claims = {}): Claims {
   const withEmail = [userinfo, token].filter(({ email }) => email !== undefined)

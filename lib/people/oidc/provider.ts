@@ -32,7 +32,7 @@ export class OidcError extends Error {
   }
 }
 
-/** Timeout of one provider response. */
+/** Time limit for one response from the provider. */
 const TIMEOUT_S = 10
 /** Maximum difference between the provider's clock and the server's. */
 const CLOCK_TOLERANCE_S = 30
@@ -64,7 +64,7 @@ export class Provider {
 
   /**
    * Returns the provider's sign-in URL and the values that the sign-in must return. If `fresh` is set, requests new
-   * proof of identity even if the provider remembers the person. Throws an OidcError.
+   * proof of identity even if the provider remembers the person. Throws an OidcError on failure.
    */
   async startAttempt(fresh: boolean): Promise<{ readonly address: string; readonly attempt: SignInAttempt }> {
     return this.#ask(async library => {
@@ -87,7 +87,10 @@ export class Provider {
     })
   }
 
-  /** Exchanges the redirect's query (without `?`) for the provider's claims about the person. Throws an OidcError. */
+  /**
+   * Exchanges the redirect's query (without `?`) for the provider's claims about the person. Throws an OidcError on
+   * failure.
+   */
   async finish(query: string, { state, nonce, verifier }: SignInAttempt): Promise<SaidClaims> {
     return this.#ask(async library => {
       const configuration = await this.#configuration(library)
@@ -95,7 +98,7 @@ export class Provider {
       const cameTo = new URL(`${this.#redirectUri}?${query}`)
       const tokens = await library.authorizationCodeGrant(configuration, cameTo, checks)
       const token = tokens.claims() as Claims & { readonly iss: string; readonly sub: string }
-      // The library checks this only for tokens with several audiences.
+      // The library checks `azp` only for tokens with several audiences.
       if (token.azp !== undefined && token.azp !== this.#config.clientId) {
         throw new OidcError('invalid', new Error('the ID token was issued to another client (azp)'))
       }
@@ -131,7 +134,7 @@ export class Provider {
     this.#asking ??= this.#discover(library).finally(() => {
       this.#asking = undefined
     })
-    // The previous configuration stays in use until the provider returns a new one.
+    // The previous configuration stays in use until the provider returns a new configuration.
     return known === undefined ? this.#asking : this.#asking.catch(() => known.configuration)
   }
 
@@ -142,14 +145,15 @@ export class Provider {
     const found = await library.discovery(issuer, clientId, undefined, library.None(), { execute, timeout: TIMEOUT_S })
     const server = found.serverMetadata()
     const ways = server.token_endpoint_auth_methods_supported
-    // The standard's default method, for a provider that lists no methods.
+    // If a provider lists no methods, the standard's default method applies: client_secret_basic.
     const isBasic = ways === undefined || ways.includes('client_secret_basic')
     const authentication = isBasic ? library.ClientSecretBasic(clientSecret) : library.ClientSecretPost(clientSecret)
     const client = { [library.clockTolerance]: CLOCK_TOLERANCE_S }
     const configuration = new library.Configuration(server, clientId, client, authentication)
     configuration.timeout = TIMEOUT_S
     if (isInsecure) library.allowInsecureRequests(configuration)
-    // Without this setting, the library relies on the secure connection to the token endpoint alone.
+    // By default, the library trusts the secure connection to the token endpoint and does not verify the token's
+    // signature.
     library.enableNonRepudiationChecks(configuration)
     this.#known = { configuration, until: Date.now() + KNOWN_FOR_MS }
     return configuration

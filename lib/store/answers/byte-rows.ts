@@ -42,7 +42,7 @@ export class RowReader {
   }
 }
 
-/** Converts messages' strings to one character per UTF-8 byte. */
+/** Converts messages' strings so that each character represents one UTF-8 byte. */
 export function bytewise<T extends Pick<SpanMessages, 'input' | 'output'> & { readonly event?: string | null }>(
   messages: T
 ): T {

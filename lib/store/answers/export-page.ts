@@ -7,15 +7,17 @@
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES } from '../../database/tables.ts'
 import { unpackSpans } from '../../rows/packed-texts.ts'
-import { readMessages } from '../trace/messages.ts'
+import { readMessagePages, readMessages } from '../trace/messages.ts'
 import { bytewise, type RawRow, RowReader } from './byte-rows.ts'
 import {
   type ExportedRow,
   type ExportedSpan,
   factsOf,
+  footAround,
   renderExportLine,
   renderLineFoot,
   renderLineHead,
+  renderMessage,
   type SpanFacts
 } from './exported-trace.ts'
 import type { ScoreRow } from './score-json.ts'
@@ -27,7 +29,8 @@ import {
   DETAIL_ORDER,
   hasMessages,
   type StoredSpanRow,
-  selectTraceDetail
+  selectTraceDetail,
+  textBytes
 } from './traces.ts'
 
 /** The trace after which an export's next page begins. Exported traces are ordered by startedAt, then id. */
@@ -42,7 +45,7 @@ export interface ExportWindow {
   readonly to?: string | undefined
 }
 
-/** A piece of an export, with the numbers of traces, spans and scores that end in the piece. */
+/** A piece of an export, with the numbers of traces, spans and scores that the piece completes. */
 export interface ExportPage {
   /** One line per trace, including the line break, or part of a long trace's line. */
   readonly lines: Buffer
@@ -51,10 +54,12 @@ export interface ExportPage {
   readonly scores: number
 }
 
-/** Maximum number of traces per page, and number of document bytes after which no trace is added to the page. */
+/**
+ * Maximum number of traces per page, and number of document bytes after which no further trace is added to the page.
+ */
 const PAGE_TRACES = 250
 const PAGE_BYTES = 4 * 1024 * 1024
-/** A trace with more bytes is long: its line is rendered in pieces of at least PIECE_BYTES. */
+/** A trace with more bytes is long, so its line is rendered in pieces of at least PIECE_BYTES. */
 const LONG_BYTES = 2 * PAGE_BYTES
 const PIECE_BYTES = 1024 * 1024
 
@@ -87,14 +92,14 @@ export async function fetchExportPage(
       : sql`(started_at, id) > (${after.startedAt}, ${after.id})`
   const found = await sql`
     with next as materialized (
-      select * from traces
+      select *, ${textBytes(sql, projectId)} as text_bytes from traces t
       where project_id = ${projectId} and ${start} and started_at <= ${to}
       order by started_at, id
       limit ${PAGE_TRACES}
     ), page as materialized (
-      select *, ${isLong(sql, projectId)} as is_long from (
-        select *, sum(estimated_bytes) over (order by started_at, id) - estimated_bytes as bytes_before from next
-      ) t where bytes_before = 0 or bytes_before < ${PAGE_BYTES} and not ${isLong(sql, projectId)}
+      select *, text_bytes > ${LONG_BYTES} as is_long from (
+        select *, sum(text_bytes) over (order by started_at, id) - text_bytes as bytes_before from next
+      ) t where bytes_before = 0 or bytes_before < ${PAGE_BYTES} and text_bytes <= ${LONG_BYTES}
     )
     select coalesce(t.seq, s.trace_seq, c.trace_seq) as "traceSeq", t.key_id as "keyId", t.end_hash as "endHash", t.ranks,
       t.is_long as "isLong", ${hasMessages(sql, projectId)}, s.call_details as "callDetails", s.hash,
@@ -115,14 +120,6 @@ export async function fetchExportPage(
 }
 
 /**
- * SQL for whether the trace t is long. A trace with separately received messages does not count as long. The messages
- * may belong to any of the trace's spans, so all spans are read at once.
- */
-const isLong = (sql: Sql, projectId: number) => sql`(estimated_bytes > ${LONG_BYTES} and not exists (
-  select from span_messages m where m.project_id = ${projectId} and m.trace_id = t.id
-))`
-
-/**
  * Renders a long trace's line in pieces. The caller's transaction ensures that all statements see the same state of the
  * trace.
  */
@@ -136,7 +133,7 @@ export async function* renderLongTrace(sql: Sql, projectId: number, traceId: str
   const [first, ...others] = rows
   // The trace may have been deleted since its page was read.
   if (first === undefined) return
-  const trace = reader.row<ExportedRow & { readonly traceSeq: number }>(first)
+  const trace = reader.row<ExportedRow & Apart & { readonly traceSeq: number }>(first)
   const scores = others.map(row => reader.row<ScoreRow>(row))
   const facts: SpanFacts[] = []
   let text = renderLineHead(trace, scores)
@@ -147,8 +144,9 @@ export async function* renderLongTrace(sql: Sql, projectId: number, traceId: str
     spans = 0
     return page
   }
-  const place = { projectId, traceSeq: trace.traceSeq, names: SCHEMA_NAMES }
-  for await (const page of readSpanPages<ExportedSpan>(sql, place, ', s.call_details as "callDetails", s.hash')) {
+  const place = { projectId, traceId, traceSeq: trace.traceSeq, names: SCHEMA_NAMES }
+  const more = ', s.call_details as "callDetails", s.hash'
+  for await (const { spans: page } of readSpanPages<ExportedSpan>(sql, place, { more })) {
     for (const span of page) {
       text += `${facts.length === 0 ? '' : ','}${renderSpan(span, traceId)}`
       facts.push(factsOf(span))
@@ -156,11 +154,22 @@ export async function* renderLongTrace(sql: Sql, projectId: number, traceId: str
       if (text.length >= PIECE_BYTES) yield take()
     }
   }
-  text += `${renderLineFoot(trace, facts, scores)}\n`
+  const [before, after] = footAround(trace, facts, scores, true)
+  let isFirst = true
+  if (trace.hasMessages) {
+    for await (const page of readMessagePages(sql, place)) {
+      for (const message of page) {
+        text += `${isFirst ? before : ','}${renderMessage(bytewise(message))}`
+        isFirst = false
+        if (text.length >= PIECE_BYTES) yield take()
+      }
+    }
+  }
+  text += `${isFirst ? renderLineFoot(trace, facts, scores) : after}\n`
   yield take({ traces: 1, scores: scores.length })
 }
 
-/** Renders a page's lines one trace at a time, so that few strings are in memory in addition to the rows. */
+/** Renders a page's lines one trace at a time, so that few strings are in memory besides the rows. */
 export async function renderExportPage(
   sql: Sql,
   projectId: number,

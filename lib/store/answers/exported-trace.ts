@@ -45,7 +45,7 @@ export function renderLineHead(trace: ExportedRow, scores: readonly ScoreRow[]):
   return `{"trace":{${detailMembers(trace, scores, environment)},"keyId":${plain(trace.keyId)}},"spans":[`
 }
 
-/** Fields of a span that follow all spans in a line. */
+/** Fields of a span that a line contains after the last span. */
 export interface SpanFacts extends UsageFields, Pick<ExportedSpan, 'id' | 'callDetails'> {
   /** Set only if the span's texts were cut, because the hash cannot be computed from cut texts. */
   readonly hash: string | undefined
@@ -67,15 +67,26 @@ export function renderLineFoot(
   scores: readonly ScoreRow[],
   messages: readonly SpanMessages[] = []
 ): string {
-  const rendered = scores.map(score => renderScore(score, trace.id)).join(',')
-  return `],"scores":[${rendered}]${recordedMember(trace, spans, messages)}}`
+  const [before, after] = footAround(trace, spans, scores, messages.length > 0)
+  return `${before}${messages.map(renderMessage).join(',')}${after}`
 }
 
-/**
- * Renders the member `recorded` with a leading comma; returns an empty string if the detail shows everything that was
- * recorded.
- */
-function recordedMember(trace: ExportedRow, spans: readonly SpanFacts[], messages: readonly SpanMessages[]): string {
+/** Renders the end of a line as two strings. The messages of the trace, if any, belong in between. */
+export function footAround(
+  trace: ExportedRow,
+  spans: readonly SpanFacts[],
+  scores: readonly ScoreRow[],
+  hasMessages: boolean
+): [before: string, after: string] {
+  const rendered = scores.map(score => renderScore(score, trace.id)).join(',')
+  const members = recordedMembers(trace, spans)
+  const before = `],"scores":[${rendered}]`
+  if (hasMessages) return [`${before},"recorded":{${[...members, '"messages":['].join(',')}`, ']}}']
+  return [`${before}${members.length === 0 ? '' : `,"recorded":{${members.join(',')}}`}}`, '']
+}
+
+/** Renders members of `recorded` other than messages. None are needed if the detail shows all that was recorded. */
+function recordedMembers(trace: ExportedRow, spans: readonly SpanFacts[]): string[] {
   const members: string[] = []
   if (!isShownAsSent(trace)) members.push(`"usage":${usageDocument(trace)}`)
   const usage = spans.filter(span => !isAbsent(span) && !isShownAsSent(span))
@@ -88,11 +99,11 @@ function recordedMember(trace: ExportedRow, spans: readonly SpanFacts[], message
   if (details.length > 0) members.push(`"callDetails":{${details.join(',')}}`)
   const hashes = spans.flatMap(({ id, hash }) => (hash === undefined ? [] : [`"${id}":"${hash}"`]))
   if (hashes.length > 0) members.push(`"spanHashes":{${hashes.join(',')}}`)
-  if (messages.length > 0) members.push(`"messages":[${messages.map(messagesMember).join(',')}]`)
-  return members.length === 0 ? '' : `,"recorded":{${members.join(',')}}`
+  return members
 }
 
-function messagesMember({ spanId, micros, place, digest, input, output, event, facts, call }: SpanMessages): string {
+export function renderMessage(message: SpanMessages): string {
+  const { spanId, micros, place, digest, input, output, event, facts, call } = message
   const more = `${event == null ? '' : `,"event":${event}`}${facts == null ? '' : `,"facts":${facts}`}`
   const named = call == null ? '' : `,"call":${plain(call)}`
   const own = `"spanId":"${spanId}","micros":${micros},"place":${place},"digest":"${digest}"`
@@ -104,7 +115,7 @@ function isShownAsSent({ inputTokens, outputTokens, totalTokens }: UsageFields):
   return inputTokens !== null && outputTokens !== null && totalTokens !== null
 }
 
-/** Whether the span has no usage at all. The trace detail shows such usage as null. */
+/** Whether the span has no usage at all, which the trace detail shows as null. */
 function isAbsent({ inputTokens, outputTokens, totalTokens }: UsageFields): boolean {
   return inputTokens === null && outputTokens === null && totalTokens === null
 }

@@ -22,7 +22,7 @@ const UNCHANGED = '{"unchanged":true}'
 
 /**
  * Returns a trace's outline; undefined if the project has no such trace. `known` is the version that the client has.
- * Scores given by `userId` are marked as the client's own.
+ * Marks the scores that the user `userId` gave.
  */
 export async function readOutline(
   sql: Sql,

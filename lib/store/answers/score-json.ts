@@ -27,7 +27,7 @@ export function renderScore(score: ScoreRow, traceId: string): string {
   )
 }
 
-/** Renders a member of a trace summary's `scores`. The name, value and evaluator are JSON-encoded. */
+/** Renders a member of a trace summary's `scores`. The name, value and evaluator must already be JSON-encoded. */
 const summaryMember = (name: string, id: string, dataType: string, value: string, evaluatorId: string): string =>
   `${name}:{"scoreId":"${id}","dataType":"${dataType}","value":${value},"evaluatorId":${evaluatorId}}`
 

@@ -8,19 +8,27 @@
  */
 import type { Sql } from 'postgres'
 import type { TableNames } from '../../database/tables.ts'
-import { MAX_PACKED_LENGTH, MAX_SLICED_BYTES, type SpanTexts, unpackGroup } from '../../rows/packed-texts.ts'
-import { type RawRow, RowReader } from './byte-rows.ts'
+import {
+  lengthOfTexts,
+  MAX_PACKED_LENGTH,
+  MAX_SLICED_BYTES,
+  type SpanTexts,
+  unpackGroup
+} from '../../rows/packed-texts.ts'
+import { fillSpans } from '../../trace/span-messages.ts'
+import type { TraceMessages } from '../trace/messages.ts'
+import { bytewise, type RawRow, RowReader } from './byte-rows.ts'
 import type { SpanRow } from './trace-json.ts'
 
-/** Maximum number of text bytes and of spans per page. A single span with more bytes gets a page of its own. */
+/** Maximum number of text bytes and of spans per page. A single span with more bytes gets a separate page. */
 const PAGE = { bytes: 512 * 1024, spans: 500 }
-/** Maximum number of unpacked groups in memory. */
-const MAX_GROUPS = 12
+/** Maximum number of unpacked characters in memory, unless a single group has more. */
+const MAX_UNPACKED = 8 * 1024 * 1024
 
 /** A listed span, whose page has not been read yet. */
 export interface ListedSpan {
   readonly id: string
-  /** Bytes of the texts that are not packed. */
+  /** Number of bytes by which the texts that are not packed make the span's JSON longer. */
   readonly bytes: number
   /** Whether all text columns are null. The texts may still be packed in another span's row. */
   readonly isBare: boolean
@@ -61,43 +69,69 @@ export function* pagesOf(
   if (page.length > 0) yield page
 }
 
-/**
- * Yields pages of a trace's spans with their texts. Each character of a string is one byte (byte-rows.ts). `more` is
- * SQL for fields of T that SpanRow lacks, over spans as s.
- */
+/** A span of a page. `textBytes` is the number of bytes by which texts that were not read make its JSON longer. */
+export type PagedSpan<T extends SpanRow = SpanRow> = T & { readonly textBytes: number }
+
+/** Selects what to read of a trace's spans. An omitted member reads everything. */
+interface Choice {
+  /** SQL for fields of T that SpanRow lacks, over spans as s. */
+  readonly more?: string
+  /** Messages that are filled in. */
+  readonly messages?: TraceMessages | undefined
+  /** Whether the span is read. */
+  readonly isRead?: (id: string) => boolean
+  /** Whether a span's texts are needed, given the number of spans. Packed texts are read in any case. */
+  readonly needs?: ((id: string, count: number) => boolean) | undefined
+}
+
+/** Yields pages of a trace's spans with their texts. Each character of a string is one byte (byte-rows.ts). */
 export async function* readSpanPages<T extends SpanRow = SpanRow>(
   sql: Sql,
   place: SpanPlace,
-  more = ''
-): AsyncGenerator<readonly T[], void> {
-  const listed = await listSpans(sql, place)
-  const groups = new Groups(sql, place, listed)
+  { more = '', messages, isRead = () => true, needs = () => true }: Choice = {}
+): AsyncGenerator<{ readonly own: readonly T[]; readonly spans: readonly PagedSpan<T>[] }, void> {
+  const all = await listSpans(sql, place)
+  const groups = new Groups(sql, place, all)
   await groups.findMembers()
-  for (const page of pagesOf(listed, span => groups.of(span))) {
+  // Sizes do not tell which values messages fill in.
+  const isNeeded = (id: string) => messages?.has(id) || needs(id, all.length)
+  const skipped = new Map(all.flatMap(({ id, bytes }) => (isNeeded(id) ? [] : [[id, bytes]])))
+  const weighed = all
+    .filter(({ id }) => isRead(id))
+    .map(span => ({ ...span, bytes: (skipped.has(span.id) ? 0 : span.bytes) + (messages?.bytesOf(span.id) ?? 0) }))
+  for (const page of pagesOf(weighed, span => groups.of(span))) {
     const texts = new Map<string, SpanTexts>()
     for (const span of page) {
       const group = groups.of(span)
       const own = group === null ? undefined : (await groups.texts(group)).get(span.id)
       if (own !== undefined) texts.set(span.id, own)
     }
+    const ids = page.map(({ id }) => id)
+    const whole = ids.filter(id => !skipped.has(id))
     const found = await sql`
-      select ${sql.unsafe(SPAN_COLUMNS + more)}, s.input, s.output, s.attributes, s.events
+      select ${sql.unsafe(SPAN_COLUMNS + more)},
+        case when s.id = any (${whole}::bytea[]) then s.input end as input,
+        case when s.id = any (${whole}::bytea[]) then s.output end as output,
+        case when s.id = any (${whole}::bytea[]) then s.attributes end as attributes,
+        case when s.id = any (${whole}::bytea[]) then s.events end as events
       from ${sql.unsafe(place.names.spans)} s
-      where s.project_id = ${place.projectId} and s.trace_seq = ${place.traceSeq}
-        and s.id = any (${page.map(({ id }) => id)}::bytea[])
+      where s.project_id = ${place.projectId} and s.trace_seq = ${place.traceSeq} and s.id = any (${ids}::bytea[])
       order by s.started_at, s.id`.raw()
     const rows: readonly RawRow[] = found
     const reader = new RowReader(found.columns)
-    yield rows.map(row => {
+    const own = rows.map(row => {
       const span = reader.row<T>(row)
       return { ...span, ...texts.get(span.id) }
     })
+    const spoken = (await messages?.read(ids))?.map(bytewise) ?? []
+    const filled = spoken.length === 0 ? own : fillSpans(own, spoken)
+    yield { own, spans: filled.map(span => ({ ...span, textBytes: skipped.get(span.id) ?? 0 })) }
   }
 }
 
 /**
- * Reads the texts of all packed spans of a trace, group by group. Returns each span's result of the `of` callback,
- * keyed by span id.
+ * Reads the texts of all packed spans of a trace, group by group. Returns the result of the `of` callback for each
+ * span, keyed by span id.
  */
 export async function mapPacked<T>(sql: Sql, place: SpanPlace, of: (texts: SpanTexts) => T): Promise<Map<string, T>> {
   const groups = new Groups(sql, place, await listSpans(sql, place))
@@ -114,13 +148,21 @@ const SPAN_COLUMNS = `
 
 /** Lists a trace's spans in response order. PostgreSQL determines the sizes without reading the texts. */
 function listSpans(sql: Sql, { projectId, traceSeq, names }: SpanPlace): Promise<ListedSpan[]> {
+  // An absent text is rendered as null, {} or [] (trace-json.ts).
   return sql<ListedSpan[]>`
-    select id, (coalesce(octet_length(input::text), 0) + coalesce(octet_length(output::text), 0)
-        + coalesce(octet_length(attributes::text), 0) + coalesce(octet_length(events::text), 0))::int as bytes,
+    select id, (coalesce(octet_length(input::text) - 4, 0) + coalesce(octet_length(output::text) - 4, 0)
+        + coalesce(octet_length(attributes::text) - 2, 0) + coalesce(octet_length(events::text) - 2, 0))::int as bytes,
       num_nulls(input, output, attributes, events) = 4 as "isBare",
       coalesce(octet_length(packed), 0) as "sliceBytes", substr(packed, 3, 8) as "groupId"
     from ${sql.unsafe(names.spans)} where project_id = ${projectId} and trace_seq = ${traceSeq}
     order by started_at, id`
+}
+
+interface UnpackedGroup {
+  /** Texts by span id. */
+  readonly texts: ReadonlyMap<string, SpanTexts>
+  /** Number of characters of all texts. */
+  readonly length: number
 }
 
 /** Groups of packed texts of one trace. The most recently used groups are kept unpacked. */
@@ -132,7 +174,7 @@ class Groups {
   readonly #slices = new Map<string, string[]>()
   /** Group of each span whose row has no slice, because its group is stored as a single slice. */
   readonly #members = new Map<string, string>()
-  readonly #unpacked = new Map<string, ReadonlyMap<string, SpanTexts>>()
+  readonly #unpacked = new Map<string, UnpackedGroup>()
 
   constructor(sql: Sql, place: SpanPlace, listed: readonly ListedSpan[]) {
     this.#sql = sql
@@ -155,8 +197,8 @@ class Groups {
   }
 
   /**
-   * A row without a slice does not name its group. A group in a single slice is unpacked once to find out which spans
-   * it contains.
+   * Finds the groups of rows without a slice, which do not name their group. To find out which spans a group contains,
+   * unpacks each group that is stored as a single slice.
    */
   async findMembers(): Promise<void> {
     const bare = new Set(this.#listed.flatMap(({ id, isBare, groupId }) => (isBare && groupId === null ? [id] : [])))
@@ -168,26 +210,25 @@ class Groups {
   }
 
   async texts(group: string): Promise<ReadonlyMap<string, SpanTexts>> {
-    const known = this.#unpacked.get(group)
-    const texts = known ?? (await this.#unpack(group))
+    const { texts, length } = this.#unpacked.get(group) ?? (await this.#unpack(group))
     this.#unpacked.delete(group)
-    this.#unpacked.set(group, texts)
-    for (const oldest of this.#unpacked.keys()) {
-      if (this.#unpacked.size <= MAX_GROUPS) break
-      this.#unpacked.delete(oldest)
+    this.#unpacked.set(group, { texts, length })
+    let kept = 0
+    for (const [name, other] of [...this.#unpacked].reverse()) {
+      kept += other.length
+      if (kept > MAX_UNPACKED && name !== group) this.#unpacked.delete(name)
     }
     return texts
   }
 
-  async #unpack(group: string): Promise<ReadonlyMap<string, SpanTexts>> {
+  async #unpack(group: string): Promise<UnpackedGroup> {
     const { projectId, traceSeq, names } = this.#place
     const rows = await this.#sql<{ packed: string }[]>`
       select packed from ${this.#sql.unsafe(names.spans)}
       where project_id = ${projectId} and trace_seq = ${traceSeq}
         and id = any (${this.#slices.get(group) ?? []}::bytea[])`
-    return unpackGroup(
-      rows.map(({ packed }) => Buffer.from(packed, 'hex')),
-      'latin1'
-    )
+    const slices = rows.map(({ packed }) => Buffer.from(packed, 'hex'))
+    const texts = await unpackGroup(slices, 'latin1')
+    return { texts, length: lengthOfTexts([...texts.values()]) }
   }
 }

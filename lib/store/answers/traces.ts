@@ -6,12 +6,18 @@ import type { PendingQuery, Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { Slices } from '../../limits/slices.ts'
 import { MAX_SLICED_BYTES, type SpanTexts, unpackSpans } from '../../rows/packed-texts.ts'
-import { joinMessages, type PlacedMessages } from '../../trace/span-messages.ts'
-import { readMessages } from '../trace/messages.ts'
+import {
+  findSpeakers,
+  joinMessages,
+  type PlacedMessages,
+  type Speakers,
+  withSpoken
+} from '../../trace/span-messages.ts'
+import { MESSAGE_BYTES, readMessages, TraceMessages } from '../trace/messages.ts'
 import { inSnapshot } from '../transactions.ts'
 import { bytewise, Pieces, type RawRow, RowReader } from './byte-rows.ts'
 import type { ScoreRow } from './score-json.ts'
-import { mapPacked, readSpanPages } from './span-pages.ts'
+import { mapPacked, readSpanPages, type SpanPlace } from './span-pages.ts'
 import { DETAIL_PARTS, type PartTexts, type SpanRow, type StoredTraceRow } from './trace-json.ts'
 
 /** Whether messages were received separately from the trace's spans. */
@@ -144,10 +150,11 @@ export async function measureTrace(
 }
 
 /** SQL for the bytes of documents and separately received messages, over traces of the project as t. */
-const textBytes = (sql: Sql, projectId: number, names: TableNames) => sql`(estimated_bytes + coalesce((
-  select sum(coalesce(octet_length(m.input::text), 0) + coalesce(octet_length(m.output::text), 0))
-  from ${sql.unsafe(names.span_messages)} m where m.project_id = ${projectId} and m.trace_id = t.id
-), 0))::bigint`
+export const textBytes = (sql: Sql, projectId: number, names: TableNames = SCHEMA_NAMES) =>
+  sql`(estimated_bytes + coalesce((
+    select sum(${sql.unsafe(MESSAGE_BYTES)})
+    from ${sql.unsafe(names.span_messages)} m where m.project_id = ${projectId} and m.trace_id = t.id
+  ), 0))::bigint`
 
 /** Renders the trace detail as pieces of JSON in UTF-8. */
 export const renderDetail = (fetched: FetchedTrace): Promise<readonly Buffer[]> => renderPieces(fetched, DETAIL_PARTS)
@@ -177,20 +184,24 @@ export async function renderPieces(fetched: FetchedTrace, parts: PartTexts): Pro
   return pieces.end()
 }
 
-/** Called with each part of a response in turn: the beginning, each span, and the end. Each character is one byte. */
-export type WritePart = (part: string) => Promise<void>
+/**
+ * Called with each part of a response in turn: the beginning, each span, and the end. Each character is one byte. If a
+ * span's texts were not read, `bytes` is the number of bytes that the part would have with its texts.
+ */
+export type WritePart = (part: string, bytes: number) => Promise<void>
 
 /**
  * Writes a whole trace part by part, so that few of its spans are in memory at once. All parts are read in one
- * transaction and therefore show the same state of the trace. Returns false, and writes nothing, if the project has no
- * such trace.
+ * transaction and therefore show the same state of the trace. `needs` says whether the texts of a span are needed; the
+ * texts of other spans may be left out. Returns false, and writes nothing, if the project has no such trace.
  */
 export function streamTrace(
   sql: Sql,
   projectId: number,
   traceId: string,
   parts: PartTexts,
-  write: WritePart
+  write: WritePart,
+  needs?: (id: string, count: number) => boolean
 ): Promise<boolean> {
   return inSnapshot(sql, async () => {
     const found = await selectTraceDetail(sql, projectId, traceId, SCHEMA_NAMES, {
@@ -200,24 +211,40 @@ export function streamTrace(
     const reader = new RowReader(found.columns)
     const [trace, ...scores] = (found as readonly RawRow[]).map(row => reader.row<SingleRow & Seq>(row))
     if (trace?.part !== 'trace') return false
-    if (trace.hasMessages) {
-      // Messages may belong to any span, and the trace's own texts may come from messages.
-      const whole = (await fetchTrace(sql, projectId, traceId))!
-      for (const piece of await renderPieces(whole, parts)) await write(piece.toString('latin1'))
-      return true
+    const place = { projectId, traceId, traceSeq: trace.traceSeq, names: SCHEMA_NAMES }
+    const messages = trace.hasMessages ? await TraceMessages.list(sql, place) : undefined
+    const shown = {
+      trace: messages === undefined ? trace : await withMessageTexts(sql, place, trace, messages),
+      scores: scores.filter(row => row.part === 'score')
     }
-    const shown = { trace, scores: scores.filter(row => row.part === 'score') }
-    await write(parts.head(shown))
+    const writeWhole = (part: string) => write(part, part.length)
+    await writeWhole(parts.head(shown))
     let comma = ''
-    for await (const page of readSpanPages(sql, { projectId, traceSeq: trace.traceSeq, names: SCHEMA_NAMES })) {
-      for (const span of page) {
-        await write(`${comma}${parts.span(span, traceId)}`)
+    for await (const { spans } of readSpanPages(sql, place, { messages, needs })) {
+      for (const span of spans) {
+        const part = `${comma}${parts.span(span, traceId)}`
+        await write(part, part.length + span.textBytes)
         comma = ','
       }
     }
-    await write(parts.foot(shown, traceId))
+    await writeWhole(parts.foot(shown, traceId))
     return true
   })
+}
+
+/** Returns a trace with the input and output that it takes from its spans' messages if it has none of its own. */
+async function withMessageTexts<T extends StoredTraceRow>(
+  sql: Sql,
+  place: SpanPlace,
+  trace: T,
+  messages: TraceMessages
+): Promise<T> {
+  if (trace.input !== null && trace.output !== null) return trace
+  let speakers: Speakers<SpanRow> = {}
+  for await (const { own, spans } of readSpanPages(sql, place, { messages, isRead: id => messages.has(id) })) {
+    speakers = findSpeakers(own, spans, speakers)
+  }
+  return withSpoken(trace, speakers)
 }
 
 interface Seq {
@@ -275,7 +302,10 @@ export interface Sizes {
   readonly eventCount: number
 }
 
-/** A span with the sizes of its texts, and how its cost was computed, as JSON; null if the cost was not computed. */
+/**
+ * A span with the sizes of its texts. `computedCost` is JSON that states how the cost was computed, or null if it was
+ * not computed.
+ */
 export interface SizedSpan extends SpanRow, Sizes {
   readonly computedCost: string | null
 }

@@ -59,8 +59,8 @@ export async function readOccupation(sql: Sql, head: Pick<InstanceHead, 'project
 }
 
 /**
- * Takes the restore lock until `unlockRestore` is called or the connection ends. Returns false if the lock is already
- * held.
+ * Takes the restore lock, which is held until `unlockRestore` is called or the connection ends. Returns false if the
+ * lock is already held.
  */
 export async function lockRestore(sql: Sql): Promise<boolean> {
   const [row] = await sql<[{ locked: boolean }]>`select pg_try_advisory_lock(${ADVISORY_LOCK.restore}) as locked`

@@ -10,7 +10,7 @@ export interface BackupUser {
   readonly createdAt: string
   /** Identities at OpenID Connect providers. Absent in backups made before identities were stored. */
   readonly identities?: BackupIdentity[]
-  /** Time until which an identity is linked to the user by email address alone (sql/0012-identities.sql). */
+  /** Time until which an identity can be linked to the user by email address alone (sql/0012-identities.sql). */
   readonly oidcEmailUntil?: string | null
 }
 

@@ -49,8 +49,8 @@ export const SCORE_ORDER: ListOrder = {
 
 /**
  * Returns the edge at which a walk down a list begins: the top of the list, the inclusive upper bound `to` (only in
- * orders by time) or the cursor, whichever is lowest. A single edge is used because, given two conditions, PostgreSQL
- * might start its index scan at the condition further away.
+ * orders by time) or the cursor, whichever is lowest. A single edge is used because, given two bounds, PostgreSQL might
+ * start its index scan at the bound that is further away.
  */
 export function edgeBelow(order: ListOrder, cursor: Edge | undefined, to: string | undefined): Edge {
   if (cursor !== undefined && (to === undefined || !isBefore(to, cursor.key))) return cursor

@@ -96,7 +96,7 @@ export async function listScores(
   const matches = found.filter(row => row.traceId !== null)
   const [lastExamined, beyondIt] = found.filter(row => row.traceId === null)
   const rows = matches.slice(0, limit)
-  // If more scores match than fit on the page, the next page begins after the last score that fits.
+  // If more scores match than the page can hold, the next page begins after the last score on this page.
   const last = matches.length > limit ? rows.at(-1) : beyondIt && lastExamined
   return {
     scores: list(rows.map(row => renderScore(row, row.traceId!))),

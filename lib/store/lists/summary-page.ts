@@ -1,8 +1,9 @@
 /**
  * Reads the summaries of a list's page as one string. PostgreSQL joins the values of all traces on the page, and
- * Node.js converts the values to JSON. Of all approaches measured, this one uses the least CPU (test/bench/RESULTS.md,
- * "The text of a page"), because the driver is slow at decoding single columns, and PostgreSQL is slow at producing
- * JSON. In addition, PostgreSQL's format for times and for exponents of doubles differs from the format of responses.
+ * Node.js converts the values to JSON. Of all approaches measured, this approach uses the least CPU
+ * (test/bench/RESULTS.md, "The text of a page"), because the driver is slow at decoding single columns, and PostgreSQL
+ * is slow at producing JSON. In addition, PostgreSQL's format for times and for exponents of doubles differs from the
+ * format of responses.
  */
 import type { TableNames } from '../../database/tables.ts'
 import { readTimestamp, readUuid } from '../../database/types.ts'

@@ -6,6 +6,8 @@
  * - A list with filters is merged from the lists of the matching families (lib/store/lists/trace-merge.ts).
  * - Deep pages of the slowest or costliest traces with filters are found as described in
  *   lib/store/lists/trace-depth.ts.
+ * - Runs alone are looked for among the runs first (lib/store/lists/trace-runs.ts). Otherwise they are found in the
+ *   ways above, in which each trace is checked.
  *
  * A statement's text alone determines which indexes the statement uses; its parameters have no influence. Each
  * statement can therefore be planned once per connection (plan_cache_mode of the readers). Reusing plans saves CPU on
@@ -20,6 +22,7 @@ import { readSummaries, type Summary } from './summary-page.ts'
 import { DEPTH, readDeep } from './trace-depth.ts'
 import { MOST_FAMILIES, mergeLists } from './trace-merge.ts'
 import type { FoundTraces, Start, TraceQuery } from './trace-query.ts'
+import { findAmongRuns, MOST_RUNS } from './trace-runs.ts'
 import { FAMILY_FILTERS } from './trace-statement.ts'
 import { walkTraces } from './trace-walk.ts'
 
@@ -32,8 +35,8 @@ export interface TracePage {
   readonly previous: Edge | undefined
 }
 
-/** Limits of merging and sorting, documented where they are defined. */
-const BOUNDS = { mostFamilies: MOST_FAMILIES, ...DEPTH }
+/** Limits on merging and sorting, documented where each constant is defined. */
+const BOUNDS = { mostFamilies: MOST_FAMILIES, runs: MOST_RUNS, ...DEPTH }
 
 const SORT_FIELDS = { newest: 'startedAt', slowest: 'durationMs', costliest: 'costUsd' } as const
 
@@ -76,10 +79,14 @@ async function findPage(
   query: TraceQuery,
   start: Start,
   names: TableNames,
-  { mostFamilies, ...depth }: typeof BOUNDS
+  { mostFamilies, runs, ...depth }: typeof BOUNDS
 ): Promise<FoundTraces> {
   const isNewest = query.sort === 'newest'
   const isMerged = query.sessionId === undefined && MERGED_FILTERS.some(name => query[name] !== undefined)
+  if (query.runsOnly && (isMerged || !isNewest)) {
+    const found = await findAmongRuns(sql, projectId, query, start, { runs, near: depth.near }, names)
+    if (found) return found
+  }
   // Only the `newest` order can fall back to a walk along the index, so only this order limits the number of merged
   // families.
   const most = isNewest ? mostFamilies : ALL_FAMILIES

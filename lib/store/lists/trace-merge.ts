@@ -37,8 +37,8 @@ import { FAMILY_FILTERS, TraceStatement } from './trace-statement.ts'
 export const MOST_FAMILIES = 5000
 
 /**
- * Number of lists read to find the first bound. The lists are those of the most frequent families among the newest
- * SAMPLE traces.
+ * Number of lists read to find the first bound. The lists belong to the most frequent families among the newest SAMPLE
+ * traces.
  */
 const FREQUENT = 4
 const SAMPLE = 100
@@ -147,20 +147,21 @@ export function findLists(statement: TraceStatement, { sort, name, tag, userId }
   const column = userId === undefined ? base : `user_${base}`
   const [table, listed] =
     tag === undefined ? [traces, column] : [traceTags, userId === undefined ? `tag_${base}` : 'tag_user']
+  const ofRun = statement.ofRun(tag === undefined ? 'traces' : 'trace_tags')
   const ranked = sort === 'newest' ? '' : `and ${isRanked(base, sort)}`
   const nearest: Lists['nearest'] = (list, down, edge, limit, bound = '') => `
     select ${statement.column} as key, id from ${table}
     where ${statement.beyond(down, edge)} ${bound} and ${listed} = ${ofTag(ofUser(list))} ${ranked}
-      ${isBeside ? `and named_family = ${namedFamilyIn(list)}` : ''}
+      ${isBeside ? `and named_family = ${namedFamilyIn(list)}` : ''} ${ofRun}
     ${statement.order(down)} limit ${limit}`
   const members: Lists['members'] = (list, limit) => `
     select ${statement.column} as key, id from ${table}
-    where project_id = $1 and ${listed} = ${ofTag(ofUser(list))}
+    where project_id = $1 and ${listed} = ${ofTag(ofUser(list))} ${ofRun}
     order by started_at desc, id desc limit ${limit}`
   const row: Lists['row'] = found => {
     const place = `(${statement.column}, id)`
     const wanted = `(${found}.key, ${found}.id)`
-    // The index of all the project's slowest or costliest traces also contains the unranked traces.
+    // The index of all the project's traces by duration or cost also contains traces that no ranking includes.
     const inList = sort === 'newest' ? `and ${column} = ${ofUser(`${found}.list`)}` : ''
     return `select * from ${traces} where project_id = $1 ${inList}
       and ${place} >= ${wanted} and ${place} <= ${wanted} ${statement.hasKey}

@@ -15,6 +15,8 @@ export interface TraceFilters {
   readonly tag?: string | undefined
   readonly sessionId?: string | undefined
   readonly userId?: string | undefined
+  /** Whether only runs are listed (lib/trace/runs.ts). False is the same as undefined. */
+  readonly runsOnly?: boolean | undefined
   readonly from?: string | undefined
   readonly to?: string | undefined
 }

@@ -1,4 +1,4 @@
-/** Assembles a statement that reads a page of traces from fixed pieces. Every value is a parameter. */
+/** Assembles, from fixed pieces, the statement that reads a page of traces. Every value is a parameter. */
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { RANKING_COLUMNS } from '../rankings/rankings.ts'
 import type { Edge } from './cursor.ts'
@@ -27,6 +27,12 @@ export class TraceStatement {
   /** Adds a parameter and returns its placeholder. */
   bind(value: string | number | null): string {
     return `$${this.values.push(value)}`
+  }
+
+  /** Whether a walk reads the index of runs. A session has few traces and an index of its own. */
+  get readsRuns(): boolean {
+    const { runsOnly = false, sort, sessionId } = this.#query
+    return runsOnly && sort === 'newest' && sessionId === undefined
   }
 
   /** Returns the condition for the project's traces beyond an edge, down or up the order, within `from` and `to`. */
@@ -65,6 +71,18 @@ export class TraceStatement {
     return `order by ${column} ${way}, ${id} ${way}`
   }
 
+  /**
+   * Returns the condition that a row of `table` belongs to a run, with a leading `and`; an empty string if all traces
+   * are listed. PostgreSQL does not recognise `is true` as the condition of the index of runs, and therefore reads the
+   * index that the statement is made for.
+   */
+  ofRun(table: 'traces' | 'trace_tags'): string {
+    const { traces, trace_tags: traceTags } = this.names
+    if (!this.#query.runsOnly) return ''
+    if (table === 'traces') return 'and is_run is true'
+    return `and (select r.is_run from ${traces} r where r.project_id = $1 and r.id = ${traceTags}.id)`
+  }
+
   /** Returns the filters as conditions on traces, each with a leading `and`. */
   columnFilters(): string[] {
     const { name, sessionId, userId, tag } = this.#query
@@ -77,6 +95,7 @@ export class TraceStatement {
     const conditions = equal.flatMap(([column, value]) =>
       value === undefined ? [] : [`and ${column} = ${this.bind(value)}`]
     )
+    if (this.#query.runsOnly) conditions.push(this.ofRun('traces'))
     return tag === undefined ? conditions : [...conditions, `and tags @> array[${this.bind(tag)}]`]
   }
 

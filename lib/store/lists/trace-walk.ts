@@ -24,7 +24,10 @@ export async function walkTraces(
   return found
 }
 
-/** Reads the page by walking past at most `most` traces. Returns undefined if those traces do not fill the page. */
+/**
+ * Reads the page by walking past at most `most` traces. Returns undefined if those traces do not fill the page and are
+ * not all traces of the walk.
+ */
 export async function walkNear(
   sql: Sql,
   projectId: number,
@@ -33,15 +36,17 @@ export async function walkNear(
   most: number,
   names: TableNames
 ): Promise<FoundTraces | undefined> {
-  const { statement, filters, wanted, order, page, behind } = walkOf(projectId, query, start, names)
-  const [{ isFull, ...found }] = await sql.unsafe<[FoundTraces & { readonly isFull: boolean }]>(
-    `with picked as materialized (${page(statement.bind(most))})
-    select (select count(*) from picked) = ${wanted} as "isFull",
+  const { statement, filters, wanted, order, page, walked, behind } = walkOf(projectId, query, start, names)
+  const bound = statement.bind(most)
+  const [{ isWhole, ...found }] = await sql.unsafe<[FoundTraces & { readonly isWhole: boolean }]>(
+    `with picked as materialized (${page(bound)})
+    select case when (select count(*) from picked) = ${wanted} then true
+        else (select count(*) from (${walked(bound)}) walked) < ${bound} end as "isWhole",
       ${statement.pageOfRows(`(select * from picked ${order})`)} as page, ${behind} as behind`,
     statement.values,
     { prepare: filters < 2 }
   )
-  return isFull ? found : undefined
+  return isWhole ? found : undefined
 }
 
 /**
@@ -51,10 +56,13 @@ export async function walkNear(
 function walkOf(projectId: number, query: TraceQuery, { edge, down, isCursor, limit }: Start, names: TableNames) {
   const statement = new TraceStatement(projectId, query, names)
   const filters = statement.columnFilters()
+  const next = (columns: string, down: boolean, edge: Edge) =>
+    `select ${columns} from ${names.traces} where ${statement.beyond(down, edge)}
+      ${statement.readsRuns ? 'and is_run' : ''}`
   const walk = (down: boolean, edge: Edge, limit: string, most?: string) => {
-    const next = `select * from ${names.traces} where ${statement.beyond(down, edge)}`
+    const all = next('*', down, edge)
     const looked =
-      most === undefined ? next : `select * from (${next} ${statement.order(down)} limit ${most}) next where true`
+      most === undefined ? all : `select * from (${all} ${statement.order(down)} limit ${most}) next where true`
     return `${looked} ${filters.join(' ')} ${statement.order(down)} limit ${limit}`
   }
   // One trace beyond the limit shows whether there is a next page; one trace behind the edge shows whether there is a
@@ -66,6 +74,8 @@ function walkOf(projectId: number, query: TraceQuery, { edge, down, isCursor, li
     wanted,
     order: statement.order(down),
     page: (most?: string) => walk(down, edge, wanted, most),
+    /** Query for the traces that `page(most)` examines. */
+    walked: (most: string) => `${next('', down, edge)} ${statement.order(down)} limit ${most}`,
     behind: isCursor ? statement.hasRow(walk(!down, behindEdge(edge), '1')) : 'false'
   }
 }

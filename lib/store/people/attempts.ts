@@ -10,7 +10,7 @@ export interface Subject {
   readonly most: number
 }
 
-/** Returns the seconds until another attempt is allowed; undefined if it is allowed now. Writes nothing. */
+/** Returns the seconds until another attempt is allowed; undefined if an attempt is allowed now. Writes nothing. */
 export async function readWait(sql: Sql, subjects: readonly Subject[]): Promise<number | undefined> {
   const [row] = await sql<[{ waitS: number | null }]>`
     select ${waitS(sql)} from ${asked(sql, subjects)} join sign_in_attempts using (subject)

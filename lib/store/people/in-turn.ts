@@ -1,6 +1,6 @@
 /**
- * Serializes changes to memberships, and to members' links and passwords. Statements read memberships to ensure that
- * owners get no access to each other's accounts. A statement does not see rows committed after the statement began, so
+ * Serializes changes to memberships, and to members' links and passwords. Statements read memberships to ensure that no
+ * owner gains access to another owner's account. A statement does not see rows committed after the statement began, so
  * a separate statement takes the lock first.
  */
 import type { Sql } from 'postgres'

@@ -4,7 +4,7 @@ import type { Attempts } from '../../database/sql-access.ts'
 import { auditOf } from '../audit.ts'
 import { makingSession, type NewSession, userOfSession } from './sessions.ts'
 
-/** Link lifetimes in minutes. Invitations last longer because recipients may read them a day later. */
+/** Link lifetimes in minutes. Invitations last longer because a recipient may read an invitation a day later. */
 export const LINK_MINUTES = 15
 export const INVITATION_MINUTES = 24 * 60
 

@@ -36,10 +36,10 @@ export interface Person {
 export type Refused = 'unknown' | 'taken' | 'unproven'
 
 /**
- * Creates a session for a person, identified by issuer and subject. A new identity is linked once to the user who has
- * the same email address. The link requires that the address is proven, or that the user signed in through a provider
- * before identities were stored (`oidc_email_until`). If no user has the address, a person with a role and a proven
- * address becomes a new user.
+ * Creates a session for a person, identified by issuer and subject. A new identity is linked to the user who has the
+ * same email address, unless that user already has an identity. Linking requires that the address is proven, or that
+ * the user signed in through a provider before identities were stored (`oidc_email_until`). If no user has the address,
+ * a person with a role and a proven address becomes a new user.
  *
  * The person's membership in the oldest owner account is added, changed or removed to match the role. A membership
  * assigned by hand stays unchanged. If the person is then not a member of any account, the result is `unknown`.

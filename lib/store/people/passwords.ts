@@ -5,7 +5,7 @@ import { auditOf } from '../audit.ts'
 import { inTurn } from './in-turn.ts'
 import { announcePeople, makingSession, type NewSession, userOfSession } from './sessions.ts'
 
-/** Returns the user with this email address and the stored password. */
+/** Returns the id and the stored password of the user with this email address. */
 export async function readPassword(
   sql: Sql,
   email: string
@@ -26,8 +26,8 @@ export interface Proven {
   /** Stored hash that the entered password was compared with. */
   readonly password: string
   /**
-   * Signing in clears all attempts counted for `own`. For `network`, it clears only this attempt, because other people
-   * on the same network may be guessing passwords.
+   * Signing in clears all attempts counted for `own`. For `network`, signing in clears only this attempt, because other
+   * people on the same network may be guessing passwords.
    */
   readonly own: string
   readonly network: string | undefined

@@ -76,7 +76,7 @@ export interface Fingerprint {
  */
 export const SECRET_REPLACED = 'the secret is another'
 
-/** Reads the fingerprint; undefined if no key has been created with this version of the schema. */
+/** Returns the fingerprint; undefined if no key has been created with this version of the schema. */
 export async function readFingerprint(sql: Sql): Promise<Fingerprint | undefined> {
   const [row] = await sql<{ salt: string; fingerprint: string }[]>`select salt, fingerprint from key_digest_secret`
   return row && { salt: Buffer.from(row.salt, 'hex'), fingerprint: Buffer.from(row.fingerprint, 'hex') }

@@ -1,7 +1,7 @@
 /** Relabels stored traces (specification 2.10.8). No other code changes a stored trace's environment. */
 import type { Sql } from 'postgres'
 import { hashInSql, listsInSql, tagListsInSql } from '../../rows/list-numbers.ts'
-import { addNews, newsAsJson, newsInSql } from '../analytics/rollups/news.ts'
+import { addDeltas, deltaInSql, deltasAsJson } from '../analytics/rollups/deltas.ts'
 import { RANKED_IN_ALL } from '../rankings/rankings.ts'
 import { inTransaction } from '../transactions.ts'
 import { freshVersion } from '../write/trace-numbers.ts'
@@ -55,18 +55,18 @@ const SET_TAG_LISTS = assignments({
 
 /** The statement's snapshot predates the update, so it shows traces with their previous families. */
 const OLD = `from changed c join traces old on old.project_id = $project and old.seq = c.seq where old.ended_at is not null`
-const newsOfMoves = (projectId: number) =>
-  newsAsJson(
-    [`select ${newsInSql('old', -1)} ${OLD}`, `select ${newsInSql('old', 1, 'c.family')} ${OLD}`]
+const deltasOfMoves = (projectId: number) =>
+  deltasAsJson(
+    [`select ${deltaInSql('old', -1)} ${OLD}`, `select ${deltaInSql('old', 1, 'c.family')} ${OLD}`]
       .join(' union all ')
       .replaceAll('$project', String(projectId))
   )
 
 export interface RelabelledBatch {
-  /** Numbers of selected and of changed traces, from one snapshot. */
+  /** Number of selected traces (`matched`) and number of changed traces, from one snapshot. */
   readonly matched: number
   readonly changed: number
-  /** All traces up to this internal number are done; null if no traces are left. */
+  /** All traces up to this internal number have been processed; null if no traces are left. */
   readonly lastSeq: number | null
 }
 
@@ -90,7 +90,7 @@ export async function relabelTraces(
   const version = freshVersion()
   const { afterSeq, upToSeq, limit } = range
   return inTransaction(sql, async () => {
-    const [{ news, ...row }] = await sql<[RelabelledBatch & { readonly news: string | null }]>`
+    const [{ deltas, ...row }] = await sql<[RelabelledBatch & { readonly deltas: string | null }]>`
       with range as materialized (
         select max(seq) as last_seq from (
           select seq from traces
@@ -110,7 +110,7 @@ export async function relabelTraces(
         where g.project_id = ${projectId} and g.tag_family = ${sql.unsafe(hashInSql('own.tag', 'old.family'))}
           and g.started_at = c.started_at and g.id = c.id
       )
-      select (select count(*) from changed) as changed, ${sql.unsafe(newsOfMoves(projectId))} as news, (select last_seq from range) as "lastSeq",
+      select (select count(*) from changed) as changed, ${sql.unsafe(deltasOfMoves(projectId))} as deltas, (select last_seq from range) as "lastSeq",
         (select count(*) from traces
           where project_id = ${projectId} and seq > ${afterSeq} and seq <= (select last_seq from range)
             and (${selected(sql, projectId, selection)}) is true) as matched`
@@ -122,7 +122,7 @@ export async function relabelTraces(
         order by family
         on conflict (project_id, family) do nothing`
     }
-    await addNews(sql, projectId, news)
+    await addDeltas(sql, projectId, deltas)
     if (row.changed > 0) await onChanged(row.changed)
     return row
   })

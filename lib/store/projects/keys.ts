@@ -51,7 +51,7 @@ export interface NewKey {
   readonly expiresInDays: number | null
 }
 
-/** An id that was looked up, and a key. For an unknown id, `key` is a substitute, which must not be accepted. */
+/** An id that was looked up, and its key. For an unknown id, `key` is a substitute, which must not be accepted. */
 export interface KeyLookup {
   readonly wanted: string
   readonly key: KeyForAuth

@@ -73,7 +73,10 @@ export const ownPricesOf = (rows: readonly PriceRow[], projectId: number | null)
       isOfProject: of !== null
     }))
 
-/** Stores a price, replacing a price with the same start time. Removes the model from the models without a price. */
+/**
+ * Stores a price, replacing a price with the same start time. Also removes the model from the list of models without a
+ * price.
+ */
 export async function storePrice(
   sql: Sql,
   projectId: number | null,

@@ -63,7 +63,8 @@ export async function readProject(sql: Sql, id: number): Promise<ProjectRow | un
 }
 
 /**
- * Like `readProject`, for requests. Queries both servers concurrently if the project's tables are on another server.
+ * Like `readProject`, for requests. If the project's tables are on a different server from its row, queries both
+ * servers concurrently.
  */
 export async function readProjectNear(sql: Pick<SqlAccess, 'read' | 'readOf' | 'isApart'>, id: number, client: Client) {
   if (!sql.isApart(id)) return sql.read(each => readProject(each, id), client)

@@ -57,7 +57,7 @@ export async function insertView(sql: Sql, viewer: Viewer, view: View): Promise<
   })
 }
 
-/** Returns undefined if the view no longer exists. A shared view has no owner; a private view belongs to the user. */
+/** Changes a view, which may also become shared or private. Returns undefined if the view no longer exists. */
 export async function updateView(sql: Sql, viewer: Viewer, id: number, view: View): Promise<ViewChange> {
   const { name, page, query, shared } = view
   return untaken(async () => {

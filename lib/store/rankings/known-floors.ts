@@ -8,7 +8,7 @@ import { RANKED, RANKED_IN_ALL, type Ranking, type RankingKeys } from './ranking
 
 interface StoredFloors extends RankingKeys {
   readonly projectId: number
-  /** Halves of the list's number, each signed. */
+  /** The two halves of the list's number, as signed 32-bit integers. */
   readonly high: number
   readonly low: number
 }

@@ -13,7 +13,7 @@ import { cutRanking, findFrequentLists, RANKING_SIZE, RANKINGS, type RankingSize
 
 /**
  * A project's rankings are first cut when the process has written `first` operations to the project, and then again
- * after each further `each` operations. To cut a ranking, PostgreSQL reads at most `size.most` + 1 index entries above
+ * after every further `each` operations. To cut a ranking, PostgreSQL reads at most `size.most` + 1 index entries above
  * the ranking's floor. Other processes also raise floors. The `read` option is the number of operations, across all
  * projects, after which all floors are reread.
  */

@@ -2,8 +2,8 @@
  * The two rankings of a list: its slowest traces and its costliest traces. Each ranking is an index.
  *
  * A trace's position in a ranking does not depend on time, so each new trace goes to a different page of the index. If
- * many traces are stored, writing these pages is most of the cost of recording (test/bench/RESULTS.md, "With traces
- * stored"). Only the top traces of a long list are therefore ranked, that is, indexed.
+ * many traces are stored, writing these pages accounts for most of the cost of recording (test/bench/RESULTS.md, "With
+ * traces stored"). Only the top traces of a long list are therefore ranked, that is, indexed.
  *
  * A ranking's floor is a duration or a cost, stored in ranking_floors. Traces below the floor need not be indexed. The
  * bits of the column `ranked`, in a trace and its tags, show which rankings include the row. A page that begins above
@@ -66,7 +66,7 @@ export interface RankingSize {
 /** A cut ranking fills 100 list pages of 50 traces. `most` bounds the number of index entries that a cut reads. */
 export const RANKING_SIZE: RankingSize = { most: 20_000, kept: 5_000 }
 
-/** A list: the rows of `table` in which the column for `base` has the number `list`. */
+/** A list: the rows of `table` whose column for `base` contains the number `list`. */
 export interface RankedList {
   readonly table: 'traces' | 'trace_tags'
   readonly base: keyof typeof RANKED

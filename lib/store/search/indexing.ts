@@ -25,11 +25,14 @@ import { isTooEarly, isUnswept } from './state.ts'
 /** Awaited between small pieces of work to let requests run. */
 export type Rest = () => Promise<unknown>
 
-/** Number of writes added to search_terms at a time. */
+/** Number of writes whose terms are added to search_terms at a time. */
 const AT_ONCE = 256
 /** Number of traces read at a time. Indexing this number takes a few milliseconds. */
 const READ_AT_ONCE = 32
-/** Maximum number of terms in memory, 12 bytes each. If the traces have more terms, a segment contains fewer traces. */
+/**
+ * Maximum number of terms in memory, each of which takes 12 bytes. If the traces have more terms, a segment contains
+ * fewer traces.
+ */
 const MOST_TERMS = 2 ** 21
 
 interface Indexed extends SegmentMember {

@@ -55,7 +55,10 @@ export interface SearchPage {
   readonly excerpts: Readonly<Record<string, Excerpt>>
   readonly next: Edge | undefined
   readonly previous: Edge | undefined
-  /** Trace start (ISO 8601) that the search reached, if the search met a bound before the page was full. */
+  /**
+   * Start time (ISO 8601) at which the search stopped because it met a bound before the page was full; otherwise
+   * undefined.
+   */
   readonly reached: string | undefined
 }
 
@@ -159,7 +162,7 @@ class Search {
     this.#bytesLeft = way.bounds.bytes
   }
 
-  /** Finds at most one match more than fits on the page. Traces beyond `stop` have not been examined. */
+  /** Finds at most one match more than the page can hold. Traces beyond `stop` have not been examined. */
   async run(): Promise<{ matches: readonly Match[]; stop: Edge | undefined }> {
     const { down, bounds } = this.#way
     // Traces move from search_terms to a segment, never back. The search therefore misses no trace if it reads

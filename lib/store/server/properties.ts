@@ -4,8 +4,9 @@ import { SQLSTATE } from '../../database/failure.ts'
 
 /**
  * Returns the id of the deployment, a hash of PostgreSQL's system identifier and the database's OID: 16 hexadecimal
- * digits, or undefined if the role lacks the privilege. A standby has its primary's id. A server reports this id. A
- * command that looks for its server compares the reported id with the id of the command's own database.
+ * digits, or undefined if the role lacks the privilege to read that identifier. A standby has its primary's id. A
+ * server reports this id. A command that looks for its server compares the reported id with the id of the command's own
+ * database.
  */
 export async function readDatabaseId(sql: Sql): Promise<string | undefined> {
   try {

@@ -7,7 +7,7 @@ import type { Attempts } from '../../database/sql-access.ts'
 /** Outcome of a round that wrote nothing because the trace changed between read and write. */
 export const CHANGED = Symbol('changed')
 
-/** Runs a statement that writes. While the statement is in flight, the attempts are marked as sent. */
+/** Runs a statement that writes, and sets `Attempts.sent` while the statement is in flight. */
 export type Send = <T>(statement: () => Promise<T>) => Promise<T>
 
 /** Runs `round` until it returns a result other than CHANGED, and returns this result. */

@@ -2,15 +2,15 @@
 import type { Sql } from 'postgres'
 import type { Attempts } from '../../database/sql-access.ts'
 import { hashInSql } from '../../rows/list-numbers.ts'
-import { addNews, NEWS_SOURCES, newsAsJson, newsInSql } from '../analytics/rollups/news.ts'
+import { addDeltas, DELTA_SOURCES, deltaInSql, deltasAsJson } from '../analytics/rollups/deltas.ts'
 import { type AuditEntry, writeAudit } from '../audit.ts'
 import { inTransaction } from '../transactions.ts'
 import { addTotals, hasTotals, makeTotals } from '../write/totals.ts'
 import { CHANGED, compareAndSet } from './compare-and-set.ts'
 
 /**
- * Deletes a trace with its spans, scores and tags, corrects the project's totals and sums over time, and writes the
- * audit entry. Returns false if the trace does not exist.
+ * Deletes a trace with its spans, scores and tags, corrects the project's totals and rollups, and writes the audit
+ * entry. Returns false if the trace does not exist.
  *
  * The statement deletes the trace only if it still has the version that the statement found; every write changes the
  * version. A span or score that arrives concurrently is therefore never left behind. If the version has changed, the
@@ -73,21 +73,21 @@ const REMOVE_TRACE = `
   ), gone as (
     delete from traces t using found
     where t.project_id = $1::int and t.seq = found.seq and t.version = found.version and ${hasTotals('$1::int')}
-    returning t.seq, t.id, t.tags, t.estimated_bytes, ${NEWS_SOURCES.replace(/\w+/g, 't.$&')}
+    returning t.seq, t.id, t.tags, t.estimated_bytes, ${DELTA_SOURCES.replace(/\w+/g, 't.$&')}
   ), ${removingParts('$1::int', 'returning 1')}, counted as (
     select -1 as traces, -(select count(*) from spans_gone) as spans, -estimated_bytes as bytes from gone
   ), totals as (${addTotals('$1::int', 'counted')})
   select exists (select from gone) as "isDeleted",
-    ${newsAsJson(`select ${newsInSql('gone', -1)} from gone where ended_at is not null`)} as news`
+    ${deltasAsJson(`select ${deltaInSql('gone', -1)} from gone where ended_at is not null`)} as deltas`
 
 /** Returns false if the trace is gone or has changed since the statement began. */
 async function removeTrace(sql: Sql, projectId: number, traceId: string): Promise<boolean> {
-  const [{ isDeleted, news }] = await sql.unsafe<[{ readonly isDeleted: boolean; readonly news: string | null }]>(
+  const [{ isDeleted, deltas }] = await sql.unsafe<[{ readonly isDeleted: boolean; readonly deltas: string | null }]>(
     REMOVE_TRACE,
     [projectId, traceId],
     { prepare: true }
   )
   if (!isDeleted) await makeTotals(sql, projectId)
-  await addNews(sql, projectId, news)
+  await addDeltas(sql, projectId, deltas)
   return isDeleted
 }

@@ -1,8 +1,8 @@
-/** Finds the spans of the calls that log records name (lib/trace/span-messages.ts). */
+/** Finds the spans of the calls to which log records refer (lib/trace/span-messages.ts). */
 import type { Sql } from 'postgres'
 import type { TableNames } from '../../database/tables.ts'
 import { callsOf } from '../../trace/call-details.ts'
-import { findTargets, type PlacedMessages } from '../../trace/span-messages.ts'
+import { type CallMessage, findTargets } from '../../trace/span-messages.ts'
 
 interface CallRow {
   readonly traceId: string
@@ -14,12 +14,12 @@ interface CallRow {
 }
 
 /** Returns the messages with the spans of their calls. The spans are read only if a message names a call. */
-export async function withTargets(
+export async function withTargets<T extends CallMessage>(
   sql: Sql,
   projectId: number,
-  messages: readonly PlacedMessages[],
+  messages: readonly T[],
   names: TableNames
-): Promise<PlacedMessages[]> {
+): Promise<T[]> {
   const traceIds = [...new Set(messages.filter(({ call }) => call != null).map(({ traceId }) => traceId))]
   if (traceIds.length === 0) return [...messages]
   const spans = await sql<CallRow[]>`

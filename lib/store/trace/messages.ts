@@ -1,8 +1,8 @@
 /** Messages received as log records, separately from the spans they belong to (lib/trace/span-messages.ts). */
-import type { Sql } from 'postgres'
+import type { PendingQuery, Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { MAX_DOCUMENT_BYTES, MAX_EVENTS } from '../../schema/input.ts'
-import type { PlacedMessages } from '../../trace/span-messages.ts'
+import type { CallMessage, PlacedMessages } from '../../trace/span-messages.ts'
 import { isSearched } from '../search/state.ts'
 import { inTransaction } from '../transactions.ts'
 import { freshVersion } from '../write/trace-numbers.ts'
@@ -10,7 +10,7 @@ import { withTargets } from './message-targets.ts'
 
 /**
  * Adds messages to a project, with at most MAX_EVENTS events per span. Messages already stored stay unchanged, so a
- * resend changes nothing. If the project is searched, the messages' traces are queued for indexing again.
+ * resend changes nothing. If search is on for the project, the messages' traces are queued for indexing again.
  */
 export async function addMessages(sql: Sql, projectId: number, messages: readonly PlacedMessages[]): Promise<void> {
   if (!(await isSearched(sql, projectId))) return insertMessages(sql, projectId, messages)
@@ -72,17 +72,124 @@ export async function readMessages(
   traceIds: readonly string[],
   names: TableNames = SCHEMA_NAMES
 ): Promise<PlacedMessages[]> {
-  const messages = await sql<PlacedMessages[]>`
+  const messages = await selectMessages(sql, projectId, traceIds, names)
+  return withTargets(sql, projectId, messages, names)
+}
+
+/**
+ * SQL for the bytes of a message's texts, over span_messages as m. PostgreSQL determines the sizes without reading the
+ * texts.
+ */
+export const MESSAGE_BYTES = `(coalesce(octet_length(m.input::text), 0) + coalesce(octet_length(m.output::text), 0)
+  + coalesce(octet_length(m.event::text), 0))`
+
+/** Selects the messages of traces, or of some of their spans, in order and without the spans of their calls. */
+function selectMessages(
+  sql: Sql,
+  projectId: number,
+  traceIds: readonly string[],
+  names: TableNames,
+  spanIds?: readonly string[]
+): PendingQuery<PlacedMessages[]> {
+  return sql<PlacedMessages[]>`
     select trace_id as "traceId", span_id as "spanId", micros, place, digest, input, output, event, facts, call
     from (
-      select *, sum(coalesce(octet_length(input::text), 0) + coalesce(octet_length(output::text), 0)
-        + coalesce(octet_length(event::text), 0))
+      select *, sum(${sql.unsafe(MESSAGE_BYTES)})
         over (partition by trace_id, span_id order by micros, place, digest) as bytes
-      from ${sql.unsafe(names.span_messages)} where project_id = ${projectId} and trace_id = any (${traceIds as string[]}::uuid[])
+      from ${sql.unsafe(names.span_messages)} m
+      where project_id = ${projectId} and trace_id = any (${traceIds as string[]}::uuid[])
+        ${spanIds === undefined ? sql`` : sql`and span_id = any (${spanIds as string[]}::bytea[])`}
     ) counted
     where bytes <= ${MAX_DOCUMENT_BYTES}
     order by trace_id, span_id, micros, place, digest`
-  return withTargets(sql, projectId, messages, names)
+}
+
+/** A message without its texts. */
+interface ListedMessage extends CallMessage {
+  readonly spanId: string
+  readonly digest: string
+  readonly bytes: number
+}
+
+/** Maximum number of text bytes per page. A single span with more bytes gets a page of its own. */
+const PAGE_BYTES = 512 * 1024
+
+/** Yields all messages of a trace in order, page by page, without the spans of their calls. */
+export async function* readMessagePages(
+  sql: Sql,
+  { projectId, traceId, names }: TracePlace
+): AsyncGenerator<readonly PlacedMessages[], void> {
+  const listed = await sql<{ spanId: string; bytes: number }[]>`
+    select span_id as "spanId", sum(${sql.unsafe(MESSAGE_BYTES)})::bigint as bytes
+    from ${sql.unsafe(names.span_messages)} m where project_id = ${projectId} and trace_id = ${traceId}
+    group by span_id order by span_id`
+  let spanIds: string[] = []
+  let bytes = 0
+  const read = () => selectMessages(sql, projectId, [traceId], names, spanIds)
+  for (const span of listed) {
+    if (spanIds.length > 0 && bytes + span.bytes > PAGE_BYTES) {
+      yield await read()
+      spanIds = []
+      bytes = 0
+    }
+    spanIds.push(span.spanId)
+    bytes += span.bytes
+  }
+  if (spanIds.length > 0) yield await read()
+}
+
+/** Messages of a long trace. They are listed without their texts; the texts are read for a few spans at a time. */
+export class TraceMessages {
+  readonly #sql: Sql
+  readonly #place: TracePlace
+  /** By the span that shows the message. */
+  readonly #bySpan = new Map<string, ListedMessage[]>()
+
+  private constructor(sql: Sql, place: TracePlace, listed: readonly ListedMessage[]) {
+    this.#sql = sql
+    this.#place = place
+    for (const each of listed) {
+      const id = each.target ?? each.spanId
+      this.#bySpan.set(id, [...(this.#bySpan.get(id) ?? []), each])
+    }
+  }
+
+  static async list(sql: Sql, place: TracePlace): Promise<TraceMessages> {
+    const { projectId, traceId, names } = place
+    const listed = await sql<ListedMessage[]>`
+      select trace_id as "traceId", span_id as "spanId", micros, digest, call,
+        ${sql.unsafe(MESSAGE_BYTES)}::int as bytes
+      from ${sql.unsafe(names.span_messages)} m where project_id = ${projectId} and trace_id = ${traceId}`
+    return new TraceMessages(sql, place, await withTargets(sql, projectId, listed, names))
+  }
+
+  has(spanId: string): boolean {
+    return this.#bySpan.has(spanId)
+  }
+
+  bytesOf(spanId: string): number {
+    return (this.#bySpan.get(spanId) ?? []).reduce((sum, { bytes }) => sum + bytes, 0)
+  }
+
+  /** Returns the messages of these spans in order. */
+  async read(spanIds: readonly string[]): Promise<PlacedMessages[]> {
+    const listed = spanIds.flatMap(id => this.#bySpan.get(id) ?? [])
+    if (listed.length === 0) return []
+    const { projectId, traceId, names } = this.#place
+    const sources = [...new Set(listed.map(({ spanId }) => spanId))]
+    const targets = new Map(listed.map(({ spanId, digest, target }) => [spanId + digest, target]))
+    const messages = await selectMessages(this.#sql, projectId, [traceId], names, sources)
+    return messages.flatMap(each => {
+      const key = each.spanId + each.digest
+      return targets.has(key) ? { ...each, target: targets.get(key) } : []
+    })
+  }
+}
+
+interface TracePlace {
+  readonly projectId: number
+  readonly traceId: string
+  readonly names: TableNames
 }
 
 /** Maximum number of messages that a sweep examines. */

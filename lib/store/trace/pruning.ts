@@ -1,9 +1,10 @@
 /**
- * Deletes many of a project's traces in batches. Only a command does this; the server never deletes traces by itself.
+ * Deletes many of a project's traces in batches. Only a command does this; the server never deletes traces
+ * automatically.
  */
 import type { Sql } from 'postgres'
 import { VACUUMED_TABLES } from '../../database/tables.ts'
-import { addNews, NEWS_SOURCES, newsAsJson, newsInSql } from '../analytics/rollups/news.ts'
+import { addDeltas, DELTA_SOURCES, deltaInSql, deltasAsJson } from '../analytics/rollups/deltas.ts'
 import { inTransaction } from '../transactions.ts'
 import { addTotals, makeTotals } from '../write/totals.ts'
 import { removingParts } from './deletion.ts'
@@ -30,9 +31,7 @@ export interface PrunePlace {
   readonly id: string
 }
 
-/**
- * Maximum number of traces in a batch, and of spans in these traces. A trace with more spans forms a batch of its own.
- */
+/** Maximum number of traces in a batch, and of spans in these traces. A trace with more spans forms its own batch. */
 export interface PruneBounds {
   readonly traces: number
   readonly spans: number
@@ -55,9 +54,9 @@ const storedBytes = (table: string, columns: readonly string[]) =>
   columns.map(column => `coalesce(pg_column_size(${table}.${column}), 0)`).join(' + ')
 
 /**
- * Deletes the selected traces among the next traces behind `after`, with all data belonging to the selected traces.
- * Totals and sums over time are corrected in the same transaction, so a batch is deleted completely or not at all. As
- * in lib/store/trace/deletion.ts, a trace is deleted only if it has the version that the statement found, so that a
+ * Deletes the selected traces among the next traces behind `after`, together with all of their data. Totals and rollups
+ * are corrected in the same transaction, so a batch is deleted completely or not at all. As in
+ * lib/store/trace/deletion.ts, a trace is deleted only if it has the version that the statement found, so that a
  * concurrently arriving span is never left behind.
  *
  * `is true` makes PostgreSQL scan the index on startedAt. With an index on one of the conditions, every batch would
@@ -72,8 +71,8 @@ export function pruneBatch(
   onDeleted: (traces: number) => Promise<void> = async () => {}
 ): Promise<PrunedBatch> {
   return inTransaction(sql, async () => {
-    const { news, ...batch } = await prune(sql, projectId, selection, after, bounds)
-    await addNews(sql, projectId, news)
+    const { deltas, ...batch } = await prune(sql, projectId, selection, after, bounds)
+    await addDeltas(sql, projectId, deltas)
     if (batch.deleted > 0) await onDeleted(batch.deleted)
     return batch
   })
@@ -85,7 +84,7 @@ async function prune(
   selection: TraceConditions,
   after: PrunePlace | null,
   bounds: PruneBounds
-): Promise<PrunedBatch & { readonly news: string | null }> {
+): Promise<PrunedBatch & { readonly deltas: string | null }> {
   await makeTotals(sql, projectId)
   const behind = after === null ? sql`true` : sql`(started_at, id) > (${after.startedAt}, ${after.id})`
   const [row] = await sql<[PrunedRow]>`
@@ -113,7 +112,7 @@ async function prune(
     ), gone as (
       delete from traces t using found
       where t.project_id = ${projectId} and t.seq = found.seq and t.version = found.version
-      returning t.seq, t.id, t.tags, t.estimated_bytes, ${sql.unsafe(NEWS_SOURCES.replace(/\w+/g, 't.$&'))}
+      returning t.seq, t.id, t.tags, t.estimated_bytes, ${sql.unsafe(DELTA_SOURCES.replace(/\w+/g, 't.$&'))}
     ), ${sql.unsafe(removingParts(String(projectId), 'returning 1'))}, counted as (
       select -count(*) as traces, -(select count(*) from spans_gone) as spans, -sum(estimated_bytes)::bigint as bytes
       from gone having count(*) > 0
@@ -121,7 +120,7 @@ async function prune(
     select (select count(*) from found) as selected, (select count(*) from gone) as deleted,
       (select count(*) from spans_gone) as spans,
       (select coalesce(sum(texts.bytes), 0)::bigint from texts join gone using (seq)) as "storedBytes",
-      (select started_at from last) as "lastStartedAt", (select id from last) as "lastId", ${sql.unsafe(NEWS_OF_GONE)} as news`
+      (select started_at from last) as "lastStartedAt", (select id from last) as "lastId", ${sql.unsafe(DELTAS_OF_GONE)} as deltas`
   const { lastStartedAt, lastId, ...counts } = row
   return {
     ...counts,
@@ -132,13 +131,13 @@ async function prune(
 interface PrunedRow extends Omit<PrunedBatch, 'last'> {
   readonly lastStartedAt: string | null
   readonly lastId: string | null
-  readonly news: string | null
+  readonly deltas: string | null
 }
-const NEWS_OF_GONE = newsAsJson(`select ${newsInSql('gone', -1)} from gone where ended_at is not null`)
+const DELTAS_OF_GONE = deltasAsJson(`select ${deltaInSql('gone', -1)} from gone where ended_at is not null`)
 
 /**
- * Vacuums the tables, so that the space of deleted rows can be reused. Returns free space at the ends of tables to the
- * operating system.
+ * Vacuums the tables, so that the space of deleted rows can be reused. The vacuum also returns free space at the ends
+ * of tables to the operating system.
  */
 export async function reclaimRoom(sql: Sql): Promise<void> {
   await sql.unsafe(`vacuum ${VACUUMED_TABLES.join(', ')}`)

@@ -3,7 +3,7 @@ import type { Sql } from 'postgres'
 import { hashInSql } from '../../rows/list-numbers.ts'
 import type { CallDetails } from '../../trace/call-details.ts'
 import type { Repricing, StoredCall } from '../../trace/prices/repricing.ts'
-import { addNews, NEWS_SOURCES, newsAsJson, newsInSql } from '../analytics/rollups/news.ts'
+import { addDeltas, DELTA_SOURCES, deltaInSql, deltasAsJson } from '../analytics/rollups/deltas.ts'
 import { RANKED_IN_ALL } from '../rankings/rankings.ts'
 import { inTransaction } from '../transactions.ts'
 import { freshVersion } from '../write/trace-numbers.ts'
@@ -77,20 +77,20 @@ export interface TraceRepricing extends Repricing {
 }
 
 const SET_COST = `cost_usd = c.cost_usd, ranked = ${RANKED_IN_ALL}`
-const newsOfCosts = (projectId: number) =>
-  newsAsJson(
+const deltasOfCosts = (projectId: number) =>
+  deltasAsJson(
     [
-      `select ${newsInSql('old', -1)} from changed c
+      `select ${deltaInSql('old', -1)} from changed c
         join traces old on old.project_id = ${projectId} and old.seq = c.seq
         where old.ended_at is not null`,
-      `select ${newsInSql('c', 1)} from changed c where c.ended_at is not null`
+      `select ${deltaInSql('c', 1)} from changed c where c.ended_at is not null`
     ].join(' union all ')
   )
 
 /**
  * Writes costs in one transaction. Skips traces that have changed since their costs were computed, and returns the
- * internal numbers of the remaining traces. Each written trace gets a new version, so that concurrent writes based on
- * the old state are decided again. The `onChanged` callback writes in the same transaction.
+ * repricings that were written. Each written trace gets a new version, so that concurrent writes based on the old state
+ * are decided again. The `onChanged` callback writes in the same transaction.
  */
 export async function writeRepricings<T extends TraceRepricing>(
   sql: Sql,
@@ -100,7 +100,7 @@ export async function writeRepricings<T extends TraceRepricing>(
 ): Promise<readonly T[]> {
   const wanted = repricings.map(({ seq, version, costUsd }) => ({ seq, version, cost: costUsd }))
   return inTransaction(sql, async () => {
-    const [{ seqs, news }] = await sql<[{ seqs: string | null; news: string | null }]>`
+    const [{ seqs, deltas }] = await sql<[{ seqs: string | null; deltas: string | null }]>`
       with changed as (
         update traces t set cost_usd = w.cost, version = ${freshVersion()}, ranked = ${RANKED_IN_ALL}
         from json_to_recordset(${JSON.stringify(wanted)}::json) as w (seq bigint, version bigint, cost float8)
@@ -112,7 +112,7 @@ export async function writeRepricings<T extends TraceRepricing>(
         where g.project_id = ${projectId} and g.tag_family = ${sql.unsafe(hashInSql('own.tag', 'c.family'))}
           and g.started_at = c.started_at and g.id = c.id
       )
-      select (select json_agg(seq)::text from changed) as seqs, ${sql.unsafe(newsOfCosts(projectId))} as news`
+      select (select json_agg(seq)::text from changed) as seqs, ${sql.unsafe(deltasOfCosts(projectId))} as deltas`
     const written = new Set<number>(seqs === null ? [] : JSON.parse(seqs))
     const changed = repricings.filter(({ seq }) => written.has(seq))
     if (changed.length === 0) return changed
@@ -123,12 +123,12 @@ export async function writeRepricings<T extends TraceRepricing>(
       update spans s set cost_usd = n.cost, call_details = n.details::json
       from json_to_recordset(${JSON.stringify(spans)}::json) as n (seq bigint, id text, cost float8, details text)
       where s.project_id = ${projectId} and s.trace_seq = n.seq and s.id = decode(n.id, 'hex')`
-    await addNews(sql, projectId, news)
+    await addDeltas(sql, projectId, deltas)
     await onChanged(changed)
     return changed
   })
 }
 
-const SOURCES = NEWS_SOURCES.split(', ')
+const SOURCES = DELTA_SOURCES.split(', ')
   .map(column => `t.${column}`)
   .join(', ')

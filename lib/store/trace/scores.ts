@@ -79,7 +79,7 @@ export async function addScore(
   })
 }
 
-/** Returns a row without id if the trace is full or has changed, and undefined if the trace does not exist. */
+/** Returns a row without an id if the trace is full or has changed, and undefined if the trace does not exist. */
 async function insertScore(sql: Sql, projectId: number, traceId: string, score: NewScore & { readonly id: string }) {
   const { authorId = null } = score
   const source = authorId === null ? 'api' : 'annotation'

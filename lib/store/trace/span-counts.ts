@@ -1,6 +1,6 @@
 /**
- * Compares traces' span and error counts with the rows of their spans, and corrects the counts. The error count
- * includes failed spans that were left out of the trace, if the trace remembers such spans
+ * Compares traces' span and error counts, and whether they are runs, with the rows of their spans, and corrects what is
+ * wrong. The error count includes failed spans that were left out of the trace, if the trace remembers such spans
  * (lib/trace/states/left-out.ts).
  */
 import type { Sql } from 'postgres'
@@ -8,26 +8,30 @@ import { countFailed, readLeftOut } from '../../trace/states/left-out.ts'
 import { writeAudit } from '../audit.ts'
 import { inTransaction } from '../transactions.ts'
 import { freshVersion } from '../write/trace-numbers.ts'
+import { RUN_KINDS_IN_SQL, statesCallInSql } from './runs.ts'
 
-/** A trace whose counts differ from its spans. */
+/** A trace whose counts, or whose place among the runs, differ from its spans. */
 export interface WrongTrace {
   readonly seq: number
   readonly id: string
   readonly version: number
-  /** The correct counts. */
+  /** The correct values. */
   readonly spans: number
   readonly errors: number
+  readonly isRun: boolean
 }
 
 export interface CheckedTraces {
   readonly wrong: readonly WrongTrace[]
-  /** Number of the last trace examined; undefined if no traces are left. */
+  /** Internal number of the last trace examined; undefined if no traces are left. */
   readonly last: number | undefined
 }
 
 interface Row extends WrongTrace {
   readonly spanCount: number
   readonly errorCount: number
+  /** Whether the stored bit is wrong. */
+  readonly isMisplaced: boolean
   /**
    * The trace's ranks as a JSON string, and the ids of its stored spans; null unless the trace remembers spans that
    * were left out.
@@ -37,42 +41,54 @@ interface Row extends WrongTrace {
 }
 
 /**
- * Limits on the traces checked at once, and on their spans. The limits bound memory use: a trace's ranks can, in rare
- * cases, reach a megabyte, and the ids of all of a trace's spans are read if the trace remembers spans that were left
- * out.
+ * Limits on the traces checked at once, and on their spans. The limits bound memory use, because a trace's ranks can,
+ * in rare cases, reach a megabyte, and the ids of all of a trace's spans are read if the trace remembers spans that
+ * were left out.
  */
 const AT_ONCE = { traces: 500, spans: 100_000 }
 
-/** Checks the next traces with numbers above `after`, in order. */
-export async function checkSpanCounts(sql: Sql, projectId: number, after: number): Promise<CheckedTraces> {
+/**
+ * Checks the next traces with internal numbers above `after`, in order. It is not yet decided which traces with numbers
+ * below `runsBelow` are runs.
+ */
+export async function checkSpanCounts(
+  sql: Sql,
+  projectId: number,
+  after: number,
+  runsBelow = 0
+): Promise<CheckedTraces> {
   const rows = await sql<(Row & { readonly last: number })[]>`
     with looked as materialized (
-      select seq, id, version, span_count, error_count, remembers from (
+      select * from (
         select *, sum(span_count) over (order by seq) - span_count as spans_before from (
-          select seq, id, version, span_count, error_count, ranks::text like '%"leftOut.%' as remembers
+          select seq, id, version, span_count, error_count, ranks::text like '%"leftOut.%' as remembers,
+            is_run, ${sql.unsafe(statesCallInSql('traces'))} as states_call
           from traces where project_id = ${projectId} and seq > ${after} order by seq limit ${AT_ONCE.traces}
         ) next
       ) summed where spans_before < ${AT_ONCE.spans}
     ), counted as materialized (
-      select l.*, c.spans, c.errors from looked l cross join lateral (
-        select count(*)::int as spans, (count(*) filter (where s.status = 'error'))::int as errors
+      select l.*, c.spans, c.errors, l.states_call or c.runs as now_run from looked l cross join lateral (
+        select count(*)::int as spans, (count(*) filter (where s.status = 'error'))::int as errors,
+          (count(*) filter (where s.kind in (${sql.unsafe(RUN_KINDS_IN_SQL)}))) > 0 as runs
         from spans s where s.project_id = ${projectId} and s.trace_seq = l.seq
       ) c
+    ), compared as (
+      select *, is_run <> now_run and seq >= ${runsBelow}::bigint as misplaced from counted
     ), suspect as (
-      select * from counted where remembers or (span_count, error_count) <> (spans, errors)
+      select * from compared where remembers or misplaced or (span_count, error_count) <> (spans, errors)
     )
     select s.seq, replace(s.id::text, '-', '') as id, s.version, s.span_count as "spanCount", s.error_count as "errorCount",
-      s.spans, s.errors, (select max(seq) from looked) as last,
+      s.spans, s.errors, s.now_run as "isRun", s.misplaced as "isMisplaced", (select max(seq) from looked) as last,
       case when s.remembers then (select t.ranks from traces t where t.project_id = ${projectId} and t.seq = s.seq) end as ranks,
       case when s.remembers then
         array(select encode(p.id, 'hex') from spans p where p.project_id = ${projectId} and p.trace_seq = s.seq)
       end as ids
     from (select 1) always left join suspect s on true`
-  const wrong = rows.flatMap(({ last: _, spanCount, errorCount, ranks, ids, ...row }) => {
+  const wrong = rows.flatMap(({ last: _, spanCount, errorCount, isMisplaced, ranks, ids, ...row }) => {
     // This row only reports the last trace examined.
     if (row.seq === null) return []
     const errors = row.errors + failedLeftOut(ranks, ids)
-    return spanCount === row.spans && errorCount === errors ? [] : [{ ...row, errors }]
+    return spanCount === row.spans && errorCount === errors && !isMisplaced ? [] : [{ ...row, errors }]
   })
   return { wrong, last: rows[0]?.last ?? undefined }
 }
@@ -83,7 +99,7 @@ function failedLeftOut(ranks: string | null, ids: readonly string[] | null): num
 }
 
 /**
- * Corrects these traces' counts, and returns the number of corrected traces. Skips traces that have changed since the
+ * Corrects these traces, and returns the number of corrected traces. Skips traces that have changed since the
  * check. Each corrected trace gets a new version, so that concurrent writes based on the wrong counts are decided
  * again.
  */
@@ -91,10 +107,11 @@ export function mendSpanCounts(sql: Sql, projectId: number, wrong: readonly Wron
   const column = (of: (trace: WrongTrace) => number) => wrong.map(of)
   return inTransaction(sql, async () => {
     const { count } = await sql`
-      update traces t set span_count = w.spans, error_count = w.errors, version = w.fresh
+      update traces t set span_count = w.spans, error_count = w.errors, is_run = w.runs > 0, version = w.fresh
       from unnest(${column(({ seq }) => seq)}::bigint[], ${column(({ version }) => version)}::bigint[],
         ${column(freshVersion)}::bigint[], ${column(({ spans }) => spans)}::int[],
-        ${column(({ errors }) => errors)}::int[]) as w (seq, version, fresh, spans, errors)
+        ${column(({ errors }) => errors)}::int[], ${column(({ isRun }) => Number(isRun))}::int[])
+        as w (seq, version, fresh, spans, errors, runs)
       where t.project_id = ${projectId} and t.seq = w.seq and t.version = w.version`
     if (count > 0) await writeAudit(sql, { by: null, action: 'project.recount', projectId, detail: { traces: count } })
     return count

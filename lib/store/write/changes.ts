@@ -11,11 +11,11 @@ import {
   advanceValues,
   appendValues,
   type Changed,
+  type Delta,
   type Done,
   endValues,
   growthValues,
-  type ListedTrace,
-  type News
+  type ListedTrace
 } from '../../rows/column-values.ts'
 import {
   ADVANCE_COLUMNS,
@@ -54,8 +54,8 @@ export interface ChangedTrace {
 }
 
 /**
- * Lists that contain the trace after the change. If its tag rows change, `rows` has the new rows and `removed` names
- * the old rows to delete.
+ * Lists that contain the trace after the change. If the trace's tag rows change, `rows` contains the new rows, and
+ * `removed` identifies the old rows to delete.
  */
 interface Listed {
   readonly lists: TraceLists
@@ -120,13 +120,13 @@ function listedAfter(traceId: string, state: TraceState, change: Ending | Growth
     return { lists, rows: renderListedRows({ ...after, tags: [] }, lists), removed: [] }
   }
   const listsBefore = listsOf(before, environment)
-  const news = [...newsOf(-1, before, listsBefore), ...newsOf(1, after, lists)]
-  if (isListedAlike) return { lists, rows: renderListedRows({ ...after, tags: [] }, lists, news), removed: [] }
-  return { lists, rows: renderListedRows(after, lists, news), removed: rowsOfTags(before, listsBefore) }
+  const deltas = [...deltasOf(-1, before, listsBefore), ...deltasOf(1, after, lists)]
+  if (isListedAlike) return { lists, rows: renderListedRows({ ...after, tags: [] }, lists, deltas), removed: [] }
+  return { lists, rows: renderListedRows(after, lists, deltas), removed: rowsOfTags(before, listsBefore) }
 }
 
 /** A trace is counted only after it has ended. */
-const newsOf = (sign: 1 | -1, trace: ListedTrace, lists: TraceLists): News[] =>
+const deltasOf = (sign: 1 | -1, trace: ListedTrace, lists: TraceLists): Delta[] =>
   trace.endedAt === null ? [] : [{ sign, trace, lists }]
 
 function rowsOfTags({ traceId, startedAt, tags }: ListedTrace, lists: TraceLists): RemovedTag[] {
@@ -139,7 +139,7 @@ const isSame = ({ tags, inputTokens: _, outputTokens: __, ...before }: ListedTra
   tags.every((tag, i) => tag === after.tags[i]) &&
   Object.entries(before).every(([name, value]) => after[name as keyof ListedTrace] === value)
 
-/** For a change that leaves the lists unchanged, whether the sums over time also stay unchanged. */
+/** Whether a change that leaves the lists unchanged also leaves the rollups unchanged. */
 const isCountedAlike = (before: ListedTrace, after: ListedTrace): boolean =>
   before.inputTokens === after.inputTokens && before.outputTokens === after.outputTokens
 
@@ -158,9 +158,11 @@ function updateOf<T, N extends string>(
   values: Readonly<Record<N, (item: T) => Value>>
 ): Statement<T> {
   const source = new Map<string, string>(columns.map(column => [column.name, typed(column, 'c')]))
+  const onlyOn = new Set<string>(columns.filter(column => column.onlyOn).map(({ name }) => name))
   const sets = [...source]
     .filter(([name]) => !isTarget(name) && !name.startsWith('sets_'))
     .map(([name, value]) => {
+      if (onlyOn.has(name)) return `${name} = t.${name} or ${value}`
       const isSet = source.get(`sets_${name}`)
       return `${name} = ${isSet === undefined ? value : `case when ${isSet} then ${value} else t.${name} end`}`
     })

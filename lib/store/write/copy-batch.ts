@@ -11,9 +11,9 @@ import type { CopyConnection } from '../../database/copy-connection.ts'
 import type { TableNames } from '../../database/tables.ts'
 import {
   type Column,
+  DELTA_COLUMNS,
   INDEXED_COLUMNS,
   LIST_COLUMNS,
-  NEWS_COLUMNS,
   offsetIn,
   SCORE_COLUMNS,
   SPAN_COLUMNS,
@@ -52,7 +52,7 @@ export interface Batch {
   readonly traces: readonly RecordedTrace[]
   readonly changed: readonly ChangedTrace[]
   readonly charge: TrialCharge | undefined
-  /** Writes to index, because their projects have search turned on. */
+  /** Writes that must be indexed because search is on for their projects. */
   readonly indexed: readonly Indexed[]
   /**
    * If undefined, the schema's tables are used. If set, `charge` must be undefined, because accounts are on another
@@ -90,7 +90,7 @@ const TAG_AT = {
   family: offsetIn(TAG_COLUMNS, 'tag_family'),
   namedFamily: offsetIn(TAG_COLUMNS, 'tag_named_family')
 }
-const NEWS_AT = { project: offsetIn(NEWS_COLUMNS, 'project_id') }
+const DELTA_AT = { project: offsetIn(DELTA_COLUMNS, 'project_id') }
 const LIST_AT = {
   family: offsetIn(LIST_COLUMNS, 'family', true),
   namedFamily: offsetIn(LIST_COLUMNS, 'named_family', true)
@@ -120,14 +120,14 @@ const indexedValues: Readonly<Record<(typeof INDEXED_COLUMNS)[number]['name'], (
 }
 const writeIndexed = fieldWriter(INDEXED_COLUMNS, indexedValues)
 
-/** Returns the text of a COPY after the table name. */
+/** Returns the part of a COPY statement that follows the table name. */
 const copyOf = (columns: readonly Column[]) =>
   `(${columns.map(({ name }) => name).join(', ')}) from stdin (format binary)`
 const COPY = {
   traces: copyOf(TRACE_COLUMNS),
   spans: copyOf(SPAN_COLUMNS),
   trace_tags: copyOf(TAG_COLUMNS),
-  rollup_news: copyOf(NEWS_COLUMNS),
+  rollup_news: copyOf(DELTA_COLUMNS),
   search_news: copyOf(INDEXED_COLUMNS),
   scores: copyOf(SCORE_COLUMNS)
 }
@@ -179,8 +179,8 @@ export class CopyBatches {
   }
 
   /**
-   * Builds a batch's messages, and adds traces whose families may not be stored yet to `strange`. Returns the number of
-   * ReadyForQuery messages to expect from PostgreSQL.
+   * Builds a batch's messages, and adds to `strange` the traces whose families may not be stored yet. Returns the
+   * number of ReadyForQuery messages to expect from PostgreSQL.
    */
   #build(parts: readonly Part[], { charge, homes }: Batch, slot: number, strange: RowsOf<ListedRows>[]): number {
     const messages = this.#messages
@@ -198,7 +198,7 @@ export class CopyBatches {
       }
       const listed = [...traces, ...changed.flatMap(listedRows)]
       const tagged = listed.filter(({ rows }) => rows.tags.length > 0)
-      const counted = listed.filter(({ rows }) => rows.news.length > 0)
+      const counted = listed.filter(({ rows }) => rows.deltas.length > 0)
       const scored = [...traces, ...changed.flatMap(scoreRows)].filter(({ rows }) => rows.scores.length > 0)
       const withSpans = [...traces, ...changed.flatMap(spanRows)].filter(({ rows }) => rows.spans.length > 0)
       const unknown = listed.filter(trace => !this.#families.has(trace))
@@ -206,7 +206,7 @@ export class CopyBatches {
       copy('traces', traces, trace => this.#trace(trace))
       copy('spans', withSpans, trace => this.#spans(trace))
       copy('trace_tags', tagged, trace => this.#tags(trace))
-      copy('rollup_news', counted, trace => this.#news(trace))
+      copy('rollup_news', counted, trace => this.#deltas(trace))
       copy('search_news', indexed, each => this.#indexed(each))
       copy('scores', scored, trace => this.#scores(trace))
       statements.push(...addFamilies(unknown, names), ...addTotals({ traces, changed }, slot, tables))
@@ -243,9 +243,9 @@ export class CopyBatches {
     }
   }
 
-  #news({ projectId, rows: { bytes, news, newsEnd } }: RowsOf<ListedRows>): void {
-    const shift = this.#append(bytes, news, newsEnd)
-    for (const row of news) this.#messages.putInt32(projectId, shift + row + NEWS_AT.project)
+  #deltas({ projectId, rows: { bytes, deltas, deltasEnd } }: RowsOf<ListedRows>): void {
+    const shift = this.#append(bytes, deltas, deltasEnd)
+    for (const row of deltas) this.#messages.putInt32(projectId, shift + row + DELTA_AT.project)
   }
 
   #indexed(indexed: Indexed): void {
@@ -261,7 +261,7 @@ export class CopyBatches {
     this.#own(projectId, seq, spans, this.#append(bytes, spans, bytes.length))
   }
 
-  /** Appends rows and returns the amount by which their offsets shift. */
+  /** Appends rows and returns the number of bytes by which their offsets shift. */
   #append(bytes: Uint8Array, starts: readonly number[], end: number): number {
     const [first] = starts as [number]
     const shift = this.#messages.length - first

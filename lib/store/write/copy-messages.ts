@@ -35,7 +35,7 @@ export class CopyMessages extends CopyWriter {
     this.#message(SYNC, () => {})
   }
 
-  /** Sends the items' rows to a COPY. */
+  /** Appends the messages that pass the items' rows to a COPY statement. */
   copy<T>(items: readonly T[], write: (item: T) => void): void {
     this.#message(COPY_DATA, () => this.append(SIGNATURE))
     for (const item of items) this.#message(COPY_DATA, () => write(item))

@@ -1,4 +1,4 @@
-/** Reads running OpenTelemetry traces, and the spans from which the traces' ends are built. */
+/** Reads running OpenTelemetry traces, and the spans from which the ends of these traces are computed. */
 import type { Sql } from 'postgres'
 import type { EndedSpan } from '../../trace/states/idle.ts'
 import { allAnswered } from '../transactions.ts'

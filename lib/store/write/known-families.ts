@@ -4,7 +4,7 @@
  * sent only for families that are not remembered.
  */
 
-/** A trace's project, and the family's number as a string. */
+/** A trace's project, and the number of its family as a string. */
 export interface FamilyOf {
   readonly projectId: number
   readonly rows: { readonly family: string }

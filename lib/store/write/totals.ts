@@ -46,7 +46,7 @@ export interface Totals {
   readonly bytes: number
 }
 
-/** A project's totals, summed from its rows and read from its counters. */
+/** A project's totals, once summed from its rows and once read from its counters. */
 export interface TotalsCheck {
   readonly rows: Totals
   readonly counters: Totals

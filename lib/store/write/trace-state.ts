@@ -56,7 +56,7 @@ function spanHashes(text: string | null): Map<string, string> {
   return hashes
 }
 
-/** Returns a gathered trace's state and the hashes of all its spans; undefined for a native trace. */
+/** Returns a gathered trace's state and the hashes of all its spans; undefined for a trace that is not gathered. */
 function gatheredOf(row: Row, tags: readonly string[]) {
   if (row.ranks === null) return undefined
   const patched = row.metadataUpdatedAt !== null
@@ -148,7 +148,7 @@ function keysOf(of: keyof typeof PROJECT, columns: readonly string[]): string {
 const tracesByKey = (project: string) =>
   `cross join lateral (select * from traces where project_id = ${project} and id = k.id::uuid offset 0) t`
 
-/** Returns the statement that reads states, with scores as ScoreCells and spending as UsageCells. */
+/** Returns the statement that reads states, with scores as ScoreCells and token usage as UsageCells. */
 function statesText(of: keyof typeof PROJECT): string {
   const project = PROJECT[of]
   return `

@@ -23,7 +23,7 @@ export function canonicalNumber(literal: string): string {
   return isFormer ? literal : form
 }
 
-/** Up to 15 significant digits always survive a double. */
+/** Numbers of up to 15 significant digits always survive conversion to a double. */
 const isShort = (literal: string): boolean => literal.length <= 15 && !/e/i.test(literal)
 
 export interface BothForms<T> {

@@ -1,6 +1,6 @@
 /**
  * Parses and writes JSON without changing any value. Numbers beyond a double's precision, empty keys, `__proto__` keys,
- * U+0000 and unpaired surrogates all survive. Values with equal RFC 8785 canonical forms are identical.
+ * U+0000 and unpaired surrogates all survive. Values with equal RFC 8785 canonical forms count as identical.
  */
 import { isAscii, isUtf8 } from 'node:buffer'
 import { LosslessNumber, parse as parseLossless } from 'lossless-json'
@@ -61,7 +61,9 @@ export function pastString(text: string, open: number): number {
   return close + 1
 }
 
-/** Whether JavaScript spells the number like `literal`, unlike 1.0, -0, 1E2 and 1e400. */
+/**
+ * Whether JavaScript writes the number exactly like `literal`. JavaScript writes 1.0, -0, 1E2 and 1e400 differently.
+ */
 const isWrittenSo = (literal: string): boolean => String(Number(literal)) === literal
 
 /**
@@ -101,7 +103,7 @@ export function inspectText(text: string): TextFacts {
         if (next !== 43 && next !== 45 && next !== 46 && next !== 69 && next !== 101) break
         hasOnlyDigits = false
       }
-      // Up to 15 digits always survive a double and have only one spelling.
+      // Integers of up to 15 digits always survive conversion to a double and have only one spelling.
       if (!inexact && (!hasOnlyDigits || i - start > 15)) inexact = !isWrittenSo(text.slice(start, i))
     } else {
       if (code === 123 || code === 91) {

@@ -5,7 +5,7 @@ import type { Scanner } from './scanner.ts'
 export interface FreeJson {
   /** Compact JSON as stored, with numbers as sent. Null represents the field's empty value: null, {} or []. */
   readonly stored: string | null
-  /** RFC 8785 canonical JSON, which decides identity. */
+  /** RFC 8785 canonical JSON, the form that is hashed. */
   readonly canonical: string
 }
 

@@ -21,7 +21,7 @@ export type Reading<T> = unknown extends T
       : T
 
 export interface Reader<T> {
-  /** Returns undefined if the text is not plain or breaks a rule. Requires text without characters below U+0020. */
+  /** Reads a text without characters below U+0020. Returns undefined if the text is not plain or breaks a rule. */
   read(text: string, maxDepth: number): Reading<T> | undefined
   /** Converts a checked value to a Reading. `exact` is the value with its LosslessNumbers, if any. */
   adapt(value: T, exact: unknown, inexact: boolean): Reading<T>
@@ -120,7 +120,7 @@ function words(known: readonly unknown[]): Part {
   return {
     read() {
       const text = readString()
-      // Return the schema's own string, because a slice of the text would keep the whole body in memory.
+      // Returns the schema's own string, because a slice of the text would keep the whole body in memory.
       const index = known.indexOf(text)
       if (index < 0) throw NOT_PLAIN
       return known[index]
@@ -129,7 +129,7 @@ function words(known: readonly unknown[]): Part {
   }
 }
 
-/** Length limits count code points, which never outnumber code units, so only longer strings are counted. */
+/** Reads a string. Limits refer to code points, which are counted only if the string has too many code units. */
 function string({ minLength = 0, maxLength = Number.POSITIVE_INFINITY, pattern }: Rules): Part {
   const form = pattern === undefined ? undefined : new RegExp(pattern, 'u')
   return {
@@ -194,16 +194,16 @@ interface Field {
   /** Bit mask with only bit `index` set. */
   readonly bit: number
   /**
-   * The field that followed this one in the previous object. Clients send fields in a consistent order, so trying that
-   * field first saves a look-up.
+   * The field that followed this field in the previous object. Clients send fields in a consistent order, so trying
+   * that field first saves a look-up.
    */
   next: Field | undefined
 }
 
 /**
  * Returns a function that builds an object with these fields from their values. Absent fields are undefined. V8
- * allocates such an object with its final shape, and accesses the fields faster than if they were assigned one by one
- * (test/bench/RESULTS.md, "Reading bodies").
+ * allocates such an object with its final shape, and accesses the fields faster than if the fields were assigned one by
+ * one (test/bench/RESULTS.md, "Reading bodies").
  */
 function makerOf(names: readonly string[]): (values: readonly unknown[]) => Record<string, unknown> {
   const members = names.map((name, i) => `${JSON.stringify(name)}:values[${i}]`)
@@ -211,7 +211,7 @@ function makerOf(names: readonly string[]): (values: readonly unknown[]) => Reco
 }
 
 /**
- * Reads an object with known fields. Every result has all fields, including those that were not sent, so that all
+ * Reads an object with known fields. Every result has all fields, including fields that were not sent, so that all
  * results share one V8 shape.
  */
 function fields({ properties = {}, required = [] }: Rules): Part {

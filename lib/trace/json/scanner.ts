@@ -12,7 +12,7 @@
 import { canonicalNumber } from './canonical-number.ts'
 import { Escapes } from './escapes.ts'
 
-/** Thrown if a text is not plain. The error is shared, because creating one costs more than reading a body. */
+/** Thrown if a text is not plain. The error is shared, because creating an error costs more than reading a body. */
 export const NOT_PLAIN = new Error('not plain JSON')
 
 const QUOTE = 34
@@ -30,7 +30,7 @@ const SMALL_U = 117
 const OPEN_BRACE = 123
 const CLOSE_BRACE = 125
 
-/** Every number with at most this many digits fits a double exactly. */
+/** Maximum number of digits with which every number is exact as a double. */
 export const EXACT_DIGITS = 15
 /** Matches a canonical fraction: no trailing zero, and not so small that JavaScript writes an exponent. */
 const CANONICAL_FRACTION = /-?(?:[1-9]\d*|0(?!\.0{6}))\.\d*[1-9](?=[,}\]])/y

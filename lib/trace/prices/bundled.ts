@@ -12,7 +12,7 @@ import type { Rate, TokenPrices } from './token-prices.ts'
 /** The day on which the package was published. A test compares this version with the installed version. */
 export const BUNDLED_PRICES = { version: '0.1.8', date: '2026-09-23' } as const
 
-/** A model of the list. The last prices whose condition is met apply, or else the first prices. */
+/** A model in the list. The last prices whose condition is met apply, or else the first prices. */
 export interface BundledModel {
   /** Provider and model in the list, such as `openai/gpt-4o`. */
   readonly id: string
@@ -39,8 +39,8 @@ const known = new Map<string, BundledModel | null>()
 let found: KnownModel[] = []
 
 /**
- * Finds a model by the name that spans use; null if the list does not contain the model. Throws PricesElsewhere unless
- * `mayLoad`.
+ * Finds a model by the name that spans use; null if the list does not contain the model. Throws PricesElsewhere if the
+ * thread has not seen the model and `mayLoad` is false.
  */
 export function findBundled(provider: string | null, model: string, mayLoad: boolean): BundledModel | null {
   const key = `${provider ?? ''}\n${model}`
@@ -125,12 +125,12 @@ function match({ calcPrice }: Package, name: string, providerId?: string): Bundl
     const prices = readPrices(model)
     return prices === undefined ? null : { id: `${provider.id}/${model.id}`, prices }
   } catch {
-    // If the package throws for one of its own entries, the model counts as not listed. The export must not fail.
+    // If the package throws for an entry of its list, the model counts as not listed. The export must not fail.
     return null
   }
 }
 
-/** Returns undefined if the model has a price that is not per token, such as a price per hour of audio. */
+/** Returns a model's prices; undefined if any price is not per token, such as a price per hour of audio. */
 function readPrices({ prices }: ModelInfo): readonly BundledPrices[] | undefined {
   const all = Array.isArray(prices) ? prices : [{ prices }]
   const read = all.map(({ constraint, prices }): BundledPrices | undefined => {

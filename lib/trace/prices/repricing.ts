@@ -29,8 +29,8 @@ export interface Repricing {
 }
 
 /**
- * Returns undefined if no span's cost changes. A computed cost is removed if its model no longer has a price. Left-out
- * spans keep their costs, because their cache token counts were not stored.
+ * Returns the new costs; undefined if no span's cost changes. A computed cost is removed if its model no longer has a
+ * price. Left-out spans keep their costs, because their cache token counts were not stored.
  */
 export function reprice(
   trace: Pick<GatheredState, 'spans' | 'ranks'>,

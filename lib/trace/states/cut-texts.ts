@@ -49,8 +49,7 @@ export interface Cuts {
 }
 
 /**
- * Returns the new spans of a stored trace that do not fit into the remaining bytes. A span is cut only if that saves
- * bytes.
+ * Returns a stored trace's new spans that do not fit into the remaining bytes. A span is cut only if that saves bytes.
  */
 export function cutBeyond(added: readonly GatheredSpan[], leftBytes: number): Cuts {
   const spans = new Set<GatheredSpan>()

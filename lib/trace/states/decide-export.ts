@@ -101,7 +101,7 @@ function closedTo(state: ExportState, { environment }: ExportOperation): Reason 
   return isSame ? undefined : 'other_environment'
 }
 
-/** Splits spans into new spans to store, new spans without a slot, rejected spans and a count of duplicates. */
+/** Sorts spans into new spans to store, new spans without a slot and rejected spans, and counts the duplicates. */
 function sortSpans(
   state: ExportState | undefined,
   { spans, maxSpans }: ExportOperation,

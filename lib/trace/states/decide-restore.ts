@@ -21,6 +21,7 @@ import {
   type TraceFields,
   type UsageFields
 } from '../prepared.ts'
+import { isRun } from '../runs.ts'
 import { countBytes, countErrors } from '../span-sums.ts'
 import { durationMs, isBefore } from '../timestamp.ts'
 import { END, isBetter, isResponse, type Rank, type Ranks } from './ranks.ts'
@@ -61,6 +62,8 @@ export interface Advance
   extends Omit<RestoredHead, 'spans' | 'past' | 'operation' | 'hash' | 'bytes' | 'input' | 'output'> {
   readonly spanCount: number
   readonly errorCount: number
+  /** Whether the trace is a run by what the change adds (lib/trace/runs.ts). False keeps the stored value. */
+  readonly isRun: boolean
   readonly documentBytes: number
   readonly estimatedBytes: number
   /** Increase in estimatedBytes. */
@@ -126,7 +129,7 @@ export function decideRestore(state: CopiedState, line: RestoredHead): RestoreDe
 const isMoved = (comparisons: readonly Comparison[]): boolean =>
   comparisons.some(({ ahead, behind }) => ahead || behind)
 
-/** Returns why neither state is the later one, or undefined if one of them is. */
+/** Returns why neither state is later than the other, or undefined if one state is later. */
 function mixed(comparisons: readonly Comparison[]): string | undefined {
   const listed = (some: readonly Comparison[]) => [...new Set(some.map(({ what }) => what))].join(' and ')
   const ahead = listed(comparisons.filter(each => each.ahead))
@@ -272,10 +275,10 @@ function shownUsage({ inputTokens, outputTokens, totalTokens }: UsageFields): st
 }
 
 const OF_NATIVE = [...OF_START, ...OF_END]
-/** Excludes tags, which compareTags handles. Any span may change the other fields. */
+/** Fields of a gathered trace, which any span may change. Excludes tags, because compareTags handles tags. */
 const OF_GATHERED = OF_NATIVE.filter(({ name }) => name !== 'tags')
 
-/** Excludes a cost computed from prices, because prices may have changed between the two states. */
+/** Returns the fields to compare, without a cost computed from prices, because prices may have changed in between. */
 function gatheredContent({ copy }: CopiedState, { past }: RestoredHead): readonly Content[] {
   const isComputed = copy.hasComputedCosts || past.hasComputedCosts === true
   return isComputed ? OF_GATHERED.filter(({ name }) => name !== 'costUsd') : OF_GATHERED
@@ -320,6 +323,7 @@ function advanceOf(
     ...fields,
     spanCount: all.length,
     errorCount: line.errorCount ?? countErrors(all),
+    isRun: isRun(line, spans),
     documentBytes: bytes,
     estimatedBytes,
     addedBytes: estimatedBytes - state.estimatedBytes,

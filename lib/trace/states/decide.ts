@@ -1,6 +1,6 @@
 /**
  * Implements the state machine of specification 3.1: decides how an operation changes an absent, running or complete
- * trace. Pure, with no knowledge of SQL or HTTP. Each row of the specification's table is a branch below.
+ * trace. The functions are pure and know neither SQL nor HTTP. Each row of the specification's table is a branch below.
  */
 import type { ErrorCode } from '../../errors.ts'
 import { MAX_DOCUMENT_BYTES, MAX_SPANS, MAX_TAGS } from '../../schema/input.ts'
@@ -15,6 +15,7 @@ import {
   shortHash,
   type UsageFields
 } from '../prepared.ts'
+import { haveRunKind, isRun } from '../runs.ts'
 import { countBytes, countErrors } from '../span-sums.ts'
 import { durationMs, isBefore } from '../timestamp.ts'
 import { decideExport, type ExportOperation } from './decide-export.ts'
@@ -50,7 +51,7 @@ export interface TraceState extends UsageFields {
   readonly estimatedBytes: number
   /** JSON text; null for {}. Read only if an end may merge metadata. */
   readonly metadata: string | null
-  /** UTF-8 bytes of the stored output (4 for null). */
+  /** Number of UTF-8 bytes in the stored output (4 for null). */
   readonly outputBytes: number
   /** Hashes, by span id, of the operation's spans that are already stored. */
   readonly spanHashes: ReadonlyMap<string, string>
@@ -68,7 +69,7 @@ export interface RecordOperation {
   readonly traceId: string
   readonly hash: string
   readonly formerHash?: string | undefined
-  /** Why one of the documents cannot be stored. Undefined if all can. */
+  /** Why one of the documents cannot be stored; undefined if all documents can be stored. */
   readonly oversize: string | undefined
   /** Set if the trace is restored rather than recorded. */
   readonly restored?: RestoredHead | undefined
@@ -90,6 +91,8 @@ export interface ByKey {
 export interface TraceChange {
   readonly spanCount: number
   readonly errorCount: number
+  /** Whether the trace is a run by what the change adds (lib/trace/runs.ts). False keeps the stored value. */
+  readonly isRun: boolean
   readonly estimatedBytes: number
   /** Increase in estimatedBytes. */
   readonly addedBytes: number
@@ -153,7 +156,7 @@ function oversizeSpan(spans: readonly SpanHead[]): string | undefined {
   return span && tooLarge(`the document of span ${span.id}`, span.bytes)
 }
 
-/** Returns why a document of a new trace cannot be stored, or undefined if all can. */
+/** Returns why a document of a new trace cannot be stored, or undefined if all documents can be stored. */
 export function oversizeMessage(trace: Pick<PreparedTrace, 'bytes' | 'spans'>): string | undefined {
   if (trace.bytes > MAX_DOCUMENT_BYTES) return tooLarge('the trace document', trace.bytes)
   return oversizeSpan(trace.spans)
@@ -200,10 +203,10 @@ function refuseKey(state: TraceState, environment: string | null): Decision | un
   // A trace whose environment was never recorded counts as unassigned.
   const recorded = state.environment ?? 'unassigned'
   if (recorded === (environment ?? 'unassigned')) return undefined
-  return refused('forbidden', 'the trace was recorded in another environment than the one of this key')
+  return refused('forbidden', 'the trace was recorded in a different environment from the environment of this key')
 }
 
-/** Rejects an append to, or end of, an OpenTelemetry trace. A trace stays with the route that started it. */
+/** Rejects an append or an end for an OpenTelemetry trace. A trace stays with the route that started it. */
 function refuseGathered({ isGathered, running }: TraceState): Decision | undefined {
   if (!isGathered) return undefined
   return running
@@ -211,7 +214,7 @@ function refuseGathered({ isGathered, running }: TraceState): Decision | undefin
     : refused('trace_finished', 'the trace was recorded by OpenTelemetry and has ended; it takes spans only from there')
 }
 
-/** Rejects an append to, or another end of, a complete trace. A trace that was recorded whole has no end body. */
+/** Rejects an append or another end for a complete trace. A trace that was recorded whole has no end body. */
 const finished = ({ endHash }: TraceState, ended: string): Decision =>
   refused(
     'trace_finished',
@@ -233,6 +236,7 @@ function additionOf(state: TraceState, fresh: readonly SpanHead[], documentBytes
   return {
     spanCount: state.spanCount + fresh.length,
     errorCount: state.errorCount + countErrors(fresh),
+    isRun: haveRunKind(fresh),
     estimatedBytes: state.estimatedBytes + addedBytes,
     addedBytes,
     spans: fresh,
@@ -260,7 +264,7 @@ function decideAppend(state: TraceState, append: Append & ByKey): Decision {
 const json = (value: string | number | null): string | undefined => (value === null ? undefined : JSON.stringify(value))
 const bytesOf = (text: string | null | undefined): number => (text == null ? 0 : Buffer.byteLength(text))
 
-/** Returns the bytes by which a document grows when a member changes. */
+/** Returns the number of bytes by which a document grows when a member changes. */
 const growthOf = (key: string, before: string | number | null, after: string | number | null): number =>
   before === after ? 0 : memberBytes(key, json(after)) - memberBytes(key, json(before))
 
@@ -329,7 +333,8 @@ function decideEnd(state: TraceState, end: End & ByKey): Decision {
     metadata,
     ...after
   }
-  const change = { ...additionOf(state, fresh, documentBytes - state.documentBytes), ending }
+  const addition = additionOf(state, fresh, documentBytes - state.documentBytes)
+  const change = { ...addition, isRun: isRun(ending, fresh), ending }
   return { type: 'change', change, added: fresh.length, duplicate: end.spans.length - fresh.length }
 }
 

@@ -18,7 +18,7 @@ export interface SpanHints {
   readonly level: Level
   readonly startMicros: number
   readonly endMicros: number
-  /** Whether the span's end was so far in the future when the span arrived that the sender's clock must be wrong. */
+  /** Whether the span's end, on arrival, was so far in the future that the sender's clock must be wrong. */
   readonly endsInFuture: boolean
   /** The trace's name, if the span states one. */
   readonly name: string | undefined

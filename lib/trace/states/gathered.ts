@@ -11,6 +11,7 @@ import { traceDocument, usageDocument } from '../document.ts'
 import { mergedMetadata } from '../metadata.ts'
 import type { TraceFields } from '../prepared.ts'
 import { remembering } from '../remembering.ts'
+import { isRun } from '../runs.ts'
 import { countBytes } from '../span-sums.ts'
 import { SpanTree } from '../span-tree.ts'
 import { type Spent, sumSpending } from '../span-usage.ts'
@@ -48,6 +49,8 @@ export interface GatheredState extends TraceFields, Sums {
 
 /** The state of the trace after spans are added. */
 export interface Growth extends TraceFields, Sums {
+  /** Whether the trace is a run by what the change adds (lib/trace/runs.ts). False keeps the stored value. */
+  readonly isRun: boolean
   /** Undefined if the stored value stays. */
   readonly input: string | null | undefined
   readonly output: string | null | undefined
@@ -66,18 +69,18 @@ interface Claim {
 }
 type Claims = Map<string, Claim>
 
-/** Grade of a value that a span states about the trace. Better than every level. */
+/** Grade of a value that a span states about the trace. This grade is better than every level. */
 const SAID = 0
 /**
- * Grades of provider and model. An llm span called its model. Other spans only mention a model, and often name their
- * framework as the provider.
+ * Grades of provider and model. An llm span states the model that it called. Other spans only mention a model, and
+ * often name their framework as the provider.
  */
 const CALLED = 0
 const ROOT_MENTIONS = 3
 const MENTIONS = 4
-/** Grade of a session or user id taken from a span's resource. Worse than every level. */
+/** Grade of a session or user id taken from a span's resource. This grade is worse than every level. */
 const OF_RESOURCE = 4
-/** Grade of an unreadable input or output. Worse than every level. */
+/** Grade of an unreadable input or output. This grade is worse than every level. */
 const UNREADABLE = 4
 /** Prefix of metadata keys in rank names. */
 const KEY = 'metadata.'
@@ -144,6 +147,7 @@ export function gather(
     ]),
     spanCount: placed.size,
     errorCount: countFailed(spans),
+    isRun: isRun(fields, added),
     estimatedBytes: (before?.estimatedBytes ?? 0) + addedBytes,
     ...fields,
     metadata: free.metadata
@@ -159,7 +163,7 @@ function treeWithout(
   return new SpanTree([...spans].filter(({ id }) => !ids.has(id)))
 }
 
-/** Returns each field's best new claim if that claim is better than the one that supplied the stored value. */
+/** Returns each field's best new claim, unless the claim that supplied the stored value is better. */
 function settle(before: GatheredState | undefined, speakers: readonly GatheredSpan[]): Claims {
   const best: Claims = new Map()
   const fixed = before?.patched === true ? Object.keys(JSON.parse(before.metadata ?? '{}')) : []
@@ -204,8 +208,8 @@ function eachClaim(
 const isAside = ({ kind, hints }: GatheredSpan): boolean => kind === 'tool' && hints.level === INNER
 
 /**
- * Matches an object in Python notation, `StopEvent(result=…`. LlamaIndex sends such results in addition to readable
- * messages.
+ * Matches a string that contains the repr of a Python object, such as `StopEvent(result=…`. LlamaIndex sends such
+ * results in addition to readable messages.
  */
 const NOTATION = /^"[A-Z]\w*\(\w+=/
 const gradeOf = (level: Level, text: string): number => (NOTATION.test(text) ? UNREADABLE : level)
@@ -273,7 +277,7 @@ function statusOf({ times, ...ranks }: Ranks): string | undefined {
   return ['error', 'ok'].find(status => ranks[nameOfStatus(times[0], status)] !== undefined) ?? 'unset'
 }
 
-/** Returns the latest end of all spans. A span that ends in the future counts only if every span does. */
+/** Returns the latest end of all spans. A span that ends in the future counts only if all spans end in the future. */
 function endOf({ [END]: end, [FUTURE_END]: future }: Ranks): string {
   const [, order] = (end ?? future) as Rank
   return timestampOf(-order)
@@ -348,7 +352,7 @@ function fit(
 const NULL_BYTES = 4
 const NOTHING = { text: null, bytes: NULL_BYTES }
 
-/** Returns the UTF-8 bytes of the trace's document without input and output values. */
+/** Returns the number of UTF-8 bytes in the trace's document without input and output values. */
 function measure(id: string, fields: TraceFields, metadata: string | null): number {
   const { status, tags } = fields
   const { head, tail } = traceDocument({

@@ -42,7 +42,10 @@ export function inNeedOrder<T>(spans: readonly T[], of: (span: T) => Needed): T[
 /** Whether a span is a root, which is a span without a parent (lib/otlp/trace-hints.ts). */
 const isRoot = ({ parentId }: { readonly parentId: string | null }): boolean => parentId === null
 
-/** A process's first span ranks like a failed span: until a root arrives, the trace takes its fields from that span. */
+/**
+ * A process's first span ranks like a failed span, because the trace takes its fields from that span until a root
+ * arrives.
+ */
 const neededOf = (span: GatheredSpan): Needed => ({
   isRoot: isRoot(span),
   failed: span.status === 'error' || span.hints.level === PROCESS_ROOT,

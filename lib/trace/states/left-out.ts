@@ -7,7 +7,7 @@ import type { SpanUsage } from '../span-usage.ts'
 import { setMark } from './marks.ts'
 import type { Rank, Ranks } from './ranks.ts'
 
-/** Prefix, before the span id, of the rank names of left-out spans. */
+/** Prefix of the rank names for left-out spans. The span id follows the prefix. */
 const LEFT_OUT = 'leftOut.'
 const MARK = 'spansLeftOut'
 /**

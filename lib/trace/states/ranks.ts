@@ -35,8 +35,8 @@ export const nameOfStatus = (level: number, status: string): string => `${STATUS
 export const isPlain = (name: string): boolean => name === END || name === FUTURE_END || name.startsWith(STATUS)
 
 /**
- * Prefix, before the span id, of the ranks in which versions up to 1.0.0-rc.1 kept response ids. Response ids are now
- * in the spans' call details.
+ * Prefix of the ranks in which versions up to 1.0.0-rc.1 kept response ids. The span id follows the prefix. Response
+ * ids are now in the spans' call details.
  */
 const RESPONSE = 'response.'
 export const nameOfResponse = (spanId: string): string => RESPONSE + spanId

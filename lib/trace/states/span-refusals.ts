@@ -5,14 +5,14 @@ export const REASONS = {
   no_ids: 'without a valid trace id and span id (are these log records?)',
   bad_parent: 'whose parent span id is not valid',
   no_start: 'without a start time',
-  bad_time: 'whose times are not of this age',
-  bad_event_time: 'with an event that is not of this age',
+  bad_time: 'whose times are out of range',
+  bad_event_time: 'with an event whose time is out of range',
   conflict: 'whose id is stored with different content',
   too_many:
     'beyond OTLP_MAX_SPANS, of which plain steps leave the last tenth to roots, errors, agents, model calls and tools',
   other_route: 'of a trace that was not recorded by OpenTelemetry',
-  other_environment: 'of a trace that was recorded in another environment than the one of this key',
-  trial_limit: 'of traces beyond those that the trial account may record'
+  other_environment: 'of a trace that was recorded in a different environment from the environment of this key',
+  trial_limit: 'of traces beyond the limit of the trial account'
 } as const
 export type Reason = keyof typeof REASONS
 

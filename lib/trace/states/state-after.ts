@@ -72,7 +72,7 @@ export function grownState(
   added: readonly GatheredSpan[],
   version: number
 ): KeptState {
-  const { input, output, durationMs: _, addedBytes: __, changed: ___, ...fields } = growth
+  const { input, output, durationMs: _, addedBytes: __, changed: ___, isRun: ____, ...fields } = growth
   const bytesOf = (text: string | null | undefined, before: number) =>
     text === undefined ? before : text === null ? NULL_BYTES : Buffer.byteLength(text)
   const outputBytes = bytesOf(output, gathered.outputBytes)

@@ -1,6 +1,6 @@
 /**
  * Steps are spans that represent coding agents' calls and are made from log records (lib/otlp/agents). If the program
- * sends a span of the same call, the step is not stored, or is removed. The step's tokens and cost are then kept among
+ * sends a span for the same call, the step is not stored, or is removed. The step's tokens and cost are then kept among
  * the trace's ranks, and are used for the span if the span states none. The trace therefore depends only on which spans
  * and records have arrived, never on their order.
  */
@@ -10,7 +10,7 @@ import { type GatheredSpan, gatheredUsage } from './gathered-span.ts'
 import type { CountedSpan } from './left-out.ts'
 import type { Rank, Ranks } from './ranks.ts'
 
-/** Prefix, before the step's id, of the rank names of steps whose calls have spans. */
+/** Prefix of the rank names for steps whose calls have spans. The step's id follows the prefix. */
 const STEP = 'step.'
 export const isStepRank = (name: string): boolean => name.startsWith(STEP)
 

@@ -121,7 +121,7 @@ function Content({ page }: { page: Page }) {
         <div class="narrow">
           <h1 tabIndex={-1}>There is no such page</h1>
           <p>
-            <a href=".">To the traces</a>
+            <a href=".">Go to the traces</a>
           </p>
         </div>
       )

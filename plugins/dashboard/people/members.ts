@@ -138,6 +138,6 @@ const linkOf = ({ baseUrl }: Pick<RequestOf<unknown>, 'baseUrl'>, token: string)
 
 function check(change: MemberChange): void {
   if (change === 'last')
-    throw new Refusal('conflict', 'The account would be left without an owner: make another first.')
+    throw new Refusal('conflict', 'The account would be left without an owner. Add another owner first.')
   if (change === 'missing') throw new Refusal('not_found', 'There is no such member in this account.')
 }

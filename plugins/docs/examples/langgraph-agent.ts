@@ -53,7 +53,7 @@ function ask(question: string) {
 
 const { answer, traceId } = await ask('Is it sunny in Graz?')
 console.log(answer)
-// Later, when somebody has read the answer.
+// The score is sent later, when somebody has read the answer.
 spoor.score(traceId, 'helpful', 0.9, { comment: 'good to know' })
 
 await provider.shutdown()

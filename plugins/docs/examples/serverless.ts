@@ -1,4 +1,7 @@
-/** Functions that are frozen when they finish, so they send their traces first. */
+/**
+ * Serverless functions. The platform freezes them when they finish, so they send their
+ * traces first.
+ */
 import { Spoor } from 'spoor/client'
 
 interface Order {

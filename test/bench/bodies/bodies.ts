@@ -1,7 +1,7 @@
 /**
- * The bodies that the benchmark records: runs of an assistant that plans, searches, calls tools and answers. They are
- * the same in every run of the benchmark; what must differ from trace to trace (template.ts) stands in them as
- * placeholders of fixed width.
+ * The bodies that the benchmark records: runs of an assistant that plans, searches, calls tools and answers. The bodies
+ * are the same in every run of the benchmark. Values that must differ between traces are placeholders of fixed width
+ * (template.ts).
  */
 import type { EndBody, IngestBody, SpanInput, SpansBody, TraceInput } from '../../../lib/schema/input.ts'
 import { createProse, type Prose } from './prose.ts'
@@ -11,7 +11,7 @@ export interface BodyShape {
   readonly spans: number
   /** Exact length of a body in UTF-8. */
   readonly bytes: number
-  /** How many different bodies there are. */
+  /** Number of different bodies. */
   readonly variants: number
 }
 
@@ -19,12 +19,12 @@ export const SHAPES = {
   small: { spans: 1, bytes: 2_300, variants: 64 },
   typical: { spans: 8, bytes: 18_000, variants: 64 },
   large: { spans: 200, bytes: 1_700_000, variants: 4 },
-  /** `--stored` fills the tables with these: typical traces with little text. */
+  /** `--stored` fills the tables with these bodies: typical traces with little text. */
   stored: { spans: 8, bytes: 7_000, variants: 64 }
 } as const satisfies Record<string, BodyShape>
 export type BodyKind = keyof typeof SHAPES
 
-/** A typical trace in the pieces in which it is streamed. */
+/** A typical trace, in the pieces in which it is streamed. */
 export interface StreamedBodies {
   readonly start: IngestBody
   readonly appends: readonly SpansBody[]
@@ -49,17 +49,17 @@ const APPENDS = 4
 /** All times of a trace are within one minute, so that moving them means replacing the minute. */
 const LAST_MS = 59_000
 
-/** The trace of one kind and variant, as an object; always the same for the same arguments. */
+/** Returns the body of a kind and variant. The same arguments always give an equal body. */
 export function ingestBody(kind: BodyKind, variant: number): IngestBody {
   const shape = SHAPES[kind]
   const build = (textLength: number): IngestBody => {
     const seed = variant + shape.spans * 1_000
-    // Texts are drawn by themselves, so that a stored trace differs from the typical one in nothing else: it stands in the
-    // same lists, at the same places.
+    // Texts have their own random numbers. Otherwise the shorter texts of a stored trace would also change its other
+    // values, which must equal those of the typical trace.
     const texts = createProse(seed, variant % 4 === 3)
     return { schemaVersion: 1, trace: buildTrace({ ...createProse(seed), text: texts.text }, shape.spans, textLength) }
   }
-  // The text per span is corrected until a short answer can make up the rest.
+  // The text length per span is adjusted until a short answer can fill the rest.
   const mostRest = 100 + shape.bytes / 100
   let textLength = shape.bytes / shape.spans / 2
   let body: IngestBody
@@ -77,11 +77,11 @@ export function ingestBody(kind: BodyKind, variant: number): IngestBody {
   return body
 }
 
-/** The typical trace of a variant as start, four appends of two spans, and end. */
+/** Returns the typical trace of a variant as a start, four appends of two spans, and an end. */
 export const streamedBodies = (variant: number): StreamedBodies =>
   streamed(ingestBody('typical', variant), SHAPES.typical.spans / APPENDS)
 
-/** Returns a whole trace as start, appends of `each` spans, and end. */
+/** Returns a whole trace as a start, appends of `each` spans, and an end. */
 export function streamed({ trace }: IngestBody, each: number): StreamedBodies {
   const { status, endedAt, output, usage, costUsd, spans = [], ...start } = trace
   return {
@@ -156,7 +156,7 @@ function buildSpans(prose: Prose, count: number, textLength: number, provider: n
 
 type Step = Omit<SpanInput, 'id' | 'startedAt' | 'endedAt'>
 
-/** Builds the fields that differ from kind to kind; `textLength` is roughly the length of its strings together. */
+/** Builds the fields that differ between kinds. `textLength` is the approximate total length of its strings. */
 function buildStep(
   prose: Prose,
   kind: (typeof STEPS)[number] | 'agent',
@@ -235,7 +235,7 @@ function modelCall(prose: Prose, share: (part: number) => string): Partial<Step>
         {
           role: 'assistant',
           content: null,
-          // As models write them: JSON within a string.
+          // Models write tool calls as a JSON string within JSON.
           tool_calls: [
             { id: callId, function: { name: prose.pick(TOOLS), arguments: JSON.stringify({ query: share(0.1) }) } }
           ]

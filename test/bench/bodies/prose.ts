@@ -1,9 +1,9 @@
 /**
- * Text that reads and compresses like what language models are sent and answer: common English words, a long tail of
- * rarer ones, figures, line breaks and, on request, characters beyond ASCII. The same seed gives the same text.
+ * Text that reads and compresses like the input and output of language models: common English words, a long tail of
+ * rarer words, numbers, line breaks and, on request, non-ASCII characters. The same seed gives the same text.
  */
 
-/** Returns numbers in [0, 1), the same ones for the same seed (mulberry32). */
+/** Returns numbers in [0, 1). The same seed gives the same numbers (mulberry32). */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0
   return () => {
@@ -59,18 +59,18 @@ const CODAS = ['', '', 'n', 'r', 's', 't', 'l', 'm', 'ck', 'nt', 'st', 'ng', 'me
 const BEYOND_ASCII = ['café', 'naïve', '“quoted”', 'it’s', 'São Paulo', '–', '…', '東京', '✅', 'Zürich', '€40']
 
 export interface Prose {
-  /** A number in [0, 1). */
+  /** Returns a number in [0, 1). */
   random(): number
-  /** A whole number from 0 to `below` - 1. */
+  /** Returns an integer from 0 to `below` - 1. */
   integer(below: number): number
   pick<T>(choices: readonly T[]): T
-  /** Random lower-case hexadecimal digits. */
+  /** Returns random lower-case hexadecimal digits. */
   hex(digits: number): string
-  /** Sentences of exactly so many characters. */
+  /** Returns sentences with a total of exactly `length` characters. */
   text(length: number): string
 }
 
-/** Makes a source of text; `beyondAscii` mixes in accents, typographic quotes, other scripts and an emoji. */
+/** Creates a source of text. `beyondAscii` mixes in accents, typographic quotes, other scripts and an emoji. */
 export function createProse(seed: number, beyondAscii = false): Prose {
   const random = seededRandom(seed)
   const integer = (below: number) => Math.floor(random() * below)
@@ -85,7 +85,7 @@ export function createProse(seed: number, beyondAscii = false): Prose {
     const chance = random()
     if (chance < 0.03) return String(integer(10_000))
     if (chance < 0.05 && beyondAscii) return pick(BEYOND_ASCII)
-    // Squaring favours the front of the list, roughly as word frequencies fall.
+    // Squaring favours the front of the list, which approximates the frequencies of words.
     return chance < 0.3 ? rareWord() : COMMON_WORDS[Math.floor(random() ** 2 * COMMON_WORDS.length)]!
   }
   const sentence = () => {

@@ -1,27 +1,28 @@
 /**
- * Bytes that are built once and sent many times: a template has places of fixed width, which are overwritten before each
- * use, so that every trace is unique at almost no cost. The same places stand in request bodies and in rows for COPY.
+ * Byte strings that are built once and sent many times. A template has placeholders of fixed width, which are
+ * overwritten before each use, so that every trace is unique at almost no cost. Request bodies and rows for COPY
+ * contain the same placeholders.
  */
 
-/** 32 hexadecimal digits: the trace's id, random, as clients make it. */
+/** The trace's id: 32 random hexadecimal digits, as clients create it. */
 export const TRACE_ID_PLACE = 'f'.repeat(32)
-/** The trace's id in bytes, as protobuf has it. */
+/** The trace's id in bytes, as in protobuf. */
 const TRACE_BYTES_PLACE = Buffer.from(TRACE_ID_PLACE, 'hex')
-/** A session's id: the same in SESSION_LENGTH traces, one after the other. */
+/** A session's id, the same in SESSION_LENGTH consecutive traces. */
 export const SESSION_PLACE = 'fedcba9876543210'
-/** The part of a time down to the minute; seconds and fractions stay as they are in the template. */
+/** A time down to the minute. Seconds and fractions keep the template's value. */
 export const MINUTE_PLACE = '1999-12-31T23:59'
-/** The end of a trace, in its last second; the milliseconds are drawn. */
+/** The end of a trace, in the minute's last second. The milliseconds are random. */
 export const END_PLACE = `${MINUTE_PLACE}:59.987`
-/** The cost; its last digits are drawn at random. */
+/** The cost. Its last digits are random. */
 export const COST_PLACE = '0.0987654321'
-/** traces.seq in rows for COPY. */
+/** The column traces.seq in rows for COPY. */
 export const NUMBER_PLACE = '987654321098765'
-/** traces.duration_ms in rows for COPY, of a trace that begins with the minute. */
+/** The column traces.duration_ms in rows for COPY, for a trace that starts at the full minute. */
 export const DURATION_PLACE = '876543210987654'
 
 const SESSION_LENGTH = 8
-/** The times that traces tell move on with their numbers, so that indexes by time grow at their right-hand edge. */
+/** The times of traces advance with the traces' numbers, so that indexes on time grow at their right-hand edge. */
 const TRACES_PER_MINUTE = 16
 const FIRST_MINUTE = Date.UTC(2026, 0, 1) / 60_000
 
@@ -37,7 +38,7 @@ export interface Template {
   readonly durations: readonly number[]
 }
 
-/** Finds the places in `bytes`. */
+/** Finds the placeholders in `bytes`. */
 export function createTemplate(bytes: Buffer): Template {
   return {
     bytes,
@@ -52,7 +53,7 @@ export function createTemplate(bytes: Buffer): Template {
   }
 }
 
-/** Finds each placeholder and returns where its last `digits` begin. */
+/** Finds each placeholder and returns the positions of its last `digits` characters. */
 function placesOf(bytes: Buffer, placeholder: string | Buffer, digits = placeholder.length): number[] {
   const places: number[] = []
   for (let at = bytes.indexOf(placeholder); at >= 0; at = bytes.indexOf(placeholder, at + placeholder.length))
@@ -60,7 +61,10 @@ function placesOf(bytes: Buffer, placeholder: string | Buffer, digits = placehol
   return places
 }
 
-/** Makes one trace after the other: `next` moves on to a new one, `stamp` writes it into a template. */
+/**
+ * Generates the identities of traces one after another: `next` advances to a new trace, and `stamp` writes its identity
+ * into a template.
+ */
 export interface Identities {
   next(): void
   stamp(template: Template): void
@@ -72,7 +76,7 @@ const LAST_SECOND_MS = 59_000
 
 const HEX_DIGITS = Buffer.from('0123456789abcdef')
 
-/** Identities with random ids, ends and costs, and numbers from `firstNumber` on. */
+/** Creates identities with random ids, ends and costs, and with numbers from `firstNumber` on. */
 export function createIdentities(firstNumber: number): Identities {
   const traceId = Buffer.alloc(TRACE_ID_PLACE.length)
   const traceBytes = Buffer.alloc(TRACE_BYTES_PLACE.length)
@@ -124,7 +128,7 @@ export function createIdentities(firstNumber: number): Identities {
   }
 }
 
-/** A loop, because for so few bytes it takes half the time of Buffer.copy. */
+/** A loop takes half the time of Buffer.copy for so few bytes. */
 function overwrite(bytes: Buffer, places: readonly number[], value: Buffer): void {
   for (const place of places) {
     for (let i = 0; i < value.length; i++) bytes[place + i] = value[i]!

@@ -1,6 +1,6 @@
 /**
- * The limit that ingest is held against: COPY of the same rows, ready beforehand, into the same tables with the same
- * indexes. How it is measured, and why that is fair, is in README.md.
+ * The upper limit with which ingest is compared: COPY of the same rows, prepared in advance, into the same tables with
+ * the same indexes. README.md explains how the limit is measured, and why the comparison is fair.
  */
 import { performance } from 'node:perf_hooks'
 import { connectTo, type DatabaseTarget } from '../../../lib/database/connection.ts'
@@ -10,19 +10,19 @@ import { createIdentities, createTemplate, type Identities, type Template } from
 import type { Window } from '../load/load.ts'
 import { type CopyRows, namesOf } from './copy-rows.ts'
 
-/** Bounds of a batch, which is one transaction. More gains nothing, and less costs a commit more often. */
+/** Bounds of a batch, which is one transaction. Larger batches gain nothing, and smaller batches commit more often. */
 const BATCH = { traces: 64, bytes: 4 * 1024 * 1024 }
 /** Slots of project_totals that no server uses. */
 const FIRST_SLOT = 1_000
 
 export interface CopyPlan {
   readonly target: DatabaseTarget
-  /** Copied in turn. */
+  /** Rows that are copied in turn. */
   readonly rows: readonly CopyRows[]
   readonly projectId: number
-  /** From here on, numbers for traces.seq are free. */
+  /** The first number that is free for traces.seq. */
   readonly firstNumber: number
-  /** Each copies one batch after the other. */
+  /** Number of connections, each of which copies one batch after another. */
   readonly connections: number
 }
 
@@ -33,7 +33,7 @@ export interface CopyReport {
   readonly cpuMicros: number
 }
 
-/** Copies for a while; what is committed between the first commit after warming up and the last one counts. */
+/** Copies for a while. Counts the traces committed after the first commit that follows the warm-up. */
 export async function measureCopy(
   plan: CopyPlan,
   { warmUpMs, measureMs }: { readonly warmUpMs: number; readonly measureMs: number },
@@ -63,7 +63,7 @@ export async function measureCopy(
   return report!
 }
 
-/** Copies so many traces, or a few more. */
+/** Copies at least `traces` traces, and at most one additional batch per connection. */
 export async function fillByCopy(plan: CopyPlan, traces: number, onProgress: (done: number) => void): Promise<void> {
   let done = 0
   await copy(plan, committed => {
@@ -73,14 +73,14 @@ export async function fillByCopy(plan: CopyPlan, traces: number, onProgress: (do
   })
 }
 
-/** Copies batches until told to stop; `onCommit` is given the number of traces of each. */
+/** Copies batches until `onCommit` returns false. `onCommit` receives the number of traces in each batch. */
 async function copy(plan: CopyPlan, onCommit: (traces: number) => boolean): Promise<void> {
   const identities = createIdentities(plan.firstNumber)
   const connections = await Promise.all(Array.from({ length: plan.connections }, () => open(plan.target)))
   try {
     await Promise.all(
       connections.map(async (connection, i) => {
-        // Two of each: while one is under way, the next is made unique.
+        // Each connection has two batches: while one is in flight, the other is made unique.
         const batches = [...buildBatches(plan, FIRST_SLOT + i), ...buildBatches(plan, FIRST_SLOT + i)]
         for (let turn = 0, isWanted = true; isWanted; turn++) {
           const batch = batches[turn % batches.length]!
@@ -103,10 +103,10 @@ async function open(target: DatabaseTarget): Promise<CopyConnection> {
   return connection
 }
 
-/** All that is sent for one transaction. */
+/** The messages of one transaction. */
 interface Batch {
   readonly bytes: Buffer
-  /** Per trace, the templates that its identity is stamped into: views of `bytes`. */
+  /** For each trace, the templates that receive its identity. They are views of `bytes`. */
   readonly traces: readonly (readonly Template[])[]
 }
 
@@ -162,7 +162,7 @@ function statements(projectId: number, slot: number, rows: readonly CopyRows[]):
     set traces = p.traces + excluded.traces, spans = p.spans + excluded.spans, bytes = p.bytes + excluded.bytes`
 }
 
-/** A message of the protocol. */
+/** Returns a message of PostgreSQL's protocol. */
 function message(type: 'Q' | 'c' | 'd', content: Buffer): Buffer {
   const header = Buffer.alloc(1 + 4)
   header.write(type, 'latin1')

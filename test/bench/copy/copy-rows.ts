@@ -1,6 +1,6 @@
 /**
- * Rows for COPY that are the service's own: each body is recorded through its API, and what it stored is read back as
- * COPY writes it, with the placeholders of template.ts where a row must be unique.
+ * Rows for COPY that equal the service's own rows: each body is recorded through the service's API, and the stored row
+ * is read back in COPY's format. The placeholders of template.ts replace the values that must be unique.
  */
 import type { Sql } from 'postgres'
 import { TURN } from '../../../lib/ingest/packing.ts'
@@ -9,7 +9,7 @@ import { unpackTexts } from '../../../lib/rows/packed-texts.ts'
 import { type BodyKind, ingestBody, SHAPES } from '../bodies/bodies.ts'
 import { DURATION_PLACE, MINUTE_PLACE, NUMBER_PLACE, TRACE_ID_PLACE } from '../bodies/template.ts'
 
-/** The lines of one trace, of its spans, and of its tags beside it. */
+/** The lines of one trace, its spans and its tags. */
 export interface CopyRows {
   readonly trace: Buffer
   readonly spans: Buffer
@@ -18,15 +18,15 @@ export interface CopyRows {
   readonly estimatedBytes: number
 }
 
-/** The rows of every variant of a kind. */
+/** The rows of all variants of a kind. */
 export interface KindRows {
-  /** With texts in their own columns. */
+  /** Rows whose texts are in their own columns. */
   readonly plain: readonly CopyRows[]
-  /** The same for the variants whose texts the service compresses, compressed as it does. */
+  /** Rows of the variants whose texts the service compresses, compressed in the same way. */
   readonly packed: readonly CopyRows[]
 }
 
-/** As the service mixes them under full load. */
+/** Returns the rows in the proportion in which the service stores them under full load. */
 export function rowsUnderLoad({ plain, packed }: KindRows): readonly CopyRows[] {
   if (packed.length === 0) return plain
   return Array.from({ length: TURN.requests }, (_, i) => {
@@ -37,17 +37,17 @@ export function rowsUnderLoad({ plain, packed }: KindRows): readonly CopyRows[] 
 
 export const namesOf = (columns: readonly Column[]): string => columns.map(({ name }) => name).join(', ')
 
-/** Each placeholder replaces the value of a column. */
+/** Maps each column to the placeholder that replaces its value. */
 const PLACES: Readonly<Record<string, string>> = {
   id: `'${TRACE_ID_PLACE}'`,
   seq: NUMBER_PLACE,
   version: NUMBER_PLACE,
   duration_ms: DURATION_PLACE,
-  // A time that moves on, as the present does.
+  // A time that advances like the current time.
   ingested_at: 'started_at'
 }
 
-/** The tables must be empty, and are left with these traces in them. */
+/** Records the traces and reads their rows. The tables must be empty, and contain these traces afterwards. */
 export async function readCopyRows(
   kind: BodyKind,
   sql: Sql,
@@ -87,10 +87,10 @@ async function readTrace(sql: Sql, id: string) {
   }
 }
 
-/** A row's values as PostgreSQL's text, in the order of its columns. */
+/** A row's values in PostgreSQL's text format, in the order of its columns. */
 type Values = readonly (string | null)[]
 
-/** (The driver's own COPY TO may never end where a row is larger than 16 kB.) */
+/** The driver's own COPY TO can hang if a row is larger than 16 kB, so this function does not use it. */
 async function readValues(sql: Sql, values: readonly string[], from: string): Promise<Values[]> {
   return sql.unsafe(`select ${values.map(each => `(${each})::text`).join(', ')} from ${from}`).values()
 }
@@ -102,7 +102,7 @@ const [ID, PACKED] = ['id', 'packed'].map(each => SPAN_COLUMNS.findIndex(({ name
   number
 ]
 
-/** Spans with their texts in their own columns. */
+/** Returns the spans with their texts in their own columns. */
 function withTexts(rows: readonly Values[]): Values[] {
   const texts = unpackTexts(rows.flatMap(row => bytesOf(row[PACKED]) ?? []))
   return rows.map(row => {
@@ -114,12 +114,12 @@ function withTexts(rows: readonly Values[]): Values[] {
   })
 }
 
-/** Rows in the text format of COPY. */
+/** Formats rows in the text format of COPY. */
 function toLines(rows: readonly Values[]): Buffer {
   const lines = rows.map(row => `${row.map(value => (value === null ? '\\N' : escaped(value))).join('\t')}\n`)
-  // Times as clients write them are as wide, and read as well.
+  // Times in the clients' format have the same width, and PostgreSQL reads them as well.
   return Buffer.from(lines.join('').replaceAll(MINUTE_PLACE.replace('T', ' '), MINUTE_PLACE))
 }
 
-/** JSON text and the bodies' other texts hold no control characters. */
+/** JSON and the bodies' other texts contain no control characters. */
 const escaped = (value: string) => value.replaceAll('\\', '\\\\')

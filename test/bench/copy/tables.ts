@@ -1,23 +1,26 @@
-/** The tables between and around the measurements: emptied, and how much they take. */
+/** Empties the tables between measurements, and measures their size. */
 import type { Sql } from 'postgres'
 import { cutRanking, findFrequentLists, RANKINGS } from '../../../lib/store/rankings/rankings.ts'
 
-/** Numbers that servers may have drawn and not used yet. */
+/** Number of values for traces.seq that servers may have reserved but not used yet. */
 const DRAWN_NUMBERS = 100_000
 
 const DEADLOCK_DETECTED = '40P01'
 
-/** The storage that recording these traces has taken. */
+/** The storage that the recorded traces occupy. */
 export interface Storage {
   readonly traces: number
   readonly spans: number
   readonly walBytes: number
-  /** Tables, indexes and long values. */
+  /** Bytes of tables, indexes and long values. */
   readonly diskBytes: number
   readonly spanIndexBytes: number
 }
 
-/** Does what the server does now and then while it records. It reads the floors within its next 16,384 operations. */
+/**
+ * Cuts the rankings, as the server does now and then while it records. The server reads the floors within its next
+ * 16,384 operations.
+ */
 export async function cutRankings(sql: Sql, projectId: number): Promise<void> {
   for (const list of await findFrequentLists(sql, projectId)) {
     for (const ranking of RANKINGS) await cutRanking(sql, projectId, list, ranking)
@@ -30,14 +33,15 @@ const RECORDED = [
 ]
 
 /**
- * All but trace_families and ranking_floors: a server takes those that it knows as there for good. A tree that is compared may
- * not have all of them yet.
+ * Empties all tables except trace_families and ranking_floors, because a server relies on the rows that it has seen
+ * there. A compared working tree may lack some of the tables.
  */
 export async function emptyTables(sql: Sql): Promise<void> {
   const rows = await sql<{ name: string }[]>`
     select tablename as name from pg_tables where schemaname = 'public' and tablename in ${sql(RECORDED)}`
   const names = rows.map(({ name }) => name)
-  // A server that works at its index meanwhile may hold a lock that this waits for, and wait for one that this holds.
+  // A server that indexes at the same time may hold a lock that this statement waits for, and may wait for a lock that
+  // this statement holds.
   for (let isDone = false; !isDone; ) {
     isDone = await sql`truncate ${sql(names)}`.then(
       () => true,
@@ -49,7 +53,7 @@ export async function emptyTables(sql: Sql): Promise<void> {
   }
 }
 
-/** Begins a measurement with nothing left to write from the one before. */
+/** Writes everything that is pending, so that the next measurement starts with nothing left from the previous one. */
 export async function settle(sql: Sql): Promise<void> {
   await sql`checkpoint`
 }
@@ -75,7 +79,7 @@ export function subtractStorage(later: Storage, earlier: Storage): Storage {
   }
 }
 
-/** Throws where the totals are not those of the rows: then what was measured was not whole traces. */
+/** Throws if the totals differ from the rows, because the measurement then included incomplete traces. */
 export async function checkTotals(sql: Sql): Promise<void> {
   const { traces, spans } = await readStorage(sql)
   const [row] = await sql<{ traces: number; spans: number }[]>`
@@ -84,13 +88,13 @@ export async function checkTotals(sql: Sql): Promise<void> {
   throw new Error(`the totals say ${traces} traces and ${spans} spans, the tables ${row!.traces} and ${row!.spans}`)
 }
 
-/** The first number for traces.seq that no server will use. */
+/** Returns the first number for traces.seq that no server will use. */
 export async function readFreeNumber(sql: Sql): Promise<number> {
   const [row] = await sql<{ free: number }[]>`select last_value + ${DRAWN_NUMBERS}::int as free from trace_numbers`
   return row!.free
 }
 
-/** Lets servers go on behind the numbers in the table, so that new rows keep coming last. */
+/** Makes servers continue after the numbers in the table, so that new rows still come last. */
 export async function skipUsedNumbers(sql: Sql): Promise<void> {
   await sql`select setval('trace_numbers', max(seq) + 1) from traces`
 }

@@ -1,4 +1,7 @@
-/** The least that a server of node:http can do: it reads the body and answers. A process of its own that says its port. */
+/**
+ * The least that a node:http server can do: it reads the body and responds. It runs as a separate process and prints
+ * its port.
+ */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
@@ -26,7 +29,7 @@ const server = createServer((request, response) => {
     response.writeHead(201, headers).end(answer)
   })
 })
-// At a low rate a connection may rest for as long as it likes.
+// At a low rate, a connection may stay idle for any length of time.
 server.keepAliveTimeout = 0
 server.listen(0, '127.0.0.1', () => process.send!((server.address() as AddressInfo).port))
 process.on('disconnect', () => process.exit())

@@ -13,7 +13,7 @@ t.test('what the server closes while it rests is opened again', async t => {
   const answers: number[] = []
   const connection = new Connection((server.address() as AddressInfo).port, {
     onAnswer: status => answers.push(status),
-    // Without the error the test would wait for ever.
+    // Without the error, the test would wait forever.
     onLost: reason => server.emit('error', new Error(reason))
   })
   t.teardown(() => {
@@ -22,7 +22,7 @@ t.test('what the server closes while it rests is opened again', async t => {
   })
   const [first] = (await once(server, 'connection')) as [Socket]
   first.end(FAREWELL)
-  // The client's side has gone when the server's has.
+  // When the server's side is closed, the client's side is closed as well.
   await once(first.resume(), 'close')
   connection.send(REQUEST)
   const [second] = (await once(server, 'connection')) as [Socket]

@@ -1,10 +1,10 @@
 /**
- * A keep-alive connection of the load generator: writes requests that are ready, and reads of the answers no more than
- * the status and how long they are. That costs a third of what node's own HTTP client takes.
+ * A keep-alive connection of the load generator. It writes prepared requests, and reads only the status and the length
+ * of each response. That costs a third of the CPU time of node's own HTTP client.
  */
 import { connect, type Socket } from 'node:net'
 
-/** Answers are read into this by every connection in turn: each is dealt with before the next one reads. */
+/** All connections read responses into this buffer in turn. Each response is processed before the next read. */
 const received = Buffer.alloc(64 * 1024)
 const HEAD_END = '\r\n\r\n'
 
@@ -16,10 +16,10 @@ export interface ConnectionEvents {
 export class Connection {
   readonly #port: number
   readonly #events: ConnectionEvents
-  /** Undefined: the server closed it while it rested, which it may. */
+  /** Undefined if the server closed the idle connection, which it may do. */
   #socket: Socket | undefined
   #isResting = true
-  /** The beginning of a head whose end has not come yet. */
+  /** The start of a response head whose end has not arrived. */
   #head = ''
   #status = 0
   #bodyLeft = 0
@@ -52,7 +52,7 @@ export class Connection {
     return socket
   }
 
-  /** Writes a request. Its bytes may be changed when it has been answered. */
+  /** Writes a request. The caller may change the bytes once the response has arrived. */
   send(request: Buffer): void {
     this.#isResting = false
     this.#socket ??= this.#open()
@@ -65,7 +65,7 @@ export class Connection {
   }
 
   #read(length: number): void {
-    // A server may say why it closes.
+    // Before it closes an idle connection, a server may send a response that states the reason.
     if (this.#isResting) return
     let at = 0
     while (at < length) {
@@ -90,7 +90,7 @@ export class Connection {
     }
   }
 
-  /** False where the head does not say how long the body is. */
+  /** Returns false if the head does not state the body's length. */
   #readHead(end: number): boolean {
     this.#status = Number(this.#head.slice('HTTP/1.1 '.length, 'HTTP/1.1 200'.length))
     const bodyLength = /\r\ncontent-length: *(\d+)/i.exec(this.#head.slice(0, end))

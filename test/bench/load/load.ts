@@ -1,10 +1,10 @@
-/** The load generator's plan and its report. The benchmark starts it as a process of its own. */
+/** The load generator's plan and report. The benchmark starts the load generator as a separate process. */
 import { type ChildProcess, fork } from 'node:child_process'
 import type { BodyKind } from '../bodies/bodies.ts'
 
 /**
- * Bodies sent whole; or a typical trace as start, four appends of two spans, and end; or a typical trace as an OTLP
- * export of its own; or a run of a coding agent in one of four ways.
+ * Traces that are each sent in one request; or a typical trace sent as a start, four appends of two spans, and an end;
+ * or a typical trace sent as a separate OTLP export; or a coding agent's run sent in one of four ways.
  */
 export type LoadKind = BodyKind | 'streaming' | 'otlp-json' | 'otlp-protobuf' | AgentKind
 /**
@@ -17,34 +17,39 @@ export const AGENT_KINDS: readonly AgentKind[] = ['agent', 'agent-live', 'agent-
 export interface LoadPlan {
   readonly port: number
   readonly key: string
-  /** Keys of several projects, which connections use in turn, instead of the one. */
+  /** Keys of several projects, which the connections use in turn instead of `key`. */
   readonly keys?: readonly string[]
   readonly kind: LoadKind
-  /** File of runs for the agent kinds, in place of generated runs: bodies of `POST /api/v1/traces`, one a line. */
+  /** File of runs for the agent kinds, which replace the generated runs: bodies of `POST /api/v1/traces`, one per line. */
   readonly runs?: string
-  /** Each has one request under way at most. */
+  /** Number of connections, each with at most one request in flight. */
   readonly connections: number
-  /** From here on the numbers go that the traces' times follow. */
+  /** The first of the numbers that determine the traces' times. */
   readonly firstNumber: number
-  /** Traces a second, begun whether or not earlier ones were answered; left out: each connection begins the next at once. */
+  /**
+   * Traces per second, started whether or not earlier requests have been answered. If omitted, each connection starts
+   * the next trace at once.
+   */
   readonly rate?: number
-  /** The share of all traces, 0 to 1, that their sender sends again at once; left out: none. */
+  /** Share of all traces, from 0 to 1, that the sender sends again at once; none if omitted. */
   readonly resends?: number
   readonly warmUpMs: number
   readonly measureMs: number
 }
 
-/** The figures of the time of measurement. */
+/** The figures of the measured period. */
 export interface LoadReport {
-  /** Whole traces, every request of them answered 2xx. */
+  /** Number of traces for which every request was answered with a 2xx status. */
   readonly traces: number
   readonly requests: number
-  /** Bytes of the answered traces' bodies. */
+  /** Bytes of the bodies of those traces. */
   readonly bodyBytes: number
-  /** Answers by status. */
+  /** Number of responses by status. */
   readonly statuses: Readonly<Record<string, number>>
   readonly seconds: number
-  /** Milliseconds a request; at a fixed rate they include the wait for a connection. NaN: no request got a response. */
+  /**
+   * Milliseconds per request. At a fixed rate they include the wait for a connection. NaN if no request was answered.
+   */
   readonly p50: number
   readonly p99: number
   readonly max: number
@@ -58,21 +63,21 @@ export type SenderMessage =
   | { readonly event: 'closed'; readonly report: LoadReport }
   | { readonly event: 'failed'; readonly reason: string }
 
-/** Called when measuring begins and when it ends, with the load going on. */
+/** Called when the measured period starts and when it ends. The load continues during the call. */
 export interface Window {
   opened(): void
   closed(): void
 }
 
 export interface Sender {
-  /** Runs a plan; resolves when the last request has been answered. */
+  /** Runs a plan. Resolves when the last request has been answered. */
   run(plan: LoadPlan, window?: Window): Promise<LoadReport>
   stop(): void
 }
 
 const ENDED = 'the load generator ended'
 
-/** Starts the process; it builds the bodies of a kind when it first needs them. */
+/** Starts the process, which builds the bodies of a kind on first use. */
 export function startSender(): Sender {
   const child = fork(new URL('sender.js', import.meta.url), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
   return { run: (plan, window) => runPlan(child, plan, window), stop: () => void child.kill() }

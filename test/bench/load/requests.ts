@@ -1,4 +1,4 @@
-/** The requests of a trace as bytes that are ready to send: the head and the body, with places for what changes. */
+/** The requests of a trace as prepared bytes: head and body, with placeholders for the values that change. */
 import { readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'
 import type { IngestBody, TraceInput } from '../../../lib/schema/input.ts'
@@ -10,21 +10,21 @@ import { AGENT_KINDS, type AgentKind, type LoadKind, type LoadPlan } from './loa
 
 export interface Script {
   readonly requests: readonly Template[]
-  /** Bytes of the bodies alone. */
+  /** Bytes of the bodies only. */
   readonly bodyBytes: number
 }
 
-/** Number of scripts of a kind. */
+/** Returns the number of scripts of a kind. */
 export function variantsOf(kind: LoadKind, runs?: string): number {
   if (isAgent(kind)) return runs === undefined ? AGENT_RUNS : readRuns(runs).length
   return SHAPES[bodyKindOf(kind)].variants
 }
-/** The kind of trace that a load records, in whichever pieces. */
+/** Returns the kind of trace that a load records, whether or not the load is streamed. */
 export const bodyKindOf = (kind: LoadKind): BodyKind => (kind in SHAPES ? (kind as BodyKind) : 'typical')
 
 export const isAgent = (kind: LoadKind): kind is AgentKind => (AGENT_KINDS as readonly LoadKind[]).includes(kind)
 
-/** The requests that record one trace of a variant, in order. */
+/** Returns the requests that record one trace of a variant, in order. */
 export function buildScript(
   kind: LoadKind,
   variant: number,
@@ -56,7 +56,7 @@ interface Part {
 const TRACES = '/api/v1/traces'
 const OTLP = '/api/v1/otlp/v1/traces'
 const MINUTE = '2026-06-01T12:00'
-/** Large bodies take longer to make than to record. */
+/** Large bodies take longer to build than to record, so they are kept. */
 const made = new Map<string, readonly Part[]>()
 
 function partsOf(kind: LoadKind, variant: number, runs: string | undefined): readonly Part[] {

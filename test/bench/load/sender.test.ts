@@ -13,7 +13,7 @@ interface Seen {
 
 const SOME_MS = 300
 
-/** A server that keeps what it was sent, and refuses every tenth request where asked to. */
+/** Starts a server that keeps the requests, and rejects every tenth request if `refusesSome` is true. */
 async function startReceiver(t: Test, { refusesSome = false } = {}) {
   const seen: Seen[] = []
   const bodies: string[] = []
@@ -22,7 +22,7 @@ async function startReceiver(t: Test, { refusesSome = false } = {}) {
     bodies.push(body)
     seen.push({ method: request.method!, path: request.url!, traceId: JSON.parse(body).trace?.id })
     response.statusCode = refusesSome && seen.length % 10 === 0 ? 429 : 201
-    // In two pieces, as it may come over a network.
+    // The response arrives in two pieces, as it can over a network.
     response.setHeader('Content-Length', '10').flushHeaders()
     response.write('{"ok":')
     setImmediate(() => response.end('true'))
@@ -49,7 +49,7 @@ t.test('every trace is sent once, and is another one', async t => {
   const report = await send(t, { port })
   t.equal(new Set(seen.map(({ traceId }) => traceId)).size, seen.length)
   t.ok(bodies.every(body => Buffer.byteLength(body) === SHAPES.small.bytes))
-  // The last request of each connection is answered when the report is made already.
+  // The last request of each connection may be answered after the report is made.
   t.ok(report.traces <= seen.length && report.traces >= seen.length - 4, `${report.traces} of ${seen.length}`)
   t.equal(report.requests, report.traces)
   t.equal(report.bodyBytes, report.traces * SHAPES.small.bytes)

@@ -1,7 +1,7 @@
 /**
- * The load generator: a process of its own that records unique traces over keep-alive connections, as fast as they are
- * answered or at a fixed rate. It does little for each request, so that on a machine that it shares with the server it
- * takes little of what it measures; how much it took is in its report.
+ * The load generator, a separate process that records unique traces over keep-alive connections, at full speed or at a
+ * fixed rate. It does little work per request, so that it takes little CPU time from a server on the same machine. The
+ * report states the CPU time that it used.
  */
 import { createHistogram, performance } from 'node:perf_hooks'
 import { createIdentities, type Identities } from '../bodies/template.ts'
@@ -14,20 +14,20 @@ const MAX_LATENCY_MICROS = 600_000_000
 const tell = (message: SenderMessage) => process.send!(message)
 
 process.on('message', (plan: LoadPlan) => new Load(plan).start())
-// The parent process has gone.
+// The parent process has ended.
 process.on('disconnect', () => process.exit())
-// The terminal's Ctrl-C is for whoever started it.
+// The parent process handles the terminal's Ctrl-C.
 process.on('SIGINT', () => {})
 
-/** One trace after the other on one connection. */
+/** The traces of one connection, sent one after another. */
 interface Track {
   readonly connection: Connection
   script: Script
-  /** A trace of it has been sent. */
+  /** Whether the current trace has been sent. */
   isStamped: boolean
-  /** The request of the script that is under way. */
+  /** Index of the script's request that is in flight. */
   step: number
-  /** When it was sent, or due. */
+  /** Time at which the request was sent or due. */
   since: number
   refused: boolean
 }
@@ -40,11 +40,11 @@ class Load {
   /** Runs of agents differ in size, so connections take them in turn; these are free. Empty for other kinds. */
   readonly #runs: Script[]
   readonly #latency = createHistogram({ lowest: 1, highest: MAX_LATENCY_MICROS, figures: 3 })
-  /** When the traces were due that wait for a connection. */
+  /** Due times of the traces that wait for a connection. */
   readonly #overdue: number[] = []
   #timer: NodeJS.Timeout | undefined
   #ending = false
-  /** Resends that are due, as a fraction of one. */
+  /** Number of resends that are due, including a fraction. */
   #resendsDue = 0
   #measured = { traces: 0, requests: 0, bodyBytes: 0, statuses: {} as Record<string, number> }
 
@@ -100,7 +100,7 @@ class Load {
     return { ...this.#measured, seconds, p50: ms(50), p99: ms(99), max: ms(100), cpuMicros }
   }
 
-  /** Requests in flight are completed first. */
+  /** Ends the load after the requests in flight have been answered. */
   #end(): void {
     this.#ending = true
     clearTimeout(this.#timer)
@@ -113,13 +113,13 @@ class Load {
     tell({ event: 'finished' })
   }
 
-  /** There is nothing to measure any more. */
+  /** Reports that a connection was lost, and ends the process. */
   #fail(reason: string): void {
     for (const { connection } of this.#tracks) connection.close()
     process.send!({ event: 'failed', reason } satisfies SenderMessage, () => process.exit(1))
   }
 
-  /** A trace that has to wait for a connection counts from when it was due; others from when the timer let them go. */
+  /** The latency of a trace that waits for a connection counts from its due time, others from the timer's call. */
   #startClock(rate: number): void {
     const interval = 1_000 / rate
     let due = performance.now()

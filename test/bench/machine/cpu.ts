@@ -1,32 +1,32 @@
 /**
- * CPU time of processes, from /proc: user and system time of all threads, and of children that have ended. What the
- * kernel does for nobody in particular (writing pages back, most of the network's loopback) is in no process's account.
+ * CPU time of processes, from /proc: user and system time of all threads, and of children that have ended. Work that
+ * the kernel does for no particular process (writing pages back, most of the loopback network) is not included.
  */
 import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** In µs, since the processes began. */
+/** CPU times in µs since the processes started. */
 export interface CpuTimes {
-  /** The server: every thread of every process. */
+  /** CPU time of all threads of all server processes. */
   readonly node: number
-  /** The server: the main threads alone. */
+  /** CPU time of the server's main threads only. */
   readonly main: number
-  /** PostgreSQL: backends and background processes. NaN: not known. */
+  /** CPU time of PostgreSQL's backends and background processes; NaN if unknown. */
   readonly postgres: number
 }
 
 interface ProcessTimes {
   readonly parent: number
   readonly own: number
-  /** CPU time of children that have ended and were waited for. */
+  /** CPU time of ended children that the process waited for. */
   readonly ended: number
 }
 
 const MICROS_PER_TICK = 1_000_000 / readTicksPerSecond()
 
 /**
- * Reads the times of the server and of PostgreSQL, each with its descendants, apart from each other; undefined: not Linux.
- * A cluster has several postmasters, whose times are added.
+ * Reads the CPU times of the server and of PostgreSQL separately, each including its descendants. Returns undefined
+ * unless the system is Linux. The times of a cluster's postmasters are summed.
  */
 export function readCpuTimes(
   serverPid: number,
@@ -80,7 +80,7 @@ function readProcesses(): Map<number, ProcessTimes> {
   return processes
 }
 
-/** Undefined: it has ended. */
+/** Returns undefined if the process has ended. */
 function readTimes(path: string): ProcessTimes | undefined {
   let text: string
   try {
@@ -88,7 +88,7 @@ function readTimes(path: string): ProcessTimes | undefined {
   } catch {
     return undefined
   }
-  // The program's name, in parentheses, may hold anything; the third field of proc(5) comes after it.
+  // The program's name, in parentheses, can contain any character. The third field of proc(5) follows it.
   const fields = text
     .slice(text.lastIndexOf(')') + 2)
     .split(' ')

@@ -14,16 +14,16 @@ export interface Machine {
   readonly system: string
   readonly node: string
   readonly postgres: string
-  /** PostgreSQL's settings that decide what a commit means. */
+  /** PostgreSQL settings that determine the durability of a commit. */
   readonly durability: string
-  /** Median time of an fsync after 8 kB, in µs: a disk that only pretends is easily seen. */
+  /** Median time in µs of an fsync after writing 8 kB. A very short time reveals a disk that does not really write. */
   readonly fsyncMicros: number
 }
 
 const FSYNCS = 50
 const PAGE_BYTES = 8_192
 
-/** Reads the machine; fsync is tried in `folder`, where the database will be. */
+/** Describes the machine. The fsync is measured in `folder`, which will contain the database. */
 export async function readMachine(sql: Sql, folder: string): Promise<Machine> {
   const [row] = await sql<{ postgres: string; durability: string }[]>`
     select current_setting('server_version') as postgres,
@@ -41,10 +41,10 @@ export async function readMachine(sql: Sql, folder: string): Promise<Machine> {
   }
 }
 
-/** Other settings that make one PostgreSQL faster than another. A version that lacks a setting leaves it out. */
+/** Other settings that affect PostgreSQL's speed. Settings that a version lacks are left out. */
 const MORE_SETTINGS = ['server_version', 'data_checksums', 'wal_segment_size', 'io_method', 'huge_pages_status', 'jit']
 
-/** The settings of the embedded PostgreSQL, and a few more, that two have differently. */
+/** Returns the settings that differ between two servers, among the embedded PostgreSQL's settings and MORE_SETTINGS. */
 export async function compareSettings(one: Sql, other: Sql): Promise<Record<string, [string, string]>> {
   const names = [...Object.keys(chooseSettings()).filter(name => !/^(log_|TimeZone)/.test(name)), ...MORE_SETTINGS]
   const [ours, theirs] = await Promise.all([one, other].map(sql => readSettings(sql, names)))

@@ -1,4 +1,4 @@
-/** The service to measure: `spoor serve` as a process of its own, with an embedded PostgreSQL in a temporary folder. */
+/** The service to measure: `spoor serve` as a separate process, with an embedded PostgreSQL in a temporary folder. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -15,20 +15,20 @@ import type { Undo } from './undo.ts'
 
 export interface Service {
   readonly pid: number
-  /** Undefined: it runs elsewhere, or does not say. */
+  /** Undefined if PostgreSQL runs elsewhere or does not reveal its process id. */
   readonly postmasterPid: number | undefined
   readonly port: number
   readonly key: string
   readonly projectId: number
-  /** The database, for COPY and for looking at it. */
+  /** The database, for COPY and for inspection. */
   readonly target: DatabaseTarget
   readonly sql: Sql
-  /** The folder of everything; `dataDir`, the server's own, is in it. */
+  /** The folder that contains everything, including `dataDir`, the server's own folder. */
   readonly folder: string
   readonly dataDir: string
 }
 
-/** The line that `spoor serve --json` prints when it is ready. */
+/** The line that `spoor serve --json` prints once it is ready. */
 interface Greeting {
   readonly address: string
   readonly key: string | null
@@ -37,32 +37,32 @@ interface Greeting {
 
 export const PROGRAM = fileURLToPath(new URL('../../../bin/spoor.js', import.meta.url))
 const { scripts } = JSON.parse(readFileSync(new URL(import.meta.resolve('#package.json')), 'utf8'))
-/** Those of `npm start`. */
+/** The flags of `npm start`. */
 const NODE_FLAGS: readonly string[] = scripts.start.split(' ').filter((word: string) => word.startsWith('--'))
 const POLL_MS = 20
 const STOP_TIMEOUT_MS = 30_000
 
-/** The folders of the service's files. */
+/** The folders for the service's files. */
 export interface Place {
-  /** The parent of a new temporary folder. */
+  /** The folder in which a new temporary folder is created. */
   readonly folder: string
-  /** A folder that is made if need be, and kept; instead of the new one. */
+  /** A folder to use instead of a temporary folder. The folder is created if missing, and kept. */
   readonly kept?: string | undefined
-  /** The folder for the server's CPU profiles; undefined: none are made. */
+  /** The folder for the server's CPU profiles; undefined if no profiles are written. */
   readonly profile: string | undefined
 }
 
-/** Starts everything in its place; `undo` ends it and removes what is not kept, also where this rejects. */
+/** Starts the service. `undo` stops it and removes the temporary files, even if this function rejects. */
 export async function startService({ folder: parent, kept, profile }: Place, undo: Undo): Promise<Service> {
   const folder = kept === undefined ? await mkdtemp(join(parent, 'spoor-bench-')) : resolve(kept)
   if (kept === undefined) undo.add(() => rm(folder, { recursive: true, force: true }))
   else await mkdir(folder, { recursive: true })
-  // For a root process PostgreSQL runs as another user, who must be able to pass.
+  // If the current user is root, PostgreSQL runs as another user, who must be able to enter the folder.
   await chmod(folder, 0o755)
   const dataDir = join(folder, 'data')
-  // Opened before the server and closed after it, so that PostgreSQL ends however the server ended.
+  // The cluster is opened before the server and closed after it, so that PostgreSQL stops however the server ends.
   const cluster = await openEmbedded(dataDir, 'command', createLog('error'))
-  // The database is elsewhere where its user cannot reach the folder.
+  // The database is in another folder if PostgreSQL's user cannot reach this folder.
   const home = await realpath(join(dataDir, 'postgres'))
   if (kept === undefined) undo.add(() => rm(home, { recursive: true, force: true }))
   undo.add(() => cluster.close())
@@ -75,7 +75,7 @@ export async function startService({ folder: parent, kept, profile }: Place, und
 
 let databases = 0
 
-/** Starts a server that uses another PostgreSQL, in a database of its own there, which `undo` drops. */
+/** Starts a server on another PostgreSQL, in a new database that `undo` drops. */
 export async function startServiceAt(url: string, place: Place, undo: Undo): Promise<Service> {
   const name = `spoor_bench_${process.pid}_${++databases}`
   const main = connectTo(url, { applicationName: 'bench' })
@@ -106,7 +106,10 @@ async function readIdentity(sql: Sql): Promise<Pick<Service, 'postmasterPid' | '
   return { projectId: row!.projectId, postmasterPid: await findPostmaster(sql) }
 }
 
-/** It says its process id to superusers; the process is on this machine where the one of that id is a postgres. */
+/**
+ * Returns the postmaster's process id if that process is a postgres on this machine. PostgreSQL reveals the id to
+ * superusers.
+ */
 async function findPostmaster(sql: Sql): Promise<number | undefined> {
   const question = sql<{ pid: number }[]>`select split_part(pg_read_file('postmaster.pid'), E'\n', 1)::int as pid`
   const [row] = await question.catch(() => [])
@@ -126,7 +129,7 @@ async function startServer(
   const log = await open(logFile, 'w')
   const child = spawn(process.execPath, [...NODE_FLAGS, ...profileFlags(profile), PROGRAM, 'serve', '--json'], {
     env: { ...env, ...variables, HOST: '127.0.0.1', PORT: '0' },
-    // Detached: the terminal's Ctrl-C is for us, who stop the server when the load has stopped.
+    // The server is detached, so that Ctrl-C reaches only this process, which stops the server after the load.
     detached: true,
     stdio: ['ignore', 'pipe', log.fd]
   })
@@ -139,7 +142,7 @@ async function startServer(
   throw new Error(`the server did not start: ${greeting?.obstacle ?? ''}\n${await readFile(logFile, 'utf8')}`)
 }
 
-/** A key is told once, where it is made. */
+/** A key is shown once, when it is created, so it is kept in a file. */
 export async function keepKey(file: string, told: string | null): Promise<string> {
   if (told === null) return readFile(file, 'utf8')
   await writeFile(file, told, { mode: 0o600 })
@@ -149,7 +152,7 @@ export async function keepKey(file: string, told: string | null): Promise<string
 const profileFlags = (folder: string | undefined) =>
   folder === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', folder]
 
-/** Undefined: it ended without a word. */
+/** Returns undefined if the process ended without printing a line. */
 async function readGreeting(child: ChildProcess): Promise<Greeting | undefined> {
   let text = ''
   child.stdout!.setEncoding('utf8').on('data', (part: string) => {

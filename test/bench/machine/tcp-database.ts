@@ -1,4 +1,4 @@
-/** A PostgreSQL that is reached over TCP, with TLS or without: with the settings of an embedded one, in a folder beside it. */
+/** A PostgreSQL server on a TCP port, with or without TLS. It has an embedded server's settings and its own folder. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, copyFile, mkdir } from 'node:fs/promises'
@@ -20,11 +20,11 @@ import { createLog } from '../../../lib/log.ts'
 import type { Undo } from './undo.ts'
 
 const PASSWORD = 'pass-phrase-of-the-benchmark'
-/** In the tree of sources: what is built has no certificates. */
+/** The certificates are in the source tree, because the build has none. */
 const CERTIFICATES = fileURLToPath(new URL('../../../../test/lib/database/sockets/tls/', import.meta.url))
 const POLL_MS = 50
 
-/** Starts it in a folder that PostgreSQL's user can reach, and gives its address without `sslmode`; `undo` ends it. */
+/** Starts PostgreSQL in a folder that its user can reach. Returns the address without `sslmode`. `undo` stops it. */
 export async function startTcpDatabase(folder: string, undo: Undo): Promise<string> {
   const user = findClusterUser()
   const binaries = await findBinaries(user, createLog('warn'))

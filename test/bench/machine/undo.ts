@@ -1,4 +1,4 @@
-/** Ends and clears away everything in the reverse order of its making, however the benchmark ends. */
+/** Stops and removes everything in the reverse order of its creation, however the benchmark ends. */
 export class Undo {
   readonly #steps: (() => unknown)[] = []
 
@@ -6,7 +6,7 @@ export class Undo {
     this.#steps.push(step)
   }
 
-  /** Goes on where a step fails. */
+  /** Runs all steps, even after a step that fails. */
   async run(): Promise<void> {
     for (let step = this.#steps.pop(); step !== undefined; step = this.#steps.pop()) {
       try {

@@ -1,6 +1,6 @@
 /**
- * The yardstick for a trace's detail: node:http sends the same bytes after the driver alone has run the same SQL. The
- * process is told what to serve and reports its port.
+ * The baseline for a trace's detail: the driver alone runs the same SQL, and then node:http sends the same bytes. The
+ * parent process tells this process what to serve, and this process reports its port.
  */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -14,7 +14,7 @@ export interface BareDetail {
   readonly target: DatabaseTarget
   readonly projectId: number
   readonly traceId: string
-  /** The answer of the service. */
+  /** The service's response. */
   readonly text: string
 }
 

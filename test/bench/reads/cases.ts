@@ -7,21 +7,21 @@ import { CHARTS_END } from './fill.ts'
 
 export interface ReadCase {
   readonly name: string
-  /** The address of each request; they differ where the same again would say too little. */
+  /** Returns the address of the next request. Addresses differ if repeating one request would be unrepresentative. */
   path(): string
 }
 
 const LIST = '/api/v1/traces'
 const SCORES = '/api/v1/scores'
-/** Rows on a page. */
+/** Number of rows per page. */
 export const PAGE = 50
 const DEEP_PAGE = 1000
-/** Times that are asked about again and again. */
+/** Number of different time windows that are requested again and again. */
 const PLACES = 8
-/** Every 30th trace has such a score. */
+/** Number of the deep page of scores. Only one trace in 30 has the frequent score. */
 const DEEP_SCORES = 60
 
-/** Filters of the list, each a line of the report; what they stand for is in fill.ts. */
+/** Filters of the list, each a line of the report. fill.ts explains the values. */
 const QUERIES: readonly (readonly [name: string, query: string])[] = [
   ['newest', ''],
   ['slowest', 'sort=slowest'],
@@ -76,9 +76,9 @@ const QUERIES: readonly (readonly [name: string, query: string])[] = [
   ['costliest, tag: rare', 'sort=costliest&tag=incident']
 ]
 
-/** The cases for a project of so many traces; cursors and ids are read beforehand. */
+/** Returns the cases for a project with this number of traces. Cursors and ids are read in advance. */
 export async function makeCases(sql: Sql, projectId: number, traces: number): Promise<ReadCase[]> {
-  /** A time that has about so many traces, whatever is stored in all; one of a few, or drawn anew. */
+  /** Hours of a window that contains about `size` traces, whatever the project's total. */
   const hours = (size: number) => (365 * 24 * size) / traces
   const window = (size: number) => timeWindow(Math.floor(Math.random() * PLACES) / PLACES, hours(size))
   const newWindow = (size: number) => timeWindow(Math.random(), hours(size))
@@ -107,7 +107,7 @@ export async function makeCases(sql: Sql, projectId: number, traces: number): Pr
     { name: 'scores: name, a time of 2,000', path: () => `${SCORES}?name=quality&${window(2000)}` },
     fixed('scores: name, environment', `${SCORES}?name=quality&environment=canary`),
     fixed('project', '/api/v1/project'),
-    // This case shows the share of the machine and node:http.
+    // This case shows the overhead of the machine and node:http.
     fixed('health', '/healthz')
   ]
 }
@@ -117,7 +117,7 @@ const lastDays = (days: number) =>
 
 const PAGES = '/app/api/p/default'
 
-/** The requests for numbers over time that the overview and the list make for a signed-in person. */
+/** The requests for numbers over time that the overview and the list send for a signed-in person. */
 export const CHART_CASES: readonly ReadCase[] = [
   ...[1, 7, 30, 90, 365].flatMap(days => [
     [`series: ${days} d`, `series?${lastDays(days)}&compare=1`],
@@ -141,7 +141,7 @@ export const CHART_CASES: readonly ReadCase[] = [
   )
 ].map(([name, query]) => ({ name: name as string, path: () => `${PAGES}/${query}` }))
 
-/** The first pages of what is grouped by session and by user, and of scores. Ranges end now, so a year is most of the traces. */
+/** The first pages of sessions, users and scores. Their ranges end now, so a year includes most of the traces. */
 export const GROUP_CASES: readonly ReadCase[] = [
   ['sessions', 'sessions'],
   ['sessions: environment', 'sessions?env=canary'],
@@ -154,7 +154,7 @@ export const GROUP_CASES: readonly ReadCase[] = [
   ['score disagreement: a year', 'score-disagreement?range=1y&name=quality']
 ].map(([name, query]) => ({ name: name as string, path: () => `${PAGES}/${query}` }))
 
-/** The cases for the small project beside it. */
+/** The cases for the small project in the same tables. */
 export const NEIGHBOUR_CASES: readonly ReadCase[] = [
   ['newest', ''],
   ['slowest', 'sort=slowest'],
@@ -164,7 +164,7 @@ export const NEIGHBOUR_CASES: readonly ReadCase[] = [
   ['two filters', 'status=error&environment=staging']
 ].map(([name, query]) => ({ name: `small project: ${name}`, path: () => `${LIST}?${query}` }))
 
-/** The cursor behind the last trace of the deep page. */
+/** Returns the cursor after the last trace of the deep page. */
 async function readCursorAt(sql: Sql, projectId: number, sort: Sort): Promise<string> {
   const column = SORT_COLUMNS[sort]
   const [row] = await sql.unsafe<[{ key: string | number; tie: string }]>(
@@ -175,7 +175,7 @@ async function readCursorAt(sql: Sql, projectId: number, sort: Sort): Promise<st
   return encodeCursor(TRACE_ORDERS[sort], { key: String(row.key), tie: row.tie, inclusive: false })
 }
 
-/** The cursor behind the last score of the deep page of the frequent name. */
+/** Returns the cursor after the last score of the deep page, for the frequent name. */
 async function readScoreCursor(sql: Sql, projectId: number): Promise<string> {
   const [row] = await sql<[{ key: string; tie: number }]>`
     select created_at as key, seq as tie from scores where project_id = ${projectId} and name = 'quality'
@@ -183,7 +183,7 @@ async function readScoreCursor(sql: Sql, projectId: number): Promise<string> {
   return encodeCursor(SCORE_ORDER, { key: row.key, tie: String(row.tie), inclusive: false })
 }
 
-/** A window of the year that fill.ts makes, `hours` long; `place` is its position in the year, from 0 to 1. */
+/** Returns a window of `hours` hours in the year that fill.ts fills, at the position `place` from 0 to 1. */
 function timeWindow(place: number, hours: number): string {
   const from = Date.UTC(2025, 10, 1) + place * (364 * 24 - hours) * 3_600_000
   const time = (ms: number) => encodeURIComponent(new Date(ms).toISOString())

@@ -1,15 +1,17 @@
 /**
- * The traces of the reads benchmark: a year of history, skewed as recordings are. A few names and models hold most traces,
- * a model belongs to a name, tags and users have long tails, 30 % have a cost. What is called rare is one trace in a
- * thousand, so that it fills a page in a project of 100,000 traces, and the rarest one in 50,000.
+ * The traces of the reads benchmark: a year of history, with a realistic skew. A few names and models have most of the
+ * traces, a model belongs to a name, tags and users have long tails, and 30 % of the traces have a cost. A rare value
+ * belongs to one trace in a thousand, so that its traces fill a page in a project of 100,000 traces. The rarest value
+ * belongs to one trace in 50,000.
  *
- * PostgreSQL makes the rows itself, with the indexes away meanwhile: 10 million take minutes, and nothing is sent. Rankings are
- * cut at the end, so what lies below their floors is found as it is where a server has recorded it; it stays in the indexes.
+ * PostgreSQL itself generates the rows while the indexes are dropped: 10 million rows take minutes, and nothing is
+ * sent. Rankings are cut at the end. Traces below the floors are therefore found in the same way as after recording by
+ * a server, and stay in the indexes.
  */
 import type { Sql } from 'postgres'
-import { foldNews } from '../../../lib/store/analytics/rollups/fold.ts'
+import { countDeltas, DELTA_NAMES, deltaInSql, SUMS } from '../../../lib/store/analytics/rollups/deltas.ts'
+import { foldDeltas } from '../../../lib/store/analytics/rollups/fold.ts'
 import { makeFortnight } from '../../../lib/store/analytics/rollups/fortnights.ts'
-import { countNews, NEWS, newsInSql, SUMS } from '../../../lib/store/analytics/rollups/news.ts'
 import { countOneDay } from '../../../lib/store/analytics/rollups/recount.ts'
 import { LISTS, TAG_LISTS } from '../../fixtures/database/lists.ts'
 import { cutRankings } from '../copy/tables.ts'
@@ -17,29 +19,29 @@ import { UsageError } from '../options.ts'
 
 const CHUNK = 250_000
 const FOLDED_AT_ONCE = 20_000
-/** For what can be made again at any time. */
+/** Settings for data that can be generated again at any time. */
 const FILL_SETTINGS = `set synchronous_commit = off; set wal_compression = off; set maintenance_work_mem = '2GB'; set work_mem = '256MB'`
-/** Bytes of a trace with its indexes, tags, scores and share of the log, and what must stay free. */
+/** Bytes of a trace with its indexes, tags, scores and share of the WAL, and disk space that must stay free. */
 export const BYTES_PER_TRACE = 2_000
 
 /**
- * The periods of the charts end here. It is the middle of a day and nearly the end of a fortnight, so that hours and
- * many days remain beside the sums over longer steps.
+ * The charts' periods end at this time, in the middle of a day and near the end of a fortnight, so that charts must add
+ * hours and many days to the sums over longer steps.
  */
 export const CHARTS_END = Date.UTC(2026, 9, 30, 12)
-/** Charts read the traces of so many hours themselves. */
+/** Number of hours for which charts read the traces themselves. */
 const CHART_HOURS = 7
 
 export interface FillPlan {
   readonly projectId: number
   readonly traces: number
-  /** From here on, numbers for traces.seq are free. */
+  /** The first number that is free for traces.seq. */
   readonly firstNumber: number
 }
 
 /**
- * Fills a project over so many connections at once, and leaves the tables vacuumed and their indexes in place. Nobody else
- * may use them meanwhile.
+ * Fills a project over several connections at once. Leaves the tables vacuumed and indexed. The tables must not be used
+ * at the same time.
  */
 export async function fillProject(
   connections: readonly Sql[],
@@ -75,8 +77,8 @@ export async function fillProject(
 }
 
 /**
- * Fills a project with what numbers over time are read from, and no more: the sums of the same traces, folded as the server
- * folds them, and of the traces those that run or began in some hours, which charts read themselves. There are no users.
+ * Fills a project with only the data that numbers over time need: the sums of the same traces, folded as the server
+ * folds them, and the traces that ran or started in the few hours in which charts read traces. There are no users.
  */
 export async function fillSums(
   connections: readonly Sql[],
@@ -88,8 +90,8 @@ export async function fillSums(
   for (const each of connections) await each.unsafe(FILL_SETTINGS)
   const chunks = Array.from({ length: Math.ceil(traces / CHUNK) }, (_, i) => i * CHUNK)
   await share(connections, chunks, (sql, done) => {
-    onProgress(`news of ${(done / 1e6).toFixed(2)} of ${traces / 1e6} million traces`)
-    return sql.unsafe(insertNews(projectId, firstNumber, firstNumber + done, Math.min(CHUNK, traces - done), traces))
+    onProgress(`deltas of ${(done / 1e6).toFixed(2)} of ${traces / 1e6} million traces`)
+    return sql.unsafe(insertDeltas(projectId, firstNumber, firstNumber + done, Math.min(CHUNK, traces - done), traces))
   })
   await sql.unsafe(insertFamilies(projectId))
   await sql`vacuum (analyze) traces, trace_families`
@@ -97,18 +99,18 @@ export async function fillSums(
   await addTotals(sql, plan)
 }
 
-/** As the server counts traces of before it kept rollups. */
+/** Counts days like the server does for traces from before it kept rollups. */
 async function countDays(sql: Sql, projectId: number, onProgress: (what: string) => void): Promise<void> {
   await sql`insert into rollup_history (project_id, uncounted) values (${projectId}, 'infinity') on conflict do nothing`
-  while (await countOneDay(sql, projectId)) await foldNews(sql, projectId, 5 * FOLDED_AT_ONCE)
+  while (await countOneDay(sql, projectId)) await foldDeltas(sql, projectId, 5 * FOLDED_AT_ONCE)
   await finishSums(sql, projectId, onProgress)
 }
 
-/** Finishes the sums as the server does by itself. If the server folds at the same time, a fold here does nothing. */
+/** Completes the sums in the same way as the server. If the server folds at the same time, a fold here does nothing. */
 async function finishSums(sql: Sql, projectId: number, onProgress: (what: string) => void): Promise<void> {
-  for (let left = await countNews(sql); left > 0; left = await countNews(sql)) {
-    onProgress(`folding: ${left} rows of news`)
-    await foldNews(sql, projectId, FOLDED_AT_ONCE)
+  for (let left = await countDeltas(sql); left > 0; left = await countDeltas(sql)) {
+    onProgress(`folding: ${left} delta rows`)
+    await foldDeltas(sql, projectId, FOLDED_AT_ONCE)
   }
   while (await makeFortnight(sql, projectId)) {}
   await sql`vacuum (analyze) rollups, rollup_news`
@@ -122,7 +124,7 @@ export async function addProject(sql: Sql, plan: FillPlan): Promise<void> {
   await addTotals(sql, plan)
 }
 
-/** Writes the totals last: they mark the project as whole. */
+/** Writes the totals last, because they mark the project as complete. */
 async function addTotals(sql: Sql, { projectId, traces, firstNumber }: FillPlan): Promise<void> {
   await sql`select setval('trace_numbers', ${firstNumber + traces})`
   await sql`
@@ -130,7 +132,7 @@ async function addTotals(sql: Sql, { projectId, traces, firstNumber }: FillPlan)
     select ${projectId}, 0, count(*), 0, sum(estimated_bytes) from traces where project_id = ${projectId}`
 }
 
-/** Whether a project was filled before; throws where that was broken off. The totals are written last. */
+/** Returns whether the project has been filled. Throws if filling was interrupted. The totals are written last. */
 export async function isFilled(sql: Sql, projectId: number): Promise<boolean> {
   const [row] = await sql<[{ begun: boolean; done: boolean }]>`
     select exists (select from traces where project_id = ${projectId}) as begun,
@@ -139,7 +141,7 @@ export async function isFilled(sql: Sql, projectId: number): Promise<boolean> {
   return row.done
 }
 
-/** Each connection takes the next of `items` when it is done with the one before. */
+/** Gives each connection the next item when the connection has finished the previous item. */
 async function share<T>(
   connections: readonly Sql[],
   items: readonly T[],
@@ -152,12 +154,12 @@ async function share<T>(
   await Promise.all(connections.map(worker))
 }
 
-/** An index, and what makes it again. */
+/** An index and the statement that recreates it. */
 interface DroppedIndex {
   readonly name: string
   readonly table: string
   readonly definition: string
-  /** The index's role in its table; null: it is only an index. */
+  /** The index's role in its table; null for a plain index. */
   readonly constraint: 'primary key' | 'unique' | null
 }
 
@@ -178,20 +180,23 @@ async function dropIndexes(sql: Sql): Promise<DroppedIndex[]> {
 const insertTraces = (projectId: number, ...chunk: Chunk): string =>
   `${insertInto(projectId)} from (${madeTraces(...chunk)}) made`
 
-/** News of the traces of a chunk, added up by hour, family and name; and those of them that charts read themselves. */
-const insertNews = (projectId: number, ...chunk: Chunk): string => `
+/**
+ * Returns the deltas of a chunk's traces, summed by hour, family and name, and the deltas of the traces that charts read
+ * themselves.
+ */
+const insertDeltas = (projectId: number, ...chunk: Chunk): string => `
   with made as materialized (${madeTraces(...chunk)}), kept as (
     ${insertInto(projectId)} from made where status = 'running' or at between
       to_timestamp(${CHARTS_END / 1000}) - interval '${CHART_HOURS} h' and to_timestamp(${CHARTS_END / 1000})
   )
-  insert into rollup_news (project_id, ${NEWS.join(', ')})
+  insert into rollup_news (project_id, ${DELTA_NAMES.join(', ')})
   select ${projectId}, started_at, family, name, user_id, ${SUMS} from (
-    select ${newsInSql('t', 1)} from (
+    select ${deltaInSql('t', 1)} from (
       select at as started_at, ${LISTS.family} as family, name, null as user_id, status, tokens as input_tokens,
         tokens / 3 as output_tokens, ${COST} as cost_usd, ms as duration_ms
       from made where status <> 'running'
     ) t
-  ) news group by started_at, family, name, user_id`
+  ) deltas group by started_at, family, name, user_id`
 
 const COST = 'case when costs then round(tokens * 0.0000031, 8)::float8 end'
 
@@ -215,7 +220,7 @@ const insertInto = (projectId: number): string => `
     '{"answer":"it is on its way and will be with you before noon"}', '{"app":"assistant","release":"4.12.0"}',
     ${Object.values(LISTS).join(', ')}`
 
-/** `first` is the number of the chunk's first trace, `start` that of the project's. */
+/** `first` is the number of the chunk's first trace, `start` the number of the project's first trace. */
 type Chunk = readonly [start: number, first: number, count: number, traces: number]
 const madeTraces = (...[start, first, count, traces]: Chunk): string => `
     select n, timestamptz '2025-11-01Z' + (n - ${start} + random()) * interval '${(365 * 86_400) / traces} s' as at,
@@ -231,7 +236,7 @@ const madeTraces = (...[start, first, count, traces]: Chunk): string => `
       from generate_series(${first}::bigint, ${first + count - 1}) n
     ) drawn`
 
-/** Every family that there can be, also those of which a small project has no trace: a filter looks into each. */
+/** Inserts every possible family, even families without traces in a small project, because a filter reads them all. */
 const insertFamilies = (projectId: number): string => `
   with seen as (select distinct status, environment, model from traces where project_id = ${projectId})
   insert into trace_families (project_id, family, status, environment, model)

@@ -1,20 +1,20 @@
-/** One case of the reads benchmark: requests one after the other on so many connections. */
+/** Measures one case of the reads benchmark: each connection sends one request after another. */
 import { performance } from 'node:perf_hooks'
 import { Connection } from '../load/connection.ts'
 import { type CpuTimes, subtractTimes } from '../machine/cpu.ts'
 
 export interface ReadPlan {
   readonly port: number
-  /** The header by which the server knows who asks. */
+  /** The header that identifies the caller. */
   readonly credentials: string
   readonly connections: number
   readonly requests: number
   path(): string
-  /** The times of the server and its PostgreSQL so far; undefined: not known here. */
+  /** Returns the CPU times of the server and its PostgreSQL so far; undefined if unknown. */
   readTimes(): CpuTimes | undefined
 }
 
-/** Times of a set of requests, in ms, and their CPU time in µs; NaN where unknown. */
+/** Times of a set of requests in ms, and their CPU time in µs; NaN if unknown. */
 interface Sample {
   readonly times: readonly number[]
   readonly seconds: number
@@ -22,7 +22,7 @@ interface Sample {
   readonly postgresCpu: number
 }
 
-/** Times of a request in ms; CPU in µs for each request, NaN where not known. */
+/** Times of a request in ms, and CPU time per request in µs; NaN if unknown. */
 export interface ReadFigures {
   readonly p50: number
   readonly p99: number
@@ -32,10 +32,10 @@ export interface ReadFigures {
 }
 
 const WARM_UP_SHARE = 0.2
-/** A machine may be twice as fast a minute later: whatever is compared takes turns. */
+/** A machine may be twice as fast a minute later, so measurements that are compared take turns. */
 const TURNS = 5
 
-/** The figures of each of several plans that are compared. */
+/** Returns the figures of each of the compared plans. */
 export async function measureInTurns(plans: readonly ReadPlan[]): Promise<ReadFigures[]> {
   const samples = plans.map((): Sample[] => [])
   for (let turn = 0; turn < TURNS; turn++) {
@@ -76,7 +76,7 @@ async function measureReads(plan: ReadPlan): Promise<Sample> {
   }
 }
 
-/** The times of all requests, in ms. */
+/** Returns the times of all requests, in ms. */
 async function ask(askers: readonly Asker[], { path }: ReadPlan, requests: number): Promise<number[]> {
   const times: number[] = []
   let left = requests
@@ -87,7 +87,7 @@ async function ask(askers: readonly Asker[], { path }: ReadPlan, requests: numbe
   return times
 }
 
-/** A connection on which one thing is asked after the other. */
+/** A connection that sends one request at a time. */
 class Asker {
   readonly #connection: Connection
   readonly #head: string
@@ -102,7 +102,7 @@ class Asker {
     this.#head = `HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n${credentials}\r\n\r\n`
   }
 
-  /** Resolves to how long the whole answer took, in ms. */
+  /** Resolves to the time in ms until the whole response has arrived. */
   get(path: string): Promise<number> {
     return new Promise((resolve, reject) => {
       const began = performance.now()

@@ -1,4 +1,7 @@
-/** A small project beside the large one, in the same tables: what it is asked must not depend on its neighbour's size. */
+/**
+ * A small project in the same tables as the large project. The cost of its requests must not depend on the large
+ * project.
+ */
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -14,7 +17,7 @@ export interface Neighbour {
   readonly key: string
 }
 
-/** Makes it, unless an earlier run did. */
+/** Creates the project unless an earlier run created it. */
 export async function openNeighbour({ sql, folder, dataDir }: Service): Promise<Neighbour> {
   const spoor = async (...parameters: string[]) => {
     const env = { ...process.env, DATA_DIR: dataDir }

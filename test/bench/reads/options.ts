@@ -3,25 +3,28 @@ import { tmpdir } from 'node:os'
 import { flag, readAmount, readFlags, text, UsageError } from '../options.ts'
 
 export interface ReadsOptions {
-  /** Traces of each project, in the order in which they are filled and measured. */
+  /** Number of traces in each project, in the order in which the projects are filled and measured. */
   readonly stored: readonly number[]
-  /** Requests of each case and number of connections. */
+  /** Number of requests for each combination of a case and a number of connections. */
   readonly requests: number
-  /** Parts of the names of the cases to measure. */
+  /** Substrings of case names. Only matching cases are measured. */
   readonly only: readonly string[]
-  /** Whether these are numbers over time alone, for which the traces themselves need not be filled. */
+  /** Whether only numbers over time are measured, for which the traces themselves need not be filled. */
   readonly isOfSums: boolean
   readonly folder: string
-  /** The folder that keeps filled databases from one run to the next; undefined: they are not kept. */
+  /** Folder in which filled databases are kept for the next run; undefined if they are not kept. */
   readonly data: string | undefined
-  /** Only fill. */
+  /** Whether to fill the databases without measuring. */
   readonly fill: boolean
   readonly profile: string | undefined
   readonly json: boolean
   readonly help: boolean
 }
 
-/** Enough requests that p99 does not rest on a few: with 300 it was two or three stalls of the machine in a second. */
+/**
+ * Enough requests that a few of them do not determine p99. With 300 requests, two or three stalls of the machine within
+ * a second did.
+ */
 const REQUESTS = 1000
 
 export const READS_HELP = `Measures lists, details and the project as more and more is stored: npm run bench -- reads [flags]
@@ -44,7 +47,7 @@ test/bench/README.md says what is stored. Give the machine nothing else to do me
 /** Page 1000 must exist. */
 const LEAST_TRACES = 100_000
 
-/** Reads the flags, or throws a UsageError. */
+/** Reads the flags. Throws a UsageError if they are invalid. */
 export function readReadsOptions(parameters: readonly string[]): ReadsOptions {
   const flags = readFlags(parameters, FLAGS)
   const stored = (flags.stored ?? '100k,1M').split(',').map(readAmount)

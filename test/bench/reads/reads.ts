@@ -1,4 +1,4 @@
-/** `npm run bench -- reads`: fills databases of several sizes and asks the same of each, in turn. */
+/** `npm run bench -- reads`: fills databases of several sizes and sends the same requests to each, in turns. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, statfs } from 'node:fs/promises'
@@ -23,14 +23,14 @@ import { signIn } from './visitor.ts'
 /** The figures of one case, with one connection and with many. */
 export interface CaseResult {
   readonly name: string
-  /** Rows on a page; undefined unless the response is a list. */
+  /** Number of rows on a page; undefined unless the response is a list. */
   readonly rows: number | undefined
   readonly one: ReadFigures
   readonly many: ReadFigures
 }
 
 export interface DetailResult extends CaseResult {
-  /** Answers a second to those of the bare server, with many connections. */
+  /** Responses per second, divided by those of the bare server, with many connections. */
   readonly ratio: number
 }
 
@@ -43,19 +43,19 @@ export interface ReadsResults {
   readonly machine: Machine
   readonly requests: number
   readonly sizes: readonly SizeResult[]
-  /** In the last of the sizes. */
+  /** The details, measured in the largest database. */
   readonly details: readonly DetailResult[]
 }
 
 const MANY = 32
 const DETAILS = ['typical', 'large'] as const
-/** Until V8 is done with compiling. */
+/** Number of requests until V8 has compiled the code. */
 const WARM_UP_REQUESTS = 1500
 const FREE_BYTES = 5 * 1024 ** 3
-/** Connections that a database is filled over. */
+/** Number of connections that fill a database. */
 const FILLERS = 2
 
-/** Does `work` with a service of its own. */
+/** Runs `work` with its own service. */
 type WithService = <T>(place: Place, work: (service: Service, progress: Progress) => Promise<T>) => Promise<T>
 
 /** A filled database with its server. */
@@ -64,7 +64,10 @@ interface Filled {
   readonly service: Service
 }
 
-/** Undefined: it was only to be filled. All databases are open at once, so that each case is asked of them in turn. */
+/**
+ * Returns undefined if databases were only to be filled. All databases are open at once, so that each case can query
+ * them in turns.
+ */
 export async function measureAllReads(
   options: ReadsOptions,
   withService: WithService
@@ -141,7 +144,7 @@ async function measureCases(
 
 const isWanted = (name: string, { only }: ReadsOptions): boolean => only.some(part => name.includes(part))
 
-/** A case, and the header of whoever asks. */
+/** A case, with the header that identifies its caller. */
 interface AskedCase extends ReadCase {
   readonly credentials: string
 }
@@ -159,10 +162,13 @@ async function prepareCases(service: Service, traces: number, { isOfSums }: Read
   ]
 }
 
-/** A server and the path to ask it for. */
+/** A server, and the path to request from it. */
 type Source = Pick<ReadPlan, 'port' | 'credentials' | 'path' | 'readTimes'>
 
-/** The same of several sources, which take turns. Where a page of the first is not full, no other is asked for more rows. */
+/**
+ * Measures the same case on several sources in turns. If the first source does not fill a page, the other sources are
+ * not asked for more rows.
+ */
 async function measureCase(
   sources: readonly Source[],
   { requests }: ReadsOptions,
@@ -182,7 +188,7 @@ async function measureCase(
 
 const withLimit = (path: string, rows: number) => `${path}${path.includes('?') ? '&' : '?'}limit=${rows}`
 
-/** The rows of a page; undefined for what is no list. */
+/** Returns the number of rows on a page; undefined if the response is not a list. */
 async function countRows({ port, credentials, path }: Source): Promise<number | undefined> {
   const [name, value] = credentials.split(': ') as [string, string]
   const answer = await fetch(`http://127.0.0.1:${port}${path()}`, { headers: { [name]: value } })
@@ -191,7 +197,7 @@ async function countRows({ port, credentials, path }: Source): Promise<number | 
   return Array.isArray(list) ? list.length : undefined
 }
 
-/** Measures reading one body of this kind, and the bare server with the same bytes. */
+/** Measures reading a body of this kind, and the bare server with the same bytes. */
 async function measureDetail(
   service: Service,
   options: ReadsOptions,

@@ -1,8 +1,8 @@
-/** The results of the reads benchmark as Markdown. */
+/** Formats the results of the reads benchmark as Markdown. */
 import { describeMachine, round, table } from '../report.ts'
 import type { CaseResult, DetailResult, ReadsResults } from './reads.ts'
 
-/** A line for each case: the largest size, and how it stands to the smallest. */
+/** Returns a line for each case, with the largest size and its ratio to the smallest size. */
 export function renderReads({ machine, requests, sizes, details }: ReadsResults): string {
   const [smallest, largest] = [sizes[0]!, sizes.at(-1)!]
   const head = sizes.flatMap(({ traces }) => [`${amount(traces)}: p50 ms`, 'p99 ms', '32 conn.: p50 ms', 'p99 ms'])

@@ -1,9 +1,9 @@
-/** Signs somebody in, since the dashboard's numbers are for people alone. */
+/** Signs in, because only people can read the dashboard's numbers. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { PROGRAM, type Service } from '../machine/service.ts'
 
-/** Signs the owner in, and gives the header of their session. */
+/** Signs the owner in. Returns the header of the owner's session. */
 export async function signIn({ port, dataDir }: Service): Promise<string> {
   const env = { ...process.env, DATA_DIR: dataDir }
   const { stdout } = await promisify(execFile)(process.execPath, [PROGRAM, 'user', 'link', 'owner', '--json'], { env })

@@ -1,6 +1,7 @@
 /**
- * The traces of the search benchmark: texts of some hundred words, of a vocabulary in which few words are frequent and most are
- * rare, and of Chinese characters in each fifth; with words of a known share. PostgreSQL makes them itself.
+ * The traces of the search benchmark. Their texts have some hundred words from a vocabulary in which few words are
+ * frequent and most are rare; every fifth text has Chinese characters. Some words occur in a known share of the traces.
+ * PostgreSQL itself generates the traces.
  */
 import type { Sql } from 'postgres'
 
@@ -8,10 +9,12 @@ const CHUNK = 50_000
 const VOCABULARY = 60_000
 const WORDS = 120
 const CHARACTERS = 60
-/** One trace in so many has the word. */
+/** Each word occurs in one of this many traces. */
 export const SHARES = { tenth: 10, hundredth: 100, seldom: 10_000, hardly: 200_000 } as const
 
-/** Makes traces of a project, one each second, after the first ones, until it has so many. Nobody else may use the project. */
+/**
+ * Adds traces to a project, one per second, until the project has `traces` traces. Nothing else may use the project.
+ */
 export async function fillTexts(
   sql: Sql,
   projectId: number,
@@ -33,7 +36,7 @@ export async function fillTexts(
   await sql.unsafe('vacuum (analyze) traces')
 }
 
-/** A number below `most`, of which the low ones are frequent. */
+/** SQL for a random number below `most`, in which low numbers are frequent. */
 const zipf = (most: number) => `floor(exp(random() * ln(${most})))::int % ${most}`
 
 const insertTraces = (projectId: number, first: number, last: number) => `

@@ -1,4 +1,4 @@
-/** `npm run bench -- search`: how long a search over many traces takes, and how fast they are indexed. */
+/** `npm run bench -- search`: measures searches over many traces, and the speed of indexing. */
 import { availableParallelism, tmpdir } from 'node:os'
 import type { Sql } from 'postgres'
 import { connectTo } from '../../../lib/database/connection.ts'
@@ -17,7 +17,7 @@ export interface SearchOptions {
   readonly traces: number
   readonly requests: number
   readonly folder: string
-  /** The folder that keeps the filled database from one run to the next. */
+  /** Folder in which the filled database is kept for the next run. */
   readonly kept: string | undefined
   readonly profile: undefined
   readonly help: boolean
@@ -59,7 +59,7 @@ export function readSearchOptions(parameters: readonly string[]): SearchOptions 
   }
 }
 
-/** The searches: a name for the table, the words, and other filters. */
+/** The searches: a name for the report's table, the words, and other filters. */
 const SEARCHES: readonly (readonly [name: string, words: string, filters?: Partial<TraceQuery>])[] = [
   ['a word of each tenth trace', 'tenth'],
   ['of each hundredth', 'hundredth'],
@@ -76,7 +76,7 @@ const SEARCHES: readonly (readonly [name: string, words: string, filters?: Parti
 
 export interface SearchResult {
   readonly name: string
-  /** Rows on the first page, at most 50. */
+  /** Number of rows on the first page, at most 50. */
   readonly rows: number
   readonly isStopped: boolean
   readonly p50: number
@@ -85,7 +85,7 @@ export interface SearchResult {
 
 export interface SearchResults {
   readonly traces: number
-  /** Undefined: they were indexed before. */
+  /** Undefined if the traces were indexed before. */
   readonly indexedPerSecond: number | undefined
   readonly indexBytes: number
   readonly searches: readonly SearchResult[]
@@ -126,10 +126,13 @@ export async function measureSearch(
   }
 }
 
-/** The newest traces that are not in segments yet: nearly as many as the server allows. */
+/** Number of newest traces that are not yet in segments: nearly as many as the server allows. */
 const NEWEST = 2000
 
-/** The server does not do it, since it is too early for it. Returns how many were not in the index yet. */
+/**
+ * Indexes the traces, because the server would not do it this early. Returns the number of traces that were not
+ * indexed.
+ */
 async function indexAll(sql: Sql, projectId: number, onProgress: (done: number) => void): Promise<number> {
   await sql`
     insert into search_fills (project_id, begun_at) values (${projectId}, now() + interval '1 day')

@@ -6,17 +6,17 @@ import { AGENT_KINDS, type LoadKind } from '../load/load.ts'
 import { flag, readArguments, text, UsageError } from '../options.ts'
 
 export interface TreesOptions {
-  /** Built working trees; the others are compared with the first. */
+  /** Built working trees. All others are compared with the first. */
   readonly trees: readonly string[]
   readonly kind: LoadKind
   /** File of runs to send in place of generated ones. */
   readonly runs: string | undefined
   readonly rounds: number
   readonly seconds: number
-  /** Before the first round. */
+  /** Duration of the warm-up before the first round. */
   readonly warmUpSeconds: number
   readonly connections: number | undefined
-  /** Traces a second; undefined: as many as it takes. */
+  /** Traces per second; undefined for the maximum. */
   readonly rate: number | undefined
   readonly folder: string
   readonly json: boolean
@@ -34,7 +34,7 @@ const KINDS: readonly LoadKind[] = [
 ]
 const ROUNDS = 4
 const SECONDS = 2.5
-/** Until V8 has compiled the code. */
+/** Time until V8 has compiled the code. */
 const WARM_UP_SECONDS = 6
 
 export const TREES_HELP = `Measures several working trees of this project in turns: npm run bench -- trees [flags] TREE TREE...
@@ -56,7 +56,7 @@ percent. Give the machine nothing else to do meanwhile.
   --help             print this
 `
 
-/** Reads the flags, or throws a UsageError. */
+/** Reads the flags. Throws a UsageError if they are invalid. */
 export function readTreesOptions(parameters: readonly string[]): TreesOptions {
   const { values, positionals } = readArguments(parameters, FLAGS)
   const kind = KINDS.find(name => name === (values.kind ?? 'typical'))
@@ -103,7 +103,10 @@ const FLAGS = {
   help: flag
 } as const
 
-/** The built file by which a tree starts its server; earlier trees have it in another place. Undefined if it is not built. */
+/**
+ * Returns the built file that starts a tree's server; older trees have it in another folder. Undefined if it is not
+ * built.
+ */
 export function serviceOf(tree: string): string | undefined {
   const places = ['machine/service.js', 'service.js'].map(place => join(tree, 'build/test/bench', place))
   return places.find(place => existsSync(place))

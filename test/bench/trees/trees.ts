@@ -1,4 +1,4 @@
-/** Measures working trees in turns: the server of each, as it is started there, with the load and the tables of this tree. */
+/** Measures working trees in turns. Each tree starts its own server; this tree provides the load and the tables. */
 import { basename } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Sender } from '../load/load.ts'
@@ -13,14 +13,14 @@ import { serviceOf, type TreesOptions } from './options.ts'
 export interface TreeResult {
   readonly tree: string
   readonly load: LoadFigures
-  /** The medians of each measurement's figures to those of the first tree in the same round. */
+  /** Each figure's median ratio to the first tree's figure in the same round. */
   readonly ratios: LoadFigures
 }
 
-/** Until all connections are open and the batches are full. */
+/** Time until all connections are open and the batches are full. */
 const OPENING_MS = 700
 
-/** `undo` ends and removes everything, also where this rejects. */
+/** Measures the trees. `undo` stops and removes everything, even if this function rejects. */
 export async function measureTrees(
   options: TreesOptions,
   sender: Sender,
@@ -93,7 +93,7 @@ const COLUMNS = [
   ['log bytes', 'walBytes']
 ] as const
 
-/** A Markdown table: a row for each tree, and one for its ratios to the first. */
+/** Renders a Markdown table with a row for each tree, and a row for its ratios to the first tree. */
 export function renderTrees(results: readonly TreeResult[]): string {
   const rows = results.flatMap(({ tree, load, ratios }, i) => {
     const shown = { ...load, bytesPerSecond: load.bytesPerSecond / 1e6 }

@@ -21,7 +21,7 @@ t.test('several processes share the port, a dead one is replaced, and all stop t
   await until(() => portsOf().length === 2)
   const [port = 0, other] = portsOf()
   t.equal(port, other, 'that of gRPC too')
-  // Each call over a connection of its own, so that both processes get some.
+  // Each call uses its own connection, so that both processes get some of the calls.
   const overGrpc = () => grpcClient(t, port)(METRICS, new Uint8Array(), `Bearer ${key}`)
   for (let i = 0; i < 4; i++) t.match(await overGrpc(), { status: 'OK' })
   const before = await processesOn(database)
@@ -38,7 +38,7 @@ t.test('several processes share the port, a dead one is replaced, and all stop t
   for (let i = 0; i < 4; i++) t.equal(await tryKey(address, key!), 200)
   await countsOfAll(t, address, KEY_READS, 5)
   serving.kill('SIGTERM')
-  // Each asks over a connection of its own, because each answer ends its connection.
+  // Each request uses its own connection, because each response closes its connection.
   const isReady = async () => (await fetch(`${address}/readyz`)).status === 200
   await until(async () => !(await Promise.all([1, 2, 3, 4].map(isReady))).includes(true))
   t.match(await serving.finished, { code: 0 })
@@ -51,7 +51,9 @@ t.test('several processes that cannot listen are refused in one line', async t =
   t.match(result, { code: 1, out: '', err: /^spoor: [^\n]+\n$/ })
 })
 
-/** Every scrape has the counts of all processes, whichever answers, and never fewer than the last. */
+/**
+ * Waits until each scrape contains the counts of all processes, whichever process responds. The counts never decrease.
+ */
 async function countsOfAll(t: Test, address: string, name: string, least: number): Promise<void> {
   let last = least
   for (let i = 0; i < 6; i++) {
@@ -70,7 +72,9 @@ async function countsOfAll(t: Test, address: string, name: string, least: number
   }
 }
 
-/** The server processes that are connected to the database, by what they call themselves there. */
+/**
+ * Returns the numbers of the server processes that are connected to the database, read from their application names.
+ */
 async function processesOn({ pool }: TestDatabase): Promise<number[]> {
   const rows = await pool.run(
     sql => sql<{ pid: number }[]>`

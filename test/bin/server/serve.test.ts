@@ -18,13 +18,16 @@ import {
 } from '../../fixtures/service/spoor.ts'
 import { until } from '../../fixtures/until.ts'
 
-/** The process of the embedded PostgreSQL in a data folder, or undefined where it has stopped. */
+/** Returns the process id of the embedded PostgreSQL in a data folder; undefined if it has stopped. */
 function postgresOf(folder: string): number | undefined {
   const file = join(folder, 'postgres', 'data', 'postmaster.pid')
   return existsSync(file) ? Number.parseInt(readFileSync(file, 'utf8'), 10) : undefined
 }
 
-/** Everything that stands on a command line of this machine until it is asked for. */
+/**
+ * Starts collecting the command lines of all processes on this machine. The returned function stops collecting, and
+ * returns the collected lines.
+ */
 function collectTitles(): () => string {
   let titles = ''
   const look = () => {
@@ -69,7 +72,7 @@ t.test('the life of a data folder: first start, commands beside it, second start
   const made = await runForJson(['key', 'create', '--project', 'default'], env)
   t.equal(await tryKey(address, made.key), 200, 'a key that a command made works at once')
   await jsonHere(['key', 'revoke', made.keyId], env)
-  // The notice reaches the server a moment later.
+  // The notification reaches the server a moment later.
   await until(async () => (await tryKey(address, made.key)) === 401)
   t.match(await jsonHere(['status'], env), { server: { address, pid: first.pid }, problems: [] })
 

@@ -14,7 +14,7 @@ import { until } from '../../fixtures/until.ts'
 interface Seen {
   readonly code: number | null
   readonly text: string
-  // biome-ignore lint/suspicious/noExplicitAny: a test looks into what it likes.
+  // biome-ignore lint/suspicious/noExplicitAny: tests read arbitrary members.
   readonly status: any
 }
 

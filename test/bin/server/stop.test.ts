@@ -17,7 +17,7 @@ t.test('a second signal, later, does not wait for what is under way', async t =>
   const client = connect(Number(new URL(address).port), '127.0.0.1')
   t.teardown(() => client.destroy())
   await once(client, 'connect')
-  // The body never comes, so the request stays under way.
+  // The body never arrives, so the request stays in flight.
   const head = `POST /api/v1/traces HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Length: 9\r\n`
   client.write(`${head}Expect: 100-continue\r\n\r\n`)
   t.match(String(await once(client, 'data')), /^HTTP\/1\.1 100 /)

@@ -1,9 +1,9 @@
-/** Makes the types of the client (clients/typescript/api-types.ts) from the OpenAPI document. */
+/** Generates the client's types (clients/typescript/api-types.ts) from the OpenAPI document. */
 
-// biome-ignore lint/suspicious/noExplicitAny: a document that is looked through.
+// biome-ignore lint/suspicious/noExplicitAny: the test traverses the whole document.
 type Json = any
 
-/** The schemas that the client's users meet; those that they refer to follow. */
+/** The schemas that the client's users see. Schemas to which these schemas refer are added. */
 const WANTED = [
   'TraceInput',
   'ScoreInput',
@@ -44,7 +44,7 @@ const HEAD = `/**
  */
 `
 
-/** The rules that the client keeps by itself. */
+/** Returns the limits that the client applies itself. */
 function constants({ TraceInput, SpanInput, SpanEventInput, CategoricalScoreInput }: Json): string[] {
   const list = (values: readonly string[]) => `[${values.map(quote).join(', ')}] as const`
   return [

@@ -1,4 +1,4 @@
-/** An application that loads the client loads nothing of the server. */
+/** An application that loads the client loads none of the server's code. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { dirname, join, relative } from 'node:path'

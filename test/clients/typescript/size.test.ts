@@ -1,6 +1,6 @@
 /**
- * The client's share of a bundle, without undici and the wrappers of models' clients. Sizes, unlike times, are the same
- * on each machine, so they may be asserted.
+ * Limits the size that the client adds to a bundle, excluding undici and the wrappers of model clients. Unlike times,
+ * sizes are the same on each machine, so tests may assert them.
  */
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
@@ -9,7 +9,10 @@ import t from 'tap'
 
 const ENTRY = fileURLToPath(new URL('../../../../clients/typescript/index.ts', import.meta.url))
 
-/** Bytes, compressed, of what an application loads at its start with these files besides; undefined: all there is. */
+/**
+ * Returns the compressed size of the code that an application loads at startup, including the files named in `besides`.
+ * If `besides` is undefined, returns the size of all code.
+ */
 async function sizeWith(besides: readonly string[] | undefined): Promise<number> {
   const apart: Plugin = {
     name: 'apart',

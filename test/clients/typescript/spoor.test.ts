@@ -26,7 +26,7 @@ t.test('the client, against a server', async t => {
     const made = clientTypes((await call('GET', '/api/v1/openapi.json')).body)
     const formatted = spawnSync(BIOME, ['format', '--stdin-file-path', FILE], { input: made, encoding: 'utf8' })
     t.equal(formatted.status, 0, formatted.stderr)
-    // `npm run client-types`
+    // `npm run client-types` sets the variable.
     if (process.env.SPOOR_CLIENT_TYPES === 'write') writeFileSync(FILE, formatted.stdout)
     t.equal(existsSync(FILE) && readFileSync(FILE, 'utf8'), formatted.stdout, 'npm run client-types writes them')
   })

@@ -161,7 +161,7 @@ t.test('a revoked or rotated key is refused at once in every process', async t =
   const making = { keyPrefix: 'spoor', digestSecret: database.digestSecret }
   const replacement = await database.pool.run(sql => rotateKey(sql, making, rotated.keyId))
   for (const { key } of [revoked, rotated]) {
-    // Well below the 5 s for which a key is remembered without a notice.
+    // The change is visible well within the 5 s for which a key is cached without a notification.
     for (const { call } of [first, second]) {
       await until(async () => (await call('GET', PATH, { key })).status === 401, 2500)
     }
@@ -183,7 +183,7 @@ t.test('the last use is stored at most every five minutes', async t => {
     )
     return lastUsed()
   }
-  /** Waits until a process has heard of the change, and responds with it. */
+  /** Waits until the service's responses contain this time of last use. */
   const untilAnswered = (service: TestService, time: string | null) =>
     until(async () => (await service.call('GET', PATH, { key })).body.lastUsedAt === time)
   const recent = await setLastUsed(290)
@@ -205,7 +205,7 @@ t.test('the request that moves the last use of a key answers the new time', asyn
   const { database, key } = first
   for (const minutes of [6, 60]) {
     await database.pool.run(sql => sql`update api_keys set last_used_at = now() - ${minutes} * interval '1 minute'`)
-    // A service that has not seen the key yet.
+    // This service has not seen the key yet.
     const { call } = await joinDatabase(t, first)
     const answers = await Promise.all([call('GET', PATH, { key }), call('GET', PATH, { key })])
     const { keyId } = answers[0].body
@@ -272,7 +272,7 @@ async function readLastUse({ pool }: TestDatabase, keyId: string): Promise<strin
   return row?.at
 }
 
-/** A second process on the database of the first, as far as it knows. */
+/** Starts a service on the first service's database, like a second process. */
 async function joinDatabase(t: Test, { database }: TestService): Promise<TestService> {
   return testService(t, { database })
 }

@@ -39,8 +39,8 @@ t.test('every letter of the alphabet comes about equally often', async t => {
     const { keyId, secret } = generateKey('spoor')
     for (const letter of keyId + secret) counts.set(letter, (counts.get(letter) ?? 0) + 1)
   }
-  // 118,000 letters: 1903 of each are expected, with a standard deviation of 43. A modulo without rejection would give
-  // the first eight letters a quarter more.
+  // Each of 62 characters is expected 1903 times among 118,000, with a standard deviation of 43. A modulo without
+  // rejection would produce the first eight characters a quarter more often.
   t.equal(counts.size, 62)
   for (const [letter, count] of counts) t.ok(Math.abs(count - 1903) < 6.5 * 43, `${letter}: ${count}`)
 })

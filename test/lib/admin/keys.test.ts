@@ -9,7 +9,7 @@ import { databaseAt, testDatabase } from '../../fixtures/database/database.ts'
 
 const making = { keyPrefix: 'my_app', digestSecret: 'the secret of a deployment' }
 
-/** A database with a project `default`. */
+/** Creates a database with a project `default`. */
 async function withProject(t: Parameters<typeof testDatabase>[0]) {
   const database = await testDatabase(t)
   await database.pool.run(async sql => {

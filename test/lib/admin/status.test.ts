@@ -23,7 +23,7 @@ t.test('the status has what the server, the database and the projects say', asyn
   t.notMatch(status.problems.join('\n'), /totals|not ready|lacks/)
 
   await database.pool.run(sql => sql`update project_totals set spans = spans + 1`)
-  t.match((await look()).problems.join('\n'), /totals or charts of project default are not those of its traces/)
+  t.match((await look()).problems.join('\n'), /totals or charts of project default do not match its traces/)
   await database.pool.run(sql => sql`update project_totals set spans = spans - 1`)
   await database.pool.run(sql => sql`update traces set span_count = 3`)
   t.match(
@@ -48,7 +48,7 @@ t.test('a server of another version is amiss', async t => {
   })
   t.type(app.instance(), 'string')
   const config = readConfig({ DATABASE_URL: 'postgres:///elsewhere', HOST: host, PORT: String(port) })
-  // The address of a server is looked for as it stands, so that a path leads to what an older one would say.
+  // The port becomes part of the address unchanged, so a path after it leads to a response like an older server's.
   const older = { ...config, port: `${port}/older` as unknown as number }
   const { problems } = await database.pool.run(sql => readStatus(older, database, sql))
   t.match(problems.join('\n'), `The server is spoor 0.9.0, this is ${VERSION}.`)

@@ -2,13 +2,14 @@ import t from 'tap'
 import { Folding } from '../../../lib/background/folding.ts'
 import { createLog } from '../../../lib/log.ts'
 import { Metrics } from '../../../lib/metrics.ts'
-import { countNews } from '../../../lib/store/analytics/rollups/news.ts'
+import { countDeltas } from '../../../lib/store/analytics/rollups/deltas.ts'
 import { testDatabase } from '../../fixtures/database/database.ts'
+import { rejectInserts } from '../../fixtures/database/locks.ts'
 import { countWrongSums } from '../../fixtures/database/rollups.ts'
 import { seedProject, seedTraces } from '../../fixtures/database/seed.ts'
 import { until } from '../../fixtures/until.ts'
 
-t.test('folds news, counts the history of each project until there is neither, and makes fortnights', async t => {
+t.test('folds deltas, counts the history of each project until there is neither, and makes fortnights', async t => {
   const database = await testDatabase(t)
   const { pool, sqlAccess: sql } = database
   const projects = [await pool.run(seedProject), await pool.run(seedProject)]
@@ -23,7 +24,7 @@ t.test('folds news, counts the history of each project until there is neither, a
   t.teardown(() => folding.close())
   await until(async () => {
     const [{ left }] = await pool.run(sql => sql<[{ left: number }]>`select count(*) as left from rollup_history`)
-    return left === 0 && (await pool.run(countNews)) === 0
+    return left === 0 && (await pool.run(countDeltas)) === 0
   })
   for (const project of projects) t.equal(await pool.run(sql => countWrongSums(sql, project)), 0)
   const countRows = async () => {
@@ -39,16 +40,12 @@ t.test('folds news, counts the history of each project until there is neither, a
   await until(async () => /^spoor_rollup_news 0$/m.test((await metrics.render()).text))
 })
 
-t.test('news that cannot be folded is one line with the cause, and its age grows until it can', async t => {
+t.test('deltas that cannot be folded are one line with the cause, and their age grows until they can', async t => {
   const database = await testDatabase(t)
   const { pool, sqlAccess: sql } = database
   const project = await pool.run(seedProject)
   await pool.run(sql => seedTraces(sql, project, [{ startedAt: '2026-03-05T10:00:00.000Z' }]))
-  await pool.run(sql =>
-    sql.unsafe(`
-      create function refuse() returns trigger language plpgsql as $$ begin raise 'no more sums'; end $$;
-      create trigger refuse before insert on rollups for each statement execute function refuse()`)
-  )
+  const accept = await rejectInserts(database, 'rollups', { code: 'P0001', message: 'no more sums' })
   const lines: Record<string, unknown>[] = []
   const log = createLog('info', { write: line => lines.push(JSON.parse(line)) })
   const metrics = new Metrics()
@@ -58,7 +55,7 @@ t.test('news that cannot be folded is one line with the cause, and its age grows
   await until(async () => lines.length > 0 && (await age()) > 0.3)
   t.match(lines, [{ level: 'warn', msg: /^folding sums over time failed/, cause: 'no more sums', code: 'P0001' }])
   t.equal(lines.length, 1)
-  await pool.run(sql => sql`drop trigger refuse on rollups`)
+  await accept()
   await until(() => lines.length > 1)
   t.match(lines, [{}, { level: 'info', msg: 'folding sums over time works again', failures: Number }])
   await until(async () => (await age()) === 0)

@@ -31,7 +31,7 @@ t.test('idle is what was running, with the same version, for so long; what is go
 const PATH = '/api/v1/otlp/v1/traces'
 const CONFIG = { idleCompleteMs: 300 }
 
-/** Spans of one trace, whose parent never comes. */
+/** Returns spans of one trace. The spans have a parent that never arrives. */
 function orphans() {
   const [traceId, parentSpanId] = [freshId(32), freshId(16)]
   return { traceId, parentSpanId, orphan: (given: GivenSpan = {}) => otlpSpan({ traceId, parentSpanId, ...given }) }

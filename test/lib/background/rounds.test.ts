@@ -21,7 +21,7 @@ t.test('a failure that lasts is one line with its cause, and one more when the w
   })
   await until(() => count() > 25)
   t.match(lines, [
-    { level: 'warn', msg: 'sweeping failed; it is tried again', cause: 'canceling statement', code: '57014' },
+    { level: 'warn', msg: 'sweeping failed; retrying', cause: 'canceling statement', code: '57014' },
     { level: 'info', msg: 'sweeping works again', failures: 20 }
   ])
   t.equal(lines.length, 2)

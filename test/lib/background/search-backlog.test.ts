@@ -6,7 +6,7 @@ import { runs } from '../../torture/orders.ts'
 
 const PROJECT = 7
 
-/** Writes come with growing numbers, and the oldest are indexed first, as in the index of a project. */
+/** Models a project's index: writes arrive with increasing numbers, and the oldest are indexed first. */
 class Model {
   readonly #waiting: { seq: number; at: number }[] = []
   #seq = 0

@@ -1,4 +1,4 @@
-/** A build of Citus that fails (test/cluster/citus.ts) says what is missing. */
+/** A failed build of Citus (test/cluster/citus.ts) reports what is missing. */
 import t from 'tap'
 import { describeMissing } from '../../cluster/missing.ts'
 

@@ -7,7 +7,7 @@ import { isOnCluster, testDatabase } from '../../fixtures/database/database.ts'
 import { seedProject } from '../../fixtures/database/seed.ts'
 
 const log = createLog('silent')
-/** Makes the schema what it was before migration 6. */
+/** Restores the schema from before migration 6. */
 const BACK = `
   drop view rollup_latencies;
   drop table rollup_news, rollups, rollup_history, user_sums, saved_views, model_prices, unpriced_models;
@@ -62,7 +62,7 @@ t.test(
     t.match('alter table a drop constraint b, add constraint c unique (d)', beside)
     for (const { version, name, text } of await readMigrations()) {
       t.notMatch(text.replace(/--.*$/gm, ''), beside, name)
-      // The first one is there before anything is distributed.
+      // The first migration runs before any table is distributed.
       if (version > 1) t.notMatch(text, /\$\$/, name)
     }
   }

@@ -1,4 +1,7 @@
-/** Few files know that a database may be spread over a cluster: those of lib/cluster, and these. */
+/**
+ * Checks that only the files of lib/cluster and the files listed here depend on whether a database is distributed over
+ * a cluster.
+ */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -7,23 +10,23 @@ import t from 'tap'
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url))
 const DOOR = 'lib/cluster/'
 /**
- * Words of Citus, and imports from behind the door. Scores have a distribution too, and PostgreSQL calls a data folder
- * a cluster.
+ * Matches Citus's terms, and imports from lib/cluster. Does not match `distribution`, because scores have
+ * distributions, and matches `cluster` only in some phrases, because PostgreSQL calls a data folder a cluster.
  */
 const KNOWS = /citus|shard|coordinator|distributed|isSpread|\/cluster\/|\b[ao]n? (?:a )?cluster\b/i
-/** PostgreSQL's own clusters. */
+/** The files about PostgreSQL's own clusters. */
 const EMBEDDED = /^lib\/(?:database\/embedded|moving\/upgrade)\//
 
-/** This list may only shrink. */
+/** This list must not grow. */
 const OUTSIDE = [
-  // The commands that spread a database, give a project a shard, and show the nodes.
+  // The commands that distribute a database, move a project to its own shard, and show the nodes.
   'bin/commands/migrate.ts',
   'bin/commands/project.ts',
   'bin/commands/status.ts',
   'lib/admin/status.ts',
-  // How Citus words its errors, and plans.
+  // The wording of Citus's errors and plans.
   'lib/database/spread.ts',
-  // Whether a server may serve, and its two ways in: batches and reads.
+  // The check whether a server may serve requests, and the code for batches and for reads.
   'lib/health/setup.ts',
   'lib/ingest/lanes.ts',
   'lib/service.ts'

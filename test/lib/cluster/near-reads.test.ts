@@ -1,6 +1,6 @@
 /**
- * Reads of a project on the node that has it. On one PostgreSQL views stand for the shard's tables, and two tables for
- * what Citus knows of shards; on a cluster (test/cluster) all is as it is.
+ * Tests reads that go directly to a project's node. On a single PostgreSQL server, views replace the shard's tables,
+ * and two tables replace Citus's metadata. On a cluster (test/cluster), the shard and the metadata are real.
  */
 import type { Sql } from 'postgres'
 import t, { type Test } from 'tap'
@@ -30,7 +30,7 @@ const SHARD = 102008
 const names = Object.fromEntries(PROJECT_TABLES.map(name => [name, `${name}_${SHARD}`])) as TableNames
 const local: Shard = { id: SHARD, node: { id: 1, host: 'localhost', port: 5432 }, names }
 
-/** Views, and what the coordinator and the nodes know. */
+/** Creates the views and the metadata of the coordinator and the nodes. */
 async function standIn(sql: Sql): Promise<void> {
   for (const [name, own] of Object.entries(names)) await sql.unsafe(`create view ${own} as select * from ${name}`)
   await sql.unsafe(`
@@ -38,7 +38,7 @@ async function standIn(sql: Sql): Promise<void> {
     create table pg_dist_placement as select ${SHARD}::bigint as shardid, 1 as groupid`)
 }
 
-/** A directory, and the calls that it got. */
+/** A directory and the calls that it received. */
 interface Told {
   readonly directory: Directory
   readonly told: string[]

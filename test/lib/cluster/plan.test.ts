@@ -79,7 +79,8 @@ t.test('what stands in the way is said, with what to do', async t => {
 })
 
 /**
- * Tables that belong to projects, and stay on the coordinator: they are asked for before the project is known, or with people.
+ * Tables that belong to projects but stay on the coordinator, because they are queried before the project is known, or
+ * together with people.
  */
 const OF_PROJECTS = ['api_keys', 'audit', 'model_prices', 'saved_views', 'unkept_records', 'unpriced_models']
 

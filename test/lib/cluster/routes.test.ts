@@ -1,4 +1,7 @@
-/** Which operations may share a batch, and where it is written; that it is written there, says test/cluster. */
+/**
+ * Tests which operations may share a batch, and the table to which a batch is written. test/cluster tests the writing
+ * itself.
+ */
 import t from 'tap'
 import { Routes } from '../../../lib/cluster/routes.ts'
 import { createLog } from '../../../lib/log.ts'

@@ -133,7 +133,7 @@ function use(t: Test, target: string | SocketTarget) {
   return sql
 }
 
-/** A TCP address of the test server; one that listens on a socket only is given a way in. */
+/** Returns a TCP address of the test server. If the server listens only on a Unix socket, a relay is started. */
 async function addressOf(t: Test): Promise<{ url: string }> {
   const { target } = readTestServer()
   if (typeof target === 'string') return { url: withDatabaseAt(target, 'postgres') as string }

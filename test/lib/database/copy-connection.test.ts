@@ -20,9 +20,9 @@ function message(type: string, content: Uint8Array): Buffer {
   head.writeInt32BE(4 + content.length, 1)
   return Buffer.concat([head, content])
 }
-/** A simple query: one answer, and one transaction where it opens none itself. */
+/** A simple query. PostgreSQL runs it as one transaction unless the query begins a transaction itself. */
 const query = (text: string) => message('Q', Buffer.from(`${text}\0`))
-/** A COPY of ids in text format, the rows right behind it. */
+/** A COPY of ids in text format, followed immediately by the rows. */
 const copy = (...ids: number[]) =>
   Buffer.concat([
     query('copy notes from stdin'),

@@ -10,14 +10,14 @@ import { testFolder } from '../../fixtures/folder.ts'
 const log = createLog('silent')
 const latest = (await readMigrations()).length
 
-/** A folder of migrations, by name. */
+/** Creates a folder of migrations from their names and contents. */
 async function writeMigrations(t: Test, files: Record<string, string>): Promise<string> {
   const folder = await testFolder(t)
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text)
   return folder
 }
 
-/** A database without a schema, and a connection to it. */
+/** Creates a database without a schema, and connects to it. */
 async function emptyDatabase(t: Test) {
   const database = await testDatabase(t, EMPTY)
   const sql = connectTo(database.target)

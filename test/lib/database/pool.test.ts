@@ -1,5 +1,7 @@
 import type { Socket } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import type { Sql } from 'postgres'
 import t, { type Test } from 'tap'
 import { classifyFailure } from '../../../lib/database/failure.ts'
@@ -27,7 +29,7 @@ async function readPid(sql: Sql): Promise<number> {
   return row?.pid
 }
 
-/** Ends a backend, and resolves when it has gone. */
+/** Terminates a backend. Resolves when it has ended. */
 async function terminate(pid: number): Promise<void> {
   await admin`select pg_terminate_backend(${pid}::int, 10000)`
 }
@@ -104,7 +106,7 @@ t.test('replaces a connection that was killed while idle', async t => {
   const pool = makePool(t, 1)
   const pid = await pool.run(readPid)
   await terminate(pid)
-  // The news may come after the question; a question is never answered by the error of another.
+  // The pool may learn of the termination after it has sent the query, which is then lost.
   const outcome = await pool.run(addNote(1)).then(() => 'stored', classifyFailure)
   t.ok(['stored', 'lost'].includes(outcome), outcome)
   t.not(await pool.run(readPid), pid)
@@ -197,7 +199,7 @@ t.test('loses a transaction whole when its backend is killed', async t => {
         await addNote(2)(sql)
       })
       .catch(classifyFailure)
-    // Waits for the same connection, on which its note must not become part of the transaction, nor of its loss.
+    // This call waits for the same connection. Its note must not become part of the transaction, nor be lost with it.
     const next = pool.run(addNote(3))
     t.equal(await outcome, 'lost', name)
     await next
@@ -226,7 +228,7 @@ t.test('loses nothing that was answered while backends are killed under many wri
     }
   }
   const writers = Promise.all(Array.from({ length: 8 }, write))
-  // Until both have been seen: work that was done in spite of it, and work that was lost.
+  // Repeats until some work has succeeded and some work has been lost.
   for (let round = 0; round < 10 || answered.length === 0 || unanswered === 0; round++) {
     const rows = await admin`
       select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`
@@ -316,6 +318,31 @@ t.test('a query that is given up before its connection stands fails nobody who w
   t.equal(await gone, 'given up')
   relay.mend()
   t.type(await last, 'number')
+})
+
+t.test('work that asks for more keeps no rows that it has read', async t => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const read: WeakRef<object>[] = []
+  await makePool(t, 1).run(async sql => {
+    const ask = async (n: number) => void read.push(new WeakRef(await sql`select ${sql`${n}::int`} as n`))
+    for (let n = 0; n < 10; n++) await ask(n)
+    await turn()
+    collect()
+    // The driver itself may keep the rows of its latest query.
+    t.ok(read.filter(each => each.deref() !== undefined).length <= 1)
+  })
+})
+
+t.test('a client that goes away between two queries loses the second', async t => {
+  const client = new AbortController()
+  const outcome = makePool(t, 1).run(async sql => {
+    await sql`select ${sql`1`} as one, pg_sleep(0.2)`
+    client.abort()
+    await turn()
+    return readPid(sql)
+  }, client)
+  t.equal(await outcome.catch(classifyFailure), 'lost')
 })
 
 t.test('pools with one place between them all get their work done', async t => {

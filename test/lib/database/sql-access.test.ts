@@ -11,7 +11,7 @@ const { sqlAccess } = database
 const admin = database.connect({ applicationName: 'admin' })
 t.teardown(() => admin.end({ timeout: 1 }))
 
-/** Runs `select 1` after failing in the given way at each of the first attempts. */
+/** Runs `select 1`. Each of the first `attempts` attempts fails in the given way. */
 function failing(attempts: number, fail: (sql: Sql) => Promise<unknown>) {
   let calls = 0
   const work = async (sql: Sql) => {
@@ -22,7 +22,7 @@ function failing(attempts: number, fail: (sql: Sql) => Promise<unknown>) {
 }
 
 const raise = (state: string) => (sql: Sql) => sql.unsafe(`do $$ begin raise sqlstate '${state}'; end $$`)
-/** Its own backend ends while it works. */
+/** The statement's own backend is terminated while it runs. */
 const lose = (sql: Sql) => sql`select pg_terminate_backend(pg_backend_pid()), pg_sleep(1)`
 
 t.test('gives the result of reads and writes', async t => {

@@ -3,7 +3,7 @@ import { ordinaryTraces } from '../../../lib/demo/ordinary.ts'
 
 const END = Date.parse('2026-11-21T12:00:00Z')
 
-/** Numbers that look random, the same each time. */
+/** Returns a generator of numbers that look random but are the same in each run. */
 function seeded(): () => number {
   let state = 7
   return () => {

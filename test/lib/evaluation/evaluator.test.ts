@@ -1,4 +1,4 @@
-/** Modules of evaluators, their exports, and the verdicts that an evaluator may return. */
+/** Tests the modules of evaluators, their exports, and the verdicts that an evaluator may return. */
 import fc from 'fast-check'
 import t from 'tap'
 import { type Evaluator, readEvaluators, readVerdict } from '../../../lib/evaluation/evaluator.ts'

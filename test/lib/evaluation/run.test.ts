@@ -1,4 +1,4 @@
-/** The run of evaluators, with a list in the place of the store. */
+/** Tests a run of evaluators, with a list instead of the store. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
@@ -16,7 +16,7 @@ const OPTIONS = { concurrency: 3, limit: 1000, timeoutMs: 60_000, follow: false,
 /** The fate of a trace: a verdict, no verdict, an error, or deletion before it is judged. */
 type Fate = 'good' | 'nothing' | 'throws' | 'gone'
 
-/** Traces by number, and what was stored of them. */
+/** Returns traces by number, and the scores stored for them. */
 function benchOf(fates: readonly Fate[]) {
   const stored = new Map<string, string[]>()
   const isJudged = (evaluator: Evaluator, id: string) => stored.get(evaluator.id)?.includes(id) ?? false

@@ -1,4 +1,4 @@
-/** OTLP over gRPC, spoken by the clients that applications use. */
+/** Tests OTLP over gRPC with the clients that applications use. */
 
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -166,7 +166,7 @@ t.test('a server that drains tells its connections to end, answers what is under
     'content-type': 'application/grpc'
   }
   const open = session.request(headers)
-  // The headers have arrived when the server has answered what was sent after them.
+  // The headers have arrived once the server has responded to later data.
   await once(session, 'remoteSettings')
   await new Promise(resolve => session.ping(resolve))
   const told = once(session, 'goaway')

@@ -8,7 +8,7 @@ const RECOVERING = { reason: 'recovering', cause: 'the database system is starti
 const QUEUE = { reason: 'the queue is full' }
 const ELSEWHERE = { reason: 'not configured', isLogged: true }
 
-/** Reports a series of looks, one a second. */
+/** Reports the results of checks to an Outage, one per second. Returns the change that each check causes. */
 function tell(looks: readonly (readonly object[])[]): (Change | undefined)[] {
   const outage = new Outage()
   return looks.map((obstacles, second) => outage.see(obstacles as never, second * 1000))

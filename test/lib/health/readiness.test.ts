@@ -4,6 +4,7 @@ import { createLog } from '../../../lib/log.ts'
 import { startService } from '../../../lib/service.ts'
 import { ingestBody } from '../../fixtures/bodies/bodies.ts'
 import { testClusterDatabase, testDatabase } from '../../fixtures/database/database.ts'
+import { rejectInserts } from '../../fixtures/database/locks.ts'
 import { byRelay, testRelay } from '../../fixtures/database/relay.ts'
 import { endRecovery, prolongRecovery } from '../../fixtures/recovery.ts'
 import { testService } from '../../fixtures/service/service.ts'
@@ -47,7 +48,7 @@ t.test('a service that starts while the database recovers says so, and is ready 
   await until(async () => (await ready()).status === 200)
 })
 
-/** The SQLSTATE with which a connection is refused. */
+/** Returns the SQLSTATE with which a connection is rejected. */
 async function refusal(sql: Sql): Promise<unknown> {
   try {
     await sql`select`
@@ -88,7 +89,7 @@ t.test('a database that goes and comes back is one line each, although nobody as
   t.same([one.status, other.status], [503, 429])
   relay.mend()
   await until(() => all().at(-1)?.level === 'info')
-  const lost = all().filter(({ msg }) => msg !== 'the database did not take a batch')
+  const lost = all().filter(({ msg }) => msg !== 'the database rejected a batch')
   t.match(lost, [{ level: 'warn', msg: 'not ready: the database cannot be reached', cause: String }, READY])
   t.equal(lost.length, 2)
   const codes = requests().filter(({ status }) => Number(status) >= 400 && status !== 503)
@@ -101,21 +102,16 @@ t.test('a full disk is told once for all batches that it refuses, without their 
   const database = await testDatabase(t)
   const { log, all } = capture()
   const { call } = await testService(t, { database, log })
-  await database.pool.run(sql =>
-    sql.unsafe(`
-      create function refuse() returns trigger language plpgsql as $$
-      begin raise exception using errcode = '53100', message = 'could not extend file "base/' || pg_backend_pid() || '"'; end $$;
-      create trigger refuse before insert on traces for each row execute function refuse()`)
-  )
+  await rejectInserts(database, 'traces', { code: '53100', message: 'could not extend file "base/7"' })
   for (let i = 0; i < 6; i++) {
     t.equal((await call('POST', '/api/v1/traces', { body: ingestBody() })).status, 429)
   }
   await until(() => all().length >= 2)
-  const batches = all().filter(({ msg }) => msg === 'the database did not take a batch')
+  const batches = all().filter(({ msg }) => msg === 'the database rejected a batch')
   t.match(batches, [{ level: 'warn', cause: /^could not extend file/, code: '53100', operations: 1 }])
   t.equal(batches.length, 1)
   t.notMatch(JSON.stringify(batches), /stack|\n {4}at /)
-  const others = all().filter(({ msg }) => msg !== 'the database did not take a batch')
+  const others = all().filter(({ msg }) => msg !== 'the database rejected a batch')
   t.match(others, [{ level: 'warn', msg: 'not ready: the disk of the database is full', cause: /^could not extend/ }])
   t.equal(others.length, 1)
 })

@@ -13,7 +13,7 @@ import { until } from '../../fixtures/until.ts'
 
 const SQL = fileURLToPath(new URL('../../../../sql', import.meta.url))
 
-/** A folder of the migrations there are, and one more. */
+/** Creates a folder with all existing migrations and one more. */
 async function withMigration(t: Test, text: string): Promise<string> {
   const folder = join(await testFolder(t), 'sql')
   await mkdir(folder)
@@ -23,7 +23,7 @@ async function withMigration(t: Test, text: string): Promise<string> {
   return folder
 }
 
-/** Looked at once; it goes on looking until the test is over. */
+/** Creates a Setup that has checked once and keeps checking until the test ends. */
 async function setUp(t: Test, database: Database, autoMigrate = true, migrations?: string): Promise<Setup> {
   const setup = new Setup(database, autoMigrate, createLog('silent'), migrations)
   t.teardown(() => setup.stop())
@@ -58,7 +58,7 @@ t.test('a schema that is newer is served, and told once', async t => {
   )
   const lines: string[] = []
   const log = createLog('info', { write: line => lines.push(line) })
-  // A server has a second one where its PostgreSQL recovers.
+  // A server creates a second Setup when its PostgreSQL is in recovery.
   for (const setup of [new Setup(database, true, log), new Setup(database, true, log)]) {
     t.teardown(() => setup.stop())
     await setup.start()

@@ -8,7 +8,7 @@ import { end, envelope, sendRawRefusal, sendRefusal, sendReply, sendStream } fro
 import { Content, JsonPieces, JsonStream, JsonText } from '../../../lib/http/route.ts'
 import { MAX_BODY_BYTES } from '../../../lib/schema/input.ts'
 
-/** The address of a server that answers every request in this way. */
+/** Starts a server that answers every request in this way. Returns its address. */
 async function serve(t: Test, answer: (exchange: Exchange) => void): Promise<{ url: string; port: number }> {
   const server = createServer((request, response) => answer(new Exchange(request, response, undefined, false)))
   server.listen(0, '127.0.0.1')
@@ -65,7 +65,7 @@ t.test('a response that is sent while it is made comes whole, or is cut off wher
   const failures: unknown[] = []
   const streamOf = (parts: readonly string[], fails: boolean) =>
     new JsonStream(async write => {
-      for (const part of parts) await write(part)
+      for (const part of parts) await write(part, part.length)
       if (fails) throw new Refusal('unavailable', 'away')
     })
   const long = Array.from({ length: 40 }, (_, i) => String(i % 10).repeat(10_000))
@@ -125,7 +125,7 @@ t.test('a refusal is the envelope, with what its code demands', async t => {
 })
 
 t.test('a large answer arrives whole, and does not wait in memory all at once', async t => {
-  // More than the kernel takes at once.
+  // The body is larger than the kernel's buffers.
   const large = Buffer.alloc(16 * 1024 * 1024, 'abcdefg')
   for (const bytes of ['é'.repeat(100_000), large]) {
     let waiting = 0

@@ -1,4 +1,4 @@
-/** Decisions of a route alone: whether its requests count as reads, and the length of a body in pieces. */
+/** Tests which routes' requests count as reads, and the length of a body in pieces. */
 import t from 'tap'
 import { isPersonAccess } from '../../../lib/http/people/admit.ts'
 import { isRead, JsonPieces } from '../../../lib/http/route.ts'

@@ -13,10 +13,10 @@ import { type Answer, testService } from '../../fixtures/service/service.ts'
 
 const TRACE_ID = 'ab'.repeat(16)
 const MIB2 = 2_097_152
-/** The leave to send a body. */
+/** The response that permits a client to send a body. */
 const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n'
 
-/** A route with everything that can be checked. */
+/** Adds a route whose requests undergo every check. */
 function strict(app: App) {
   app.route({
     method: 'PATCH',
@@ -202,7 +202,7 @@ t.test('a body that breaks off in the middle of its chunks is 400', async t => {
   let received = ''
   socket.on('data', chunk => {
     received += chunk
-    // The server has begun to read.
+    // The server has started to read the body.
     if (received === CONTINUE) socket.write('2\r\n{}\r\nzz\r\n')
   })
   socket.write(head)
@@ -371,7 +371,7 @@ t.test('a server that stops lets a slow client take the whole of its answer', as
   let taken = 0
   socket.on('data', chunk => {
     taken += chunk.length
-    // It rests now and then: in all for longer than the server waits for a request to begin.
+    // The client pauses now and then, in total for longer than the server waits for a request to start.
     if (taken % 4_000_000 >= chunk.length) return
     socket.pause()
     setTimeout(() => socket.resume(), 100)

@@ -1,4 +1,4 @@
-/** Which operations become a batch, and when another lane takes them. */
+/** Tests which operations form a batch, and when another lane takes them. */
 import t, { type Test } from 'tap'
 import { Lanes } from '../../../lib/ingest/lanes.ts'
 import { createLog } from '../../../lib/log.ts'
@@ -26,7 +26,7 @@ async function setUp(t: Test, count: number) {
       lanes.add(pending)
     }
   }
-  /** Does `work` while whoever inserts a trace waits; gives how many wait then. */
+  /** Runs `work` while inserts of traces wait for a lock. `waiting` resolves when `count` inserts wait. */
   const whileLocked = (work: (waiting: (count: number) => Promise<void>) => Promise<void>) =>
     database.pool.run(sql =>
       sql.begin(async sql => {
@@ -68,7 +68,7 @@ t.test('another lane takes many at once, and few when the first takes long', asy
       await waiting(2)
     })
     await lanes.finish()
-    // A batch is told of after its operations have been answered.
+    // A batch is reported after its operations have been answered.
     await until(() => batches.length === 2)
     t.strictSame(
       batches.sort((a, b) => a - b),

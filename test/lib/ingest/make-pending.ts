@@ -2,7 +2,7 @@ import { needsLook, type Operation, type Pending } from '../../../lib/ingest/pen
 import { makeReady } from '../../../lib/threads/ready.ts'
 import { bytes } from '../../fixtures/database/write-path.ts'
 
-/** An operation as the queue brings it, and what it is answered: a decision, or the code of a refusal. */
+/** Creates an operation as the queue delivers it, with its result: a decision, or the code of a rejection. */
 export function makePending(
   projectId: number,
   name: 'record' | 'append' | 'end',

@@ -80,7 +80,7 @@ t.test('what has left the queue goes with the young objects', t => {
   const queue = new Queue<ReturnType<typeof operation>>()
   const underWay: ReturnType<typeof operation>[] = []
   const pass = (number: number) => {
-    // Ids are cut out of bodies, and keep them.
+    // An id is a substring of a body, so a stored id keeps the whole body in memory.
     const body = Buffer.alloc(10_000, String(number)).toString('latin1')
     queue.add(operation(`1/${body.slice(-32)}${number}`))
     underWay.push(...queue.take(wide))

@@ -8,7 +8,7 @@ import { bytes, testWritePath, writer } from '../../fixtures/database/write-path
 
 const key = writer()
 
-/** Both expect resends. */
+/** Returns a write path and a separate Resends, both of which have seen a resend and thus expect more. */
 async function setUp(t: Test) {
   const database = await testDatabase(t)
   const path = testWritePath(t, database)
@@ -49,7 +49,7 @@ t.test('the database says what became of the trace', async t => {
   await t.rejects(path.record(key, bytes(body)), { code: 'trace_id_conflict' }, 'another one took its id')
 })
 
-/** A body, and what was made ready of it. */
+/** Returns a body and the operation prepared from it. */
 function recordedBody(spans: number) {
   const body = bytes(ingestBody({ spans: Array.from({ length: spans }, () => span()) }))
   const result = makeReady({ operation: 'record', body, environment: null, hurries: true }) as { ready: ReadyRecord }

@@ -1,6 +1,7 @@
 /**
- * A lane that writes to shards. What a node of a cluster has is made here on one PostgreSQL: tables that are called as
- * shards are, and those things of Citus that batches ask. On a cluster `npm run cluster -- --move` tries it.
+ * Tests a lane that writes to shards. On a single PostgreSQL server, this file creates what a node of a cluster has:
+ * tables with the names of shards, and the parts of Citus that batches query. `npm run cluster -- --move` tests the
+ * lane on a cluster.
  */
 import t, { type Test } from 'tap'
 import { GUARDS } from '../../../lib/cluster/routes.ts'
@@ -20,7 +21,7 @@ import { testRelay } from '../../fixtures/database/relay.ts'
 import { makePending } from './make-pending.ts'
 
 const NODE = { host: 'node', port: 5432 }
-/** The shards of the projects 1 and 2. */
+/** The shards of projects 1 and 2. */
 const SHARDS = [102_001, 102_002].map(
   (id): Home => ({
     id,
@@ -40,12 +41,12 @@ await database.pool.run(async sql => {
     create table node.pg_dist_placement as select shardid, 1 as groupid from unnest('{102001,102002}'::bigint[]) shardid;
     create function node.lock_shard_metadata(int, shards bigint[]) returns void language sql
       as 'select pg_advisory_xact_lock_shared(shard) from unnest(shards) shard'`)
-  // Before what Citus has of these names.
+  // The search path puts these replacements before Citus's own objects of the same names.
   const [{ name }] = await sql<[{ name: string }]>`select current_database() as name`
   await sql.unsafe(`alter database ${name} set search_path = node, public, pg_catalog`)
 })
 
-/** A lane, what it has sent back to the queue, and what it has said of nodes. */
+/** Returns a lane, the operations that it sent back to the queue, and its reports about nodes. */
 function lane(t: Test, connect = database.connect) {
   const pool = new Pool(onClose => database.connect({ onClose }), { size: 1 })
   const sentBack: Pending[] = []

@@ -103,8 +103,8 @@ t.test('a large start is remembered like any other', async t => {
   const path = testWritePath(t, database)
   const { trace } = startBody({ input: 'x'.repeat(100_000) })
   await path.record(key, bytes({ schemaVersion: 1, trace }))
-  // Only a look at the database would find the trace gone: the append is decided by the remembered state, and undone by
-  // the version.
+  // Only a query would show that the trace is gone. The append is decided from the cached state, and undone because no
+  // stored trace has the cached version.
   await database.pool.run(sql => sql`delete from traces`)
   await t.rejects(path.append(key, trace.id, bytes(spansBody(span()))), { code: 'not_found' })
 })

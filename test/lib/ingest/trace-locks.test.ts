@@ -3,7 +3,7 @@ import t from 'tap'
 import { TraceLocks } from '../../../lib/ingest/trace-locks.ts'
 
 t.test('holds and gives up locks as a Map does keys, where many share a bucket', t => {
-  // Half as many locks as there are buckets: in every history some share one.
+  // There are half as many locks as buckets, so some locks share a bucket in every history.
   const numbers = fc.array(fc.nat(2000), { minLength: 1000, maxLength: 8000 })
   fc.assert(
     fc.property(numbers, numbers => {

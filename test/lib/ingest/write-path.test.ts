@@ -2,14 +2,17 @@ import t, { type Test } from 'tap'
 import { Refusal } from '../../../lib/errors.ts'
 import { endBody, ingestBody, LATER, span, spanId, spansBody, startBody } from '../../fixtures/bodies/bodies.ts'
 import { isOnCluster, runOnNodes, type TestDatabase, testDatabase } from '../../fixtures/database/database.ts'
-import { lockTraces } from '../../fixtures/database/locks.ts'
+import { lockTable } from '../../fixtures/database/locks.ts'
 import { countStrays, NO_STRAYS } from '../../fixtures/database/seed.ts'
 import { bytes, testWritePath, writer } from '../../fixtures/database/write-path.ts'
 
 const text = (length: number) =>
   'all work and no play makes Jack a dull boy. '.repeat(Math.ceil(length / 44)).slice(0, length)
 
-/** The same JSON in other bytes: a body that was recorded is not known by them (lib/ingest/resends.ts). */
+/**
+ * Returns the same JSON with an additional space, so that a recorded body is not recognised by its bytes
+ * (lib/ingest/resends.ts).
+ */
 const spaced = (body: Buffer) => Buffer.concat([body, Buffer.from(' ')])
 
 const key = writer()
@@ -23,7 +26,7 @@ async function setUp(t: Test, trialTraces?: number) {
 const outcome = <T>(work: Promise<T>): Promise<T | string> =>
   work.catch(error => (error instanceof Refusal ? error.code : Promise.reject(error)))
 
-/** Totals as counted and as they should be, and rows that belong to nobody. */
+/** Returns the stored totals, the correct totals, and the number of orphaned rows. */
 async function audit(database: TestDatabase) {
   const [row] = await database.pool.run(
     sql => sql`
@@ -39,7 +42,7 @@ async function audit(database: TestDatabase) {
   return row as Record<string, number>
 }
 
-/** Ends every connection of the write path. */
+/** Terminates every connection of the write path. */
 const killWriters = (database: TestDatabase) =>
   runOnNodes(
     database,
@@ -232,7 +235,8 @@ t.test('backends killed under the writer lose nothing and write nothing twice', 
     }
   })()
   const answered: string[] = []
-  // A connection that is killed while it opens is one that cannot be had: then nothing was stored, and it is sent again.
+  // A connection that is killed while it opens counts as unavailable. Nothing was stored then, so the write is sent
+  // again.
   const persist = async <T>(write: () => Promise<T>): Promise<T> => {
     for (;;) {
       try {
@@ -328,7 +332,7 @@ t.test('a connection whose first batch met a lock time-out takes the next ones',
   const connect: TestDatabase['connect'] = (options, onSocket) =>
     database.connect({ ...options, settings: { ...options?.settings, ...settings } }, onSocket)
   const path = testWritePath(t, { ...database, connect })
-  const unlock = await lockTraces(t, database, 'exclusive')
+  const unlock = await lockTable(t, database, 'traces', 'exclusive')
   const record = () => path.record(key, bytes(ingestBody()))
   for (let i = 0; i < 3; i++) t.equal(await outcome(record()), 'quota_exhausted')
   await unlock()

@@ -1,4 +1,4 @@
-/** One lane by itself, with a real database and nobody else's queue before it. */
+/** Tests one lane alone, with a real database and without a queue. */
 
 import t, { type Test } from 'tap'
 import { CopyConnection } from '../../../lib/database/copy-connection.ts'
@@ -30,7 +30,7 @@ const stored = (traceId: string) =>
     return row && { ...row }
   })
 
-/** A lane, and what it has sent back to the queue. */
+/** Returns a lane and the operations that it sent back to the queue. */
 function lane(t: Test, connect = database.connect, log = createLog('silent')) {
   const pool = new Pool(onClose => connect({ onClose }), { size: 1 })
   const sentBack: [Pending, number][] = []
@@ -76,7 +76,7 @@ t.test('a trace that is there is answered by what it is, and its neighbours are 
   const body = ingestBody()
   await writer.process([recording(body).pending])
   const other = { ...body, trace: { ...body.trace, name: 'other' } }
-  // One trace of a batch at a time, as the queue sees to it.
+  // A batch contains at most one operation per trace, as the queue ensures.
   for (const [again, expected] of [
     [recording(body), { type: 'duplicate' }],
     [recording(other), { type: 'refused', code: 'trace_id_conflict' }]
@@ -119,7 +119,7 @@ t.test('a write that lacks rows is refused alone, in every operation, and its ne
   const running = startBody()
   const traceId = freshId(32)
   const spansOfTrace = Array.from({ length: 3 }, () => otlpSpan({ traceId }))
-  // Short: as if the worker thread had thought that the last span finds no place.
+  // If `short` is true, the worker thread expected that the last span would get no slot.
   const exportPending = (short: boolean, ...sent: object[]) => {
     const task = {
       operation: 'export-json',
@@ -176,7 +176,7 @@ t.test('a write that lacks rows is refused alone, in every operation, and its ne
   t.strictSame(sentBack, [])
 })
 
-/** The same rows, without that of the last span. */
+/** Returns the same rows without the last span's row. */
 function withoutLast<T extends SpanRows>(rows: T): T {
   const last = rows.spans.at(-1)
   return { ...rows, spans: rows.spans.slice(0, -1), bytes: rows.bytes.subarray(0, last) }
@@ -210,7 +210,7 @@ t.test('an attempt that was lost is sent back, and tried again it is found where
   const { writer, sentBack } = lane(t)
   const { pending, answer } = recording()
   await writer.process([pending])
-  // As if the answer to the first attempt had never come.
+  // The response to the first attempt never arrived.
   const lost = recording({ schemaVersion: 1, trace: { ...ingestBody().trace, id: pending.traceId } })
   lost.pending.attempts = pending.attempts
   lost.pending.decision = answer() as NonNullable<Pending['decision']>

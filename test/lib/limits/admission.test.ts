@@ -6,7 +6,7 @@ import { runs } from '../../torture/orders.ts'
 const BOUNDS = { requests: 100, bytes: 1000 }
 const refused = { code: 'quota_exhausted' }
 
-/** Takes rooms until there is none. */
+/** Admits requests until the capacity is exhausted. */
 function fill(admission: Admission, party: unknown, bytes: number, requests = 1): Room[] {
   const rooms: Room[] = []
   try {

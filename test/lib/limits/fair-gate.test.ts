@@ -1,7 +1,7 @@
 import t from 'tap'
 import { FairGate } from '../../../lib/limits/fair-gate.ts'
 
-/** Parties that come to a gate, and leave it in the order in which they entered. */
+/** Lets parties enter a gate, and leave it in the order in which they entered. */
 function visit(capacity: number) {
   const gate = new FairGate(capacity)
   const entered: string[] = []

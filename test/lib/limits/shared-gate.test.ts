@@ -6,7 +6,7 @@ import { runs } from '../../torture/orders.ts'
 
 const settle = () => new Promise(resolve => setImmediate(resolve))
 
-/** Work that goes on until it is told to end. */
+/** Creates work that continues until it is told to end. */
 function visits(gate: SharedGate) {
   const inside: { party: string; weight: number; end: () => void }[] = []
   return {

@@ -1,4 +1,4 @@
-/** The string that replaces a result too long to be returned twice. */
+/** Tests the string that replaces a result that is too long to be returned twice. */
 import t from 'tap'
 import { shortResultText } from '../../../lib/mcp/long-result.ts'
 import { SHOWN_BYTES } from '../../../lib/mcp/outline.ts'
@@ -18,7 +18,7 @@ t.test('the text of a trace is its outline, and says so', async t => {
 
 t.test('the text of a list has the first items whole, and says how many there are', async t => {
   const items = Array.from({ length: 300 }, (_, i) => ({ id: i, n: '12345678901234567890', comment: 'x'.repeat(1000) }))
-  // Numbers stand as they were stored.
+  // Numbers keep their stored notation.
   const result = JSON.stringify({ scores: items, nextCursor: null, pageSize: 300 }).replaceAll(/"(\d{20})"/g, '$1')
   const text = shortResultText(result)
   t.ok(Buffer.byteLength(text) < SHOWN_BYTES + 2000)

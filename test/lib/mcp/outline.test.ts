@@ -1,13 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import t, { type Test } from 'tap'
-import {
-  inTreeOrder,
-  measureSpan,
-  outlineOf,
-  outlineTrace,
-  SHOWN_BYTES,
-  TraceOutline
-} from '../../../lib/mcp/outline.ts'
+import { inTreeOrder, outlineOf, outlineTrace, planSpan, SHOWN_BYTES, TraceOutline } from '../../../lib/mcp/outline.ts'
 import { parseInexact } from '../../../lib/trace/json/exact-json.ts'
 import { answer, DETAIL, type Values } from './trace-answer.ts'
 
@@ -155,7 +148,7 @@ t.test('an outline of a long trace comes in parts, which have each span once, in
   const id = (index: number) => index.toString(16).padStart(16, '0')
   const span = (i: number) => ({ parentSpanId: i === 0 ? null : id(i % 7 === 1 ? 0 : i - 1), name: `step ${i}` })
   const detail = JSON.parse(answer({ spans: 10_000, span }))
-  const spans = detail.spans.map((each: never) => measureSpan(each, false))
+  const spans = detail.spans.map((each: never) => planSpan(each, false))
   const source = { trace: detail.trace, spans, scoreCount: 0 }
   const partOf = (after?: string) => outlineOf(source, { inexact: false, bytes: 1, after })
   const ids: string[] = []

@@ -1,4 +1,7 @@
-/** A call that is answered by hand is answered as the SDK would; the SDK is made to look at it by a field of its own. */
+/**
+ * Checks that a call answered without the SDK gets the response that the SDK would give. An extra field in a call makes
+ * the server use the SDK.
+ */
 import t from 'tap'
 import { Refusal } from '../../../lib/errors.ts'
 import { JsonText, type Reply } from '../../../lib/http/route.ts'
@@ -15,7 +18,7 @@ const LISTING = {
   ...{ inputSchema: { type: 'object' }, outputSchema: { type: 'object' } }
 }
 
-/** Tools that note what they are called with. */
+/** Returns tools that record the arguments of their calls. */
 function toolbox() {
   const calls: unknown[][] = []
   const box: Toolbox = {

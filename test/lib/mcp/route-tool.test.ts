@@ -20,7 +20,7 @@ const TEXT = {
 } as const
 const Thing = Type.Object({ thing: Type.String() }, { additionalProperties: false })
 
-/** A route that notes what it is given, and its tool. */
+/** Returns a route that records its parameters, and the route's tool. */
 function scene(over: Partial<Route>, view?: typeof traceView, gathered = new Gathered()) {
   const seen: RequestOf<unknown>[] = []
   const admission = new Admission({ requests: 2, bytes: 1000 })
@@ -150,7 +150,7 @@ t.test('calls of one message read until they have gathered enough; what writes i
     const gathered = new Gathered(500)
     const { call } = scene(reads, view, gathered)
     const full = () => call({ traceId: ID, ...(view && { detail: 'full' }) })
-    // Each counts twice: as structured content and as text.
+    // Each result counts twice: as structured content and as text.
     for (let i = 0; i < 3; i++) t.equal(await full(), 'x'.repeat(100))
     const message =
       'batch: its results have 600 bytes already, and at 500 no call reads more. Send this call in another message.'

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { inTreeOrder } from '../../../lib/mcp/outline.ts'
 
-/** `a` at the top, `b<a` below `a`. */
+/** Parses a notation for spans: `a` is a root, `b<a` is a child of `a`. */
 function spansOf(text: string) {
   return text
     .split(' ')

@@ -1,4 +1,4 @@
-/** Backups that are added to: exports of one project, taken at different times, imported into another. */
+/** Tests incremental backups: exports of one project, taken at different times and imported into another project. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
@@ -13,7 +13,7 @@ import { runs } from '../../torture/orders.ts'
 const IDS = ['a'.repeat(32), 'b'.repeat(32), 'c'.repeat(32)]
 const TRACES = '/api/v1/traces'
 
-/** A request of a history, or an export between two. What the service refuses changes nothing, and is no matter here. */
+/** A request of a history, or an export between two requests. A request may be rejected, and then changes nothing. */
 type Step = 'export' | readonly [method: string, path: string, body: object]
 
 const otlp = fc
@@ -67,7 +67,7 @@ async function makePlace(service: TestService, slug: string): Promise<Place> {
   return { slug, id, key: (await service.makeKey({ project: slug })).key }
 }
 
-/** Sends a history, and gives the exports taken in it; the last one is of all. */
+/** Sends a history. Returns the exports taken during it; the last export contains everything. */
 async function live(service: TestService, place: Place, steps: readonly Step[]): Promise<string[]> {
   const exports: string[] = []
   const take = async () => void exports.push((await exportLines(service.database, place.slug)).join('\n'))
@@ -79,7 +79,7 @@ async function live(service: TestService, place: Place, steps: readonly Step[]):
   return exports
 }
 
-/** Imports the exports in their order; after each, one that came before it again, which changes nothing. */
+/** Imports the exports in order. After each, imports an earlier export again, which must change nothing. */
 async function follow(
   service: TestService,
   importInto: Importer,

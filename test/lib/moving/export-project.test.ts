@@ -14,7 +14,7 @@ t.test('every trace once, by start and id, with its own spans and scores, whatev
   const [projectId, slug] = await database.pool.run(async sql => {
     const projectId = await seedProject(sql)
     const other = await seedProject(sql)
-    // Two at each second; some so large that a page holds few of them.
+    // There are two traces per second. Some traces are so large that a page contains only a few.
     const traces = Array.from({ length: 600 }, (_, n): SeedTrace => {
       return {
         seq: n + 1,

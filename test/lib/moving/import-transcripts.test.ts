@@ -1,4 +1,4 @@
-/** Claims about imports of transcripts whose destination fails. */
+/** Tests imports of transcripts whose destination fails. */
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { Refusal } from '../../../lib/errors.ts'

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { type SplitValue, splitValues } from '../../../lib/moving/json-splitter.ts'
 
-/** Splits a text that comes in pieces of so many bytes. */
+/** Splits a text that arrives in pieces of a given size. */
 async function split(text: string | Uint8Array, piece = 7, maxBytes?: number): Promise<[string, string][]> {
   const bytes = Buffer.from(text)
   async function* pieces() {

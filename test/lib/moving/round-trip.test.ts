@@ -93,7 +93,7 @@ const score = fc
   )
   .map(([name, value, over]) => ({ name, ...value, ...over }))
 
-/** The requests for one trace, and whether its row then becomes one that only earlier versions wrote. */
+/** The requests for one trace, and whether its row is then changed to a form that only earlier versions wrote. */
 const life = fc.record({
   environment: fc.constantFrom('prod', 'unassigned', 'not recorded'),
   recording,
@@ -111,7 +111,7 @@ const bodyOf = ({ recording, complete }: Life) => {
   return { schemaVersion: 1, trace: { ...recording, ...end } }
 }
 
-/** The requests of a life that may be sent again: [path, body]. */
+/** Returns the requests of a history that may be repeated, each as [path, body]. */
 function requestsOf(life: Life): [string, unknown][] {
   const path = `/${life.recording.id}`
   const taken = new Set(life.recording.spans.map(span => span.id))
@@ -140,7 +140,8 @@ async function live(service: TestService, project: string, life: Life): Promise<
     if (life.environment === 'not recorded') await setEnvironment(sql, id, null)
     if (!life.isOld) return
     await sql`update traces set ingested_at = null, key_id = null where id = ${id}`
-    // At the same moment as the others of the trace, but of no other trace: between those, insertion decides.
+    // The score has the same time as the trace's other scores. Insertion order decides between scores of the same trace
+    // only.
     await sql`
       update scores set created_at = ${new Date(Date.UTC(2026, 0, 2) + ++moments)}, source = 'eval', evaluator_id = 'e "1"', run_id = 'r' from traces t
       where scores.project_id = t.project_id and trace_seq = t.seq and t.id = ${id}`
@@ -197,7 +198,7 @@ async function checkRoundTrip(service: TestService, importInto: Importer, lives:
       assert.notEqual((await send(service, key, 'POST', path, body)).duplicate, false, 'a resend is a duplicate')
     }
   }
-  // Running traces continue alike in both projects.
+  // Running traces continue in the same way in both projects.
   for (const { complete, end, environment, recording } of lives) {
     if (complete || end !== undefined) continue
     const keyOf = (project: string) => service.makeKey({ project, ...(environment === 'prod' && { environment }) })

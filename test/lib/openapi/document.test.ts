@@ -12,7 +12,7 @@ import { testService } from '../../fixtures/service/service.ts'
 
 const OPTIONS = { baseUrl: 'http://127.0.0.1:8787', keyPrefix: 'spoor' }
 
-/** The document as clients get it; a test looks into it as it likes. */
+/** The document as clients get it. */
 // biome-ignore lint/suspicious/noExplicitAny: see above.
 const describe = (routes: readonly Route[]): any => JSON.parse(JSON.stringify(describeApi(routes, OPTIONS)))
 
@@ -53,7 +53,7 @@ t.test('the document of the service', async t => {
     t.same(document.components.schemas.ErrorBody.properties.error.properties.code.enum, ERROR_CODES)
     for (const code of ERROR_CODES) {
       t.match(document.info.description, `| \`${code}\` | ${ERRORS[code].status} |`, code)
-      // The one that belongs to no operation: it says that there is none.
+      // This code belongs to no operation, because it states that the operation does not exist.
       if (code === 'method_not_allowed') continue
       t.ok(documented.flatMap(errorCodesOf).includes(code), `${code} is an error of some operation`)
     }
@@ -107,7 +107,7 @@ t.test('the document of the service', async t => {
       const { security, description, responses } = operationOf(route)
       t.same(security, route.access === 'public' ? [] : [{ apiKey: [] }], route.operation)
       if (route.access === 'public' || route.access === 'key') continue
-      t.match(description, `Needs the scope \`${route.access}\`.`, route.operation)
+      t.match(description, `Requires the scope \`${route.access}\`.`, route.operation)
       t.ok(responses[401] && responses[403], route.operation)
     }
   })
@@ -226,7 +226,7 @@ t.test('the document of the service', async t => {
 
   t.test('has one error for each status, and says for each operation which codes it may have', async t => {
     const statuses = [...new Set(documented.flatMap(errorCodesOf).map(code => ERRORS[code].status))]
-    // Routes with a binary encoding have errors of their own, in both encodings.
+    // Routes with a binary encoding have their own errors, in both encodings.
     const shared = Object.keys(document.components.responses).filter(name => !name.endsWith('OfExport'))
     t.equal(shared.length, statuses.length)
     for (const route of documented) {
@@ -277,14 +277,16 @@ t.test('the document of the service', async t => {
 // biome-ignore lint/suspicious/noExplicitAny: see above.
 type Json = any
 
-/** Every object in a part of the document, with where it stands. */
+/** Yields every object in a part of the document, with its path. */
 function* parts(value: Json, path = '#'): Generator<{ path: string; value: Json }> {
   if (typeof value !== 'object' || value === null) return
   if (!Array.isArray(value)) yield { path, value }
   for (const [name, part] of Object.entries(value)) yield* parts(part, `${path}/${name}`)
 }
 
-/** The names that generators make for what stands within a component: its name, and that of the member. */
+/**
+ * Returns the names that generators create for schemas within a component: the component's name and the member's name.
+ */
 function inner(name: string, schema: Json): string[] {
   return Object.entries<Json>(schema.properties ?? {}).flatMap(([member, part]) => {
     const own = name + member.charAt(0).toUpperCase() + member.slice(1)

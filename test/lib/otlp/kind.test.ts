@@ -4,7 +4,7 @@ import { mapAttributes, mapOne } from './mapped.ts'
 const USAGE = { 'gen_ai.usage.input_tokens': 10, 'gen_ai.usage.output_tokens': 5, 'gen_ai.usage.cost': 0.25 }
 const CALL = { 'gen_ai.request.model': 'm', ...USAGE }
 
-/** Values that name no kind, by the attribute that states one. */
+/** For each attribute that states a kind, values that name no kind. */
 const UNKNOWN: Record<string, readonly string[]> = {
   'gen_ai.operation.name': ['create_memory', 'my-operation', 'toString', ''],
   'openinference.span.kind': ['UNKNOWN', 'GUARDRAIL', 'PROMPT', 'MINE'],

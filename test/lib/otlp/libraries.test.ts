@@ -1,6 +1,6 @@
-/** Deviations of single libraries from the conventions they follow, as `npm run otlp-libraries` saw them. */
+/** Tests deviations of single libraries from the conventions that they follow, as found by `npm run otlp-libraries`. */
 import t from 'tap'
-import { mapAttributes } from './mapped.ts'
+import { mapAttributes, mapFrom } from './mapped.ts'
 
 const text = (content: string) => ({ type: 'text', content })
 const user = { role: 'user', parts: [text('Sunny?')] }
@@ -46,8 +46,11 @@ t.test('Semantic Kernel: a list without messages', async t => {
 })
 
 t.test('MLflow: quotation marks around what an application sets', async t => {
-  const said = mapAttributes({ 'session.id': '"s-1"', 'user.id': '"u-1"' })
-  t.match(said, { hints: { sessionId: 's-1', userId: 'u-1' } })
-  const others = mapAttributes({ 'session.id': '17', 'user.id': '{"name":"u"}' })
-  t.match(others, { hints: { sessionId: '17', userId: '{"name":"u"}' } })
+  const idsOf = ({ hints: { sessionId, userId } }: ReturnType<typeof mapFrom>) => [sessionId, userId]
+  const quoted = { 'session.id': '"s-1"', 'user.id': '"u-1"' }
+  t.strictSame(idsOf(mapAttributes({ ...quoted, 'mlflow.spanType': '"AGENT"' })), ['s-1', 'u-1'])
+  t.strictSame(idsOf(mapFrom({ 'telemetry.sdk.name': 'mlflow' }, { attributes: quoted })), ['s-1', 'u-1'])
+  t.strictSame(idsOf(mapAttributes(quoted)), ['"s-1"', '"u-1"'], 'other senders do not quote')
+  const others = { 'session.id': '17', 'user.id': '{"name":"u"}', 'mlflow.spanType': '"AGENT"' }
+  t.strictSame(idsOf(mapAttributes(others)), ['17', '{"name":"u"}'])
 })

@@ -18,7 +18,7 @@ import { exportOf, keyValues, otlpSpan } from '../../fixtures/bodies/otlp.ts'
 import { freshId } from '../../fixtures/database/seed.ts'
 import { plain, readRequest } from './mapped.ts'
 
-/** Requests as the exporters put them on the wire. */
+/** Returns the requests that the exporters send. */
 async function capture(t: Test): Promise<Record<OtlpEncoding, Buffer>> {
   const bodies: Partial<Record<OtlpEncoding, Buffer>> = {}
   const server = createServer(async (request, response) => {
@@ -129,7 +129,7 @@ t.test('numbers of 64 bits and odd names stay as they are', async t => {
   )
 })
 
-/** Larger requests are cut, into portions of some hundreds. */
+/** Larger requests are split into portions of some hundred spans. */
 const MOST_WHOLE = 1024
 
 t.test('a large request is cut, and says the same', async t => {
@@ -155,7 +155,7 @@ t.test('a large request is cut, and says the same', async t => {
         assert.deepEqual(portion.refusals, [])
         for (const [id, spans] of portion.traces) traces.set(id, [...(traces.get(id) ?? []), ...spans])
       }
-      // A trace that may have too few places has its spans in the order in which they get one.
+      // If a trace may have more spans than slots, its spans are in the order in which they get slots.
       const inAnyOrder = (spans: readonly MappedSpan[]) => spans.map(span => JSON.stringify(span)).sort()
       assert.deepEqual(
         Array.from(traces, ([id, spans]) => [id, inAnyOrder(spans)]),
@@ -184,7 +184,7 @@ t.test('what spans have in common is not stored more often than there is room fo
   t.equal(readRequest(alone).traces.size, 2)
 })
 
-/** Reads an export where there is so much heap, and gives what was refused of it. */
+/** Reads an export in a process with a heap of this size. Returns the rejections. */
 async function readWithin(heapMiB: number, bytes: Uint8Array, encoding: OtlpEncoding): Promise<unknown> {
   const module = new URL('../../../lib/otlp/read-export.js', import.meta.url).href
   const code = `
@@ -204,7 +204,7 @@ t.test('spans of which none can be stored are counted, and not built', async t =
   const count = 490_000
   const noIds = { reason: 'no_ids', count, example: '""' }
   const json = Buffer.from(`{"resourceSpans":[{"scopeSpans":[{"spans":[${'{},'.repeat(count - 1)}{}]}]}]}`)
-  // Two bytes a span, and around them the lengths of their scope and resource.
+  // Each span takes two bytes, after the lengths of the scope and the resource.
   const spans = Buffer.alloc(2 * count, Buffer.from([0x12, 0]))
   const inside = (field: number, bytes: Uint8Array) => {
     const length = [bytes.length & 127, (bytes.length >> 7) & 127, bytes.length >> 14].map(
@@ -218,7 +218,7 @@ t.test('spans of which none can be stored are counted, and not built', async t =
 
 const ENCODERS = { json: (request: object) => Buffer.from(JSON.stringify(request)), protobuf: toProtobuf }
 
-/** Reads an export whole, or in the portions of a large one. */
+/** Reads an export whole, or in the portions of a large export. */
 function readAll(bytes: Uint8Array, encoding: OtlpEncoding) {
   const { traces, portions, refusals } = readExport(bytes, encoding)
   const read = portions.map(portion => readPortion(joinPortion(portion, bytes)))
@@ -251,7 +251,7 @@ t.test('a span without a start takes that of its children in the export, or its 
   }
 })
 
-/** Gives the fields of protobuf's schema their own names, as `preserving_proto_field_name` does. */
+/** Uses the field names of the protobuf schema, as `preserving_proto_field_name` does. */
 const inSnakeCase = (value: unknown): unknown =>
   Array.isArray(value)
     ? value.map(inSnakeCase)

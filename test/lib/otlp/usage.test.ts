@@ -8,7 +8,7 @@ import { mapAttributes } from './mapped.ts'
 type Attributes = Record<string, unknown>
 type Counts = readonly [input?: number | undefined, output?: number | undefined, total?: number | undefined]
 
-/** The counts that were stated or follow from what was; a count that nobody knows is absent. */
+/** Returns the counts that were stated or follow from stated counts, without unknown counts. */
 const usageOf = ([inputTokens, outputTokens, totalTokens]: Counts) => {
   const stated = Object.entries({ inputTokens, outputTokens, totalTokens }).filter(([, count]) => count !== undefined)
   return stated.length === 0 ? undefined : Object.fromEntries(stated)

@@ -1,4 +1,4 @@
-/** Rules of the dashboard for people that need no database. */
+/** Tests the rules for users of the dashboard, as far as testing them needs no database. */
 import fc from 'fast-check'
 import t from 'tap'
 import { dashboardAddress } from '../../../lib/dashboard-address.ts'
@@ -77,7 +77,7 @@ t.test('a password is the stored one and no other, in whichever form of Unicode 
   t.equal(await isPassword('', null, 'somebody'), false)
 })
 
-/** With parameters that take milliseconds. */
+/** With these parameters, hashing takes milliseconds. */
 const CHEAP = 'scrypt$1024$8$1$AAAAAAAAAAAAAAAAAAAAAA$Zz0_e5qxTL5gJq4g1Hh8y1lXJ5dq3nq7vGZ1s0VtV3k'
 
 t.test('a password that was made with other parameters is still known', async t => {

@@ -1,4 +1,4 @@
-/** A server remembers whose session it has looked up. */
+/** Tests that a server caches the users whose sessions it has looked up. */
 import t, { type Test } from 'tap'
 import { createAccount } from '../../../lib/admin/accounts.ts'
 import { addUser } from '../../../lib/admin/people.ts'
@@ -10,7 +10,10 @@ import { insertLink, signInByLink } from '../../../lib/store/people/links.ts'
 import { endAllSessions } from '../../../lib/store/people/sessions.ts'
 import { testDatabase } from '../../fixtures/database/database.ts'
 
-/** An account with the project `one`, whose member has a session; and how many statements were sent to find people. */
+/**
+ * Creates an account with the project `one` and a member with a session. Also returns the number of statements that
+ * looked up people.
+ */
 async function setUp(t: Test) {
   const database = await testDatabase(t)
   const [token, link] = [makeToken(), makeToken()]

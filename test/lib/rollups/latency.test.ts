@@ -11,11 +11,11 @@ import {
   readHistogram
 } from '../../../lib/rollups/latency.ts'
 
-/** Mostly within 37 hours; beyond that there is one bucket. */
+/** Most durations are within 37 hours, because all longer durations share one bucket. */
 const duration = fc.oneof(fc.nat(50), fc.nat(5000), fc.nat(2 ** 27 - 1))
 const durations = fc.array(duration, { minLength: 1, maxLength: 60 })
 
-/** As PostgreSQL has it: the sum of a power of ten for each. */
+/** Represents counts as PostgreSQL does: as a sum to which each duration adds the power of ten of its bucket. */
 const numberOf = (all: readonly number[]) => all.reduce((sum, ms) => sum + 10n ** BigInt(exponentOf(bucketOf(ms))), 0n)
 const trimmed = (counts: readonly number[]) => counts.slice(0, counts.findLastIndex(count => count !== 0) + 1)
 

@@ -25,7 +25,7 @@ import type { Ending } from '../../../lib/trace/states/decide.ts'
 import type { Growth } from '../../../lib/trace/states/gathered.ts'
 import { AT, ingestBody, LATER, span, startBody } from '../../fixtures/bodies/bodies.ts'
 
-/** The value of each column of an item. */
+/** Returns the value of each column for an item. */
 const rowOf = <T>(columns: readonly { readonly name: string }[], values: object, item: T) =>
   Object.fromEntries(columns.map(({ name }) => [name, (values as Record<string, (item: T) => Value>)[name]!(item)]))
 
@@ -42,7 +42,13 @@ t.test('a trace has in each column what its body says of it', async t => {
   t.strictSame(traceRow(body), {
     ...{ id: body.trace.id, span_count: 3, error_count: 2, score_count: 0, started_at: AT, ended_at: LATER },
     ...{ metadata_updated_at: null, duration_ms: 1500, input_tokens: 3, output_tokens: null, total_tokens: 9 },
-    ...{ cost_usd: 0.5, document_bytes: trace.bytes, estimated_bytes: estimatedBytes(trace), status: 'ok' },
+    ...{
+      cost_usd: 0.5,
+      is_run: true,
+      document_bytes: trace.bytes,
+      estimated_bytes: estimatedBytes(trace),
+      status: 'ok'
+    },
     ...{ body_hash: trace.hash, end_hash: null, ranks: null, input: '[1]', output: '{"o":1}', metadata: '{"k":1}' },
     ...{ name: 'n', provider: 'p', model: 'm', session_id: 's', user_id: 'u', tags: ['b', 'a'] }
   })
@@ -103,9 +109,17 @@ t.test('a change names its trace and the version that it holds for; what is not 
   const changed = {
     state: { seq: 5, version: 6 },
     version: 7,
-    sums: { ...sums, spans: [], ending: undefined, addedBytes: 0 }
+    sums: { ...sums, isRun: true, spans: [], ending: undefined, addedBytes: 0 }
   }
-  const target = { seq: 5, old_version: 6, version: 7, span_count: 2, error_count: 1, estimated_bytes: 300 }
+  const target = {
+    seq: 5,
+    old_version: 6,
+    version: 7,
+    span_count: 2,
+    error_count: 1,
+    estimated_bytes: 300,
+    is_run: true
+  }
   t.strictSame(Object.fromEntries(Object.entries(appendValues).map(([name, of]) => [name, of(changed)])), target)
   const lists = listsOf({ status: 'ok', model: null, name: 'n', userId: null }, '')
   const done = {

@@ -1,4 +1,4 @@
-/** The list of columns against the tables that the migrations make. */
+/** Compares the list of columns with the tables that the migrations create. */
 import t from 'tap'
 import { listValues } from '../../../lib/rows/column-values.ts'
 import {
@@ -34,7 +34,7 @@ const readTable = (table: string) =>
     return new Map(rows.map(row => [row.name, row]))
   })
 
-/** PostgreSQL's own names of types. */
+/** PostgreSQL's internal names of types. */
 const OWN_NAMES: Readonly<Record<string, string>> = {
   smallint: 'int2',
   int: 'int4',

@@ -1,4 +1,4 @@
-/** Fields in the binary format of COPY, read back as PostgreSQL's documentation says. */
+/** Reads fields in the binary format of COPY according to PostgreSQL's documentation. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
@@ -7,7 +7,7 @@ import { CopyWriter, fieldWriter, readField } from '../../../lib/rows/copy-forma
 
 const POSTGRES_EPOCH_MS = Date.parse('2000-01-01T00:00:00Z')
 
-/** Reads a text behind its length. */
+/** Reads a string that follows its length. */
 function readText(bytes: Buffer, at: number): [text: string, end: number] {
   const end = at + 4 + bytes.readInt32BE(at)
   return [bytes.toString('utf8', at + 4, end), end]
@@ -27,7 +27,7 @@ function readArray(bytes: Buffer): string[] {
   return texts
 }
 
-/** For each type: values, what a reader must find for one, and how it reads. */
+/** For each type: values, the expected result for a value, and the function that reads a field. */
 interface Kind<T extends Value> {
   readonly values: fc.Arbitrary<T>
   expect(value: T): unknown
@@ -54,7 +54,7 @@ const time = fc
     return micros === 0 ? iso : `${iso.slice(0, 23)}${String(micros).padStart(3, '0')}Z`
   })
 
-/** Digits of base 10,000, the first of which stands at the power `weight`. */
+/** Reads digits in base 10,000. `weight` is the exponent of the first digit. */
 function readNumeric(bytes: Buffer): bigint {
   const [count, weight, sign, scale] = [0, 2, 4, 6].map(at => bytes.readUInt16BE(at)) as [
     number,

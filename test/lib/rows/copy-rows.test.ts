@@ -1,4 +1,4 @@
-/** Rows taken apart again, field by field. */
+/** Parses rows field by field. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
@@ -22,7 +22,7 @@ const append = (...spans: object[]) => prepare('append', bytes(spansBody(...span
 
 type Row = Readonly<Record<string, Buffer | undefined>>
 
-/** The fields of a row, which begins with how many it has; and where it ends. */
+/** Reads a row, which starts with its number of fields. Also returns the row's end. */
 function readRow(rows: Uint8Array, from: number, columns: readonly Column[]): { row: Row; end: number } {
   const all = Buffer.from(rows)
   assert.equal(all.readInt16BE(from), columns.length)
@@ -36,7 +36,7 @@ function readRow(rows: Uint8Array, from: number, columns: readonly Column[]): { 
   return { row, end: at }
 }
 
-/** The rows of spans, which must lie one right behind the other, to the end of all. */
+/** Returns the rows of spans. The rows must be contiguous up to the end. */
 function readSpanRows({ bytes, spans }: SpanRows): Row[] {
   return spans.map((from, i) => {
     const { row, end } = readRow(bytes, from, SPAN_COLUMNS)
@@ -45,7 +45,7 @@ function readSpanRows({ bytes, spans }: SpanRows): Row[] {
   })
 }
 
-/** Reads the texts of spans by id, from their own columns or from a packed one. */
+/** Reads the texts of spans by id, from their own columns or from a packed column. */
 function readTexts(rows: readonly Row[]): Map<string, SpanTexts> {
   const unpacked = unpackTexts(rows.flatMap(({ packed }) => packed ?? []))
   const text = (field: Buffer | undefined) => field?.toString() ?? null
@@ -110,7 +110,7 @@ t.test('a row leaves room for what is known only when it is written', async t =>
   )
 })
 
-t.test('a trace has a row for each of its tags, its news, scores and spans, one behind the other', async t => {
+t.test('a trace has a row for each of its tags, its deltas, scores and spans, one behind the other', async t => {
   const spans = [span({ input: 'x' }), span(), span()]
   const trace = record({ tags: ['x', 'y'], userId: 'u', costUsd: 2, spans })
   const rows = renderTraceRows(trace, 'production', false)
@@ -126,8 +126,8 @@ t.test('a trace has a row for each of its tags, its news, scores and spans, one 
     t.equal(end, rows.tags[i + 1] ?? rows.tagsEnd)
   }
   t.strictSame(rows.keys, { durationMs: 1500, costUsd: 2 })
-  t.strictSame(rows.news, [rows.tagsEnd], 'a row of news, for it has ended')
-  t.strictSame([rows.scores, rows.scoresEnd], [[], rows.newsEnd])
+  t.strictSame(rows.deltas, [rows.tagsEnd], 'a delta row, because the trace has ended')
+  t.strictSame([rows.scores, rows.scoresEnd], [[], rows.deltasEnd])
   t.equal(rows.spans[0], rows.scoresEnd)
   t.strictSame(
     readSpanRows(rows).map(row => row.id?.toString('hex')),

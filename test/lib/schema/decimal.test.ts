@@ -4,7 +4,7 @@ import t from 'tap'
 import { compareWritten, decimalOf, isHeld, isInteger, normalForm } from '../../../lib/schema/decimal.ts'
 import { runs } from '../../torture/orders.ts'
 
-/** A number as a fraction of integers: coefficient × 10^exponent. */
+/** A number as an integer coefficient and an exponent: coefficient × 10^exponent. */
 interface Value {
   readonly coefficient: bigint
   readonly exponent: number
@@ -14,7 +14,7 @@ interface Spelled {
   readonly literals: readonly string[]
 }
 
-/** A number, and spellings of it: the point stands anywhere, zeros are added, and the exponent says the rest. */
+/** A number and its spellings: the decimal point at any position, additional zeros, and a matching exponent. */
 const spelled: fc.Arbitrary<Spelled> = fc
   .record({
     isNegative: fc.boolean(),
@@ -44,7 +44,7 @@ const spelled: fc.Arbitrary<Spelled> = fc
     })
   }))
 
-/** The two coefficients at one exponent. */
+/** Returns the two coefficients for a common exponent. */
 function aligned(one: Value, other: Value): [bigint, bigint] {
   const least = Math.min(one.exponent, other.exponent)
   const at = ({ coefficient, exponent }: Value) => coefficient * 10n ** BigInt(exponent - least)
@@ -54,13 +54,13 @@ const isSame = (one: Value, other: Value) => {
   const [a, b] = aligned(one, other)
   return a === b
 }
-/** The value of a JSON number with a small exponent. */
+/** Returns the value of a JSON number with a small exponent. */
 function read(literal: string): Value {
   const [mantissa = '', exponent = '0'] = literal.toLowerCase().split('e')
   const [whole = '', fraction = ''] = mantissa.split('.')
   return { coefficient: BigInt(whole + fraction), exponent: Number(exponent) - fraction.length }
 }
-/** The value of a double. */
+/** Returns the value of a double. */
 const ofDouble = (number: number): Value => read(String(number))
 
 t.test('every spelling of a number has one normal form, which is another spelling of it', async () => {
@@ -84,7 +84,7 @@ t.test('tells what a double holds, what is an integer, and on which side of a bo
     fc.constantFrom(0, 1, -1, 2 ** 53 - 1, 5e-324),
     fc.double({ noNaN: true, noDefaultInfinity: true })
   )
-  /** Beside the bound, as near as one digit far behind makes it. */
+  /** Numbers close to the bound. They differ from it in a digit far to the right. */
   const near = fc.tuple(bound, fc.constantFrom(-1n, 0n, 1n), fc.nat(30)).map(([bound, step, far]) => {
     const { coefficient, exponent } = ofDouble(bound)
     const value = { coefficient: coefficient * 10n ** BigInt(far) + step, exponent: exponent - far }

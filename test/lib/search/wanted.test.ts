@@ -6,7 +6,7 @@ import { findIn, readWanted } from '../../../lib/search/wanted.ts'
 import { runsOf, termsOf } from '../../../lib/search/words.ts'
 import { runs } from '../../torture/orders.ts'
 
-/** Any string that JavaScript can hold: unpaired surrogates, marks, scripts of all kinds. */
+/** Any string that JavaScript can represent, with unpaired surrogates, combining marks and all scripts. */
 const anyText = fc.oneof(
   fc.string({ unit: 'binary' }),
   fc.string({ unit: 'grapheme' }),

@@ -1,4 +1,6 @@
-/** The statements of maintenance have the form that a cluster needs; those of routes are looked at in test/whole/tenants.test.ts. */
+/**
+ * Maintenance statements have the form that a cluster needs. test/whole/tenants.test.ts checks the routes' statements.
+ */
 import type { Sql } from 'postgres'
 import t from 'tap'
 import { setPrice } from '../../../lib/admin/prices.ts'
@@ -9,9 +11,9 @@ import { recountProject } from '../../../lib/admin/upkeep/recount.ts'
 import { Pool } from '../../../lib/database/pool.ts'
 import { exportPages } from '../../../lib/moving/export-project.ts'
 import { readWanted } from '../../../lib/search/wanted.ts'
-import { foldNews, readWaiting } from '../../../lib/store/analytics/rollups/fold.ts'
+import { countDeltas } from '../../../lib/store/analytics/rollups/deltas.ts'
+import { foldDeltas, readWaiting } from '../../../lib/store/analytics/rollups/fold.ts'
 import { makeFortnight } from '../../../lib/store/analytics/rollups/fortnights.ts'
-import { countNews } from '../../../lib/store/analytics/rollups/news.ts'
 import { countOneDay, findHistory } from '../../../lib/store/analytics/rollups/recount.ts'
 import { addVerdict, findUnjudged, listRuns } from '../../../lib/store/evaluations.ts'
 import { deleteProject } from '../../../lib/store/projects/projects.ts'
@@ -28,7 +30,7 @@ import { lintAll } from '../../fixtures/statements/lint-all.ts'
 import { Recording, recorded } from '../../fixtures/statements/record.ts'
 import { routingFaults } from '../../fixtures/statements/routing.ts'
 
-/** Runs every statement that keeps an index of words or searches in it. */
+/** Runs every statement that maintains the search index or searches in it. */
 async function searchProject(sql: Sql, projectId: number): Promise<void> {
   const rest = async () => {}
   await setSearch(sql, projectId, true, { by: null, action: 'project.update', projectId })
@@ -132,9 +134,9 @@ t.test('maintenance sends none that it does not', async t => {
       [{ projectId: 1, counts: new Map([['messages of model calls', 2]]) }],
       'and the one of the instance'
     )
-    for (const { projectId } of await readWaiting(sql)) await foldNews(sql, projectId, 100)
+    for (const { projectId } of await readWaiting(sql)) await foldDeltas(sql, projectId, 100)
     while (await makeFortnight(sql, 1, Date.UTC(2100, 0))) {}
-    await countNews(sql)
+    await countDeltas(sql)
     await sql`insert into rollup_history (project_id, uncounted) values (${1}, 'infinity')`
     t.equal(await findHistory(sql), 1)
     while (await countOneDay(sql, 1)) {}

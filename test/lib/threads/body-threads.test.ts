@@ -88,7 +88,7 @@ t.test('a body that takes more memory than a thread has is refused, and no other
   const greedy = Buffer.from(`{"a":[${'{"b":{}},'.repeat(660_000)}{}]}`)
   const makeGreedy = () => threads.makeReady({ operation: 'export-json', body: greedy, ...CALM })
   const makeRecord = (length: number) => threads.makeReady({ operation: 'record', body: bodyOf(length), ...CALM })
-  // More than a thread is given at once, so that some wait for it when it dies.
+  // A thread receives more jobs than it runs at once, so that some jobs wait for it when it dies.
   const lengths = Array.from({ length: 12 }, (_, i) => 170_000 + i)
   const [first, second, ...records] = await Promise.allSettled([
     makeGreedy(),

@@ -22,7 +22,7 @@ const taskOf = (operation: TaskName, body: Uint8Array, over: Partial<ReadyTask> 
   ...over
 })
 
-// biome-ignore lint/suspicious/noExplicitAny: what is ready depends on the operation.
+// biome-ignore lint/suspicious/noExplicitAny: the prepared value depends on the operation.
 function ready(operation: TaskName, body: object, over: Partial<ReadyTask> = {}): any {
   const result = makeReady(taskOf(operation, bytes(body), over))
   if ('refusal' in result) throw new Error(JSON.stringify(result.refusal))
@@ -103,7 +103,7 @@ t.test('whatever is stored, an export has the rows of the spans that find a plac
       }
     })
   )
-  // Every third span is there; of the runs of spans, each begins and ends somewhere.
+  // Every third span is already stored. Runs of stored spans start and end at different positions.
   const part = fc
     .record({ from: fc.nat(420), to: fc.nat(420), step: fc.integer({ min: 1, max: 3 }), root: fc.boolean() })
     .map(({ from, to, step, root: hasRoot }) => [
@@ -144,7 +144,7 @@ t.test('spans of an export arrive with their texts, packed in their rows or not,
   const sent = Array.from({ length: 5 }, (_, i) =>
     otlpSpan({ traceId, attributes: { 'input.value': long(i), ...(i !== 1 && { 'output.value': `a${i}` }) } })
   )
-  // It has the id of another one, and so cannot be stored.
+  // This span has the id of another span, and thus cannot be stored.
   const conflict = {
     ...sent[2],
     name: 'another',

@@ -1,4 +1,7 @@
-/** A trace that was started and ended has as many bytes in its document as the same trace recorded whole. */
+/**
+ * Checks that the document of a trace that was started and then ended is as large as that of the same trace recorded at
+ * once.
+ */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'

@@ -20,7 +20,7 @@ t.test('what is no label, or is taken, is refused with the reason', async t => {
     ['prod ', /letters/],
     ['prod\n', /letters/],
     ['prød', /letters/],
-    // The Kelvin sign folds to the letter k.
+    // The Kelvin sign becomes the letter k in lower case.
     ['\u212Aey', /letters/]
   ]
   for (const [text, reason] of refused)

@@ -9,7 +9,7 @@ const ID = '4bf92f3577b34da6a3ce929d0e0e4736'
 const SPAN = { id: '00f067aa0ba902b7', name: 'step', startedAt: START, endedAt: END }
 const TRACE = { id: ID, name: 'run', startedAt: START, endedAt: END }
 
-/** For each field another value than the one that a body has without it. */
+/** For each field, a value that differs from the field's default. */
 const OTHER: Readonly<Record<string, unknown>> = {
   ...{ id: 'ab'.repeat(16), parentSpanId: 'cd'.repeat(8), name: 'other', kind: 'tool', status: 'error' },
   ...{ startedAt: '2026-01-05T11:59:59Z', endedAt: LATER, provider: 'p', model: 'm', sessionId: 's', userId: 'u' },

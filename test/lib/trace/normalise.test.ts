@@ -1,6 +1,6 @@
 /**
- * The meaning of a checked body. The tests read bodies as the routes do, since only that makes the input of the
- * normaliser.
+ * Tests the meaning of a checked body. The tests read bodies as the routes do, because only that code creates the input
+ * of the normaliser.
  */
 import { createHash } from 'node:crypto'
 import canonicalizeOracle from 'canonicalize'

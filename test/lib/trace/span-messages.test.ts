@@ -45,7 +45,7 @@ t.test('the order of spans does not matter, and nothing that was sent is changed
   fc.assert(
     fc.property(spans, messages, (given, messages) => {
       const sent = given.map(([id, start, length, isChild, input, output], i) =>
-        // No two begin or end together, so that which is first is clear.
+        // No two spans start or end at the same time, so their order is unambiguous.
         span(id, start * 4 + i, (start + length) * 2 + i, { parentSpanId: isChild ? 'p' : null, input, output })
       )
       const distinct = new Set(sent.flatMap(({ startedAt, endedAt }) => [`s${startedAt}`, `e${endedAt}`])).size

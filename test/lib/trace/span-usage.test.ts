@@ -1,4 +1,4 @@
-/** Doubled instrumentation: however two libraries report the calls of a trace, each call counts once. */
+/** Duplicate instrumentation: however two libraries report the calls of a trace, each call counts once. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
@@ -8,7 +8,7 @@ import type { GatheredSpan } from '../../../lib/trace/states/gathered.ts'
 import { runs } from '../../torture/orders.ts'
 import { exported, idOf, Store, span, at as timeAt } from './states/export-store.ts'
 
-/** How a second library reports a call that the first has reported. */
+/** The ways in which a second library reports a call that the first library has reported. */
 const DOUBLINGS = [
   'not at all',
   'inside',
@@ -36,7 +36,7 @@ const call: fc.Arbitrary<Call> = fc.record({
   hasResponse: fc.boolean()
 })
 
-/** The spans of a trace with these calls, one after the other below a root and some steps. */
+/** Returns the spans of a trace with these calls, one after another, below a root and some steps. */
 function traceOf(calls: readonly Call[]): GatheredSpan[] {
   let next = 100
   const root = span(1, 0, 1000, { kind: 'agent', inputTokens: 999_999, hints: { level: 1 } })
@@ -73,7 +73,7 @@ function traceOf(calls: readonly Call[]): GatheredSpan[] {
         break
       }
       case 'around':
-        // The library that is inside has no parent in the trace but the other one.
+        // In the trace, the inner library's span has only the outer library's span as its parent.
         add(add(above, at, at + 9), at, at + 9, own)
         break
       case 'beside, by response':
@@ -245,7 +245,7 @@ t.test('random trees count as the rules say, in any order and portions', async (
     costUsd: number | null
     response?: number | undefined
   }
-  // The rules once more, from the root down. No two spans overlap, so that none is another's twin.
+  // A second implementation of the rules, from the root down. No two spans overlap, so no span is another's twin.
   const countedOf = (nodes: readonly Node[], of: (node: Node) => number | null) => {
     const childrenOf = (i: number) => nodes.flatMap((each, n) => (n > 0 && each.parent % n === i ? [n] : []))
     const walk = (i: number, around: readonly Node[]): { sum: number; counted: Node[]; call: boolean } => {
@@ -305,7 +305,7 @@ t.test('sums of doubles are rounded once', async () => {
     fc.property(fc.array(cost, { minLength: 1, maxLength: 30 }), values => {
       const sum = sumExactly(values)
       assert.equal(sumExactly(values.toReversed()), sum)
-      // Each double is a whole number of 2^-1074.
+      // Each double is an integer multiple of 2^-1074.
       const exact = values.reduce((all, value) => all + wholeOf(value), 0n)
       const distance = (other: number) => {
         const by = wholeOf(other) - exact
@@ -321,7 +321,7 @@ t.test('sums of doubles are rounded once', async () => {
 })
 
 const bits = new DataView(new ArrayBuffer(8))
-/** A double as a multiple of the smallest one. */
+/** Converts a double to a multiple of the smallest positive double. */
 function wholeOf(value: number): bigint {
   bits.setFloat64(0, Math.abs(value))
   const all = bits.getBigUint64(0)
@@ -331,7 +331,7 @@ function wholeOf(value: number): bigint {
   return value < 0 ? -whole : whole
 }
 
-/** The double after this one. */
+/** Returns the next larger double. */
 function nextUp(value: number): number {
   if (value === 0) return Number.MIN_VALUE
   bits.setFloat64(0, value)
@@ -340,7 +340,7 @@ function nextUp(value: number): number {
 }
 
 const BASE_MICROS = Date.parse(timeAt(0)) * 1000
-/** The cost of a call in one of its reports. */
+/** The ways in which a report of a call may have a cost. */
 const COSTS = ['stated', 'computed', 'none'] as const
 
 t.test('of the reports of a call, a stated cost counts before a computed one, in any order and portions', async () => {
@@ -354,7 +354,7 @@ t.test('of the reports of a call, a stated cost counts before a computed one, in
     let before = -1
     const priced = spans.map(span => {
       if (span.kind !== 'llm' && span.kind !== 'embedding') return span
-      // The reports of a call follow each other, and begin within ten seconds.
+      // The reports of a call are consecutive, and start within ten seconds.
       const index = Math.floor((span.hints.startMicros - BASE_MICROS) / 10_000_000)
       at = index === before ? at + 1 : 0
       before = index

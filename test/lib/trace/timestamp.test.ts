@@ -54,7 +54,7 @@ t.test('refuses everything else', async t => {
 
 const micros = fc.bigInt({ min: -62_135_596_800_000_000n, max: 253_402_300_799_999_999n })
 
-/** The canonical text of a moment, made in another way than parseTimestamp makes it. */
+/** Formats a time canonically, without using parseTimestamp. */
 function canonical(moment: bigint): string {
   const ms = moment >= 0n ? moment / 1000n : -((-moment + 999n) / 1000n)
   const rest = moment - ms * 1000n

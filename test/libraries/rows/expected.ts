@@ -3,6 +3,15 @@ import { ANSWER } from '../../provider/facts.ts'
 import { QUESTION } from '../../senders/talk.ts'
 import type { Expected, Row } from '../row.ts'
 
+/**
+ * Two calls of gpt-4o-mini at its listed prices, a fifth of the input at the price of cached tokens. Some libraries
+ * state this cost; if a library does not, spoor computes the cost from the tokens.
+ */
+export const LISTED_COST = 5.1e-5
+
+/** The same calls if the library does not say how many tokens were cached. */
+export const COST_WITHOUT_CACHE = 5.4e-5
+
 export const expected = (tree: string[], failing: string[], more: Partial<Expected> = {}): Expected => ({
   tree,
   failing,
@@ -12,17 +21,14 @@ export const expected = (tree: string[], failing: string[], more: Partial<Expect
   model: 'gpt-4o-mini-2024-07-18',
   provider: 'openai',
   calls: 2,
-  costUsd: null,
+  costUsd: LISTED_COST,
   sessionId: 's-1',
   userId: 'u-1',
   tags: ['one', 'two'],
   ...more
 })
 
-/** Two calls at the prices that LiteLLM and pydantic-ai know, a fifth of the input at that of what was cached. */
-export const LISTED_COST = 5.1e-5
-
-/** A library that has an environment of its own, which is named as it is. */
+/** Returns a row whose environment has the row's name, unless another environment is given. */
 export const library = (row: Omit<Row, 'environment'> & { readonly environment?: string }): Row => ({
   environment: row.name,
   ...row

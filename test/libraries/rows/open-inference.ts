@@ -1,6 +1,6 @@
-/** OpenInference's instrumentations. */
+/** Rows for OpenInference's instrumentations. */
 import type { Expected, Row } from '../row.ts'
-import { expected, LISTED_COST } from './expected.ts'
+import { COST_WITHOUT_CACHE, expected } from './expected.ts'
 
 const openInference = (
   name: string,
@@ -81,7 +81,7 @@ export const openInferenceRows: readonly Row[] = [
         '    llm anthropic.messages.create'
       ],
       ['custom failing', '  llm messages.create', '    llm anthropic.messages.create'],
-      { model: 'claude-sonnet-4-5-20250929', provider: 'anthropic' }
+      { model: 'claude-sonnet-4-5-20250929', provider: 'anthropic', costUsd: 1.092e-3 }
     )
   ),
   openInference(
@@ -102,7 +102,7 @@ export const openInferenceRows: readonly Row[] = [
       ['agent Agent workflow', '  chain Agent workflow', '    agent answer', '      chain turn', '        llm response']
     )
   ),
-  // The input of a run is the state of its workflow, which does not have the question in it.
+  // A run's input is the state of its workflow, which does not contain the question.
   openInference(
     'llama-index',
     'LlamaIndex',
@@ -150,7 +150,8 @@ export const openInferenceRows: readonly Row[] = [
         '    llm OpenAIChatGenerator.run',
         '    llm OpenAIChatGenerator.run'
       ],
-      ['custom failing', '  chain Agent.run', '    chain ChatPromptBuilder.run', '    llm OpenAIChatGenerator.run']
+      ['custom failing', '  chain Agent.run', '    chain ChatPromptBuilder.run', '    llm OpenAIChatGenerator.run'],
+      { costUsd: COST_WITHOUT_CACHE }
     )
   ),
   openInference(
@@ -158,8 +159,7 @@ export const openInferenceRows: readonly Row[] = [
     'LiteLLM',
     'litellm_call',
     expected(['custom answer', '  llm completion', '  llm completion'], ['custom failing', '  llm completion'], {
-      model: 'openai/gpt-4o-mini',
-      costUsd: LISTED_COST
+      model: 'openai/gpt-4o-mini'
     }),
     'litellm'
   ),
@@ -182,7 +182,8 @@ export const openInferenceRows: readonly Row[] = [
         '      chain JSONAdapter.__call__',
         '        llm LM.__call__'
       ],
-      { output: 'Graz', model: 'gpt-4o-mini', calls: null }
+      // Without tokens there is no cost to compute.
+      { output: 'Graz', model: 'gpt-4o-mini', calls: null, costUsd: null }
     ),
     'litellm'
   ),

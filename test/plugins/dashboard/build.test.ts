@@ -1,4 +1,4 @@
-/** The bytes of the build that a browser loads for a list, and those that it adds for a trace. */
+/** Limits how many bytes of the build a browser loads for a list, and how many more for a trace. */
 import { readdir } from 'node:fs/promises'
 import { brotliDecompressSync } from 'node:zlib'
 import t from 'tap'
@@ -30,7 +30,7 @@ t.test('each file has its Brotli form beside it', async t => {
 t.test('no script of the page makes markup of texts, or code', async t => {
   for (const name of (await readdir(BUILT)).filter(name => name.endsWith('.js'))) {
     const text = (await readBuilt(name)).toString()
-    // Preact's own way for it, which the page does not use.
+    // Preact contains its own innerHTML code, which the page does not use.
     const own = text.replace(/dangerouslySetInnerHTML|\.__html|innerHTML/g, found =>
       name.startsWith('chunk') ? '' : found
     )

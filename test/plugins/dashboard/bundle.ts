@@ -1,4 +1,4 @@
-/** Reads the page's build and the bytes of it that a browser loads. */
+/** Reads the page's build, and measures the bytes that a browser loads. */
 import { readFile } from 'node:fs/promises'
 import { gzipSync } from 'node:zlib'
 import type { AssetManifest } from '../../../plugins/dashboard/build.ts'
@@ -7,7 +7,7 @@ export const BUILT = new URL('build/dashboard/', import.meta.resolve('#package.j
 export const readBuilt = (name: string): Promise<Buffer> => readFile(new URL(name, BUILT))
 export const readManifest = async (): Promise<AssetManifest> => JSON.parse(String(await readBuilt('manifest.json')))
 
-/** The modules that one needs from its start, itself and those of its imports included. */
+/** Returns the modules that a module needs when it starts: itself and its imports, directly or indirectly. */
 export async function needsOf(name: string, known = new Set<string>()): Promise<Set<string>> {
   if (known.has(name)) return known
   known.add(name)
@@ -16,7 +16,7 @@ export async function needsOf(name: string, known = new Set<string>()): Promise<
   return known
 }
 
-/** How many bytes a list takes, and how many more a trace, each compressed by gzip. */
+/** Returns the bytes that a list loads, and the additional bytes that a trace loads, each compressed with gzip. */
 export async function bundleBytes(): Promise<{ readonly list: number; readonly trace: number }> {
   const manifest = await readManifest()
   const list = await needsOf(manifest.app)

@@ -1,7 +1,7 @@
-/** Compares the charts with their traces, which are added up here one by one. */
+/** Compares the charts with totals that this file computes from the traces one by one. */
 import t from 'tap'
 import { periodBetween } from '../../../lib/rollups/period.ts'
-import { foldNews } from '../../../lib/store/analytics/rollups/fold.ts'
+import { foldDeltas } from '../../../lib/store/analytics/rollups/fold.ts'
 import { makeFortnight } from '../../../lib/store/analytics/rollups/fortnights.ts'
 import { hasFewTraces } from '../../../lib/store/analytics/rollups/sums.ts'
 import { ingestBody, startBody } from '../../fixtures/bodies/bodies.ts'
@@ -27,7 +27,7 @@ interface Given {
 }
 
 const pick = <T>(values: readonly T[], n: number): T => values[n % values.length] as T
-/** Traces of some hours and days, of every combination that the filters can choose from. */
+/** Traces over several hours and days, with every combination that the filters can select. */
 const given: Given[] = Array.from({ length: 120 }, (_, i) => ({
   name: pick(['answer', 'search', 'summary'], i),
   model: pick(['m1', 'm2', undefined], Math.floor(i / 3)),
@@ -49,9 +49,9 @@ t.before(async () => {
     const body = ingestBody({ ...trace, endedAt, ...(input !== undefined && { usage: { inputTokens: input } }) })
     const { status, text } = await call('POST', '/api/v1/traces', { key: keys.get(environment)!, body })
     if (status !== 201) throw new Error(text)
-    // Some are folded, of those that are older some in fortnights, and the others are news.
+    // The traces recorded so far are folded, the older ones into fortnights. The traces that follow remain deltas.
     if (i === 70) {
-      await database.pool.run(sql => foldNews(sql, 1, 1000))
+      await database.pool.run(sql => foldDeltas(sql, 1, 1000))
       while (await database.pool.run(sql => makeFortnight(sql, 1))) {}
     }
   }
@@ -61,7 +61,7 @@ t.before(async () => {
   })
 })
 
-/** The given traces that began in these steps and fit. */
+/** Returns the given traces that started at or after `from` and before `to`, and that fit. */
 function fitting(from: string, to: string, fits: (trace: Given) => boolean): Given[] {
   const [first, last] = [Date.parse(from), Date.parse(to)]
   return given.filter(each => Date.parse(each.startedAt) >= first && Date.parse(each.startedAt) < last && fits(each))
@@ -79,7 +79,7 @@ function totalOf(traces: readonly Given[]) {
   }
 }
 
-/** Whether a percentile is as near to the real one as buckets allow. */
+/** Returns whether a percentile is as close to the exact percentile as the buckets allow. */
 function isNear(found: number | null, traces: readonly Given[], share: number): boolean {
   if (found === null) return traces.length === 0
   const real = traces.map(({ ms }) => ms).sort((a, b) => a - b)[Math.ceil(share * traces.length) - 1] as number
@@ -173,7 +173,7 @@ t.test('whether traces are few is found by looking at a few', async t => {
   const period = periodBetween(NOW - 3 * HOUR, NOW)
   const { length } = fitting(new Date(period.from).toISOString(), new Date(period.to).toISOString(), () => true)
   const few = (most: number) => database.pool.run(sql => hasFewTraces(sql, 1, period, most))
-  // One is running.
+  // One of the traces is running.
   t.same([await few(length), await few(length + 1)], [false, true])
 })
 

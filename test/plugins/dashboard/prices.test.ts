@@ -1,4 +1,4 @@
-/** Prices of models: seen by everybody in the project, set by its owners. */
+/** Tests prices of models: everybody in the project can see them, and its owners can set them. */
 import t from 'tap'
 import { setPrice } from '../../../lib/admin/prices.ts'
 import { exportOf, otlpSpan } from '../../fixtures/bodies/otlp.ts'

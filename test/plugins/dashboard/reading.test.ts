@@ -1,4 +1,4 @@
-/** The dashboard reads the same responses as the API does, and a trace's page reads them in pieces. */
+/** Tests that the dashboard reads the same responses as the API, and that a trace's page reads them in pieces. */
 import t from 'tap'
 import { ingestBody, span, spansBody, startBody, traceId } from '../../fixtures/bodies/bodies.ts'
 import { exportOf, otlpSpan } from '../../fixtures/bodies/otlp.ts'
@@ -12,7 +12,7 @@ const P = 'p/default'
 
 const invalid = (message: RegExp) => ({ status: 400, body: { error: { code: 'invalid_request', message } } })
 
-/** A trace with odd JSON in it, two spans and a score. */
+/** Records a trace with unusual JSON, two spans and a score. */
 async function recordTrace(more: object = {}) {
   const odd = '{"b":1,"a":107505301260286111,"__proto__":1e400,"c":-0.0,"d":"\\u0000\\ud800"}'
   const spans = [
@@ -27,7 +27,7 @@ async function recordTrace(more: object = {}) {
   return { id: body.trace.id, spans, odd }
 }
 
-/** An answer without the id of the request. */
+/** Returns a response without the request's id. */
 const plain = ({ status, text }: Answer) => [status, text.replace(/"requestId":"\w+"/, '')]
 
 t.test('lists and details are those of the API, byte for byte, refusals too', async t => {
@@ -77,7 +77,7 @@ t.test('the outline has sizes where the detail has texts, and the rest as it is 
   t.same(trace, { ...rest, inputBytes: Buffer.byteLength(odd), outputBytes: 0 })
   t.same(
     spans,
-    // biome-ignore lint/suspicious/noExplicitAny: an answer.
+    // biome-ignore lint/suspicious/noExplicitAny: responses differ.
     detail.spans.map(({ input, output, attributes, events, ...head }: any) => {
       const size = (value: unknown) => (value === null ? 0 : Buffer.byteLength(JSON.stringify(value)))
       const inputBytes = head.name === 'first' ? Buffer.byteLength(odd) : size(input)
@@ -113,7 +113,7 @@ t.test('the outline says when nothing has changed', async t => {
 })
 
 t.test('a span alone, and all texts, are those of the detail', async t => {
-  // Enough text to be packed together.
+  // There is enough text to be packed.
   const spans = Array.from({ length: 5 }, (_, i) => span({ name: `${i}`, input: `${i} `.repeat(2000), output: { i } }))
   const { id } = await recordTrace({ spans })
   const detail = await call('GET', `/api/v1/traces/${id}`)
@@ -125,7 +125,7 @@ t.test('a span alone, and all texts, are those of the detail', async t => {
   t.same(trace, { input: detail.body.trace.input, output: null })
   t.same(
     texts,
-    // biome-ignore lint/suspicious/noExplicitAny: an answer.
+    // biome-ignore lint/suspicious/noExplicitAny: responses differ.
     detail.body.spans.map(({ id, input, output, attributes, events }: any) => ({
       id,
       input,

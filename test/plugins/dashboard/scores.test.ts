@@ -1,4 +1,4 @@
-/** Scores over time, where sources disagree, and the traces behind a bar. */
+/** Tests scores over time, disagreements between sources, and the traces behind a bar. */
 import t from 'tap'
 import { ingestBody } from '../../fixtures/bodies/bodies.ts'
 import { signedIn } from '../../fixtures/service/people.ts'
@@ -19,11 +19,11 @@ const give = async (id: string, name: string, value: number | string | boolean) 
   const dataType = { number: 'numeric', string: 'categorical', boolean: 'boolean' }[typeof value as 'number']
   await call('POST', `/api/v1/traces/${id}/scores`, { body: { name, dataType, value } })
 }
-/** The same by a person. */
+/** Adds a numeric score in the dashboard, as a person. */
 const judge = async (id: string, name: string, value: number) => {
   await ask('POST', `${P}/traces/${id}/scores`, { body: { name, dataType: 'numeric', value } })
 }
-/** Moves the scores of a name into the past. */
+/** Changes the time of a name's scores to this many hours ago. */
 const age = (name: string, hours: number) => {
   const at = new Date(Date.now() - hours * 3_600_000).toISOString()
   return database.pool.run(sql => sql`update scores set created_at = ${at} where name = ${name}`)

@@ -1,4 +1,4 @@
-/** The dashboard's search by words: what it answers, and who may turn it on. */
+/** Tests the dashboard's full-text search: its responses, and who may turn it on. */
 import t from 'tap'
 import { ingestBody } from '../../fixtures/bodies/bodies.ts'
 import { signedIn } from '../../fixtures/service/people.ts'
@@ -36,6 +36,7 @@ t.test('the list finds words, with an excerpt of each trace; the API has no such
   const ids = async (query: string) =>
     (await ask('GET', `${P}/traces?${query}`)).body.traces.map(({ id }: { id: string }) => id)
   t.same(await ids('q=refund&model=m'), [first])
+  t.same(await ids('q=refund&runsOnly=true'), [first])
   t.same(await ids('q=refund&to=2026-11-21T12:00:00.500Z'), [first])
   t.same(await ids(`q=${encodeURIComponent('京')}`), [second])
   t.same(await ids(`q=${encodeURIComponent('"please refund"')}`), [])

@@ -1,4 +1,4 @@
-/** A session as a conversation, and the lists of sessions and of users. */
+/** Tests a session as a conversation, and the lists of sessions and users. */
 import t from 'tap'
 import { ingestBody, startBody } from '../../fixtures/bodies/bodies.ts'
 import { signedIn } from '../../fixtures/service/people.ts'

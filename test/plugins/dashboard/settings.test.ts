@@ -1,4 +1,4 @@
-/** People judge traces in the dashboard, and manage keys, members and the project. */
+/** Tests scores that people give in the dashboard, and the management of keys, members and the project. */
 import t from 'tap'
 import { createAccount } from '../../../lib/admin/accounts.ts'
 import { addUser } from '../../../lib/admin/people.ts'

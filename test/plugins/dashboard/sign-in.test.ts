@@ -1,4 +1,4 @@
-/** The ways in to the dashboard, and out of it. */
+/** Tests the ways to sign in to the dashboard, and to sign out. */
 import t from 'tap'
 import { addPerson, asking, cookieOf, givePassword, linkFor, signedIn } from '../../fixtures/service/people.ts'
 import { type TestService, testService } from '../../fixtures/service/service.ts'

@@ -1,4 +1,4 @@
-/** The page's shell and files, and what keeps other pages away. */
+/** Tests the page's shell and files, and the protection against other sites' pages. */
 import t, { type Test } from 'tap'
 import { readConfig } from '../../../lib/config.ts'
 import { type Cookie, sessionCookie } from '../../../lib/http/people/cookie.ts'
@@ -8,7 +8,7 @@ import { asking, cookieOf, FROM_PAGE, linkFor, signedIn } from '../../fixtures/s
 import { parseRaw, sendRaw } from '../../fixtures/service/raw.ts'
 import { testService } from '../../fixtures/service/service.ts'
 
-/** For the tests that change nothing which others see. */
+/** A service for the tests that change nothing that other tests see. */
 const plain = await testService(t)
 const owner = await signedIn(plain, 'owner@example.com', 'owner')
 const viewer = await signedIn(plain, 'viewer@example.com', 'viewer')
@@ -159,7 +159,7 @@ t.test('no request under /app is for another host', async t => {
   }
 })
 
-/** A service as it is behind a proxy that takes `/tools/spoor` off. */
+/** Starts a service as if it were behind a proxy that removes `/tools/spoor`. */
 async function behindProxy(t: Test, baseUrl: string) {
   const config = readConfig({ BASE_URL: baseUrl })
   return testService(t, { config: { baseUrl: config.baseUrl } })

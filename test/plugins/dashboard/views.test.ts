@@ -1,4 +1,4 @@
-/** Saved views: names for addresses, of one's own and shared. */
+/** Tests saved views, which are private or shared names for addresses. */
 import t from 'tap'
 import { MOST_VIEWS } from '../../../lib/store/projects/saved-views.ts'
 import { signedIn } from '../../fixtures/service/people.ts'

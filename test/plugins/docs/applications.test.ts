@@ -1,6 +1,7 @@
 /**
- * The whole applications of the guide (plugins/docs/examples). Those in TypeScript are compiled in guide.test.ts and run here;
- * those in Python run in clients/python/tests/guide/test_examples.py, and those of LangGraph in test/libraries/agents.ts.
+ * Runs the guide's complete applications (plugins/docs/examples). guide.test.ts compiles the TypeScript applications,
+ * and this file runs them. clients/python/tests/guide/test_examples.py runs the Python applications, and
+ * test/libraries/agents.ts runs the LangGraph applications.
  */
 import { type ChildProcessWithoutNullStreams, execFile } from 'node:child_process'
 import { once } from 'node:events'
@@ -128,7 +129,7 @@ t.test('functions that are frozen when they have answered', async t => {
 
 const environment = { ...process.env, SPOOR_URL: url, SPOOR_API_KEY: key, SPOOR_SPOOL: t.testdirName }
 
-/** Writes an example without its types. Its folder is in this package, whose name it imports. */
+/** Writes an example without its types to a folder in this package, because the example imports the package by name. */
 function write(t: Test, name: string): string {
   const program = name.replace(/ts$/, 'js')
   const folder = t.testdir({ [program]: transformSync(sourceOf(name), { loader: 'ts' }).code })

@@ -1,4 +1,7 @@
-/** The chapter about clients names a test for each promise. Its examples are run in guide.test.ts. */
+/**
+ * Checks that the chapter about clients names an existing test for each promise. guide.test.ts runs the chapter's
+ * examples.
+ */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

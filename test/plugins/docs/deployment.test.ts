@@ -37,7 +37,7 @@ t.test('they set variables that there are, to values that are taken', t => {
     )
     if (what !== 'compose') t.ok(readConfig(given), what)
   }
-  // Without a file .env, compose sets them all to nothing, which means the embedded database.
+  // Without a .env file, compose sets all variables to an empty string, which selects the embedded database.
   const unset = Object.keys(compose.environment).map(name => [name, ''])
   t.same(readConfig(Object.fromEntries(unset)), defaults)
   for (const name of kubernetes.match(/--from-literal=(\w+)/g) ?? []) t.ok(VARIABLES.includes(name.split('=')[1]!))
@@ -90,7 +90,7 @@ t.test('the image is built from all that a build needs', t => {
 })
 
 t.test('who is told to stop has the time for it', t => {
-  // Twice 10 s for what is under way (lib/service.ts), and a few for PostgreSQL.
+  // Twice 10 s for requests in flight (lib/service.ts), and a few seconds for PostgreSQL.
   const least = (grace: number) => grace / 1000 + 20 + 5
   const { shutdownGraceMs } = defaults
   t.ok(Number(unit.match(/^TimeoutStopSec=(\d+)$/m)?.[1]) >= least(shutdownGraceMs))
@@ -140,7 +140,7 @@ t.test('proxies let through what an export may have', t => {
   t.end()
 })
 
-/** The instructions of a Dockerfile, as `[NAME, value]`, with lines that go on joined. */
+/** Returns the instructions of a Dockerfile as `[NAME, value]`, with continued lines joined. */
 function readInstructions(text: string): [name: string, value: string][] {
   const joined = text.replace(/^#.*\n/gm, '').replace(/\\\n\s*/g, '')
   return [...joined.matchAll(/^([A-Z]+) (.*)$/gm)].map(([, name, value]) => [name!, value!.trim()])
@@ -150,7 +150,7 @@ function values(instruction: string): string[] {
   return dockerfile.flatMap(([name, value]) => (name === instruction ? [value] : []))
 }
 
-/** `A=1 B=2`, as ENV has it. */
+/** Reads the form `A=1 B=2` of ENV. */
 function readSettings(text: string): [string, string][] {
   return text.split(/\s+/).map(readSetting)
 }

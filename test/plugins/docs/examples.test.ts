@@ -15,7 +15,7 @@ t.test('all examples, pasted one after the other, are answered 2xx', async t => 
     t.comment('curl or openssl is not installed: the examples were not run.')
     return
   }
-  /** Runs the commands with the one variable that all of them use, and looks at the status of each answer. */
+  /** Runs the commands with the only environment variable that they use, and checks the status of each response. */
   const paste = async (what: string, sh: string) => {
     const looking = sh.replace(/\bcurl (?:-sS )?/g, "curl -sS -o /dev/null -w '%{http_code}\\n' ")
     const { stdout } = await run('sh', ['-euc', looking], { env: { PATH: process.env.PATH, SPOOR_API_KEY: key } })
@@ -43,7 +43,7 @@ t.test('all examples, pasted one after the other, are answered 2xx', async t => 
         const { in: place, name, example } = given.$ref === undefined ? given : parameters[given.$ref.split('/').at(-1)]
         if (place === 'path') path = path.replace(`{${name}}`, example)
       }
-      // The id of a score is the server's.
+      // The server assigns the id of a score.
       path = path.replace(SCORE_ID, scoreId)
       const isOtlp = template.includes('otlp')
       for (const { value } of examples.length === 0 ? [{ value: undefined }] : examples) {
@@ -56,7 +56,7 @@ t.test('all examples, pasted one after the other, are answered 2xx', async t => 
   }
 })
 
-// biome-ignore lint/suspicious/noExplicitAny: a document that the test looks through.
+// biome-ignore lint/suspicious/noExplicitAny: the test traverses the whole document.
 type Json = any
 
 async function isInstalled(tool: string): Promise<boolean> {

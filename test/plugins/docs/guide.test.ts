@@ -18,7 +18,7 @@ const TSC = fileURLToPath(new URL('bin/tsc', import.meta.resolve('typescript/pac
 /** This line ends the output of an example. */
 const END = '-- end of the example --'
 
-/** As strict as a reader's project may be. */
+/** Compiler options at least as strict as those of a reader's project. */
 const TSCONFIG = {
   compilerOptions: {
     target: 'es2023',
@@ -26,7 +26,8 @@ const TSCONFIG = {
     types: ['node'],
     strict: true,
     noUncheckedIndexedAccess: true,
-    // As in the tsconfig.json of the project: four take as long, and twice the processor.
+    // The project's tsconfig.json has the same setting, because four checkers take as long as one, and twice the CPU
+    // time.
     checkers: 1
   },
   include: ['*.ts']
@@ -62,7 +63,7 @@ t.test("the guide's examples run as they stand", async t => {
 
   t.test('in TypeScript', async t => {
     const sources = examples.map(({ ts }, place) => [`example-${place}.ts`, ts])
-    // One process for all of them: each takes seconds to start where others wait for the same cores.
+    // One process runs all examples, because each process takes seconds to start when other tests use the cores.
     const all = examples.map((_, place) => `await import('./example-${place}.js')\nconsole.log('${END}')`).join('\n')
     const programs = {
       ...Object.fromEntries(sources),
@@ -139,8 +140,9 @@ t.test("the guide's examples run as they stand", async t => {
 })
 
 /**
- * The programs that send with OpenTelemetry. That of the AI SDK is the first one with other code between the provider and
- * the end, as the guide says; its model is the reader's own.
+ * Returns the programs that send with OpenTelemetry. The AI SDK's program is the first program with different code
+ * between the provider's setup and the program's end, as the guide says. The guide lets the reader choose the model, so
+ * the test adds one.
  */
 function openTelemetryPrograms(html: string): Record<string, string> {
   const [openAi = '', aiSdk = ''] = guideCode(html, 'opentelemetry', 'ts')
@@ -155,7 +157,7 @@ const model = createOpenAICompatible({ name: 'graz', baseURL: String(process.env
   }
 }
 
-/** The examples of the chapter about clients, in its order, and what they print. */
+/** Names for the examples in the chapter about clients, in the chapter's order. CLIENT_SAYS is their output. */
 const CLIENT_EXAMPLES = ['short', 'more', 'models', 'server', 'read']
 const CLIENT_SAYS = `You asked: Where is my order?
 Good day 1 0 [] []
@@ -170,7 +172,10 @@ function clientPrograms(html: string): Record<string, string> {
   return Object.fromEntries(CLIENT_EXAMPLES.map((name, i) => [`client-${name}.ts`, sources[i] ?? '']))
 }
 
-/** Whole applications, which applications.test.ts runs. That of LangGraph is compiled beside its packages, in test/libraries. */
+/**
+ * Returns the complete applications, which applications.test.ts runs. The LangGraph application is compiled in
+ * test/libraries, next to its packages.
+ */
 function applications(): Record<string, string> {
   const names = readdirSync(APPLICATIONS).filter(name => name.endsWith('.ts') && !name.startsWith('langgraph'))
   return Object.fromEntries(
@@ -185,7 +190,7 @@ async function isInstalled(tool: string): Promise<boolean> {
   )
 }
 
-/** A value with the names of its fields, and types for their values. */
+/** Returns a value's shape: the names of its fields, with types instead of values. */
 function shapeOf(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(shapeOf)
   if (typeof value !== 'object' || value === null) return value === null ? 'null' : typeof value

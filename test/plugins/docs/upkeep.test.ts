@@ -1,4 +1,4 @@
-/** The commands of the guide's chapter for years, as an operator types them, one after the other. */
+/** Runs the commands of the guide's chapter on long-term operation in order, as an operator would type them. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
@@ -24,7 +24,7 @@ t.test('all commands of the chapter, in order', async t => {
 
   const [own] = await jsonHere(['key', 'list'], { DATA_DIR: folder })
   const database = configurationFor(await testDatabase(t))
-  /** The reader's files and key have other names in this test. */
+  /** Replaces the backup's path and the key's id with those of this test. */
   const placed = (text: string) =>
     text.replace('spoor.backup', join(elsewhere, 'spoor.backup')).replace('KEYID', own.keyId)
   for (const block of blocks) {

@@ -19,7 +19,7 @@ const request = (method: string, params: object) => ({ jsonrpc: '2.0', id: 1, me
 const initialize = (protocolVersion: string) =>
   request('initialize', { protocolVersion, capabilities: {}, clientInfo: { name: 'test', version: '1' } })
 
-/** Checks the error envelope and the headers that come with it. */
+/** Checks the error envelope and the response's headers. */
 function assertRefused({ status, body, headers }: Answer, code: ErrorCode, what: string = code) {
   t.same([status, body.error.code], [ERRORS[code].status, code], what)
   t.equal(body.error.requestId, headers['x-request-id'], what)
@@ -54,7 +54,10 @@ t.test('speaks every version of the protocol from before 2026-07-28', async t =>
   t.same([unknown.status, unknown.body.error.code], [400, -32000])
 })
 
-/** A request as 2026-07-28 has it: each says who asks, and its headers say again what it is. */
+/**
+ * Sends a request of version 2026-07-28. The body names the client, and the headers repeat the method and the tool's
+ * name.
+ */
 function modern(method: string, params: Record<string, unknown> = {}, version = '2026-07-28') {
   const _meta = {
     'io.modelcontextprotocol/protocolVersion': version,

@@ -14,7 +14,7 @@ const WRITE = ['get_ingest_schema', 'record_trace', 'add_score']
 const READ = ['list_traces', 'get_trace', 'list_scores', 'get_trace_scores', 'get_project']
 const DELETE = ['delete_trace']
 
-/** Records a trace over HTTP and gives its id. */
+/** Records a trace over HTTP. Returns its id. */
 async function record(fields: object = {}): Promise<string> {
   const body = ingestBody(fields)
   t.equal((await service.call('POST', TRACES, { body })).status, 201)
@@ -173,7 +173,7 @@ t.test('each call of a batch has its own arguments, exactly', async t => {
   const batch = JSON.stringify(bodies.map((body, index) => callMessage('record_trace', body, `call ${index}`)))
   const { body } = await post(service, batch.replace('"two"', '98765432109876543210'))
   t.same(
-    // biome-ignore lint/suspicious/noExplicitAny: an answer of the protocol.
+    // biome-ignore lint/suspicious/noExplicitAny: the responses of the protocol differ.
     body.map((answer: any) => [answer.id, answer.result.structuredContent.traceId]),
     bodies.map(({ trace }, index) => [`call ${index}`, trace.id])
   )
@@ -188,6 +188,7 @@ t.test('a tool that reads returns what the route answers', async t => {
   const reads: [string, object, string][] = [
     ['list_traces', {}, TRACES],
     ['list_traces', { tag: 'read', limit: 1 }, `${TRACES}?tag=read&limit=1`],
+    ['list_traces', { runsOnly: true }, `${TRACES}?runsOnly=true`],
     ['list_traces', { environment: 'UNASSIGNED' }, `${TRACES}?environment=UNASSIGNED`],
     ['get_trace', { traceId: id.toUpperCase() }, `${TRACES}/${id}`],
     ['get_trace', { traceId: id, detail: 'full' }, `${TRACES}/${id}`],
@@ -307,7 +308,7 @@ t.test('a result that is too long to be given twice is whole as structured conte
   ]
   for (const [tool, args, structured, note] of results) {
     const message = callMessage(tool, args)
-    // The second is for the SDK to answer.
+    // The SDK must answer the second message.
     for (const body of [message, [message, callMessage('get_project', {}, 2)]]) {
       const { status, text, body: answer } = await post(service, body)
       t.equal(status, 200)
@@ -340,7 +341,7 @@ t.test('a batch gathers 32 MiB of results, and tells the calls beyond that to co
   t.match(results.get('last')?.structuredContent, { traceId: trace.trace.id }, 'what writes is not refused')
 })
 
-/** Answers of the protocol, as far as they are looked at. */
+/** The parts of the protocol's responses that the tests use. */
 interface Result {
   readonly isError?: boolean
   readonly structuredContent: { readonly error?: object }

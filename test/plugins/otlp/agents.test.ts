@@ -1,4 +1,4 @@
-/** Log records of coding agents, as the real programs sent them, alone and with the spans of the same calls. */
+/** Tests log records of coding agents, as the real programs sent them, alone and with the spans of the same calls. */
 import fc from 'fast-check'
 import t from 'tap'
 import { traceIdOf } from '../../../lib/otlp/agents/ids.ts'
@@ -29,7 +29,7 @@ async function setUp(t: Parameters<typeof testService>[0]) {
   return { service, send, read }
 }
 
-/** Returns what a trace shows, without its id and its times of arrival. */
+/** Returns a trace's content without its id and the times of arrival. */
 function shownOf({ trace, spans, scores }: Any, { traceId }: { traceId: string }) {
   const plain = { ...trace, ingestedAt: null, estimatedBytes: null }
   const sorted = [...spans].sort((a, b) =>
@@ -39,7 +39,7 @@ function shownOf({ trace, spans, scores }: Any, { traceId }: { traceId: string }
   return JSON.parse(text.replaceAll(traceId, 'TRACE'))
 }
 
-/** Whether the project's totals and each trace's counts are those of the stored rows. */
+/** Checks that the project's totals and each trace's counts equal those of the stored rows. */
 async function assertCounts(t: Any, { database }: TestService) {
   const wrong = await database.pool.run(
     sql => sql`select id from traces t where span_count <> (
@@ -118,7 +118,7 @@ t.test('Claude Code: without tracing, the trace has its id from the session and 
   await assertCounts(t, service)
 })
 
-/** Splits exports into one for each record or span. */
+/** Splits exports into one export for each record or span. */
 function singles(exports: readonly Any[]): Any[] {
   return exports.flatMap(body => {
     const [list, scope, items] =

@@ -1,4 +1,7 @@
-/** A rejected exporter gets errors that it can read, and the right address. It may send its key in several forms. */
+/**
+ * Tests that a rejected exporter gets errors that it can read, and learns the right address. Also tests the forms in
+ * which an exporter may send its key.
+ */
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { request } from 'undici'

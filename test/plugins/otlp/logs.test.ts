@@ -18,7 +18,7 @@ const ALL_TAKEN = { status: 200, text: '{}' }
 
 const READ = { input: [{ role: 'user', content: 'hello' }], output: [{ role: 'assistant', content: 'hi', index: 0 }] }
 
-/** A model call whose messages come as log records. */
+/** Returns a model call whose messages arrive as log records. */
 function modelCall() {
   const ids = { traceId: freshId(32), spanId: freshId(16) }
   const span = (given: GivenSpan = {}) =>
@@ -94,7 +94,7 @@ t.test('other records are counted and told once; messages that name no span are 
   const { call, sendLogs, ...service } = await setUp(t)
   const { question } = modelCall()
   const lost = { eventName: 'gen_ai.choice', body: 'hi' }
-  t.match(await sendLogs({ body: 'started' }, { eventName: 'device.app.lifecycle' }), { text: /2 not kept/ })
+  t.match(await sendLogs({ body: 'started' }, { eventName: 'device.app.lifecycle' }), { text: /2 log records/ })
   t.match(await sendLogs({ body: 'started' }, lost, question, { ...question, spanId: '0'.repeat(16) }), {
     status: 200,
     body: {
@@ -214,7 +214,7 @@ t.test('a record that names a span becomes its event, whichever comes first', as
     [
       { name: 'own' },
       { name: 'cache.hit', attributes: { body: { key: 'k' } } },
-      { name: 'log records', attributes: { body: 'retrying', attempt: 2 } },
+      { name: 'unnamed', attributes: { body: 'retrying', attempt: 2 } },
       { name: 'dump', attributes: { text: /^long long.*… \[cut: 100000 characters in all\]$/ } }
     ]
   ])

@@ -1,4 +1,4 @@
-/** Calls without a cost get one by prices, when they come and when they are imported. */
+/** Calls without a cost get a cost from prices, both when they arrive and when they are imported. */
 import t from 'tap'
 import { removePrices, setPrice } from '../../../lib/admin/prices.ts'
 import { requireProject } from '../../../lib/admin/projects.ts'

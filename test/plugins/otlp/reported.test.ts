@@ -7,7 +7,7 @@ import { type TestService, testService } from '../../fixtures/service/service.ts
 const PATH = '/api/v1/otlp/v1/traces'
 const ALL_STORED = { status: 200, text: '{}' }
 
-/** The ids of an export's traces; the one with most spans is first. */
+/** Returns the ids of an export's traces, starting with the trace that has the most spans. */
 function tracesOf(body: object): readonly string[] {
   const counts = new Map<string, number>()
   for (const [, id] of JSON.stringify(body).matchAll(/"trace_?[iI]d":"([0-9a-f]{32})"/g)) {
@@ -19,7 +19,7 @@ function tracesOf(body: object): readonly string[] {
 const read = async (service: TestService, id: string | undefined) =>
   (await service.call('GET', `/api/v1/traces/${id}`)).body
 
-/** Sends exports by name, and returns the details of the traces of the first, largest first. */
+/** Sends exports by name. Returns the details of the first export's traces, largest first. */
 async function send(service: TestService, ...names: readonly string[]) {
   for (const name of names) t.match(await service.call('POST', PATH, { body: reported(name) }), ALL_STORED, name)
   const details = []

@@ -1,4 +1,4 @@
-/** A success means that something was kept, or that the sender was told what was not. */
+/** A successful response means that everything was stored, or that the response says what was not stored. */
 import protobuf from 'protobufjs'
 import t from 'tap'
 import { readStatus } from '../../../lib/admin/status.ts'
@@ -117,7 +117,7 @@ t.test('what is not kept is told to the sender once, and counted in the status a
   }
   const { body } = await send(records)
   t.match({ status: 200, body }, told)
-  t.match(body.partialSuccess.errorMessage, /\(1 job\.started, 1 job\.ended, 1 log records\): .* once an hour$/)
+  t.match(body.partialSuccess.errorMessage, /\(1 job\.started, 1 job\.ended, 1 unnamed\): .* once an hour$/)
   t.match(await send(records), { status: 200, text: '{}' }, 'the same names again')
   t.match(await send(logsOf([{ eventName: 'job.started' }, { eventName: 'job.failed' }])), {
     body: { partialSuccess: { rejectedLogRecords: '1', errorMessage: /1 job\.failed/ } }
@@ -131,9 +131,9 @@ t.test('what is not kept is told to the sender once, and counted in the status a
   t.match(
     unkept.map(({ project, signal, name, count }) => `${project} ${signal} ${count} ${name}`),
     [
-      ...['default logs 3 job.started', 'default logs 2 job.ended', 'default logs 2 log records'],
+      ...['default logs 3 job.started', 'default logs 2 job.ended', 'default logs 2 unnamed'],
       ...['default logs 1 job.failed', 'default metrics 1 tokens.used'],
-      ...['other logs 1 job.ended', 'other logs 1 job.started', 'other logs 1 log records']
+      ...['other logs 1 job.ended', 'other logs 1 job.started', 'other logs 1 unnamed']
     ]
   )
   const viewer = await signedIn(service, 'viewer@example.com', 'viewer')

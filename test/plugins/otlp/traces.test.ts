@@ -25,7 +25,7 @@ const sendTo = (service: TestService) => ({
   read: async (id: string) => (await service.call('GET', `${TRACES}/${id}`)).body
 })
 
-/** Spans of one trace: a root, and what is given. */
+/** Returns the spans of one trace: a root and the given spans. */
 function family() {
   const traceId = freshId(32)
   const root = otlpSpan({ traceId, name: 'root', start: 0, end: 9, status: 1 })
@@ -77,10 +77,10 @@ t.test('one trace comes in any order, in portions, and again', async t => {
   await assertCounted(t, service)
 })
 
-/** A limit that a test can exceed. */
+/** The limit is small enough for a test to exceed it. */
 const SMALL = { config: { maxSpans: 200 } }
 
-/** The project's counters agree with its rows. */
+/** Checks that the project's counters agree with its rows. */
 async function assertCounted(t: Tap, { database }: TestService) {
   const { rows, counters } = await database.pool.run(sql => checkTotals(sql, 1, false))
   t.same(counters, rows)
@@ -152,7 +152,7 @@ t.test('what cannot be stored is counted and said, and the rest is stored', asyn
   )
   t.match(await send({ ...small, parentSpanId: 'zz' }), rejected(1, /parent span id/))
   t.match(await send({ ...small, parentSpanId: '', startTimeUnixNano: '0' }), rejected(1, /without a start time/))
-  t.match(await send({ ...small, startTimeUnixNano: '9'.repeat(20) }), rejected(1, /not of this age/))
+  t.match(await send({ ...small, startTimeUnixNano: '9'.repeat(20) }), rejected(1, /out of range/))
   await assertCounted(t, service)
 })
 
@@ -195,7 +195,7 @@ t.test('whatever was stored before an export, each of its spans is readable, or 
     protobuf: (spans: object[]) =>
       service.call('POST', PATH, { body: toProtobuf(exportOf(...spans)), headers: PROTOBUF })
   }
-  // How many steps are stored before, whether the root is, and how many come then.
+  // The number of steps stored before, whether the root is stored, and the number of steps that follow.
   const table: [before: number, root: boolean, then: number][] = [
     [0, true, 180],
     [0, true, 199],
@@ -371,7 +371,7 @@ t.test('answers in the encoding of the request, gzip or not', async t => {
   }
   t.match(await post(gzipSync(text), { ...json, 'content-encoding': 'gzip' }), ALL_STORED)
   t.match(await post('', PROTOBUF), { status: 200, text: '', headers: PROTOBUF }, 'no spans, no bytes')
-  // field 1 (ResourceSpans) > field 2 (ScopeSpans) > field 2 (an empty Span)
+  // Field 1 (ResourceSpans) > field 2 (ScopeSpans) > field 2 (an empty Span).
   const refused = await post(Buffer.from('0a0412021200', 'hex'), PROTOBUF)
   t.match(refused, { status: 200, headers: PROTOBUF, text: /1 refused: spans without a valid trace id/ })
   t.match(await post('{"resourceSpans":[]}', json), ALL_STORED, 'a request without spans')
@@ -428,19 +428,19 @@ t.test('refuses as a whole only what cannot be read, and who may not send', asyn
   ]
   for (const [title, body, headers, status, code, message = /./] of cases) {
     const answer = await service.call('POST', PATH, { body, headers })
-    // An error to protobuf is protobuf: test/plugins/otlp/errors.test.ts reads it.
+    // The response to a protobuf request contains the error as protobuf, which test/plugins/otlp/errors.test.ts parses.
     const told = headers === PROTOBUF ? { headers: PROTOBUF, text: message } : { body: { error: { code, message } } }
     t.match(answer, { status, ...told }, title)
   }
   t.match(await service.call('POST', PATH, { body: exportOf(), key: null }), { status: 401 })
   t.match(await service.call('POST', PATH, { body: exportOf(), key: reader }), { status: 403 })
   t.match(await service.call('GET', PATH), { status: 405 })
-  // A body beyond the limit of the other routes is taken here.
+  // This route accepts a body beyond the limit of the other routes.
   const wide = Array.from({ length: 5 }, () => otlpSpan({ attributes: { text: 'x'.repeat(600_000) } }))
   t.match(await service.call('POST', PATH, { body: exportOf(...wide) }), ALL_STORED)
 })
 
-/** ResourceSpans > ScopeSpans > Span > half a million empty attributes and more, each of two bytes. */
+/** Returns an export with more than half a million empty attributes, each of two bytes, in one span. */
 function tooMany(): Buffer {
   const wrap = (tag: number, bytes: Buffer) => Buffer.concat([Buffer.from([tag]), varint(bytes.length), bytes])
   return wrap(0x0a, wrap(0x12, wrap(0x12, Buffer.from('4a00'.repeat(500_001), 'hex'))))
@@ -475,7 +475,7 @@ t.test('a trace belongs to the route that it began on', async t => {
   }
   const { key: staging } = await service.makeKey({ environment: 'staging' })
   const elsewhere = await service.call('POST', PATH, { key: staging, body: exportOf(child()) })
-  t.match(elsewhere.body.partialSuccess, { rejectedSpans: '1', errorMessage: /another environment/ })
+  t.match(elsewhere.body.partialSuccess, { rejectedSpans: '1', errorMessage: /a different environment/ })
   const ours = otlpSpan()
   await service.call('POST', PATH, { key: staging, body: exportOf(ours) })
   t.match((await read(ours.traceId)).trace, { environment: 'staging' })
@@ -520,7 +520,10 @@ t.test('a trial account records the traces allotted to it', async t => {
   t.match(await send(child()), ALL_STORED)
   t.match(await send(root), ALL_STORED, 'a trace that is there is not charged again')
   const both = await send(otlpSpan(), child(), otlpSpan())
-  t.match(both.body.partialSuccess, { rejectedSpans: '1', errorMessage: /traces beyond those that the trial account/ })
+  t.match(both.body.partialSuccess, {
+    rejectedSpans: '1',
+    errorMessage: /traces beyond the limit of the trial account/
+  })
   t.match(await send(otlpSpan()), { status: 403, body: { error: { code: 'trial_limit_reached' } } })
 })
 

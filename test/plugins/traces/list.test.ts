@@ -2,7 +2,7 @@ import t from 'tap'
 import { checker } from '../../../lib/schema/check.ts'
 import { TraceList } from '../../../lib/schema/output.ts'
 import { ingestBody, startBody } from '../../fixtures/bodies/bodies.ts'
-import { countLockWaits, lockTraces } from '../../fixtures/database/locks.ts'
+import { countLockWaits, lockTable } from '../../fixtures/database/locks.ts'
 import { testService } from '../../fixtures/service/service.ts'
 import { until } from '../../fixtures/until.ts'
 
@@ -124,7 +124,7 @@ t.test('GET /api/v1/traces', async t => {
   })
 
   await t.test('is cancelled where the client goes away', async t => {
-    const unlock = await lockTraces(t, database, 'access exclusive')
+    const unlock = await lockTable(t, database, 'traces', 'access exclusive')
     const client = new AbortController()
     const { key } = await makeKey({})
     const asked = fetch(`${url}${LIST}`, { headers: { authorization: `Bearer ${key}` }, signal: client.signal })

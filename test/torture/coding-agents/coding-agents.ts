@@ -1,33 +1,38 @@
 /**
- * Coding agents that people give spoor's MCP endpoint to: how each is installed, configured and started. All of them run
- * without a person, allow every tool, and send neither telemetry nor questions about updates.
+ * The coding agents with which spoor's MCP endpoint is tested: how each is installed, configured and started. All of
+ * them run unattended, allow every tool, and neither send telemetry nor check for updates.
  *
- * Install scripts don't run, so each program is the one that its package, or the package for this platform, ships.
+ * Install scripts do not run, so each agent is started from its npm package or from its package for this platform.
  */
 import { join } from 'node:path'
 
 export interface CodingAgent {
   readonly name: string
-  /** Its npm package, and the version that is tried. */
+  /** The npm package and its version. */
   readonly npm: string
   readonly version: string
-  /** How the agent names a tool of the server `spoor` to its model. A namespace, where it has one, stands before the name. */
+  /**
+   * Returns the name under which the agent offers a tool of the server `spoor` to its model, including the namespace if
+   * the agent uses one.
+   */
   readonly toolName: (tool: string) => string
-  /** The part of a tool's result that it gives to its model. `both` where they differ, once where they don't. */
+  /**
+   * The part of a tool's result that the agent gives to its model. `both`: both parts if they differ, otherwise one.
+   */
   readonly reads: 'text' | 'structuredContent' | 'both'
-  /** It gives its model the first 500 characters of an outline, and a file that holds the rest. */
+  /** Whether the agent gives its model only the first 500 characters of an outline, and stores the rest in a file. */
   readonly previews?: true
-  /** The format of its transcripts, and their folder below the home folder, if spoor can import them. */
+  /** The format of the agent's transcripts, and their folder below the home folder, if spoor can import them. */
   readonly transcripts?: readonly [format: string, folder: string]
-  /** The command line, of which a program that ends with `.js` is started with node. */
+  /** Returns the command line. A program that ends with `.js` is started with node. */
   readonly command: (given: Given) => readonly [string, ...string[]]
   readonly env: (given: Given) => Readonly<Record<string, string>>
-  /** Files of configuration, by their paths below the home folder. */
+  /** Returns configuration files by their paths below the home folder. */
   readonly files: (given: Given) => Readonly<Record<string, string | object>>
 }
 
 export interface Given {
-  /** The folder with the packages, and the agent's home, which is its working folder as well. */
+  /** The folder with the npm packages, and the agent's home folder, which is also its working folder. */
   readonly modules: string
   readonly home: string
   /** The address of the model provider. */
@@ -61,7 +66,7 @@ export const CODING_AGENTS: readonly CodingAgent[] = [
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
       DISABLE_AUTOUPDATER: '1',
       DISABLE_TELEMETRY: '1',
-      // Otherwise the model gets a tool that finds tools, and theirs only after it has called that.
+      // Otherwise the model gets a tool that searches for tools, and sees the server's tools only after using it.
       ENABLE_TOOL_SEARCH: 'false'
     }),
     files: ({ mcp, key }) => ({
@@ -83,7 +88,7 @@ export const CODING_AGENTS: readonly CodingAgent[] = [
     files: ({ provider, mcp }) => ({
       '.codex/config.toml': [
         'model = "gpt-5"',
-        // The limit of the models that it knows. It gives the others 10 kB of a result.
+        // The agent sets this limit for models that it knows. Results for other models are cut to 10 kB.
         'tool_output_token_limit = 10000',
         'model_provider = "loopback"',
         'check_for_update_on_startup = false',
@@ -121,6 +126,27 @@ export const CODING_AGENTS: readonly CodingAgent[] = [
         security: { auth: { selectedType: 'gemini-api-key' } },
         general: { enableAutoUpdate: false, enableAutoUpdateNotification: false },
         privacy: { usageStatisticsEnabled: false },
+        mcpServers: { spoor: { httpUrl: mcp, headers: authorization(key), trust: true } }
+      }
+    })
+  },
+  {
+    name: 'Qwen Code',
+    npm: '@qwen-code/qwen-code',
+    version: '0.24.4',
+    toolName: tool => `mcp__spoor__${tool}`,
+    reads: 'both',
+    command: ({ modules, prompt }) => [
+      join(modules, '@qwen-code/qwen-code/cli-entry.js'),
+      ...['--prompt', prompt, '--model', 'qwen3-coder-plus', '--auth-type', 'openai', '--approval-mode', 'yolo']
+    ],
+    env: ({ provider }) => ({ OPENAI_BASE_URL: `${provider}/v1`, OPENAI_API_KEY: MODEL_KEY }),
+    files: ({ mcp, key }) => ({
+      '.qwen/settings.json': {
+        general: { enableAutoUpdate: false },
+        privacy: { usageStatisticsEnabled: false },
+        // Otherwise the model gets a tool that finds tools, and theirs only after it has called that.
+        tools: { toolSearch: { enabled: false } },
         mcpServers: { spoor: { httpUrl: mcp, headers: authorization(key), trust: true } }
       }
     })

@@ -1,4 +1,4 @@
-/** Installs the coding agents, and runs one in a home of its own, with a model that plays a script. */
+/** Installs the coding agents, and runs one in its own home folder, with a model that follows a script. */
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -12,12 +12,12 @@ import { CODING_AGENTS, type CodingAgent, type Given } from './coding-agents.ts'
 
 const CACHE = fileURLToPath(new URL('../../../../node_modules/.cache/spoor-coding-agents/', import.meta.url))
 const INSTALL_MS = 600_000
-/** Longer than any agent takes; one that hangs is killed. */
+/** Time limit, longer than any agent takes. An agent that hangs is killed. */
 const RUN_MS = 120_000
-/** After so many requests the model calls no more tools, whatever the agent makes of the results. */
+/** After this number of requests, the model calls no more tools, whatever the agent does with the results. */
 const MAX_REQUESTS = 40
 
-/** Nothing but loopback is reached: a proxy for the rest of the world that does not exist. */
+/** A proxy that does not exist prevents access to any address except loopback. */
 const NO_NETWORK = Object.fromEntries(
   ['http_proxy', 'https_proxy', 'all_proxy'].flatMap(name => [
     [name, 'http://127.0.0.1:1'],
@@ -26,7 +26,10 @@ const NO_NETWORK = Object.fromEntries(
 )
 const LOOPBACK = { no_proxy: '127.0.0.1,localhost', NO_PROXY: '127.0.0.1,localhost' }
 
-/** Installs all of them, unless these versions are there. Returns the folder with the packages, or the reason why not. */
+/**
+ * Installs all agents, unless these versions are already installed. Returns the folder with the packages, or the reason
+ * why they are missing.
+ */
 export async function installAgents(): Promise<{ readonly modules: string } | { readonly missing: string }> {
   const packages = CODING_AGENTS.map(({ npm, version }) => `${npm}@${version}`)
   const folder = join(CACHE, createHash('sha256').update(packages.join()).digest('hex').slice(0, 16))
@@ -45,23 +48,23 @@ export async function installAgents(): Promise<{ readonly modules: string } | { 
   return { modules }
 }
 
-/** A call of a tool, by the tool's own name. */
+/** A tool call. `tool` is spoor's name for the tool. */
 export interface Call {
   readonly tool: string
   readonly input: object
 }
 
 export interface Seen {
-  /** The agent's exit code and its output; null if it had to be killed. */
+  /** The agent's exit code and its output; the code is null if the agent had to be killed. */
   readonly code: number | null
   readonly output: string
-  /** The names of all tools that the model was offered. */
+  /** The names of all tools offered to the model. */
   readonly offered: ReadonlySet<string>
   /** The result of each call, in the order of the script. */
   readonly results: readonly string[]
 }
 
-/** Runs an agent whose model makes these calls, one after the other, and then answers. */
+/** Runs an agent whose model makes these calls one after another, and then responds with text. */
 export async function runAgent(
   agent: CodingAgent,
   given: Omit<Given, 'provider' | 'prompt'>,
@@ -73,7 +76,7 @@ export async function runAgent(
   const model: Model = ({ tools, results, mayCall }) => {
     requests += 1
     for (const { namespace = '', name } of tools) offered.add(namespace + name)
-    // An agent may leave out old results when its conversation gets long.
+    // An agent may omit old results when its conversation gets long.
     for (const [i, result] of results.entries()) seen[i] ??= result
     const next = calls[results.length]
     const wanted = next && agent.toolName(next.tool)
@@ -102,7 +105,7 @@ async function run(agent: CodingAgent, given: Given): Promise<Pick<Seen, 'code' 
   const [program, ...parameters] = command[0].endsWith('.js') ? ([process.execPath, ...command] as const) : command
   const child = spawn(program, parameters, {
     cwd: home,
-    // Nothing of this process's own, which may name keys and servers.
+    // The agent gets no environment variables of this process, which may name keys and servers.
     env: {
       PATH: process.env.PATH,
       LANG: 'C.UTF-8',
@@ -113,14 +116,14 @@ async function run(agent: CodingAgent, given: Given): Promise<Pick<Seen, 'code' 
       ...agent.env(given)
     },
     stdio: ['ignore', 'pipe', 'pipe'],
-    // A process group, so that what the agent has started ends with it.
+    // The child has its own process group, so that its child processes can be killed with it.
     detached: true
   })
   const endGroup = () => {
     try {
       if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
     } catch {
-      // None of the group is left.
+      // No process of the group is left.
     }
   }
   process.on('exit', endGroup)
@@ -140,7 +143,7 @@ async function run(agent: CodingAgent, given: Given): Promise<Pick<Seen, 'code' 
   })
   clearTimeout(timer)
   endGroup()
-  // A process that has left the group may hold them open.
+  // A process that has left the group may hold the pipes open.
   child.stdout.destroy()
   child.stderr.destroy()
   process.off('exit', endGroup)

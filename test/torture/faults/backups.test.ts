@@ -1,4 +1,4 @@
-/** Backups while others write, and restores whose process is killed. */
+/** Tests backups during writes, and restores whose process is killed. */
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -46,7 +46,7 @@ t.test('a backup under load has every trace that was answered before it, each wh
       const [one, other] = await Promise.all(
         [service, copy].map(each => each.call('GET', `/api/v1/traces/${id}`, { key: service.key }))
       )
-      // It may have been deleted since.
+      // The trace may have been deleted in the meantime.
       if (one!.status === 404) continue
       t.equal(other!.text, one!.text)
     }
@@ -56,7 +56,7 @@ t.test('a backup under load has every trace that was answered before it, each wh
   figure('traces answered while backups were made', answered.length)
 })
 
-/** At how many places of a restore it is killed, and how many traces it has to do. */
+/** Number of points at which a restore is killed, and the number of traces to restore. */
 const KILLS = 10
 const TRACES = 600
 

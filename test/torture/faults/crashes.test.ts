@@ -8,11 +8,11 @@ import { until } from '../../fixtures/until.ts'
 import { Witness } from '../load/witness.ts'
 import { figure, isLong, randomNumbers, rounds } from '../orders.ts'
 
-/** 2xx answers before each kill. */
+/** Number of 2xx responses before each kill. */
 const ENOUGH = 60
 const random = randomNumbers()
 
-/** A moment of its own for each kill, once the load is under way. */
+/** Waits for a random moment during the load, so that kills happen at different moments. */
 async function untilUnderWay({ counts }: Witness): Promise<void> {
   const before = counts.answered2xx
   await until(() => counts.answered2xx >= before + ENOUGH)
@@ -21,7 +21,7 @@ async function untilUnderWay({ counts }: Witness): Promise<void> {
 
 const oneOf = <T>(list: readonly T[]): T | undefined => list[Math.floor(random() * list.length)]
 
-/** The suite kills the first. */
+/** `npm test` kills only the first `SHORT` of these. */
 const VICTIMS = ['PostgreSQL', 'a server process', 'the server', 'a backend'] as const
 const SHORT = 1
 

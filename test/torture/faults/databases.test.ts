@@ -1,4 +1,4 @@
-/** Databases that are not one plain server: a standby, a failover to it, PgBouncer. */
+/** Tests spoor with a standby, a failover to the standby, and PgBouncer. */
 import t, { type Test } from 'tap'
 import { request } from 'undici'
 import { prepareFirstStart } from '../../../lib/admin/first-start.ts'
@@ -20,14 +20,14 @@ import { figure, isLong } from '../orders.ts'
 const silent = createLog('silent')
 const CONFIG = readConfig({ PORT: '0', WORKERS: '1' })
 
-/** Sends a request to a service that runs as a process of its own. */
+/** Sends a request to a service in a separate process. */
 async function ask({ url }: Service, method: string, path: string, key?: string, body?: object) {
   const response = await request(url + path, {
     method: method as 'GET',
     headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
     body: body === undefined ? null : JSON.stringify(body)
   })
-  // biome-ignore lint/suspicious/noExplicitAny: a test looks into answers as it likes.
+  // biome-ignore lint/suspicious/noExplicitAny: tests read arbitrary members of responses.
   return { status: response.statusCode, body: (await response.body.json()) as any }
 }
 
@@ -46,7 +46,8 @@ t.test(
     const service = await startService(CONFIG, silent, there)
     t.teardown(() => service.close())
     const { key } = first
-    t.match(await ask(service, 'GET', '/readyz'), { status: 503, body: { reasons: ['the database takes no writes'] } })
+    const reasons = ['the database accepts no writes']
+    t.match(await ask(service, 'GET', '/readyz'), { status: 503, body: { reasons } })
     t.equal((await ask(service, 'GET', path, key)).status, 200)
     t.equal((await ask(service, 'GET', '/api/v1/traces', key)).status, 200)
     t.equal((await ask(service, 'GET', '/api/v1/key', key)).status, 200)
@@ -84,7 +85,7 @@ if (isLong) {
     t.teardown(() => service.close())
     t.match(await ask(service, 'GET', '/readyz'), { status: 503, body: { reasons: ['not configured'] } })
     t.match(await ask(service, 'GET', '/api/v1/key'), { status: 500, body: { error: { code: 'not_configured' } } })
-    t.match(lines.join(''), /no schema yet, but the database takes no writes/)
+    t.match(lines.join(''), /no schema yet, but the database accepts no writes/)
     await runOn(standby.target, 'select pg_promote()')
     await until(async () => (await ask(service, 'GET', '/readyz')).status === 200)
     t.equal((await ask(service, 'GET', '/api/v1/key')).status, 401)

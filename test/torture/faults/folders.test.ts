@@ -1,4 +1,7 @@
-/** Users of a data folder: each process of a server, nobody for a copied folder, and no server of another container. */
+/**
+ * Tests the detection of a data folder's users: all processes of one server, none for a copy of the folder, and a
+ * server in another container.
+ */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdir } from 'node:fs/promises'
@@ -47,7 +50,8 @@ longTest('a server in another PID namespace is noticed, and its folder is free w
     ([code]) => code === 0,
     () => false
   )
-  // A container's engine may make namespaces, but not every user may. The test above covers all but the kernel's part.
+  // A container engine may create namespaces, but not every user may. The previous test covers everything except the
+  // kernel's part.
   if (!mayUnshare) {
     t.pass('this user may not make a namespace')
     return

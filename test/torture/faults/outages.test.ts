@@ -1,4 +1,4 @@
-/** Reports to the operator about a database or a server that fails. */
+/** Tests reports to the operator about a database or a server that fails. */
 import { type AddressInfo, createServer } from 'node:net'
 import { createLog } from '../../../lib/log.ts'
 import { ingestBody } from '../../fixtures/bodies/bodies.ts'
@@ -22,10 +22,10 @@ longTest('each cause of an outage has its line, and its end has one', async t =>
   const end = `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}' and pid <> pg_backend_pid()`
   const causes: [string, RegExp, () => unknown, () => unknown][] = [
     ['cut off', /the database cannot be reached/, relay.cut, relay.mend],
-    ['hanging', /the database does not get a write done|cannot be reached/, relay.hang, relay.mend],
+    ['hanging', /the database does not complete a write in time|cannot be reached/, relay.hang, relay.mend],
     [
       'read-only',
-      /the database takes no writes/,
+      /the database accepts no writes/,
       async () => {
         await runOn(main, `alter database ${name} set default_transaction_read_only = on`)
         await runOn(main, end)

@@ -8,7 +8,10 @@ import { dataFolder, serve, start, stop, tryKey } from '../../fixtures/service/s
 import { until } from '../../fixtures/until.ts'
 import { longTest } from '../orders.ts'
 
-/** A server whose PostgreSQL recovers until endRecovery, and the key of its first start. */
+/**
+ * Starts a server whose PostgreSQL stays in recovery until endRecovery is called. Also returns the key that the server
+ * created on its first start.
+ */
 async function startInRecovery(t: Test, env: NodeJS.ProcessEnv, folder: string) {
   const first = await serve(t, { ...env, DATA_DIR: folder })
   await stop(first.serving)

@@ -1,6 +1,6 @@
 /**
- * A year of an operator in an hour: typical traces are recorded, backed up, restored into the oldest PostgreSQL that is
- * supported, compared, and half of them is pruned. Each step is a command, as an operator gives it.
+ * Simulates an operator's year in an hour. Typical traces are recorded, backed up, restored into the oldest supported
+ * PostgreSQL version and compared, and then half of them are pruned. Operators would run the same commands.
  */
 import { spawnSync } from 'node:child_process'
 import { chmod, stat } from 'node:fs/promises'
@@ -21,13 +21,13 @@ const OLDEST = '15'
 const DETAILS = 1000
 const CONNECTIONS = 128
 const ROUND_MS = 10_000
-/** The traces of the load that share a minute. */
+/** Number of traces per minute in the load's timestamps. */
 const TRACES_PER_MINUTE = 16
 const FIRST_MS = Date.UTC(2026, 0, 1)
 
 const secret = 'the secret of a rehearsal'
 
-// For an hour, and with programs that are fetched: nothing of it is new to `npm test`.
+// This test takes an hour and downloads PostgreSQL. `npm test` covers all of its steps separately.
 longTest(
   'what was recorded is backed up, restored into the oldest PostgreSQL, compared and pruned by half',
   async t => {
@@ -95,7 +95,7 @@ longTest(
   }
 )
 
-/** Records at least so many traces as fast as they are taken, and returns how many. */
+/** Records at least `traces` traces as fast as possible. Returns the number recorded. */
 async function record(t: Test, port: number, key: string): Promise<number> {
   const sender: Sender = startSender()
   t.teardown(() => sender.stop())
@@ -103,7 +103,7 @@ async function record(t: Test, port: number, key: string): Promise<number> {
   let traces = 0
   while (traces < wanted) {
     await sender.run({ ...plan, firstNumber: traces + 1 })
-    // Traces that were acknowledged after the time was up count as well.
+    // Traces that were acknowledged after the end of the measurement count as well.
     traces = (await totalsOf(`http://127.0.0.1:${port}`, key)).traceCount
     figure('traces recorded', traces)
   }
@@ -121,7 +121,7 @@ async function read(url: string, key: string): Promise<string> {
   return text
 }
 
-/** Reports the seconds since it was last asked, where they have a name. */
+/** Returns a function that returns the seconds since its previous call. If it is given a name, it also reports them. */
 function stopwatch() {
   let began = performance.now()
   return (name?: string): number => {
@@ -132,7 +132,7 @@ function stopwatch() {
   }
 }
 
-/** Measures the disk space of a data folder without PostgreSQL's WAL. */
+/** Returns the disk space of a data folder in bytes, without PostgreSQL's WAL. */
 function diskOf(folder: string): number {
   const { stdout } = spawnSync('du', ['-sB1', '--exclude=pg_wal', folder], { encoding: 'utf8' })
   return Number.parseInt(stdout, 10)

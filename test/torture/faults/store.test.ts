@@ -23,20 +23,25 @@ import { until } from '../../fixtures/until.ts'
 import { checkLoad, startLoad } from '../load/load.ts'
 import { figure, isLong, longTest, rounds } from '../orders.ts'
 
-/** The promise: so long after the store's return, everything is as before. */
+/** Promised maximum time from the store's return until everything works as before. */
 const RECOVERY_MS = 5000
 
 interface Fault {
   begin(): unknown
   end(): unknown
   readonly readsGoOn?: true
-  /** Writes that need no more room than they find are not refused. */
+  /** Whether writes that need no additional space are accepted. */
   readonly takesSmallWrites?: true
-  /** A write under way may have reached the store before the fault: its 429 says that the outcome is not known. */
+  /**
+   * Whether a write in flight may have reached the store before the fault. Such a write is answered with a 429 whose
+   * message says that the outcome is unknown.
+   */
   readonly mayBeStored?: true
 }
 
-/** Lets the store refuse, looks at what is answered meanwhile, lets it return, and measures how long that takes. */
+/**
+ * Makes the store fail, checks the responses during the failure, ends the failure, and measures the time of recovery.
+ */
 async function refuseAndReturn(t: Test, name: string, service: TestService, fault: Fault): Promise<void> {
   const { call, database } = service
   const write = () => call('POST', '/api/v1/traces', { body: largeBody() })
@@ -70,7 +75,7 @@ async function refuseAndReturn(t: Test, name: string, service: TestService, faul
   t.same(await database.pool.run(countStrays), NO_STRAYS)
 }
 
-/** It is red where no write was refused yet, too, and green again without one. */
+/** Checks that readiness fails even if no write has been rejected yet, and recovers without a write. */
 async function checkReadiness(fault: Fault, ready: () => Promise<number>): Promise<void> {
   await fault.begin()
   await until(async () => (await ready()) === 503)
@@ -78,14 +83,14 @@ async function checkReadiness(fault: Fault, ready: () => Promise<number>): Promi
   await until(async () => (await ready()) === 200)
 }
 
-/** Whether it was in time says something only of a machine that has time. */
+/** Checks the recovery time in the long form only, because other load on the machine affects it. */
 function checkRecovery(t: Test, tookMs: number, name: string): void {
   if (isLong) t.ok(tookMs < RECOVERY_MS, `${name}: whole again after ${tookMs} ms`)
 }
 
 const REFUSED = { status: 429, headers: { 'retry-after': '1' }, body: { error: { code: 'quota_exhausted' } } }
 
-/** Together more than a page of PostgreSQL's, compressed as well. */
+/** Nine of these inputs take more than one PostgreSQL page, even when compressed. */
 const large = () => ({ input: hexId(1100) })
 const largeSpans = () => Array.from({ length: 9 }, () => span(large()))
 const largeBody = () => ingestBody({ spans: largeSpans() })
@@ -96,7 +101,7 @@ interface Fresh {
   readonly otlp: string
 }
 
-/** Writes of more than a page each: new traces, and changes of the trace that is there. */
+/** Sends writes of more than a page each: new traces, and changes to the existing trace. */
 function largeWrites({ call }: TestService, { trace }: Start, { native, otlp }: Fresh): Promise<Answer>[] {
   const path = `/api/v1/traces/${trace.id}`
   const exported = Array.from({ length: 9 }, () => otlpSpan({ traceId: otlp, attributes: large() }))
@@ -108,7 +113,7 @@ function largeWrites({ call }: TestService, { trace }: Start, { native, otlp }: 
   ]
 }
 
-/** The routes that change a trace by a little. */
+/** Calls the routes that change a trace slightly. */
 function smallWrites({ call }: TestService, { trace }: Start): Promise<Answer>[] {
   const path = `/api/v1/traces/${trace.id}`
   return [
@@ -118,7 +123,7 @@ function smallWrites({ call }: TestService, { trace }: Start): Promise<Answer>[]
   ]
 }
 
-/** A rejected write has left nothing behind. */
+/** Checks that rejected writes have left nothing behind. */
 async function checkUntouched(t: Test, name: string, { call }: TestService, { trace }: Start, fresh: Fresh) {
   for (const id of [fresh.native.trace.id, fresh.otlp]) {
     t.equal((await call('GET', `/api/v1/traces/${id}`)).status, 404, `${name}: nothing was stored`)
@@ -131,7 +136,7 @@ async function checkUntouched(t: Test, name: string, { call }: TestService, { tr
   )
 }
 
-/** Runs a statement about the test's database from another one, and ends the service's connections. */
+/** Alters the test's database from another database, and ends the service's connections. */
 async function administer({ target }: TestDatabase, statement: (name: string) => string): Promise<void> {
   const { target: main } = readTestServer()
   const name = typeof target === 'string' ? new URL(target).pathname.slice(1) : target.database
@@ -149,7 +154,7 @@ t.test('a store that is away: cut off, hanging, without connections, read-only',
     begin: () => administer(database, name => `alter database ${name} allow_connections false`),
     end: () => administer(database, name => `alter database ${name} allow_connections true`)
   })
-  // Each time, the service hears in another order of the connections that end and of the requests that need one.
+  // In each round, the service notices closed connections, and needs new ones, in a different order.
   for (const _ of rounds(1, 20)) {
     await refuseAndReturn(t, 'read-only, as a standby is', service, {
       readsGoOn: true,
@@ -234,8 +239,8 @@ async function databasePath(sql: Sql): Promise<string[]> {
 }
 
 /**
- * A disk without room for tables, for whoever may write to a data folder: each table's file is stretched (without taking
- * room) to the size at which PostgreSQL begins the next file, and that is one in which no write finds room.
+ * Simulates a disk without space for tables, which takes only write access to the data folder. Each table's file is
+ * extended (without using space) to the size at which PostgreSQL starts the next file, which cannot be written.
  */
 function fullDisk(dataDir: string, paths: readonly string[]) {
   const SEGMENT_BYTES = 1024 ** 3
@@ -282,7 +287,7 @@ longTest('a log of PostgreSQL without room ends it again and again, and loses no
   const folder = await dataFolder(t)
   const env = { DATA_DIR: folder, LOG_LEVEL: 'silent' }
   const { address, key } = await serve(t, env)
-  // The load knows its project's content, so other writes go to a project of their own.
+  // The load checks its project's entire content, so other writes go to a separate project.
   await runHere(['project', 'create', 'other', '--json'], env)
   const other = JSON.parse((await runHere(['key', 'create', '--project', 'other', '--json'], env)).out)
   const headers = { authorization: `Bearer ${other.key}` }
@@ -304,11 +309,11 @@ longTest('a log of PostgreSQL without room ends it again and again, and loses no
       reads.add(await read('/api/v1/traces'))
       health.add(await read('/healthz'))
     }
-    // Started anew, it may find that there is room for a little still: then what is answered is right.
+    // After a restart, the server may find a little space left. Writes that are then accepted are stored.
     t.ok(writes.has(429) && isWithin(writes, [429, 201]), `writes are ${[...writes]}`)
     t.ok(isWithin(reads, [503, 200]), `reads are ${[...reads]}`)
     t.same([...health], [200])
-    // The load alone may take minutes to fill what room there is.
+    // The load alone may take minutes to fill the remaining space.
     await until(async () => {
       await write()
       return (await read('/readyz')) === 503
@@ -333,8 +338,8 @@ const isWithin = (statuses: ReadonlySet<number>, allowed: readonly number[]): bo
   [...statuses].every(status => allowed.includes(status))
 
 /**
- * A disk without room for more of the log, for whoever may write to a data folder: its next file is one in which no write
- * finds room. PostgreSQL goes there at once.
+ * Simulates a disk without space for more WAL, which takes only write access to the data folder. The next WAL file
+ * cannot be written, and PostgreSQL is made to switch to that file at once.
  */
 async function fullLog(folder: string) {
   const pgData = pgDataOf(folder)
@@ -345,7 +350,7 @@ async function fullLog(folder: string) {
     const path = join(pgData, 'pg_wal', row?.name)
     if (existsSync(path)) renameSync(path, `${path}.spare`)
     symlinkSync('/dev/full', path)
-    // The query fails if the full log ends all of PostgreSQL.
+    // The query fails if PostgreSQL shuts down because its WAL is full.
     await sql`select pg_switch_wal()`.catch(() => {})
     return path
   })

@@ -23,7 +23,7 @@ const ROWS = isLong ? 200_000 : 5000
 
 const SQL = new URL('../../../../sql/', import.meta.url)
 
-/** The migrations of this version, and more: those of the next one. */
+/** Creates a folder with this version's migrations and additional ones, like the next version's folder. */
 async function folderWith(t: Test, ...texts: string[]) {
   const migrations = await readMigrations()
   const folder = await testFolder(t)
@@ -37,7 +37,7 @@ async function folderWith(t: Test, ...texts: string[]) {
   return { folder, versions }
 }
 
-/** Traces of a project that no key belongs to. */
+/** Stores traces in a project without keys. */
 async function fillTraces({ pool }: TestDatabase): Promise<void> {
   await pool.run(
     sql => sql`
@@ -99,7 +99,7 @@ t.test('an index is built on a large table beside its writers, and again where t
       return row?.valid
     })
 
-  // It waits for this transaction, as for any writer, with the index half built, and is ended there.
+  // When the index is half built, the migration waits for this transaction, as it would for any writer, and is killed.
   let finish = () => {}
   const transaction = pool.transaction(async sql => {
     await sql`lock table traces in row exclusive mode`
@@ -223,11 +223,13 @@ longTest(
   }
 )
 
-/** How many traces the database has that goes to another PostgreSQL, and at how many places that is killed. */
+/**
+ * Number of traces in the database that is upgraded, and number of points at which the upgrade is killed.
+ */
 const OLD_TRACES = 1500
 const KILLS = 8
 
-// Programs of earlier versions are fetched for it: `npm test` tries only what is decided (test/lib/moving/upgrade).
+// This test downloads earlier PostgreSQL versions. `npm test` covers only the decisions (test/lib/moving/upgrade).
 longTest('an embedded database goes to another PostgreSQL whole, however often that is killed', async t => {
   const original = await fullInstance(t)
   for (let n = 0; n < OLD_TRACES; n++) {
@@ -247,7 +249,7 @@ longTest('an embedded database goes to another PostgreSQL whole, however often t
     const envOf = (dataDir: string) => ({ DATA_DIR: dataDir, KEY_DIGEST_SECRET: original.database.digestSecret })
     const copyOf = (name: string): NodeJS.ProcessEnv & { DATA_DIR: string } => {
       const dataDir = join(folder, `${name}-${major}`)
-      // As it is, with its owners.
+      // The copy keeps the files' owners.
       spawnSync('cp', ['-a', made, dataDir])
       return envOf(dataDir)
     }

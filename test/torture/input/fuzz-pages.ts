@@ -1,4 +1,4 @@
-/** Requests of the dashboard for fuzzing: nearly right ones, made as those of the API are (test/torture/input/fuzz.ts). */
+/** Almost valid requests for fuzzing the dashboard, generated like those for the API (test/torture/input/fuzz.ts). */
 import type fc from 'fast-check'
 import { type Bare, type Bodies, type FuzzRequest, requestsOf, SPAN_IDS } from './fuzz.ts'
 

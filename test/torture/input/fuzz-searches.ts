@@ -1,4 +1,4 @@
-/** Searches by words that nobody means well with, over traces of which the same is true. */
+/** Hostile full-text searches, over hostile traces. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import type { Test } from 'tap'
@@ -9,7 +9,10 @@ import { indexNow, searchOn } from '../../fixtures/service/searching.ts'
 import { testService } from '../../fixtures/service/service.ts'
 import { figure, runs } from '../orders.ts'
 
-/** Marks alone, scripts of all kinds, what is one character and looks like several, what hides, half characters, syntax. */
+/**
+ * Pieces of hostile text: combining marks alone, many scripts, characters that normalise to several, invisible
+ * characters, unpaired surrogates, and query syntax.
+ */
 const PIECES = [
   ...['a', 'B ', 'ß', 'e\u0301', '\u0301', '\u0301\u0301\u0301', 'İ', 'ſ', 'ς', 'ﷺ', '㌖', 'ｶﾞ'],
   ...['東', '京 ', '𠮷', '각', 'ก็', 'हिन्दी', 'שלום ', 'مُحَمَّد', '\u202e', '\u2066', '\u200d', '\ufeff', '👩‍👩‍👧‍👦', '🇩🇪'],
@@ -71,7 +74,7 @@ const hostileTrace = fc
     })
   )
 
-/** As it stands in an address: a text, or bytes that may be no UTF-8. */
+/** A query as it appears in an address: a string, or bytes that may be invalid UTF-8. */
 const hostileQuery = fc.oneof(
   { weight: 4, arbitrary: hostileText(40).map(text => encodeURIComponent(text.slice(0, 200).toWellFormed())) },
   {
@@ -98,7 +101,7 @@ function checkExcerpt({ text, marks }: Excerpt): void {
   }
 }
 
-/** Fails if a search is answered anything but a page or 400, or if an excerpt is not as the page may show it. */
+/** Fails if a search gets any response except a page or 400, or if the page cannot show an excerpt. */
 export async function fuzzSearches(t: Test): Promise<void> {
   const service = await testService(t)
   await searchOn(service)

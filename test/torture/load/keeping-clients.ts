@@ -1,6 +1,6 @@
 /**
- * Clients that keep their connections and never send again: whatever is not answered 2xx is noted. So they show what a
- * server that goes does to those that use it as most HTTP clients do.
+ * Clients that keep their connections and never retry. They record every response without a 2xx status, and thus show
+ * the effect of a stopping server on typical HTTP clients.
  */
 import { Agent, request } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -8,11 +8,11 @@ import type { Test } from 'tap'
 import { ingestBody } from '../../fixtures/bodies/bodies.ts'
 
 export interface KeepingClients {
-  /** How many requests were answered 2xx so far. */
+  /** Returns the number of requests that were answered with a 2xx status. */
   readonly answered: () => number
   /**
-   * The failures, a few words each. A refused connection is none; a reset one is a failure only if a request had been
-   * answered on it, or `strict` is set.
+   * The failures, each in a few words. A refused connection is not a failure. A reset is a failure only if a request
+   * had been answered on the connection, or if `strict` is set.
    */
   readonly failures: readonly string[]
   stop(): Promise<void>
@@ -20,13 +20,13 @@ export interface KeepingClients {
 
 interface Options {
   readonly clients: number
-  /** The pause of a client between an answer and its next request. */
+  /** A client's pause between a response and the next request. */
   readonly pauseMs: number
-  /** For clients of a server that stays. */
+  /** For clients of a server that does not stop. */
   readonly strict?: boolean
 }
 
-/** Starts clients that record traces until they are stopped, or the test is over. */
+/** Starts clients that record traces until they are stopped, or until the test ends. */
 export function startKeepingClients(
   t: Test,
   address: string,

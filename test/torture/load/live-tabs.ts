@@ -1,4 +1,4 @@
-/** Tabs of the dashboard that look at a list that goes on, beside clients that record as much as they can. */
+/** Dashboard tabs that show a live list, together with clients that record as fast as possible. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -11,22 +11,22 @@ import { FROM_PAGE } from '../../fixtures/service/people.ts'
 import { dataFolder, serve } from '../../fixtures/service/spoor.ts'
 
 const CLIENTS = 8
-/** To make a body takes longer than to record it: these get another id each time. */
+/** Building a body takes longer than recording it, so these bodies are reused with new ids. */
 const BODIES = Array.from({ length: 16 }, (_, variant) => ingestBody('typical', variant)).map(body => ({
   text: JSON.stringify(body),
   id: body.trace.id
 }))
 const TURNS = 3
 const TURN_MS = 6000
-/** Each tab asks so often while traces come (plugins/dashboard/app/list/live.ts). */
+/** Polling interval of a tab while traces arrive (plugins/dashboard/app/list/live.ts). */
 const LOOK_MS = 2000
-/** To find what one look takes, tabs ask more often. */
+/** A shorter polling interval, to measure the cost of one poll. */
 const HASTY_LOOK_MS = 200
 
 export interface Cost {
-  /** CPU of server and database that a look takes, in ms. */
+  /** CPU time of server and database for one poll, in ms. */
   readonly perLook: number
-  /** Traces that are recorded in a second, alone and beside the tabs. */
+  /** Traces recorded per second, without and with the tabs. */
   readonly alone: number
   readonly beside: number
 }
@@ -73,8 +73,8 @@ export class LiveTabs {
   }
 
   /**
-   * Measures the cost of open tabs: their CPU time without recording, and the traces that they take from recording.
-   * They take turns, since machines change from minute to minute.
+   * Measures the cost of open tabs: the CPU time of their polls, and the reduction in recorded traces. The measurements
+   * take turns, because a machine's speed changes from minute to minute.
    */
   async measure(tabs: number): Promise<Cost> {
     const recording = { clients: CLIENTS, tabs: 0, lookMs: LOOK_MS }

@@ -1,7 +1,7 @@
 /**
- * Containers for tests: Debian's packages buildah, podman and runc, which need no daemon. The images that a Dockerfile
- * begins with come from their registry, or, where that cannot be reached, are put together of what they consist of:
- * Debian's packages (debootstrap), and node and npm as npm has them.
+ * Runs containers for tests. Debian's packages buildah, podman and runc need no daemon. A Dockerfile's base images come
+ * from their registry. If the registry is unreachable, the images are built from Debian packages (debootstrap), and
+ * from node and npm as distributed on npm.
  */
 import { copyFile, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -11,28 +11,28 @@ import { type Finished, missing, run, succeed } from './programs.ts'
 
 const DEBIAN = 'docker.io/library/debian'
 const NODE = 'docker.io/library/node'
-/** The newest that comes with Node 24. */
+/** The newest version that is distributed with Node 24. */
 const NPM = 'npm@11'
 const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt'
 
-/** Why there are no containers here; undefined: there are. */
+/** Returns the reason why containers cannot run on this machine; undefined if they can. */
 export function lacksContainers(): string | undefined {
   if (process.getuid?.() !== 0) return 'only root is tried with'
   return missing(['buildah', 'podman', 'runc', 'debootstrap'])
 }
 
 export interface Containers {
-  /** Makes sure of the images `node:NODE-DEBIAN-slim` and `debian:DEBIAN-slim`; says where they are from. */
+  /** Provides the images `node:NODE-DEBIAN-slim` and `debian:DEBIAN-slim`. Returns their origin. */
   prepare(node: string, debian: string): Promise<string>
   build(image: string, dockerfile: string, context: string, ...flags: string[]): Promise<void>
   podman(...args: string[]): Promise<Finished>
-  /** Starts a container that has this machine's network. */
+  /** Starts a container that uses this machine's network. */
   start(name: string, flags: readonly string[], image: string, ...command: string[]): Promise<void>
-  /** Runs a script in a container; fails if that fails. */
+  /** Runs a script in a container. Throws if the script fails. */
   shell(name: string, script: string): Promise<string>
 }
 
-/** Opens a store of containers that the end of the test removes. */
+/** Opens a store for containers. The store is removed after the test. */
 export async function openContainers(t: Test): Promise<Containers> {
   const folder = await testFolder(t)
   const places = ['--root', join(folder, 'store'), '--runroot', join(folder, 'run')]
@@ -66,7 +66,7 @@ export async function openContainers(t: Test): Promise<Containers> {
     }
     await writeFile(join(parts, 'Debian'), 'FROM scratch\nADD debian.tar /\n')
     await build(`${DEBIAN}:${debian}-slim`, join(parts, 'Debian'), parts)
-    // The certificates of this machine, by which it reaches registries.
+    // The certificates with which this machine reaches registries.
     await copyFile(CERTIFICATES, join(parts, 'certificates'))
     const lines = [
       `FROM ${DEBIAN}:${debian}-slim`,
@@ -91,7 +91,7 @@ export async function openContainers(t: Test): Promise<Containers> {
     build,
     podman,
     async start(name, flags, image, ...command) {
-      // A machine that is a container itself may not raise the limits that podman would.
+      // A machine that is itself a container may not raise the limits that podman would raise.
       const limits = ['--ulimit=nofile=1024:1024', '--ulimit=nproc=4096:4096']
       const { code, err } = await podman(
         'run',

@@ -1,10 +1,10 @@
-/** Running other programs, and finding out whether they are here. */
+/** Runs other programs, and checks whether they are installed. */
 import { execFile, spawnSync } from 'node:child_process'
 import { figure } from '../orders.ts'
 
 export interface Finished {
   readonly code: number
-  /** The output on stdout, and that on stderr. */
+  /** The outputs on stdout and stderr. */
   readonly out: string
   readonly err: string
 }
@@ -12,7 +12,7 @@ export interface Finished {
 export interface RunOptions {
   readonly cwd?: string
   readonly env?: Readonly<Record<string, string>>
-  /** A program that takes longer is ended. */
+  /** A program that takes longer is killed. */
   readonly mostMs?: number
 }
 
@@ -31,20 +31,20 @@ export function run(program: string, args: readonly string[], options: RunOption
   })
 }
 
-/** Runs what has to succeed, and returns what it printed on stdout. */
+/** Runs a program that must succeed. Returns its stdout. */
 export async function succeed(program: string, args: readonly string[], options: RunOptions = {}): Promise<string> {
   const { code, out, err } = await run(program, args, options)
   if (code === 0) return out
   throw new Error(`${program} ${args.slice(0, 3).join(' ')} ended with ${code}: ${`${out}${err}`.slice(-2000)}`)
 }
 
-/** Names the programs that are not on the path; undefined if all are. */
+/** Returns a sentence that names the programs missing from the path; undefined if all are on the path. */
 export function missing(programs: readonly string[]): string | undefined {
   const lacking = programs.filter(program => spawnSync('sh', ['-c', `command -v ${program}`]).status !== 0)
   return lacking.length === 0 ? undefined : `there is no ${lacking.join(', ')} here`
 }
 
-/** Says what was not looked at, and why. */
+/** Reports a part that was not tested, and the reason. */
 export function leave(what: string, reason: string): void {
   figure(what, `not looked at: ${reason}`)
 }

@@ -18,30 +18,32 @@ import { figure, isLong, longTest } from '../orders.ts'
 
 const IDLE = isLong ? 5000 : 300
 const WRONG_KEYS = isLong ? 100_000 : 2000
-/** READERS ask for much, TIMES each, and read nothing. PIPELINERS ask AHEAD times each. */
+/** Clients that read nothing: many with a few requests each (`TIMES`), and a few with many requests each (`AHEAD`). */
 const READERS = isLong ? 400 : 20
 const TIMES = 4
 const PIPELINERS = isLong ? 50 : 2
 const AHEAD = isLong ? 400 : 50
 /** The size of a response. */
 const LARGE_BYTES = 1_800_000
-/** How long a connection may take nothing of an answer, and how much may wait for all of them. */
+/**
+ * Maximum time for which a connection may accept no bytes of a response, and maximum number of unsent bytes in total.
+ */
 const UNREAD_MS = 20_000
 const UNREAD_MIB = 128
-/** The memory of six responses while they are prepared, and of garbage. */
+/** Memory for six responses in preparation, and for uncollected garbage. */
 const MAKING_MIB = 256
-/** Passwords that are tried at the same moment, and how many of one network's are looked at in a quarter of an hour. */
+/** Number of passwords tried at the same moment, and number checked per network within a quarter of an hour. */
 const PASSWORDS = 1000
 const MOST_TRIED = 50
-/** How many are looked at together. */
+/** Number of passwords checked simultaneously. */
 const AT_ONCE = 2
-/** Within this a health route answers whatever else goes on. */
+/** A health route responds within this time, whatever else is happening. */
 const QUICK_MS = 1000
 
 const { database, address, port, authorization, post, get, open, record, health, metric, memory } =
   await startBesieged(t)
 
-/** On whatever machine, a short run says nothing of times. */
+/** A short run cannot check times on an arbitrary machine. */
 function checkQuick(t: Test, ms: number, what = 'health'): void {
   if (isLong) t.ok(ms < QUICK_MS, `${what}: after ${ms} ms`)
 }
@@ -191,7 +193,8 @@ longTest('a flood of passwords is stopped, takes bounded memory, and nothing fro
     'the others were told when to come again'
   )
   const attempts = () => database.pool.run(sql => sql`select from sign_in_attempts`)
-  // One of the network, and one of each address that was looked at. What is refused while another is counted may add some.
+  // The table has a row for the network, and a row for each email address whose password was checked. Attempts that are
+  // rejected while another attempt is being counted may add a few rows.
   const counted = (await attempts()).length
   t.ok(counted <= MOST_TRIED + 1 + AT_ONCE, `${counted} attempts are stored`)
   const network = `encode(sha256('network 127.0.0'), 'hex')`
@@ -214,7 +217,7 @@ longTest('a flood of passwords is stopped, takes bounded memory, and nothing fro
   checkQuick(t, slowest)
 })
 
-/** The key of another project, made once: the readers of one project may take all that it may have under way. */
+/** The key of another project, created once, because the readers of one project may use all of its capacity. */
 let otherKey: string | undefined
 async function otherAuthorization(): Promise<string> {
   if (otherKey === undefined) {
@@ -225,7 +228,7 @@ async function otherAuthorization(): Promise<string> {
   return `Bearer ${otherKey}`
 }
 
-/** Sends a request for a trace so many times in one go, and takes the answers so slowly; resolves with the ids in them. */
+/** Sends a request for a trace many times at once, and reads the responses slowly. Resolves to their trace ids. */
 async function readSlowly(t: Test, sent: string, times: number, bytesPerSecond: number): Promise<string[]> {
   const pauseMs = 100
   const last = sent.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n')
@@ -265,7 +268,7 @@ for (const [who, count, times] of [
       socket.pause().on('close', () => closed++)
     }
     const start = performance.now()
-    // Once too much waits in all, the server may cut slow readers off as well.
+    // Once too many bytes are unsent in total, the server may also close the connections of slow readers.
     const others = get(body.trace.id).replace(authorization, await otherAuthorization())
     const slow = isLong && times === TIMES ? readSlowly(t, others, 30, 5_000_000) : undefined
     await until(async () => (await metric('spoor_unread_bytes')) > MIB)
@@ -369,7 +372,7 @@ t.test(
   }
 )
 
-/** Exports that come at once. */
+/** Number of simultaneous exports. */
 const EXPORTS = 12
 const EXPORT_BYTES = 63_000_000
 const MOST_MIB = 600
@@ -427,7 +430,7 @@ longTest(
 const traceIdOf = (number: number, trace: number): string =>
   `${String(number + 1).padStart(8, '0')}${String(trace).padStart(24, '0')}`
 
-/** The export of a number, whose traces have so many spans each. */
+/** Returns the export with the given number. Each of its traces has `spansEach` spans. */
 function exportOf(number: number, bytes: number, spansEach: number) {
   const attributes = [{ key: 'input.value', value: { stringValue: 'lorem '.repeat(340) } }]
   const spanOf = (i: number) => ({

@@ -1,4 +1,4 @@
-/** No input may cause a 5xx, end the server, or hold it up so that no other client gets a response. */
+/** No input may cause a 5xx, crash the server, or delay it so that other clients get no response. */
 import assert from 'node:assert'
 import { readFile, rm } from 'node:fs/promises'
 import { connect } from 'node:net'
@@ -25,15 +25,15 @@ import { HEAVY_TRACES, type Heavy, heavyRequests } from '../input/heavy.ts'
 import { STALLS_VARIABLE } from '../input/stalls.ts'
 import { figure, isLong, longTest, randomNumbers, rounds, runs } from '../orders.ts'
 
-/** How long the event loop of the server may stand still. */
+/** Maximum time for which the server's event loop may be blocked. */
 const MOST_STALL_MS = 100
-/** The machine may pause the server as well, but not in each of these tries. */
+/** The machine may also pause the server, but hardly in every one of these attempts. */
 const TRIES = 4
-/** The suite sends so many of the requests. */
+/** Number of heavy requests that `npm test` sends. */
 const SHORT = 8
-/** The rest of the minutes is for requests that are nearly right. */
+/** Share of the time for heavy requests. The rest is for almost valid requests. */
 const HEAVY_SHARE = 0.7
-/** A google.rpc.Status begins with its field `code`. */
+/** A google.rpc.Status starts with its field `code`. */
 const STATUS_CODE_TAG = 0x08
 const LEAVE = /^HTTP\/1\.1 100 Continue\r\n\r\n/
 
@@ -52,14 +52,14 @@ t.test('no request holds the server up', async t => {
     })
     return { status: answer.statusCode, text: await answer.body.text() }
   }
-  /** The longest stall, in ms, since this was asked last; short ones are 0. */
+  /** Returns the longest stall since the previous call, in ms; 0 if all were short. */
   const stall = async () => {
     await delay(30)
     const text = await readFile(stalls, 'utf8').catch(() => '')
     await rm(stalls, { force: true })
     return Math.max(0, ...text.trim().split('\n').map(Number))
   }
-  /** Sends a request, and sends it again, which goes other ways; gives the longest stall. */
+  /** Sends a request, twice if it has a body, because a repetition runs other code. Returns the longest stall. */
   const stallOf = async (heavy: Heavy) => {
     const body = heavy.body?.()
     await stall()
@@ -124,7 +124,7 @@ t.test('whatever is sent, the service answers as it should, and goes on', async 
   await fc.assert(
     fc.asyncProperty(fuzzBytes, async text => {
       const received = (await exchange(port, text.replace('KEY', key))).replace(LEAVE, '')
-      // A client that breaks off need not be answered.
+      // A client that closes its connection need not get a response.
       if (received === '') return
       const answer = parseRaw(received)
       count(answer.status)
@@ -146,7 +146,7 @@ t.test('whatever is sent, the service answers as it should, and goes on', async 
   )
 
   t.equal((await call('GET', '/api/v1/key')).status, 200, 'it still answers')
-  // A few random requests may all fail to record, or never ask for anything that is missing.
+  // A few random requests may all fail to record, or never request anything that is missing.
   const wanted = isLong ? [200, 201, 400, 404] : [200, 400]
   t.ok(
     wanted.every(status => seen.has(status)),
@@ -169,7 +169,7 @@ t.test('whatever is sent to the dashboard, it answers as it should, and goes on'
   let sent = 0
   await fc.assert(
     fc.asyncProperty(pageRequest, async request => {
-      // Owners delete them.
+      // The traces are recorded again, because requests with the owner's session delete them.
       if (sent % 20 === 0)
         for (const id of TRACE_IDS) await service.call('POST', '/api/v1/traces', { body: richTrace(id) })
       const { method, path, who, headers, body } = request
@@ -182,7 +182,7 @@ t.test('whatever is sent to the dashboard, it answers as it should, and goes on'
       seen.set(answer.status, (seen.get(answer.status) ?? 0) + 1)
       if (++sent % 100 === 0)
         figure('requests of the dashboard that are nearly right', `${sent}, ${[...seen.keys()].sort()}`)
-      // Passwords are few at a time.
+      // Only a few passwords are allowed at a time.
       if (answer.status === 429 && path.startsWith('/app/api/password')) return
       if (answer.headers['content-type'] === 'text/html; charset=utf-8') assert.equal(answer.status, 200)
       else checkAnswer(request, answer)
@@ -196,16 +196,16 @@ t.test('whatever is sent to the dashboard, it answers as it should, and goes on'
   )
 })
 
-/** Whether a line of the log tells of more than spans that an export was refused. */
+/** Returns whether a line of the log reports something other than rejected spans of an export. */
 const isWarning = (line: string): boolean => line !== '' && !/"msg":"of an export in OTLP, \d+ refused: /.test(line)
 
-/** Every answer is one that a client may get for its own mistakes, in the form of the specification. */
+/** Checks that a response is neither a 429 nor a 5xx, and has the specification's format. */
 function checkAnswer({ method, path }: FuzzRequest, { status, headers, body, text }: Answer): void {
   assert.ok(status < 500 && status !== 429, `${status} ${text}`)
   assert.match(String(headers['x-request-id']), /^\w{24}$/)
   assert.ok(headers['cache-control'])
   if (status < 400 || method === 'HEAD') return
-  // JSON-RPC has errors of its own.
+  // JSON-RPC has its own errors.
   if (path.startsWith(ENDPOINT) && body.jsonrpc === '2.0') return
   if (headers['content-type'] === PROTOBUF_TYPE) {
     assert.equal(text.charCodeAt(0), STATUS_CODE_TAG)
@@ -218,7 +218,7 @@ function checkAnswer({ method, path }: FuzzRequest, { status, headers, body, tex
   assert.equal(body.error.requestId, headers['x-request-id'])
 }
 
-/** Sends bytes and says that there will be no more, then takes what comes back. */
+/** Sends bytes, ends its side of the connection, and returns what arrives. */
 function exchange(port: number, text: string): Promise<string> {
   return new Promise(resolve => {
     let received = ''
@@ -227,7 +227,7 @@ function exchange(port: number, text: string): Promise<string> {
     socket.on('data', (chunk: string) => {
       received += chunk
     })
-    // A reset is an answer too, to what was no HTTP.
+    // A reset is a valid reaction to bytes that are not HTTP.
     socket.on('error', () => {})
     socket.on('close', () => resolve(received))
     socket.end(Buffer.from(text, 'latin1'))

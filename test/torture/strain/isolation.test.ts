@@ -1,4 +1,4 @@
-/** One project reads as greedily as it can. How do the reads of another one fare? */
+/** Measures one project's requests while another project reads as much, or sends as slowly, as possible. */
 import { connect } from 'node:net'
 import { request } from 'undici'
 import { ingestBody, span, spansBody, startBody } from '../../fixtures/bodies/bodies.ts'
@@ -8,13 +8,13 @@ import { figure, longTest } from '../orders.ts'
 
 const READERS = 24
 const SECONDS = 10
-/** Each with spans of so many bytes: a trace of 8 MB. */
+/** Number of appends, spans per append and bytes per span. Together they make a trace of 8 MB. */
 const APPENDS = 5
 const SPANS = 36
 const SPAN_BYTES = 45_000
-/** Between two small reads. */
+/** Pause between two small reads. */
 const PAUSE_MS = 20
-/** The small list may take so many times what it takes on a quiet server, or so long, whichever is more. */
+/** Time limit for the small list: this multiple of the time on an idle server, or this time, whichever is longer. */
 const MOST_TIMES = 5
 const MOST_MS = 25
 
@@ -30,7 +30,7 @@ longTest('whatever one project reads, the small lists of another one are answere
   const other = await jsonHere(['project', 'create', 'other', '--slug', 'other'], env)
   const { key: otherKey } = await jsonHere(['key', 'create', '--project', other.slug], env)
 
-  /** Sends a request, and takes the whole answer. */
+  /** Sends a request, and reads the whole response. */
   async function ask(key: string, method: 'GET' | 'POST', path: string, body?: object): Promise<Asked> {
     const began = performance.now()
     const headers = {
@@ -47,7 +47,7 @@ longTest('whatever one project reads, the small lists of another one are answere
     return { status: answer.statusCode, ms: performance.now() - began }
   }
 
-  /** Sends what must be taken. Outside a test, an assertion would end the file. */
+  /** Sends a request. Throws unless the request is accepted. */
   async function send(key: string, path: string, body: object): Promise<void> {
     const { status } = await ask(key, 'POST', path, body)
     if (status > 201) throw new Error(`POST ${path}: ${status}`)
@@ -70,13 +70,13 @@ longTest('whatever one project reads, the small lists of another one are answere
   const big = await recordBig()
   for (let i = 0; i < 5; i++) await send(otherKey, '/api/v1/traces', ingestBody())
 
-  /** The longest delay of the main thread since the last look, in ms. */
+  /** Returns the main thread's longest delay since the previous call, in ms. */
   async function heldMs(): Promise<number> {
     const { body } = await request(`${address}/metrics`)
     return 1000 * Number(/^nodejs_eventloop_lag_max_seconds (\S+)$/m.exec(await body.text())?.[1])
   }
 
-  /** The median of a small list of the other project, in ms. */
+  /** Returns the median time of a small list of the other project, in ms. */
   async function smallList(): Promise<number> {
     const seen: number[] = []
     for (const end = performance.now() + SECONDS * 1000; performance.now() < end; ) {
@@ -104,7 +104,7 @@ longTest('whatever one project reads, the small lists of another one are answere
   const quiet = await smallList()
   figure('small list on a quiet server, p50 in ms', quiet.toFixed(1))
   for (const [way, read] of Object.entries(WAYS)) {
-    // The first call of a tool loads the protocol.
+    // The first call of a tool loads the protocol's code.
     await read()
     let isOn = true
     const statuses = new Set<number>()
@@ -123,10 +123,13 @@ longTest('whatever one project reads, the small lists of another one are answere
   }
 })
 
-/** A large export that its sender sends at once, and the most slow bodies that one project can have under way beside it. */
+/**
+ * Bytes of a large export that is sent at once, and maximum number of slow bodies that one project can have in flight
+ * at the same time.
+ */
 const LARGE = 9_000_000
 const SLOW = 20
-/** An exporter gives up after this. */
+/** An exporter gives up after this time. */
 const EXPORTER_MS = 10_000
 
 longTest('whoever sends slowly, the large exports of another project are taken', async t => {

@@ -15,7 +15,7 @@ import { seedProject } from '../../fixtures/database/seed.ts'
 import { figure, isLong, longTest } from '../orders.ts'
 
 const TRACES = isLong ? 1_000_000 : 10_000
-/** The size at which rankings are cut, so that positions in the middle lie below them. */
+/** Sizes of a ranking before and after it is cut, so small that positions in the middle are below the floors. */
 const SIZE = { most: TRACES / 50, kept: TRACES / 200 }
 
 interface Plan {
@@ -26,7 +26,7 @@ interface Plan {
   readonly 'Actual Loops': number
   readonly 'Rows Removed by Filter'?: number
   readonly Plans?: readonly Plan[]
-  /** The plan of the one node of a cluster that the query goes to. */
+  /** On a cluster, the plan of the only node that receives the query. */
   readonly 'Distributed Query'?: {
     readonly Job: { readonly Tasks: [{ readonly 'Remote Plan': [[{ readonly Plan: Plan }]] }] }
   }
@@ -37,11 +37,11 @@ interface Statement {
 }
 
 const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)]
-/** How many rows a node has looked at. */
+/** Returns the number of rows that a node has examined. */
 const seenBy = (node: Plan) =>
   Math.floor((node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'])
 
-/** The statements that `work` runs. */
+/** Returns the statements that `work` runs. */
 async function statementsOf(sql: Sql, work: (sql: Sql) => Promise<unknown>): Promise<Statement[]> {
   const statements: Statement[] = []
   const watched = new Proxy(sql, {
@@ -61,8 +61,8 @@ const literalOf = (value: string | number | null) =>
   value === null ? 'null' : `'${String(value).replaceAll("'", "''")}'`
 
 /**
- * The plan without the values, as the readers' connections have it; on a cluster with them, as the node of the project makes
- * it, whom the coordinator tells them each time.
+ * Returns the plan without values, as on the readers' connections. On a cluster, returns the plan with values, because
+ * the coordinator sends the values to the project's node each time.
  */
 async function explain(sql: Sql, { text, values }: Statement, options: string): Promise<Plan[]> {
   const literals = values.map(literalOf)
@@ -78,7 +78,7 @@ async function explain(sql: Sql, { text, values }: Statement, options: string): 
 
 type Asked = Omit<TraceQuery, 'limit' | 'sort'> & { readonly sort?: TraceQuery['sort'] }
 
-/** Queries for the list; the values are those of the benchmark's traces. */
+/** Queries for the list. Their values exist in the benchmark's traces. */
 const QUERIES: readonly Asked[] = [
   {},
   { sort: 'slowest' },
@@ -116,7 +116,7 @@ const QUERIES: readonly Asked[] = [
   { status: 'error', environment: 'staging', to: '2026-05-02T00:00:00.000Z' }
 ]
 
-/** The query from its top, and on from a place in the middle both ways. */
+/** Returns the query for the first page, and for the pages after and before a position in the middle. */
 function walksOf({ sort = 'newest', ...query }: Asked): TraceQuery[] {
   const key = { newest: '2026-04-01T00:00:00.000Z', slowest: '60', costliest: '0.01' }[sort]
   const edge = { key, tie: TRACE_ORDERS[sort].highestTie, inclusive: false }
@@ -124,7 +124,7 @@ function walksOf({ sort = 'newest', ...query }: Asked): TraceQuery[] {
   return [asked, { ...asked, after: edge }, { ...asked, before: edge }]
 }
 
-/** Returns the start of the page for such a query. */
+/** Returns the start of the page that a query asks for. */
 function startOf({ sort, after, before, limit }: TraceQuery): Start {
   const edge = before ?? edgeBelow(TRACE_ORDERS[sort], after, undefined)
   return { edge, down: before === undefined, isCursor: (after ?? before) !== undefined, limit }
@@ -139,7 +139,7 @@ const SCORE_QUERIES: readonly Omit<ScoreQuery, 'limit'>[] = [
   { name: 'quality', from: '2026-05-01T00:00:00.000Z' }
 ]
 
-/** The query from its top, and on from a place in the middle. */
+/** Returns the query for the first page, and for the page after a position in the middle. */
 function scoreWalksOf(query: Omit<ScoreQuery, 'limit'>): ScoreQuery[] {
   const after = { key: '2026-06-01T00:00:00.000Z', tie: '500', inclusive: false }
   return [
@@ -148,21 +148,21 @@ function scoreWalksOf(query: Omit<ScoreQuery, 'limit'>): ScoreQuery[] {
   ]
 }
 
-/** The limit covers the families and pages that are merged, and no more. */
+/** Maximum number of rows that a step of a plan may examine: enough to merge families and pages, but not a project. */
 const MOST_ROWS = 3000
 
-/** Lists the faults of a node of a plan. */
+/** Lists the faults of a plan's node. */
 function faultsOf(node: Plan): string[] {
   const what = `${node['Node Type']} ${node['Index Name'] ?? node['Relation Name'] ?? ''}`
   const faults: string[] = []
-  // A node of a cluster plans each statement anew, and passes over a table of which it knows that it is small.
+  // A cluster's node plans each statement anew, and scans a table that it knows to be small.
   if (/Seq Scan|Bitmap/.test(what) && !isOnCluster()) faults.push(what)
   if (seenBy(node) > MOST_ROWS) faults.push(`${what} looks at ${seenBy(node)} rows`)
   return faults
 }
 
 const titleOf = (query: object) => JSON.stringify(query)
-/** Which indexes it reads, and how. */
+/** Returns the indexes that a plan reads, and how it reads them. */
 const shapeOf = (plan: readonly Plan[]) =>
   plan.flatMap(node => (node['Index Name'] === undefined ? [] : `${node['Node Type']} ${node['Index Name']}`)).sort()
 
@@ -182,7 +182,7 @@ t.test('no list sorts a project or passes over it', async t => {
       read: (sql: Sql) => listScores(sql, projectId, query)
     }))
   ]
-  // Planned while nothing was stored, as by a server that has just been installed.
+  // The plans that PostgreSQL makes while nothing is stored, as on a newly installed server.
   const early = new Map<string, string[]>()
   for (const { read } of reads) {
     for (const each of await statementsOf(sql, read))

@@ -13,25 +13,27 @@ import { largeBody, MIB, startBesieged } from '../load/besieged.ts'
 import { at, type FloodPlan, type FloodReport, runFlood } from '../load/flood.ts'
 import { figure, isLong, longTest } from '../orders.ts'
 
-/** Clients with large bodies: together more bytes than there is room for. */
+/** Clients with large bodies, which together exceed the capacity in bytes. */
 const CLIENTS = isLong ? 200 : 16
-/** Clients with small bodies: more requests than there is room for. */
+/** Clients with small bodies, which together exceed the capacity in requests. */
 const CROWD = isLong ? 6000 : 100
 const SECONDS = isLong ? 60 : 1
-/** How long a body may keep room of which nothing comes. */
+/** Maximum time for which a body may occupy capacity while none of its bytes arrive. */
 const PATIENCE_MS = 5000
-/** Requests, and bytes of their bodies, that the server holds before it refuses others. */
+/** Number of requests, and total bytes of their bodies, that the server accepts before it rejects others. */
 const MOST_PENDING = 4096
 const MOST_PENDING_BYTES = 192 * MIB
-/** The share of that which one project may hold, as all senders of these floods are of one. */
+/** The share of the capacity that one project may use. All senders of these floods belong to one project. */
 const SHARE = 1 / 2
-/** Within this a health route answers whatever else goes on. */
+/** A health route responds within this time, whatever else is happening. */
 const QUICK_MS = 1000
 const MOST_MIB = 1024
 
 const { address, port, key, authorization, post, open, record, health, metric, memory } = await startBesieged(t)
 
-/** Takes all the room for requests. No project may take all of it, so each of these is of another one. */
+/**
+ * Uses the whole capacity for requests. Each request belongs to another project, because no project may use all of it.
+ */
 const fillUp = ({ ingest }: App) =>
   Array.from({ length: MOST_PENDING - 1 }, (_, i) => ingest.admit(0, 1, 1_000_000 + i))
 
@@ -44,7 +46,7 @@ t.test('a body that there is no room for is refused before it is read', async t 
     'Transfer-Encoding: chunked\r\n',
     'Content-Length: 2000000\r\nExpect: 100-continue\r\n'
   ]) {
-    // The socket never sends the body, so the response cannot have waited for it.
+    // The socket never sends the body, so the response cannot have waited for the body.
     const socket = connect(port, '127.0.0.1', () => socket.write(`${head}${announced}\r\n`))
     const [answer] = await once(socket.setEncoding('latin1'), 'data')
     socket.destroy()
@@ -98,7 +100,7 @@ longTest(
   }
 )
 
-/** The median time of a small write, in ms, where nothing else is going on. */
+/** Returns the median time of a small write in ms on an idle server. */
 async function quietTime(): Promise<number> {
   const times: number[] = []
   for (let i = 0; i < 50; i++) {
@@ -125,7 +127,10 @@ async function listIds(): Promise<Set<string>> {
   return ids
 }
 
-/** Sends the head of a request, and the body only later; gives the time until it is refused, where it is at once. */
+/**
+ * Sends the head of a request, and its body later. Returns the time until the rejection, if the request is rejected
+ * without waiting for the body.
+ */
 async function announce(t: Test, socket: Socket, bytes: number): Promise<number | undefined> {
   const asked = performance.now()
   socket.write(`${post}Content-Length: ${bytes}\r\n\r\n`)
@@ -140,7 +145,7 @@ async function announce(t: Test, socket: Socket, bytes: number): Promise<number 
   return took
 }
 
-/** Floods the server and measures it meanwhile. */
+/** Floods the server, and measures it during the flood. */
 async function besiege(t: Test, plan: Omit<FloodPlan, 'port' | 'key' | 'seconds'>) {
   const socket = (await open(t, '')).setEncoding('latin1')
   let isOver = false
@@ -169,7 +174,7 @@ const named = (name: string, { stored, refused, storedMs, refusedMs, openedMs }:
   }
 }
 
-/** Checks the claims that hold of every flood. */
+/** Checks the promises that hold in every flood. */
 async function check(t: Test, name: string, plan: Omit<FloodPlan, 'port' | 'key' | 'seconds'>) {
   const [quiet, empty, there] = [await quietTime(), await memory(), await listIds()]
   const { report, slowest, most, announcedMs } = await besiege(t, plan)
@@ -182,7 +187,7 @@ async function check(t: Test, name: string, plan: Omit<FloodPlan, 'port' | 'key'
   const added = [...(await listIds())].filter(id => !there.has(id))
   t.same(added.sort(), [...report.stored].sort(), 'what was answered 201 is there, and nothing else')
   const later = await quietTime()
-  // In a flood of one second, times and memory show nothing on any machine.
+  // In a flood of one second, times and memory are meaningless on any machine.
   if (!isLong) return
   figure(`${name}: median time of a small write before and afterwards, ms`, `${quiet}, ${later}`)
   figure(`${name}: memory before and afterwards, MiB`, `${Math.round(empty)}, ${Math.round(await memory())}`)
@@ -196,9 +201,9 @@ async function check(t: Test, name: string, plan: Omit<FloodPlan, 'port' | 'key'
   t.ok(report.refused > 0, 'it was more than could be served')
   t.ok(announcedMs.length > 0, 'who sent no body was refused as well')
   t.ok(most < MOST_MIB, `${most} MiB`)
-  // Times say something only of a machine that has time.
+  // Times mean something only on a machine without other load.
   if (!isLong) return
-  // The server writes the most that it can hold within this time; and it has to arrive.
+  // A request waits at most until the server has written everything that it can hold. The bound is three times that.
   const held = SHARE * Math.min(MOST_PENDING, MOST_PENDING_BYTES / SHAPES[plan.kind].bytes)
   const bound = 3 * Math.min(1, held / report.stored.length) * SECONDS * 1000
   t.ok(at(report.storedMs, 0.99) < bound, `${at(report.storedMs, 0.99)} of ${bound} ms`)

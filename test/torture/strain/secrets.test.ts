@@ -13,7 +13,7 @@ const unknownKey = (n: number) => `spoor_live_${String(n).padStart(16, '0')}_${'
 
 const DIGEST_SECRET = 'a digest secret that nobody tells'
 
-/** A log that can be read. */
+/** Collects a log. */
 function collectLog() {
   let text = ''
   const sink = new Writable({
@@ -122,7 +122,7 @@ t.test(
   }
 )
 
-/** Addresses that lead nowhere, each with a password in it. */
+/** Unreachable addresses, each with a password. */
 const ADDRESSES = {
   'nobody listens': 'postgres://me:hush-hush@127.0.0.1:1/nowhere?password=hush-hush',
   'nobody listens, for TLS': 'postgres://me:hush-hush@127.0.0.1:1/nowhere?sslmode=require',
@@ -198,7 +198,7 @@ t.test('the time of a 401 does not tell whether a key exists', async t => {
   const median = (list: number[]) => list.sort((one, other) => one - other)[Math.floor(list.length / 2)]!
   const [unknown, wrong] = [median(times.unknown), median(times.existing)]
   figure('median time of a 401, key unknown / secret wrong, ms', `${unknown.toFixed(3)} / ${wrong.toFixed(3)}`)
-  // Meaningful only over many requests.
+  // The comparison is meaningful only over many requests.
   if (isLong) t.ok(Math.abs(unknown - wrong) < 0.1 * unknown, `${unknown} ms against ${wrong} ms`)
   else t.pass('every wrong key was 401')
 })

@@ -5,16 +5,19 @@ import { until } from '../../fixtures/until.ts'
 import { checkLoad, startLoad } from '../load/load.ts'
 import { figure, longTest, minutes } from '../orders.ts'
 
-/** How long the server shows what it can do, and how long it then does half of that. */
+/** Duration of the full load, which measures the server's top rate. Then half of that rate is sent. */
 const FULL_MS = 20_000
 const HALF_MS = minutes * 60_000
 const SAMPLE_MS = 1000
 /**
- * The time falls into quarters: the first warms up (code is compiled, pools and the heap find their size), and what is
- * seen in the second is compared with the fourth.
+ * The run is divided into quarters. The first warms the server up (code is compiled, and pools and the heap reach their
+ * size). The second is compared with the fourth.
  */
 const QUARTERS = 4
-/** How much more there may be in the last one: of resident memory, of what is alive, and as many connections as pools may yet open. */
+/**
+ * Maximum growth from the second to the fourth quarter: a factor and an amount for resident memory, and amounts for
+ * live objects and for connections (pools may still open some).
+ */
 const MOST_GROWTH = 1.1
 const MOST_RESIDENT_MIB = 32
 const MOST_HEAP_MIB = 2
@@ -28,7 +31,7 @@ interface Sample {
 
 const median = (list: number[]) => list.sort((one, other) => one - other)[Math.floor(list.length / 2)]!
 
-/** Asks a server's inspector for the size of its heap after a collection of garbage, in MiB. */
+/** Returns the heap size after a garbage collection in MiB, from a server's inspector. */
 async function measureHeap(serving: Serving): Promise<number> {
   await until(() => serving.err.includes('ws://'))
   const socket = new WebSocket(/ws:\S+/.exec(serving.err)![0])
@@ -99,7 +102,7 @@ longTest('half of what a server can do leaves memory and file descriptors as the
   t.ok(late <= early * MOST_GROWTH + MOST_RESIDENT_MIB, `resident: ${early}, then ${late} MiB`)
   t.ok(heaps[3]! <= heaps[1]! + MOST_HEAP_MIB, `heap: ${heaps[1]}, then ${heaps[3]} MiB`)
 
-  /** The typical value of a quarter; 1 is the first. */
+  /** Returns the typical value of a quarter. Quarters are numbered from 1. */
   function typical(quarter: number, kind: keyof Sample): number {
     return median((samples[quarter - 1] ?? []).map(each => each[kind]))
   }

@@ -1,6 +1,6 @@
 /**
- * spoor's MCP endpoint, used by real coding agents. They come from npm and run as they do for people, except that their
- * model is the provider of test/provider, which calls spoor's tools and keeps what it is given.
+ * Tests spoor's MCP endpoint with real coding agents. The agents come from npm and run as they do for people, except
+ * for their model: the provider of test/provider calls spoor's tools and keeps the results.
  */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -14,9 +14,9 @@ import { CODING_AGENTS, type CodingAgent } from '../coding-agents/coding-agents.
 import { installAgents, runAgent } from '../coding-agents/run.ts'
 import { figure, isLong, longTest } from '../orders.ts'
 
-/** An outline has these words to point to the rest. */
+/** In these words, an outline refers to the rest of the trace. */
 const WAY_ON = 'call get_trace with spanIds'
-/** It stands as it is in a result's text; `structuredContent` has U+FFFD in its place. */
+/** The text of a result contains this unpaired surrogate unchanged. `structuredContent` contains U+FFFD instead. */
 const HALF_EMOJI = '\ud83d'
 
 const installed = isLong ? await installAgents() : { missing: 'only `npm run torture` installs them' }
@@ -62,7 +62,7 @@ if ('modules' in installed) {
       const [format, kept] = agent.transcripts
       const env = { SPOOR_URL: service.url, SPOOR_API_KEY: service.key }
       const counts = await jsonHere(['import', '--format', format, join(home, kept)], env)
-      // The prompt, five model calls, and four calls of tools.
+      // The prompt, five model calls, and four tool calls.
       t.match(counts, { prompts: 1, steps: 10, refused: 0, broken: 0, open: 0 }, 'its transcript is imported')
     })
   }
@@ -90,7 +90,7 @@ function partsRead(result: string): CodingAgent['reads'] | 'neither' {
   return isText ? 'text' : isStructured ? 'structuredContent' : 'neither'
 }
 
-/** Whether a text ends so, but for what an agent puts around it. */
+/** Returns whether a string ends with `end`, apart from a suffix that an agent may add. */
 const isEnded = (text: string, end: string): boolean => text.slice(-end.length - 100).includes(end)
 
 const cutOf = (result: string): string =>

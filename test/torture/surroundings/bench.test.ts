@@ -1,4 +1,4 @@
-/** The benchmark itself, which the suite has no time for: it measures, and leaves nothing behind. */
+/** Tests that the benchmark measures and leaves nothing behind, which takes too long for `npm test`. */
 import { once } from 'node:events'
 import { mkdtemp, readdir, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -15,7 +15,7 @@ import { longTest } from '../orders.ts'
 const BENCH = fileURLToPath(new URL('../../bench/bench.js', import.meta.url))
 const ROOT = fileURLToPath(new URL('../../../..', import.meta.url))
 
-/** A folder that must be empty afterwards. */
+/** Creates a folder that must be empty afterwards. */
 async function emptyFolder(t: Test): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'spoor-bench-test-'))
   t.teardown(() => rm(folder, { recursive: true }))
@@ -54,7 +54,7 @@ longTest('measures a case against COPY and beside another PostgreSQL, and leaves
 longTest('leaves nothing behind when it is interrupted', async t => {
   const folder = await emptyFolder(t)
   const { child, result } = start(['--case', 'small', '--folder', folder])
-  // The first line on the way: something has been started.
+  // The first line of the progress report shows that something has been started.
   await once(child.stderr, 'data')
   child.kill('SIGINT')
   const [out, , [code]] = await result

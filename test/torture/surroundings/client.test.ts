@@ -1,6 +1,7 @@
 /**
- * The client (clients/typescript) with everything in sight killed: each trace that it has taken is stored once and
- * whole, or named as lost. A trace cannot be stored twice, since its id is a key, so counting is enough.
+ * Tests the client (clients/typescript) while everything is killed: each trace that it has accepted is stored exactly
+ * once and completely, or reported as lost. A trace cannot be stored twice, because its id is a key, so counting is
+ * sufficient.
  */
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -35,7 +36,7 @@ const nowhere = `http://127.0.0.1:${await freePort()}`
 
 const files = (folder: string) => readdirSync(folder).filter(name => name.endsWith('.spoor'))
 
-/** Runs an application to its end, lets the next one send what it has left, and looks for all. */
+/** Runs an application to its end, lets the next process send the remaining traces, and looks up all traces. */
 async function endsWhole(t: Test, plan: Omit<Plan, 'options'>, act = (_pid: number) => {}, spoorUrl = nowhere) {
   const spool = await testFolder(t)
   const first = startApplication(t, { ...plan, options: { url: spoorUrl, key, spool } })

@@ -1,7 +1,7 @@
 /**
- * The OpenAPI document, read by the generators of clients that are used most. The one whose types most others begin with
- * runs in the suite, all of them under `npm run torture`, where orval (100 MB with all that it installs) and
- * openapi-python-client come from their registries.
+ * Tests the OpenAPI document with the most widely used client generators. `npm test` runs only the generator on whose
+ * types most others build. `npm run torture` runs all of them, and installs orval (100 MB with its dependencies) and
+ * openapi-python-client from their registries.
  */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -69,7 +69,7 @@ longTest('openapi-python-client makes a client that can be used, and leaves out 
   figure('openapi-python-client', 'used')
 })
 
-/** Says what was not looked at here, and why. */
+/** Reports what was not tested, and why. */
 function left(name: string, reason: string): void {
   figure(name, `not looked at: ${reason}`)
 }

@@ -1,6 +1,6 @@
 /**
- * The budgets of the dashboard: what a page may have, take and load. In the suite only the elements of a page are counted
- * that shows 750 KiB. CPU is that of the page's own thread, which other work on the machine does not stretch much.
+ * Checks the dashboard's budgets for elements, CPU time and bytes. `npm test` only counts the elements of a page that
+ * shows 750 KiB. CPU time is that of the page's own thread, which other work on the machine hardly affects.
  */
 import { availableParallelism } from 'node:os'
 import t, { type Test } from 'tap'
@@ -18,13 +18,13 @@ const RUNS = 5
 const MOST_ELEMENTS = 3000
 const LONGEST_TASK_MS = 50
 const LIVE_TABS = 50
-/** How often a live tab looks, in s. */
+/** Polling interval of a live tab, in s. */
 const LOOK_S = 2
 
 const service = await testService(t)
 const { url } = service
 
-/** Says a figure beside its limit, and whether it is kept. */
+/** Reports a figure with its limit, and checks the limit. */
 function budget(t: Test, name: string, value: number, most: number, unit = ''): void {
   const rounded = Math.round(value * 10) / 10
   figure(`${name} (at most ${most.toLocaleString('en')}${unit})`, `${rounded.toLocaleString('en')}${unit}`)
@@ -33,7 +33,9 @@ function budget(t: Test, name: string, value: number, most: number, unit = ''): 
 
 const countElements = async ({ evaluate }: Visit) => (await evaluate("document.querySelectorAll('*').length")) as number
 
-/** Goes through a panel from its beginning to its end, and back, as somebody who reads; the most elements that it had. */
+/**
+ * Scrolls through a panel from its start to its end and back, like a reader. Returns the maximum number of elements.
+ */
 async function scrollThrough(page: Visit, step = 400, id = 'tab-panel'): Promise<number> {
   return (await page.evaluate(`new Promise(resolve => {
     const panel = document.getElementById('${id}')
@@ -152,7 +154,7 @@ if (isLong && (await hasChromium())) {
     await page.until(rows)
     await page.evaluate("document.getElementById('spans').focus()")
     for (let i = 0; i < 10; i++) {
-      // The page fetches the next step in this time.
+      // The page prefetches the next step during this time.
       await new Promise(resolve => setTimeout(resolve, 800))
       const before = await taskMs(page)
       await page.press('ArrowDown')
@@ -218,7 +220,7 @@ if (isLong && (await hasChromium())) {
           await page.open(`${own.url}/app/${address}`)
           await page.until("!!document.querySelector('main h1')")
           const isThere = `[...document.querySelectorAll('${selector}')].some(each => each.textContent.includes('${text}') && each.checkVisibility())`
-          // On narrow screens some of what menus hold is elsewhere.
+          // On narrow screens, some menu items are elsewhere.
           if (!(await page.evaluate(isThere))) continue
           await page.click(selector, text)
           await page.until("!!document.querySelector('dialog[open], [role=menu]')")
@@ -243,7 +245,7 @@ if (isLong && (await hasChromium())) {
 
 const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!
 
-/** The CPU that the page's main thread has taken since the page was opened. */
+/** Returns the CPU time of the page's main thread since the page was opened, in ms. */
 async function taskMs({ send }: Visit): Promise<number> {
   const { metrics } = (await send('Performance.getMetrics')) as { metrics: { name: string; value: number }[] }
   return metrics.find(({ name }) => name === 'TaskDuration')!.value * 1000
@@ -254,11 +256,14 @@ interface Traced {
   readonly pid: number
   readonly tid: number
   readonly args?: { readonly name?: string }
-  /** CPU in µs. */
+  /** CPU time in µs. */
   readonly tdur?: number
 }
 
-/** Has the browser note the tasks of its threads; what is returned stops that, and gives the CPU of the page's longest. */
+/**
+ * Makes the browser trace the tasks of its threads. The returned function stops the trace and returns the CPU time of
+ * the page's longest task, in ms.
+ */
 async function traceTasks({ send, on }: Visit): Promise<() => Promise<number>> {
   const traced: Traced[] = []
   on('Tracing.dataCollected', ({ value }) => traced.push(...(value as Traced[])))

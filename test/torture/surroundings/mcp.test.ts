@@ -1,4 +1,4 @@
-/** The public conformance suite of the Model Context Protocol. */
+/** Runs the public conformance suite of the Model Context Protocol. */
 import { ENDPOINT } from '../../fixtures/service/mcp.ts'
 import { testService } from '../../fixtures/service/service.ts'
 import { authorisingProxy } from '../../plugins/mcp/authorising-proxy.ts'
@@ -10,33 +10,34 @@ import { longTest } from '../orders.ts'
 const VERSIONS = ['2025-11-25', '2026-07-28'] as const
 
 /**
- * Scenarios that suit any server. The others call tools, prompts and resources that they know by name. A scenario that
- * both versions have and one piece of code answers is tried in the newer one.
+ * Scenarios that suit any server. All other scenarios call tools, prompts and resources by name. If both versions have
+ * a scenario that the same code handles, the scenario runs only in the newer version.
  */
 const SCENARIOS = {
   '2025-11-25': ['server-initialize', 'ping', 'tools-list'],
   '2026-07-28': ['tools-list', 'http-header-validation', 'server-sse-multiple-streams', 'dns-rebinding-protection']
 }
 
-/** Scenarios that an endpoint without sessions, which responds in JSON, cannot serve, or has no reason to. */
+/** Scenarios that our endpoint cannot or need not serve, because it has no sessions and responds in JSON. */
 const NOT_SERVED = {
   '2025-11-25': [
-    // Messages that go out before the answer.
+    // These scenarios expect messages before the response.
     'tools-call-with-logging',
     'tools-call-with-progress',
-    // Requests from the server to the client, whose answers would have to find their way back to the call.
+    // These expect requests from the server to the client, whose responses would have to reach the running call.
     'tools-call-sampling',
     'tools-call-elicitation',
     'elicitation-sep1034-defaults',
     'elicitation-sep1330-enums',
-    // Looks at servers with sessions only. At others it warns: a pass when it runs alone, a failure in a list of failures.
+    // This scenario tests only servers with sessions, and warns about others. A warning passes if the scenario runs
+    // alone, but counts as a failure in a list of expected failures.
     'server-sse-multiple-streams'
   ],
   '2026-07-28': [
-    // Messages that go out before the answer; streams of changes.
+    // These expect messages before the response, and streams of changes.
     'tools-call-with-progress',
     'server-stateless',
-    // Tools that ask the client back.
+    // These call tools that ask the client for input.
     'input-required-result-basic-elicitation',
     'input-required-result-basic-sampling',
     'input-required-result-basic-list-roots',
@@ -47,7 +48,7 @@ const NOT_SERVED = {
     'input-required-result-result-type',
     'input-required-result-tampered-state',
     'input-required-result-capability-check',
-    // Warns only, which counts as a failure in a list of failures.
+    // This scenario only warns. A warning counts as a failure in a list of expected failures.
     'input-required-result-missing-input-response',
     'input-required-result-ignore-extra-params'
   ]

@@ -1,4 +1,4 @@
-/** The dashboard and the rules that the guide offers, asked of a Prometheus that watches an embedded server. */
+/** Tests the guide's dashboard and rules with a Prometheus that monitors an embedded server. */
 import type { Test } from 'tap'
 import { exportOf, otlpSpan } from '../../fixtures/bodies/otlp.ts'
 import { freshId } from '../../fixtures/database/seed.ts'
@@ -20,7 +20,7 @@ async function watch(t: Test): Promise<void> {
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
     await (await fetch(address + path, { method: 'POST', headers, body: JSON.stringify(body) })).arrayBuffer()
   }
-  /** Sends the rare kinds: spans beyond the limit, log records, and an invalid body. */
+  /** Causes the rare events: spans beyond the limit, log records, and an invalid body. */
   const sendRare = async () => {
     const traceId = freshId(32)
     await send('/api/v1/otlp/v1/traces', exportOf(...Array.from({ length: 210 }, () => otlpSpan({ traceId }))))

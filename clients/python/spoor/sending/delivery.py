@@ -1,4 +1,4 @@
-"""What waits to be sent, in memory or in a file, and what comes next. Pure: files are only named here."""
+"""Parts that wait to be sent, in memory or in a file, and the queue that orders them. Pure: files are only named."""
 
 from __future__ import annotations
 
@@ -11,43 +11,43 @@ from typing import Literal, get_args
 
 from ..otlp import joined_body
 
-#: A whole trace; the start of a live one, its spans and its end; spans as OpenTelemetry's; a score.
+#: A whole trace; the start of a live trace, its spans and its end; spans as OTLP; a score.
 PartKind = Literal["record", "start", "spans", "end", "otlp", "score"]
 _KINDS: frozenset[str] = frozenset(get_args(PartKind))
 
 
 @dataclass
 class Part:
-    """One request. Its bytes stay the same until it is answered."""
+    """One request. Its bytes do not change until it is answered."""
 
     kind: PartKind
     body: bytes
-    #: How often the server has looked at it in vain.
+    #: Number of earlier responses that rejected the part temporarily.
     tries: int = 0
-    #: It may be stored, but its answer did not come.
+    #: Whether the part may be stored although its response did not arrive.
     is_unsure: bool = False
 
 
 @dataclass
 class Delivery:
-    """The parts of one trace, which go one after another."""
+    """The parts of one trace, which are sent one after another."""
 
     trace_id: str
     name: str
-    #: Those in memory: all, or those behind the ones that are only in the file.
+    #: The parts in memory: all parts, or those after the parts that are only in the file.
     parts: list[Part] = field(default_factory=list)
     file: Path | None = None
-    #: The file has parts that are not in memory; they come first.
+    #: Whether the file has parts that are not in memory. They are sent first.
     is_unloaded: bool = False
-    #: How many of the last parts in memory the file does not have.
+    #: Number of the last parts in memory that the file lacks.
     unfiled: int = 0
-    #: Of these the file knows nothing: without it they would be lost.
+    #: Whether these parts would be lost with the memory, because the file lacks them.
     is_file_behind: bool = True
     not_before: float = 0.0
     is_under_way: bool = False
-    #: Another process has left it.
+    #: Whether another process left the delivery.
     is_left: bool = False
-    #: Why its spans were refused; forgotten if the end turns out to be stored.
+    #: Reason why spans were rejected. Cleared if the trace's end turns out to be stored.
     doubt: str | None = None
 
     @property
@@ -63,9 +63,9 @@ def path_of(trace_id: str, kind: PartKind) -> str:
     return f"/api/v1/traces/{trace_id}/{'scores' if kind == 'score' else kind}"
 
 
-# Files: a line for the trace, then one for each part, its kind and its body, which as JSON has no line breaks. The last
-# line tells a file that was written to its end. The client for TypeScript reads and writes the same; spans for a trace
-# of somebody else it writes as `joined`, which is sent as `otlp`.
+# Format of files: a line for the trace, then a line for each part with its kind and body. JSON bodies have no line
+# breaks. The last line shows that the file is complete. The TypeScript client reads and writes the same format. It
+# writes spans for an external trace as `joined`, which this client sends as `otlp`.
 
 _HEAD = "spoor 1 "
 _LAST = "end of file"
@@ -79,7 +79,7 @@ def file_text(delivery: Delivery) -> bytes:
 
 
 def read_file_text(text: bytes) -> tuple[str, str, list[Part]] | None:
-    """Trace id, name and parts; None where the text is no whole file."""
+    """Returns trace id, name and parts; None if the file is incomplete."""
     head, *lines = text.split(b"\n")
     if not head.startswith(_HEAD.encode()) or len(lines) < 2 or lines[-2] != _LAST.encode():
         return None
@@ -98,24 +98,24 @@ def _part_of(trace_id: str, line: bytes) -> Part:
     if name == "joined":
         return Part("otlp", joined_body(trace_id, body), is_unsure=True)
     if name not in _KINDS:
-        raise ValueError(f"{name} is no part of a trace")
+        raise ValueError(f"{name} is not a part of a trace")
     return Part(name, body, is_unsure=True)  # type: ignore[arg-type]
 
 
 class Queue:
-    """Deliveries in the order in which they came, one for each trace, and those that others have left."""
+    """Deliveries in order of arrival, one per trace, and deliveries that other processes left."""
 
     def __init__(self) -> None:
         self._deliveries: dict[str, Delivery] = {}
         self._under_way: set[str] = set()
-        #: Of the bodies that are in memory.
+        #: Total size of the bodies in memory.
         self.bytes = 0
 
     def __len__(self) -> int:
         return len(self._deliveries)
 
     def __iter__(self) -> Iterator[Delivery]:
-        # A copy: finalisers may add to it in the middle.
+        # A copy is iterated, because finalisers may add deliveries during the iteration.
         return iter(list(self._deliveries.values()))
 
     def of_trace(self, trace_id: str) -> Delivery | None:
@@ -138,7 +138,7 @@ class Queue:
         self.bytes += delivery.bytes - before
 
     def take(self, now: float) -> tuple[Delivery | None, float | None]:
-        """The next that may be sent now, or when there will be one, if that is a question of time."""
+        """Returns the next delivery that may be sent now, or the time at which a delivery may be sent."""
         next_at: float | None = None
         for delivery in self:
             if delivery.trace_id in self._under_way:

@@ -1,8 +1,8 @@
 """
-Whose an entry of the spool is. Its name ends with the id of the key that it was recorded with and, once the server has
-described that key, with a digest of server, project and environment. So an entry is never sent to another project: it
-is taken by a client of the same key, or by one whose key is for the same project and environment, as after a rotation.
-The client for TypeScript makes the same names.
+Determines who owns a spool entry. An entry's name ends with the id of the recording key and, once the server has
+described that key, a digest of server, project and environment. An entry is never sent to another project. Only clients
+with the same key, or with a key of the same project and environment (as after a rotation), take the entry. The
+TypeScript client uses the same names.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from .answers import read_json
 from .connection import Server
 
 ENDING = ".spoor"
-#: The id in a key, which is public. What follows is the secret.
+#: Matches the public id in a key. The secret follows the id.
 _KEY_ID = re.compile(r"_live_([0-9A-Za-z]{16})_[0-9A-Za-z]{43}$")
 _PORTS: Mapping[str, int] = {"http": 80, "https": 443}
 _THIS_MACHINE = ("127.0.0.1", "::1")
 
-#: The ids of all keys that this process has had, each with the spools of its clients that are open.
+#: Ids of all keys that this process has used, each with the spool folders of its open clients.
 _spools: dict[str, set[Path]] = {}
 
 
 class Claim(enum.Enum):
-    """What a client does with an entry that nobody is sending."""
+    """How a client treats an entry that no process is sending."""
 
     TAKE = "it is ours"
     ASK = "the server has to say first which project and environment our key is for"
@@ -40,24 +40,24 @@ class Claim(enum.Enum):
 class Owner:
     def __init__(self, server: Server) -> None:
         matched = _KEY_ID.search(server.key)
-        # A key of another form, which a proxy may translate, gets an id that does not reveal it.
+        # A key in another format, such as a key that a proxy translates, gets an id that does not reveal the key.
         self.key_id = matched[1] if matched else _digest(server.key)
         self._server = _server_name(server.url)
         #: None until the server has described the key.
         self.destination: str | None = None
 
     def register(self, folder: Path | None) -> None:
-        """Says that a client of this process has the key, and this spool if it has any."""
+        """Registers a client of this process with its key and, if any, its spool folder."""
         folders = _spools.setdefault(self.key_id, set())
         if folder is not None:
             folders.add(folder)
 
     def unregister(self, folder: Path) -> None:
-        """Says that the client is closed: others need not leave it anything."""
+        """Removes a closed client, so that other clients may take its entries."""
         _spools.get(self.key_id, set()).discard(folder)
 
     def learn(self, answer: bytes) -> bool:
-        """Takes the answer of `GET /api/v1/key`. Returns whether it was one."""
+        """Reads the response to `GET /api/v1/key`. Returns whether it was valid."""
         said = read_json(answer) or {}
         project, environment = said.get("projectId"), said.get("environment")
         if not isinstance(project, str):
@@ -67,11 +67,11 @@ class Owner:
 
     @property
     def mark(self) -> str:
-        """The end of an entry's name."""
+        """Returns the suffix of an entry's name."""
         return f"-{self.key_id}{'' if self.destination is None else f'-{self.destination}'}{ENDING}"
 
     def complete(self, name: str) -> str:
-        """An entry's name with the destination, where it has been learnt since."""
+        """Adds the destination to an entry's name if the server has described the key since."""
         end = f"-{self.key_id}{ENDING}"
         return name[: -len(end)] + self.mark if name.endswith(end) else name
 
@@ -87,18 +87,18 @@ class Owner:
 
 
 def key_id_of(name: str) -> str | None:
-    """The id of the key that recorded an entry; None in names of version 1.0.0-rc.1."""
+    """Returns the id of the key that recorded an entry; None in names of version 1.0.0-rc.1."""
     return _part_of(name, 4)
 
 
 def _part_of(name: str, place: int) -> str | None:
-    """Time, trace, process, number, key, destination."""
+    """Splits a name into time, trace, process, number, key and destination."""
     parts = name[: -len(ENDING)].split("-")
     return parts[place] if place < len(parts) else None
 
 
 def _server_name(url: str) -> str:
-    """Host, port and path. This machine has several names for itself, and each scheme has a port of its own."""
+    """Returns host, port and path. All names of this machine compare as equal, and each scheme has a default port."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     name = "localhost" if host in _THIS_MACHINE else f"[{host}]" if ":" in host else host

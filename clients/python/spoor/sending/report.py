@@ -1,6 +1,6 @@
 """
-What is gathered for a Result, and what is said of problems: to the log, and to whom the application names. Nothing is
-said while a lock is held, since whoever listens may do anything.
+Collects data for a Result, and reports problems to the log and to the application's callback. The callback is never
+called while a lock is held, because it may do anything.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ log = logging.getLogger("spoor")
 
 _MAX_LOST = 1_000
 _MAX_PROBLEMS = 100
-#: More at once are not said: the Result has them.
+#: Maximum number of unreported problems. The Result has the others.
 _MAX_WAITING = 100
 
 
 class Report:
-    """It has no lock: its owner has, and calls `say` without it."""
+    """Has no lock. The owner locks every call except `say`."""
 
     def __init__(self, on_problem: Callable[[str], None] | None) -> None:
         self.on_problem = on_problem
@@ -36,7 +36,7 @@ class Report:
         self._waiting.append(f"trace {trace_id} ({name}) is lost: {reason}")
 
     def problem(self, text: str) -> None:
-        """One that is known is not said again."""
+        """Adds a problem. A known problem is not reported again."""
         if text not in self._problems:
             self._problems.append(text)
             self._waiting.append(text)
@@ -48,7 +48,7 @@ class Report:
         while self._waiting:
             try:
                 text = self._waiting.popleft()
-            except IndexError:  # Another thread was faster.
+            except IndexError:  # Another thread reported it first.
                 return
             log.warning("spoor: %s", text)
             if self.on_problem is not None:

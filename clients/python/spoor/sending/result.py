@@ -1,4 +1,4 @@
-"""What has become of what was given to the client."""
+"""The outcome of everything that was given to the client."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Loss:
-    """A trace, or a part of one, that is not stored and will not be."""
+    """A trace, or a part of a trace, that will never be stored."""
 
     trace_id: str
-    #: Of the trace.
+    #: The trace's name.
     name: str
-    #: With the part before it: record, start, spans, end, otlp or score.
+    #: Starts with the kind of the part: record, start, spans, end, otlp or score.
     reason: str
 
 
 @dataclass(frozen=True)
 class Result:
-    """What became of what was recorded since the client was made in this process."""
+    """The outcome of everything recorded since the client was created in this process."""
 
-    #: Traces that the server has said it stores.
+    #: Number of traces that the server has confirmed as stored.
     sent: int = 0
-    #: Traces that still wait, in memory or in the spool.
+    #: Number of traces that still wait, in memory or in the spool.
     kept: int = 0
-    #: The last thousand of those that are lost.
+    #: The last thousand losses.
     lost: list[Loss] = field(default_factory=list)
     lost_count: int = 0
-    #: What else was amiss; the last hundred.
+    #: The last hundred other problems.
     problems: list[str] = field(default_factory=list)
 
     @property
     def is_complete(self) -> bool:
-        """Everything that has ended is on the server."""
+        """Whether everything that has ended is on the server."""
         return self.kept == 0 and self.lost_count == 0

@@ -1,6 +1,6 @@
 """
-Scores have no id of the client's, so a score whose answer was lost may be there already. Before it is sent again, the
-scores of its trace are read, and compared. Pure.
+The client gives scores no id, so a score whose response was lost may already be stored. Before it is sent again, the
+trace's scores are read and compared with it. Pure.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def is_trace_id(value: object) -> bool:
 
 
 def score_body(name: str, value: float | bool | str, comment: str | None, span_id: str | None) -> bytes:
-    """Raises ValueError where the value is none of a score."""
+    """Raises ValueError if the value cannot be a score's value."""
     if isinstance(value, bool):
         data_type = "boolean"
     elif isinstance(value, (int, float)):
@@ -43,7 +43,9 @@ def score_body(name: str, value: float | bool | str, comment: str | None, span_i
 
 
 def count_equal(body: bytes, answer: bytes) -> int | None:
-    """How many scores of an answer (`GET …/scores`) are as this one. None if the answer is none."""
+    """
+    Returns the number of scores in a response (`GET …/scores`) that equal this score; None if the response is invalid.
+    """
     try:
         wanted = json.loads(body)
         scores = json.loads(answer)["scores"]

@@ -1,12 +1,11 @@
 """
-Sends what it is given, in threads of its own, until the server has answered for it. The application waits for none of
-it.
+Sends deliveries in its own threads until the server has answered for each. The application never waits for this.
 
-While the server does not answer, everything waits: in memory, and after 10 s, or beyond 32 MiB, in the spool. What
-neither has room for is lost, and the report says so. When the key is refused, everything is kept, and tried once a
-minute.
+While the server does not respond, all deliveries wait: in memory, and in the spool after 10 s or beyond 32 MiB. A
+delivery that fits in neither is lost and reported. If the key is rejected, everything is kept, and sending is retried
+once a minute.
 
-Threads are made at the first use in each process: those of the process from which it was forked are not there.
+Threads are created on the first use in each process, because a forked process does not inherit threads.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from collections.abc import Callable
 from .answers import Answer, Do, NoAnswer, Verdict, judge, read_json
 from .connection import Connection, Server
 from .delivery import Delivery, Part, PartKind, Queue, path_of
-from .holding import Holding
+from .outbox import Outbox
 from .owner import Owner
 from .report import Report
 from .result import Result
@@ -30,20 +29,20 @@ from .spool import Found, Spool
 
 MAX_MEMORY_BYTES = 32 * 1024 * 1024
 MAX_IN_FLIGHT = 8
-#: More threads are made while each has more than this to send.
+#: More threads are started while each thread has more deliveries than this.
 _DELIVERIES_A_THREAD = 16
 _IDLE_THREAD_SECONDS = 5.0
-#: What is in memory goes to the spool when the server has been away for this long.
+#: Deliveries in memory go to the spool when the server has been unreachable for this long.
 SPOOL_AFTER_SECONDS = 10.0
-#: How often it is looked what other processes have left.
+#: Interval at which the spool is checked for entries that other processes left.
 _LOOK_SECONDS = 10.0
-#: An application makes its clients within this time, as a rule.
+#: Time within which an application usually creates all its clients.
 SETTLED_SECONDS = 0.5
-#: What waits is not held up for long by a server that does not say what the key is for.
+#: A server that does not describe the key must not delay deliveries for longer than this.
 _DESCRIBE_SECONDS = 5.0
 _REMEMBERED = 1_000
 
-#: Called now and then by a thread of the sender; returns in how many seconds it wants to be called again.
+#: Called now and then by one of the sender's threads. Returns the number of seconds until the next call.
 Tick = Callable[[], float | None]
 
 
@@ -67,11 +66,11 @@ class Sender:
         self._begin()
 
     def _begin(self) -> None:
-        # Reentrant: handlers of signals and finalisers run in whatever thread is at hand, wherever it is.
+        # The lock is reentrant, because signal handlers and finalisers interrupt arbitrary code in any thread.
         self._changed = threading.Condition(threading.RLock())
         self._queue = Queue()
         self._report = Report(self._on_problem)
-        self._holding = Holding(
+        self._outbox = Outbox(
             self._queue, self.spool, self._report, self._max_memory_bytes, is_always_spooled=self._is_always_spooled
         )
         self._threads = 0
@@ -81,7 +80,7 @@ class Sender:
         self._is_key_refused = False
         self._next_look = 0.0
         self._settled_at = time.monotonic() + SETTLED_SECONDS
-        #: Whose entries are left in the spool, as it was said last.
+        #: The remaining spool entries, as last reported.
         self._named: tuple[object, ...] = ()
         self._is_woken = False
         self._has_left = False
@@ -89,12 +88,12 @@ class Sender:
         self._joined: OrderedDict[str, None] = OrderedDict()
 
     def after_fork(self) -> None:
-        """In the new process. What waits is the other's, which sends it."""
+        """Called in a forked process. Waiting deliveries belong to the parent process, which sends them."""
         if self.spool is not None:
             self.spool.forget()
         self._begin()
 
-    # What the application calls.
+    # Methods for the client.
 
     def put(self, trace_id: str, name: str, kind: PartKind, body: bytes) -> None:
         with self._changed:
@@ -105,7 +104,7 @@ class Sender:
             self._queue.set_parts(delivery, [*delivery.parts, Part(kind, body)])
             delivery.unfiled += 1
             delivery.is_file_behind = True
-            self._holding.make_room(delivery)
+            self._outbox.make_room(delivery)
             self._start_threads()
             self._changed.notify()
         self._report.say()
@@ -121,20 +120,23 @@ class Sender:
         self._report.say()
 
     def start(self) -> None:
-        """Sends what earlier processes have left, if there is anything."""
+        """Starts to send what earlier processes left, if there is anything."""
         with self._changed:
             if self.spool is not None and self.spool.folder.is_dir():
                 self._start_threads()
 
     def wake(self) -> None:
-        """Somebody wants the tick to be called."""
+        """Makes a thread call the tick soon."""
         with self._changed:
             self._is_woken = True
             self._start_threads()
             self._changed.notify_all()
 
     def wait(self, timeout: float, *, is_patient: bool = True) -> None:
-        """Until everything is sent, the time is over, the key is refused, or, without patience, the server is away."""
+        """
+        Waits until everything is sent, the time is over, the key is rejected or, without patience, the server is
+        unreachable.
+        """
         with self._changed:
             before = self._failures
             self._try_now()
@@ -151,11 +153,11 @@ class Sender:
         return result
 
     def leave(self, timeout: float) -> None:
-        """The process ends. What cannot be sent in time goes to the spool."""
+        """Called when the process ends. Deliveries that cannot be sent in time go to the spool."""
         with self._changed:
             if self.spool is None:
                 self._try_now()
-        # Where the server was away a moment ago, or turns out to be, the spool is enough: the next start sends.
+        # If the server is or becomes unreachable, the spool is sufficient, because the next process sends the entries.
         if not self._is_enough_at_the_end():
             self._wait_until_empty(time.monotonic() + timeout, self._is_enough_at_the_end)
         self.keep()
@@ -163,26 +165,26 @@ class Sender:
             self._has_left = True
             kept = [delivery for delivery in self._queue if not delivery.is_file_behind]
             for delivery in self._queue:
-                # Those in the spool are the next process's now.
+                # The entries in the spool now belong to the next process.
                 self._queue.remove(delivery)
                 if delivery.is_file_behind:
                     self._report.lose(delivery.trace_id, delivery.name, "the process ended, and it could not be kept")
             if self.spool is not None:
                 if kept:
-                    self._report.problem(f"{len(kept):,} traces that are not sent are kept in {self.spool.folder}")
+                    self._report.problem(f"{len(kept):,} unsent traces are kept in {self.spool.folder}")
                 self.spool.release()
                 self.spool.owner.unregister(self.spool.folder)
-                # What comes now, since the application ends by and by, has nobody to wait for.
-                self._holding.is_always_spooled = True
+                # A later delivery, recorded while the application ends, goes to the spool at once.
+                self._outbox.is_always_spooled = True
         self._report.say()
 
     def _is_enough_at_the_end(self) -> bool:
         return self._is_key_refused or (self._failures > 0 and self.spool is not None)
 
     def keep(self) -> None:
-        """Writes everything that waits to the spool. It stays in memory as well."""
+        """Writes all waiting deliveries to the spool. They also stay in memory."""
         with self._changed:
-            self._holding.keep()
+            self._outbox.keep()
 
     # Threads.
 
@@ -197,7 +199,7 @@ class Sender:
         try:
             thread.start()
         except RuntimeError:
-            # The interpreter is ending: `leave` sends in its own thread.
+            # The interpreter is shutting down, so `leave` sends in its own thread.
             self._threads -= 1
 
     def _work(self, number: int) -> None:
@@ -206,8 +208,8 @@ class Sender:
         while True:
             try:
                 wait = self._step(connection, number == 0)
-            except Exception as error:  # A fault of this client must not end the sending.
-                self.problem(f"a fault of this client: {error!r}")
+            except Exception as error:  # A bug of this client must not end the sending.
+                self.problem(f"a bug in this client: {error!r}")
                 wait = 1.0
             if wait is None:
                 idle_since = time.monotonic()
@@ -222,7 +224,7 @@ class Sender:
                     self._changed.wait(wait if number == 0 else min(wait, _IDLE_THREAD_SECONDS))
 
     def _step(self, connection: Connection, is_first: bool) -> float | None:
-        """Sends one delivery. Returns None if it did, otherwise for how long there is nothing to do."""
+        """Sends one delivery. Returns None if a delivery was sent, otherwise the number of seconds without work."""
         wait = _LOOK_SECONDS
         if is_first:
             self._is_woken = False
@@ -258,7 +260,7 @@ class Sender:
                 if self._threads > 0:
                     self._changed.wait(min(deadline - now, 0.5))
                     continue
-            # No thread can be started any more.
+            # No thread can be started anymore.
             connection = connection or Connection(self.server)
             wait = self._step(connection, False)
             if wait is not None:
@@ -266,12 +268,12 @@ class Sender:
         if connection is not None:
             connection.close()
 
-    # One delivery.
+    # Sending of one delivery.
 
     def _send_next(self, connection: Connection, delivery: Delivery) -> bool:
-        """Sends the first part of a delivery. Returns whether there is another to be sent now."""
+        """Sends the first part of a delivery. Returns whether another part can be sent now."""
         with self._changed:
-            if delivery.is_unloaded and not self._holding.load(delivery):
+            if delivery.is_unloaded and not self._outbox.load(delivery):
                 return False
             if not delivery.parts:
                 self._forget(delivery)
@@ -287,14 +289,14 @@ class Sender:
     def _transmit(self, connection: Connection, delivery: Delivery, part: Part) -> Answer | NoAnswer:
         path = path_of(delivery.trace_id, part.kind)
         if part.kind == "score" and part.is_unsure:
-            # Scores have no id of the client's, so it is looked whether this one is there.
+            # The client gives scores no id, so the server is asked whether this score is already stored.
             there = connection.request("GET", path)
             if isinstance(there, NoAnswer):
                 return there
             count = count_equal(part.body, there.body)
             if count is not None and count > self._scores_sent.get(_score_key(delivery, part), 0):
                 return Answer(200, b'{"ok":true}')
-            # A key that may not read cannot tell: then it is sent again.
+            # A key without read access cannot check, so the score is sent again.
             if count is None and there.status not in (401, 403, 404):
                 return there
         return connection.request("POST", path, part.body)
@@ -311,19 +313,19 @@ class Sender:
             part.tries += 1
             delivery.not_before = time.monotonic() + verdict.wait
             if part.tries == 3:
-                self._report.problem(f"{part.kind} of trace {delivery.trace_id} is not taken: {verdict.reason}")
+                self._report.problem(f"{part.kind} of trace {delivery.trace_id} was not accepted: {verdict.reason}")
             return False
         instead: list[Part] = []
         if verdict.do is Do.DOUBT:
             delivery.doubt = verdict.reason
         elif verdict.do is Do.DIVIDE and (instead := smaller(part)):
-            self._report.problem("a request was refused as too large, and is sent in smaller ones")
+            self._report.problem("a request was rejected as too large, and is sent in smaller ones")
         elif verdict.do is not Do.DONE:
             self._drop(delivery, part, verdict.reason)
         elif isinstance(outcome, Answer):
             self._stored(delivery, part, outcome)
         self._queue.set_parts(delivery, [*instead, *(each for each in delivery.parts if each is not part)])
-        # A file that it has is written anew if need be: what is sent is not sent again.
+        # The file is rewritten if necessary, so that parts that were sent are not sent again.
         delivery.unfiled = len(delivery.parts)
         return True
 
@@ -342,14 +344,14 @@ class Sender:
         if part.kind in ("record", "end"):
             self._report.sent += 1
         elif part.kind == "otlp" and delivery.trace_id not in self._joined:
-            # Its other parts are of the same trace.
+            # The other parts belong to the same trace.
             self._report.sent += 1
             self._joined[delivery.trace_id] = None
             if len(self._joined) > _REMEMBERED:
                 self._joined.popitem(last=False)
 
     def _drop(self, delivery: Delivery, part: Part, reason: str) -> None:
-        """Without its start nothing of a trace can be stored."""
+        """Without its start, nothing else of a trace can be stored."""
         digest = f" (SHA-256 of the body: {hashlib.sha256(part.body).hexdigest()})" if "conflict" in reason else ""
         self._report.lose(delivery.trace_id, delivery.name, f"{part.kind}: {reason}{digest}")
         if part.kind in ("record", "start"):
@@ -360,33 +362,33 @@ class Sender:
         if delivery.file is not None and self.spool is not None:
             self.spool.remove(delivery.file)
 
-    # The server is away.
+    # An unreachable server.
 
     def _fail(self, verdict: Verdict) -> None:
         now = time.monotonic()
         if now >= self._pause_until:
-            # Others that were under way at the same time have failed for the same reason: it counts once.
+            # Concurrent requests usually fail together. Their failures count as one failure.
             self._failures += 1
             self._pause_until = now + verdict.wait
         self._failing_since = now if self._failing_since is None else self._failing_since
         if verdict.do is Do.STOP:
-            self._report.problem(f"the key is refused, and everything is kept: {verdict.reason}")
+            self._report.problem(f"the key is rejected, and everything is kept: {verdict.reason}")
         if self._is_failing_long:
-            self._report.problem(f"{self.server.url} takes nothing, and everything is kept: {verdict.reason}")
-            self._holding.empty_memory()
+            self._report.problem(f"{self.server.url} accepts nothing, and everything is kept: {verdict.reason}")
+            self._outbox.empty_memory()
 
     @property
     def _is_failing_long(self) -> bool:
         return self._failing_since is not None and time.monotonic() - self._failing_since >= SPOOL_AFTER_SECONDS
 
     def _adopt(self, connection: Connection) -> float:
-        """Takes on what other processes have left in the spool. Returns for how many seconds it need not look again."""
+        """Takes over what other processes left in the spool. Returns the number of seconds until the next check."""
         now = time.monotonic()
         if self.spool is None or now < self._next_look:
             return _LOOK_SECONDS if self.spool is None else self._next_look - now
         self._next_look = now + _LOOK_SECONDS
         self.spool.touch()
-        # Asked once in the life of a process that sends: a key that takes this one's place finds its entries by it.
+        # Requested once by each process that sends traces, so that clients with a replacement key can find its entries.
         if self._report.sent > 0:
             self._describe_key(connection, self.spool.owner)
         found = self._look(self.spool)
@@ -398,7 +400,7 @@ class Sender:
 
     def _look(self, spool: Spool) -> Found:
         with self._changed:
-            # What this client has left is for others, too.
+            # Entries that this client has left may be taken by other clients.
             found = Found() if self._has_left else spool.adopt(is_settled=time.monotonic() >= self._settled_at)
             for delivery in found.adopted:
                 self._queue.add(delivery)
@@ -407,7 +409,7 @@ class Sender:
         return found
 
     def _describe_key(self, connection: Connection, owner: Owner) -> bool:
-        """Returns whether it is known which project and environment the key is for."""
+        """Returns whether the project and environment of the key are known."""
         if owner.destination is None and time.monotonic() >= self._pause_until:
             outcome = connection.request("GET", "/api/v1/key", timeout=_DESCRIBE_SECONDS)
             if isinstance(outcome, Answer) and outcome.status == 200:
@@ -415,7 +417,7 @@ class Sender:
         return owner.destination is not None
 
     def _name_left(self, spool: Spool, found: Found) -> None:
-        """Names what is left, once while it is of the same keys."""
+        """Reports the remaining entries, once for each set of keys."""
         named = (*sorted(found.others), found.unnamed > 0)
         if found.is_unsettled or named == self._named:
             return

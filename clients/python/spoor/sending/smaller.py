@@ -1,6 +1,6 @@
 """
-What is refused as too large, in smaller requests: first in more of them, which loses nothing, and where one has no more
-to be divided, with half the room for its values, which say what is missing. Pure.
+Splits a part that was rejected as too large into smaller requests. A part with several spans is divided, which loses
+nothing. A part that cannot be divided gets half the space for its values, with notes about what is missing. Pure.
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ from ..json_text import array_text, items, members, object_text
 from ..values import quote, size_of
 from .delivery import Part, PartKind
 
-#: What is not larger is refused for another reason, or by somebody who takes nothing.
+#: A part of at most this size was rejected for another reason, or by a server that accepts nothing.
 _LEAST_BYTES = 2_000
-#: Each round of cutting takes away so much, or it is the last.
+#: A round of cutting must remove at least this share, or it is the last round.
 _LEAST_CHANGE = 0.05
-#: Members of a trace that its start has; its end has the others.
+#: Members of a trace that belong to its start. The others belong to its end.
 _START = ("id", "name", "startedAt", "sessionId", "userId", "tags", "input")
 _VALUES = ("input", "output", "metadata", "attributes")
-#: Attributes of an export that are JSON as text.
+#: Attributes of an export that contain JSON strings.
 _JSON_ATTRIBUTES = ("input.value", "output.value", "metadata")
 
 Made = Sequence[tuple[PartKind, str]]
 
 
 def smaller(part: Part) -> list[Part]:
-    """What is sent instead; nothing where it cannot be made smaller."""
+    """Returns the smaller parts; an empty list if the part cannot be made smaller."""
     if len(part.body) <= _LEAST_BYTES or part.kind not in _BY_KIND:
         return []
     try:
         made = _BY_KIND[part.kind](part.body.decode())
-    except (ValueError, KeyError, TypeError, AttributeError):  # Or it is no body of this client, nor of the other.
+    except (ValueError, KeyError, TypeError, AttributeError):  # The client did not write this body.
         return []
     parts = [Part(kind, text.encode()) for kind, text in made]
     is_smaller = len(parts) > 1 or len(parts[0].body) <= (1 - _LEAST_CHANGE) * len(part.body)
@@ -40,7 +40,7 @@ def smaller(part: Part) -> list[Part]:
 
 
 def _record(text: str) -> Made:
-    """As a trace that runs is sent: its start, its spans, its end."""
+    """Splits a trace into its start, its spans and its end, as a running trace is sent."""
     body = members(text)
     trace = members(body.pop("trace"))
     spans = trace.pop("spans", "[]")
@@ -93,7 +93,7 @@ _BY_KIND: Mapping[PartKind, Callable[[str], Made]] = {
 
 
 def _divided(spans: Sequence[str], cut: Callable[[str], str]) -> list[Sequence[str]]:
-    """Two lists of about as many bytes; of one span, that span with less."""
+    """Returns two lists of about the same size, or a single span with less content."""
     if len(spans) < 2:
         return [[cut(span) for span in spans]]
     half = sum(map(size_of, spans)) // 2
@@ -104,19 +104,19 @@ def _divided(spans: Sequence[str], cut: Callable[[str], str]) -> list[Sequence[s
     return [spans[:count], spans[count:]]
 
 
-# Values with half the room. How many places were cut is said in the metadata of a trace, and the attributes of a span.
+# Halves the space for values. A trace's metadata, or a span's attributes, state the number of cuts.
 
 
 def _halved(document: Mapping[str, str]) -> str:
-    """A trace, or what is said at its end."""
+    """Halves a trace, or the body that ends a trace."""
     values = {name: document[name] for name in _VALUES if name in document}
     cuts = fit(values, sum(map(size_of, values.values())) // 2)
     if cuts == 0:
-        # It may have become smaller all the same, by shorter escapes.
+        # The document may still have become smaller, because other escapes are shorter.
         return object_text({**document, **values})
     metadata = members(values.get("metadata", "{}"))
     said = metadata.get("spoor", "{}")
-    # An application may say something else there.
+    # An application may have written a different value there.
     notes = members(said) if said.startswith("{") else {}
     metadata["spoor"] = object_text({**notes, "cut": _added(notes.get("cut"), cuts)})
     return object_text({**document, **values, "metadata": object_text(metadata)})

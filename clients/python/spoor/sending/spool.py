@@ -1,9 +1,10 @@
 """
-Traces kept on disk, one file each, until the server has them. What nobody is sending lies in the folder itself. A
-process moves what it sends into a folder of its own below it, named for its host and its id: a rename happens once, so
-two processes never send the same file. The folders of processes that are gone are taken over: at once where the id is
-free on this host, otherwise when their time has not moved for a minute. The client for TypeScript, and `spoor send`, do
-the same. The name of a file says whose it is (owner.py): what another project's key recorded is left to it.
+Keeps traces on disk, one file each, until the server has stored them. Files that no process is sending are in the
+folder itself. Before sending files, a process moves them into its own subfolder, which is named for its host and
+process id. Only one process can rename a file, so two processes never send the same file. Folders of dead processes are
+taken over: at once if the process id is free on this host, otherwise once the folder has not been touched for a minute.
+The TypeScript client and `spoor send` do the same. A file's name identifies its owner (owner.py). Files recorded with
+another project's key are left to that project's clients.
 """
 
 from __future__ import annotations
@@ -20,32 +21,32 @@ from .delivery import Delivery, Part, file_text, read_file_text
 from .owner import ENDING, Claim, Owner, key_id_of
 
 DEFAULT_MAX_BYTES = 256 * 1024 * 1024
-#: A file that is no whole trace; it is left where it is, for people.
+#: Suffix of a file that is not a complete trace. The file is kept for inspection.
 _BROKEN = ".broken"
 _TEMPORARY = ".part"
 _SENDER = re.compile(r"^sender-(.+)-(\d+)-[0-9a-f]{8}$")
 _GONE_AFTER_SECONDS = 60.0
-#: The folders of this process: it may have several clients.
+#: Folders of this process, which may have several clients.
 _own_folders: set[str] = set()
 
 
 class SpoolError(Exception):
-    """The spool takes nothing more; says why."""
+    """Raised if the spool accepts no more data, with the reason."""
 
 
 @dataclass
 class Found:
-    """What a look at the spool has found."""
+    """The result of a check of the spool."""
 
-    #: What was taken, the oldest first.
+    #: Files that were taken, oldest first.
     adopted: list[Delivery] = field(default_factory=list)
-    #: How many are left, by the id of their key.
+    #: Number of remaining files, by the id of their key.
     others: Counter[str] = field(default_factory=Counter)
-    #: How many are left that do not say whose they are.
+    #: Number of remaining files that name no key.
     unnamed: int = 0
-    #: Some may be ours, as the server can tell.
+    #: Whether some files may belong to this client, which only the server can determine.
     asks: bool = False
-    #: Some may be ours, if no other client is made.
+    #: Whether some files may belong to this client unless another client is created.
     is_unsettled: bool = False
 
 
@@ -58,7 +59,7 @@ class Spool:
         self.forget()
 
     def forget(self) -> None:
-        """In a process that was forked: what is there is the other's."""
+        """Called in a forked process. The folder belongs to the parent process."""
         self.own = self.folder / f"sender-{self._host}-{os.getpid()}-{os.urandom(4).hex()}"
         _own_folders.add(self.own.name)
         self._sizes: dict[Path, int] = {}
@@ -66,7 +67,7 @@ class Spool:
         self._written = 0
 
     def write(self, delivery: Delivery) -> None:
-        """Writes a delivery of which all parts are in memory, in place of its file if it has one. Raises SpoolError."""
+        """Writes a delivery whose parts are all in memory, replacing its file, if any. Raises SpoolError."""
         text = file_text(delivery)
         before = 0 if delivery.file is None else self._sizes.get(delivery.file, 0)
         if self._bytes - before + len(text) > self.max_bytes:
@@ -84,7 +85,8 @@ class Spool:
 
     def read(self, file: Path) -> list[Part] | None:
         """
-        None if it is gone, since somebody else has taken it, or no whole trace: then it is put aside. Raises OSError.
+        Returns None if the file is gone, because another process has taken it, or if it is incomplete. An incomplete
+        file is set aside. Raises OSError.
         """
         try:
             text = file.read_bytes()
@@ -101,14 +103,14 @@ class Spool:
     def remove(self, file: Path) -> None:
         try:
             file.unlink(missing_ok=True)
-        except OSError:  # It is sent again at the next start, which changes nothing.
+        except OSError:  # The next process sends it again, which has no effect.
             return
         self._count(file, 0)
 
     def adopt(self, *, is_settled: bool = True) -> Found:
         """
-        Takes what nobody sends, as far as it is of this client's owner. `is_settled`: the process has had time to make
-        all its clients; only then is it known that there are no others.
+        Takes the files of this client's owner that no process is sending. `is_settled`: the process has had time to
+        create all its clients, so no other client can own a file.
         """
         found = Found()
         for name in _names_in(self.folder):
@@ -138,14 +140,14 @@ class Spool:
             self._take(file, found.adopted)
 
     def touch(self) -> None:
-        """Says that this process is still there."""
+        """Shows that this process is still running."""
         try:
             os.utime(self.own)
         except OSError:
             pass
 
     def release(self) -> None:
-        """Leaves what is not sent to the next process."""
+        """Leaves unsent files to the next process."""
         for name in _names_in(self.own):
             if name.endswith(ENDING):
                 try:
@@ -165,7 +167,7 @@ class Spool:
             self.own.mkdir(mode=0o700, parents=True, exist_ok=True)
             os.rename(source, file)
             self._count(file, file.stat().st_size)
-        except OSError:  # Another process was first.
+        except OSError:  # Another process took it first.
             return
         adopted.append(
             Delivery(matched[1], "from the spool", file=file, is_unloaded=True, is_file_behind=False, is_left=True)
@@ -178,7 +180,7 @@ class Spool:
         host, pid = matched[1], int(matched[2])
         if name in _own_folders and pid == os.getpid():
             return False
-        # A container that was started again has the same names and numbers.
+        # A restarted container has the same host name and process ids.
         if host == self._host and (pid == os.getpid() or not _is_running(pid)):
             return True
         try:
@@ -226,12 +228,12 @@ def _attempt_rmdir(folder: Path) -> None:
 
 
 def _is_running(pid: int) -> bool:
-    if os.name == "nt":  # There 0 is a signal like others.
+    if os.name == "nt":  # On Windows, 0 is a signal like any other.
         return True
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except OSError:  # Another user's process.
+    except OSError:  # The process belongs to another user.
         return True
     return True

@@ -1,1 +1,1 @@
-"""Calls of providers' own libraries, recorded as steps. The libraries themselves are not imported here."""
+"""Records calls of providers' libraries as steps. The libraries themselves are not imported."""

@@ -1,4 +1,4 @@
-"""Anthropic's library: messages, synchronous or not, those of `beta` as well."""
+"""Records messages of Anthropic's library, synchronous or not, including those of `beta`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _describe(given: Content) -> Any:
     messages, system = given.get("messages"), given.get("system")
     if system is None:
         return messages
-    # What is no list can perhaps be iterated over only once.
+    # A value that is not a list may be iterable only once.
     return [{"role": "system", "content": system}, *messages] if isinstance(messages, (list, tuple)) else given
 
 
@@ -30,7 +30,7 @@ def _read(content: Content) -> Answer:
     answer = Answer({"role": content.get("role"), "content": without_nulls(content.get("content"))})
     answer.model = content.get("model")
     if usage:
-        # What was cached is not in `input_tokens`.
+        # `input_tokens` excludes cached tokens.
         answer.input_tokens = (usage.get("input_tokens") or 0) + written + read
         answer.output_tokens = usage.get("output_tokens")
     answer.attributes = {
@@ -45,7 +45,7 @@ def _read(content: Content) -> Answer:
 def _gather(events: Sequence[Content]) -> Answer:
     message: dict[str, Any] = {}
     blocks: dict[int, dict[str, Any]] = {}
-    #: The JSON of a tool's input, which comes in pieces.
+    #: The JSON of each tool input, which arrives in pieces.
     inputs: dict[int, str] = {}
     for event in events:
         kind, index = event["type"], event.get("index", 0)
@@ -73,7 +73,7 @@ def _add_delta(block: dict[str, Any], delta: Content) -> None:
     if delta["type"] == "citations_delta":
         block["citations"] = [*(block.get("citations") or []), delta["citation"]]
         return
-    # `text`, `thinking` and `signature`, each under the name of its field.
+    # The deltas `text`, `thinking` and `signature`, each with a field of the same name.
     for name, value in delta.items():
         if name != "type" and isinstance(value, str):
             block[name] = (block.get(name) or "") + value
@@ -82,7 +82,7 @@ def _add_delta(block: dict[str, Any], delta: Content) -> None:
 def _json_or_text(text: str) -> Any:
     try:
         return json.loads(text) if text else {}
-    except ValueError:  # Nobody has read the rest.
+    except ValueError:  # The application has not read the rest.
         return text
 
 

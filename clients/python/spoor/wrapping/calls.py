@@ -1,6 +1,6 @@
 """
-Calls of a provider's library, recorded as spans. A function is replaced on the very object that the application has.
-What it returns keeps its type: a stream stays the library's own, and what it reads from is read along.
+Records calls of a provider's library as spans. Functions are replaced on the application's own object. Results keep
+their type: a stream remains the library's own stream, and its source is recorded as it is read.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from ..document import Kind
 from ..recording.step import NOT_READ, Span
 
-#: What a call is told of transport, and not of the model.
+#: Parameters that concern the transport, and not the model.
 _TRANSPORT = frozenset(("extra_headers", "extra_query", "extra_body", "timeout", "stream", "stream_options"))
 
 Content = Mapping[str, Any]
@@ -37,13 +37,13 @@ class Method:
     name: str
     provider: str
     kind: Kind
-    #: The parameters that are neither the model nor settings.
+    #: Names of the parameters that are neither the model nor settings.
     input_names: tuple[str, ...]
-    #: The input, of what was given for these.
+    #: Returns the input from these parameters.
     describe: Callable[[Content], Any]
-    #: What was answered.
+    #: Reads a response.
     read: Callable[[Content], Answer]
-    #: The answer that the events of a stream make, as far as they go.
+    #: Assembles the response from a stream's events, as far as they were read.
     gather: Callable[[Sequence[Content]], Answer]
 
 
@@ -54,19 +54,21 @@ class Client(Protocol):
 
 
 def resource_of(library: Any, path: str) -> Any:
-    """What stands at a path such as `chat.completions`, if the library has it."""
+    """Returns the object at a path such as `chat.completions`, if the library has it."""
     for name in path.split("."):
         library = getattr(library, name, None)
     return library
 
 
 def record_calls(client: Client, resource: Any, names: Sequence[str], method: Method) -> None:
-    """Puts recording functions in the place of this object's own; what is recorded already stays so."""
+    """
+    Replaces this object's own functions by recording functions. A function that is already recorded is left unchanged.
+    """
     _replace(resource, names, lambda function: _recording(client, function, method))
 
 
 def record_managers(client: Client, resource: Any, names: Sequence[str], method: Method) -> None:
-    """The same for functions whose result asks the model when it is entered by a `with`."""
+    """Does the same for functions whose result sends the request when a `with` statement enters it."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
@@ -102,7 +104,7 @@ def _recording(client: Client, function: Callable[..., Any], method: Method) -> 
 
 
 def _watch_manager(client: Client, manager: Any, kwargs: Content, method: Method) -> Any:
-    """What it asks when it is entered is a function, or something to be awaited."""
+    """The result sends its request by a function, or by awaiting an object."""
     name = next((each for each in vars(manager) if each.endswith("__api_request")), None)
     if name is None:
         client.problem(f"{method.name}: streams of this version of the library are not recorded")
@@ -116,7 +118,7 @@ def _watch_manager(client: Client, manager: Any, kwargs: Content, method: Method
 
 
 class _Entering:
-    """It is asked for only when it is awaited: whoever does not enter has asked nothing."""
+    """The request is sent only when this is awaited, so nothing is recorded if the result is never entered."""
 
     def __init__(self, ask: Callable[[], Awaitable[Any]]) -> None:
         self._ask = ask
@@ -136,7 +138,7 @@ def _begin(client: Client, kwargs: Content, method: Method) -> Span:
 
 
 def _is_given(value: Any) -> bool:
-    """The libraries have objects of their own for what is left out."""
+    """The libraries use special objects for omitted arguments."""
     return type(value).__name__ not in ("NotGiven", "Omit")
 
 
@@ -154,7 +156,7 @@ def _finish(result: Any, span: Span, method: Method) -> Any:
     if inner is None:
         _end(span, method, lambda: _read(result, method))
         return result
-    # The stream stays what it is; what it reads from is read along.
+    # The stream is unchanged, but its source is replaced to record what is read.
     reading = _Reading(span, method)
     result._iterator = _AsyncTee(inner, reading) if hasattr(inner, "__anext__") else _Tee(inner, reading)
     result.close = _closing(result, reading)
@@ -162,7 +164,7 @@ def _finish(result: Any, span: Span, method: Method) -> Any:
 
 
 def _read(result: Any, method: Method) -> Answer:
-    # A raw response has none: what is in it is the application's to read.
+    # A raw response has no content yet. The application reads it.
     return method.read(_content_of(result)) if hasattr(result, "model_dump") else Answer()
 
 
@@ -174,7 +176,7 @@ def _content_of(model: Any) -> dict[str, Any]:
 def _end(span: Span, method: Method, read: Callable[[], Answer]) -> None:
     try:
         answer = read()
-    except Exception as error:  # Another version of the library: the call itself has gone well.
+    except Exception as error:  # The library has an unknown version. The call itself succeeded.
         span.set_attributes({"spoor.unread": repr(error)})
         answer = Answer()
     if answer.model:
@@ -190,8 +192,8 @@ def _end(span: Span, method: Method, read: Callable[[], Answer]) -> None:
 
 class _Reading:
     """
-    The events of a stream, and what becomes of its span. Where nobody reads on, the span is collected with the stream,
-    and says so itself.
+    Records the events of a stream, and ends its span. If the application stops reading, the span is garbage-collected
+    with the stream, and then ends itself.
     """
 
     def __init__(self, span: Span, method: Method) -> None:
@@ -271,7 +273,10 @@ class _AsyncTee:
 
 
 def _closing(stream: Any, reading: _Reading) -> Callable[[], Any]:
-    """The stream is not held here: it would not be collected when nobody has it any more, nor its connection closed."""
+    """
+    Only a weak reference to the stream is held. Otherwise the stream would not be garbage-collected, and its connection
+    would stay open.
+    """
     weak = weakref.ref(stream)
     close = type(stream).close
 

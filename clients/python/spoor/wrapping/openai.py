@@ -1,4 +1,4 @@
-"""OpenAI's library: chat completions, responses and embeddings, synchronous or not."""
+"""Records chat completions, responses and embeddings of OpenAI's library, synchronous or not."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _add_delta(message: dict[str, Any], delta: Content) -> None:
 
 
 def _add_call(calls: list[dict[str, Any]], delta: Content) -> None:
-    """The parts of a call come one by one, by its place."""
+    """The parts of a call arrive one by one, with the call's index."""
     place = delta.get("index", len(calls))
     while len(calls) <= place:
         calls.append({"type": "function", "function": {"name": "", "arguments": ""}})
@@ -128,7 +128,7 @@ _RESPONSES = Method(
 def _read_embeddings(content: Content) -> Answer:
     vectors = content.get("data") or []
     size = len(vectors[0].get("embedding") or ()) if vectors else 0
-    # The vectors themselves say nothing to people, and would be most of what is stored.
+    # The vectors are omitted, because nobody reads them and they would take up most of the storage.
     answer = Answer({"embeddings": len(vectors), "dimensions": size}, content.get("model"))
     return _with_usage(answer, content.get("usage"))
 

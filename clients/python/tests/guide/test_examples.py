@@ -1,4 +1,4 @@
-"""The examples of the guide (plugins/docs/examples) do what they say; test/libraries runs that of LangGraph."""
+"""Runs the guide's examples (plugins/docs/examples). test/libraries runs the LangGraph example."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ os._exit(0)
 
 
 def test_a_notebook_cell_by_cell(server: Server, client: Spoor) -> None:
-    """As a notebook does: each cell by itself, with what those before have left."""
+    """Runs each cell of the notebook separately, with the variables of the previous cells."""
     cells = EXAMPLES.joinpath("notebook.py").read_text().split("# %%")[1:]
     code = [cell for cell in cells if not cell.startswith(" [markdown]")]
     assert len(cells) - len(code) == 2

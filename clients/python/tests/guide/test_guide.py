@@ -1,4 +1,4 @@
-"""The examples of the guide's section about this client run as the server shows them, one after the other."""
+"""Runs the examples in the guide's section about this client one after another, as the server shows them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The package, as people install it, and the example that they read first."""
+"""Tests the package as people install it, and the first example that they read."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_every_test_that_the_table_names_is_there() -> None:
 
 
 def test_the_wheel_has_all_modules_and_no_tests(tmp_path: Path) -> None:
-    # As `python -m build` does, without another environment of its own.
+    # Does the same as `python -m build`, without creating another environment.
     source = tmp_path / "source"
     shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns("__pycache__"))
     command = [sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", str(tmp_path), str(source)]
@@ -58,7 +58,7 @@ def test_the_wheel_has_all_modules_and_no_tests(tmp_path: Path) -> None:
 
 
 def test_the_modules_import_each_other_in_no_circle() -> None:
-    """Each can be imported first, and read first: imports for types alone count as well."""
+    """Each module can be imported first. Imports for types alone count as well."""
     modules = [
         ".".join(file.relative_to(ROOT).with_suffix("").parts)
         for file in ROOT.joinpath("spoor").rglob("*.py")

@@ -1,4 +1,4 @@
-"""Times of a trace fit together, whatever is done to the clock."""
+"""Times of a trace are consistent, even if the clock is changed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_timestamps_are_those_of_python(nanoseconds: int) -> None:
 def test_a_clock_that_is_set_while_a_trace_runs_changes_no_duration(
     client: Spoor, read: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch, jump: int
 ) -> None:
-    # What the system says after the clock was set: nobody may set it in a test.
+    # These are the times that the system returns after the clock was set, which a test may not do.
     now, now_ns = time.time, time.time_ns
     with client.trace("t") as trace:
         with trace.span("before"):

@@ -1,4 +1,4 @@
-"""Bodies keep to the server's rules of size, and say what was cut."""
+"""Bodies respect the server's size limits, and state what was cut."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_the_water_level_fills_the_room_and_no_more(sizes: list[int], limit: int
     level = water_level(sizes, limit)
     taken = sum(min(size, level) for size in sizes)
     assert taken <= limit
-    # Nothing is cut where there is room: one more for each that is cut would be too much.
+    # Nothing is cut if everything fits. Otherwise, one more byte for each cut value would exceed the limit.
     assert taken == sum(sizes) or sum(min(size, level + 1) for size in sizes) > limit
 
 

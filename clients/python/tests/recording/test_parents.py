@@ -1,4 +1,4 @@
-"""Spans of several services, and OpenTelemetry's, become one trace."""
+"""Spans of several services and of OpenTelemetry become one trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an application records is what the server has afterwards."""
+"""The server stores exactly what an application records."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Read = Callable[[Any], Any]
 
 
 def names(detail: Any) -> dict[str, str | None]:
-    """Each span's name, with its parent's."""
+    """Returns each span's name with its parent's name."""
     by_id = {span["id"]: span["name"] for span in detail["spans"]}
     return {span["name"]: by_id.get(span["parentSpanId"]) for span in detail["spans"]}
 
@@ -45,7 +45,7 @@ def test_a_trace_with_all_its_fields(client: Spoor, read: Read) -> None:
         **{"tags": ["a", "b", "c"], "input": {"q": 1}, "output": "done"},
     }
     assert stored["metadata"] == {"release": "1", "reviewed": True}
-    # Those of the model call within.
+    # These are the values of the nested model call.
     assert (stored["usage"]["totalTokens"], stored["costUsd"]) == (15, 0.25)
     assert (stored["model"], stored["provider"]) == ("gpt-x", "openai")
     call = detail["spans"][0]
@@ -149,7 +149,7 @@ def test_generators_are_recorded_as_long_as_they_are_read(client: Spoor, read: R
 
     with client.trace("t") as trace:
         for _ in words():
-            # What the reader does is not part of what is read.
+            # The reader's own calls are not part of the generator's step.
             client.span("reader").end()
         assert asyncio.run(gather()) == ["c", "d"]
     detail = read(trace)
@@ -348,7 +348,7 @@ def test_redaction_reaches_everything_that_is_recorded(server: Any, tag: str) ->
     assert client.flush(20).is_complete
     detail = json.dumps(client.traces.get(trace.id))
     assert "[gone]" in detail
-    # Items of a list have no name of their own.
+    # List items have no name of their own.
     assert detail.count("secret") == detail.count('"secret", {') + detail.count("iter_secret")
 
 
@@ -409,7 +409,7 @@ def test_redaction_sees_the_items_of_arguments_results_and_metadata(server: Serv
 
     @client.observe
     def say() -> Iterator[str]:
-        # A secret may come in pieces.
+        # A secret may be spread over several items.
         yield from ("it is SEC", "RET")
 
     @client.observe

@@ -1,4 +1,4 @@
-"""Values become JSON within their budget, whatever they are."""
+"""Any value becomes JSON within its budget."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class Model(BaseModel):
 
 
 class Scalar:
-    """As numpy's are."""
+    """numpy's scalars have this attribute."""
 
     shape = ()
 

@@ -1,4 +1,4 @@
-"""What each answer of the server means for what was sent."""
+"""Tests how the client proceeds after each response of the server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def error(code: str) -> bytes:
         ("record", Answer(200, b'{"ok":true,"duplicate":true}'), Do.DONE),
         ("otlp", Answer(200, b"{}"), Do.DONE),
         ("otlp", Answer(200, b'{"partialSuccess":{"rejectedSpans":"2","errorMessage":"m"}}'), Do.DROP),
-        # A portal, or a page of a proxy.
+        # The response comes from a captive portal or a proxy.
         ("record", Answer(200, b"<html>"), Do.WAIT),
         ("record", Answer(200, b"{}"), Do.WAIT),
         ("record", Answer(302), Do.WAIT),
@@ -39,7 +39,7 @@ def error(code: str) -> bytes:
         ("record", Answer(401, error("invalid_api_key")), Do.STOP),
         ("record", Answer(403, error("insufficient_scope")), Do.STOP),
         ("record", Answer(403, error("trial_limit_reached")), Do.STOP),
-        # The environment of a trace that is no longer this key's: nobody else's traces need wait.
+        # The trace's environment no longer belongs to this key. Other traces need not wait for it.
         ("spans", Answer(403, error("forbidden")), Do.DROP),
         ("record", Answer(400, error("invalid_trace")), Do.DROP),
         ("record", Answer(409, error("trace_id_conflict")), Do.DROP),

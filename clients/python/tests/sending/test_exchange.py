@@ -1,4 +1,4 @@
-"""What the client for TypeScript has left in a spool, this client sends, and the other way round: each once."""
+"""This client sends what the TypeScript client left in a spool, and vice versa, each trace once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.conftest import Server
 CLIENT = str(Path(__file__).parents[4] / "build" / "clients" / "typescript" / "index.js")
 NOWHERE = "http://127.0.0.1:9"
 
-#: A trace of each form, and a score of a trace that is there already; prints the ids of the traces.
+#: Records a trace of each form, and a score of an existing trace. Prints the ids of the traces.
 RECORD = """
 const { Spoor } = await import(process.argv[1])
 const [, , url, key, spool, tag, scored, times] = process.argv
@@ -55,7 +55,7 @@ def node(program: str, *parameters: str) -> list[str]:
 
 
 def record(spool: Path, key: str, tag: str, scored: str, times: int, later: float) -> list[str]:
-    """The same in Python."""
+    """Does the same in Python."""
     client = Spoor(NOWHERE, key, spool=spool)
     ids = []
     for _ in range(times):
@@ -133,7 +133,7 @@ def test_both_clients_send_from_one_folder_at_once(
     server: Server, client: Spoor, tmp_path: Path, tag: str, scored: str
 ) -> None:
     spool = tmp_path / "exchanged"
-    # Scores have no id of the client's: two that are equal in all could not be told apart.
+    # The client gives scores no id, so two equal scores could not be distinguished.
     ids = record(spool, server.key, tag, scored, 100, 0.25)
     ids += node(RECORD, NOWHERE, server.key, str(spool), tag, scored, "100")
     said: list[str] = []

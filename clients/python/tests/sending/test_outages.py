@@ -1,4 +1,6 @@
-"""What takes long: the server is killed, is away, is full; disks are full. `npm run test:python -- --long` runs it."""
+"""
+Slow tests: the server is killed, unreachable or full, or the disk is full. `npm run test:python -- --long` runs them.
+"""
 
 from __future__ import annotations
 
@@ -64,12 +66,12 @@ def test_a_server_that_is_away_for_a_minute(server: Server, client: Spoor, tag: 
     try:
         ids += record(client, tag, 300)
         time.sleep(45)
-        # It is on disk by now, and what comes is kept as well.
+        # The traces are on disk by now, and later traces are kept as well.
         assert len(list((tmp_path / "spool").rglob("*-*.spoor"))) >= 300
         ids += record(client, tag, 100)
         result = client.flush(1)
         assert result.lost_count == 0 and result.kept >= 400
-        assert any("takes nothing, and everything is kept" in problem for problem in result.problems)
+        assert any("accepts nothing, and everything is kept" in problem for problem in result.problems)
         time.sleep(15)
     finally:
         server.start()
@@ -88,7 +90,7 @@ def test_a_server_that_is_full_for_ten_seconds(server: Server, way: FaultyWay, t
     way.always = "pass"
     assert client.flush(60).sent == 200
     assert stored_ids(server, tag) == sorted(ids)
-    # It was left in peace.
+    # The client did not flood the server with requests.
     assert asked < 40
     client.leave(0)
 
@@ -114,7 +116,7 @@ assert any("the spool cannot be written" in problem for problem in result.proble
     )
     assert result.returncode == 0, result.stderr
     assert len(list((tmp_path / ".spoor").rglob("*-*.spoor"))) == 2
-    # Nothing half is left.
+    # No incomplete file is left.
     assert [file for file in tmp_path.rglob("*") if file.is_file() and file.suffix != ".spoor"] == []
     client = Spoor(server.url, server.key, spool=tmp_path / ".spoor")
     deadline = time.monotonic() + 20

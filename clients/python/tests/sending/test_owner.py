@@ -1,4 +1,4 @@
-"""Traces that wait on disk go to the project that they were recorded for, or stay where they are and are named."""
+"""Traces on disk are sent to the project for which they were recorded, or they stay on disk and are reported."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def until(holds: Callable[[], Any], seconds: float = 30.0) -> None:
 
 
 def forget(folder: Path) -> None:
-    """The names that version 1.0.0-rc.1 gave."""
+    """Renames files as version 1.0.0-rc.1 named them."""
     for file in folder.glob("*.spoor"):
         file.rename(folder / ("-".join(file.stem.split("-")[:4]) + ".spoor"))
 
@@ -52,13 +52,13 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a process that has had no client."""
+    """Resets the module to the state of a process without clients."""
     monkeypatch.setattr(owning, "_spools", {})
 
 
 @pytest.fixture(scope="module")
 def other_key(server: Server) -> str:
-    """A key of another project."""
+    """Creates a key of another project."""
     server.command("project", "create", "other", "--slug", "other")
     return str(server.command("key", "create", "--project", "other")["key"])
 
@@ -116,7 +116,7 @@ def test_what_is_done_with_an_entry(alone: None) -> None:
     assert ours.claim(f"{start}.spoor", here) is Claim.UNNAMED
     other.unregister(here)
     assert ours.claim(start + other.mark, here) is Claim.OTHER
-    # What the process has had may have left it.
+    # Any key that the process has used may have left the entry.
     assert ours.claim(f"{start}.spoor", here) is Claim.UNNAMED
 
 
@@ -213,7 +213,7 @@ def test_what_an_earlier_version_left_is_sent_by_a_process_with_one_key(
     away.close(0)
     forget(spool)
     problems: list[str] = []
-    # This process has several keys.
+    # The process has several keys.
     clients = [Spoor(server.url, key, spool=spool, on_problem=problems.append) for key in (server.key, other_key)]
     until(lambda: len(problems) == 2)
     assert all(": 2, recorded by an earlier version, which did not say" in problem for problem in problems)

@@ -1,4 +1,4 @@
-"""Whatever goes wrong on the way: what was accepted is stored once, or the result names it with the reason."""
+"""Whatever goes wrong during sending, an accepted trace is stored once, or the result reports it with the reason."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.faults import Fault, FaultyWay
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Waits between attempts are short."""
+    """Shortens the delays between attempts."""
     monkeypatch.setattr(answers, "_FIRST_WAIT", 0.005)
 
 
@@ -160,7 +160,7 @@ def test_a_refused_key_keeps_everything_and_says_so_once(
         client.flush(0.1)
     assert (result.sent, result.kept, result.lost_count) == (0, 10, 0)
     assert len(way.seen) <= sending.MAX_IN_FLIGHT
-    assert sum("key is refused" in problem for problem in problems) == 1
+    assert sum("key is rejected" in problem for problem in problems) == 1
     assert [record.message for record in caplog.records] == [f"spoor: {problem}" for problem in problems]
     client.leave(1)
     assert len(list((tmp_path / "spool").glob("*.spoor"))) == 11
@@ -196,7 +196,7 @@ def test_a_proxy_that_takes_less_gets_more_requests_and_only_what_is_too_large_f
         trace.set_output("o" * 20_000)
     result = client.flush(20)
     assert (result.sent, result.kept, result.lost) == (1, 0, [])
-    assert result.problems == ["a request was refused as too large, and is sent in smaller ones"]
+    assert result.problems == ["a request was rejected as too large, and is sent in smaller ones"]
     detail = Spoor(server.url, server.key, spool=False).traces.get(trace.id)
     spans = {span["name"]: span for span in detail["spans"]}
     assert (detail["trace"]["status"], len(spans)) == ("ok", 22 if form == "joined" else 21)
@@ -223,7 +223,7 @@ def test_what_was_sent_in_smaller_requests_may_be_sent_again(
     (file,) = tmp_path.glob("*.spoor")
     kept = file.read_bytes()
     for _ in range(2):
-        # As after a process that was killed when all was sent, before the file was removed.
+        # This is the state after a process was killed between sending everything and removing the file.
         file.write_bytes(kept)
         again = Spoor(way.url, server.key, spool=tmp_path)
         deadline = time.monotonic() + 20
@@ -280,11 +280,11 @@ def test_a_spool_that_cannot_be_written_is_said_and_traces_stay_in_memory(
     ("variables", "reason"),
     [
         ({"SPOOR_API_KEY": ""}, "no key is given, and SPOOR_API_KEY is not set"),
-        ({"SPOOR_API_KEY": "a key\n with more"}, "the key has characters that no key has"),
-        ({"SPOOR_URL": "spoor.example.com"}, "'spoor.example.com' is no address such as https://spoor.example.com"),
-        ({"SPOOR_URL": "ftp://x"}, "'ftp://x' is no address such as https://spoor.example.com"),
-        ({"SPOOR_URL": "http://x:port"}, "'http://x:port' is no address such as https://spoor.example.com"),
-        ({"SPOOR_URL": "http://[x"}, "'http://[x' is no address such as https://spoor.example.com"),
+        ({"SPOOR_API_KEY": "a key\n with more"}, "the key has invalid characters"),
+        ({"SPOOR_URL": "spoor.example.com"}, "'spoor.example.com' is not an address such as https://spoor.example.com"),
+        ({"SPOOR_URL": "ftp://x"}, "'ftp://x' is not an address such as https://spoor.example.com"),
+        ({"SPOOR_URL": "http://x:port"}, "'http://x:port' is not an address such as https://spoor.example.com"),
+        ({"SPOOR_URL": "http://[x"}, "'http://[x' is not an address such as https://spoor.example.com"),
     ],
 )
 def test_where_nothing_can_be_sent_nothing_fails_and_the_result_says_why(
@@ -383,7 +383,7 @@ print(json.dumps(spoor.flush(10).sent)) if (json := __import__("json")) and not 
     for thread in threads:
         thread.join()
     sent = [json.loads(result.stdout) for result in results]
-    # Each trace was taken by one of them.
+    # Each trace was sent by one of the processes.
     assert sum(sent) == 160
     assert len(server.stored(tag)) == 160
     assert os.listdir(tmp_path / "shared") == []

@@ -1,4 +1,6 @@
-"""What is refused as too large goes in smaller requests: divided first, then cut, and every cut is said."""
+"""
+A part that is rejected as too large is sent in smaller requests. It is first divided, then cut, and every cut is noted.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,7 @@ def record(spans: int, size: int = 400) -> bytes:
 
 
 def reduced(part: Part, limit: int) -> tuple[list[Part], list[Part]]:
-    """What a proxy with this limit lets through, and what it never does."""
+    """Returns the parts that a proxy with this limit accepts, and those that it never accepts."""
     if len(part.body) <= limit:
         return [part], []
     made = smaller(part)

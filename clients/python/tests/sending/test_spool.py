@@ -1,4 +1,4 @@
-"""Files of the spool are whole, each is sent by one process, and both clients read and write the same."""
+"""Spool files are complete, each is sent by one process, and both clients read and write the same format."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from spoor.sending.spool import Spool, SpoolError
 
 OWNER = Owner(Server("http://localhost:8787", f"spoor_live_{'a' * 16}_{'s' * 43}"))
 ID = "0af7651916cd43dd8448eb211c80319c"
-#: As the client for TypeScript writes it, too.
+#: The TypeScript client writes the same file.
 FILE = f"""spoor 1 {{"traceId": "{ID}", "name": "é"}}
 start {{"schemaVersion":1}}
 score {{"name":"s"}}
@@ -38,7 +38,7 @@ def test_a_file_has_a_line_for_the_trace_and_one_for_each_part() -> None:
     trace_id, name, parts = found
     assert (trace_id, name) == (ID, "é")
     assert [(part.kind, part.body) for part in parts] == [("start", b'{"schemaVersion":1}'), ("score", b'{"name":"s"}')]
-    # They may have been sent before.
+    # The parts may have been sent before.
     assert all(part.is_unsure for part in parts)
     assert file_text(Delivery(trace_id, name, parts)) == FILE
 
@@ -76,11 +76,11 @@ def test_a_broken_file_is_put_aside_for_people(tmp_path: Path) -> None:
 def test_what_another_process_sends_is_left_to_it(tmp_path: Path) -> None:
     other = Spool(tmp_path, OWNER)
     other.write(delivery(b"1"))
-    # A process that runs, of this host.
+    # The folder belongs to a running process of this host.
     running = other.own.rename(tmp_path / f"sender-{socket.gethostname()}-{os.getppid()}-00000001")
     spool = Spool(tmp_path, OWNER)
     assert spool.adopt().adopted == []
-    # It has not been touched for long: it hangs, or is a process of another host that is gone.
+    # The folder has not been touched for long: its process hangs, or was on another host and has ended.
     os.utime(running, (time.time() - 100,) * 2)
     assert [left.trace_id for left in spool.adopt().adopted] == [ID]
     assert not running.exists()
@@ -95,7 +95,7 @@ def test_what_a_process_has_left_is_taken_over_at_once(tmp_path: Path) -> None:
     spool = Spool(tmp_path, OWNER)
     assert len(spool.adopt().adopted) == 1
     assert os.listdir(tmp_path) == [spool.own.name]
-    # A container that was started again has the same process id.
+    # A restarted container has the same process id.
     earlier = spool.own.rename(tmp_path / f"sender-{spool._host}-{os.getpid()}-00000002")
     assert len(Spool(tmp_path, OWNER).adopt().adopted) == 1
     assert not earlier.exists()
@@ -115,7 +115,7 @@ def test_a_spool_has_no_more_bytes_than_it_may(tmp_path: Path) -> None:
     spool.write(first)
     with pytest.raises(SpoolError, match="the spool is full"):
         spool.write(delivery(b"x" * 600))
-    # In place of what it has.
+    # The new content replaces the file's content.
     first.parts.append(Part("score", b"y" * 200))
     spool.write(first)
     assert first.file is not None
@@ -131,7 +131,7 @@ def test_parts_of_one_trace_wait_for_each_other_and_others_do_not() -> None:
     for each in (one, left, two):
         queue.add(each)
     assert queue.take(0)[0] is one
-    # What another process has left of the same trace comes afterwards.
+    # A delivery of the same trace that another process left comes later.
     assert queue.take(0)[0] is two
     assert queue.take(0) == (None, None)
     queue.put_back(one)

@@ -1,9 +1,9 @@
 /**
- * Lists a project's sessions, ordered by their last trace, newest first. No table stores sessions. A session has the
- * position of its last trace in the trace list. The session's sums are computed from its traces, which are found by an
- * index. Recording a trace therefore costs nothing extra, and the list stays correct after any change or deletion. The
- * drawback is that a page examines a limited number of traces, so a page may be short or empty even if more pages
- * follow.
+ * Lists a project's sessions, ordered by their last trace, newest first. No table stores sessions. A session's position
+ * in the list is the position of its last trace in the trace list. The session's sums are computed from its traces,
+ * which are found by an index. Recording a trace therefore costs nothing extra, and the list stays correct after any
+ * change or deletion. The drawback is that a page examines a limited number of traces, so a page may be short or empty
+ * even if more pages follow.
  */
 import type { Sql } from 'postgres'
 import { list } from '../../answers/json-text.ts'
@@ -45,7 +45,7 @@ type Row = SessionGroupSums & { readonly traceId: string }
 
 /**
  * Returns SQL for the sums of sessions. `from` yields each session's last trace (id, session_id, started_at); $1 is the
- * project. Queries for a session's traces have `order by` so that PostgreSQL uses the index of sessions.
+ * project. Queries for a session's traces include `order by`, so that PostgreSQL uses the index on sessions.
  */
 const sumsOf = (from: string) => `
   select last.session_id as id, last.id as "traceId", last.started_at as "lastAt", s.*, (

@@ -1,6 +1,6 @@
 /**
  * Lists a project's users, ordered by their last trace, newest first, with the sums of their traces over a period. A
- * user has the position of their last trace in the trace list. Sums are stored by day
+ * user's position in the list is the position of the user's last trace in the trace list. Sums are stored by day
  * (lib/store/analytics/rollups/users.ts), so the cost of reading a user's sums does not depend on the number of traces.
  * A page examines a limited number of traces, so a page may be short or empty even if more pages follow.
  */
@@ -17,7 +17,10 @@ import { readSessionSums, type SessionGroupSums } from './sessions.ts'
 export const MOST_USERS_LOOKED_AT = 5000
 
 export interface UserQuery {
-  /** Prefix of the user id. A user whose id equals the prefix comes first, however old their last trace is. */
+  /**
+   * Prefix of the user id. A user whose id equals the prefix comes first, regardless of the age of the user's last
+   * trace.
+   */
   readonly prefix?: string | undefined
   /** If set, only traces in this environment determine the listed users, their positions and their sums. */
   readonly environment?: string | undefined
@@ -147,8 +150,9 @@ interface SumsRow {
 }
 
 /**
- * Sums users' ended traces from stored sums and rollup_news, in one snapshot and in the order of `users`. `firstAt` is
- * the start of the day (UTC) of the first counted trace, or of the last trace if none is counted.
+ * Returns the sums of the users' ended traces, in the order of `users`. Stored sums and rollup_news are read in one
+ * snapshot. `firstAt` is the start of the day (UTC) of the first counted trace, or of the last trace if none is
+ * counted.
  */
 async function addUp(
   sql: Sql,

@@ -1,4 +1,4 @@
-/** Counts the traces that each value of a filter would select if the remaining filters stayed unchanged. */
+/** Counts the traces that each value of a filter would select if all other filters stayed unchanged. */
 import type { Sql } from 'postgres'
 import type { Period } from '../../../rollups/period.ts'
 import { allAnswered } from '../../transactions.ts'

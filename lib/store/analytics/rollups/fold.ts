@@ -9,9 +9,9 @@ import { GROUPS, LEVELS, levelArray, type RollupGroup } from '../../../rollups/l
 import { findFull, findRoom, NAME_LEVELS, type RollupPart } from '../../../rollups/name-limits.ts'
 import { hashInSql } from '../../../rows/list-numbers.ts'
 import { inTransaction } from '../../transactions.ts'
+import { dayOf, environmentKeyInSql, held, hourOf, SUMS } from './deltas.ts'
 import { forgetFortnights } from './fortnights.ts'
 import { tryLockRollups } from './lock.ts'
-import { dayOf, environmentKeyInSql, held, hourOf, SUMS } from './news.ts'
 import { foldUsers } from './users.ts'
 
 /** Counts each project's rows of rollup_news. */
@@ -29,7 +29,7 @@ interface Addition extends RollupPart {
  * Folds at most `most` of a project's rows of rollup_news. Returns the number of folded rows; 0 if another transaction
  * holds the lock.
  */
-export async function foldNews(sql: Sql, projectId: number, most: number): Promise<number> {
+export async function foldDeltas(sql: Sql, projectId: number, most: number): Promise<number> {
   return inTransaction(sql, async () => {
     if (!(await tryLockRollups(sql, projectId))) return 0
     const [{ rowIds }] = await sql<[{ rowIds: string }]>`
@@ -93,7 +93,7 @@ const TYPES: Readonly<Record<(typeof AMOUNTS)[number], string>> = {
   latency: 'numeric'
 }
 
-/** Adds rows in the same order in every fold. */
+/** Adds rows to rollups, in the same order in every fold. */
 const ADD = `
   insert into rollups as r (project_id, level, start, list, within, name, ${AMOUNTS.join(', ')})
   select $1::int, level, start, list, within, min(name),
@@ -106,7 +106,10 @@ const ADD = `
   on conflict (project_id, level, within, start, list) do update
     set ${AMOUNTS.map(name => `${name} = ${held(name, `r.${name}::numeric + excluded.${name}`)}`).join(', ')}`
 
-/** Assigns each part to the row that counts it. Most hours and days have capacity left for new names. */
+/**
+ * Assigns each part to the row that counts it. Reads existing rows only for hours and days that may lack capacity for
+ * new names, which are few.
+ */
 async function withRoom<T extends RollupPart>(
   sql: Sql,
   projectId: number,

@@ -7,12 +7,12 @@ import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
 import { GROUPS, LEVELS, levelArray, levelsOf } from '../../../rollups/levels.ts'
 import { inTransaction } from '../../transactions.ts'
+import { held, ORIGIN } from './deltas.ts'
 import { lockRollups } from './lock.ts'
-import { held, ORIGIN } from './news.ts'
 
 /**
- * Returns SQL of type text for the fortnight level that sums the given level of days. Avoids `case level when`, which
- * test/fixtures/statements/lint.ts rejects.
+ * Returns SQL, of type text, for the fortnight level that corresponds to the given day level. Avoids `case level when`,
+ * which test/fixtures/statements/lint.ts rejects.
  */
 export const fortnightLevelOf = (level: string): string => {
   const cases = GROUPS.map(group => `when ${level} = '${LEVELS.day[group]}' then '${LEVELS.fortnight[group]}'`)
@@ -24,7 +24,7 @@ const FORTNIGHT_LEVELS = levelArray(levelsOf('fortnight'))
 /** Returns SQL for the start of the fortnight that contains `time`. */
 export const fortnightOf = (time: string): string => `date_bin('14 days', ${time}, ${ORIGIN})`
 
-/** Delay between a fortnight's end and its computation. Most late traces have arrived by then. */
+/** Delay between a fortnight's end and the computation of its sums. Most late traces have arrived by then. */
 const PAUSE_MS = 86_400_000
 
 /** Finds the newest fortnight that has traces, is over and is not computed yet. */

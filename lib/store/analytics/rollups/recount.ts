@@ -11,9 +11,9 @@ import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
 import { LEVELS, levelArray, levelsOf } from '../../../rollups/levels.ts'
 import { inTransaction } from '../../transactions.ts'
+import { ANYTHING, DELTA_NAMES, dayOf, deltaInSql, environmentKeyInSql, hourOf, SUMS } from './deltas.ts'
 import { DAY_LEVELS, forgetFortnights, fortnightLevelOf, fortnightOf } from './fortnights.ts'
 import { lockRollups } from './lock.ts'
-import { ANYTHING, dayOf, environmentKeyInSql, hourOf, NEWS, newsInSql, SUMS } from './news.ts'
 import { forgetUsersOf } from './users.ts'
 
 const { hour, day } = LEVELS
@@ -23,22 +23,25 @@ const ENVIRONMENT_HOURS = arrayOf(hour.environment, hour.nameInEnvironment)
 const listed = AMOUNTS.join(', ')
 const taken = AMOUNTS.map(name => `-${name}`).join(', ')
 
-/** SQL for the amounts that rollups should contain: those of traces started in [$2, $3), minus those in rollup_news. */
+/**
+ * SQL for the amounts that rollups should contain: the amounts of traces started in [$2, $3), minus the amounts in
+ * rollup_news.
+ */
 const WANTED = `
-  select t.project_id, ${newsInSql('t', 1)} from traces t
+  select t.project_id, ${deltaInSql('t', 1)} from traces t
   where t.project_id = $1::int and t.started_at >= $2::timestamptz and t.started_at < $3::timestamptz
     and t.ended_at is not null
   union all
   select project_id, ${hourOf('started_at')}, family, name, user_id, ${taken} from rollup_news
   where project_id = $1::int and started_at >= $2::timestamptz and started_at < $3::timestamptz`
 
-/** Lists the amounts of user sums, which have no latency. */
+/** Returns the amount columns of a user's sums, with 0 in place of the latency, which is not stored for users. */
 const users = (sign: '' | '-') => AMOUNTS.map(name => (name === 'latency' ? '0' : `${sign}${name}`)).join(', ')
 
 /**
- * Compares fortnights with the sums of their days. Names are compared by the total of all names per environment or
- * family, not individually, because a name has its own row only if there was capacity when the name first appeared.
- * Users are compared by the total of all users.
+ * Compares fortnights with the sums of their days. For names, compares only the total across all names of an
+ * environment or family, because a name has its own row only if capacity remained when the name first appeared. For
+ * users, compares the total across all users.
  */
 const WRONG_DAYS = `
   with hours as materialized (
@@ -90,7 +93,7 @@ export async function findWrongDays(sql: Sql, projectId: number): Promise<string
  * statement (test/fixtures/statements/lint.ts).
  */
 const WRITE_DIFFERENCE = `
-  insert into rollup_news (project_id, ${NEWS.join(', ')})
+  insert into rollup_news (project_id, ${DELTA_NAMES.join(', ')})
   select project_id, started_at, family, name, user_id, ${SUMS} from (${WANTED}) wanted
   group by project_id, started_at, family, name, user_id having ${ANYTHING}`
 
@@ -110,7 +113,9 @@ export async function recountDay(sql: Sql, projectId: number, day: string): Prom
 }
 const DAY_MS = 86_400_000
 
-/** Returns the time before which traces are uncounted, possibly `infinity`; undefined if all traces are counted. */
+/**
+ * Returns the time before which traces are not counted yet, possibly `infinity`; undefined if all traces are counted.
+ */
 async function readUncounted(sql: Sql, projectId: number): Promise<string | undefined> {
   const [row] = await sql<{ uncounted: string }[]>`
     select uncounted::text from rollup_history where project_id = ${projectId}`

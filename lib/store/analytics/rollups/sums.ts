@@ -8,7 +8,7 @@ import { AMOUNTS, type Amount, amountsInSql } from '../../../rollups/amounts.ts'
 import { LEVELS, type RollupGroup } from '../../../rollups/levels.ts'
 import { FORTNIGHT, hasUtcDays, type Period, type PeriodPiece, piecesOf } from '../../../rollups/period.ts'
 import { hashInSql } from '../../../rows/list-numbers.ts'
-import { environmentKeyInSql } from './news.ts'
+import { environmentKeyInSql } from './deltas.ts'
 
 export interface ChartFilters {
   readonly status?: string | undefined
@@ -19,10 +19,12 @@ export interface ChartFilters {
 }
 export type ChartField = keyof ChartFilters
 
-/** Maximum number of traces in a period read by the minute. Periods with more traces are read by the hour. */
+/**
+ * Maximum number of traces in a period that is read minute by minute. Periods with more traces are read hour by hour.
+ */
 const MOST_TRACES = 20_000
 
-/** Whether a period has few enough traces to read every trace. */
+/** Whether a period has so few traces that each of them can be read. */
 export async function hasFewTraces(sql: Sql, projectId: number, { from, to }: Period, most = MOST_TRACES) {
   const [row] = await sql<[{ traces: number }]>`
     select count(*) as traces from (
@@ -48,13 +50,13 @@ const amounts = (row: string) => AMOUNTS.map(name => `${row}.${name}`).join(', '
 /** Casts amounts from rollup_news and from traces to the column types of rollups. */
 const asBigint = (name: Amount, amount: string) => (name === 'latency' ? amount : `least(${amount}, ${MOST})::bigint`)
 const MOST = '9000000000000000000'
-const ofNews = AMOUNTS.map(name => asBigint(name, `n.${name}`)).join(', ')
+const ofDeltas = AMOUNTS.map(name => asBigint(name, `n.${name}`)).join(', ')
 const ofTrace = AMOUNTS.map(name => `${asBigint(name, amountsInSql('t', 1)[name])} as ${name}`).join(', ')
 
 export interface SumsAsked {
   readonly period: Period
   readonly filters: ChartFilters
-  /** Fields that the statement uses. Other fields may be null. */
+  /** Fields that the caller uses. All other fields of the result may be null. */
   readonly fields?: readonly ChartField[]
   /** Whether to sum over the whole period. If false, each row's `start` lies in the step that the row belongs to. */
   readonly isWhole?: boolean
@@ -81,7 +83,7 @@ export function sumsOf(sql: Sql, projectId: number, { period, filters, fields = 
       select distinct ${sql.unsafe(environmentKeyInSql('environment'))} as number, null as status, environment,
         null as model
       from (${families}) f`
-  // With the name's list number, the index finds only this name's rows.
+  // The condition on the name's list number limits the index scan to this name's rows.
   const listed =
     name === undefined
       ? sql``
@@ -99,14 +101,14 @@ export function sumsOf(sql: Sql, projectId: number, { period, filters, fields = 
       offset 0
     ) r
     union all
-    select n.started_at, n.name, f.status, f.environment, f.model, ${sql.unsafe(ofNews)}
+    select n.started_at, n.name, f.status, f.environment, f.model, ${sql.unsafe(ofDeltas)}
     from rollup_news n join (${families}) f on f.family = n.family
     where n.project_id = ${projectId} and ${between(sql, 'n.started_at', from, to)} ${named('n')}`
 }
 
 /**
- * Returns SQL for one row (level, since, until). All steps are read from this level. Days in time zones other than UTC
- * are summed from hours.
+ * Returns SQL for one row (level, since, until): the bounds of the period, and the level from which all of its steps
+ * are read. Days in time zones other than UTC are summed from hours.
  */
 function stepsInSql(sql: Sql, period: Period, group: RollupGroup) {
   const { from, to } = period

@@ -1,12 +1,13 @@
 /**
  * Sums each user's traces by day and environment. The transaction that folds rows of rollup_news into rollups also adds
- * them to these sums. A project can have as many users as traces, so users' sums do not pass through Node.js. One
- * statement adds the sums to a table that has a single index and stores no latencies (test/bench/RESULTS.md, "Users").
+ * those rows to the users' sums. A project can have as many users as traces, so users' sums do not pass through
+ * Node.js. One statement adds the sums to a table that has a single index and stores no latencies
+ * (test/bench/RESULTS.md, "Users").
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
 import { hashInSql } from '../../../rows/list-numbers.ts'
-import { dayOf, environmentKeyInSql } from './news.ts'
+import { dayOf, environmentKeyInSql } from './deltas.ts'
 
 const USER_AMOUNTS = AMOUNTS.filter(name => name !== 'latency')
 
@@ -15,8 +16,8 @@ export const userListInSql = (user: string, environment: string): string =>
   hashInSql(user, environmentKeyInSql(environment))
 
 /**
- * Adds the rows of rollup_news being folded to users' sums. `rowIds` contains their ctids, as a PostgreSQL array
- * string.
+ * Adds to the users' sums the rows of rollup_news that are being folded. `rowIds` contains the rows' ctids, as a
+ * PostgreSQL array string.
  */
 export async function foldUsers(sql: Sql, projectId: number, rowIds: string): Promise<void> {
   await sql.unsafe(ADD_USERS, [projectId, rowIds], { prepare: true })

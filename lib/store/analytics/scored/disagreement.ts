@@ -75,7 +75,10 @@ type Row = { readonly examined: number } & (
   | { readonly traceSeq: null }
 )
 
-/** `traces` are summaries of the traces in `differences`, as a JSON array string. For `newest` see `ScoreSeries`. */
+/**
+ * Compares the scores of different sources. In the result, `traces` contains summaries of the traces in `differences`,
+ * as a JSON array string; `newest` is defined as in `ScoreSeries`.
+ */
 export async function readDisagreement(sql: Sql, projectId: number, query: ScoresQuery & { readonly name: string }) {
   const values: (string | number)[] = [projectId]
   const bind = (value: string | number) => `$${values.push(value)}`

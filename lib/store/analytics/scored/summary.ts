@@ -30,7 +30,7 @@ export interface ScoreSummary {
   readonly mean: readonly (number | null)[]
   /** Counts per step of the most frequent values, for categories and booleans. */
   readonly shares: Readonly<Record<string, readonly number[]>>
-  /** Combined counts per step of the categories and booleans that `shares` omits. */
+  /** Counts per step, summed across the categories and booleans that `shares` omits. */
   readonly other: readonly number[]
   /** Distribution of numeric values; empty for other data types. */
   readonly histogram: readonly HistogramBar[]

@@ -55,7 +55,7 @@ export function Figure({
 
 function NumbersTable({ title, axis, series, format = String, href, places }: ChartProps & { places: string }) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard.
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard.
     <section class="numbers" tabIndex={0} aria-label={`${title}, as a table`}>
       <table>
         <thead>

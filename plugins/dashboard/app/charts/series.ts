@@ -1,6 +1,6 @@
 import type { SeriesAnswer, TotalsAnswer } from '../contract.ts'
 
-/** Returns the only group of a response that is not split into groups. */
+/** Returns the single group of a response whose numbers are not grouped. */
 export function wholeOf({ groups }: SeriesAnswer): SeriesAnswer['groups'][number] {
   return groups[0]!
 }

@@ -2,7 +2,8 @@
  * Aligns the spans of two traces in one list of rows. A span's path consists of the names from the root to the span,
  * each numbered among siblings of the same name: `agent run/chat#2`. Names exclude models, so that `chat gpt-5` in one
  * trace matches `chat gpt-5-mini` in the other. The rows keep the order of both trees and pair the maximum number of
- * equal paths. Ties are resolved by the number of pairs with equal unnumbered paths, then with equal names.
+ * equal paths. Ties are resolved by the number of pairs with equal unnumbered paths, then by the number of pairs with
+ * equal names.
  */
 
 import { growTree, type Node, visibleRows } from '../content/span-tree.ts'
@@ -61,7 +62,7 @@ function withoutModel({ name, model }: OutlineSpan): string {
   if (model === null || model.length < LEAST_MODEL) return name
   const words = name.split(' ')
   const others = words.filter(word => word.length < LEAST_MODEL || !(model.startsWith(word) || word.startsWith(model)))
-  // A name that consists only of the model is kept.
+  // A name that consists only of the model's name is kept.
   return others.length === 0 ? name : others.join(' ')
 }
 
@@ -71,7 +72,7 @@ const LEAST_MODEL = 4
 /** Escapes a name so that it cannot be mistaken for a path or a numbered name. */
 const escaped = (name: string) => name.replace(/[\\/#]/g, '\\$&')
 
-/** Returns each span of both traces once, in the order of both trees. */
+/** Returns rows that contain each span of both traces once, in the order of both trees. */
 export function alignSteps(a: readonly AlignedStep[], b: readonly AlignedStep[]): AlignedRow[] {
   const [n, m] = [a.length, b.length]
   const worth = worthOf(a, b)

@@ -145,7 +145,7 @@ function CompareHead({ slug, a, b, swap }: HeadProps) {
           <Button onClick={swap}>Swap A and B</Button>
         </div>
       </div>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard. */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard. */}
       <section class="totals-box" tabIndex={0} aria-label="Totals">
         <table class="totals">
           <thead>

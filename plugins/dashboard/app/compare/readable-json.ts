@@ -1,6 +1,6 @@
 /**
- * Formats JSON as lines for comparison. A value that is a single string becomes the string's content. Otherwise each
- * member is on its own line, and multi-line strings keep their line breaks. Numbers keep their original notation.
+ * Formats JSON as lines for comparison. If the whole value is a string, returns its content. Otherwise each member
+ * is on its own line, and multi-line strings keep their line breaks. Numbers keep their original notation.
  */
 import { type JsonNode, membersOf, nodeAt, readString, sourceOf } from '../content/json-text.ts'
 

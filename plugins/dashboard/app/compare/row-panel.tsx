@@ -63,7 +63,7 @@ export function RowPanel({ slug, a, b, row }: Props) {
           <ModelChange spans={sides.map(({ span }) => span)} />
         </p>
       </div>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard. */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard. */}
       <div class="panel-body" id="compared" key={key} tabIndex={0}>
         {error !== undefined ? (
           <Problem error={error} again={again} />
@@ -198,7 +198,7 @@ function blocksOf(all: readonly Stretch[], most: number): { readonly blocks: Str
   return { blocks, left }
 }
 
-/** Texts may be long, so most lines are a single element. Style sheets add the + and − signs. */
+/** A text may have many lines, so an unchanged line is a single element. Style sheets add the + and − signs. */
 function Line({ line }: { line: DiffLine }) {
   if (line.kind === 'same') {
     return (

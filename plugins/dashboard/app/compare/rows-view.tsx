@@ -143,7 +143,7 @@ function Row({ at, of, top, selected, pick, name, kind, depth, a, b }: RowProps)
   const side = a === undefined ? 'B' : b === undefined ? 'A' : undefined
   const sides = side === undefined ? '' : side === 'A' ? 'is-gone' : 'is-new'
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the list has the keys.
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the list handles the keys.
     <div
       id={`both-${at}`}
       class={`aligned-row row ${sides} ${selected ? 'is-selected' : ''} ${kind === undefined ? 'is-trace' : ''}`}

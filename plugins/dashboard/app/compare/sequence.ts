@@ -35,8 +35,8 @@ class Search {
   readonly #a: Int32Array
   readonly #b: Int32Array
   /**
-   * The furthest position reached on each diagonal, searching from the start and from the end. Diagonal 0 is in the
-   * array's middle.
+   * The furthest positions that the searches from the start and from the end have reached on each diagonal. Diagonal 0
+   * is in the middle of each array.
    */
   #forward = new Int32Array(0)
   #backward = new Int32Array(0)
@@ -163,7 +163,7 @@ class Search {
     return undefined
   }
 
-  /** Returns the longest list of elements that occur once in each block, in the same order. */
+  /** Returns a longest list of elements that occur exactly once in each block and in the same order in both. */
   #anchors(aFrom: number, aTo: number, bFrom: number, bTo: number): { readonly a: number; readonly b: number }[] {
     const inA = placesOfUnique(this.#a, aFrom, aTo)
     const inB = placesOfUnique(this.#b, bFrom, bTo)
@@ -186,7 +186,7 @@ function next(places: Int32Array, at: number, d: number, n: number, m: number, k
   return Math.max(byAcross, byDown)
 }
 
-/** Maps each value, in order, to the index of its only occurrence; -1 for repeated values. */
+/** Maps each value to the index of its only occurrence, or to -1 if it is repeated. Keeps the order of the values. */
 function placesOfUnique(values: Int32Array, from: number, to: number): Map<number, number> {
   const places = new Map<number, number>()
   for (let i = from; i < to; i++) places.set(values[i]!, places.has(values[i]!) ? -1 : i)

@@ -1,9 +1,9 @@
-/** Lists JSON as rows. An open value's members follow the value's row. */
+/** Lists JSON as rows. The members of an expanded value follow the value's row. */
 import { countMembers, type JsonMember, type JsonNode, membersOf, nodeAt, readString } from './json-text.ts'
 
 /** The visitor's choices, keyed by row id. */
 export interface Unfolding {
-  /** Values opened or closed by hand. */
+  /** Values that the visitor expanded (true) or collapsed (false). */
   readonly open: ReadonlyMap<string, boolean>
   /** Number of members to show, for values that have more members. */
   readonly most: ReadonlyMap<string, number>
@@ -27,7 +27,7 @@ export interface JsonRow {
 
 export const STEP = 200
 const OPEN_DEPTH = 2
-/** Values with more members start out closed. */
+/** Values with more members are collapsed at first. */
 const OPEN_MOST = 50
 
 export const isHolder = ({ kind }: JsonNode): boolean => kind === 'object' || kind === 'array'
@@ -68,7 +68,7 @@ function stepOf(text: string, { key, index }: JsonMember): string {
   return /^[A-Za-z_$][\w$]*$/.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`
 }
 
-/** Returns the row that a key moves to, as in any tree widget; undefined if the key folds a row or does nothing. */
+/** Returns the row to which a key moves, as in any tree widget; undefined if the key does not move to another row. */
 export function rowAfter(rows: readonly JsonRow[], at: number, key: string): JsonRow | undefined {
   const row = rows[at] as JsonRow
   switch (key) {
@@ -89,7 +89,7 @@ export function rowAfter(rows: readonly JsonRow[], at: number, key: string): Jso
   }
 }
 
-/** Returns whether a key opens or closes a row. */
+/** Returns whether a key expands or collapses a row. */
 export function folds({ count, isOpen }: JsonRow, key: string): boolean {
   if (count === 0) return false
   return key === 'Enter' || key === ' ' || key === (isOpen ? 'ArrowLeft' : 'ArrowRight')

@@ -1,4 +1,4 @@
-/** Shows JSON as sent: folded below the second level, long lists in portions, navigable with arrow keys. */
+/** Shows JSON as sent. Deep values are collapsed, long lists are shown in portions, and arrow keys navigate. */
 import type { ComponentChildren } from 'preact'
 import { useId, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { copy } from '../state/toasts.ts'
@@ -133,7 +133,7 @@ function Row({ id, text, row, isActive, toggle, choose, more }: RowProps) {
         style={`--depth: ${depth}`}
         onFocus={choose}
       >
-        {/* biome-ignore lint/a11y/useKeyWithClickEvents: arrows fold and unfold. */}
+        {/* biome-ignore lint/a11y/useKeyWithClickEvents: arrow keys fold and unfold items. */}
         {/* biome-ignore lint/a11y/noStaticElementInteractions: the item itself has the role. */}
         <div
           class="json-line"

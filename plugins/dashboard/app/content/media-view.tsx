@@ -17,7 +17,7 @@ export function MediaView({ media, shown = false }: { media: Media; shown?: bool
         <img src={media.data} alt={`Recorded in the trace, ${media.type}`} onError={() => setBroken(true)} />
       )}
       {open && media.kind === 'audio' && (
-        // biome-ignore lint/a11y/useMediaCaption: nobody recorded captions.
+        // biome-ignore lint/a11y/useMediaCaption: traces contain no captions.
         <audio controls src={media.data} />
       )}
       <span class="chip">

@@ -156,7 +156,7 @@ function mimeOf(part: MessageFields): string | undefined {
   return pickText(source, 'media_type', 'mediaType', 'mimeType', 'mime_type')
 }
 
-/** Reads a file from a data URI, base64, an address, or an object that contains a data URI, base64 or an address. */
+/** Reads a file that is given as a data URI, as base64 or as an address, directly or as the member of an object. */
 function fileOf(source: unknown, type: string, label: string): MessagePart | undefined {
   if (isFields(source)) {
     const given = pick(source, 'url', 'data', 'uri', 'bytes', 'file_id', 'base64')

@@ -119,7 +119,7 @@ function responseItem(item: MessageFields): Message | undefined {
   if (type === undefined) return undefined
   const role = RESPONSE_ITEMS.get(type)
   if (role !== undefined) return message(role, readMessagePart(item))
-  // Calls of built-in tools, such as searches and code execution.
+  // Calls of built-in tools, such as search and code execution.
   if (/_call(?:_output)?$|^item_reference$|^mcp_/.test(type)) {
     return message('assistant', [{ kind: 'data', label: type.replaceAll('_', ' '), value: item }])
   }

@@ -16,7 +16,7 @@ export type MessagePart =
   | { readonly kind: 'media'; readonly media: Media }
   /** A file or image stored elsewhere. The page shows the address, but never fetches the file. */
   | { readonly kind: 'link'; readonly label: string; readonly address: string }
-  /** A part of an unknown kind, which is shown as JSON. */
+  /** A part of an unknown kind. The page shows it as JSON. */
   | { readonly kind: 'data'; readonly label: string; readonly value: unknown }
 
 export interface Message {

@@ -22,7 +22,7 @@ interface Props {
 }
 
 const FIRST = 20
-/** Text is drawn in portions of this size, so that no frame takes long. */
+/** Text is drawn in portions of this many characters, so that no frame takes long. */
 const STEP_CHARACTERS = 5_000
 
 export function Messages({ messages, rendered, folded = 0, earlier = '' }: Props) {

@@ -16,7 +16,7 @@ export interface Node {
 export interface Row {
   readonly key: string
   readonly node: Node
-  /** Starts at 0. */
+  /** Number of ancestors in the tree. */
   readonly depth: number
   readonly open: boolean
   /** Position among siblings, from 1, and number of siblings, for screen readers. */
@@ -74,7 +74,7 @@ function spansInCircles(spans: readonly OutlineSpan[], nodes: ReadonlyMap<string
   return cut
 }
 
-/** Returns the rows that are visible with these folds. */
+/** Returns the rows that are visible while the nodes in `folded` are collapsed. */
 export function visibleRows(roots: readonly Node[], folded: ReadonlySet<string>): Row[] {
   const rows: Row[] = []
   // A stack replaces recursion, because the nesting can be as deep as the number of spans.

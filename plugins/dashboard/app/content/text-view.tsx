@@ -118,7 +118,7 @@ function Drawn({ node }: { node: Markdown }): ComponentChildren {
       return <img src={node.data} alt={node.alt} loading="lazy" />
     case 'pre':
       return (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard.
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard.
         <pre tabIndex={0}>
           <code>
             <Plain text={node.text} />
@@ -137,7 +137,7 @@ function Drawn({ node }: { node: Markdown }): ComponentChildren {
       return <ol start={node.start}>{children}</ol>
     case 'table':
       return (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard.
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard.
         <div class="scrolls" tabIndex={0}>
           <table>
             <tbody>{children}</tbody>

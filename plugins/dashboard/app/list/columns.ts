@@ -3,7 +3,7 @@
 export interface ListColumn {
   readonly name: string
   readonly title: string
-  /** Numbers are aligned at the end of the cell. */
+  /** Set if the column contains numbers, which are aligned at the end of the cell. */
   readonly number?: true
 }
 

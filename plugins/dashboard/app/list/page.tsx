@@ -268,7 +268,7 @@ function Code({ text }: { text: string }) {
       <Button onClick={() => copy(text, 'Command')}>
         <Icon name="copy" /> Copy
       </Button>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard. */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard. */}
       <pre tabIndex={0}>{text}</pre>
     </div>
   )
@@ -277,9 +277,9 @@ function Code({ text }: { text: string }) {
 function NoneLeft({ clear }: { clear(): void }) {
   return (
     <div class="empty">
-      <h2>No trace is like this</h2>
+      <h2>No traces match</h2>
       <p>
-        <Button onClick={clear}>Clear the filters</Button>
+        <Button onClick={clear}>Clear filters</Button>
       </p>
     </div>
   )

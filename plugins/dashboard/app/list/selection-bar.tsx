@@ -15,7 +15,7 @@ interface Props {
   changed(): void
 }
 
-/** The older trace is A. */
+/** Returns the address of the page that compares two traces. The older trace is A. */
 function pairAddress(slug: string, pair: readonly TraceListItem[]): string {
   const [a, b] = pair.toSorted((one, other) => Date.parse(one.startedAt) - Date.parse(other.startedAt))
   return `${pathOf({ page: 'compare', slug })}?a=${a!.id}&b=${b!.id}`

@@ -36,7 +36,7 @@ export function TraceTable(props: Props) {
   const { traces, columns, context, excerpts, selected, fresh, query, select, selectAll, sort } = props
   const all = traces.length > 0 && traces.every(({ id }) => selected.has(id))
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard.
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard.
     <section class="table" tabIndex={0} aria-label="Traces">
       <table class="traces">
         <thead>
@@ -44,7 +44,7 @@ export function TraceTable(props: Props) {
             <th class="box" scope="col">
               <input
                 type="checkbox"
-                aria-label="Select all of this page"
+                aria-label="Select all on this page"
                 checked={all}
                 onChange={event => selectAll(event.currentTarget.checked)}
               />

@@ -39,7 +39,7 @@ export function GroupsTable({ by, answer, query, list, whole, setWhole }: Props)
           </button>
         )}
       </header>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard. */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard. */}
       <section class="numbers is-whole" tabIndex={0} aria-label={`${title}, table`}>
         <table>
           <thead>

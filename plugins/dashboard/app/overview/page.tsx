@@ -152,7 +152,7 @@ interface CoverageProps {
   readonly list: string
 }
 
-/** Shows which traces the numbers cover (only ended traces, how far back, which days) and the stored volume. */
+/** Shows which traces the numbers cover, since when traces are counted, the time zone, and the stored size. */
 function Coverage({ slug, answer, query, zone, list }: CoverageProps) {
   const stored = useRead(at('p/:slug', { slug })).value
   const { running, countedFrom, step, offset, before, from } = answer
@@ -209,9 +209,9 @@ function Empty({ query, list, longest, clear }: EmptyProps) {
     <div class="empty">
       <h2>No trace{isFiltered && ' like this'} ended in this time</h2>
       <p class="buttons">
-        {query.range !== '1y' && <Button onClick={longest}>Look at a year</Button>}
-        {isFiltered && <Button onClick={clear}>Clear the filters</Button>}
-        <ButtonLink href={list}>To the traces</ButtonLink>
+        {query.range !== '1y' && <Button onClick={longest}>Show a year</Button>}
+        {isFiltered && <Button onClick={clear}>Clear filters</Button>}
+        <ButtonLink href={list}>Go to the traces</ButtonLink>
       </p>
     </div>
   )

@@ -1,4 +1,4 @@
-/** A score over time: the mean of a numeric score, or the shares of other values. */
+/** A score over time: the mean of a numeric score, or the count of each value of any other score. */
 
 import type { Axis } from '../charts/axis.ts'
 import { type ChartProps, type ChartSeries, LineChart, StackChart, type Tone } from '../charts/charts.tsx'
@@ -23,7 +23,7 @@ interface Props {
 
 const TONES: readonly Tone[] = [3, 2, 4, 5, 6, 1]
 
-/** Returns the shares of the most frequent values and of the rest. */
+/** Returns the counts of the most frequent values, and the total count of the remaining values. */
 export function chartShares({ shares, other, dataType }: ScoreOverTime): ChartSeries[] {
   const values = Object.entries(shares)
   const rest = values.slice(TONES.length).map(([, counts]) => counts)
@@ -37,7 +37,8 @@ export function chartShares({ shares, other, dataType }: ScoreOverTime): ChartSe
 }
 
 /**
- * Summarises a score's values. Empty for a categorical score with several values, because the legend shows the values.
+ * Returns a summary of a score's values. The summary is empty for a categorical score with several values, because the
+ * legend shows them.
  */
 export function averageOf(score: ScoreOverTime): string {
   const { dataType, average } = score

@@ -23,7 +23,7 @@ const WORDS = {
   users: { title: 'Users', one: 'user', field: 'userId' }
 } as const
 
-/** Cache of recently viewed pages, so that going back shows a page at once. */
+/** Cache of the KEPT most recent pages, so that going back shows a page at once. */
 const KEPT = 10
 const pages = new Map<string, SessionPage | UserPage>()
 
@@ -182,7 +182,7 @@ export function GroupTable({ slug, kind, groups, zone }: TableProps) {
   )
 }
 
-/** The server's default. */
+/** The server's default range. */
 const USUAL = '30d'
 
 const NAMES = { '7d': '7 days', '30d': '30 days', '90d': '90 days', '1y': 'year' } as const
@@ -191,7 +191,7 @@ const NAMES = { '7d': '7 days', '30d': '30 days', '90d': '90 days', '1y': 'year'
 export function RangeChoice({ range = USUAL, set }: { range?: string | undefined; set(range: string): void }) {
   return (
     <label class={`filter ${range === USUAL ? '' : 'is-set'}`}>
-      <span>Added up over the last</span>
+      <span>Totals for the last</span>
       <select value={range} onChange={event => set(event.currentTarget.value)}>
         {DAY_RANGE_CHOICES.map(each => (
           <option key={each} value={each}>

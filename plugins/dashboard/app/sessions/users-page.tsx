@@ -42,7 +42,7 @@ export function UserView({ slug, userId }: { slug: string; userId: string }) {
         </div>
       </div>
       {isNowhere ? (
-        <p class="empty">No trace of this project is of this user.</p>
+        <p class="empty">This user has no traces in this project.</p>
       ) : error !== undefined ? (
         <Problem error={error} again={again} />
       ) : null}

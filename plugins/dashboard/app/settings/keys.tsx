@@ -35,7 +35,7 @@ export function KeySettings({ slug, zone }: { slug: string; zone: Zone }) {
   const [asked, setAsked] = useState<Asked | undefined>()
   const [all, setAll] = useState(false)
   const close = () => setAsked(undefined)
-  /** Keys revoked on this page. The list shows these keys as revoked even before reloading. */
+  /** Keys revoked on this page. The list shows these keys as revoked even before it is reloaded. */
   const [ended, setEnded] = useState<ReadonlySet<string>>(new Set())
   const over = (key: Key) => setEnded(new Set([...ended, key.keyId]))
   const issue = async (

@@ -166,7 +166,7 @@ function SignedInPlaces({ zone }: { zone: Zone }) {
   )
 }
 
-/** Returns the approximate browser and operating system of a User-Agent. */
+/** Returns the browser and the operating system that a User-Agent header suggests. */
 function browserOf(agent: string): string {
   const browser = /(Firefox|Edg|OPR|Chrome|Safari)\/?[\d.]*/.exec(agent.replace(/HeadlessChrome/, 'Chrome'))?.[1]
   const system = /(Windows|Macintosh|Android|iPhone|iPad|Linux)/.exec(agent)?.[1]

@@ -39,7 +39,7 @@ export function Views({ slug }: { slug: string }) {
         loaded={loaded}
         what="the views"
         columns={['Name', 'Page', 'Shows', 'Whose']}
-        none={loaded.value?.length === 0 ? 'No view is saved yet.' : undefined}
+        none={loaded.value?.length === 0 ? 'No saved views yet.' : undefined}
       >
         {(loaded.value ?? []).map(view => (
           <tr key={view.id}>

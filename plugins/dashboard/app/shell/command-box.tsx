@@ -60,7 +60,7 @@ export function CommandBox({ slug, onClose, openHelp }: Props) {
     const names = facets?.names ?? []
     const all = knownEntries({ slug, projects: known?.projects ?? [], views: views ?? [], names, commands })
     if (typed === '') return atFirst(all, recent)
-    // Entries found by the server are treated as matches even if the entries' words do not match.
+    // Entries found by the server are offered even if they do not contain the typed text.
     const found = lookup.entries
     return inOrder(distinct([...found, ...matching(all, typed)]))
   }, [slug, known, theme, zone, views, facets, typed, recent, lookup.entries])
@@ -130,7 +130,7 @@ export function CommandBox({ slug, onClose, openHelp }: Props) {
         </label>
         <div class="entries" id={list} role="listbox" aria-label="Entries" ref={box} tabIndex={-1}>
           {entries.map((entry, i) => (
-            // biome-ignore lint/a11y/useKeyWithClickEvents: the field has the keys.
+            // biome-ignore lint/a11y/useKeyWithClickEvents: the field handles the keys.
             <div
               key={JSON.stringify(entry.target)}
               id={`${list}-${i}`}

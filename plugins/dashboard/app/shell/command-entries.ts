@@ -8,7 +8,7 @@ import { addressOf, describeQuery, VIEW_PAGES } from '../state/views.ts'
 export const COMMANDS = {
   'theme-light': 'Light colours',
   'theme-dark': 'Dark colours',
-  'theme-system': 'Colours of the system',
+  'theme-system': 'System colours',
   'zone-utc': 'Show times in UTC',
   'zone-local': 'Show local times',
   keys: 'Turn single keys off or on',
@@ -171,7 +171,7 @@ interface Kept {
   readonly entries: readonly Entry[]
 }
 
-/** Returns this user's entries in this project; empty if the string is invalid or belongs to another user. */
+/** Returns this user's entries in this project; an empty list if the string is invalid or belongs to another user. */
 export function readRecent(text: string | null, user: number, slug: string): Entry[] {
   try {
     const kept = JSON.parse(text ?? '') as Partial<Kept> | null

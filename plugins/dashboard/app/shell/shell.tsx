@@ -193,7 +193,7 @@ function AccountMenu({ links, openHelp }: { links: readonly Link[]; openHelp(): 
   const { theme, keys, zone } = useStore(preferences)
   const themes = (['system', 'light', 'dark'] as const).map(
     (each): MenuItem => ({
-      label: each === 'system' ? 'Colours of the system' : each === 'light' ? 'Light' : 'Dark',
+      label: each === 'system' ? 'System colours' : each === 'light' ? 'Light' : 'Dark',
       checked: theme === each,
       act: () => prefer({ theme: each })
     })

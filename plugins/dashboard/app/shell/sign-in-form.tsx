@@ -8,7 +8,7 @@ import { Waiting } from '../ui/problem.tsx'
 import { destination, providerAddress, reasonOf, wantsProvider } from './sign-in.ts'
 
 interface SignInFormProps {
-  /** Page to open afterwards. If undefined, the form is in a dialog and the page stays. */
+  /** The page to open after the sign-in. If undefined, the form is in a dialog and the page stays. */
   readonly to?: string
   /** Whether a signed-in user must authenticate again. */
   readonly fresh?: boolean
@@ -64,7 +64,7 @@ export function SignInForm({ to, fresh = false, after }: SignInFormProps) {
           Sign in with your organisation’s account
         </a>
       )}
-      {ways?.oidc && fresh && <p class="soft">You come back to this page, but what you typed is lost.</p>}
+      {ways?.oidc && fresh && <p class="soft">You will return to this page, but your input will be lost.</p>}
       {(ways?.password || ways?.oidc) && <p class="or">or</p>}
       <Form
         submit="Use the link"
@@ -158,7 +158,7 @@ export function SignInPage() {
     if (known === undefined) loadSession().catch(setError)
   }, [])
   const reason = reasonOf(search)
-  // If the provider is the only way to sign in, the page redirects there without a click.
+  // If people can sign in only at the provider, the page redirects to the provider without a click.
   const isLed = known?.user === null && known.signIn.onlyOidc === true && !trying && error === undefined
   const leads = isLed && wantsProvider(search)
   useEffect(() => {

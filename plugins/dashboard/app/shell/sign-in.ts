@@ -1,4 +1,6 @@
-/** Returns the path to open afterwards, always a dashboard page, so that a link cannot redirect to another site. */
+/**
+ * Returns the page to open after a sign-in, always a dashboard page, so that a link cannot redirect to another site.
+ */
 export function destination(search: string): string {
   const wanted = new URLSearchParams(search).get('to') ?? ''
   return /^(?:p|t)\/[^\\]*$|^account$/.test(wanted) ? wanted : ''

@@ -36,7 +36,7 @@ interface Options {
   readonly visitor?: true
 }
 
-/** The address of a response, relative to `/app/api/`. Its type records the path in the contract. */
+/** The address of a response, relative to `/app/api/`. The type parameter records the path in the contract. */
 export type ApiPath<P extends Path> = string & { readonly [PATH]: P }
 declare const PATH: unique symbol
 

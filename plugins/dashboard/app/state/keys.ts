@@ -1,4 +1,4 @@
-/** Keyboard shortcuts. Single keys are ignored while the user types, in dialogs and menus, and if turned off. */
+/** Keyboard shortcuts. Shortcuts are ignored while the user types and in dialogs and menus, and can be disabled. */
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { preferences } from './preferences.ts'
 

@@ -1,4 +1,4 @@
-/** Loads parts of the page on first use, together with the style sheet of those parts. */
+/** Loads parts of the page, together with their style sheet, on first use. */
 
 import { useEffect, useState } from 'preact/hooks'
 import { loadSession } from './session.ts'

@@ -21,11 +21,17 @@ export const FILTERS = {
 export type Filter = keyof typeof FILTERS
 export const FILTER_NAMES = Object.keys(FILTERS) as readonly Filter[]
 
+/** The parameter in the URL that lists only runs, and its value. */
+const RUNS = 'runs'
+const ONLY = 'only'
+
 /** Filters that the two rankings do not support (the API returns 400). */
 const NOT_IN_RANKINGS: readonly string[] = ['q', 'session', 'user', 'range', 'from', 'to']
 
 export interface ListQuery {
   readonly filters: Readonly<Partial<Record<Filter, string>>>
+  /** Set if only runs are listed, that is, traces with a model call, agent, tool or retriever. */
+  readonly runsOnly?: true
   /** Relative range such as `24h`. Cannot be combined with `from` and `to`. */
   readonly range?: string
   readonly from?: string
@@ -61,6 +67,7 @@ export function readQuery(search: string): ListQuery {
   const relative = Object.keys(instants).length === 0 && range !== undefined && rangeMs(range) !== undefined
   const query = {
     filters,
+    ...(parameters.get(RUNS) === ONLY && { runsOnly: true as const }),
     ...instants,
     ...(relative && { range }),
     sort,
@@ -97,6 +104,7 @@ export function writeQuery(query: ListQuery): string {
     const value = query.filters[name]
     if (value !== undefined && value !== '') parameters.set(name, value)
   }
+  if (query.runsOnly) parameters.set(RUNS, ONLY)
   const { range, from, to, sort, after, before, cols } = query
   for (const [name, value] of Object.entries({ range, from, to })) if (value !== undefined) parameters.set(name, value)
   if (sort !== 'newest') parameters.set('sort', sort)
@@ -107,7 +115,7 @@ export function writeQuery(query: ListQuery): string {
   return text === '' ? '' : `?${text}`
 }
 
-/** Returns the query with changed filters, at its first page. */
+/** Returns the query with the given filter changes, reset to the list's first page. */
 export function narrowed(query: ListQuery, change: Readonly<Partial<Record<Filter, string | undefined>>>): ListQuery {
   const filters: Partial<Record<Filter, string>> = { ...query.filters }
   for (const [name, value] of Object.entries(change) as [Filter, string | undefined][]) {
@@ -115,6 +123,12 @@ export function narrowed(query: ListQuery, change: Readonly<Partial<Record<Filte
     else filters[name] = value
   }
   return { ...firstPage(query), filters }
+}
+
+/** Returns the query for runs alone or for all traces, at its first page. */
+export function withRunsOnly(query: ListQuery, on: boolean): ListQuery {
+  const { runsOnly, ...rest } = firstPage(query)
+  return on ? { ...rest, runsOnly: true } : rest
 }
 
 export function firstPage(query: ListQuery): ListQuery {
@@ -139,6 +153,7 @@ export function toServer(query: ListQuery, now: number, limit = 50): string {
     const value = query.filters[name]
     if (value !== undefined) parameters.set(FILTERS[name], value)
   }
+  if (query.runsOnly) parameters.set('runsOnly', 'true')
   const length = query.range === undefined ? undefined : rangeMs(query.range)
   if (length !== undefined) parameters.set('from', new Date(now - length).toISOString())
   if (query.from !== undefined) parameters.set('from', query.from)
@@ -155,14 +170,14 @@ export const COUNTED_FILTERS: readonly Filter[] = ['status', 'name', 'model', 'e
 
 /**
  * Returns whether counts over time cover the same traces as the list. Counts do not support tags, sessions and users,
- * and rankings have no time range.
+ * they do not tell runs from other traces, and rankings have no time range.
  */
-export function isCounted({ filters, sort }: ListQuery): boolean {
-  return sort === 'newest' && Object.keys(filters).every(name => COUNTED_FILTERS.includes(name as Filter))
+export function isCounted({ filters, sort, runsOnly }: ListQuery): boolean {
+  return sort === 'newest' && !runsOnly && Object.keys(filters).every(name => COUNTED_FILTERS.includes(name as Filter))
 }
 
 /** Returns the number of filters, including the time range. */
 export function countFilters(query: ListQuery): number {
   const time = query.range !== undefined || query.from !== undefined || query.to !== undefined
-  return Object.keys(query.filters).length + (time ? 1 : 0)
+  return Object.keys(query.filters).length + (time ? 1 : 0) + (query.runsOnly ? 1 : 0)
 }

@@ -47,7 +47,7 @@ export function useRead<P extends Path>(address: ApiPath<P>): Loaded<Answer<'GET
   return useLoad(address, signal => read(address, { signal }))
 }
 
-/** Calls a function every `ms`, except in a hidden tab, and at once when the tab becomes visible. 0 disables calls. */
+/** Calls a function every `ms` milliseconds while the tab is visible, and when it becomes visible. 0 disables calls. */
 export function useInterval(ms: number, call: () => void): void {
   const latest = useRef(call)
   latest.current = call

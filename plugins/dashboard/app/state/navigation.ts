@@ -141,7 +141,7 @@ export function useArrival(ready: boolean): void {
       scrollTo(0, scroll)
       const element = focus === undefined ? null : document.getElementById(focus)
       element?.focus({ preventScroll: true })
-      // The focused row may belong to another trace than the opened trace, outside the restored view.
+      // The focused row may belong to a trace other than the opened trace, and may be outside the restored view.
       const { top = 0, bottom = 0 } = element?.getBoundingClientRect() ?? {}
       if (top < 0 || bottom > innerHeight) element?.scrollIntoView({ block: 'center' })
     } else if (how === 'push') {

@@ -42,7 +42,7 @@ export function prefer(change: Partial<Preferences>): void {
   try {
     localStorage.setItem(NAME, JSON.stringify(preferences.get()))
   } catch {
-    // The preference then lasts until the page is closed.
+    // Storage is full or blocked, so the preference lasts only until the page is closed.
   }
 }
 

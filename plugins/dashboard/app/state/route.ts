@@ -73,7 +73,7 @@ export function pathOf(page: Page): string {
   }
 }
 
-/** Returns a path segment with invalid encoding unchanged. */
+/** Decodes a path segment. An invalid encoding is left as is. */
 function decode(part: string): string {
   try {
     return decodeURIComponent(part)

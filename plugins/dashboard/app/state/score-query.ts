@@ -49,7 +49,7 @@ export function writeScoreQuery(query: ScorePageQuery): string {
   return text === '' ? '' : `?${text}`
 }
 
-/** Builds a server query. */
+/** Returns the server's query string, with the choices that `names` lists. */
 function asked(query: ScorePageQuery, offset: number, names: readonly (typeof NAMES)[number][]): string {
   const parameters = written(query, names)
   parameters.set('offset', String(offset))
@@ -61,7 +61,7 @@ export const disagreementQuery = seriesQuery
 export const scoredQuery = (query: ScorePageQuery, offset: number): string =>
   asked(query, offset, ['name', 'env', ...TIME, ...PICKS, 'after'])
 
-/** Returns the query with changed choices, at the list's first page. */
+/** Returns the query with the given changes, reset to the list's first page. */
 export function withChoice(query: ScorePageQuery, change: ScorePageQuery): ScorePageQuery {
   const { after: _, ...rest } = query
   return { ...rest, ...change }
@@ -74,7 +74,7 @@ export function withPicks(query: ScorePageQuery, picks: ScorePicks): ScorePageQu
 
 export const hasPicks = (query: ScorePageQuery): boolean => PICKS.some(name => query[name] !== undefined)
 
-/** Returns the query that shows tables if `asTable` is true, otherwise charts. */
+/** Returns the query with charts shown as tables if `asTable` is true. */
 export function withTable({ table: _, ...rest }: ScorePageQuery, asTable: boolean): ScorePageQuery {
   return asTable ? { ...rest, table: '1' } : rest
 }

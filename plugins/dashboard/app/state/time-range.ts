@@ -7,7 +7,7 @@ export const CHART_RANGES = ['1h', '6h', '24h', '7d', '30d', '90d', '1y'] as con
 export const DEFAULT_RANGE = '7d' satisfies Range
 /** Ranges for users' totals, which are stored per UTC day. */
 export const DAY_RANGE_CHOICES = ['7d', '30d', '90d', '1y'] as const satisfies readonly Range[]
-/** Ranges for lists, which also offer a shorter range than charts do, but no year. */
+/** Ranges for lists. Unlike charts, lists offer `15m` but not `1y`. */
 export const LIST_RANGES = ['15m', ...CHART_RANGES.slice(0, -1)]
 const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, y: 31_536_000_000 }
 const WORDS: Readonly<Record<string, string>> = { m: 'minutes', h: 'hours', d: 'days', y: 'years' }

@@ -13,8 +13,8 @@ const MESSAGES = ['exception.message', 'error.message', 'message', 'otel.status_
 const EVENTS = ['exception', 'error']
 
 /**
- * Returns the failure that the attributes and events describe; undefined if they describe none. Both are nodes of
- * `text`.
+ * Returns the failure that the attributes and events describe; undefined if they describe none. `attributes` and
+ * `events` are nodes of `text`.
  */
 export function failureOf(
   text: string,

@@ -49,7 +49,7 @@ export function LogView({ slug, outline, selected, hits, zone, select }: Props) 
     >
       <div role="none" style={{ blockSize: `${spans.length * ROW_PX}px` }}>
         {drawn.map((span, i) => (
-          // biome-ignore lint/a11y/useKeyWithClickEvents: the list has the keys.
+          // biome-ignore lint/a11y/useKeyWithClickEvents: the list handles the keys.
           <div
             key={span.id}
             id={`row-${span.id}`}

@@ -33,7 +33,7 @@ interface Props {
 }
 
 const RUNNING_MS = 1000
-/** Matches of a regular expression are also highlighted in the texts if the search took at most this long. */
+/** Maximum duration of a regular-expression search whose matches are also highlighted in the texts. */
 const MARKING_MS = 200
 const loadAnnotate = () => import('./annotate.tsx')
 const loadLogView = () => import('./log-view.tsx')
@@ -78,7 +78,7 @@ export function TraceView({ slug, traceId }: Props) {
           <Problem error={gone ?? error} again={retry} />
         )}
         <p>
-          <a href={pathOf({ page: 'traces', slug })}>To the traces</a>
+          <a href={pathOf({ page: 'traces', slug })}>Go to the traces</a>
         </p>
       </div>
     )
@@ -179,7 +179,7 @@ function Opened({ slug, outline, refresh }: OpenedProps) {
     try {
       const next = await neighbourOf(slug, list, trace.id, by, writeQuery)
       if (next === undefined)
-        tell(by === 1 ? 'This is the last trace of the list' : 'This is the first trace of the list')
+        tell(by === 1 ? 'This is the last trace in the list' : 'This is the first trace in the list')
       else go(pathOf({ page: 'trace', slug, traceId: next.id }), { replace: true, list: next.list })
     } catch (error) {
       tell(errorMessageOf(error), true)

@@ -105,7 +105,7 @@ export function SpanPanel(props: Props) {
         id="tab-panel"
         role="tabpanel"
         aria-labelledby={`tab-${current}`}
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard.
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard.
         tabIndex={0}
         key={`${selected} ${current}`}
       >
@@ -352,7 +352,7 @@ export function useHighlights(find: ((text: string) => [number, number][]) | und
   }, [find, key])
 }
 
-/** Maximum length shown. Stack traces can have any length, and the Events section shows them in full. */
+/** Maximum number of characters shown. Stack traces can have any length, and the Events section shows them in full. */
 const MOST = 2000
 
 /** Shows why a span failed, above everything else recorded for it. */

@@ -22,7 +22,7 @@ interface MetadataProps {
   changed(): void
 }
 
-/** Edits metadata. Fields are added or replaced, as in the API. Numbers keep the digits as typed. */
+/** Edits metadata. Fields are added or replaced, as in the API. Numbers keep their digits as typed. */
 export function MetadataDialog({ slug, traceId, text, onClose, changed }: MetadataProps) {
   const [before] = useState(() => writeIndented(parseExactly(text)))
   const [after, setAfter] = useState(before)
@@ -120,7 +120,7 @@ export function CompareDialog({ slug, trace, zone, onClose }: CompareProps) {
           go(to(other))
         }}
       >
-        <Field label="Or with the trace of this id" spellcheck={false} autocomplete="off" value={id} set={setId} />
+        <Field label="Or with the trace with this id" spellcheck={false} autocomplete="off" value={id} set={setId} />
       </Form>
     </Dialog>
   )

@@ -74,8 +74,8 @@ export function TraceHead(props: Props) {
         <div class="trace-tools">
           {list !== undefined && (
             <>
-              <StepButton icon="left" label="Previous trace of the list" shortcut="k" step={() => neighbour(-1)} />
-              <StepButton icon="right" label="Next trace of the list" shortcut="j" step={() => neighbour(1)} />
+              <StepButton icon="left" label="Previous trace in the list" shortcut="k" step={() => neighbour(-1)} />
+              <StepButton icon="right" label="Next trace in the list" shortcut="j" step={() => neighbour(1)} />
             </>
           )}
           {may(slug, 'member') && <Button onClick={annotate}>Annotate</Button>}

@@ -112,7 +112,7 @@ export function TreeView(props: Props) {
 function TraceRow({ outline, selected, select }: { outline: Outline; selected: boolean; select(): void }) {
   const { trace } = outline
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the tree has the keys.
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the tree handles the keys.
     <div
       id={`row-${TRACE_ROW}`}
       class={`row is-trace ${selected ? 'is-selected' : ''}`}
@@ -153,7 +153,7 @@ function SpanRow({ row, top, step, selected, hits, searching, critical, frame, s
   const indent = Math.min(depth * step, MOST_INDENT_PX)
   const name = span === undefined ? `(missing parent ${shortId(missing ?? '')})` : asLine(span.name, 120)
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the tree has the keys.
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the tree handles the keys.
     <div
       id={`row-${key}`}
       class={`row ${selected ? 'is-selected' : ''} ${span?.status === 'error' ? 'is-failed' : ''} ${searching && hits === undefined ? 'is-dim' : ''}`}
@@ -241,7 +241,7 @@ function Axis({ frame, origin, zoomed, zoom }: AxisProps) {
         {zoomed && <LinkButton onClick={() => zoom(undefined)}>whole time</LinkButton>}
       </span>
       <span class="row-time">Duration</span>
-      {/* biome-ignore lint/a11y/noStaticElementInteractions: zooming is a help for the eye alone. */}
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: zooming only helps people who see the chart. */}
       <div
         class="axis-strip"
         ref={strip}

@@ -7,7 +7,7 @@ export interface WaterfallFrame {
   readonly end: number
 }
 
-/** Returns the time that a trace and its spans cover. A running trace extends to `now`. */
+/** Returns the time range that a trace and its spans cover. A running trace extends to `now`. */
 export function frameOf(
   trace: { readonly startedAt: string; readonly endedAt: string | null },
   spans: readonly OutlineSpan[],

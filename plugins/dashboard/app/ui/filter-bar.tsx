@@ -3,7 +3,15 @@
 import { useEffect, useId, useState } from 'preact/hooks'
 import type { FacetCounts, Facets } from '../contract.ts'
 import { usePart } from '../state/lazy-part.ts'
-import { countFilters, FILTER_NAMES, type Filter, type ListQuery, narrowed, withTime } from '../state/list-query.ts'
+import {
+  countFilters,
+  FILTER_NAMES,
+  type Filter,
+  type ListQuery,
+  narrowed,
+  withRunsOnly,
+  withTime
+} from '../state/list-query.ts'
 import { preferences } from '../state/preferences.ts'
 import { useStore } from '../state/store.ts'
 import { LIST_RANGES, rangeName } from '../state/time-range.ts'
@@ -98,6 +106,17 @@ export function FilterBar({ query, facets, counts, settings, only = FILTER_NAMES
             />
           )
         })}
+        {/* Numbers over time do not tell runs from other traces. */}
+        {ranges === undefined && (
+          <label class="only" title="Leave out traces without a model call, agent, tool or retriever">
+            <input
+              type="checkbox"
+              checked={query.runsOnly === true}
+              onChange={event => change(withRunsOnly(query, event.currentTarget.checked))}
+            />{' '}
+            Runs only
+          </label>
+        )}
         {count > 0 && (
           <button
             type="button"
@@ -182,7 +201,7 @@ export function TypedFilter({ label, value, off = false, known, counted, set }: 
   return (
     <label
       class={`filter ${value === '' ? '' : 'is-set'}`}
-      title={off ? 'Not together with slowest or costliest' : undefined}
+      title={off ? 'Not available with slowest or costliest' : undefined}
     >
       <span>{label}</span>
       <input

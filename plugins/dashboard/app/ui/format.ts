@@ -9,7 +9,6 @@ export function formatCount(count: number): string {
   return integer.format(count)
 }
 
-/** Formats a count with its noun: `1 span`, `12 spans`. */
 interface Usage {
   readonly inputTokens: number
   readonly outputTokens: number
@@ -25,6 +24,7 @@ export const knowsParts = ({ inputTokens, outputTokens }: Usage): boolean => inp
 export const formatPart = (usage: Usage, part: 'inputTokens' | 'outputTokens'): string =>
   usage.totalTokens > 0 && !knowsParts(usage) ? NONE : formatCount(usage[part])
 
+/** Formats a count with its noun: `1 span`, `12 spans`. */
 export function formatCounted(count: number, noun: string, plural = `${noun}s`): string {
   return `${formatCount(count)} ${count === 1 ? noun : plural}`
 }
@@ -76,7 +76,7 @@ export function formatBytes(bytes: number): string {
   return `${value < 9.95 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`
 }
 
-/** Formats a limit in binary units if the limit is a multiple of one: `10 GiB`. */
+/** Formats a limit as a whole number of binary units if possible: `10 GiB`. */
 export function formatLimit(bytes: number): string {
   const units = ['TiB', 'GiB', 'MiB']
   for (const [i, unit] of units.entries()) {

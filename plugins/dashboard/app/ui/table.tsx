@@ -37,7 +37,7 @@ interface RowsProps {
 /** A table of linked rows. On a narrow screen, each row is a card. */
 export function LinkedRows({ label, titles, children, class: more = '' }: RowsProps) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard.
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard.
     <section class="table" tabIndex={0} aria-label={label}>
       <table class={`traces cards ${more}`}>
         <thead>

@@ -15,7 +15,7 @@ export interface Piece {
   readonly hidden: boolean
 }
 
-/** Splits text at hidden characters, which become `U+202E`; unpaired surrogates become `U+D800`. */
+/** Splits text at hidden characters and unpaired surrogates, which are replaced by names such as `U+202E`. */
 export function showHidden(text: string): Piece[] {
   if (!hasHidden(text)) return [{ text, hidden: false }]
   const pieces: Piece[] = []

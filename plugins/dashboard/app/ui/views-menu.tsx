@@ -27,7 +27,7 @@ export function ViewsMenu({ slug, page, search }: Props) {
     ...noteOf(view, page)
   }))
   if (items.length === 0) {
-    items.push({ label: error === undefined ? 'No view is saved yet' : errorMessageOf(error), disabled: true })
+    items.push({ label: error === undefined ? 'No saved views yet' : errorMessageOf(error), disabled: true })
   }
   items.push('line', { label: 'Save this view…', act: () => setSaving(true) })
   if (views !== undefined && views.length > 0) {

@@ -2,7 +2,7 @@
 import type { RefObject } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 
-/** Rows rendered beyond both ends, so that scrolling shows no gaps. */
+/** Number of rows rendered before and after the visible rows, so that scrolling shows no gaps. */
 const BEYOND = 8
 
 export interface Visible {

@@ -1,4 +1,7 @@
-/** Results that come or are read later, through the client's own functions; what is sent is caught by a server that takes all. */
+/**
+ * Tests, with the client's public functions, results that arrive or are read later. The client sends its requests to a
+ * server that accepts everything.
+ */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -7,7 +10,7 @@ import { promisify } from 'node:util'
 import t from 'tap'
 import { Spoor } from '../../../../clients/typescript/index.ts'
 
-// biome-ignore lint/suspicious/noExplicitAny: a test looks into bodies as it likes.
+// biome-ignore lint/suspicious/noExplicitAny: tests read arbitrary members of bodies.
 const bodies: any[] = []
 const server = createServer(async (request, response) => {
   bodies.push(JSON.parse(Buffer.concat(await request.toArray()).toString()))
@@ -21,7 +24,7 @@ t.teardown(async () => {
   server.closeAllConnections()
 })
 
-/** The one trace that was recorded meanwhile. */
+/** Returns the only trace recorded since the last call. */
 async function recorded() {
   t.match(await spoor.flush({ timeoutMs: 60_000 }), { kept: 0, lostCount: 0, problems: [] })
   t.equal(bodies.length, 1)

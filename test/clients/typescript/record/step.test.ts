@@ -1,10 +1,10 @@
-/** Steps of a trace, without a client around them. */
+/** Tests the steps of a trace without a client. */
 import t from 'tap'
 import { describeError, optionsFirst } from '../../../../clients/typescript/record/step.ts'
 import { Trace } from '../../../../clients/typescript/record/trace.ts'
 import { collecting } from '../../../fixtures/client/collecting.ts'
 
-/** The trace that was recorded. */
+/** Returns the recorded trace. */
 function recordedOf({ parts }: ReturnType<typeof collecting>) {
   const record = parts.find(({ kind }) => kind === 'record')
   return JSON.parse(record!.body).trace

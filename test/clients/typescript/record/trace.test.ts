@@ -1,4 +1,7 @@
-/** The requests of a trace: whatever is done with it, each is valid, and together they have each step once. */
+/**
+ * Tests the requests of a trace: after any sequence of actions, each request is valid, and together the requests
+ * contain each step once.
+ */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
@@ -17,7 +20,7 @@ const CHECKS = {
   score: checker(ScoreInput)
 }
 
-/** The names of the spans in a part, its root left out. */
+/** Returns the names of the spans in a part, without the root. */
 function spansOf({ kind, body }: TracePart): string[] {
   if (kind === 'joined') {
     const [{ scopeSpans }] = JSON.parse(exportBody('a'.repeat(32), body)).resourceSpans
@@ -32,7 +35,7 @@ function spansOf({ kind, body }: TracePart): string[] {
   return spans.map(({ name }: { name: string }) => name)
 }
 
-/** Something that is done: a step begun under one of those that run, one ended, a score, an error, what waits sent. */
+/** An action: start a step under a running step, end a step, add a score, record an error, or send waiting spans. */
 const act = fc.oneof(
   fc.record({ what: fc.constant('begin' as const), n: fc.nat(9), large: fc.boolean() }),
   fc.record({ what: fc.constantFrom('end', 'error', 'score', 'send') as fc.Arbitrary<'end'>, n: fc.nat(9) })

@@ -5,7 +5,7 @@ import { writeValue } from '../../../../clients/typescript/record/values.ts'
 
 const write = (value: unknown, bytes = 100_000) => writeValue('value', value, { bytes })
 const read = (value: unknown, bytes?: number) => JSON.parse(write(value, bytes)!.text)
-/** Closing brackets and marks of cuts. */
+/** Number of bytes allowed for closing brackets and cut marks. */
 const SLACK = 8000
 
 t.test('what is JSON is written as JSON.stringify writes it', t => {
@@ -129,7 +129,7 @@ t.test('redaction sees each member, and a fault of it shows nothing', t => {
   t.end()
 })
 
-/** Hides texts, and notes what it was called with. */
+/** Returns a redact function that hides strings, and records its calls. */
 function hiding() {
   const calls: [string, unknown][] = []
   const redact = (name: string, value: unknown) => {

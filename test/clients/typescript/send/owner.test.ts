@@ -1,4 +1,4 @@
-/** Traces that wait on disk go to the project that they were recorded for, or stay where they are and are named. */
+/** Traces on disk are sent to the project for which they were recorded, or they stay on disk and are reported. */
 import { readdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
@@ -21,7 +21,7 @@ const MIB = 1024 * 1024
 const keyOf = (letter: string, secret = 's') => `spoor_live_${letter.repeat(16)}_${secret.repeat(43)}`
 const ownerOf = (key: string, url = 'http://localhost:8787', keys?: Keys) => new Owner({ url, key }, keys)
 
-/** Leaves a trace in a folder as a process that has ended. Gives its id. */
+/** Leaves a trace in a folder, as a process that has ended would. Returns the trace's id. */
 function leave(folder: string, owner: Owner, name = 'left'): string {
   const { recorder, parts } = collecting()
   const trace = new Trace(recorder, name)
@@ -32,7 +32,7 @@ function leave(folder: string, owner: Owner, name = 'left'): string {
   return trace.traceId
 }
 
-/** The names that version 1.0.0-rc.1 gave. */
+/** Renames a folder's files to the shorter names that version 1.0.0-rc.1 used. */
 function forget(folder: string): void {
   for (const name of readdirSync(folder)) {
     renameSync(join(folder, name), join(folder, `${name.split('-').slice(0, 4).join('-')}.spoor`))
@@ -77,7 +77,7 @@ t.test('names have the id of a key, and nothing of its secret', t => {
 
 t.test('whoever comes and goes, an entry is taken for its project only, and none is lost', async t => {
   const folder = await testFolder(t)
-  // A key, its project and its environment; the first three are for the same.
+  // The keys, each with its project and environment. The first three keys belong to the same project and environment.
   const keys = [
     { key: keyOf('a'), project: 'p', environment: null },
     { key: keyOf('b'), project: 'p', environment: null },
@@ -88,7 +88,7 @@ t.test('whoever comes and goes, an entry is taken for its project only, and none
   const acts = fc.array(fc.tuple(fc.nat(4), fc.boolean(), fc.constantFrom('leave', 'take', 'keep')), { maxLength: 16 })
   fc.assert(
     fc.property(acts, history => {
-      // The waiting traces by id: the key of each, and whether its project is known.
+      // The waiting traces by id, each with its key and whether its project is known.
       const waiting = new Map<string, { readonly by: number; readonly isKnown: boolean }>()
       for (const [by, isKnown, act] of history) {
         const { key, project, environment } = keys[by]!
@@ -111,7 +111,7 @@ t.test('whoever comes and goes, an entry is taken for its project only, and none
         spool.release()
         for (const [id, entry] of ours) {
           if (act === 'take') waiting.delete(id)
-          // It is known from now on, if it is of this very key.
+          // The project is known from now on if the entry was recorded with the same key.
           else if (entry.by === by) waiting.set(id, { by, isKnown: entry.isKnown || isKnown })
         }
       }
@@ -123,7 +123,7 @@ t.test('whoever comes and goes, an entry is taken for its project only, and none
 })
 
 t.test('what an earlier version left is taken where the process has one key, and left where it has several', t => {
-  // Other tests of this process have had other keys.
+  // Other tests of this process have used other keys.
   const keys: Keys = new Map()
   const of = (letter: string) => ownerOf(keyOf(letter), undefined, keys)
   const owner = of('a')
@@ -184,7 +184,7 @@ t.test('against a server', async t => {
     const { spoor } = make(t, old, spool)
     spoor.trace('sent', { tags: ['rotated'] }, () => 1)
     t.match(await spoor.flush(), { sent: 1 })
-    // As it does each half minute.
+    // The client does this every half minute.
     await spoor.adopt()
     const making = { keyPrefix: config.keyPrefix, digestSecret: database.digestSecret }
     const rotated = await database.pool.run(sql => rotateKey(sql, making, keyId))
@@ -225,7 +225,7 @@ t.test('against a server', async t => {
     const spool = await testFolder(t)
     const left = [leave(spool, ownerOf(a)), leave(spool, ownerOf(a))]
     forget(spool)
-    // This process has several keys.
+    // The process has several keys.
     const { spoor, said } = make(t, a, spool)
     t.equal(await spoor.adopt(), 0)
     t.match(said, [/: 2, recorded by an earlier version, which did not say with which key/])

@@ -1,4 +1,7 @@
-/** The client against servers that answer as they like. What it does beside a real service is in test/torture/surroundings/client.test.ts. */
+/**
+ * Tests the client against servers with arbitrary responses. test/torture/surroundings/client.test.ts tests it against
+ * a real service.
+ */
 import { once } from 'node:events'
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -21,7 +24,7 @@ type Reply = readonly [status: number, body?: object | string]
 const OK: Reply = [201, { ok: true, duplicate: false }]
 const refusal = (status: number, code: string): Reply => [status, { error: { code, message: 'why', requestId: 'r' } }]
 
-/** A server that answers by a function; the connection is cut where it gives nothing. */
+/** Starts a server that answers by calling a function. If the function returns nothing, the connection is closed. */
 async function answering(
   t: Test,
   answer: (asked: Asked, count: number) => Reply | undefined,
@@ -60,7 +63,7 @@ t.test('the very same bytes are sent again until they are answered', async t => 
 
 t.test('a trace is sent when it ends, without a timer and without a flush', async t => {
   const { spoor, asked } = await answering(t, () => OK)
-  // At its start the client looks into its spool, and sends what waits.
+  // When the client starts, it checks its spool and sends the traces in it.
   await nextTurn()
   const { setTimeout, setInterval } = globalThis
   const never = Object.assign(() => ({ unref: () => ({}), refresh() {} }), { __promisify__: setTimeout.__promisify__ })

@@ -3,7 +3,7 @@ import type { TracePart } from '../../../../clients/typescript/record/trace.ts'
 import { smaller } from '../../../../clients/typescript/send/smaller.ts'
 
 const made = (kind: TracePart['kind'], body: object): TracePart => ({ kind, body: JSON.stringify(body) })
-/** The parts that a part becomes while it has more bytes than are allowed. */
+/** Reduces a part until each resulting part has at most `bytes` bytes. */
 function fitting(part: TracePart, bytes: number, cuts = 0): TracePart[] {
   if (part.body.length <= bytes) return [part]
   const parts = smaller(part, cuts)!

@@ -1,4 +1,4 @@
-/** Traces that other processes left on disk. */
+/** Tests the adoption of traces that other processes left on disk. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -8,7 +8,7 @@ import { Spool } from '../../../../clients/typescript/send/spool.ts'
 import { adoptFiles as look } from '../../../../clients/typescript/send/spool-adoption.ts'
 import { testFolder } from '../../../fixtures/folder.ts'
 
-// Some of the files here have names of 1.0.0-rc.1, which are taken where there is one key.
+// Some files are named as in version 1.0.0-rc.1. A process with a single key takes such files.
 const owner = new Owner({ url: 'http://localhost:8787', key: 'key' }, new Map())
 owner.register(undefined)
 const adoptFiles = (spool: Spool, most: number) => look(spool, most, { isSettled: true }).files
@@ -32,7 +32,7 @@ t.test('the folder of a process that is gone is taken over, that of one elsewher
   own.write(deliveryOf('a'.repeat(32)))
   const [name] = readdirSync(folder)
   const host = /^sender-(.+)-\d+-[0-9a-f]{8}$/.exec(name!)![1]
-  // No process has this number.
+  // No process has this id.
   const gone = join(folder, `sender-${host}-${2 ** 30}-00000000`)
   const elsewhere = join(folder, 'sender-otherhost-1-00000000')
   for (const each of [gone, elsewhere]) {

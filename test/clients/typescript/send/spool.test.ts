@@ -1,4 +1,4 @@
-/** Traces on disk, between processes that come and go. */
+/** Traces on disk are passed between processes that start and end. */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -8,7 +8,7 @@ import { Spool } from '../../../../clients/typescript/send/spool.ts'
 import { adoptFiles as look } from '../../../../clients/typescript/send/spool-adoption.ts'
 import { testFolder } from '../../../fixtures/folder.ts'
 
-// Some of the files here have names of 1.0.0-rc.1, which are taken where there is one key.
+// Some files are named as in version 1.0.0-rc.1. A process with a single key takes such files.
 const owner = new Owner({ url: 'http://localhost:8787', key: 'key' }, new Map())
 owner.register(undefined)
 const adoptFiles = (spool: Spool, most: number) => look(spool, most, { isSettled: true }).files

@@ -1,4 +1,6 @@
-/** The client's wrappers of OpenAI's and Anthropic's clients: these work as before, and each call is recorded. */
+/**
+ * The client's wrappers of OpenAI's and Anthropic's clients record each call, and the wrapped clients work as before.
+ */
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import t, { type Test } from 'tap'

@@ -8,7 +8,10 @@ import { countStrays, NO_STRAYS, seedProject, seedTraces } from '../../../fixtur
 
 const id = (n: number) => n.toString(16).padStart(32, '0')
 
-/** Six traces: two of history, one unassigned, two in `staging`, one of history in another project. */
+/**
+ * Stores six traces: two from before environments existed, one unassigned, two in `staging`, and one from before
+ * environments existed in another project.
+ */
 async function setUp(t: Test) {
   const database = await testDatabase(t)
   await database.pool.run(async sql => {
@@ -40,7 +43,7 @@ const plan = (database: TestDatabase, over?: Partial<BackfillRequest>) =>
 const apply = (database: TestDatabase, over?: Partial<BackfillRequest>) =>
   database.pool.run(async sql => (await applyBackfill(sql, await planBackfill(sql, request(over)))).changed)
 
-/** Each trace's; what stands beside the traces says the same. */
+/** Returns each trace's environment, and checks that the other tables agree. */
 const environments = async (database: TestDatabase) => {
   assert.deepEqual(await database.pool.run(countStrays), NO_STRAYS)
   return (await database.pool.run(sql => sql`select environment from traces order by seq`)).map(row => row.environment)

@@ -11,7 +11,7 @@ const TABLES = [
   'api_keys'
 ]
 
-/** Puts something into each table of the index of the second project. */
+/** Writes a row to each search index table of the second project. */
 async function fillIndex(sql: Sql): Promise<void> {
   const addNews = () => sql`
     insert into search_news (project_id, seq, version) select project_id, seq, version from traces where project_id = 2

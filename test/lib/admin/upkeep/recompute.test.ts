@@ -1,4 +1,4 @@
-/** Costs that are computed again are those that the same spans would get if they came now. */
+/** Recomputed costs equal the costs that the same spans would get if they arrived now. */
 import fc from 'fast-check'
 import t from 'tap'
 import { removePrices, setPrice } from '../../../../lib/admin/prices.ts'
@@ -15,7 +15,7 @@ import { until } from '../../../fixtures/until.ts'
 const PATH = '/api/v1/otlp/v1/traces'
 const MODELS = ['mine', 'mine', 'gpt-4o', 'other', undefined]
 
-/** Spans of a trace: calls below steps, some of which state a cost. */
+/** The spans of a trace: calls below steps. Some spans state a cost. */
 const trace = fc
   .record({
     isComplete: fc.boolean(),
@@ -81,7 +81,7 @@ t.test('they are those of the same spans if they came now, and everything else s
   t.same(withoutCosts(after), withoutCosts(before))
   t.match(await pool.run(sql => recountProject(sql, 'default', false)), { agree: true })
 
-  // The server knows the prices once it gives this one.
+  // The server has read the prices once it computes this cost.
   await until(async () => {
     const call = { 'gen_ai.operation.name': 'chat', 'gen_ai.response.model': 'mine', 'gen_ai.usage.input_tokens': 1 }
     const probe = otlpSpan({ attributes: call })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { recountProject } from '../../../../lib/admin/upkeep/recount.ts'
-import { foldNews } from '../../../../lib/store/analytics/rollups/fold.ts'
+import { foldDeltas } from '../../../../lib/store/analytics/rollups/fold.ts'
 import { recountDay } from '../../../../lib/store/analytics/rollups/recount.ts'
 import { ingestBody, span, spansBody, startBody } from '../../../fixtures/bodies/bodies.ts'
 import { exportOf, otlpSpan } from '../../../fixtures/bodies/otlp.ts'
@@ -45,7 +45,7 @@ t.test('compares the totals with the traces, and repairs them while others write
     }
   })
   const folds = Array.from({ length: 2 }, async () => {
-    while (isRecording) await service.database.pool.run(sql => foldNews(sql, 1, 5))
+    while (isRecording) await service.database.pool.run(sql => foldDeltas(sql, 1, 5))
   })
   const today = '2026-11-21T00:00:00.000Z'
   for (let i = 0; i < 3; i++) await service.database.pool.run(sql => recountDay(sql, 1, today))
@@ -76,7 +76,7 @@ t.test('trusts the rows of spans, and mends traces that count others, while othe
     return { spanCount: trace.spanCount, stored: spans.length, errorCount: trace.errorCount }
   }
 
-  // One that OpenTelemetry recorded, with failed spans that are left out; and running ones.
+  // A trace recorded by OpenTelemetry, with failed spans that are left out, and running traces.
   const gathered = freshId(32)
   const failed = Array.from({ length: 210 }, () =>
     otlpSpan({ traceId: gathered, parentSpanId: 'f'.repeat(16), status: 2 })
@@ -89,7 +89,7 @@ t.test('trusts the rows of spans, and mends traces that count others, while othe
   )
   t.match(await recount(false), { rows: { spans: 207 }, agree: true })
 
-  // As releases before this one left them: the totals are right, the traces are not.
+  // Earlier releases left the traces in this state, with correct totals and wrong counts in the traces.
   await pool.run(sql => sql`update traces set span_count = span_count + 19, error_count = error_count - 1`)
   const found = await recount(false)
   t.same(found.rows, found.counters)

@@ -13,7 +13,7 @@ t.test('finds its libraries where npm ran no install script and the package cann
   const user = findClusterUser()
   const installed = join(dirname((await findBinaries(user, log)).postgres), '../..')
   const folder = await testFolder(t)
-  // Without its links, and without the script that makes them, which also stands for a script that may not.
+  // The folder lacks its links and the script that creates them, as if the script had not been allowed to run.
   const bare = join(folder, 'package')
   await mkdir(join(bare, 'native/bin'), { recursive: true })
   for (const name of ['bin/initdb', 'bin/postgres', 'pg-symlinks.json']) {
@@ -34,7 +34,7 @@ t.test('finds its libraries where npm ran no install script and the package cann
   await t.rejects(startPostmaster({ user, binaries }, options), { message: /shared libraries/ })
   for (const _ of ['at first', 'again']) {
     const linked = await findBinaries(user, log, { package: bare, links: join(folder, 'links') })
-    // They run, and miss what was not copied.
+    // The programs run, but lack the files that were not copied.
     await t.rejects(initializeCluster({ user, binaries: linked }, join(dataDir, 'new'), 'password'), {
       message: /initdb failed: (?!.*shared libraries)/
     })

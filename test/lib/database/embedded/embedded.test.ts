@@ -20,26 +20,26 @@ import { until } from '../../../fixtures/until.ts'
 const OPENER = fileURLToPath(new URL('opener.js', import.meta.url))
 const log = createLog('silent')
 
-// One cluster for most of the tests: making one takes most of a second.
+// Most of the tests share one cluster, because creating a cluster takes most of a second.
 const root = await testFolder(t)
 const dataDir = join(root, 'data')
 const pgData = join(dataDir, 'postgres', 'data')
 
-/** As root, the group of PostgreSQL's user may pass through the data folder. */
+/** If the tests run as root, the group of PostgreSQL's user may enter the data folder. */
 const OWN = isRoot() ? 0o710 : 0o700
 
-/** Opens the cluster in this process, for the time of the test. */
+/** Opens the cluster in this process until the test ends. */
 async function open(t: Test, role: EmbeddedRole = 'command', folder = dataDir): Promise<EmbeddedCluster> {
   const cluster = await openEmbedded(folder, role, log)
   t.teardown(() => cluster.close())
   return cluster
 }
 
-/** Opens it in a process of its own. */
+/** Opens the cluster in a separate process. */
 async function spawnOpener(t: Test, role: EmbeddedRole): Promise<ChildProcess> {
   const child = spawnNode([OPENER, dataDir, role])
   t.teardown(() => stopOpener(child, 'SIGTERM'))
-  // Ends without a word where it could not open.
+  // The process ends without output if it could not open the cluster.
   const [text] = await Promise.race([once(child.stdout!, 'data'), once(child, 'exit')])
   t.equal(String(text).trim(), 'open')
   return child
@@ -56,7 +56,7 @@ function readPostmasterPid(): number {
   return Number(readFileSync(join(pgData, 'postmaster.pid'), 'utf8').split('\n')[0])
 }
 
-/** Asks one question on a connection of its own. */
+/** Sends one query over a new connection. */
 async function ask(cluster: EmbeddedCluster, question: string): Promise<unknown> {
   const sql = connectTo(cluster.target)
   try {
@@ -263,7 +263,7 @@ t.test('says what to set where there are no binaries for the platform', async t 
   })
 })
 
-// A root process runs PostgreSQL as another user; everybody else reaches what they made themselves.
+// If the current user is root, PostgreSQL runs as another user. Any other user runs PostgreSQL and owns its files.
 if (isRoot()) {
   t.test('keeps the database elsewhere where its user cannot reach the data folder', async t => {
     const closed = join(await testFolder(t), 'closed')
@@ -282,7 +282,7 @@ if (isRoot()) {
   })
 }
 
-/** Asks again for as long as the database is away. */
+/** Repeats a query while the database is unavailable. */
 async function askUntilAnswered(cluster: EmbeddedCluster, question: string): Promise<unknown> {
   for (;;) {
     try {

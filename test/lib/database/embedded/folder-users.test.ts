@@ -10,7 +10,7 @@ const log = createLog('silent')
 const IN_USE = /DATA_DIR .* is in use by a process of another container/
 
 t.test('a folder takes processes of one namespace only, and left-over sockets do not count', async t => {
-  // Longer than the path of a socket may be.
+  // The path is longer than a socket's path may be.
   const folder = join(await testFolder(t), 'x'.repeat(120))
   const cluster = await openEmbedded(folder, 'serve', log)
   await t.rejects(enterFolder(folder, log, 'other'), IN_USE)

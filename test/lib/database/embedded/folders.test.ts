@@ -1,6 +1,6 @@
 /**
- * Traps that the user that runs PostgreSQL can set for a process that is root. If the tests do not run as root, one
- * user owns everything, and only the links are tested.
+ * Tests traps that the user that runs PostgreSQL can set for a root process. If the tests do not run as root, one user
+ * owns everything, and only the links are tested.
  */
 
 import { spawnSync } from 'node:child_process'
@@ -60,7 +60,7 @@ t.test('a draft is made under a name that nobody can know before', async t => {
   t.equal(readFileSync(victim, 'utf8'), 'precious')
 })
 
-/** Whether a command succeeds as another user. */
+/** Returns whether a command succeeds as another user. */
 function succeeds({ uid, gid }: { uid: number; gid: number }, [command = '', ...args]: string[]): boolean {
   const { status, error } = spawnSync(command, args, { uid, gid, cwd: '/', stdio: 'ignore' })
   if (error !== undefined) throw error
@@ -87,7 +87,7 @@ if (isRoot()) {
     const dataDir = join(await testFolder(t), 'data')
     const before = await openEmbedded(dataDir, 'serve', log)
     await before.close()
-    // As 1.0.0-rc.1 made it.
+    // Version 1.0.0-rc.1 created the folder like this.
     await chown(dataDir, 0, 0)
     await chmod(dataDir, 0o711)
     const cluster = await openEmbedded(dataDir, 'serve', log)
@@ -180,7 +180,7 @@ if (isRoot()) {
     await prepareDataFolder(dataDir)
     const home = join(dataDir, 'postgres')
     await mkdir(home, { mode: 0o700 })
-    // An attempt that was left over, with links in it and beside it.
+    // An abandoned attempt, with links in it and next to it.
     await mkdir(join(home, 'data-abandoned'))
     for (const name of ['data-link', 'data-abandoned/link', 'data-abandoned.password']) {
       await symlink(victim, join(home, name))

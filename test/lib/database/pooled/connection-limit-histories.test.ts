@@ -1,19 +1,19 @@
-/** Random histories: several users of connections, beside a PostgreSQL that allows more and fewer of them. */
+/** Tests random histories in which several users share a limit on connections, while PostgreSQL's own limit changes. */
 import { setTimeout as delay } from 'node:timers/promises'
 import fc from 'fast-check'
 import t from 'tap'
 import { ConnectionLimit, type Holder } from '../../../../lib/database/pooled/connection-limit.ts'
 
 interface History {
-  /** Places of the process. */
+  /** The process's own limit on connections. */
   readonly most: number
-  /** How many connections PostgreSQL allows, one value after the other, for `forMs` each; at the end as many as there are places. */
+  /** PostgreSQL's successive limits on connections, each valid for `forMs`. The last limit equals `most`. */
   readonly allowed: readonly { readonly connections: number; readonly forMs: number }[]
   readonly uses: readonly {
     readonly user: number
     readonly atMs: number
     readonly forMs: number
-    /** It can do without a connection. */
+    /** Whether the user can do without a connection. */
     readonly isOptional: boolean
   }[]
 }
@@ -37,7 +37,7 @@ const histories = fc.record<History>({
   )
 })
 
-/** Simulates PostgreSQL, whose backends need a moment to begin and to end. */
+/** Simulates a PostgreSQL server whose backends take a moment to start and to end. */
 class Server {
   allowed = Number.POSITIVE_INFINITY
   open = 0
@@ -58,11 +58,14 @@ class Server {
   }
 }
 
-/** Keeps connections as a pool does: takes one that is idle, and keeps it unless somebody else waits for its place. */
+/**
+ * Keeps connections as a pool does: uses an idle connection if it has one, and keeps it afterwards unless another user
+ * waits for a connection.
+ */
 class User implements Holder {
   readonly #limit: ConnectionLimit
   readonly #server: Server
-  /** When each became idle, the oldest first. */
+  /** The times at which connections became idle, oldest first. */
   readonly #idle: number[] = []
 
   constructor(limit: ConnectionLimit, server: Server) {
@@ -100,7 +103,10 @@ class User implements Holder {
   }
 }
 
-/** Gives what a test can judge: the most connections at once, and how many are open when all users have ended. */
+/**
+ * Returns figures to check: the maximum number of simultaneous connections, and the number still open after all users
+ * have ended.
+ */
 async function live({ most, allowed, uses }: History): Promise<{ readonly most: number; readonly left: number }> {
   const server = new Server()
   const limit = new ConnectionLimit(most)
@@ -119,14 +125,14 @@ async function live({ most, allowed, uses }: History): Promise<{ readonly most: 
   await Promise.all([changes(), ...uses.map(use)])
   for (const user of users) await user.end()
   const left = server.open
-  // No place is lost: where PostgreSQL never refused, all of them can be had at once.
+  // No slot is lost: if PostgreSQL never rejected a connection, all slots are available at once.
   if (limit.shortage === undefined)
     await Promise.all(Array.from({ length: most }, () => limit.open(() => server.connect())))
   return { most: server.most, left }
 }
 
 t.test('whoever needs a connection gets one, and there are never more than allowed', async t => {
-  // All at once, since a history waits more than it does. One that stands still never ends: the seed brings it back.
+  // All histories run at once, because they mostly wait. A history that is stuck never ends; its seed reproduces it.
   const seed = Date.now()
   t.comment(`seed ${seed}`)
   const all = fc.sample(histories, { seed, numRuns: 300 })

@@ -7,7 +7,7 @@ const tooMany = async () => {
   throw Object.assign(new Error('too many connections'), { name: 'PostgresError', code: '53300' })
 }
 
-/** Somebody with idle connections, the oldest first. */
+/** Returns a holder with idle connections, oldest first. */
 function holderOf(limit: ConnectionLimit, since: number[]): Holder & { readonly left: number[] } {
   return {
     left: since,
@@ -76,7 +76,7 @@ t.test('who waits is let in once PostgreSQL allows more again, though nobody com
   await limit.open(open)
   await limit.openIfFree(tooMany)
   t.same(limit.shortage, { allowed: 1, wanted: 2 })
-  // Waiting keeps no process alive.
+  // A waiting request does not keep the process alive.
   const alive = setInterval(() => {}, 1000)
   t.teardown(() => clearInterval(alive))
   t.equal(await limit.open(open), 'connection')

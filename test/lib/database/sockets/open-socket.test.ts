@@ -1,6 +1,7 @@
 /**
- * Connections over TLS, to several hosts and over Unix sockets, for queries and for COPY. PostgreSQL's side of TLS is played
- * by a server in front of the real one. The keys beside the certificates (the folder tls) secure nothing but these tests.
+ * Tests connections over TLS, to several hosts and over Unix sockets, for queries and for COPY. A server in front of
+ * the real PostgreSQL handles TLS in its place. The keys next to the certificates (folder `tls`) protect only these
+ * tests.
  */
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -33,24 +34,24 @@ const LOCAL_CA = certificate('local-ca.pem')
 
 interface Front {
   readonly port: number
-  /** The server name that the client of each connection asks for, or a note that it does without TLS. */
+  /** For each connection, the server name that the client requested, or a note that the client did not use TLS. */
   readonly seen: string[]
   /** Closes every connection. */
   cut(): void
 }
 
 interface FrontOptions {
-  /** Nobody is let in this way, as where pg_hba.conf has nothing for it. */
+  /** Rejects connections of this kind, as if pg_hba.conf had no entry for them. */
   readonly refuses?: 'plain' | 'TLS'
   /** Asks clients for a certificate. */
   readonly asks?: boolean
-  /** Resets connections as soon as they are secure. */
+  /** Resets connections as soon as TLS is established. */
   readonly resets?: boolean
-  /** Another server than that of the tests. */
+  /** A server other than the test server. */
   readonly target?: SocketTarget
 }
 
-/** A PostgreSQL with this certificate, or without TLS. */
+/** Starts a server in front of PostgreSQL, with a certificate for this host, or without TLS. */
 async function startFront(t: Test, host: string | undefined, options: FrontOptions = {}): Promise<Front> {
   const seen: string[] = []
   const sockets = new Set<Socket>()
@@ -123,7 +124,7 @@ async function startFront(t: Test, host: string | undefined, options: FrontOptio
   return { port: (front.address() as AddressInfo).port, seen, cut }
 }
 
-/** As PostgreSQL refuses somebody: severity, code and message. */
+/** Returns an error as PostgreSQL sends it, with severity, code and message. */
 function errorResponse(code: string, message: string): Buffer {
   const fields = Buffer.from(`SFATAL\0VFATAL\0C${code}\0M${message}\0\0`)
   const header = Buffer.from('E\0\0\0\0')
@@ -136,7 +137,7 @@ const file = (name: string) => encodeURIComponent(certificate(name))
 const trusting = `sslrootcert=${encodeURIComponent(CA)}`
 const trustingLocal = `sslrootcert=${encodeURIComponent(LOCAL_CA)}`
 
-/** Tries an address with a query and with a COPY, which must agree. */
+/** Connects to an address for a query and for a COPY, and checks that the results agree. */
 async function reach(t: Test, url: string): Promise<string> {
   const there = databaseAt(url)
   const pool = new Pool(onClose => there.connect({ onClose }), { size: 1 })
@@ -183,7 +184,7 @@ t.test('sslmode means what it means to libpq', async t => {
     [elsewhere, 'localhost', 'sslmode=require', 'answers', secure],
     [localhost, '127.0.0.1', 'sslmode=require', 'answers', ['TLS']],
     [none, 'localhost', 'sslmode=require', 'refused'],
-    // With roots, require looks at the certificate, but not at the name in it.
+    // With root certificates, `require` verifies the certificate, but not its name.
     [elsewhere, 'localhost', `sslmode=require&${trusting}`, 'answers'],
     [localhost, 'localhost', `sslmode=require&sslrootcert=${file('other-ca.pem')}`, 'refused'],
     [localhost, 'localhost', `sslmode=verify-full&${trusting}`, 'answers', secure],
@@ -195,7 +196,7 @@ t.test('sslmode means what it means to libpq', async t => {
     [localhost, 'localhost', 'sslmode=verify-full', 'refused'],
     [localhost, 'localhost', 'sslrootcert=system', 'refused'],
     [localhost, 'localhost', `sslmode=verify-full&sslrootcert=${file('other-ca.pem')}`, 'refused'],
-    // An address must be in the certificate as an address.
+    // An IP address must be in the certificate as an IP address.
     [localhost, '127.0.0.1', `sslmode=verify-full&${trusting}`, 'refused'],
     [localhost, '127.0.0.1', `sslmode=verify-ca&${trusting}`, 'answers'],
     [address, '127.0.0.1', `sslmode=verify-full&${trustingLocal}`, 'answers', ['TLS']],
@@ -252,7 +253,7 @@ t.test('says what is wrong with sslrootcert, and why no connection was had', asy
   sql.end({ timeout: 0 }).catch(() => {})
 })
 
-/** A port at which nobody listens. */
+/** Returns a port on which nothing listens. */
 async function closedPort(): Promise<number> {
   const closed = createServer()
   await new Promise<void>(resolve => closed.listen(0, '127.0.0.1', resolve))
@@ -266,7 +267,7 @@ t.test('of several hosts the first that answers is used', async t => {
   const nobody = await closedPort()
   const ways = [
     `localhost:${nobody},localhost:${front.port}`,
-    // As addresses had to be while they were read by URL of JavaScript.
+    // Addresses needed this encoding in versions that parsed them with JavaScript's URL.
     `localhost%3A${nobody},localhost%3A${front.port}`
   ]
   for (const hosts of ways) {
@@ -302,7 +303,7 @@ t.test('target_session_attrs chooses among several hosts; where none is so, the 
     ['any', 'on'],
     ['read-only', 'on'],
     ['read-write', 'off'],
-    // Neither is a standby.
+    // Neither server is a standby.
     ['primary', 'on'],
     ['prefer-standby', 'on']
   ]

@@ -3,7 +3,7 @@ import t from 'tap'
 import { BodyReservation } from '../../../../lib/http/body/body-reservation.ts'
 import { Admission } from '../../../../lib/limits/admission.ts'
 import { ARRIVAL } from '../../../../lib/limits/arrival.ts'
-import { Places } from '../../../../lib/limits/places.ts'
+import { Slots } from '../../../../lib/limits/slots.ts'
 import { until } from '../../../fixtures/until.ts'
 
 const MIB = 1024 * 1024
@@ -11,10 +11,10 @@ const PARTY = 1
 
 function setUp() {
   const admission = new Admission({ requests: 100, bytes: 100 * MIB })
-  const places = new Places({ room: 2, each: 1, line: 10, waitMs: 60_000 })
-  const reserve = (length: number | undefined, bounds = {}, place = places.of(PARTY)) =>
-    new BodyReservation(admission, { length, party: PARTY, place }, { ...ARRIVAL, ...bounds })
-  return { places, reserve, held: () => [admission.bytes, admission.requests] as const }
+  const slots = new Slots({ total: 2, each: 1, line: 10, waitMs: 60_000 })
+  const reserve = (length: number | undefined, bounds = {}, slot = slots.of(PARTY)) =>
+    new BodyReservation(admission, { length, party: PARTY, slot }, { ...ARRIVAL, ...bounds })
+  return { slots, reserve, held: () => [admission.bytes, admission.requests] as const }
 }
 
 t.test('keeps what a body announces, and lets it go when it is answered', async t => {
@@ -78,18 +78,18 @@ t.test('keeps the room of a body that comes, however long it takes', async t => 
   room.release()
 })
 
-t.test('gives up a slow body whose place another one waits for, and one that is slow for too long', async t => {
-  const { places, reserve } = setUp()
-  const place = places.of(PARTY)
-  await place.enter()
-  const slow = reserve(2_000_000, { periodMs: 5 }, place)
+t.test('gives up a slow body whose slot another one waits for, and one that is slow for too long', async t => {
+  const { slots, reserve } = setUp()
+  const slot = slots.of(PARTY)
+  await slot.enter()
+  const slow = reserve(2_000_000, { periodMs: 5 }, slot)
   let refusal: { code: string; status: number } | undefined
   slow.onGiveUp(error => {
     refusal = error
   })
   await delay(50)
   t.equal(refusal, undefined, 'while nobody waits it goes on')
-  const waiting = places.of(PARTY)
+  const waiting = slots.of(PARTY)
   void waiting.enter()
   await until(async () => refusal !== undefined)
   waiting.leave()

@@ -17,7 +17,10 @@ import { testService } from '../../../fixtures/service/service.ts'
 
 const LIMIT = 2_097_152
 
-/** Routes that say what reached them: one of the write path, and one whose bodies do not wait in its queue. */
+/**
+ * Routes that return the size and digest of a body: a route of the write path, and a route whose bodies do not wait in
+ * the write path's queue.
+ */
 const PATHS = { '/payload': 'traces:write', '/message': 'key' } as const
 
 function echo(app: App) {
@@ -100,11 +103,11 @@ t.test('a body that broke off before anybody wanted it is not waited for', async
   request.on('error', () => {})
   socket.destroy()
   await new Promise(resolve => request.once('close', resolve))
-  const place = largeBodies(1000).of(undefined)
-  const expected = { length: 9, party: undefined, place }
+  const slot = largeBodies(1000).of(undefined)
+  const expected = { length: 9, party: undefined, slot }
   const arrival = new BodyReservation(new Admission({ requests: 1e3, bytes: 1e6 }), expected, ARRIVAL)
   t.teardown(() => arrival.release())
-  const bounds = { large: place, memory: new LargeMemory().lease(), limit: LIMIT, party: undefined }
+  const bounds = { large: slot, memory: new LargeMemory().lease(), limit: LIMIT, party: undefined }
   const outcome = receiveBody(request, undefined, arrival, bounds).catch(error => error)
   t.type(await Promise.race([outcome, turn().then(() => turn('nothing'))]), ClientGone)
 })

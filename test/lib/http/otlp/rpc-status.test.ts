@@ -1,10 +1,10 @@
-/** Errors of OTLP, read with the schema of google.rpc as protobufjs parses it. */
+/** Reads OTLP errors with the schema of google.rpc, parsed by protobufjs. */
 import t from 'tap'
 import { ERROR_CODES, type ErrorCode, Refusal } from '../../../../lib/errors.ts'
 import { encodeStatus, rpcCodeOf } from '../../../../lib/http/otlp/rpc-status.ts'
 import { decodeStatus } from '../../../fixtures/bodies/rpc-status.ts'
 
-/** Codes after which the protocol has an exporter send again: CANCELLED to UNAVAILABLE, as OTLP lists them. */
+/** The codes from CANCELLED to UNAVAILABLE for which OTLP tells an exporter to retry. */
 const RETRYABLE = new Set([1, 4, 8, 10, 11, 14, 15])
 
 t.test('an error is sent again by an exporter exactly where it says when', t => {

@@ -10,7 +10,7 @@ import { until } from '../../../fixtures/until.ts'
 
 const ANSWER = Buffer.alloc(8 * 1024 * 1024)
 
-/** A server that answers with more than kernels keep, and clients that read nothing until they are told. */
+/** Starts a server whose responses exceed the kernel's buffers, and clients that read nothing until told to. */
 async function scene(t: Test, bounds: Partial<Bounds>) {
   const unread = new UnsentAnswers(bounds)
   const line = new Pipelining(unread)

@@ -5,14 +5,14 @@ import { readBackup } from '../../../../lib/moving/backup/read-backup.ts'
 import { backupOf, bytesOf, fullInstance, inPieces, linesOf } from '../../../fixtures/database/backups.ts'
 import { runs } from '../../../torture/orders.ts'
 
-/** Reads a backup to its end; the names of its lines. */
+/** Reads a backup to its end. Returns the names of its lines. */
 async function readAll(bytes: Buffer): Promise<string[]> {
   const names: string[] = []
   for await (const { name } of readBackup(inPieces(bytes))) names.push(name)
   return names
 }
 
-/** Ways to spoil a backup: from its lines to its lines, and what is said of it. */
+/** Ways to corrupt a backup's lines, each with the expected error message. */
 const spoiled: [string, (lines: string[]) => readonly string[], RegExp][] = [
   ['nothing', () => [], /^this is no backup/],
   ['other JSON', () => ['{"a":1}'], /^this is no backup/],
@@ -127,7 +127,7 @@ t.test('no byte of a backup can be another', async t => {
       () => undefined,
       error => error
     )
-    // A blank line, or a space at the end of the file, says nothing.
+    // A changed byte may turn the last newline into other whitespace, which has no meaning.
     return error instanceof AdminError || at === backup.length - 1
   })
   await fc.assert(property, runs(100))

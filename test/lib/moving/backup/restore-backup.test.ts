@@ -126,7 +126,7 @@ t.test('a restore beside others gives new numbers, and leaves the others as they
   await t.rejects(restore(t, secret, backup, { into: true }), { message: /give --revoke-keys/ })
   t.same(await instanceRows(taken), before, 'what is refused changes nothing')
 
-  // The same secret, though another salt: keys work.
+  // The secret is the same although the salt differs, so keys work.
   const restored = await restore(t, taken, backup, { into: true })
   t.match(restored, { otherSecret: false })
   const after = await instanceRows(taken)

@@ -33,7 +33,7 @@ const score = (over: object = {}) => ({
   ...over
 })
 
-/** Converts one string to lines, which an import must accept, or to reasons. */
+/** Converts a value to lines, or to reasons for rejecting it. An import must accept the lines. */
 function convert(value: unknown) {
   const text = typeof value === 'string' ? value : JSON.stringify(value)
   return [...convertLangfuse(Buffer.from(text))].map(converted => {

@@ -1,4 +1,4 @@
-/** Claims about transcripts of Claude Code that differ from those of version 2.1.332 among the fixtures. */
+/** Tests transcripts of Claude Code that differ from the fixtures of version 2.1.332. */
 import t from 'tap'
 import { ClaudeCodeTranscript } from '../../../../lib/moving/transcripts/claude-code.ts'
 import { parseExact } from '../../../../lib/trace/json/exact-json.ts'
@@ -7,7 +7,7 @@ import { outlineOf, REAL_TRANSCRIPTS, stepsOf, type TestLine } from './transcrip
 const SESSION = '11111111-1111-4111-8111-111111111111'
 let lines = 0
 
-/** A line of the session, a second after the one before it. */
+/** Returns a line of the session, one second after the previous line. */
 function line(type: string, more: TestLine): TestLine {
   lines++
   const timestamp = new Date(Date.UTC(2026, 0, 1) + lines * 1000).toISOString()

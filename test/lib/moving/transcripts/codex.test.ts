@@ -1,4 +1,4 @@
-/** Claims about transcripts of Codex that differ from those of version 0.171.0 among the fixtures. */
+/** Tests transcripts of Codex that differ from the fixtures of version 0.171.0. */
 import t from 'tap'
 import { CodexTranscript } from '../../../../lib/moving/transcripts/codex.ts'
 import { outlineOf, stepsOf, type TestLine } from './transcripts.ts'

@@ -1,4 +1,4 @@
-/** Claims about every transcript: what a beginning yields is final, and steps are unique. */
+/** Tests rules for all transcripts: the steps that the start of a transcript yields are final, and steps are unique. */
 import fc from 'fast-check'
 import t from 'tap'
 import { otlpRequest } from '../../../../lib/moving/transcripts/otlp-request.ts'

@@ -1,4 +1,4 @@
-/** Reads transcripts that the real programs wrote, and lines that a test makes. */
+/** Reads transcripts that real programs wrote, and lines that a test creates. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -28,12 +28,12 @@ export const REAL_TRANSCRIPTS: readonly RealTranscript[] = readdirSync(FOLDER, {
     open: () => (name.startsWith('codex') ? new CodexTranscript() : new ClaudeCodeTranscript())
   }))
 
-/** The steps of lines, and after a time in which none was added. */
+/** Returns the steps of lines, as if no line had been added for `quietMs`. */
 export function stepsOf(transcript: Transcript, lines: readonly TestLine[], quietMs = 0): AgentStep[] {
   return [...lines.flatMap(line => transcript.read(line)), ...transcript.settle(quietMs)]
 }
 
-/** A step in words: parent, name, status. */
+/** Describes each step by its parent, name and status. */
 export function outlineOf(steps: readonly AgentStep[]): string[] {
   const names = new Map(steps.map(({ spanId, name }) => [spanId, name.replace(/^\w+ /, '')]))
   return steps.map(({ parentSpanId, name, status }) => {

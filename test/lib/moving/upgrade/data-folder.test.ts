@@ -1,6 +1,6 @@
 /**
- * `spoor upgrade` finds data folders and rejects some. test/torture/faults/upgrades.test.ts tries with real programs of
- * earlier versions that it moves everything, and that a kill leaves the folder whole.
+ * Tests that `spoor upgrade` finds data folders and rejects some. test/torture/faults/upgrades.test.ts tests, with real
+ * programs of earlier versions, that an upgrade moves everything, and that a kill leaves the folder intact.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, readdir, rename, writeFile } from 'node:fs/promises'
@@ -17,7 +17,9 @@ import { dataFolder, jsonHere, runHere } from '../../../fixtures/service/spoor.t
 
 const NEW = 18
 
-/** A data folder with clusters that nobody ever starts: their names, and the major versions that they say. */
+/**
+ * Creates a data folder with clusters that are never started, from their names and the major versions that they state.
+ */
 async function folderWith(t: Test, clusters: Readonly<Record<string, number>>) {
   const dataDir = await dataFolder(t)
   await prepareDataFolder(dataDir)
@@ -122,7 +124,7 @@ t.test('after an upgrade the old folder is kept until it is dropped', async t =>
   })
   t.ok(existsSync(join(folder, 'data')))
   const dropped = { folders: [join(folder, 'data')], bytes: 3, removed: true }
-  // Root has made what is in it here, and the database's user removes it.
+  // If this test runs as root, the contents belong to root, but the command removes them as the database's user.
   await rename(join(folder, 'data', 'PG_VERSION'), join(dataDir, 'PG_VERSION'))
   t.match(await jsonHere(['upgrade', '--drop-old'], env), { ...dropped, bytes: 0 })
   t.notOk(existsSync(join(folder, 'data')))

@@ -7,7 +7,7 @@ const SCOPE = 'com.anthropic.claude_code.events'
 function recordOf(name: string, attributes: object, scopeName = ''): LogRecord {
   return {
     origin: { resource: new Map(), scopeName },
-    ...{ traceId: '', spanId: '', micros: 1, eventName: '', body: null },
+    ...{ traceId: '', spanId: '', micros: 1, eventName: '', body: null, isUnsampled: false },
     attributes: new Map(Object.entries({ 'event.name': name, ...attributes }))
   }
 }
@@ -17,7 +17,7 @@ const CODEX = { 'conversation.id': 's' }
 const GEMINI = { 'session.id': 's', prompt_id: 'p' }
 const COUNTS = { input_tokens: 12, output_tokens: '340', cache_read_tokens: 18000, cache_creation_tokens: 900 }
 
-/** Names, attributes, and what of the event is expected. */
+/** Event names, attributes, and the expected result. */
 const EVENTS: readonly (readonly [string, object, object])[] = [
   ['claude_code.user_prompt', { ...CLAUDE, prompt: 'hi' }, { kind: 'prompt', prompt: 'p', input: [{ content: 'hi' }] }],
   ['claude_code.user_prompt', { ...CLAUDE, prompt: '<REDACTED>' }, { kind: 'prompt', input: undefined }],
@@ -64,6 +64,17 @@ const EVENTS: readonly (readonly [string, object, object])[] = [
       response_text: '[{"candidates":[{"content":{"parts":[{"text":"yes"},{"functionCall":{"name":"f"}}]}}]}]'
     },
     { output: [{ role: 'assistant', parts: [{ content: 'yes' }, { type: 'tool_call', name: 'f' }] }] }
+  ],
+  [
+    'gemini_cli.api_response',
+    {
+      ...GEMINI,
+      response_text: JSON.stringify([
+        { candidates: [{ index: 0, content: { parts: [{ text: 'It is ' }] } }] },
+        { candidates: [{ index: 0, content: { parts: [{ text: 'sunny.' }, { functionCall: { name: 'f' } }] } }] }
+      ])
+    },
+    { output: [{ role: 'assistant', parts: [{ content: 'It is sunny.' }, { type: 'tool_call', name: 'f' }] }] }
   ],
   ['qwen-code.tool_call', { ...GEMINI, function_name: 'ls', success: true }, { kind: 'tool', tool: 'ls' }],
   [

@@ -10,7 +10,7 @@ const IDS = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16) }
 function recordOf(name: string, attributes: object, given: Partial<LogRecord> = {}): LogRecord {
   return {
     origin: { resource: new Map([['service.name', 'agent']]), scopeName: '' },
-    ...{ traceId: '', spanId: '', micros: 5_000_000, eventName: '', body: null },
+    ...{ traceId: '', spanId: '', micros: 5_000_000, eventName: '', body: null, isUnsampled: false },
     attributes: new Map(
       Object.entries({ 'event.name': name, 'session.id': 's', 'conversation.id': 's', ...attributes })
     ),
@@ -52,6 +52,16 @@ t.test('a record without a trace takes that of its session in the same export', 
     t.equal(found.get(records.indexOf(usage))?.traceId, IDS.traceId)
   }
   t.equal(readAgentRecords([foreign, usage]).get(1)?.traceId, traceIdOf('s', ''))
+  t.end()
+})
+
+t.test('spans that are not sampled are never sent: their records belong to the trace of the prompt', t => {
+  const prompt = recordOf('gemini_cli.user_prompt', { prompt_id: 'p', prompt: 'hi' })
+  const tool = recordOf('gemini_cli.tool_call', { prompt_id: 'p', function_name: 'f' }, { ...IDS, isUnsampled: true })
+  const found = readAgentRecords([prompt, tool])
+  const id = stepIdOf('s', 'prompt', 'p')
+  t.match(found.get(0), { traceId: traceIdOf('s', 'p'), target: id })
+  t.match(found.get(1), { traceId: traceIdOf('s', 'p'), named: undefined, step: { parentId: id } })
   t.end()
 })
 

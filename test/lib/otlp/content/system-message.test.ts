@@ -7,7 +7,7 @@ const part = (content: string) => ({ type: 'text', content })
 const SYSTEM = { role: 'system', parts: [part(TEXT)] }
 const USER = { role: 'user', parts: [part('hi')] }
 
-/** The same instructions as senders write them, as values and as JSON text. */
+/** The same instructions in the forms that senders use, as values and as JSON strings. */
 const FORMS: readonly unknown[] = [
   TEXT,
   JSON.stringify(TEXT),

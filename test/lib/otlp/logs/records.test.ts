@@ -1,7 +1,9 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { Refusal } from '../../../../lib/errors.ts'
+import { traceIdOf } from '../../../../lib/otlp/agents/ids.ts'
 import { type Logs, readLogs } from '../../../../lib/otlp/logs/records.ts'
+import { readSteps } from '../../../../lib/otlp/read-export.ts'
 import { DAY } from '../../../fixtures/bodies/otlp.ts'
 import { encodeLogs, type GivenRecord, logsOf } from '../../../fixtures/bodies/otlp-logs.ts'
 import { runs } from '../../../torture/orders.ts'
@@ -134,6 +136,26 @@ t.test('messages that name no span are counted apart, and other records are even
   t.end()
 })
 
+t.test('a coding agent that samples no spans: its records name none', t => {
+  const attributes = { 'event.name': 'gemini_cli.tool_call', 'session.id': 's', prompt_id: 'p', function_name: 'f' }
+  const tracesOf = (flags: number) => {
+    const logs = logsOf([{ ...IDS, flags, attributes }])
+    return [readLogs(bytesOf(logs), 'json'), readLogs(encodeLogs(logs), 'protobuf')].map(({ steps, events }) => {
+      const { traces } = readSteps(steps!)
+      return [...traces.keys(), ...events.map(({ traceId }) => traceId)]
+    })
+  }
+  const [own, named] = [[traceIdOf('s', 'p')], [IDS.traceId, IDS.traceId]]
+  t.strictSame(
+    [tracesOf(0), tracesOf(1)],
+    [
+      [own, own],
+      [named, named]
+    ]
+  )
+  t.end()
+})
+
 t.test('what is larger than a span can be is cut, and stays a list', t => {
   const { messages } = read({ ...IDS, eventName: 'gen_ai.user.message', body: { content: 'so long '.repeat(250_000) } })
   const [{ input = null } = {}] = messages
@@ -146,7 +168,7 @@ t.test('what is larger than a span can be is cut, and stays a list', t => {
 })
 
 const name = fc.constantFrom(...SAID.map(([, { eventName = '' }]) => eventName), 'other')
-/** Without null, which OTLP's values have as an absent one, and without whole numbers beyond 64 bits. */
+/** Excludes null, which OTLP represents as an absent value, and integers beyond 64 bits. */
 const value = fc
   .jsonValue({ maxDepth: 3 })
   .filter(value => !JSON.stringify(value).includes('null') && !/\d{16}|\de\+/.test(JSON.stringify(value)))

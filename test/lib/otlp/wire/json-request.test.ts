@@ -154,7 +154,7 @@ t.test('a request is the same whether its spans are parsed at once or one at a t
       })
       .map(members => ({ members }))
   const resources = list(message('scopeSpans', list(message('spans', list(span)))))
-  // A body without any resourceSpans is refused.
+  // A body without resourceSpans is rejected.
   const request = fc
     .tuple(message('resourceSpans', resources), fc.oneof({ weight: 4, arbitrary: resources }, odd))
     .map(([{ members }, own]) => ({ members: [...members, ['resourceSpans', own]] }))
@@ -174,7 +174,7 @@ t.test('a request is the same whether its spans are parsed at once or one at a t
       const expected = outcome(decodeJson, bytes(text))
       if (typeof expected !== 'string') read++
       const large = outcome(decodeLargeJson, bytes(text))
-      // If a body has two faults, either may be found.
+      // If a body has two faults, either may be reported.
       if (typeof expected === 'string' && typeof large === 'string') return
       assert.deepEqual(large, expected, text)
     }),
@@ -183,7 +183,7 @@ t.test('a request is the same whether its spans are parsed at once or one at a t
   t.ok(read > 100, `${read} of 1000 were requests`)
 })
 
-/** Writes messages whose fields may come twice, which an object cannot hold. */
+/** Writes messages with repeated fields, which an object cannot represent. */
 function write(value: unknown, between: string): string {
   if (Array.isArray(value))
     return `[${value.map(item => `${between}${write(item, between)}${between}`).join(',')}${between}]`
@@ -261,7 +261,7 @@ t.test('the head of a span says what the span says', async t => {
 t.test('a large body of too many values is refused before it is parsed', async t => {
   const large = (value: string, times: number) => bytes(`{"resourceSpans":[],"later":[${`${value},`.repeat(times)}0]}`)
   const tooMany = { code: 'payload_too_large', message: `body: must have at most ${MAX_EXPORT_VALUES} values in JSON` }
-  // The body, its two lists, each value, and the comma between the lists.
+  // The values are the body, its two lists, each value, and the comma between the lists.
   t.throws(() => decodeLargeJson(large('"     "', MAX_EXPORT_VALUES - 1)), tooMany)
   t.same(decodeLargeJson(large('"     "', MAX_EXPORT_VALUES - 5)), [])
   t.throws(() => decodeLargeJson(bytes('['.repeat(LARGE_BODY_BYTES + 1))), tooMany)

@@ -1,4 +1,7 @@
-/** Messages encoded by hand, byte by byte as the protobuf documentation says, against what is read of them. */
+/**
+ * Compares messages that are encoded by hand, byte by byte according to the protobuf documentation, with the decoded
+ * values.
+ */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
@@ -39,7 +42,7 @@ function inside(field: number, ...parts: Uint8Array[]): Buffer {
 const text = (field: number, value: string) => inside(field, Buffer.from(value))
 const bytes = (field: number, hex: string) => inside(field, Buffer.from(hex, 'hex'))
 
-/** An AnyValue, and the JSON that it stands for. */
+/** An AnyValue and the corresponding JSON. */
 type Any = readonly [encoded: Buffer, json: string]
 const { any } = fc.letrec<{ any: Any }>(tie => ({
   any: fc.oneof(
@@ -71,7 +74,7 @@ t.test('every value of an attribute is read as the JSON that it stands for', asy
     fc.property(any, ([encoded, json]) => {
       const [group] = decodeProtobuf(requestOf(attribute(9, 'key', encoded)))
       const meant = group?.spans[0]?.attributes.get('key')
-      // Keys that look like integers stand first in JavaScript: then only the values are compared.
+      // In JavaScript, keys that look like integers come first, so only the values are compared.
       if (/"\d+":/.test(json)) assert.deepEqual(JSON.parse(stringifyExact(meant)), JSON.parse(json))
       else assert.equal(stringifyExact(meant), json)
     }),
@@ -130,7 +133,7 @@ t.test('every field is read, what was not sent is nothing, and what nobody knows
   t.strictSame(decodeProtobuf(Buffer.alloc(0)), [])
 })
 
-/** Fields of a span in any order and number, as senders write them and as they do not. */
+/** Fields of a span in any order and number, including combinations that no sender writes. */
 const sentText = fc.oneof(
   fc.string({ unit: 'grapheme', maxLength: 60 }),
   fc.constantFrom('\ufeffa', 'llm', 'x'.repeat(300))
@@ -168,7 +171,7 @@ t.test('a span is read in the same way whether it is plain or not', async () => 
   fc.assert(
     fc.property(sentSpan, damage, (span, damaged) => {
       if (damaged !== null && span.length > 0) span[damaged[0] % span.length] = damaged[1]
-      // A field that nobody knows is not plain.
+      // A span with an unknown field takes the slow path.
       assert.deepEqual(readOne(span), readOne(Buffer.concat([whole(99, 0), span])))
     }),
     { numRuns: 300 }

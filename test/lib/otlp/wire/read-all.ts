@@ -1,4 +1,4 @@
-/** Groups of an export with all of their spans read, as they are when all of them are stored. */
+/** Returns an export's groups with all of their spans read, as if all spans were stored. */
 import type { OtlpSpan, SentSpans, SpanGroup } from '../../../../lib/otlp/wire/request.ts'
 
 export const readAll = (spans: SentSpans): OtlpSpan[] =>

@@ -1,4 +1,4 @@
-/** Conclusions from the claims of a provider. */
+/** Tests what the server derives from a provider's claims. */
 import fc from 'fast-check'
 import t from 'tap'
 import { isSubject, joinClaims, personOf, type SignInAdmission } from '../../../../lib/people/oidc/claims.ts'

@@ -1,4 +1,4 @@
-/** Pages of an export as bytes. What is on a page is tested in test/lib/moving/export-project.test.ts. */
+/** Tests pages of an export as bytes. test/lib/moving/export-project.test.ts tests their contents. */
 import t from 'tap'
 import { addMessages } from '../../../../lib/store/trace/messages.ts'
 import { ingestBody, span } from '../../../fixtures/bodies/bodies.ts'

@@ -4,6 +4,8 @@ import t from 'tap'
 import { type ListedSpan, pagesOf } from '../../../../lib/store/answers/span-pages.ts'
 import { DETAIL_PARTS } from '../../../../lib/store/answers/trace-json.ts'
 import { readTraceDetail, streamTrace } from '../../../../lib/store/answers/traces.ts'
+import { addMessages } from '../../../../lib/store/trace/messages.ts'
+import type { PlacedMessages } from '../../../../lib/trace/span-messages.ts'
 import { exportOf, otlpSpan } from '../../../fixtures/bodies/otlp.ts'
 import { freshId } from '../../../fixtures/database/seed.ts'
 import { testService } from '../../../fixtures/service/service.ts'
@@ -38,24 +40,65 @@ const TEXTS = [
   (n: number) => `short ${n}`
 ]
 
+type Said = { field: string; bytes: number; ofCall: number; micros: number }
+
+function messageOf(traceId: string, spanId: string, { field, bytes, ofCall, micros }: Said): PlacedMessages {
+  const text = JSON.stringify([`é${'a'.repeat(bytes)}`])
+  return {
+    ...{ traceId, spanId, micros, place: 0, digest: freshId(32), input: null, output: null, event: null },
+    ...(field === 'event' ? { event: `{"name":"e","timestamp":"","attributes":{}}` } : { [field]: text }),
+    call: ofCall === 0 ? null : `request:r${ofCall}`
+  }
+}
+
 t.test('a trace that is read in pages is the same, whatever was packed together', async t => {
   const { call, database } = await testService(t)
-  const span = fc.record({ start: fc.nat(30), kind: fc.nat(TEXTS.length - 1), isBare: fc.boolean() })
+  const said = fc.record({
+    ...{ field: fc.constantFrom('input', 'output', 'event'), bytes: fc.constantFrom(1, 200_000) },
+    ...{ ofCall: fc.nat(3), micros: fc.nat(3) }
+  })
+  const span = fc.record({
+    ...{ start: fc.nat(30), kind: fc.nat(TEXTS.length - 1), isBare: fc.boolean() },
+    ...{ hasParent: fc.boolean(), isTool: fc.boolean(), call: fc.nat(3), said: fc.array(said, { maxLength: 2 }) }
+  })
   const exports = fc.array(fc.array(span, { minLength: 1, maxLength: 20 }), { minLength: 1, maxLength: 5 })
   await fc.assert(
     fc.asyncProperty(exports, async portions => {
       const traceId = freshId(32)
       for (const [i, portion] of portions.entries()) {
-        const sent = portion.map(({ start, kind, isBare }, n) =>
-          otlpSpan({ traceId, start, attributes: isBare ? {} : { text: TEXTS[kind]!(n * 31 + i) } })
-        )
+        const messages: PlacedMessages[] = []
+        const sent = portion.map(({ start, kind, isBare, hasParent, isTool, call, said }, n) => {
+          const spanId = freshId(16)
+          messages.push(...said.map(each => messageOf(traceId, spanId, each)))
+          const attributes = {
+            ...(!isBare && { text: TEXTS[kind]!(n * 31 + i) }),
+            ...(call > 0 && { 'gen_ai.response.id': `r${call}` }),
+            ...(isTool && { 'gen_ai.operation.name': 'execute_tool' })
+          }
+          return otlpSpan({ traceId, spanId, start, attributes, ...(hasParent && { parentSpanId: 'a'.repeat(16) }) })
+        })
         await call('POST', '/api/v1/otlp/v1/traces', { body: exportOf(...sent) })
+        await database.pool.run(sql => addMessages(sql, 1, messages))
       }
       await database.pool.run(async sql => {
         const parts: string[] = []
         const write = async (part: string) => void parts.push(part)
         assert.equal(await streamTrace(sql, 1, traceId, DETAIL_PARTS, write), true)
         assert.equal(Buffer.from(parts.join(''), 'latin1').toString(), await readTraceDetail(sql, 1, traceId))
+
+        const isNeeded = (id: string, count: number) => count === parts.length - 2 && id < '8'
+        const shown: { part: string; bytes: number }[] = []
+        const show = async (part: string, bytes: number) => void shown.push({ part, bytes })
+        await streamTrace(sql, 1, traceId, DETAIL_PARTS, show, isNeeded)
+        const lengths = parts.map(({ length }) => length)
+        assert.deepEqual(
+          shown.map(({ bytes }) => bytes),
+          lengths
+        )
+        for (const [i, { part }] of shown.entries()) {
+          const id = /^,?\{"id":"(\w+)"/.exec(part)?.[1]
+          if (id === undefined || isNeeded(id, parts.length - 2)) assert.equal(part, parts[i])
+        }
       })
     }),
     { ...runs(12), endOnFailure: true }

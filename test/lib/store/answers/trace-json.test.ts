@@ -1,4 +1,4 @@
-/** Answers that are put together as text, against the same put together as objects. */
+/** Compares responses assembled as strings with the same responses assembled as objects. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
@@ -113,7 +113,7 @@ t.test('a detail says in each field what the rows hold, and is what its schema s
   fc.assert(
     fc.property(trace, spans, fc.array(score, { maxLength: 5 }), (trace, spans, scores) => {
       const detail = JSON.parse(renderTraceDetail(trace, spans, scores))
-      // JSON knows one zero.
+      // JSON.stringify writes -0 as 0, as the response does.
       assert.deepEqual(detail, JSON.parse(JSON.stringify(expected(trace, spans, scores))))
       assert.ok(check(detail), check(detail) ? '' : explain(detail))
     }),

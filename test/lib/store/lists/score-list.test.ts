@@ -29,7 +29,9 @@ async function walk(sql: Sql, projectId: number, query: ScoreQuery, between = as
 const TIMES = ['2026-01-01T00:00:00.000Z', '2026-01-01T00:00:00.000001Z', '2026-01-01T00:00:00.001Z']
 const [PRODUCTION, STAGING] = [0, 1]
 
-/** A project with one trace in production, one in staging and one that was never given an environment. */
+/**
+ * Creates a project with a trace in production, a trace in staging, and a trace recorded before environments existed.
+ */
 async function makeTraces(sql: Sql) {
   const projectId = await seedProject(sql)
   const environments = ['production', 'staging', null]
@@ -103,13 +105,13 @@ t.test('the list of scores', async t => {
         const { projectId, traces } = await makeTraces(sql)
         const place = (trace: number, ...at: number[]) => at.map(i => [i, trace] as const)
         const total = 2 * MAX_EXAMINED + 500
-        // Newest first: matches at 0, 999 (the last of the first call), 1000, and far down at 2400.
+        // Newest first: the matches are at positions 0, 999 (the last of the first query), 1000, and 2400.
         const production = new Map(place(PRODUCTION, 0, 999, 1000, 2400))
         const rows = Array.from({ length: total }, (_, i) => ({
           traceSeq: traces[production.get(i) ?? STAGING]!.seq,
           id: i.toString(16).padStart(16, '0')
         }))
-        // In batches: a statement has at most 65534 parameters.
+        // The rows are inserted in batches, because a statement may have at most 65534 parameters.
         for (const batch of [rows.slice(1250), rows.slice(0, 1250)])
           await seedScores(sql, projectId, batch.toReversed())
         const pages = await walk(sql, projectId, { environment: 'production', limit: 50 })

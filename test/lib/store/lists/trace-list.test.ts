@@ -34,7 +34,7 @@ async function readPage(sql: Sql, projectId: number, query: TraceQuery, bounds?:
 
 type Asked = Omit<TraceQuery, 'after' | 'before'>
 
-/** Pages from the first, or from a cursor, to the end; `between` runs after each. */
+/** Reads the pages from the first, or from a cursor, to the last. Runs `between` after each page. */
 async function walkDown(
   sql: Sql,
   projectId: number,
@@ -50,7 +50,7 @@ async function walkDown(
   return pages
 }
 
-/** Pages from the one before `page` back to the first, in the order of the list. */
+/** Reads the pages from the one before `page` back to the first. Returns them in the order of the list. */
 async function walkUp(sql: Sql, projectId: number, query: Asked, page: Page, bounds?: Bounds): Promise<Page[]> {
   const pages: Page[] = []
   for (let previous = page.previous; previous !== undefined; previous = pages[0]!.previous) {
@@ -59,7 +59,7 @@ async function walkUp(sql: Sql, projectId: number, query: Asked, page: Page, bou
   return pages
 }
 
-/** Few values of everything, so that many rows are equal in what they are sorted by. */
+/** Each field has few values, so that many rows are equal in the sort column. */
 const TIMES = [
   '2026-01-01T00:00:00.000Z',
   '2026-01-01T00:00:00.000001Z',
@@ -74,7 +74,9 @@ const someTrace = fc.record({
   model: fc.constantFrom('m', null),
   environment: fc.constantFrom('production', 'unassigned', null),
   tags: fc.constantFrom(null, ['x'], ['x', 'y']),
-  userId: fc.constantFrom('u', null)
+  userId: fc.constantFrom('u', null),
+  sessionId: fc.constantFrom('s', null, null),
+  isRun: fc.boolean()
 }) satisfies fc.Arbitrary<SeedTrace>
 type SomeTrace = SeedTrace & { readonly id: string; readonly startedAt: string }
 
@@ -84,25 +86,28 @@ const someFilters: fc.Arbitrary<TraceFilters> = fc.record(
     model: fc.constant('m'),
     environment: fc.constantFrom('production', 'unassigned'),
     tag: fc.constantFrom('x', 'y'),
-    userId: fc.constant('u')
+    userId: fc.constant('u'),
+    sessionId: fc.constant('s'),
+    runsOnly: fc.boolean()
   },
   { requiredKeys: [] }
 )
-/** So few that they are not merged, near, or sorted. */
+/** Bounds that are sometimes too small for merging families, for reading nearby rows, or for sorting. */
 const someBounds = fc.record({
   mostFamilies: fc.constantFrom(0, 1, 1000),
   near: fc.constantFrom(0, 8, 1000),
-  few: fc.constantFrom(0, 3, 1000)
+  few: fc.constantFrom(0, 3, 1000),
+  runs: fc.constantFrom(0, 1, 5, 1000)
 })
-/** The size of rankings that are cut. */
+/** The size to which rankings are cut. */
 const someSize = fc.option(fc.record({ most: fc.constantFrom(0, 2, 4), kept: fc.constantFrom(0, 1) }))
 const someTimes = fc.record({ from: fc.constantFrom(...TIMES), to: fc.constantFrom(...TIMES) }, { requiredKeys: [] })
 
-/** Ids in an order of their own, so that they neither rise nor fall with anything else. */
+/** Returns shuffled ids, so that ids are unrelated to the order of other columns. */
 const shuffledIds = (count: number): string[] =>
   Array.from({ length: count }, () => freshId(32).split('').reverse().join(''))
 
-/** A canonical timestamp as text that sorts by time. */
+/** Converts a canonical timestamp to a string that sorts by time. */
 const order = (time: string) => time.slice(0, -1).padEnd(26, '0')
 
 const compare = <T extends string | number>(a: T, b: T) => (a < b ? -1 : a > b ? 1 : 0)
@@ -113,7 +118,7 @@ const KEYS: Record<Sort, (trace: SomeTrace) => string | number | null> = {
   costliest: (trace: SomeTrace) => trace.costUsd ?? null
 }
 
-/** Lists by definition: the ids that match, in order. */
+/** Computes a list by its definition: the matching ids, in order. */
 function expected(traces: readonly SomeTrace[], { sort, ...filters }: Asked): string[] {
   const key = KEYS[sort]
   return traces
@@ -124,6 +129,8 @@ function expected(traces: readonly SomeTrace[], { sort, ...filters }: Asked): st
         (filters.model === undefined || trace.model === filters.model) &&
         (filters.environment === undefined || trace.environment === filters.environment) &&
         (filters.userId === undefined || trace.userId === filters.userId) &&
+        (filters.sessionId === undefined || trace.sessionId === filters.sessionId) &&
+        (!filters.runsOnly || trace.isRun === true) &&
         (filters.tag === undefined || trace.tags?.includes(filters.tag)) &&
         (filters.from === undefined || order(trace.startedAt) >= order(filters.from)) &&
         (filters.to === undefined || order(trace.startedAt) <= order(filters.to))
@@ -135,7 +142,7 @@ function expected(traces: readonly SomeTrace[], { sort, ...filters }: Asked): st
 t.test('the trace list', async t => {
   const { pool } = await testDatabase(t)
   await pool.run(async sql => {
-    /** Walks through random traces with these filters, and compares with what the list must be. */
+    /** Walks through random traces with these filters, and compares the pages with the expected list. */
     const walks = (filters: fc.Arbitrary<TraceFilters>, sorts: readonly Sort[], few: number) =>
       fc.assert(
         fc.asyncProperty(
@@ -152,8 +159,8 @@ t.test('the trace list', async t => {
             const traces = seeds.map((seed, i) => ({ ...seed, id: ids[i]! }))
             await seedTraces(sql, projectId, traces)
             if (size !== null) await cutRankings(sql, projectId, size)
-            const { userId, ...others } = filters
-            const query = { sort, limit, ...others, ...(sort === 'newest' && { userId, ...times }) }
+            const { userId, sessionId, ...others } = filters
+            const query = { sort, limit, ...others, ...(sort === 'newest' && { userId, sessionId, ...times }) }
             const down = await walkDown(sql, projectId, query, undefined, bounds)
             assert.deepEqual(
               down.flatMap(page => page.ids),
@@ -174,6 +181,21 @@ t.test('the trace list', async t => {
     await t.test('so do the slowest and costliest of a tag and a name together', () =>
       walks(fc.constant({ tag: 'x', name: 'a' }), ['slowest', 'costliest'], 12)
     )
+
+    await t.test('so do runs alone, with other filters and without', async () => {
+      const other = fc.record(
+        {
+          name: fc.constant('a'),
+          model: fc.constant('m'),
+          tag: fc.constant('x'),
+          userId: fc.constant('u'),
+          sessionId: fc.constant('s')
+        },
+        { requiredKeys: [] }
+      )
+      const ofRuns = fc.oneof(fc.constant({}), other).map(filters => ({ ...filters, runsOnly: true }))
+      await walks(ofRuns, ['newest', 'slowest', 'costliest'], 30)
+    })
 
     await t.test('gives what was there exactly once, whatever is recorded while it is walked', async () => {
       await fc.assert(

@@ -1,4 +1,4 @@
-/** The merged lists of families, against a sort of everything. */
+/** Compares the merged lists of families with a sort of all traces. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
@@ -16,7 +16,7 @@ const someTrace = fc.record({
   durationMs: fc.constantFrom(null, 0, 1, 70),
   costUsd: fc.constantFrom(null, 0, 0.3),
   name: fc.constantFrom('a', 'b'),
-  // More families than are read to find a bound.
+  // There are more families than the server reads to find a bound.
   model: fc.constantFrom(null, 'm', 'n', 'o', 'p', 'q'),
   environment: fc.constantFrom('production', 'unassigned'),
   tags: fc.constantFrom(null, ['x'], ['x', 'y']),
@@ -38,7 +38,7 @@ const KEYS = { newest: 'startedAt', slowest: 'durationMs', costliest: 'costUsd' 
   keyof SeedTrace
 >
 
-/** All that match, in the order of the list. */
+/** Returns all matching traces, in the order of the list. */
 function matching(traces: readonly Trace[], sort: Sort, { tag, ...equal }: TraceFilters): Trace[] {
   const key = (trace: Trace) => trace[KEYS[sort]] as string | number
   return traces
@@ -64,7 +64,7 @@ t.test('a page is the nearest of what matches, from any place in the list, up or
           const projectId = await seedProject(sql)
           const traces = seeds.map(seed => ({ ...seed, id: shuffled() }))
           await seedTraces(sql, projectId, traces)
-          // The cursor may be of a trace that does not match: a cursor is a position in an order.
+          // The cursor may belong to a trace that does not match, because a cursor is only a position in an order.
           const all = matching(traces, sort, {})
           const at = place === null || all.length === 0 ? undefined : all[place.at % all.length]
           const down = at === undefined || place?.down === true

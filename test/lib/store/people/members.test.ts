@@ -10,7 +10,7 @@ import { testDatabase } from '../../../fixtures/database/database.ts'
 const link = () => digestToken(makeToken())!
 const newSession = () => ({ digest: link(), agent: '', replaces: undefined })
 
-/** Two accounts: the first has an owner, who owns the second too; `others` is of somebody else. */
+/** Creates three accounts. `own` and `second` have the same owner, and `others` belongs to another person. */
 async function setUp(t: Test) {
   const { pool } = await testDatabase(t)
   return pool.run(async sql => {

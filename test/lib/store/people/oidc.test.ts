@@ -24,7 +24,7 @@ interface Arrival {
 const arrive = (sql: Sql, { subject, email, proof, role }: Arrival, issuer = ISSUER) =>
   signInByOidc(sql, { issuer, subject, authTime: undefined }, { email, proof, name: '', role }, newSession())
 
-/** The oldest owner account, in which a provider gives roles, and another one. */
+/** Creates the oldest owner account, in which a provider assigns roles, and a second account. */
 async function setUp(t: Test) {
   const { pool } = await testDatabase(t)
   const [own, other] = await pool.run(async sql => [
@@ -34,17 +34,20 @@ async function setUp(t: Test) {
   return { pool, own: own!, other: other! }
 }
 
-/** The facts of a person, in the order in which they are compared. */
+/** Facts about a person, in the order in which they are compared. */
 interface Known {
   readonly subjects: Set<string>
-  /** In the oldest owner account. */
+  /** The membership in the oldest owner account. */
   member: { readonly role: Role; readonly byClaim: boolean } | undefined
-  /** Whether they belong to the other account as well. */
+  /** Whether the person belongs to the other account as well. */
   isElsewhere: boolean
   hasPassword: boolean
   links: number
   sessions: number
-  /** Whether their address alone still links them; undefined if it never did, or did once. */
+  /**
+   * Whether the identity is linked to the person only by the address; undefined if the address never linked them, or no
+   * longer does.
+   */
   isEarly: boolean | undefined
 }
 
@@ -54,7 +57,7 @@ type Step =
   | { readonly kind: 'equip' | 'remove' | 'unlink'; readonly email: string }
   | { readonly kind: 'early'; readonly email: string; readonly isEarly: boolean }
 
-/** The rules, over everybody who is known, by address. */
+/** Models the rules for all known people, by address. */
 class Model {
   readonly people = new Map<string, Known>()
   readonly entries: string[] = []
@@ -90,7 +93,7 @@ class Model {
   #enter(email: string, known: Known, role: Role | undefined): string {
     const { member } = known
     if (member === undefined && role !== undefined) {
-      // The owner of another account may have made the password, the links and the sessions.
+      // The owner of another account may have created the password, the links and the sessions.
       Object.assign(known, { member: { role, byClaim: true }, hasPassword: false, links: 0, sessions: 0 })
       known.isEarly = undefined
     } else if (member?.byClaim && member.role !== role) {
@@ -103,7 +106,7 @@ class Model {
     return email
   }
 
-  /** How many identities were there. */
+  /** Removes a person's identities. Returns their number. */
   unlink(email: string): number {
     const known = this.people.get(email)!
     const count = known.subjects.size
@@ -196,7 +199,7 @@ async function emailById(sql: Sql, id: number): Promise<string> {
   return row!.email
 }
 
-/** Everybody as the model has them. */
+/** Returns all people in the model's order. */
 const inOrder = (people: ReadonlyMap<string, Known>) =>
   [...people]
     .map(([email, { subjects, member, ...rest }]) => ({
@@ -274,7 +277,7 @@ t.test('a sign-in that is sent again after its answer was lost makes no second s
     t.equal(await signInByOidc(sql, identity, person, session, attempts), first)
     t.equal((await sql`select from web_sessions`).length, 1)
     t.equal((await sql`select from audit where action = 'sign-in'`).length, 1)
-    // One that was sent, and never arrived.
+    // A sign-in that was sent, but whose response never arrived.
     t.equal(await signInByOidc(sql, identity, person, newSession(), { sent: true }), first)
     t.equal((await sql`select from web_sessions`).length, 2)
   })

@@ -17,7 +17,7 @@ const newSession = (more: Partial<sessions.NewSession> = {}) => ({
   ...more
 })
 
-/** Two users of one account, each with a session. */
+/** Creates two users of one account, each with a session. */
 async function setUp(t: Test) {
   const { pool } = await testDatabase(t)
   return pool.run(async sql => {

@@ -7,7 +7,7 @@ import { setPassword } from '../../../../lib/store/people/passwords.ts'
 import * as users from '../../../../lib/store/people/users.ts'
 import { testDatabase } from '../../../fixtures/database/database.ts'
 
-/** Two accounts with a project each. */
+/** Creates two accounts with a project each. */
 async function setUp(t: Test) {
   const { pool } = await testDatabase(t)
   const accounts = await pool.run(async sql => {

@@ -1,4 +1,4 @@
-/** Long rankings are cut while traces are recorded, and every way of writing keeps to what is left of them. */
+/** Tests that long rankings are cut while traces are recorded, and that every way of writing respects the floors. */
 import type { Sql } from 'postgres'
 import t from 'tap'
 import type { WritePath } from '../../../../lib/ingest/write-path.ts'
@@ -13,7 +13,7 @@ import { until } from '../../../fixtures/until.ts'
 const CUTS = { first: 30, each: 30, read: 10, size: { most: 10, kept: 5 } }
 const LISTED = { name: 'run', model: 'm', tags: ['a', 'b'] }
 
-/** A trace that takes so long, and costs as much. */
+/** A trace with this duration, and a cost in proportion. */
 const lasting = (ms: number) => ({ endedAt: new Date(Date.parse(AT) + ms).toISOString(), costUsd: ms / 1000 })
 const record = (path: WritePath, ms: number) => path.record(writer(), bytes(ingestBody({ ...LISTED, ...lasting(ms) })))
 const shuffled = (count: number) => Array.from({ length: count }, (_, i) => 1 + ((i * 37) % count))
@@ -24,7 +24,7 @@ async function stream(path: WritePath, ms: number): Promise<void> {
   await path.end(writer(), trace.id, bytes(endBody(lasting(ms))))
 }
 
-/** The ids of a list of the first project, all pages of it. */
+/** Returns the ids of all pages of a list of the first project. */
 async function walk(sql: Sql, query: Omit<Parameters<typeof listTraces>[2], 'limit'>): Promise<string[]> {
   const ids: string[] = []
   let page: Awaited<ReturnType<typeof listTraces>> | undefined
@@ -46,7 +46,7 @@ t.test('what is not at the top of a long list is no longer ranked, and found all
     return row as { none: number; all: number }
   }
   await Promise.all(shuffled(60).map((ms, i) => record(paths[i % 2]!, ms)))
-  // Each process reads the floors when it has cut.
+  // Each write path, like a process of its own, reads the floors after it has cut rankings.
   for (const path of paths) {
     await until(async () => {
       const before = await ranked()

@@ -93,7 +93,7 @@ t.test('a trace of OpenTelemetry that grows is found by what came later, also as
     await send(call('cd'.repeat(8), 6, {}), call('ef'.repeat(8), 7, messages('a refund')))
     t.same(await find('refund'), [id])
     t.equal(await foldTerms(sql, projectId, rest, 1), 1)
-    // With its root the trace has another name and another start, and so another place in the list.
+    // The root gives the trace another name and another start time, and thus another position in the list.
     await send(otlpSpan({ traceId: id, spanId: 'ab'.repeat(8), name: 'agent', start: 5 }))
     t.same(await find('refund agent'), [id])
     t.same(await findAll(sql, projectId, 'refund'), [id], 'whatever an old entry says of its start')

@@ -20,7 +20,7 @@ import { until } from '../../../fixtures/until.ts'
 
 const SCORE = { name: 'quality', dataType: 'numeric', value: 1, comment: null, spanId: null }
 
-/** How many rows a project has in each table. */
+/** Counts a project's rows in each table. */
 async function countRows(sql: Sql, projectId: number) {
   const [row] = await sql`
     select (select count(*) from traces where project_id = ${projectId}) as traces,
@@ -36,7 +36,7 @@ t.test('deleting a trace', async t => {
     const project = await sqlAccess.read(sql => readProject(sql, projectId))
     return { traces: project?.traceCount, spans: project?.spanCount, bytes: project?.estimatedBytes }
   }
-  /** A project with a trace of three spans and two scores, and another that stays. */
+  /** Creates a project with a trace of three spans and two scores, and another project, which must not change. */
   const makeTraces = async () => {
     const projectId = await sqlAccess.write(seedProject)
     const [id, other] = [freshId(32), freshId(32)]
@@ -84,7 +84,7 @@ t.test('deleting a trace', async t => {
     const { projectId, id, seq } = await makeTraces()
     const writer = database.connect()
     t.teardown(() => writer.end({ timeout: 1 }))
-    // A writer that has changed the trace and not yet committed holds the deletion up.
+    // A writer that has changed the trace but not yet committed delays the deletion.
     await writer`begin`
     await writer`update traces set span_count = 4, score_count = 3, version = ${freshVersion()},
       estimated_bytes = 1500 where project_id = ${projectId} and seq = ${seq}`
@@ -118,7 +118,7 @@ t.test('deleting a trace', async t => {
   })
 })
 
-/** Resolves when a session of this database waits for a lock; on a cluster it waits on a worker. */
+/** Resolves when a session of this database waits for a lock; on a cluster, it waits on a worker. */
 async function untilSomeoneWaits(sqlAccess: SqlAccess): Promise<void> {
   const waiting = (sql: Sql) =>
     isOnCluster()

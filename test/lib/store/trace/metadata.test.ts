@@ -77,7 +77,7 @@ t.test('patching metadata', async t => {
 
   await t.test('stops at the size of a document, counted in bytes', async t => {
     const [fits, exceeds] = [await makeTrace(null), await makeTrace(null)]
-    // 1000 bytes with {} for metadata; {"k":"…"} has 8 more than its value, and é is two bytes.
+    // The trace has 1000 bytes with metadata {}. {"k":"…"} has 8 bytes more than its value, and é has two bytes.
     const room = MAX_DOCUMENT_BYTES - 1000 + 2 - 8
     const value = (bytes: number) => `{"k":"${'é'.repeat(bytes >> 1)}${'x'.repeat(bytes & 1)}"}`
     t.match(await patch(fits, value(room)), { changed: true })

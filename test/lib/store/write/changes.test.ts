@@ -1,4 +1,7 @@
-/** The statements that change stored traces, run one by one as a connection for COPY runs them together. */
+/**
+ * Tests each statement that changes stored traces by itself. In the service, a connection for COPY runs the statements
+ * together.
+ */
 import type { Sql } from 'postgres'
 import t from 'tap'
 import { changedTrace, changesOf, type Execution, prepareChanges } from '../../../../lib/store/write/changes.ts'
@@ -13,7 +16,7 @@ import { bytes } from '../../../fixtures/database/write-path.ts'
 
 const database = await testDatabase(t)
 
-/** Works on one connection, on which the statements are prepared. */
+/** Runs `work` on one connection, which keeps its prepared statements. */
 const onConnection = (work: (sql: Sql) => Promise<void>) =>
   database.pool.run(async sql => {
     const [{ count }] = await sql<[{ count: number }]>`
@@ -22,7 +25,7 @@ const onConnection = (work: (sql: Sql) => Promise<void>) =>
     await work(sql)
   })
 
-/** A running trace of a project. */
+/** Stores a running trace in a project. */
 async function seedRunning(sql: Sql, projectId: number, over: SeedTrace = {}) {
   const traceId = freshId(32)
   await seedTraces(sql, projectId, [{ id: traceId, status: 'running', durationMs: null, startedAt: AT, ...over }])
@@ -30,7 +33,7 @@ async function seedRunning(sql: Sql, projectId: number, over: SeedTrace = {}) {
 }
 type Target = Awaited<ReturnType<typeof seedRunning>>
 
-/** Decides the change that a body makes to the trace as it stands now. */
+/** Decides the change that a body makes to the trace in its current state. */
 async function changeBy(
   sql: Sql,
   { projectId, traceId }: Target,
@@ -85,7 +88,7 @@ t.test('an append adds up, and holds for the version that it was decided for', a
   })
 })
 
-/** The values in the types that the driver gives them. */
+/** Compares a row with expected values, in the types that the driver returns. */
 const same = (row: Record<string, unknown>, values: Record<string, string | number>) =>
   Object.fromEntries(
     Object.entries(values).map(([name, value]) => [name, typeof row[name] === 'number' ? Number(value) : value])

@@ -1,4 +1,4 @@
-/** Batches of the write path, read back from the database column by column. */
+/** Reads batches of the write path back from the database, column by column. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
@@ -15,7 +15,7 @@ import { readStoredSpans } from '../../../fixtures/database/stored-spans.ts'
 import { bytes, testWritePath, writer } from '../../../fixtures/database/write-path.ts'
 import { runs } from '../../../torture/orders.ts'
 
-/** Everything that is stored for a project but its inner numbers and the moment of recording. */
+/** Returns everything that is stored for a project, except internal numbers and the time of recording. */
 const readProject = (database: TestDatabase, projectId: number) =>
   database.pool.run(async sql => {
     const traces = await sql`
@@ -32,7 +32,7 @@ const readProject = (database: TestDatabase, projectId: number) =>
     )
   })
 
-/** Reads the rows that belong to the traces of a project in other tables. */
+/** Reads the rows that other tables contain for a project's traces. */
 const readBeside = (database: TestDatabase, projectId: number) =>
   database.pool.run(
     sql => sql`
@@ -74,7 +74,7 @@ const cost = fc.oneof(
   fc.constantFrom(0, 5e-324, 1.7976931348623157e308, 0.1)
 )
 const optional = { name: text(40), provider: text(40).filter(fits(200)), model: text(40), costUsd: cost, usage }
-/** Worth compressing, and so long that PostgreSQL would. */
+/** These texts compress well, and are so long that PostgreSQL would compress them. */
 const longText = fc.constantFrom(150, 1500).map(count => 'no play \u0000é 😀\n '.repeat(count))
 const spanOf = fc
   .record(
@@ -100,7 +100,7 @@ const traceOf = fc
   )
   .map(({ runs, ...over }) => writeJson(runs ? startBody(over) : ingestBody({ ...over, endedAt: over.startedAt })))
 
-/** A running trace, two batches of spans for it that may have one in common, and its end. */
+/** A running trace, two batches of spans for it that may share a span, and its end. */
 const streamOf = fc
   .record({
     start: fc.record({ ...optional, metadata: anyObject, tags: fc.array(text(20).filter(fits(64)), { maxLength: 3 }) }),
@@ -139,7 +139,7 @@ function columnsOf(body: string) {
 t.test('a trace leaves in each column what its body says, packed or not', async t => {
   const database = await testDatabase(t)
   const path = testWritePath(t, database)
-  // With so much under way, it does not take the time to compress.
+  // Under this load, the write path does not take the time to compress.
   const hurrying = testWritePath(t, database)
   hurrying.admit(0, 1000)
   let round = 0
@@ -149,7 +149,7 @@ t.test('a trace leaves in each column what its body says, packed or not', async 
       const environment = round % 4 === 0 ? 'prod' : null
       const record = (path: WritePath, projectId: number, bodies: readonly string[]) =>
         bodies.map(body => path.record(writer({ projectId, environment }), Buffer.from(body)))
-      // The second time, the families of the traces are known.
+      // The second time, the traces' families are known.
       const all = [...bodies, ...bodies.map(withNewId)]
       for (const each of [all.slice(0, bodies.length), all.slice(bodies.length)]) {
         await Promise.all([...record(path, first, each), ...record(hurrying, second, each)])
@@ -189,7 +189,7 @@ t.test('appends and ends leave the same, decided by what is remembered or by wha
         (path, projectId, { id, end }) => path.end(writer({ projectId }), id, Buffer.from(end))
       ]
       for (const stage of stages) {
-        // A process that has just started remembers nothing.
+        // A process that has just started has no cached state.
         const starting = new WritePath(database, { workers: 1, trialTraces: undefined }, createLog('silent'))
         const [first, second] = await Promise.all(
           [remembering, starting].map((path, i) =>

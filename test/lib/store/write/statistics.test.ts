@@ -12,9 +12,12 @@ t.test('a trace is found by its key also where the plan for that was made while 
   const path = testWritePath(t, database)
   const running = startBody()
   const body = bytes(spansBody(span()))
-  // An append looks for the spans that the trace already has.
+  // An append looks up the spans that the trace already has.
   const append = () => path.append(key, running.trace.id, body)
-  /** A number that PostgreSQL counts within seconds, of an object; on a cluster of all its shards together. */
+  /**
+   * Returns a statistic about an index or a table, which PostgreSQL updates within seconds. On a cluster, the result is
+   * the sum over all shards.
+   */
   const read = async (column: string, of: 'index' | 'table', name: string): Promise<number> => {
     const named = isOnCluster() ? `~ '^${name}_[0-9]+$'` : `= '${name}'`
     const [view, names] = of === 'index' ? ['pg_stat_user_indexes', 'indexrelname'] : ['pg_stat_user_tables', 'relname']
@@ -26,9 +29,9 @@ t.test('a trace is found by its key also where the plan for that was made while 
     )
     return row?.count
   }
-  /** How often traces were looked for by their keys. */
+  /** Returns how often traces were looked up by their keys. */
   const uses = () => read('idx_scan', 'index', 'traces_id')
-  /** Autovacuum counts elsewhere. */
+  /** PostgreSQL counts autovacuum's runs in another column. */
   const isAnalyzed = async () => (await read('analyze_count', 'table', 'traces')) > 0
 
   await path.record(key, bytes(running))

@@ -1,4 +1,4 @@
-/** Bodies are read in one pass where they are plain, and the long way otherwise: both must come to the same. */
+/** Plain bodies are read in one pass, and other bodies by the general reader. Both must yield the same result. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
@@ -18,7 +18,7 @@ const START = `{"schemaVersion":1,"trace":{"id":"${'a'.repeat(32)}","name":"n","
 const SPAN = `{"id":"${'b'.repeat(16)}","name":"s","startedAt":"${AT}","endedAt":"${AT}"`
 const plain = reader(IngestBody)
 
-/** Returns the error message, or all values that identity, sizes and columns are made of. */
+/** Returns the error message, or all values that determine identity, sizes and columns. */
 function outcome(way: () => PreparedTrace): unknown {
   try {
     const trace = way()
@@ -42,7 +42,7 @@ function outcome(way: () => PreparedTrace): unknown {
   }
 }
 
-/** Stored text may differ in how strings are written, and in the order that integer-like keys stand in. */
+/** Stored JSON may differ in the notation of strings, and in the order of integer-like keys. */
 const exactly = (stored: string | null) => (stored === null ? null : stringifyExact(parseExact(stored)))
 
 function assertSame(text: string): void {

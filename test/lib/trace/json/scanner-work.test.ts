@@ -1,12 +1,13 @@
 /**
- * The cost of reading grows with the length of a text, whatever its content. The test counts searches and takes no
- * times: the engine may search more often than the code says, so each search is as short as the string that it is in.
+ * The cost of reading is proportional to the length of a text, whatever its content. The test counts the characters
+ * that searches examine instead of measuring time: the engine may search more often than the code shows, so each search
+ * is bounded by the string that it searches.
  */
 import t from 'tap'
 import { canonicalise, parseExact, stringifyExact } from '../../../../lib/trace/json/exact-json.ts'
 import { Scanner } from '../../../../lib/trace/json/scanner.ts'
 
-/** How many characters each search in a text looked at while `work` was done. */
+/** Returns, for each search during `work`, the number of characters that it examined. */
 function searchesDuring(work: () => void): number[] {
   const searches: number[] = []
   const { indexOf } = String.prototype
@@ -49,10 +50,10 @@ t.test('the searches in one string look at each of its characters once', async t
   }
 })
 
-// With zeros at the end looked for from each zero, this would take a quarter of an hour.
+// If a search for trailing zeros started at each zero, this test would take a quarter of an hour.
 t.test('a number of a million digits is read as every other', async t => {
   const zeros = '0'.repeat(1_000_000)
-  // Beside each number its canonical form, which is empty if that is the number as it stands.
+  // Each number with its canonical form, which is empty if the number is already canonical.
   const numbers = [
     [`0.1${zeros}1`, ''],
     [`-0.${zeros}01`, '[-1e-1000002]'],
@@ -66,11 +67,11 @@ t.test('a number of a million digits is read as every other', async t => {
   }
   const sent = `[1.5${zeros}]`
   t.equal(canonicalise(parseExact(sent)), '[1.5]', 'zeros that say nothing make no other number')
-  // Not by t.equal: to print the difference of two long texts would take the reporter minutes.
+  // The test does not use t.equal, because the reporter would take minutes to print a diff of two long texts.
   t.ok(stringifyExact(parseExact(sent)) === sent, 'and come back as they were sent')
 })
 
-/** Members in no order, each name once. */
+/** Returns members in no particular order, each with a unique name. */
 function unequal(count: number): string {
   return Array.from({ length: count }, (_, i) => `"n${(i * 7) % count}":"v"`).join(',')
 }

@@ -1,4 +1,4 @@
-/** The scanner against JSON.parse, and the canonical form of RFC 8785 written down in its plainest form. */
+/** Compares the scanner with JSON.parse, and with a simple implementation of RFC 8785's canonical form. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
@@ -7,7 +7,7 @@ import { NOT_PLAIN, Scanner } from '../../../../lib/trace/json/scanner.ts'
 const MAX_DEPTH = 100
 const scanner = new Scanner()
 
-/** The canonical form of a text; undefined where the scanner says that it is not plain. */
+/** Returns the canonical form of a text; undefined if the scanner reports that the text is not plain. */
 function scan(text: string, maxDepth = MAX_DEPTH): string | undefined {
   try {
     scanner.start(text, maxDepth)
@@ -20,7 +20,7 @@ function scan(text: string, maxDepth = MAX_DEPTH): string | undefined {
   }
 }
 
-/** Names in the order of their UTF-16 code units; numbers and texts as JavaScript writes them. */
+/** Sorts names by their UTF-16 code units, and formats numbers and strings as JavaScript does. */
 function canonicalForm(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalForm)}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
@@ -28,7 +28,9 @@ function canonicalForm(value: unknown): string {
   return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonicalForm(member)}`)}}`
 }
 
-/** JSON text of a value as somebody may spell it: keys in any order, numbers and characters in any of their forms. */
+/**
+ * Returns JSON for a value in an arbitrary notation: keys in any order, numbers and characters in any of their forms.
+ */
 function spell(value: unknown, draw: () => number): string {
   const pick = <T>(...choices: T[]): T => choices[draw() % choices.length] as T
   const spellText = (text: string): string => {
@@ -55,7 +57,7 @@ const { value: json } = fc.letrec<{ value: unknown }>(tie => ({
     fc.string({ unit: 'grapheme' }),
     fc.string({ unit: fc.constantFrom('\ud800', '\udc00', '\\', '"', '/', '\n', 'a') }),
     fc.array(tie('value'), { maxLength: 4 }),
-    // More members than insertion sorts by itself.
+    // The object has more members than insertion sort handles.
     fc.dictionary(name, tie('value'), { maxKeys: 40, noNullPrototype: true })
   )
 }))
@@ -100,7 +102,7 @@ t.test('of a text with one thing changed, only JSON is taken, and for what it is
       const at = place % (text.length + 1)
       const changed = text.slice(0, at) + put + text.slice(at + cut)
       const canonical = scan(changed)
-      // A number that no double holds stays as it is written, so the values are compared.
+      // A number that no double can represent keeps its notation, so the values are compared.
       const meaning = (json: string) => canonicalForm(JSON.parse(json))
       if (canonical !== undefined) assert.equal(meaning(canonical), meaning(changed))
     }),

@@ -1,4 +1,4 @@
-/** The bundled prices give the costs that their package computes, and tell providers apart as it does. */
+/** The bundled prices yield the costs that their package computes, and distinguish providers in the same way. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { calcPrice, findProvider, type ModelInfo } from '@pydantic/genai-prices'
@@ -92,10 +92,10 @@ t.test('a provider is known under the names that libraries send', async t => {
     ['openai', 'text-embedding-3-small', 'openai/text-embedding-3-small'],
     ['openai', 'my-model', undefined],
     [null, 'my-model', undefined],
-    // A machine of the user's own, whose models cost nothing that anybody could know.
+    // Models on the user's own machine have no known cost.
     ['ollama', 'gpt-4-1106-preview', undefined],
     ['vllm', 'deepseek-chat', undefined],
-    // Priced by the hour.
+    // This model is priced by the hour.
     ['openai', 'whisper-1', undefined]
   ]
   for (const [provider, model, id] of cases) t.equal(findBundled(provider, model, true)?.id, id, `${provider} ${model}`)

@@ -149,7 +149,7 @@ t.test('counts follow from the spans, whatever number was stored', async t => {
 })
 
 t.test('any exports, in any order and sent again: the places by the rules, and one trace', async () => {
-  // The rules once more, for one export behind the other.
+  // A second implementation of the rules, which applies one export after another.
   const placesOf = (exports: readonly (readonly GatheredSpan[])[]) => {
     const stored = new Map<string, GatheredSpan>()
     const isRoot = ({ hints }: GatheredSpan) => hints.level === ROOT
@@ -210,7 +210,7 @@ t.test('any exports, in any order and sent again: the places by the rules, and o
       assert.deepEqual(one, other, 'what is left out says of the trace what it would say in a place')
       assert.equal(one!.errorCount, all.filter(({ status }) => status === 'error').length)
     }),
-    // Shrinking so many spans would take minutes.
+    // Shrinking a counterexample with this many spans would take minutes.
     { ...runs(15), endOnFailure: true }
   )
 })

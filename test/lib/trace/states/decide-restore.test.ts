@@ -12,7 +12,7 @@ const score = (id: string, over: Partial<PastScore> = {}): PastScore => ({
   ...{ evaluatorId: null, runId: null, createdAt: AT, ...over }
 })
 
-/** A trace at one moment, as both sides of a comparison have it. */
+/** A trace at one moment, for either side of a comparison. */
 interface Moment {
   readonly hash: string
   readonly endedAt: string | null
@@ -83,7 +83,7 @@ function line(moment: Moment): RestoredHead {
   return {
     ...{ operation: 'record', traceId: 't', ...FIELDS, ...moment.fields },
     ...{ status, startedAt, endedAt, tags, metadata, hash, bytes: 50 },
-    spans: spans.map(([id, hash]) => ({ id, hash, status: 'error', bytes: 10 })),
+    spans: spans.map(([id, hash]) => ({ id, hash, kind: 'custom', status: 'error', bytes: 10 })),
     ranks: ranks === undefined ? null : JSON.stringify(ranks),
     past: {
       ...{ environment: null, keyId: null, ingestedAt: null, estimatedBytes: undefined },
@@ -93,7 +93,7 @@ function line(moment: Moment): RestoredHead {
   }
 }
 
-/** Returns the decision in a word, or its reason. */
+/** Returns the decision's type or, for a contradiction, the reason. */
 function decided(before: Moment, sent: Moment): string {
   const decision = decideRestore(stored(before, sent), line(sent))
   return decision.type === 'contradiction' ? decision.reason : decision.type

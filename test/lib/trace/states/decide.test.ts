@@ -88,7 +88,7 @@ const end = (over: Partial<Extract<DecidedOperation, { operation: 'end' }>> = {}
   ...over
 })
 
-/** A decision in one word: the kind, or the code of a refusal. */
+/** Returns a decision as one word: its kind, or the code of a rejection. */
 const word = (decision: Decision) => (decision.type === 'refused' ? decision.code : decision.type)
 
 t.test('every row of table 3.1, and the order of its refusals', async t => {
@@ -236,7 +236,7 @@ t.test('an end replaces what it sends, unites tags and merges metadata', async t
   t.equal(unchanged.type === 'change' ? unchanged.change.ending?.output : '', undefined)
 })
 
-/** A trace by the letter of the specification. */
+/** A trace as the specification describes it. */
 interface Model {
   body: string
   end: string | undefined
@@ -249,7 +249,7 @@ interface Model {
 /** The operations of the routes in the specification. */
 type Sent = Exclude<DecidedOperation, { operation: 'idle' | 'export' }>
 
-/** The answer that the specification demands, applying it to the model. */
+/** Returns the response that the specification requires, and applies the operation to the model. */
 function expected(models: Map<string, Model>, id: string, operation: Sent): string {
   const model = models.get(id)
   if (operation.operation === 'record') {

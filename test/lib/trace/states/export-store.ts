@@ -1,4 +1,4 @@
-/** Spans as exports bring them, and a store of one trace that takes them as the service does. */
+/** Creates spans as exports deliver them, and a store that handles one trace as the service does. */
 import { createHash } from 'node:crypto'
 import { shortHash } from '../../../../lib/trace/prepared.ts'
 import { SpanTree } from '../../../../lib/trace/span-tree.ts'
@@ -15,7 +15,7 @@ import {
 } from '../../../../lib/trace/states/gathered.ts'
 import { endOf } from '../../../../lib/trace/states/idle.ts'
 
-/** Small enough to test what happens beyond it. */
+/** The limit is small enough for tests to exceed it. */
 export const MAX_SPANS = 200
 export const MAX_BYTES = 100_000_000
 export const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
@@ -27,7 +27,7 @@ const none = { inputTokens: null, outputTokens: null, totalTokens: null }
 
 export type Given = Partial<Omit<GatheredSpan, 'hints' | 'id'>> & { name?: string; hints?: Partial<SpanHints> }
 
-/** A span that begins and ends at these seconds; the hash tells apart what stands under one id. */
+/** Returns a span that starts and ends at these seconds. The hash distinguishes different spans with the same id. */
 export function span(id: number, start: number, end: number, { hints, ...over }: Given = {}): GatheredSpan {
   const name = over.name ?? `span ${id}`
   const given = {
@@ -70,12 +70,13 @@ export function span(id: number, start: number, end: number, { hints, ...over }:
   }
 }
 
-/** A store that holds one trace, and takes exports as the service does. */
+/** A store for one trace that handles exports as the service does. */
 export class Store {
   readonly #maxBytes: number
   state: ExportState | undefined
   input: string | null = null
   output: string | null = null
+  isRun = false
   readonly spans = new Map<string, GatheredSpan>()
 
   constructor(maxBytes = MAX_BYTES) {
@@ -101,13 +102,14 @@ export class Store {
     return decision
   }
 
-  /** Completes the trace with what is there, as the service does when nothing came for a while. */
+  /** Completes the trace with the stored spans, as the service does when nothing has arrived for a while. */
   complete(): void {
     this.#grow(gather(TRACE, this.gathered, [], [], endOf([...this.spans.values()])), null)
   }
 
   #grow(growth: Growth, environment: string | null): void {
-    const { input, output, changed, durationMs, addedBytes, ...fields } = growth
+    const { input, output, changed, durationMs, addedBytes, isRun, ...fields } = growth
+    this.isRun ||= isRun
     if (input !== undefined) this.input = input
     if (output !== undefined) this.output = output
     const gathered: GatheredState = {
@@ -131,7 +133,13 @@ export class Store {
 
   get trace() {
     const { ranks, spans, inputBytes, outputBytes, ...trace } = this.gathered
-    return { ...trace, metadata: JSON.parse(trace.metadata ?? '{}'), input: this.input, output: this.output }
+    return {
+      ...trace,
+      metadata: JSON.parse(trace.metadata ?? '{}'),
+      input: this.input,
+      output: this.output,
+      isRun: this.isRun
+    }
   }
 }
 

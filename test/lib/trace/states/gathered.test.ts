@@ -8,7 +8,7 @@ import { type GatheredSpan, INNER, type Level, PROCESS_ROOT, ROOT } from '../../
 import { runs } from '../../../torture/orders.ts'
 import { at, exported, type Given, hashOf, idOf, Store, span } from './export-store.ts'
 
-// A second definition of the meaning of a set of spans, which has no notion of the order in which they came.
+// A second definition of the meaning of a set of spans, independent of the order in which the spans arrived.
 
 type Picked<T> = [order: number[], id: string, value: T]
 const least = <T>(list: Picked<T>[]): T | undefined =>
@@ -96,7 +96,9 @@ const randomSpan = (id: number) =>
       return span(id, start, start + length, { ...over, parentId: level === ROOT ? null : idOf(parent), hints })
     })
 
-/** Exports of up to eight spans: in any order, split anywhere, some sent again, some with another span under an id. */
+/**
+ * Exports of up to eight spans: in any order, split anywhere, some repeated, some with a different span of the same id.
+ */
 const histories = fc
   .tuple(...Array.from({ length: 8 }, (_, id) => fc.option(randomSpan(id), { nil: undefined })))
   .map(list => list.filter(each => each !== undefined))
@@ -123,14 +125,14 @@ t.test('a trace is what its spans make together, in whatever order and portions 
         rest = rest.slice(cut)
       }
       store.export(rest)
-      // The sums have a model of their own (test/lib/trace/span-usage.test.ts).
-      const { costUsd, inputTokens, outputTokens, totalTokens, ...fields } = store.trace
+      // The sums and the mark of a run have their own models (test/lib/trace/span-usage.test.ts and runs.test.ts).
+      const { isRun, costUsd, inputTokens, outputTokens, totalTokens, ...fields } = store.trace
       const { documentBytes, estimatedBytes, bodyHash, patched, ...trace } = fields
       assert.deepEqual(trace, meaning(spans))
 
       const whole = exported(spans)
       assert.deepEqual({ ...store.trace }, whole.trace, 'the sums too')
-      // A span under an id that is taken changes nothing, and neither does anything that comes again.
+      // A different span with a known id changes nothing, and neither does a repeated span.
       for (const [, each, other] of others) {
         const { refusals } = store.export([
           { ...each, hash: hashOf(`other ${other}`), hints: { ...each.hints, level: ROOT } }

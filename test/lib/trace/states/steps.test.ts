@@ -1,4 +1,4 @@
-/** Steps of coding agents' calls, and the spans that replace them. */
+/** Tests steps of coding agents' calls, and the spans that replace the steps. */
 import fc from 'fast-check'
 import t from 'tap'
 import { type GatheredSpan, gatheredUsage, ROOT } from '../../../../lib/trace/states/gathered.ts'
@@ -9,7 +9,7 @@ import { exported, idOf, Store, span } from './export-store.ts'
 const USAGE = { inputTokens: 100, outputTokens: 10, totalTokens: null }
 const callOf = (n: number) => `${n}`.padStart(16, 'c')
 
-/** The step of a request, which ends at a second, and the span of the same request. */
+/** Returns the step of a request that ends at a second, and the span of the same request. */
 const requestStep = (n: number, at: number, responseId?: string) =>
   span(500 + n, at - 1, at, { kind: 'llm', ...USAGE, costUsd: 0.25, hints: { responseId, callSpanId: callOf(n) } })
 const request = (n: number, at: number, responseId?: string, more: object = {}) =>
@@ -72,7 +72,10 @@ t.test('a step and a span may have one id', t => {
   t.end()
 })
 
-/** Two requests with one response id, requests without an id, tools, and a root: with steps, with spans, or both. */
+/**
+ * Two requests with the same response id, requests without an id, tools, and a root. Requests and tools are each
+ * reported by a step, by a span, or by both.
+ */
 const sides = fc.constantFrom('step', 'span', 'both')
 const calls = fc.array(fc.tuple(fc.constantFrom('request', 'repeated', 'unnamed', 'tool'), sides), { maxLength: 8 })
 const trace = calls.map(calls =>
@@ -100,7 +103,7 @@ t.test('the order and the portions of steps and spans do not matter', t => {
       ([spans, order, cuts]) => {
         if (spans.length === 0) return
         const [one, other] = [new Store(), new Store()]
-        // Steps and spans come in different exports.
+        // Steps and spans arrive in different exports.
         const isStep = (each: GatheredSpan) => each.hints.callSpanId !== undefined
         for (const part of [spans.filter(isStep), spans.filter(each => !isStep(each))]) {
           if (part.length > 0) one.export(part)

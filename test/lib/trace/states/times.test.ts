@@ -1,4 +1,4 @@
-/** Start, end and status of a gathered trace, whatever the order in which its spans come. */
+/** Tests the start, end and status of a gathered trace, whatever the order in which its spans arrive. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'

@@ -1,4 +1,4 @@
-/** The types of the page are those that the routes name, schema by schema. */
+/** Checks that the page's types match the schemas that the routes declare. */
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import * as output from '../../../../lib/schema/output.ts'

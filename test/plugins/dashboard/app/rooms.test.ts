@@ -1,4 +1,6 @@
-/** The folders of the dashboard's app: their names, their imports, and the modules that run without a browser. */
+/**
+ * Checks the folders of the dashboard's app: their names, their imports, and the modules that run without a browser.
+ */
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import t from 'tap'
@@ -7,7 +9,7 @@ const ROOT = new URL('.', import.meta.resolve('#package.json')).pathname
 const APP = 'plugins/dashboard/app'
 const PAGES = ['compare', 'list', 'overview', 'scores', 'sessions', 'settings', 'shell', 'trace']
 const SHARED = ['charts', 'content', 'content/markdown', 'state', 'ui']
-/** The page and its worker begin here, so these two may import from every folder. */
+/** The entry points of the page and its worker, which may import from every folder. */
 const ENTRIES = ['main.tsx', 'worker.ts']
 const MOST_ARROWS = 50
 
@@ -49,7 +51,7 @@ t.test(`at most ${MOST_ARROWS} arrows lead from folder to folder, and none in a 
 })
 
 t.test('modules that run without a browser reach none that needs one', t => {
-  // The compiler checks these modules without the types of a browser, which an import of preact would bring in.
+  // The compiler checks these modules without a browser's types, which an import of preact would add.
   const excluded = readFileSync(join(ROOT, 'tsconfig.json'), 'utf8').matchAll(/"plugins\/dashboard\/app\/([\w/.-]+)"/g)
   const needsBrowser = [...excluded].map(([, path]) => path!)
   const logic = files.filter(
@@ -69,7 +71,10 @@ function importsOf(file: string): string[] {
   return [...text.matchAll(IMPORT)].map(([, to]) => (to!.startsWith('.') ? normalize(join(dirname(file), to!)) : to!))
 }
 
-/** The folder of a file. Of files in no folder, the entries are one room and others, of types alone, one each. */
+/**
+ * Returns the room of a file. Of the files in no folder, the entry points share a room, and each file that contains
+ * only types is a room of its own.
+ */
 function roomOf(file: string): string {
   if (ENTRIES.includes(file)) return 'entries'
   return dirname(file) === '.' ? file : dirname(file)
@@ -85,7 +90,7 @@ function arrowsBetweenRooms(): Map<string, Set<string>> {
   return found
 }
 
-/** The rooms that are left once those that import from none are taken away, again and again. */
+/** Returns the rooms that remain after rooms that import no remaining room are removed one by one. */
 function circleOf(arrows: ReadonlyMap<string, ReadonlySet<string>>): string[] {
   const left = new Set(arrows.keys())
   const isEnd = (room: string) => ![...arrows.get(room)!].some(to => left.has(to))

@@ -1,4 +1,4 @@
-/** The command box, and signing in where a provider of OpenID Connect is the only way, in a browser. */
+/** Tests the command box in a browser, and signing in if an OpenID Connect provider is the only way to sign in. */
 import t from 'tap'
 import { readConfig } from '../../../../lib/config.ts'
 import { testProvider } from '../../../fixtures/oidc/provider.ts'
@@ -22,7 +22,7 @@ t.test('the command box goes to what there is, by keyboard, and remembers it unt
   const chosen = `document.getElementById(document.activeElement.getAttribute('aria-activedescendant'))?.textContent`
   const gone = '!document.querySelector("dialog[open]")'
 
-  // Ids: those that the server has.
+  // A known id leads to its trace, and an unknown id finds nothing.
   await open()
   await page.type(id.toUpperCase())
   await page.until(`${chosen}?.includes('support-agent')`)
@@ -35,7 +35,7 @@ t.test('the command box goes to what there is, by keyboard, and remembers it unt
   await page.press('Escape')
   await page.until(gone)
 
-  // Sessions by how they begin, a tag, a name, a page and a command.
+  // The box finds a session by a prefix, a user, a tag, a name, a page and a command.
   for (const [typed, entry, path] of [
     ['s/', 's/1 ä', '/sessions/s%2F1%20%C3%A4'],
     ['u-3', 'User', '/users/u-3'],
@@ -64,7 +64,7 @@ t.test('the command box goes to what there is, by keyboard, and remembers it unt
   await page.until("location.pathname.endsWith('/app/sign-in')")
   t.equal(await page.evaluate("localStorage.getItem('spoor-recent')"), null)
   t.same(
-    // An id that nothing has, and what was asked for while somebody signed out.
+    // The expected errors are responses for the unknown id, and for requests sent while the user signed out.
     page.errors.filter(error => !/status of 40[14]/.test(error)),
     []
   )
@@ -88,7 +88,7 @@ t.test('where a provider is the only way in, the page leads there and back, and 
   const page = visitor(await openPage(t))
   await page.width(1280)
 
-  // Somebody who cancels sees why, and the button.
+  // A user who cancels sees the reason and the button.
   await page.open(`${base}/app/p/default/traces?status=error`)
   await page.untilText('The provider did not sign you in.', '[role=alert]')
   await page.untilText('Sign in with your organisation')
@@ -98,13 +98,13 @@ t.test('where a provider is the only way in, the page leads there and back, and 
   await page.until(`location.href === '${base}/app/p/default/traces?status=error' && !!document.querySelector('.mine')`)
   await page.untilText('Traces', 'h1')
 
-  // Signed out they stay on the page that signs in.
+  // After signing out, users stay on the sign-in page.
   await page.click('.mine button')
   await page.click('[role=menuitem]', 'Sign out')
   await page.until("location.search === '?out'")
   await page.untilText('Sign in with your organisation')
 
-  // A new visitor is led there at once, and then to the page that they asked for.
+  // A new visitor is redirected to the provider at once, and then to the requested page.
   await page.evaluate('sessionStorage.clear()')
   await page.open(`${base}/app/account`)
   await page.until(`location.href === '${base}/app/account'`)

@@ -1,4 +1,4 @@
-/** Two traces side by side, in a browser. */
+/** Tests the comparison of two traces in a browser. */
 import t from 'tap'
 import { testService } from '../../../fixtures/service/service.ts'
 import { hasChromium } from '../../browser.ts'
@@ -17,7 +17,7 @@ t.test('two traces are chosen, compared and swapped, and what is picked is in th
   const seen = (selector: string) =>
     page.evaluate(`[...document.querySelectorAll('${selector}')].map(each => each.textContent)`) as Promise<string[]>
 
-  // From the list: the older of both is A, whichever was chosen first.
+  // If traces are selected in the list, the older trace is A, regardless of the order of selection.
   await page.open(`${pages}/traces`)
   for (const id of [again.id, agent.id]) {
     await page.until(`!!document.getElementById('t-${id}')`)
@@ -31,7 +31,7 @@ t.test('two traces are chosen, compared and swapped, and what is picked is in th
   t.same(await seen('del'), ['It comes tomorrow.'], 'input and output of the traces themselves')
   t.match((await seen('.totals .is-difference td'))[0], /^−1\.20 s −29/)
 
-  // By keyboard to the call of the model, which is in both.
+  // The keyboard moves to the model call, which both traces contain.
   await page.evaluate("document.getElementById('aligned').focus()")
   for (const _ of [1, 2]) await page.press('ArrowDown')
   await page.until(`new URLSearchParams(location.search).get('span') === '${agent.spans[1]}'`)
@@ -40,18 +40,18 @@ t.test('two traces are chosen, compared and swapped, and what is picked is in th
   t.same(await seen('.aligned .is-gone .clip'), ['lookup_order', 'chat two'])
   t.same(await seen('.aligned .is-new .clip'), ['refund'])
 
-  // Sides are swapped, and the row stays.
+  // The sides are swapped, and the row stays selected.
   await page.click('button', 'Swap A and B')
   await page.until(`location.search.startsWith('?a=${again.id}&b=${agent.id}')`)
   await page.untilText('model gpt-5 → gpt-5-mini')
   await page.untilText('at once', 'del')
   t.same(await seen('.aligned .is-gone .clip'), ['refund'])
 
-  // Reloaded, it is the same; and back leads to the list.
+  // Reloading shows the same page, and going back leads to the list.
   await page.open((await page.evaluate('location.href')) as string)
   await page.untilText('at once', 'del')
 
-  // From a trace: the one before of the same name.
+  // A trace's menu offers a comparison with the previous trace of the same name.
   await page.open(`${pages}/traces/${again.id}`)
   await page.click('.menu button', 'More')
   await page.click('[role=menuitem]', 'Compare with')
@@ -59,7 +59,7 @@ t.test('two traces are chosen, compared and swapped, and what is picked is in th
   await page.until(`location.search === '?a=${agent.id}&b=${again.id}'`)
   await page.untilText('2 spans in both')
 
-  // The page names a trace that does not exist, and takes other ids.
+  // The page reports a trace that does not exist, and an invalid id.
   await page.open(`${pages}/compare?a=${agent.id}&b=${'0'.repeat(32)}`)
   await page.untilText('no such trace')
   await page.open(`${pages}/compare?a=x&b=${again.id}`)

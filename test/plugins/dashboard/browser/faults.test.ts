@@ -1,4 +1,4 @@
-/** Trouble: hostile traces, a server that is away, a session that ends, a proxy with a path. */
+/** Tests faults in a browser: hostile traces, an unreachable server, an expired session, and a proxy with a path. */
 import t from 'tap'
 import { linkFor } from '../../../fixtures/service/people.ts'
 import { testService } from '../../../fixtures/service/service.ts'
@@ -12,7 +12,7 @@ t.test('in a browser', async t => {
     t.comment("Debian's package chromium is not installed: no page was opened in a browser.")
     return
   }
-  // Under a path, as behind many proxies, all of it has to go well.
+  // Everything must also work under a path, as behind many proxies.
   const between = await putInBetween(t, '/tools/spoor')
   const service = await testService(t, { config: { baseUrl: between.address } })
   between.leadTo(service.url)
@@ -45,12 +45,12 @@ t.test('in a browser', async t => {
     }
     await page.open(`${pages}/traces/${id}`)
     await page.untilText('U+202E', '.hidden-character')
-    // The output is drawn when it comes near.
+    // The output is drawn when it comes near the viewport.
     await page.until(
       "(() => { document.getElementById('tab-panel').scrollTop = 1e6; return [...document.querySelectorAll('.chip')].some(each => each.textContent.includes('image/svg+xml')) })()"
     )
     await page.untilText('<script>document.title="broken"</script>', '.message')
-    // Values that are hostile lead to pages of just these values.
+    // Links with hostile values lead to the pages for exactly these values.
     await page.click('.trace-facts a', 'a/b?c#d&e=f')
     await page.until("decodeURIComponent(location.pathname).endsWith('/sessions/a/b?c#d&e=f')")
     await page.untilText('[U+202E]evil', 'main')

@@ -1,14 +1,14 @@
-/** A proxy in between: it can serve the dashboard under a path, and go away and come back. */
+/** A proxy that can serve the dashboard under a path, and can stop responding for a while. */
 import { createServer, request } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Test } from 'tap'
 
 export interface InBetween {
-  /** The address that browsers know, without a slash at its end. */
+  /** The address for browsers, without a trailing slash. */
   readonly address: string
-  /** Sets the server to which requests go from now on. */
+  /** Sets the server to which requests are forwarded from now on. */
   leadTo(url: string): void
-  /** From now on nobody answers, and connections end; until it is called again with false. */
+  /** If true, the proxy stops responding and closes connections. If false, it responds again. */
   setAway(away: boolean): void
 }
 

@@ -1,4 +1,7 @@
-/** Numbers over time in a browser: each chart's numbers are those of the list that it leads to; saved views. */
+/**
+ * Tests that the numbers over time in each chart equal those of the list to which the chart links. Also tests saved
+ * views.
+ */
 import t from 'tap'
 import { testService } from '../../../fixtures/service/service.ts'
 import { hasChromium } from '../../browser.ts'
@@ -16,7 +19,7 @@ t.test('in a browser', async t => {
   }
   const service = await ownProject(await testService(t))
   const page = await visit(t, service)
-  // Seven traces in three hours, of two models and two names; two of them failed.
+  // Seven traces in three hours, with two models and two names. Two of the traces failed.
   for (const [i, hour] of [8, 8, 8, 9, 9, 11, 11].entries()) {
     await recordAgent(service, {
       name: i % 2 === 0 ? 'answer' : 'search',
@@ -27,7 +30,7 @@ t.test('in a browser', async t => {
       spans: []
     })
   }
-  /** The rows of the list that a link leads to, and back. */
+  /** Follows a link to a list, and goes back. Returns the list's number of rows. */
   const behind = async (find: string) => {
     await page.evaluate(`${find}.click()`)
     await page.until("document.querySelector('h1').textContent === 'Traces'")
@@ -141,7 +144,7 @@ t.test('in a browser', async t => {
     await page.untilText('Red', 'td a')
     await page.click('td button', 'Delete')
     await page.click('dialog button', 'Delete')
-    await page.untilText('No view is saved yet.')
+    await page.untilText('No saved views yet.')
   })
 
   t.test('no error, and no violation of the policy', async t => {

@@ -1,7 +1,7 @@
 /**
- * Every page and every dialog: no error, nothing from elsewhere, no violation of accessibility, 360 px wide. In dark colours
- * the contrast alone is looked at, since nothing else differs; `npm run torture -- --only dashboard` looks at all of it in
- * each theme and width.
+ * Opens every page and every dialog at a width of 360 px, and checks that there are no errors, no requests to other
+ * sites and no accessibility violations. In dark colours, only the contrast is checked, because nothing else differs.
+ * `npm run torture -- --only dashboard` checks everything in each theme and at each width.
  */
 import t from 'tap'
 import { testService } from '../../../fixtures/service/service.ts'
@@ -9,7 +9,7 @@ import { hasChromium } from '../../browser.ts'
 import { dialogsOf, pagesOf, recordAll } from './places.ts'
 import { elsewhere, visit } from './visit.ts'
 
-/** More elements would make a page slow. */
+/** Maximum number of elements of a page. More elements would make the page slow. */
 const MOST_ELEMENTS = 3000
 const OPENED = 'dialog[open], [role=menu]'
 const CONTRAST = 'color-contrast'

@@ -1,4 +1,4 @@
-/** Every page of the dashboard, and every dialog and menu: where they are, and what is seen there. */
+/** Every page, dialog and menu of the dashboard, with its address and an element or text that it shows. */
 
 import { indexNow, searchOn } from '../../../fixtures/service/searching.ts'
 import type { TestService } from '../../../fixtures/service/service.ts'
@@ -34,14 +34,14 @@ export async function recordAll(service: TestService): Promise<Traces> {
   return traces
 }
 
-/** Addresses below `/app/`. */
+/** Returns each page's address relative to `/app/`, and text that the page shows. */
 export function pagesOf({ agent, again, hostile, deep }: Traces): [address: string, shown: string][] {
   const trace = `p/default/traces/${agent.id}`
   const overview = 'p/default/overview?from=2026-11-25T00:00:00Z&to=2026-11-25T23:59:59Z'
   return [
     ['p/default/traces', 'support-agent'],
     ['p/default/traces?status=error', '[U+202E]evil'],
-    ['p/default/traces?name=none', 'No trace is like this'],
+    ['p/default/traces?name=none', 'No traces match'],
     ['p/default/traces?q=ORDER&status=ok', 'Where is my order?'],
     [trace, 'Where is my order?'],
     [`${trace}?span=${agent.spans[3]}`, 'as in chat one'],
@@ -75,7 +75,7 @@ export function pagesOf({ agent, again, hostile, deep }: Traces): [address: stri
   ]
 }
 
-/** Each dialog with the element that opens it. */
+/** Returns each dialog with the element that opens it. */
 export function dialogsOf({ agent }: Traces): [address: string, selector: string, text: string][] {
   return [
     ['p/default/traces', 'button', 'Columns'],

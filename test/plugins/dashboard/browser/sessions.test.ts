@@ -1,4 +1,6 @@
-/** A session as a conversation that comes as one scrolls, and from a bar of scores to its traces. */
+/**
+ * Tests a session as a conversation that loads while the user scrolls, and the path from a score's bar to its traces.
+ */
 import t from 'tap'
 import { testService } from '../../../fixtures/service/service.ts'
 import { hasChromium } from '../../browser.ts'
@@ -15,7 +17,7 @@ t.test('a session is read from its beginning to its end, and scores lead to trac
   const service = await testService(t)
   const ids: string[] = []
   for (let i = 0; i < 60; i++) {
-    // Somebody is away for an hour before the third.
+    // There is a pause of an hour before the third trace.
     const minute = i < 2 ? i : i + 60
     const times = { startedAt: at(minute), endedAt: at(minute + 0.1), spans: [] }
     const asked = [
@@ -58,7 +60,7 @@ t.test('a session is read from its beginning to its end, and scores lead to trac
   await page.click('h2 a', 'helpful')
   await page.untilText('Score helpful', 'h1')
   await page.until('document.querySelectorAll(".plot-link").length === 2')
-  // The last bar is that of 0.9.
+  // The last bar is for the value 0.9.
   await page.evaluate('document.querySelectorAll(".plot-link")[1].click()')
   await page.untilText('of the value 0.9', 'h2')
   await page.untilText('turn 2', '[aria-labelledby=scored] a.open')

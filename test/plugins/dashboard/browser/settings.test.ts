@@ -1,4 +1,4 @@
-/** Settings, one's own account, metadata, deletions and times, as somebody does them in a browser. */
+/** Tests settings, the user's own account, metadata, deletions and times in a browser. */
 import t from 'tap'
 import { addPerson, linkFor } from '../../../fixtures/service/people.ts'
 import { testService } from '../../../fixtures/service/service.ts'
@@ -23,7 +23,8 @@ t.test('in a browser', async t => {
     await page.type(text)
   }
 
-  // The first one that records: a server asks only every few seconds which projects are searched.
+  // This test makes the service's first recording, because a server rechecks only every few seconds which projects are
+  // searched.
   t.test('search is turned on, finds a word that is recorded then, with its place, and is turned off', async () => {
     await page.open(`${url}/app/p/default/settings/project`)
     await page.click('button', 'Turn on')

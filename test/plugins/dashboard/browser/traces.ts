@@ -1,4 +1,4 @@
-/** Traces to look at: of an agent with a conversation, hostile, deep, large, running. */
+/** Traces to display: an agent with a conversation, and hostile, deep, large and running traces. */
 import { randomBytes } from 'node:crypto'
 import type { TestService } from '../../../fixtures/service/service.ts'
 
@@ -18,7 +18,7 @@ async function record({ call }: TestService, trace: object): Promise<Recorded> {
   return { id, spans: spans.map(span => span.id) }
 }
 
-/** An agent that asks a model, calls a tool that fails, and asks again. */
+/** Records an agent that asks a model, calls a tool that fails, and asks again. */
 export function recordAgent(service: TestService, over: object = {}): Promise<Recorded> {
   const [agent, first, tool, second] = [hex(8), hex(8), hex(8), hex(8)] as [string, string, string, string]
   const asked = [
@@ -105,7 +105,7 @@ export function recordAgent(service: TestService, over: object = {}): Promise<Re
 
 const GUIDE = Array.from({ length: 30 }, (_, i) => `Rule ${i + 1}: say what you have done, and what you have not.`)
 
-/** The agent once more: it was told something else, looks nothing up, and asks for a refund, which fails. */
+/** Records the same agent with different instructions: it looks nothing up, and asks for a refund, which fails. */
 export function recordAgentAgain(service: TestService, over: object = {}): Promise<Recorded> {
   const [agent, first, refund] = [hex(8), hex(8), hex(8)] as [string, string, string]
   const system = GUIDE.with(14, 'Rule 15: say what you have done **at once**, and what you have not.').join('\n')
@@ -216,7 +216,7 @@ export function recordHostile(service: TestService): Promise<Recorded> {
   })
 }
 
-/** Two hundred spans below each other. */
+/** Records two hundred spans, each a child of the previous span. */
 export function recordDeep(service: TestService): Promise<Recorded> {
   const ids = Array.from({ length: 200 }, () => hex(8))
   const spans = ids.map((id, i) => ({
@@ -232,7 +232,7 @@ export function recordDeep(service: TestService): Promise<Recorded> {
   return record(service, { name: 'deep', status: 'ok', startedAt: at(0), endedAt: at(20_000), metadata, spans })
 }
 
-/** Two hundred spans, of which one has a conversation: with so many messages, of nearly 750 KiB. */
+/** Records two hundred spans, one of which has a conversation of nearly 750 KiB with this number of messages. */
 export function recordLarge(service: TestService, messageCount = 219, word = 'bold'): Promise<Recorded> {
   const paragraph = `A paragraph with **${word}**, \`code\` and a [link](https://example.com).\n\n`
   const messages = Array.from({ length: messageCount }, (_, i) => ({
@@ -266,7 +266,7 @@ export function recordLarge(service: TestService, messageCount = 219, word = 'bo
   return record(service, { name: 'large', status: 'ok', startedAt: at(0), endedAt: at(9000), spans })
 }
 
-/** Two spans: one with JSON of thousands of small values, one whose Markdown is a list of thousands of items. */
+/** Records two spans: one with JSON of thousands of small values, one with a Markdown list of thousands of items. */
 export function recordWide(service: TestService): Promise<Recorded> {
   const row = (i: number) => Object.fromEntries(Array.from({ length: 50 }, (_, k) => [`field ${k}`, `${i}.${k}`]))
   const list = Array.from({ length: 12_000 }, (_, i) => `- item ${i}`).join('\n')

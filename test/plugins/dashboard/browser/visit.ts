@@ -1,4 +1,4 @@
-/** A browser that is signed in to the dashboard of a test's service, and what is done in it. */
+/** A browser that is signed in to the dashboard of a test's service, and the actions that tests take in it. */
 import { readFile } from 'node:fs/promises'
 import type { Test } from 'tap'
 import type { Role } from '../../../../lib/schema/roles.ts'
@@ -8,18 +8,18 @@ import { openPage, type Page } from '../../browser.ts'
 
 const PATIENCE_MS = 20_000
 const LOOK_MS = 25
-/** Tells of violations of the page's policies as of errors. */
+/** Reports violations of the page's policies as errors. */
 const REPORTS =
   "addEventListener('securitypolicyviolation', event => console.error('CSP', event.violatedDirective, event.blockedURI))"
 
 export interface Visit extends Page {
-  /** Waits until an expression is true in the page, and gives its value. */
+  /** Waits until an expression is true in the page. Returns the expression's value. */
   until(expression: string): Promise<unknown>
-  /** Waits for an element with this text, in the page or in a selection of it. */
+  /** Waits for an element with this text, in the page or within the selector's matches. */
   untilText(text: string, selector?: string): Promise<void>
   press(key: string, modifiers?: { readonly shift?: boolean }): Promise<void>
   type(text: string): Promise<void>
-  /** Clicks the first element of a selection that has this text, or this name. */
+  /** Clicks the first of the selector's matches that has this text or name. */
   click(selector: string, text?: string): Promise<void>
   /**
    * Returns axe-core's findings as lines; `rule` and `within` limit them to one rule and to the first match of a
@@ -42,7 +42,7 @@ const CODES: Readonly<Record<string, number>> = {
 
 export function visitor(page: Page): Visit {
   const { evaluate, send } = page
-  /** The page itself looks again and again: to be asked from here each time would cost three processes their time. */
+  /** The page itself polls, because polling from this process would use CPU time in three processes. */
   const until = async (expression: string) => {
     const end = Date.now() + PATIENCE_MS
     for (;;) {
@@ -55,7 +55,7 @@ export function visitor(page: Page): Visit {
         look()
       })`
       const value = await evaluate(look).catch(async error => {
-        // The page may be on its way to another address.
+        // The page may be navigating to another address.
         if (Date.now() > end) throw error
         await new Promise(resolve => setTimeout(resolve, LOOK_MS))
       })
@@ -111,7 +111,7 @@ export function visitor(page: Page): Visit {
       await send('Emulation.setEmulatedMedia', {
         features: [
           { name: 'prefers-color-scheme', value: theme },
-          // A fade would change the contrasts.
+          // Colours that fade would have a different contrast for a moment.
           { name: 'prefers-reduced-motion', value: 'reduce' }
         ]
       })
@@ -122,7 +122,7 @@ export function visitor(page: Page): Visit {
   }
 }
 
-/** Opens a page and signs somebody in by a link. */
+/** Opens a page and signs a user in by a link. */
 export async function visit(
   t: Test,
   service: TestService,
@@ -141,13 +141,13 @@ export async function visit(
 
 export interface OwnProject extends TestService {
   readonly slug: string
-  /** The address of the project's pages: `/app/p/` and its slug. */
+  /** The address of the project's pages: `/app/p/` and the project's slug. */
   readonly pages: string
 }
 
 let projects = 0
 
-/** A project for one test, so that tests can share a service and a visitor; calls are made with a key of it. */
+/** Creates a project for one test, so that tests can share a service and a visitor. Calls use a key of this project. */
 export async function ownProject(service: TestService, address = service.url): Promise<OwnProject> {
   const slug = `project-${++projects}`
   await service.makeProject(slug)
@@ -156,7 +156,7 @@ export async function ownProject(service: TestService, address = service.url): P
   return { ...service, slug, key, call, pages: `${address}/app/p/${slug}` }
 }
 
-/** Requests that went elsewhere. */
+/** Returns the requests to other sites. */
 export function elsewhere({ requests }: Page, origin: string): string[] {
   return requests.filter(url => !url.startsWith(`${origin}/`) && !/^(?:about:|blob:|chrome)/.test(url))
 }

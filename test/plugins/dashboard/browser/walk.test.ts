@@ -1,4 +1,7 @@
-/** Ways through the pages: by keyboard, back and forward, judging, what runs, what is found. */
+/**
+ * Tests paths through the pages: using the keyboard, going back and forward, scoring, watching running traces, and
+ * searching.
+ */
 import t from 'tap'
 import { addPerson, linkFor } from '../../../fixtures/service/people.ts'
 import { testService } from '../../../fixtures/service/service.ts'
@@ -15,7 +18,7 @@ t.test('in a browser', async t => {
   }
   const server = await testService(t)
   const page = await visit(t, server)
-  /** A project of its own for a test, in which nothing has gone wrong yet. */
+  /** Creates a project for one test, and checks that no errors have occurred. */
   const begin = async () => {
     page.errors.length = 0
     return ownProject(server)
@@ -114,6 +117,35 @@ t.test('in a browser', async t => {
     await page.untilText('UTC', '.zone')
     t.pass('what is preferred in one tab counts in the other')
     t.same([...page.errors, ...tab.errors], [])
+  })
+
+  t.test('runs alone are a filter of the list, in its address and from trace to trace', async t => {
+    const service = await begin()
+    for (const name of ['first run', 'second run']) {
+      await recordAgent(service, { name })
+      for (let i = 0; i < 5; i++)
+        await recordAgent(service, { name: 'sql.execute', model: undefined, costUsd: undefined, spans: [] })
+    }
+    const rows = (count: number) => `document.querySelectorAll('.traces tbody tr').length === ${count}`
+    await page.open(`${service.pages}/traces`)
+    await page.until(rows(12))
+    await page.click('.only input')
+    await page.until(rows(2))
+    t.equal(await page.evaluate('location.search'), '?runs=only')
+    t.same(await page.violations(), [])
+    await page.press('j')
+    await page.press('Enter')
+    await page.untilText('agent run', '.row')
+    const first = await page.evaluate('location.pathname')
+    await page.press('j')
+    await page.until(`location.pathname !== ${JSON.stringify(first)}`)
+    await page.untilText('agent run', '.row')
+    await page.open(`${service.pages}/traces?runs=only`)
+    await page.until(rows(2))
+    await page.click('.only input')
+    await page.until(rows(12))
+    t.equal(await page.evaluate('location.search'), '')
+    t.same(page.errors, [])
   })
 
   t.test('j and k go through the list that a trace was opened from', async t => {
@@ -233,7 +265,7 @@ t.test('in a browser', async t => {
     const service = await begin()
     const { id, spans } = await recordAgent(service)
     await page.open(`${service.pages}/traces`)
-    // A clipboard that the test can read.
+    // Replaces the clipboard with one that the test can read.
     await page.send('Page.addScriptToEvaluateOnNewDocument', {
       source:
         "Object.defineProperty(navigator, 'clipboard', { value: { writeText: async text => { globalThis.copied = text } } })"

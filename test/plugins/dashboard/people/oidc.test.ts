@@ -1,4 +1,4 @@
-/** The way in by a provider of OpenID Connect, against a real one. */
+/** Tests signing in through a real OpenID Connect provider. */
 import t from 'tap'
 import { removeUser, unlinkUser } from '../../../../lib/admin/people.ts'
 import { type Config, type OidcConfig, readConfig } from '../../../../lib/config.ts'
@@ -13,7 +13,7 @@ const BASE = 'https://spoor.example/tools'
 const START = '/app/api/sign-in/oidc'
 const provider = await testProvider(t, `${BASE}${START}/callback`)
 
-/** Lines of the log, of which none may tell who signs in. */
+/** Lines of the log. None of them may reveal who signs in. */
 const logged: string[] = []
 const log = createLog('info', { write: line => void logged.push(line) })
 
@@ -31,7 +31,7 @@ function configOf(settings: Partial<OidcConfig> = {}): Partial<Config> {
   return { baseUrl, oidc: { ...(oidc as OidcConfig), ...settings } }
 }
 
-/** Removes the path as the proxy in front would. */
+/** Removes the base path from requests, as the reverse proxy would. */
 const behind = (service: TestService): TestService => ({
   ...service,
   call: (method, path, options) => service.call(method, path.replace(/^\/tools/, ''), options)
@@ -49,7 +49,7 @@ const person = (name: string, more: object = {}) => ({
   ...more
 })
 
-/** Signs whoever the provider takes one for in, and says on which page that ends, relative to `/app/`. */
+/** Signs in the person whom the provider names. Returns the address of the final page, relative to `/app/`. */
 async function signIn(who: typeof provider.person, browser: Browser, to = ''): Promise<string> {
   provider.person = who
   return (await browser.go(`${BASE}${START}${to}`)).replace(`${BASE}/app/`, '')
@@ -151,14 +151,14 @@ t.test('nobody comes in by a session, a link or a password that another accountâ
   t.equal((await known.ask('GET', 'sessions')).status, 401)
   const stranger = asking({ ...service, call: withHost })
   t.equal((await stranger('POST', 'sign-in/link', { body: { token: link } })).status, 401)
-  // Without a role they are what they were.
+  // Without a role from the provider, people keep their role.
   const later = newBrowser()
   t.equal(await signIn(person('eve'), later), '')
   t.same((await sessionOf(later)).projects, [])
   t.equal((await sessionOf(browser)).user, null)
 })
 
-/** A request as by the proxy in front. */
+/** Sends a request with the Host header that the reverse proxy would send. */
 const withHost: TestService['call'] = (method, path, options = {}) =>
   service.call(method, path, { ...options, headers: { host: 'spoor.example', ...options.headers } })
 
@@ -185,7 +185,7 @@ t.test('whom nobody knows, whose address is of elsewhere or is not verified, is 
 
 const said = (sub: string, email: string, more: object = {}) => person(sub, { email: `${email}@example.com`, ...more })
 const emailOf = async (browser: Browser) => (await sessionOf(browser)).user?.email
-/** The detail of the last act of this kind. */
+/** Returns the detail of the most recent audited action of this kind. */
 const auditOf = async (action: string) => {
   const audit = (await entries()).findLast(each => each.startsWith(`${action} `))
   return JSON.parse(audit?.slice(action.length + 1) ?? 'null')
@@ -209,7 +209,7 @@ t.test('somebody is known by the providerâ€™s subject, not by an address', async
   t.equal(await signIn(said('boss-1', 'renamed', unflagged), newBrowser()), '', 'of whom is known no proof is asked')
 
   t.equal(await database.pool.run(sql => unlinkUser(sql, 'boss@example.com')), 1)
-  // Which signs them out.
+  // The change signs the person out.
   await until(async () => (await emailOf(first)) === undefined)
   t.match(await auditOf('oidc.unlink'), { email: 'boss@example.com' })
   const next = newBrowser()
@@ -310,7 +310,7 @@ t.test('what comes back must be what was begun, in this browser, once', async t 
   const ends = async (of: Browser, address: string) => (await of.go(address)).replace(`${BASE}/app/`, '')
   t.equal(await ends(browser, callback), 'sign-in?oidc=stale', 'the same browser again')
   t.equal(await ends(newBrowser(), callback), 'sign-in?oidc=stale', 'another browser')
-  /** Begins, and stops before the provider. */
+  /** Starts a sign-in without following the redirect to the provider. */
   const begun = async () => {
     const other = newBrowser()
     const { headers } = await other.ask(START)

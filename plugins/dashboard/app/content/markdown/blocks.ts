@@ -266,7 +266,7 @@ function itemAt(lines: readonly string[], at: number, { column, mark, rest }: Ma
     const gap = i - end
     const indent = indentOf(line)
     const marker = markerOf(line)
-    // Two columns suffice for a nested list, because authors often indent by two even below a wider number.
+    // Two columns suffice for a nested list, because authors often indent by two even if the number is wider.
     const isWithin = indent >= column || (indent >= 2 && marker !== undefined && marker.mark !== mark)
     const goesOn = gap === 0 && marker === undefined && fence === undefined && rest !== '' && !endsParagraph(line)
     if (!isWithin && !goesOn) {

@@ -36,7 +36,7 @@ const someTrace = fc.record({
 })
 type Made = Required<Pick<SeedTrace, 'sessionId' | 'startedAt' | 'status' | 'costUsd' | 'environment' | 'id'>>
 
-/** By what is stored, whichever way. */
+/** Computes the expected groups from the stored traces, regardless of how the server reads them. */
 function expected(traces: readonly Made[], { prefix, environment }: Query) {
   const newestFirst = traces.toSorted((a, b) => (a.startedAt + a.id < b.startedAt + b.id ? 1 : -1))
   const fitting = newestFirst.filter(

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import type { Sql } from 'postgres'
 import t from 'tap'
 import { listTracedUsers, readUser } from '../../../../../lib/store/analytics/groups/user-list.ts'
-import { foldNews } from '../../../../../lib/store/analytics/rollups/fold.ts'
+import { foldDeltas } from '../../../../../lib/store/analytics/rollups/fold.ts'
 import type { Edge } from '../../../../../lib/store/lists/cursor.ts'
 import { testDatabase } from '../../../../fixtures/database/database.ts'
 import { freshId, type SeedTrace, seedProject, seedTraces } from '../../../../fixtures/database/seed.ts'
@@ -30,7 +30,7 @@ const timeOf = (hour: number) => new Date(Date.parse(FROM) + hour * 3_600_000).t
 const someTrace = fc.record({
   userId: fc.constantFrom('ada', 'ad', 'bob', 'Ä/%', null),
   environment: fc.constantFrom('production', 'staging', null),
-  // The first of them is before the time that is added up.
+  // The earliest of these times is before the period that is summed.
   startedAt: fc.integer({ min: -1, max: 30 }).map(timeOf),
   status: fc.constantFrom('ok', 'error'),
   model: fc.constantFrom('m1', 'm2'),
@@ -83,7 +83,7 @@ t.test('the list of users', async t => {
           async (traces, query, most, folded) => {
             const projectId = await seedProject(sql)
             await seedTraces(sql, projectId, traces)
-            if (folded > 0) await foldNews(sql, projectId, folded)
+            if (folded > 0) await foldDeltas(sql, projectId, folded)
             const made = traces as Made[]
             const asked = { ...query, from: FROM }
             assert.deepEqual(await walk(sql, projectId, asked, most), expected(made, asked))
@@ -100,7 +100,7 @@ t.test('the list of users', async t => {
             )
           }
         )
-        // An earlier trace of another environment, not folded yet.
+        // An earlier trace in another environment. It has not been folded.
         const own = { userId: 'ada', status: 'ok', model: 'm1', costUsd: null, durationMs: 10 } as const
         const elsewhere = [
           { ...own, environment: 'staging' as const, startedAt: timeOf(0), id: freshId(32) },

@@ -1,13 +1,13 @@
-/** Rollups and news together always equal the sums of the traces, through any history and with a fold at any point. */
+/** Checks that rollups and deltas together equal the traces' sums after any history, with folds at any point. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { applyBackfill, planBackfill } from '../../../../../lib/admin/upkeep/environments.ts'
 import { pruneAll } from '../../../../../lib/admin/upkeep/pruning.ts'
 import { ROOM } from '../../../../../lib/rollups/name-limits.ts'
-import { foldNews } from '../../../../../lib/store/analytics/rollups/fold.ts'
+import { countDeltas } from '../../../../../lib/store/analytics/rollups/deltas.ts'
+import { foldDeltas } from '../../../../../lib/store/analytics/rollups/fold.ts'
 import { makeFortnight } from '../../../../../lib/store/analytics/rollups/fortnights.ts'
-import { countNews } from '../../../../../lib/store/analytics/rollups/news.ts'
 import { countOneDay, findWrongDays, recountDay } from '../../../../../lib/store/analytics/rollups/recount.ts'
 import { endBody, spansBody, startBody } from '../../../../fixtures/bodies/bodies.ts'
 import { exportOf, otlpSpan } from '../../../../fixtures/bodies/otlp.ts'
@@ -19,7 +19,7 @@ import { runs } from '../../../../torture/orders.ts'
 
 const TRACES = '/api/v1/traces'
 const IDS = Array.from({ length: 4 }, (_, i) => String(i + 1).repeat(32))
-/** On both sides of the beginning of a fortnight, a day and an hour. */
+/** Times just before and after the start of a fortnight, a day and an hour. */
 const TIMES = [
   '2026-11-13T23:59:59.999Z',
   '2026-11-20T23:59:59.999Z',
@@ -83,7 +83,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   some<Step>(['prune'], ['backfill'], ['recount'], ['fortnight'])
 )
 
-/** A trace of OpenTelemetry that changes after its end, and one that only then has one; what is folded between. */
+/**
+ * Exports spans of one trace. In GROWING, one trace changes after its end, and another trace gets its end with its
+ * second export, with folds in between.
+ */
 const growth = (id: string, ...spans: Parameters<typeof otlpSpan>[0][]): Step => [
   'call',
   'POST',
@@ -112,7 +115,7 @@ async function take(service: TestService, [what, ...rest]: Step): Promise<unknow
     return assert.ok(status < 500, `${method} ${path}: ${status} ${text}`)
   }
   return pool.run(async sql => {
-    if (what === 'fold') await foldNews(sql, 1, rest[0] as number)
+    if (what === 'fold') await foldDeltas(sql, 1, rest[0] as number)
     if (what === 'prune') await pruneAll(sql, 1, { status: 'error' })
     if (what === 'fortnight') await makeFortnight(sql, 1, Date.parse('2027-01-01T00:00:00.000Z'))
     if (what === 'recount') await recountDay(sql, 1, '2026-11-21T00:00:00.000Z')
@@ -123,9 +126,9 @@ async function take(service: TestService, [what, ...rest]: Step): Promise<unknow
   })
 }
 
-/** The service may be at it too: then a fold does nothing. */
+/** The service may fold at the same time. A fold here then does nothing. */
 async function foldAll(pool: TestService['database']['pool']): Promise<void> {
-  while ((await pool.run(countNews)) > 0) await pool.run(sql => foldNews(sql, 1, 1000))
+  while ((await pool.run(countDeltas)) > 0) await pool.run(sql => foldDeltas(sql, 1, 1000))
 }
 
 t.test('through any history', async t => {
@@ -140,10 +143,10 @@ t.test('through any history', async t => {
       )
       fortnights += made
       assert.equal(await pool.run(sql => countWrongSums(sql, 1)), 0)
-      folded += await pool.run(sql => foldNews(sql, 1, 1000))
+      folded += await pool.run(sql => foldDeltas(sql, 1, 1000))
       assert.equal(await pool.run(sql => countWrongSums(sql, 1)), 0)
       assert.deepEqual(await pool.run(sql => findWrongDays(sql, 1)), [])
-      // Deletions leave no sums behind.
+      // After all traces are deleted, no sums remain.
       for (const id of IDS) await take(service, ['call', 'DELETE', `${TRACES}/${id}`])
       await foldAll(pool)
       const [left] = await pool.run(
@@ -170,7 +173,7 @@ t.test('beside other folds, and writers, and folds that are broken off', async t
       )
     )
   await seed('first')
-  const folds = () => Promise.all([1, 2, 3].map(most => pool.run(sql => foldNews(sql, project, most * 10))))
+  const folds = () => Promise.all([1, 2, 3].map(most => pool.run(sql => foldDeltas(sql, project, most * 10))))
   const taken = (await folds()).concat(await folds()).reduce((sum, rows) => sum + rows, 0)
   t.ok(taken > 0 && taken <= 50)
   t.equal(await pool.run(sql => countWrongSums(sql, project)), 0)
@@ -179,13 +182,13 @@ t.test('beside other folds, and writers, and folds that are broken off', async t
   await t.rejects(
     pool.run(async sql => {
       await sql`alter table rollups add constraint none check (traces < 0) not valid`
-      await foldNews(sql, project, 1000)
+      await foldDeltas(sql, project, 1000)
     })
   )
   await pool.run(sql => sql`alter table rollups drop constraint none`)
-  t.equal(await pool.run(sql => countWrongSums(sql, project)), 0, 'a fold that fails leaves the news')
-  while ((await pool.run(sql => foldNews(sql, project, 20))) > 0) {}
-  t.equal(await pool.run(countNews), 0)
+  t.equal(await pool.run(sql => countWrongSums(sql, project)), 0, 'a fold that fails leaves the deltas')
+  while ((await pool.run(sql => foldDeltas(sql, project, 20))) > 0) {}
+  t.equal(await pool.run(countDeltas), 0)
   t.equal(await pool.run(sql => countWrongSums(sql, project)), 0)
 })
 
@@ -194,7 +197,7 @@ t.test('where names are made up for every trace', async t => {
   const project = await pool.run(seedProject)
   const traces = Array.from({ length: ROOM.n + 40 }, (_, i) => ({ name: `run ${i}`, durationMs: i }))
   await pool.run(sql => seedTraces(sql, project, traces))
-  while ((await pool.run(sql => foldNews(sql, project, 100))) > 0) {}
+  while ((await pool.run(sql => foldDeltas(sql, project, 100))) > 0) {}
   const [rows] = await pool.run(
     sql => sql`
     select count(*) filter (where level = 'n') as hour, count(*) filter (where level = 'N') as day,
@@ -203,7 +206,7 @@ t.test('where names are made up for every trace', async t => {
   t.match(rows, { hour: ROOM.n + 1, day: ROOM.n + 40, others: '40' })
   t.equal(await pool.run(sql => countWrongSums(sql, project)), 0)
   await pool.run(sql => pruneAll(sql, project, {}))
-  await pool.run(sql => foldNews(sql, project, 1000))
+  await pool.run(sql => foldDeltas(sql, project, 1000))
   const [left] = await pool.run(sql => sql`select count(*) filter (where traces <> 0) as left from rollups`)
   t.equal(left!.left, 0)
 })
@@ -220,7 +223,7 @@ t.test('history is counted a day at a time, and what is wrong is found and mende
     )
   )
   await pool.run(async sql => {
-    // As it is after the migration, but for a trace that has come since.
+    // The state after the migration, except for a trace that arrived since.
     await sql`delete from rollup_news where started_at < '2026-03-05'`
     await sql`insert into rollup_history (project_id, uncounted) values (${project}, 'infinity')`
     t.same(await findWrongDays(sql, project), [], 'what is yet to be counted is not wrong')
@@ -233,7 +236,7 @@ t.test('history is counted a day at a time, and what is wrong is found and mende
     t.equal(await countOneDay(sql, project), false)
     t.equal(await countWrongSums(sql, project), 0)
 
-    await foldNews(sql, project, 100)
+    await foldDeltas(sql, project, 100)
     await sql`update rollups set latency = latency + 1 where level = 'N' and start = '2025-01-01'`
     await sql`delete from rollups where level = 'f' and start >= '2026-03-05'`
     const wrong = await findWrongDays(sql, project)
@@ -242,7 +245,7 @@ t.test('history is counted a day at a time, and what is wrong is found and mende
     t.same(await findWrongDays(sql, project), [])
     t.equal(await countWrongSums(sql, project), 0)
 
-    await foldNews(sql, project, 100)
+    await foldDeltas(sql, project, 100)
     while (await makeFortnight(sql, project)) {}
     t.same(await findWrongDays(sql, project), [])
     await sql`update rollups set errors = errors + 1 where level = '2' and start < '2025-01-01'`

@@ -1,13 +1,13 @@
 /**
- * Compares every sum over a period, from whichever tables it is read, with the traces, which are added up here one by
- * one.
+ * Compares every sum over a period with a sum that this file computes from the traces one by one. Each sum is read from
+ * all tables that can supply it.
  */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { BOUNDS, bucketOf } from '../../../../../lib/rollups/latency.ts'
 import { periodBetween, STEPS } from '../../../../../lib/rollups/period.ts'
-import { foldNews } from '../../../../../lib/store/analytics/rollups/fold.ts'
+import { foldDeltas } from '../../../../../lib/store/analytics/rollups/fold.ts'
 import { makeFortnight } from '../../../../../lib/store/analytics/rollups/fortnights.ts'
 import { readSeries, readTotal, readTotals, SPLITS } from '../../../../../lib/store/analytics/rollups/read-series.ts'
 import type { ChartFilters } from '../../../../../lib/store/analytics/rollups/sums.ts'
@@ -63,15 +63,15 @@ const sumOf = (traces: readonly Given[]) => ({
 })
 const countsOf = ({ traces, errors, cost }: ReturnType<typeof sumOf>) => ({ traces, errors, cost })
 
-t.test('hours, days and fortnights, and news, are the sums of the traces, with any filters and groups', async t => {
+t.test('hours, days and fortnights, and deltas, are the sums of the traces, with any filters and groups', async t => {
   const { pool } = await testDatabase(t)
   const project = await pool.run(seedProject)
   await pool.run(sql => seedTraces(sql, project, given))
-  // A third of it stays news, so some fortnights go as the second fold changes their days.
+  // A third of the traces remains as deltas, so some fortnights are removed when the second fold changes their days.
   await pool.run(async sql => {
-    await foldNews(sql, project, 100)
+    await foldDeltas(sql, project, 100)
     while (await makeFortnight(sql, project, Date.UTC(2026, 5, 1))) {}
-    await foldNews(sql, project, 3)
+    await foldDeltas(sql, project, 3)
     const rows = await sql<{ level: string; starts: number }[]>`
       select level::text, count(distinct start)::int as starts from rollups
       where project_id = ${project} and level in ('1', '4', 'E') group by level order by level`
@@ -108,7 +108,7 @@ t.test('the view for people has the buckets of each histogram as rows', async t 
   const durations = [0, 0, 1, 7, 7, 9, 1e6, 2 ** 27, 2 ** 28]
   const traces = durations.map(durationMs => ({ ...given[0]!, durationMs, environment: 'prod', name: 'answer' }))
   await pool.run(sql => seedTraces(sql, project, traces))
-  await pool.run(sql => foldNews(sql, project, 100))
+  await pool.run(sql => foldDeltas(sql, project, 100))
   const rows = await pool.run(
     sql => sql`
       select from_ms::float8 as "from", to_ms::float8 as "to", traces::int from rollup_latencies

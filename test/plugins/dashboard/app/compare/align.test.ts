@@ -1,4 +1,4 @@
-/** The spans of two traces in one list. */
+/** Tests the list that aligns the spans of two traces. */
 
 import fc from 'fast-check'
 import t from 'tap'
@@ -33,7 +33,7 @@ const span = (
   computedCost: null
 })
 
-/** The rows as lines: both ids, or one with where it is. */
+/** Returns the rows as lines: both ids, or one id with its side. */
 const rowsOf = (a: readonly OutlineSpan[], b: readonly OutlineSpan[]) =>
   alignSteps(stepsOf(a), stepsOf(b)).map(({ a, b }) => `${a?.span.id ?? '+'} ${b?.span.id ?? '−'}`)
 
@@ -68,11 +68,12 @@ t.test('spans of the same path are in one row; what one trace has alone stands b
 })
 
 t.test('where paths differ, names on the way count, then names', async t => {
-  // The same work below another root.
+  // The second trace has the same steps below a different root.
   const a = [span('a0', 'old run'), span('a1', 'chat', 'a0'), span('a2', 'tool', 'a1')]
   const b = [span('b0', 'new run'), span('b1', 'chat', 'b0'), span('b2', 'tool', 'b1')]
   t.same(rowsOf(a, b), ['a0 −', '+ b0', 'a1 b1', 'a2 b2'])
-  // The second chat of the one is the first of the other as to what is below: its path counts for more.
+  // Judged by its children, the second chat of one trace matches the first chat of the other, but equal paths have
+  // priority.
   const c = [span('c0', 'run'), span('c1', 'chat', 'c0'), span('c2', 'chat', 'c0')]
   const d = [span('d0', 'run'), span('d2', 'chat', 'd0')]
   t.same(rowsOf(c, d), ['c0 d0', 'c1 d2', 'c2 −'])
@@ -104,7 +105,7 @@ t.test('rows are found by the span of either trace', async t => {
 })
 
 const names = fc.constantFrom('run', 'chat', 'tool', 'search', 'write')
-/** Spans of a tree of any shape; some parents come later, or never. */
+/** Generates the spans of trees of any shape. Some parents come later in the list or are missing. */
 const spansOf = (prefix: string) =>
   fc
     .array(fc.record({ name: names, parent: fc.integer({ min: -2, max: 30 }) }), { maxLength: 30 })

@@ -1,4 +1,4 @@
-/** How one text became another. */
+/** Tests the comparison of two texts. */
 import fc from 'fast-check'
 import t from 'tap'
 import { readable } from '../../../../../plugins/dashboard/app/compare/readable-json.ts'
@@ -14,7 +14,7 @@ import { runs } from '../../../../torture/orders.ts'
 
 const total = (runs: readonly Run[]) => runs.reduce((sum, { length }) => sum + length, 0)
 
-/** Runs must be in order, of equal elements, and none may go on where another ended. */
+/** Checks that runs are in order, consist of equal elements, and cannot be merged. */
 function isSound(a: Int32Array, b: Int32Array, runs: readonly Run[]): boolean {
   let [x, y] = [0, 0]
   for (const [i, run] of runs.entries()) {

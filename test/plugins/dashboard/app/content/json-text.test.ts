@@ -14,7 +14,7 @@ import {
 } from '../../../../../plugins/dashboard/app/content/json-text.ts'
 import { anyJson, writeJson } from '../../../../fixtures/bodies/odd-json.ts'
 
-/** Puts a text together again from its nodes alone. */
+/** Reassembles a text from its nodes alone. */
 function rewrite(text: string, node: JsonNode): string {
   if (node.kind !== 'object' && node.kind !== 'array') return sourceOf(text, node)
   const members = membersOf(text, node)
@@ -26,7 +26,7 @@ function rewrite(text: string, node: JsonNode): string {
   return node.kind === 'object' ? `{${parts.join(',')}}` : `[${parts.join(',')}]`
 }
 
-/** JSON text without the white space between its values. */
+/** Returns JSON without whitespace between values. */
 const compact = (text: string) => text.replace(/("(?:[^"\\]|\\.)*")|\s+/g, '$1')
 
 t.test('nodes are the text that they stand for', async t => {

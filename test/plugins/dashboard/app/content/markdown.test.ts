@@ -10,7 +10,7 @@ const PIXEL =
   'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 const TAGS = 'p strong em del blockquote ul li tr th td table h ol task code pre a img br hr'.split(' ')
 
-/** All nodes of a tree that are not text. */
+/** Returns all nodes of a tree except text. */
 function all(nodes: readonly Markdown[]): Exclude<Markdown, string>[] {
   return nodes.flatMap(node =>
     typeof node === 'string' ? [] : [node, ...('children' in node ? all(node.children) : [])]
@@ -34,7 +34,7 @@ function depthOf(nodes: readonly Markdown[]): number {
   )
 }
 
-/** A tree on one line: `p(Hello strong(you))`. */
+/** Formats a tree on one line: `p(Hello strong(you))`. */
 function brief(nodes: readonly Markdown[]): string {
   return nodes
     .map(node => {
@@ -111,7 +111,7 @@ const READ: [text: string, tree: string][] = [
   ['<https://x.y> <mailto:a@b.c>', 'p(a:https://x.y(https://x.y) a:mailto:a@b.c(mailto:a@b.c))'],
   ['[![a](https://x.y/i.png)](https://z)', 'p(a:https://z(image: a))'],
   ['[a](/relative) ![b](c.png)', 'p([a](/relative) ![b](c.png))'],
-  // HTML and entities are text
+  // HTML and entities stay text
   ['<b>*a*</b> <a title="*x*"> &amp; <!-- *y* -->', 'p(<b>em(a)</b> <a title="*x*"> &amp; <!-- *y* -->)'],
   ['<doc>\n  *a*\n</doc>', 'p(<doc><br>em(a)<br></doc>)']
 ]
@@ -216,7 +216,7 @@ t.test('no text breaks it, or keeps it busy', async t => {
     const before = process.cpuUsage()
     const nodes = readMarkdown(text)
     const { user } = process.cpuUsage(before)
-    // Far above what each takes, far below what a growth with the square would take.
+    // The limit is far above the time of a single pass, and far below that of quadratic growth.
     t.ok(user < 700_000, `${JSON.stringify(unit)}, ${text.length} characters: ${user / 1000} ms`)
     t.ok(depthOf(nodes!) < 60, `${JSON.stringify(unit)} is not nested without end`)
   }

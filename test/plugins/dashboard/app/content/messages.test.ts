@@ -6,7 +6,7 @@ import { toMessages } from '../../../../../plugins/dashboard/app/content/message
 
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk'
 
-/** A conversation in a few words: `role: text | (thinking) | name(arguments) | → result`. */
+/** Formats a conversation briefly: `role: text | (thinking) | name(arguments) | → result`. */
 function draw(messages: readonly Message[] | undefined): string[] | undefined {
   const part = (each: Message['parts'][number]): string => {
     if (each.kind === 'text') return each.text

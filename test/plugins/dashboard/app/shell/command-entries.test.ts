@@ -1,4 +1,4 @@
-/** Entries of the command box. */
+/** Tests the entries of the command box. */
 import t from 'tap'
 import {
   atFirst,

@@ -6,12 +6,14 @@ import { curlOfFirstTrace, otlpVariables } from '../../../../../plugins/dashboar
 import {
   countFilters,
   FILTER_NAMES,
+  isCounted,
   keptFromRanking,
   type ListQuery,
   narrowed,
   readQuery,
   SORTS,
   toServer,
+  withRunsOnly,
   withSort,
   withTime,
   writeQuery
@@ -45,10 +47,11 @@ const time = fc.oneof(
   fc.record({ from: instant, to: instant }, { requiredKeys: [] })
 )
 const cursor = fc.oneof(fc.constant({}), fc.record({ after: word }), fc.record({ before: word }))
+const runsOnly = fc.constantFrom({}, { runsOnly: true as const })
 const queries: fc.Arbitrary<ListQuery> = fc
-  .tuple(filters, time, cursor, fc.constantFrom(...SORTS))
-  .map(([filters, time, cursor, sort]) => {
-    const query: ListQuery = { filters, ...time, ...cursor, sort: 'newest' }
+  .tuple(filters, runsOnly, time, cursor, fc.constantFrom(...SORTS))
+  .map(([filters, runsOnly, time, cursor, sort]) => {
+    const query: ListQuery = { filters, ...runsOnly, ...time, ...cursor, sort: 'newest' }
     return sort === 'newest' ? query : { ...withSort(query, sort), ...cursor }
   })
 
@@ -77,8 +80,19 @@ t.test('another filter or time begins at the first page', async t => {
   t.equal(countFilters(readQuery('?model=m&status=ok&range=1h')), 3)
 })
 
+t.test('runs alone are a filter, which counts over time do not know', async t => {
+  const query = withRunsOnly(readQuery('?model=m&after=c'), true)
+  t.same(query, { filters: { model: 'm' }, runsOnly: true, sort: 'newest' })
+  t.equal(writeQuery(query), '?model=m&runs=only')
+  t.equal(countFilters(query), 2)
+  t.notOk(isCounted(query))
+  t.same(withSort(query, 'slowest'), { ...query, sort: 'slowest' })
+  t.same(withRunsOnly(query, false), readQuery('?model=m&runs=1'))
+})
+
 t.test("the server is asked in the API's words", async t => {
   const now = Date.parse('2026-11-25T10:00:00Z')
+  t.equal(toServer(readQuery('?runs=only'), now), '?runsOnly=true')
   const parameters = new URLSearchParams(toServer(readQuery('?env=prod&session=a%2Fb&range=1h'), now))
   t.same(Object.fromEntries(parameters), { environment: 'prod', sessionId: 'a/b', from: '2026-11-25T09:00:00.000Z' })
 })

@@ -31,7 +31,7 @@ const span = (id: string, parentSpanId: string | null = null, over: Partial<Outl
   computedCost: null,
   ...over
 })
-/** The rows as lines, indented by their depth. */
+/** Returns the rows as lines, indented by depth. */
 const draw = (spans: readonly OutlineSpan[], folded: string[] = []) =>
   visibleRows(growTree(spans), new Set(folded)).map(({ key, depth }) => '  '.repeat(depth) + key)
 

@@ -1,7 +1,7 @@
 """
-Which spans of a trace are recorded, where there are more than a trace holds. Places go to the spans that begin first,
-since a parent begins before its children. A later span that failed takes the place of one that did not fail, has no
-children that are recorded, and has not been handed on. Pure.
+Selects the spans to record when a trace has more spans than the limit. Spans that start first get the slots, because
+parents start before their children. A later failed span replaces a span that did not fail, has no recorded children,
+and has not been sent. Pure.
 """
 
 from __future__ import annotations
@@ -9,21 +9,21 @@ from __future__ import annotations
 from ..document import MAX_SPANS, SpanText
 
 
-class SpanRoom:
+class SpanBuffer:
     def __init__(self, most: int = MAX_SPANS) -> None:
         self._most = most
         self._places: set[str] = set()
-        #: Finished, and not handed on.
+        #: Finished spans that have not been sent.
         self._waiting: list[SpanText] = []
-        #: Those that spans which are recorded have as their parents.
+        #: Parents of the recorded spans.
         self._parents: set[str] = set()
-        #: Bytes of the spans that wait.
+        #: Total size of the waiting spans in bytes.
         self.size = 0
-        #: How many found no place, by kind.
+        #: Number of spans without a slot, by kind.
         self.left_out: dict[str, int] = {}
 
     def enter(self, span_id: str) -> None:
-        """A span begins."""
+        """Called when a span starts."""
         if len(self._places) < self._most:
             self._places.add(span_id)
 
@@ -31,7 +31,7 @@ class SpanRoom:
         return span_id in self._places
 
     def add(self, span: SpanText) -> None:
-        """A span has ended."""
+        """Called when a span has ended."""
         if span.id not in self._places and not (span.is_error and self._make_room(span)):
             self._leave_out(span)
             return
@@ -42,7 +42,7 @@ class SpanRoom:
         self.size += span.size
 
     def take(self) -> list[SpanText]:
-        """The spans that wait, which are handed on."""
+        """Removes and returns the finished spans."""
         taken, self._waiting, self.size = self._waiting, [], 0
         return taken
 

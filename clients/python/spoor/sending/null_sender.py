@@ -1,4 +1,4 @@
-"""What stands in for the sender where it is not known where to send: everything is lost, and that is said once."""
+"""Replaces the sender if the server is unknown. Everything is counted as lost, and the reason is reported once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .report import Report
 from .result import Result
 
 
-class AbsentSender:
+class NullSender:
     def __init__(self, reason: str, on_problem: Callable[[str], None] | None = None) -> None:
         self.reason = reason
         self._report = Report(on_problem)

@@ -5,9 +5,9 @@
  */
 import { Refusal } from '../errors.ts'
 
-export interface PlaceBounds {
+export interface SlotBounds {
   /** Maximum admitted weight, in total and for one party. */
-  readonly room: number
+  readonly total: number
   readonly each: number
   /** Maximum number of slots that one party may wait for. */
   readonly line: number
@@ -24,8 +24,8 @@ interface Waiting {
   refuse(): void
 }
 
-export class Places {
-  readonly #bounds: PlaceBounds
+export class Slots {
+  readonly #bounds: SlotBounds
   /** Admitted weight by party. */
   readonly #inside = new Map<unknown, number>()
   /** Waiting work in order of arrival. */
@@ -36,7 +36,7 @@ export class Places {
   #entered = 0
   #taken = 0
 
-  constructor(bounds: PlaceBounds) {
+  constructor(bounds: SlotBounds) {
     this.#bounds = bounds
   }
 
@@ -44,8 +44,8 @@ export class Places {
    * Returns a slot for one work item. The work has not yet entered the slot. `party` is undefined while the work's
    * project is unknown.
    */
-  of(party: unknown): Place {
-    return new Place(this, party)
+  of(party: unknown): Slot {
+    return new Slot(this, party)
   }
 
   /**
@@ -94,7 +94,7 @@ export class Places {
   #admit(): void {
     for (let first = this.#first(); first !== undefined; first = this.#first()) {
       // No work overtakes the first work in line, which therefore never starves.
-      if (this.#taken > 0 && this.#taken + first.weight > this.#bounds.room) return
+      if (this.#taken > 0 && this.#taken + first.weight > this.#bounds.total) return
       this.#dequeue(first)
       this.#entered = first.turn
       this.#take(first.party, first.weight)
@@ -141,8 +141,8 @@ export class Places {
 }
 
 /** A slot for one work item. */
-export class Place {
-  readonly #places: Places
+export class Slot {
+  readonly #slots: Slots
   readonly #party: unknown
   #entered: Promise<void> | undefined
   #weight = 0
@@ -150,8 +150,8 @@ export class Place {
   #isOver = false
   #leave: (() => void) | undefined
 
-  constructor(places: Places, party: unknown) {
-    this.#places = places
+  constructor(slots: Slots, party: unknown) {
+    this.#slots = slots
     this.#party = party
   }
 
@@ -161,7 +161,7 @@ export class Place {
 
   /** Whether this work keeps other work waiting. */
   get isWanted(): boolean {
-    return this.#isInside && this.#places.wants(this.#party, this.#weight)
+    return this.#isInside && this.#slots.wants(this.#party, this.#weight)
   }
 
   /**
@@ -176,7 +176,7 @@ export class Place {
         this.#isInside = true
         resolve()
       }
-      this.#leave = this.#places.join(this.#party, weight, enter, reject)
+      this.#leave = this.#slots.join(this.#party, weight, enter, reject)
     })
     return this.#entered
   }

@@ -1,13 +1,13 @@
 """
-What happens at the end of a process, and at forks.
+Handles the end of a process, and forks.
 
-- At its usual end (`atexit`; in processes of multiprocessing and billiard, their own way) what waits is sent for up to
-  5 s, and the rest goes to the spool.
-- A process of Celery's pool ends without any of these, after Celery's signal `worker_process_shutdown`. By then it may
-  be killed at any moment, so the spool is written first.
-- SIGTERM ends Python without that. Where the application has no handler of its own, one writes the spool, sends for up
-  to 2 s, and lets the signal end the process as it would have.
-- After a fork the new process begins with nothing, since what waits is the other's.
+- When a process ends normally (`atexit`; processes of multiprocessing and billiard have their own mechanism), waiting
+  deliveries are sent for up to 5 s, and the rest goes to the spool.
+- A process of Celery's pool ends without any of these, after Celery's signal `worker_process_shutdown`. It may be
+  killed at any moment after the signal, so the spool is written first.
+- By default, SIGTERM ends Python without running `atexit`. Unless the application has its own handler, a handler writes
+  the spool, sends for up to 2 s, and lets the signal end the process.
+- After a fork, the new process starts without deliveries, because they belong to the parent process.
 """
 
 from __future__ import annotations
@@ -43,9 +43,11 @@ def register(leaver: Leaver) -> None:
 
 
 def prepare_process() -> None:
-    """To be called at the first use in a process: those that multiprocessing and billiard make end without `atexit`."""
+    """
+    Must be called on the first use in a process, because multiprocessing and billiard end processes without `atexit`.
+    """
     global _prepared_pid
-    # billiard, the multiprocessing of Celery, imports this module, too.
+    # billiard, Celery's version of multiprocessing, imports this module too.
     if _prepared_pid == os.getpid() or "multiprocessing.util" not in sys.modules:
         return
     _prepared_pid = os.getpid()
@@ -90,7 +92,7 @@ def _prepare_signal() -> None:
     try:
         if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
             signal.signal(signal.SIGTERM, _on_sigterm)
-    except ValueError:  # Not the main interpreter.
+    except ValueError:  # This is not the main interpreter.
         pass
 
 
@@ -103,9 +105,10 @@ def _on_sigterm(number: int, frame: FrameType | None) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
 
-# When this is imported, so that it runs after the exit handlers of those who import it: they may record, too.
+# Registered at import, so that it runs after the exit handlers of modules that import it, which may also record.
 atexit.register(leave)
-# And this, since handlers of signals can only be set in the main thread, while a client may be made in any.
+# Also done at import, because signal handlers can be set only in the main thread, and a client may be created in any
+# thread.
 _prepare_signal()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)

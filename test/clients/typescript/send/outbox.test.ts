@@ -1,10 +1,10 @@
-/** Bodies wait here while nobody can send them. */
+/** Tests deliveries that wait because sending is impossible. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
-import { Holding } from '../../../../clients/typescript/send/holding.ts'
+import { Outbox } from '../../../../clients/typescript/send/outbox.ts'
 import { Owner } from '../../../../clients/typescript/send/owner.ts'
 import { Sender } from '../../../../clients/typescript/send/sender.ts'
 import { Spool } from '../../../../clients/typescript/send/spool.ts'
@@ -30,37 +30,37 @@ t.test('what sends may not be there: nothing is lost, it is said, and asked for 
   const said: string[] = []
   let isThere = false
   const options = { memoryBytes: 10_000, onProblem: (problem: string) => said.push(problem) }
-  const holding: Holding = new Holding(options, async () => {
+  const outbox: Outbox = new Outbox(options, async () => {
     if (!isThere) throw new Error('no such file')
-    return new Sender(holding, transport)
+    return new Sender(outbox, transport)
   })
-  holding.add(id('a'), 'one', part('1'))
-  t.match(await holding.flush(), { sent: 0, kept: 1, lostCount: 0 })
+  outbox.add(id('a'), 'one', part('1'))
+  t.match(await outbox.flush(), { sent: 0, kept: 1, lostCount: 0 })
   t.same(said, ['nothing can be sent: no such file'])
   isThere = true
-  holding.add(id('b'), 'two', part('2'))
-  t.match(await holding.flush(), { sent: 2, kept: 0, lostCount: 0 })
+  outbox.add(id('b'), 'two', part('2'))
+  t.match(await outbox.flush(), { sent: 2, kept: 0, lostCount: 0 })
   t.same(bodies.sort(), ['"1"', '"2"'])
-  t.equal(holding.bytes, 0)
+  t.equal(outbox.bytes, 0)
 })
 
 t.test('beyond its bound memory gives what waits to the disk, and reads it for what comes later', async t => {
   const folder = join(await testFolder(t), 'spool')
   const spool = new Spool(folder, 10_000, new Owner({ url: 'http://localhost', key: 'k' }))
-  const holding = new Holding({ spool, memoryBytes: 1000, onProblem: () => {} }, () => new Promise(() => {}))
-  for (const letter of ['a', 'b', 'c', 'd', 'e', 'f']) holding.add(id(letter), letter, part('x'.repeat(300)))
-  const unloaded = holding.queue.filter(({ parts }) => parts === undefined)
+  const outbox = new Outbox({ spool, memoryBytes: 1000, onProblem: () => {} }, () => new Promise(() => {}))
+  for (const letter of ['a', 'b', 'c', 'd', 'e', 'f']) outbox.add(id(letter), letter, part('x'.repeat(300)))
+  const unloaded = outbox.queue.filter(({ parts }) => parts === undefined)
   t.ok(unloaded.length > 0)
-  t.ok(holding.bytes <= 1000)
+  t.ok(outbox.bytes <= 1000)
   const [first] = unloaded
-  holding.add(first!.traceId, first!.name, { kind: 'score', body: '{}' })
+  outbox.add(first!.traceId, first!.name, { kind: 'score', body: '{}' })
   t.match(spool.read(first!.file!)?.parts, [{ kind: 'record' }, { kind: 'score' }])
-  t.equal(holding.saveAll(), 0)
-  t.equal(holding.queue.filter(({ file }) => file === undefined).length, 0)
+  t.equal(outbox.saveAll(), 0)
+  t.equal(outbox.queue.filter(({ file }) => file === undefined).length, 0)
 
   spool.remove(first!.file!)
-  holding.add(first!.traceId, first!.name, { kind: 'score', body: '{}' })
-  const { kept, lost } = await holding.flush({ timeoutMs: 1 })
+  outbox.add(first!.traceId, first!.name, { kind: 'score', body: '{}' })
+  const { kept, lost } = await outbox.flush({ timeoutMs: 1 })
   t.equal(kept, 5)
   t.match(lost, [{ traceId: first!.traceId, reason: /is gone or broken$/ }])
 })

@@ -1,7 +1,7 @@
 /**
- * Holds deliveries until they are sent, in memory up to one bound, then on disk up to another bound. A delivery that
- * exceeds both bounds is lost. Saving is synchronous, so the end of a process loses nothing. A delivery contains the
- * parts of one trace. Each delivery is
+ * Holds deliveries until they are sent, first in memory and then on disk, each up to a limit. A delivery for which both
+ * are full is lost. Saving is synchronous, so nothing is lost when the process ends. A delivery contains the parts of
+ * one trace. Each delivery is
  *
  * - ready: in the queue, which is served in order, a few deliveries at a time;
  * - in flight: the service is processing its first part;
@@ -17,7 +17,7 @@ import { type Delivery, deliverySize, newDelivery } from './delivery.ts'
 import { type Flushed, Outcome } from './outcome.ts'
 import type { Spool } from './spool.ts'
 
-export interface HoldingOptions extends Pick<Settings, 'memoryBytes' | 'onProblem'> {
+export interface OutboxOptions extends Pick<Settings, 'memoryBytes' | 'onProblem'> {
   readonly spool?: Spool | undefined
   readonly spoolEach?: boolean
 }
@@ -28,7 +28,7 @@ export interface FlushOptions {
 }
 
 const FLUSH_MS = 30_000
-/** Trace ids become part of URLs and file names. */
+/** Matches a valid trace id. Only valid ids are safe to use in URLs and file names. */
 const TRACE_ID = /^[0-9a-f]{32}$/i
 
 /** Takes deliveries from the queue and settles them (sender.ts). */
@@ -53,7 +53,7 @@ class Flushes {
         this.#open.delete(flush)
         resolve()
       }
-      // Without `unref`, the timer keeps the process alive during the wait.
+      // `unref` is not called, so that the timer keeps the process alive during the wait.
       const timer = setTimeout(done, timeoutMs)
       const flush = { last, untilFailure, done }
       this.#open.add(flush)
@@ -71,8 +71,8 @@ class Flushes {
   }
 }
 
-export class Holding {
-  readonly options: HoldingOptions
+export class Outbox {
+  readonly options: OutboxOptions
   readonly outcome: Outcome
   readonly flushes = new Flushes()
   queue: Delivery[] = []
@@ -82,7 +82,7 @@ export class Holding {
   isStopped = false
   /** Fetches more deliveries when the queue is empty. */
   refill: (() => void) | undefined
-  readonly #hire: (holding: Holding) => Promise<Courier>
+  readonly #hire: (outbox: Outbox) => Promise<Courier>
   #courier: Courier | undefined
   #isHiring = false
   #newest = 0
@@ -90,7 +90,7 @@ export class Holding {
   readonly #unsettled = new Set<Delivery>()
   readonly #byTrace = new Map<string, Delivery>()
 
-  constructor(options: HoldingOptions, hire: (holding: Holding) => Promise<Courier>) {
+  constructor(options: OutboxOptions, hire: (outbox: Outbox) => Promise<Courier>) {
     this.options = options
     this.outcome = new Outcome(options.onProblem)
     this.#hire = hire
@@ -250,7 +250,7 @@ export class Holding {
       this.#courier = await this.#hire(this)
       this.#courier.pump()
     } catch (error) {
-      // A file of the package is missing or cannot be opened.
+      // One of the package's files is missing or cannot be opened.
       this.problem(`nothing can be sent: ${messageOf(error)}`)
       this.flushes.failed(true)
     }

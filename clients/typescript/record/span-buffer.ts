@@ -6,7 +6,7 @@
 import { MAX_SPANS } from '../api-types.ts'
 import type { SpanRecord } from './render.ts'
 
-export class SpanRoom {
+export class SpanBuffer {
   readonly #slots = new Set<string>()
   /** Finished spans that have not been sent. */
   #waiting: SpanRecord[] = []

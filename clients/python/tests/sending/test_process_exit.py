@@ -1,4 +1,4 @@
-"""However a process ends, what it has recorded is on the server or in the spool."""
+"""However a process ends, its recorded traces are on the server or in the spool."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_process_that_ends(server: Server, run: Run, tag: str, tmp_path: Path,
     assert result.returncode == CODES.get(end, 0), result.stderr
     left = sorted(file.name for file in tmp_path.rglob("*-*.spoor"))
     if end == "in an exit handler of before":
-        # It runs after the client's: what comes then is kept, unless a thread is still there that sends it.
+        # This handler runs after the client's. Later traces are kept, unless a running thread sends them.
         assert len(left) <= 5
         assert run("import spoor, time; spoor.configure(); time.sleep(1); spoor.flush()").returncode == 0
         left = [file.name for file in tmp_path.rglob("*-*.spoor")]
@@ -100,8 +100,8 @@ def test_a_process_that_ends_while_the_server_is_away(
     assert time.monotonic() - started < 4
     assert result.returncode == CODES.get(end, 0)
     assert len(list((tmp_path / ".spoor").glob("*.spoor"))) == 10
-    assert "10 traces that are not sent are kept in" in result.stderr
-    # The next start sends them, and is asked for nothing.
+    assert "10 unsent traces are kept in" in result.stderr
+    # The next process sends them without being told to.
     assert run(RECORD + "record('t', 1); time.sleep(0.5)", tag).returncode == 0
     assert names(server, tag) == ["t"] * 11
     assert list(tmp_path.rglob("*-*.spoor")) == []
@@ -230,7 +230,9 @@ assert code == 0, code
 
 
 def test_threads_of_the_sender_import_nothing(run: Run, tag: str) -> None:
-    """A process that is forked while a thread imports finds the lock of that module taken for ever."""
+    """
+    If a process is forked while a thread imports a module, the module's lock is never released in the new process.
+    """
     result = run(
         RECORD
         + """
@@ -285,7 +287,7 @@ def work(number):
 
 
 def start_celery(folder: Path, *options: str, tasks: int = 10) -> subprocess.Popen[bytes]:
-    """A worker of two processes that has run its tasks while the server is away."""
+    """Starts a worker with two processes that runs its tasks while the server is unreachable."""
     (folder / "queue").mkdir()
     (folder / "done").mkdir()
     (folder / "work.py").write_text(CELERY)
@@ -322,8 +324,8 @@ def test_a_worker_of_celery_keeps_everything_when_its_group_is_stopped(tmp_path:
     worker = start_celery(tmp_path, *options)
     try:
         os.killpg(worker.pid, signal.SIGTERM)
-        # Celery's main process itself may wait for ever for a lock that a killed process of its pool holds. What is
-        # recorded is on disk by then.
+        # Celery's main process may itself wait forever for a lock that a killed process of its pool held. The recorded
+        # traces are on disk by then.
         deadline = time.monotonic() + 30
         while len(list(tmp_path.rglob("*-*.spoor"))) < 10 and time.monotonic() < deadline:
             time.sleep(0.1)

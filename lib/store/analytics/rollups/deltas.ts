@@ -1,8 +1,8 @@
 /**
- * The table rollup_news holds amounts that are not yet included in rollups, called news. New and changed traces add
- * rows to this table by COPY (lib/store/write/copy-batch.ts). Statements that delete or move traces return the
+ * The table rollup_news holds deltas, which are amounts that are not yet included in rollups. New and changed traces
+ * add rows to this table by COPY (lib/store/write/copy-batch.ts). Statements that delete or move traces return the
  * resulting amounts. A second statement in the same transaction writes these amounts, because
- * test/fixtures/statements/lint.ts forbids an insert alongside a deletion.
+ * test/fixtures/statements/lint.ts forbids an insert and a deletion in one statement.
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS, type Amount, amountsInSql } from '../../../rollups/amounts.ts'
@@ -22,40 +22,40 @@ export const held = (name: Amount, sum: string): string =>
 const WIDE: readonly Amount[] = ['input_tokens', 'output_tokens', 'cost']
 const MOST = '9000000000000000000'
 
-/** Columns of rollup_news, except the project. */
-export const NEWS = ['started_at', 'family', 'name', 'user_id', ...AMOUNTS] as const
+/** Columns of rollup_news, except `project_id`. */
+export const DELTA_NAMES = ['started_at', 'family', 'name', 'user_id', ...AMOUNTS] as const
 export const SUMS = AMOUNTS.map(name => `sum(${name}) as ${name}`).join(', ')
-/** SQL condition that at least one of a group's sums is not zero. */
+/** SQL condition that is true if at least one of a group's sums is not zero. */
 export const ANYTHING = AMOUNTS.map(name => `sum(${name}) <> 0`).join(' or ')
 
 /**
- * Returns SQL for the news columns of an ended trace, except the project. `one` is 1 to add the trace, or -1 to
+ * Returns SQL for the delta columns of an ended trace, except `project_id`. `one` is 1 to add the trace, or -1 to
  * subtract it.
  */
-export function newsInSql(trace: string, one: 1 | -1, family = `${trace}.family`): string {
+export function deltaInSql(trace: string, one: 1 | -1, family = `${trace}.family`): string {
   const amounts = amountsInSql(trace, one)
   const cells = AMOUNTS.map(name => `${amounts[name]} as ${name}`).join(', ')
   const hour = hourOf(`${trace}.started_at`)
   return `${hour} as started_at, ${family} as family, ${trace}.name, ${trace}.user_id, ${cells}`
 }
 
-/** Trace columns that a deletion must return so that its news can be computed. */
-export const NEWS_SOURCES =
+/** Trace columns that a deletion must return so that its deltas can be computed. */
+export const DELTA_SOURCES =
   'started_at, ended_at, duration_ms, name, user_id, status, family, input_tokens, output_tokens, cost_usd'
 
-/** Returns SQL for news summed by hour, as a JSON string or null. The query `news` has the columns of newsInSql. */
-export const newsAsJson = (news: string): string => `(
+/** Returns SQL for deltas summed by hour, as a JSON string or null. The query `deltas` has deltaInSql's columns. */
+export const deltasAsJson = (deltas: string): string => `(
   select json_agg(told)::text from (
-    select started_at, family, name, user_id, ${SUMS} from (${news}) each
+    select started_at, family, name, user_id, ${SUMS} from (${deltas}) each
     group by started_at, family, name, user_id having ${ANYTHING}
   ) told)`
 
-/** Writes the news that a newsAsJson statement returned. Must run in the same transaction as that statement. */
-export async function addNews(sql: Sql, projectId: number, news: string | null): Promise<void> {
-  if (news !== null) await sql.unsafe(ADD_NEWS, [projectId, news], { prepare: true })
+/** Writes the deltas that a deltasAsJson statement returned. Must run in the same transaction as that statement. */
+export async function addDeltas(sql: Sql, projectId: number, deltas: string | null): Promise<void> {
+  if (deltas !== null) await sql.unsafe(ADD_DELTAS, [projectId, deltas], { prepare: true })
 }
 
-const TYPES: Readonly<Record<(typeof NEWS)[number], string>> = {
+const TYPES: Readonly<Record<(typeof DELTA_NAMES)[number], string>> = {
   started_at: 'timestamptz',
   family: 'bigint',
   name: 'text',
@@ -68,13 +68,13 @@ const TYPES: Readonly<Record<(typeof NEWS)[number], string>> = {
   cost: 'numeric',
   latency: 'numeric'
 }
-const ADD_NEWS = `
-  insert into rollup_news (project_id, ${NEWS.join(', ')})
-  select $1::int, ${NEWS.join(', ')} from json_to_recordset($2::json) as told (
-    ${NEWS.map(name => `${name} ${TYPES[name]}`).join(', ')})`
+const ADD_DELTAS = `
+  insert into rollup_news (project_id, ${DELTA_NAMES.join(', ')})
+  select $1::int, ${DELTA_NAMES.join(', ')} from json_to_recordset($2::json) as told (
+    ${DELTA_NAMES.map(name => `${name} ${TYPES[name]}`).join(', ')})`
 
 /** Counts the rows of rollup_news that are waiting to be folded, across all projects. */
-export async function countNews(sql: Sql): Promise<number> {
+export async function countDeltas(sql: Sql): Promise<number> {
   const [row] = await sql<[{ rows: number }]>`select count(*) as rows from rollup_news`
   return row.rows
 }

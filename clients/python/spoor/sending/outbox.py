@@ -11,11 +11,11 @@ from .delivery import Delivery, Part, Queue
 from .report import Report
 from .spool import Spool, SpoolError
 
-#: A file that cannot be read now is read again.
+#: Delay before an unreadable file is read again.
 _AGAIN_SECONDS = 10.0
 
 
-class Holding:
+class Outbox:
     def __init__(
         self, queue: Queue, spool: Spool | None, report: Report, max_memory_bytes: int, *, is_always_spooled: bool
     ) -> None:
@@ -26,13 +26,13 @@ class Holding:
         self.is_always_spooled = is_always_spooled and spool is not None
 
     def make_room(self, delivery: Delivery) -> None:
-        """A delivery has come, or has grown."""
+        """Called when a delivery is added or grows."""
         is_full = self._queue.bytes > self._max_memory_bytes
         if not (is_full or self.is_always_spooled):
             return
         reason = self._to_spool(delivery)
         if reason is None:
-            # What is under way is in memory until it is answered.
+            # A delivery in flight stays in memory until its response arrives.
             if is_full and not delivery.is_under_way:
                 self._unload(delivery)
         elif is_full:
@@ -47,7 +47,7 @@ class Holding:
             self._report.problem(reason)
 
     def _to_spool(self, delivery: Delivery) -> str | None:
-        """Writes what the file of a delivery lacks. Returns why it cannot."""
+        """Writes the parts that a delivery's file lacks. Returns the reason if that fails."""
         if delivery.unfiled == 0:
             return None
         if self._spool is None:
@@ -68,7 +68,7 @@ class Holding:
             delivery.is_unloaded = True
 
     def load(self, delivery: Delivery) -> bool:
-        """Reads the parts of a file. Without it, what is in memory goes on."""
+        """Reads the parts of a file. If the file is missing, the parts in memory are kept."""
         parts: list[Part] | None = None
         if self._spool is not None and delivery.file is not None:
             try:
@@ -80,7 +80,7 @@ class Holding:
         delivery.is_unloaded = False
         if parts is None:
             self._report.problem(
-                f"a file of the spool is gone: it was not whole, or another process has taken it ({delivery.file})"
+                f"a spool file is gone: it was incomplete, or another process has taken it ({delivery.file})"
             )
             delivery.file = None
             delivery.unfiled = len(delivery.parts)
@@ -90,19 +90,19 @@ class Holding:
         return True
 
     def empty_memory(self) -> None:
-        """The server has been away for long."""
+        """Called when the server has been unreachable for long."""
         for delivery in self._queue:
             if delivery.is_under_way or not delivery.parts:
                 continue
             reason = self._to_spool(delivery)
-            # Another may be small enough for what room there is.
+            # Another delivery may be small enough for the remaining space.
             if reason is not None:
                 self._report.problem(reason)
             else:
                 self._unload(delivery)
 
     def keep(self) -> None:
-        """Writes everything that waits to the spool. It stays in memory as well."""
+        """Writes all waiting deliveries to the spool. They also stay in memory."""
         for delivery in self._queue:
             reason = self._to_spool(delivery)
             if reason is not None:

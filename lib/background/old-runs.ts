@@ -1,0 +1,48 @@
+/**
+ * Decides which traces from before migration 17 are runs (lib/store/trace/runs.ts), newest first. Processes may do so
+ * at the same time: they come to the same decisions.
+ */
+import type { SqlAccess } from '../database/sql-access.ts'
+import type { Logger } from '../log.ts'
+import { decideRuns, findUndecidedRuns } from '../store/trace/runs.ts'
+import { Rounds, type RoundsOptions } from './rounds.ts'
+
+const PAUSE_MS = 5000
+/** Time limit for each round: a fifth of the pause between rounds. */
+const ROUND_MS = 1000
+
+export interface OldRunsOptions {
+  readonly sql: SqlAccess
+  readonly log: Logger
+  readonly health?: RoundsOptions['health']
+  readonly pauseMs?: number | undefined
+}
+
+export class OldRuns {
+  readonly #rounds: Rounds
+
+  constructor({ sql, log, health, pauseMs = PAUSE_MS }: OldRunsOptions) {
+    this.#rounds = new Rounds({ what: 'telling runs from other traces', pauseMs, log, health }, async () => {
+      const end = performance.now() + ROUND_MS
+      for (let goesOn = true; goesOn; ) {
+        const project = await sql.read(findUndecidedRuns)
+        // Nothing remains to do later: only traces from before the migration are undecided.
+        if (project === undefined) return this.#rounds.close()
+        const { projectId } = project
+        let below: number | undefined = project.below
+        do {
+          const from: number = below
+          below = await sql.write(sql => decideRuns(sql, { projectId, below: from }))
+          this.#rounds.advance()
+          goesOn = !this.#rounds.isClosed && performance.now() < end
+        } while (below !== undefined && goesOn)
+        if (below === undefined)
+          log.info({ project: projectId }, 'lists of runs are exact for all traces of this project')
+      }
+    })
+  }
+
+  close(): void {
+    this.#rounds.close()
+  }
+}
