@@ -33,7 +33,7 @@ export interface Database extends Connections {
   node(host: Host): Connections
   /** Human-readable address of the database, without the password. */
   readonly location: string
-  /** Human-readable transport, including whether TLS is used. */
+  /** Human-readable description of the transport, including whether TLS is used. */
   readonly transport: string
   readonly embedded: boolean
   /** The secret for the keyed digest; undefined if none is configured. */

@@ -34,7 +34,7 @@ export interface Migration {
   readonly transactional: boolean
 }
 
-/** Runs a migration's text along with related work. */
+/** Runs a migration's SQL, and whatever must run before and after the SQL. */
 type Around = (sql: Sql, text: string) => Promise<unknown>
 
 /** Result of comparing the schema with the code. `missing` means that no migration was ever applied. */

@@ -139,7 +139,7 @@ t.test('stored documents may have 768000 bytes and not one more', async t => {
   })
 })
 
-/** Removes the request's id, which is the only difference between two errors. */
+/** Removes the request's id, the only part that differs between otherwise identical errors. */
 function withoutRequestId(body: { error?: { requestId: string } }) {
   return body.error === undefined ? body : { error: { ...body.error, requestId: '' } }
 }

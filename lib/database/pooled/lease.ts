@@ -70,7 +70,7 @@ function guard(sql: Sql, lease: () => Lease): Sql {
 }
 
 /**
- * Adds a query to the lease until its rows arrive. A query keeps its rows in memory, and long work such as a backup
+ * Keeps a query in the lease only until the query's rows arrive. A query keeps its rows in memory, and long work such as a backup
  * would accumulate the rows of all its queries. A callback of `then` is not an option, because a part of a statement
  * would be sent as a statement of its own.
  */

@@ -23,7 +23,7 @@ interface Stored {
   readonly documentBytes: number
   /** A JSON string; null means {}. */
   readonly metadata: string | null
-  /** Earliest time allowed for the next patch, which is later than the last patch; null if there was no patch. */
+  /** Earliest time that the next patch may have, always later than the previous patch; null if there was no patch. */
   readonly notBefore: string | null
 }
 

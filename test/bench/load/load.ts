@@ -23,7 +23,7 @@ export interface LoadPlan {
    * the next trace at once.
    */
   readonly rate?: number
-  /** Share of all traces, from 0 to 1, that the sender sends again at once; none if omitted. */
+  /** Share of traces, from 0 to 1, that the sender immediately resends. Defaults to 0. */
   readonly resends?: number
   readonly warmUpMs: number
   readonly measureMs: number

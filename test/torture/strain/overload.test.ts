@@ -15,7 +15,7 @@ import { figure, isLong, longTest } from '../orders.ts'
 
 /** Clients with large bodies, which together exceed the capacity in bytes. */
 const CLIENTS = isLong ? 200 : 16
-/** Clients with small bodies, which together exceed the capacity in requests. */
+/** Clients that send small bodies and together exceed the limit on the number of requests. */
 const CROWD = isLong ? 6000 : 100
 const SECONDS = isLong ? 60 : 1
 /** Maximum time for which a body may occupy capacity while none of its bytes arrive. */
