@@ -199,7 +199,7 @@ t.test('migrate --distributed says what stands in its way, and changes nothing',
   const embedded = { ...env, DATABASE_URL: undefined }
   t.match(await runHere(['migrate', '--distributed'], embedded), {
     code: 1,
-    err: /embedded database is on one machine/
+    err: /embedded database cannot be distributed/
   })
   if (isOnCluster()) {
     t.match(await runHere(['migrate', '--distributed'], env), { code: 0, out: /Everything is distributed already/ })
