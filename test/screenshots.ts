@@ -1,6 +1,7 @@
 /**
  * Takes the guide's screenshots of the dashboard (`npm run screenshots`; `-- NAME` takes a single one), with a server
- * on a new database, the traces of `spoor demo`, and Chromium. Run this script when the dashboard looks different.
+ * on a new database, the traces of `spoor demo`, and Chromium. Run this script after the dashboard's appearance has
+ * changed.
  */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -120,7 +120,7 @@ async function sendFromAgents(
   return results
 }
 
-/** Nothing has arrived from a program that failed. */
+/** Returns a function that prints why a program failed, and returns no traces. */
 function reportFailure(name: string): (error: unknown) => Detail[] {
   return error => {
     if (error instanceof Missing) throw error
