@@ -45,7 +45,7 @@ t.test('texts that others made up stay on their line, and control no terminal', 
   await jsonHere(['project', 'create', 'Default'], env)
   await jsonHere(['key', 'create', '--project', 'default'], env)
   await jsonHere(['user', 'add', 'ada@example.com'], env)
-  // Versions up to 1.0.0-rc.1 accepted such names and labels.
+  // Versions up to 1.0.0-rc.1 accepted control and formatting characters in names and labels.
   const hostile = '\u001b]0;x\u0007\u001b[2J\nFAKE\r\u009b31m\u061c\u200f\u202eevil\u2066\u2028'
   await database.pool.run(async sql => {
     for (const table of ['accounts', 'projects', 'users']) await sql`update ${sql(table)} set name = ${hostile}`

@@ -8,7 +8,7 @@ import { pinnedVersion } from './python.ts'
 import { COLUMNS, type Row } from './row.ts'
 
 const GUIDE = fileURLToPath(new URL('../../../plugins/docs/chapters/guide.html', import.meta.url))
-/** Between these two, which a part's name tells from the other parts. */
+/** Returns the comment that begins a part of the guide. The part ends at END. */
 const beginOf = (part: string) => `<!-- npm run otlp-libraries writes ${part} from here -->`
 const END = '<!-- to here -->'
 const SIGNS = { arrives: '✓', absent: '–', wrong: '✗' } as const

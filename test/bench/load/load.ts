@@ -34,7 +34,7 @@ export interface LoadReport {
   /** Number of traces for which every request was answered with a 2xx status. */
   readonly traces: number
   readonly requests: number
-  /** Bytes of the bodies of those traces. */
+  /** Total bytes of the counted traces' bodies. */
   readonly bodyBytes: number
   /** Number of responses by status. */
   readonly statuses: Readonly<Record<string, number>>
@@ -69,7 +69,7 @@ export interface Sender {
 
 const ENDED = 'the load generator ended'
 
-/** Starts the process, which builds the bodies of a kind on first use. */
+/** Starts the load generator's process, which builds the bodies of a kind on first use. */
 export function startSender(): Sender {
   const child = fork(new URL('sender.js', import.meta.url), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
   return { run: (plan, window) => runPlan(child, plan, window), stop: () => void child.kill() }

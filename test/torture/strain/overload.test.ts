@@ -203,7 +203,8 @@ async function check(t: Test, name: string, plan: Omit<FloodPlan, 'port' | 'key'
   t.ok(most < MOST_MIB, `${most} MiB`)
   // Times mean something only on a machine without other load.
   if (!isLong) return
-  // A request waits at most until the server has written everything that it can hold. The bound is three times that.
+  // A request waits at most until the server has written everything that it can hold. The bound is three times that
+  // duration.
   const held = SHARE * Math.min(MOST_PENDING, MOST_PENDING_BYTES / SHAPES[plan.kind].bytes)
   const bound = 3 * Math.min(1, held / report.stored.length) * SECONDS * 1000
   t.ok(at(report.storedMs, 0.99) < bound, `${at(report.storedMs, 0.99)} of ${bound} ms`)

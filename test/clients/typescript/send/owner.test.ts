@@ -184,7 +184,7 @@ t.test('against a server', async t => {
     const { spoor } = make(t, old, spool)
     spoor.trace('sent', { tags: ['rotated'] }, () => 1)
     t.match(await spoor.flush(), { sent: 1 })
-    // The client does this every half minute.
+    // The client itself adopts traces every half minute.
     await spoor.adopt()
     const making = { keyPrefix: config.keyPrefix, digestSecret: database.digestSecret }
     const rotated = await database.pool.run(sql => rotateKey(sql, making, keyId))
