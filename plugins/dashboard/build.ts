@@ -40,7 +40,7 @@ export interface AssetManifest {
   readonly css: string
   /** Modules that `app` imports statically. The shell preloads these modules. */
   readonly preload: readonly string[]
-  /** Module of the trace page. The page loads it with the first trace. */
+  /** Module of the trace page, loaded with the first trace. */
   readonly trace: string
   /** Search worker. */
   readonly search: string

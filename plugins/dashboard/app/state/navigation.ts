@@ -58,7 +58,7 @@ export const usePlace = () => useStore(place)
 interface GoOptions {
   readonly replace?: boolean
   readonly list?: string
-  /** If the visitor has seen the page before, restores its scroll position and focuses the element with this id. */
+  /** Id of the element to focus if the visitor has seen the page before. The scroll position is then restored too. */
   readonly returning?: string
 }
 

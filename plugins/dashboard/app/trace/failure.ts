@@ -28,7 +28,7 @@ export function failureOf(
   return type === '' && message === '' ? undefined : { type, message }
 }
 
-/** Returns the first non-empty string among the members with these names. */
+/** Returns the first non-empty string among the members with the given names. */
 function textAt(text: string, node: JsonNode | undefined, names: readonly string[]): string {
   if (node?.kind !== 'object') return ''
   for (const name of names) {

@@ -236,7 +236,7 @@ function Ingested({ trace, zone }: { trace: Outline['trace']; zone: Zone }) {
   const { ingestedAt, endedAt } = trace
   if (ingestedAt === null || endedAt === null) return null
   const late = Date.parse(ingestedAt) - Date.parse(endedAt)
-  // The clocks of two machines may differ.
+  // The sender's clock may be ahead of the server's clock.
   if (late < 0) return null
   return (
     <Fact name="Ingested">
