@@ -42,7 +42,7 @@ export interface AssetManifest {
   readonly preload: readonly string[]
   /** Module of the trace page, loaded with the first trace. */
   readonly trace: string
-  /** Search worker. */
+  /** Script of the worker that searches and compares texts. */
   readonly search: string
 }
 

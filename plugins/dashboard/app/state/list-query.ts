@@ -21,7 +21,7 @@ export const FILTERS = {
 export type Filter = keyof typeof FILTERS
 export const FILTER_NAMES = Object.keys(FILTERS) as readonly Filter[]
 
-/** The parameter in the URL that lists only runs, and its value. */
+/** Name and value of the URL parameter that lists only runs. */
 const RUNS = 'runs'
 const ONLY = 'only'
 

@@ -12,7 +12,7 @@ export interface EntryState {
 }
 
 export interface PagePlace {
-  /** Relative to the base. */
+  /** Path relative to the base. */
   readonly path: string
   readonly search: string
   readonly state: EntryState
@@ -20,7 +20,7 @@ export interface PagePlace {
 }
 
 const BASE = new URL(document.baseURI)
-/** Ends in a slash. */
+/** Path of the base, which ends in a slash. */
 export const BASE_PATH = BASE.pathname
 
 /** Returns the URL at which the browser reached the server. */

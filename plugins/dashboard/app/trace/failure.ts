@@ -2,7 +2,7 @@
 import { type JsonNode, memberAt, membersOf, readString } from '../content/json-text.ts'
 
 export interface StepFailure {
-  /** For example `TimeoutError`. Empty if not recorded. */
+  /** Type of the error, such as `TimeoutError`; empty if not recorded. */
   readonly type: string
   readonly message: string
 }

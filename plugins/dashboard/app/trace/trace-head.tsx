@@ -1,4 +1,4 @@
-/** A trace's facts and actions. Facts link to the traces that share them. */
+/** A trace's facts and actions. Each fact links to the traces that share it. */
 
 import { useState } from 'preact/hooks'
 import { conversationOf, loadBody, pathOfBody, TRACE_ROW } from '../content/bodies.ts'
