@@ -8,7 +8,7 @@ import { end, envelope, sendRawRefusal, sendRefusal, sendReply, sendStream } fro
 import { Content, JsonPieces, JsonStream, JsonText } from '../../../lib/http/route.ts'
 import { MAX_BODY_BYTES } from '../../../lib/schema/input.ts'
 
-/** Starts a server that answers every request in this way. Returns its address. */
+/** Starts a server that answers every request with `answer`. Returns the server's address. */
 async function serve(t: Test, answer: (exchange: Exchange) => void): Promise<{ url: string; port: number }> {
   const server = createServer((request, response) => answer(new Exchange(request, response, undefined, false)))
   server.listen(0, '127.0.0.1')

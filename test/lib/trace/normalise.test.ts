@@ -1,5 +1,5 @@
 /**
- * Tests the meaning of a checked body. The tests read bodies with the routes' own code, because nothing else creates
+ * Tests how valid bodies are normalised. The tests read bodies with the routes' own code, because nothing else creates
  * the normaliser's input.
  */
 import { createHash } from 'node:crypto'
