@@ -46,7 +46,7 @@ export interface KeyRequest {
   readonly scopes?: readonly Scope[] | undefined
   /** If undefined, the key has no environment and its traces are unassigned. */
   readonly environment?: string | undefined
-  /** In days; undefined if the key never expires. */
+  /** Lifetime in days; undefined if the key never expires. */
   readonly expiresInDays?: number | undefined
 }
 

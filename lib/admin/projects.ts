@@ -27,12 +27,12 @@ export interface DescribedProject {
 
 export interface ProjectRequest {
   readonly name: string
-  /** If undefined, derived from the name. */
+  /** Defaults to a slug derived from the name. */
   readonly slug?: string | undefined
   readonly description?: string | undefined
-  /** If undefined, the oldest owner account. */
+  /** Defaults to the oldest owner account. */
   readonly accountId?: string | undefined
-  /** If undefined, the server's STORAGE_LIMIT_BYTES. */
+  /** Defaults to the server's STORAGE_LIMIT_BYTES. */
   readonly storageLimitBytes?: number | undefined
   readonly search?: boolean | undefined
 }

@@ -37,7 +37,7 @@ const LEAST_BYTES = 1e9
 
 const named = ({ name, port }: NodePlacement) => `${name}:${port}`
 
-/** Returns an empty array on a single PostgreSQL server. */
+/** Returns the nodes' problems; an empty array on a single PostgreSQL server. */
 export function nodeProblems(nodes: readonly NodePlacement[]): string[] {
   const away = nodes
     .filter(({ isActive }) => !isActive)

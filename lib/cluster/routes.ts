@@ -32,7 +32,10 @@ type Run = <T>(work: (sql: Sql) => Promise<T>) => Promise<T>
 
 interface Routed {
   readonly projectId: number
-  /** Set if the operation charges an account. Only the coordinator can charge the account in the same transaction. */
+  /**
+   * Set if the operation charges an account. Only the coordinator can charge the account in the operation's
+   * transaction.
+   */
   readonly charge?: unknown
   readonly operation?: object
 }

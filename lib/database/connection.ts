@@ -98,7 +98,7 @@ function settingsOf(address: Address, timeoutMs: number, options: ConnectOptions
     max_lifetime: null,
     connect_timeout: timeoutMs / 1000,
     onnotice: () => {},
-    // See types.ts.
+    // The driver need not query array types, because types.ts handles arrays.
     fetch_types: false,
     ...(options.onClose !== undefined && { onclose: options.onClose }),
     ...(options.onNotice !== undefined && { onnotify: options.onNotice }),

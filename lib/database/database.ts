@@ -36,7 +36,7 @@ export interface Database extends Connections {
   /** Human-readable description of the transport, including whether TLS is used. */
   readonly transport: string
   readonly embedded: boolean
-  /** The secret for the keyed digest; undefined if none is configured. */
+  /** The secret for the keyed digests of API keys; undefined if none is configured. */
   readonly digestSecret: string | undefined
   /** Settles when an embedded PostgreSQL has recovered or cannot recover; undefined if no recovery is in progress. */
   readonly recovery?: Promise<void> | undefined

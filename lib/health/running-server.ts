@@ -12,7 +12,7 @@ import { readOwnFile, replaceFile } from '../database/embedded/own-file.ts'
 import { readDatabaseId } from '../store/server/properties.ts'
 
 export interface RunningServer {
-  /** `http://127.0.0.1:8787` */
+  /** The server's URL, such as `http://127.0.0.1:8787`. */
   readonly address: string
   /** Undefined if unknown, because the database is not embedded. */
   readonly pid: number | undefined
@@ -26,7 +26,10 @@ export interface RunningServer {
 type Place = Pick<RunningServer, 'address' | 'pid'>
 type Report = Omit<RunningServer, keyof Place> & { readonly instance: string | undefined }
 
-/** Longer than the 2.5 s after which a server reports that its database does not respond. */
+/**
+ * Time limit for a server's response, longer than the 2.5 s after which a server reports that its database does not
+ * respond.
+ */
 const PROBE_TIMEOUT_MS = 4000
 
 /** Records the server's address for commands. Only an embedded database has a folder for the file. */

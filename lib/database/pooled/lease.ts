@@ -6,8 +6,8 @@ import { type Connect, HungCheck, pidOf } from './hung-connection.ts'
 export interface Lease {
   readonly sql: Sql
   /**
-   * The driver instance given to work. Throws instead of reconnecting, because a new connection would split work and
-   * transactions.
+   * The driver instance given to work. Throws instead of reconnecting, because work and transactions would then be
+   * split between two connections.
    */
   readonly guarded: Sql
   readonly hungCheck: HungCheck
@@ -71,8 +71,8 @@ function guard(sql: Sql, lease: () => Lease): Sql {
 
 /**
  * Keeps a query in the lease only until the query's rows arrive. A query keeps its rows in memory, and long work such as a backup
- * would accumulate the rows of all its queries. A callback of `then` is not an option, because a part of a statement
- * would be sent as a statement of its own.
+ * would accumulate the rows of all its queries. Calling the query's `then` is not an option, because that call would
+ * send a part of a statement as a statement of its own.
  */
 function keepUntilRead({ asked }: Lease, query: Query): void {
   const { resolve } = query

@@ -49,7 +49,10 @@ async function changes(sql: Sql, pid: number): Promise<boolean> {
   return false
 }
 
-/** In `statement` mode, poolers reject transactions: PgBouncer closes the connection, other poolers return an error. */
+/**
+ * Returns whether a transaction can begin. In `statement` mode, PgBouncer closes the connection instead, and other
+ * poolers return an error.
+ */
 async function begins(sql: Sql): Promise<boolean> {
   try {
     await sql.unsafe('begin')
