@@ -50,7 +50,7 @@ const STATEMENT_TIMEOUT_MS = 30_000
 const SETTINGS = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off', jit: 'off', work_mem: '32MB' }
 /**
  * Maximum wait for tables that are being moved (lib/ingest/writer.ts). Other locks are held no longer than a commit
- * takes. A batch that times out waiting for such a lock is retried too.
+ * takes. A batch that times out waiting for any lock is retried.
  */
 const HOME_SETTINGS = { ...SETTINGS, lock_timeout: '200ms' }
 /**

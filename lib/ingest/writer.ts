@@ -437,8 +437,8 @@ export class Writer {
 }
 
 /**
- * A complete trace rarely gets more spans, because the root span often arrives last. A long trace may still get more
- * spans.
+ * Number of spans above which a complete trace's state stays cached. A complete trace rarely gets more spans, because
+ * the root span often arrives last, but a long trace may.
  */
 const LONG_TRACE = 200
 const isRemembered = ({ status, spanCount }: Growth): boolean => status === 'running' || spanCount > LONG_TRACE

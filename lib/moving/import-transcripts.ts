@@ -41,7 +41,7 @@ export interface TranscriptCounts {
 
 export interface SentExport {
   readonly rejectedSpans: number
-  /** The reason; empty if no span was rejected. */
+  /** The reason why spans were rejected; empty if none were. */
   readonly message: string
 }
 

@@ -32,7 +32,7 @@ export interface BodyGroup {
   readonly environments: readonly (string | null)[]
   readonly hurries: readonly boolean[]
   readonly maxSpans: number | undefined
-  /** Undefined if no body in the group has a value. */
+  /** Each body's prices; undefined if no body in the group has prices. */
   readonly prices: readonly ReadyTask['prices'][] | undefined
   readonly lengths: readonly number[]
   readonly bytes: ArrayBufferLike

@@ -17,9 +17,9 @@ export interface SpanMessages {
   /** Arrays of messages, or a tool's arguments and result. */
   readonly input: string | null
   readonly output: string | null
-  /** A SpanEvent. */
+  /** A SpanEvent as JSON. */
   readonly event?: string | null
-  /** CallFacts. */
+  /** CallFacts as JSON. */
   readonly facts?: string | null
   /**
    * The record's call, such as `request:req_1` or `tool:toolu_2` (lib/trace/call-details.ts). The record belongs to the

@@ -14,7 +14,7 @@ interface Times {
   readonly parentSpanId: string | undefined
   readonly startMs: number
   readonly endMs: number
-  /** Undefined unless the step failed. */
+  /** The error message; undefined unless the step failed. */
   readonly error?: string | undefined
 }
 
@@ -65,7 +65,7 @@ export function modelCall(frame: Frame, call: ModelCall): AgentStep {
 export interface ToolUse extends Times {
   readonly callId: string
   readonly tool: string
-  /** JSON, or a string. */
+  /** The tool's input: JSON, or a string. */
   readonly input: Json
   /** Undefined if the transcript has no result. */
   readonly output: Json

@@ -14,13 +14,13 @@ import { detailMembers, environmentMember, renderSpan, type SpanRow, type Stored
 export interface ExportedRow extends StoredTraceRow {
   readonly keyId: string | null
   readonly endHash: string | null
-  /** JSON-encoded. */
+  /** Ranks of the trace's fields, JSON-encoded. */
   readonly ranks: string | null
 }
 
 /** A span's columns in an export. */
 export interface ExportedSpan extends SpanRow {
-  /** JSON text. */
+  /** Call details as JSON text. */
   readonly callDetails: string | null
   /** The stored hash, in hexadecimal. */
   readonly hash: string

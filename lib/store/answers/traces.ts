@@ -392,7 +392,7 @@ async function show(
   return showWith(rows, messages, 'utf8', () => slices.next())
 }
 
-/** Throws unless the first row is the trace. */
+/** Returns the trace in its shown form. Throws unless the first row is the trace. */
 async function showWith(
   [trace, ...rest]: readonly SingleRow[],
   messages: readonly PlacedMessages[],

@@ -54,7 +54,7 @@ export interface BackupKey {
   readonly label: string
   readonly scopes: readonly Scope[] | null
   readonly environment: string | null
-  /** Hexadecimal. */
+  /** The secret's digest, in hexadecimal. */
   readonly digest: string
   readonly createdAt: string
   readonly expiresAt: string | null

@@ -6,7 +6,7 @@ import type { Sql } from 'postgres'
 import type { Scope } from '../../schema/scopes.ts'
 import { type AuditEntry, auditStep } from '../audit.ts'
 
-/** The payload is the changed key's id, or a string with spaces for other changes. */
+/** Channel for notices of changes. The payload is the changed key's id, or a string with spaces for other changes. */
 export const KEYS_CHANNEL = 'spoor_keys'
 
 export interface KeyForAuth {
@@ -200,7 +200,7 @@ function announcement(sql: Sql) {
   return sql`pg_notify(${KEYS_CHANNEL}, id) as announced`
 }
 
-/** The notice contains spaces, so it cannot be mistaken for a key id. */
+/** Notice of a changed project. It contains spaces, so it cannot be mistaken for a key id. */
 const PROJECT_CHANGED = 'a project has changed'
 
 /** Returns a column for `returning` that tells the listeners to discard cached projects. */

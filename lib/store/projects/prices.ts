@@ -9,7 +9,7 @@ import { KEYS_CHANNEL } from './keys.ts'
  */
 export const MOST_UNPRICED = 200
 
-/** US dollars per million tokens. */
+/** A model's prices in US dollars per million tokens. */
 export interface ModelPrice {
   readonly model: string
   /** Null if the price has always applied. */
@@ -48,7 +48,10 @@ const columns = (sql: Sql) => sql`
   id, project_id as "projectId", model, valid_from as "from", input, output, cache_read as "cacheRead",
   cache_write as "cacheWrite"`
 
-/** The payload contains spaces, so it cannot be mistaken for a key id (lib/store/projects/keys.ts). */
+/**
+ * Returns SQL that announces a price change. The payload contains spaces, so it cannot be mistaken for a key id
+ * (lib/store/projects/keys.ts).
+ */
 const announcement = (sql: Sql) => sql`pg_notify(${KEYS_CHANNEL}, 'prices have changed')`
 
 /**

@@ -79,7 +79,7 @@ export async function addScore(
   })
 }
 
-/** Returns a row without an id if the trace is full or has changed, and undefined if the trace does not exist. */
+/** Inserts a score. Returns a row without an id if the trace is full or has changed; undefined if it does not exist. */
 async function insertScore(sql: Sql, projectId: number, traceId: string, score: NewScore & { readonly id: string }) {
   const { authorId = null } = score
   const source = authorId === null ? 'api' : 'annotation'
@@ -143,7 +143,7 @@ export async function deleteScore(
   })
 }
 
-/** Returns false if the score is gone or the trace has changed since the statement began. */
+/** Deletes the score. Returns false if the score is gone or the trace has changed since the statement began. */
 async function removeScore(sql: Sql, projectId: number, traceId: string, scoreId: string): Promise<boolean> {
   const [row] = await sql<{ readonly deleted: boolean }[]>`
     with found as materialized (

@@ -1,7 +1,7 @@
 /**
- * Compares traces' span and error counts, and whether they are runs, with the rows of their spans, and corrects what is
- * wrong. The error count includes failed spans that were left out of the trace, if the trace remembers such spans
- * (lib/trace/states/left-out.ts).
+ * Compares traces' span counts, error counts and classification as runs with the rows of their spans, and corrects
+ * wrong values. The error count includes failed spans that were left out of the trace, if the trace remembers such
+ * spans (lib/trace/states/left-out.ts).
  */
 import type { Sql } from 'postgres'
 import { countFailed, readLeftOut } from '../../trace/states/left-out.ts'
@@ -10,7 +10,7 @@ import { inTransaction } from '../transactions.ts'
 import { freshVersion } from '../write/trace-numbers.ts'
 import { RUN_KINDS_IN_SQL, statesCallInSql } from './runs.ts'
 
-/** A trace whose counts, or whose place among the runs, differ from its spans. */
+/** A trace whose counts or classification as a run disagree with its spans. */
 export interface WrongTrace {
   readonly seq: number
   readonly id: string
@@ -30,7 +30,7 @@ export interface CheckedTraces {
 interface Row extends WrongTrace {
   readonly spanCount: number
   readonly errorCount: number
-  /** Whether the stored bit is wrong. */
+  /** Whether the stored classification as a run is wrong. */
   readonly isMisplaced: boolean
   /**
    * The trace's ranks as a JSON string, and the ids of its stored spans; null unless the trace remembers spans that

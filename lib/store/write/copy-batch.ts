@@ -286,7 +286,10 @@ const spanRows = ({ projectId, seq, spans }: ChangedTrace): RowsOf<SpanRows>[] =
 const scoreRows = ({ projectId, seq, scores }: ChangedTrace): RowsOf<ScoreRows>[] =>
   scores === undefined ? [] : [{ projectId, seq, rows: scores }]
 
-/** Every batch processes homes, like projects, in the same order, so that two batches cannot deadlock. */
+/**
+ * Splits a batch by home. Every batch processes homes, like projects, in the same order, so that two batches cannot
+ * deadlock.
+ */
 function partsOf({ traces, changed, indexed, homes }: Batch): readonly Part[] {
   if (homes === undefined) return [{ home: undefined, tables: tablesOf(undefined), traces, changed, indexed }]
   const parts = new Map<number, OpenPart>()

@@ -62,7 +62,7 @@ export interface Advance
   extends Omit<RestoredHead, 'spans' | 'past' | 'operation' | 'hash' | 'bytes' | 'input' | 'output'> {
   readonly spanCount: number
   readonly errorCount: number
-  /** Whether the trace is a run by what the change adds (lib/trace/runs.ts). False keeps the stored value. */
+  /** Whether what the change adds makes the trace a run (lib/trace/runs.ts). If false, the stored value is kept. */
   readonly isRun: boolean
   readonly documentBytes: number
   readonly estimatedBytes: number

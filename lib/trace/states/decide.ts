@@ -57,9 +57,9 @@ export interface TraceState extends UsageFields {
   readonly spanHashes: ReadonlyMap<string, string>
   /** Whether OpenTelemetry recorded the trace. If so, no other route can extend or end the trace. */
   readonly isGathered: boolean
-  /** Used only by exports. */
+  /** The gathered state, read only to decide exports. */
   readonly gathered: GatheredState | undefined
-  /** Used only when restoring lines. */
+  /** The state to compare with a line, read only to decide restores. */
   readonly copy: CopyState | undefined
 }
 
@@ -91,7 +91,7 @@ export interface ByKey {
 export interface TraceChange {
   readonly spanCount: number
   readonly errorCount: number
-  /** Whether the trace is a run by what the change adds (lib/trace/runs.ts). False keeps the stored value. */
+  /** Whether what the change adds makes the trace a run (lib/trace/runs.ts). If false, the stored value is kept. */
   readonly isRun: boolean
   readonly estimatedBytes: number
   /** Increase in estimatedBytes. */
@@ -137,7 +137,7 @@ interface GrowDecision {
   readonly refusals: readonly SpanRefusal[]
 }
 
-/** There is nothing to write. */
+/** The decision that there is nothing to write. */
 interface DuplicateDecision {
   readonly type: 'duplicate'
   readonly spanCount: number

@@ -49,7 +49,7 @@ export interface GatheredState extends TraceFields, Sums {
 
 /** The state of the trace after spans are added. */
 export interface Growth extends TraceFields, Sums {
-  /** Whether the trace is a run by what the change adds (lib/trace/runs.ts). False keeps the stored value. */
+  /** Whether what the change adds makes the trace a run (lib/trace/runs.ts). If false, the stored value is kept. */
   readonly isRun: boolean
   /** Undefined if the stored value stays. */
   readonly input: string | null | undefined
