@@ -44,7 +44,7 @@ export interface KeyRequest {
   readonly project: string
   readonly label?: string | undefined
   readonly scopes?: readonly Scope[] | undefined
-  /** If undefined, the key has no environment and its traces are unassigned. */
+  /** The key's environment. If undefined, the key has no environment and its traces are unassigned. */
   readonly environment?: string | undefined
   /** Lifetime in days; undefined if the key never expires. */
   readonly expiresInDays?: number | undefined

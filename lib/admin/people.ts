@@ -30,9 +30,9 @@ export interface User {
 export interface UserRequest {
   readonly email: string
   readonly name?: string | undefined
-  /** Defaults to the oldest owner account. */
+  /** Id of the account; defaults to the oldest owner account. */
   readonly accountId?: string | undefined
-  /** Defaults to `member`. */
+  /** The user's role; defaults to `member`. */
   readonly role?: string | undefined
 }
 

@@ -42,9 +42,9 @@ export interface InstanceStatus {
   }
   /** A cluster's nodes and their contents; empty for a single PostgreSQL server. */
   readonly nodes: readonly NodePlacement[]
-  /** Null if the database cannot be queried. */
+  /** State of the schema; null if the database cannot be queried. */
   readonly schema: SchemaState | null
-  /** Empty if the schema lacks migrations. */
+  /** All projects; empty if the schema lacks migrations. */
   readonly projects: readonly DescribedProject[]
   /** Indexing progress of projects with word search. */
   readonly search: readonly (SearchState & { readonly project: string })[]

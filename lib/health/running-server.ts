@@ -14,9 +14,9 @@ import { readDatabaseId } from '../store/server/properties.ts'
 export interface RunningServer {
   /** The server's URL, such as `http://127.0.0.1:8787`. */
   readonly address: string
-  /** Undefined if unknown, because the database is not embedded. */
+  /** The server's process id; undefined if the database is not embedded, because the id is then unknown. */
   readonly pid: number | undefined
-  /** As reported by the server in GET /readyz, like the fields below. */
+  /** The server's version. The server reports this field and the following fields in GET /readyz. */
   readonly version: string | undefined
   readonly ready: boolean
   readonly reasons: readonly string[]

@@ -20,7 +20,7 @@ const MOST_FROM_NETWORK = 50
 export interface Subjects {
   /** The e-mail address or the device. */
   readonly own: Subject
-  /** Undefined for a device, because strangers in the same network may be guessing passwords. */
+  /** The client's network; undefined for a device, because strangers in the same network may be guessing passwords. */
   readonly network: Subject | undefined
 }
 

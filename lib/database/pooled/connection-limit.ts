@@ -68,7 +68,7 @@ export class ConnectionLimit {
     this.#onShortage = onShortage
   }
 
-  /** Undefined if PostgreSQL has allowed all requested connections. */
+  /** The current shortage of connections; undefined if PostgreSQL has allowed all requested connections. */
   get shortage(): Shortage | undefined {
     return this.#allowed < this.#wanted ? { allowed: this.#allowed, wanted: this.#wanted } : undefined
   }

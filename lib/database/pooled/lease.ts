@@ -24,7 +24,7 @@ export interface Query {
   readonly active: boolean
   /** Whether the query is awaited. False for part of a statement. */
   readonly executed: boolean
-  /** Null if the query has not been sent. */
+  /** The driver's state of a sent query; null if the query has not been sent. */
   readonly state: object | null
   /** The function behind the driver's cancel(), which leaves a rejection unhandled if the server is unreachable. */
   canceller(query: Query): Promise<void>

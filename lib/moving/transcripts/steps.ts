@@ -67,7 +67,7 @@ export interface ToolUse extends Times {
   readonly tool: string
   /** The tool's input: JSON, or a string. */
   readonly input: Json
-  /** Undefined if the transcript has no result. */
+  /** The tool's result; undefined if the transcript has none. */
   readonly output: Json
 }
 

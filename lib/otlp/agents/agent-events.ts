@@ -19,7 +19,7 @@ export interface AgentUsage {
 export interface AgentEvent {
   readonly kind: StepKind
   readonly session: string
-  /** Empty if the agent does not identify prompts. */
+  /** The prompt's id; empty if the agent does not identify prompts. */
   readonly prompt: string
   /** The id that the agent states for the request or tool use. */
   readonly callId: string | undefined

@@ -35,7 +35,7 @@ export interface RecordStep {
   readonly name: string
   readonly startMicros: number
   readonly endMicros: number
-  /** Undefined if the call did not fail. */
+  /** Why the call failed; undefined if it did not fail. */
   readonly failure: string | undefined
   readonly attributes: ReadonlyMap<string, Json>
   readonly resource: ReadonlyMap<string, Json>

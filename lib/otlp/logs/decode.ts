@@ -118,7 +118,7 @@ interface RecordMessage {
   readonly traceId: Uint8Array
   readonly spanId: Uint8Array
   readonly eventName: string
-  /** Null if the sender states no flags. */
+  /** The record's flags; null if the sender states none. */
   readonly flags: number | null
 }
 interface ScopeMessage {

@@ -47,7 +47,7 @@ export function renderLineHead(trace: ExportedRow, scores: readonly ScoreRow[]):
 
 /** Fields of a span that a line contains after the last span. */
 export interface SpanFacts extends UsageFields, Pick<ExportedSpan, 'id' | 'callDetails'> {
-  /** Set only if the span's texts were cut, because the hash cannot be computed from cut texts. */
+  /** The span's hash. Set only if the span's texts were cut, because the hash cannot be computed from cut texts. */
   readonly hash: string | undefined
 }
 

@@ -18,7 +18,7 @@ export interface BackupAccount {
 }
 
 export interface BackupView {
-  /** Null for a shared view. */
+  /** The view's user; null for a shared view. */
   readonly userId: number | null
   readonly name: string
   readonly page: string

@@ -35,12 +35,12 @@ export interface VisitRow {
   readonly email: string
   readonly name: string
   readonly hasPassword: boolean
-  /** Null if a trusted proxy authenticated the user. */
+  /** Time of the session's last use; null if a trusted proxy authenticated the user. */
   readonly seenAt: string | null
   readonly expiresAt: string | null
   /** Time of the user's last proof of identity; null if unknown. */
   readonly provenAt: string | null
-  /** Null unless the requested project exists and the user is a member of its account. */
+  /** The requested project's id; null unless the project exists and the user is a member of its account. */
   readonly projectId: number | null
   readonly accountId: number | null
   readonly role: Role | null

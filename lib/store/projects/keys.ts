@@ -13,7 +13,7 @@ export interface KeyForAuth {
   readonly id: string
   readonly label: string
   readonly projectId: number
-  /** Null for a key created before scopes existed. */
+  /** The key's scopes; null for a key created before scopes existed. */
   readonly scopes: Scope[] | null
   readonly environment: string | null
   readonly digest: Buffer

@@ -12,18 +12,18 @@ export const MOST_UNPRICED = 200
 /** A model's prices in US dollars per million tokens. */
 export interface ModelPrice {
   readonly model: string
-  /** Null if the price has always applied. */
+  /** Time from which the price applies; null if the price has always applied. */
   readonly from: string | null
   readonly input: number
   readonly output: number
-  /** Null if cached tokens cost as much as other input tokens. */
+  /** Price of cached input tokens; null if they cost as much as other input tokens. */
   readonly cacheRead: number | null
   readonly cacheWrite: number | null
 }
 
 export interface PriceRow extends ModelPrice {
   readonly id: number
-  /** Null for a price that applies to all projects. */
+  /** The price's project; null for a price that applies to all projects. */
   readonly projectId: number | null
 }
 

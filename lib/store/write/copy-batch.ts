@@ -55,8 +55,8 @@ export interface Batch {
   /** Writes that must be indexed because search is on for their projects. */
   readonly indexed: readonly Indexed[]
   /**
-   * If undefined, the schema's tables are used. If set, `charge` must be undefined, because accounts are on another
-   * server.
+   * Homes of the batch's projects. If undefined, the schema's tables are used. If set, `charge` must be undefined,
+   * because accounts are on another server.
    */
   readonly homes?: Homes | undefined
 }

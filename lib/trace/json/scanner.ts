@@ -42,12 +42,12 @@ const HEX = /^[\da-fA-F]{4}$/
 interface Member {
   /** The unescaped name if the text spells it with escapes; otherwise empty. */
   readonly name: string
-  /** Empty if the name is already in canonical form. */
+  /** The name's canonical form; empty if the name is already in this form. */
   readonly nameCanonical: string
   readonly from: number
   readonly valueFrom: number
   readonly end: number
-  /** Empty if the value is already in canonical form. */
+  /** The value's canonical form; empty if the value is already in this form. */
   readonly canonical: string
 }
 

@@ -15,7 +15,7 @@ import { findReplaced, type Replaced } from './steps.ts'
 
 /** A stored trace's state before spans are added. */
 export interface ExportState {
-  /** Undefined if the trace was not recorded by OpenTelemetry. */
+  /** The gathered state; undefined if the trace was not recorded by OpenTelemetry. */
   readonly gathered: GatheredState | undefined
   /** A label, `unassigned`, or null if the environment was never recorded. */
   readonly environment: string | null
@@ -36,7 +36,7 @@ export interface ExportOperation {
 }
 
 export interface ExportDecision {
-  /** Undefined if there is nothing to write. */
+  /** The trace's growth; undefined if there is nothing to write. */
   readonly growth: Growth | undefined
   /** Spans to insert. */
   readonly added: readonly GatheredSpan[]

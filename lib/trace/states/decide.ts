@@ -98,7 +98,7 @@ export interface TraceChange {
   readonly addedBytes: number
   /** Spans to insert: the operation's spans that are not stored yet. */
   readonly spans: readonly SpanHead[]
-  /** Undefined if the trace keeps running. */
+  /** The trace's end; undefined if the trace keeps running. */
   readonly ending: Ending | undefined
 }
 

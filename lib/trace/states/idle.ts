@@ -10,7 +10,7 @@ import type { Ranks } from './ranks.ts'
 
 export interface IdleEnd {
   readonly status: string
-  /** In canonical form (lib/trace/timestamp.ts). */
+  /** The trace's end as a canonical timestamp (lib/trace/timestamp.ts). */
   readonly endedAt: string
 }
 
