@@ -65,7 +65,10 @@ export interface DistributionPlan {
   readonly nodes: readonly FoundNode[]
 }
 
-/** `shards` is the requested number; undefined keeps the existing number or uses the default. */
+/**
+ * Plans the distribution. `shards` is the requested number of shards; undefined keeps the existing number or uses the
+ * default.
+ */
 export function planDistribution(found: FoundCluster, shards?: number): DistributionPlan {
   const [first] = PROJECT_TABLES
   const anchor = found.tables.find(({ name }) => name === first)?.distributed

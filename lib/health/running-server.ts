@@ -49,7 +49,9 @@ export type FoundServer =
   /** An embedded database's server process exists, or something accepts connections, but no response arrives. */
   | { readonly is: 'silent'; readonly address: string; readonly pid: number | undefined }
   | { readonly is: 'of another database' | 'something else'; readonly address: string }
-  /** `address` is undefined for an embedded database, because its server would have recorded an address. */
+  /**
+   * No server was found. `address` is undefined for an embedded database, because its server would have recorded one.
+   */
   | { readonly is: 'nothing'; readonly address: string | undefined }
 
 /** Returns this database's server; undefined if none responds. */
@@ -64,7 +66,10 @@ export async function findLikelyServer(config: Config): Promise<RunningServer | 
   return found.is === 'ours' ? found.server : undefined
 }
 
-/** `instance` is the database's id, if known (lib/store/server/properties.ts). */
+/**
+ * Looks for a server at the expected address. `instance` is the database's id, if known
+ * (lib/store/server/properties.ts).
+ */
 export async function lookForServer(config: Config, instance: string | undefined): Promise<FoundServer> {
   const isEmbedded = config.databaseUrl === undefined
   const expected = { address: listenAddress(config.host, config.port), pid: undefined }

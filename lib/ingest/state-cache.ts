@@ -37,7 +37,10 @@ export class StateCache {
     return this.#entries.get(key)?.state
   }
 
-  /** `state` must hold every span's hash. If the state is too large, its trace is removed from the cache instead. */
+  /**
+   * Caches a state, which must hold every span's hash. If the state is too large, its trace is removed from the cache
+   * instead.
+   */
   set(key: string, state: KeptState): void {
     this.forget(key)
     const { metadata, spanHashes, gathered } = state

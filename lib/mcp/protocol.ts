@@ -37,7 +37,7 @@ export interface Toolbox {
 }
 
 export interface ToolAnswer {
-  /** A JSON object. */
+  /** The tool's result, which is a JSON object. */
   readonly result: Result
   readonly isError?: boolean
 }

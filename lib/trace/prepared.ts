@@ -53,7 +53,7 @@ export const isStoredAs = (stored: string, span: Pick<PreparedSpan, 'hash' | 'fo
 /** A trace document's fields, without input and output. */
 export interface TraceFields extends UsageFields {
   readonly name: string
-  /** `running` if endedAt is null. */
+  /** The trace's status; `running` if endedAt is null. */
   readonly status: string
   readonly startedAt: string
   readonly endedAt: string | null

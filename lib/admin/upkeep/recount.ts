@@ -20,9 +20,9 @@ export interface Recount {
    * these traces.
    */
   readonly wrongTraces: { readonly count: number; readonly ids: readonly string[] }
-  /** Whether everything was correct. */
+  /** Whether all checked values were correct. */
   readonly agree: boolean
-  /** Whether faults were repaired. */
+  /** Whether wrong values were repaired. */
   readonly applied: boolean
 }
 

@@ -17,7 +17,7 @@ export interface Plan {
   readonly to: number
   readonly bytes: number
   readonly free: number
-  /** Bytes that must be free. */
+  /** Number of free bytes that the upgrade requires. */
   readonly needed: number
 }
 

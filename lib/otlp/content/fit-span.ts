@@ -50,7 +50,7 @@ interface Field {
 interface Piece {
   readonly place: string
   readonly text: string
-  /** Size as JSON in UTF-8. */
+  /** Size of the string as JSON in UTF-8, in bytes. */
   readonly bytes: number
   replace(text: string): void
 }

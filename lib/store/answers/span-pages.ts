@@ -70,11 +70,14 @@ export type PagedSpan<T extends SpanRow = SpanRow> = T & { readonly textBytes: n
 interface Choice {
   /** SQL for fields of T that SpanRow lacks, over spans as s. */
   readonly more?: string
-  /** Messages that are filled in. */
+  /** Messages that fill in values that spans lack. */
   readonly messages?: TraceMessages | undefined
-  /** Whether the span is read. */
+  /** Returns whether to read the span with this id. */
   readonly isRead?: (id: string) => boolean
-  /** Whether a span's texts are needed, given the number of spans. Packed texts are read in any case. */
+  /**
+   * Returns whether the texts of the span with this id are needed, given the number of spans. Packed texts are read in
+   * any case.
+   */
   readonly needs?: ((id: string, count: number) => boolean) | undefined
 }
 

@@ -62,7 +62,7 @@ export interface BackupKey {
   readonly revokedAt: string | null
 }
 
-/** Salt and fingerprint are hexadecimal. */
+/** The fingerprint of a KEY_DIGEST_SECRET and its salt, both in hexadecimal. */
 export interface BackupSecret {
   readonly salt: string
   readonly fingerprint: string

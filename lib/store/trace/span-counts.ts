@@ -15,7 +15,7 @@ export interface WrongTrace {
   readonly seq: number
   readonly id: string
   readonly version: number
-  /** The correct values. */
+  /** The correct values of the trace's counts and classification. */
   readonly spans: number
   readonly errors: number
   readonly isRun: boolean

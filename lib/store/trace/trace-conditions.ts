@@ -19,7 +19,7 @@ export interface TraceConditions {
 export const started = (sql: Sql, { from = '-infinity', before = 'infinity' }: TraceConditions) =>
   sql`started_at >= ${from} and started_at < ${before}`
 
-/** Returns the remaining conditions. */
+/** Returns all conditions except those on the start time. */
 export function fitting(sql: Sql, { environment, tag, status, name, model, sessionId, userId }: TraceConditions) {
   return sql`
     true

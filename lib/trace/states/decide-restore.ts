@@ -69,7 +69,7 @@ export interface Advance
   /** Increase in estimatedBytes. */
   readonly addedBytes: number
   readonly durationMs: number | null
-  /** The new input; undefined if the stored input stays. */
+  /** The new input and output; undefined if the stored value stays. */
   readonly input: string | null | undefined
   readonly output: string | null | undefined
   readonly bodyHash: string

@@ -51,7 +51,7 @@ export interface GatheredState extends TraceFields, Sums {
 export interface Growth extends TraceFields, Sums {
   /** Whether what the change adds makes the trace a run (lib/trace/runs.ts). If false, the stored value is kept. */
   readonly isRun: boolean
-  /** The new input; undefined if the stored input stays. */
+  /** The new input and output; undefined if the stored value stays. */
   readonly input: string | null | undefined
   readonly output: string | null | undefined
   readonly durationMs: number | null
