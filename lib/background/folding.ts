@@ -18,7 +18,7 @@ const PAUSE_MS = 5000
 /**
  * Small folds change nearly as many rollup rows as large folds do: PostgreSQL takes 28 µs per row to fold 250 rows, but
  * 2 µs per row to fold 7,500. Projects with fewer than FEW_ROWS rows are folded only if more than MANY_ROWS rows are
- * waiting in total, or in every WHOLE_ROUNDS-th round, which folds everything.
+ * waiting in total, and in every WHOLE_ROUNDS-th round, which folds the rows of all projects.
  */
 const FEW_ROWS = 5000
 const MANY_ROWS = 20_000

@@ -32,9 +32,9 @@ export interface LaneOptions {
  */
 const BATCH = { operations: 64, bytes: 2 * 1024 * 1024 }
 /**
- * Operations that arrive while a lane is writing wait for that lane's next batch, which saves commits. Another lane
- * starts when this many operations are waiting, or when the first lane has been writing for this long
- * (test/bench/RESULTS.md, "Size of batches").
+ * Operations that arrive while a lane is writing wait for that lane's next batch, because fewer batches mean fewer
+ * commits. Another lane starts when this many operations are waiting, or when the first lane has been writing for this
+ * long (test/bench/RESULTS.md, "Size of batches").
  */
 const GATHER = { operations: 16, ms: 4 }
 const UNBOUNDED = { operations: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }

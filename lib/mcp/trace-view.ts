@@ -165,7 +165,7 @@ class TracePartReader implements PartReader {
     const { inexact } = inspectText(text)
     this.#inexact ||= inexact
     const measure = () => ({ ...measureSpan(parseSpan(text, inexact), inexact), bytes: bytes - comma })
-    // Values are measured at once, because the span's text may be long.
+    // A long span is measured now, so that its text need not be kept.
     const measured = text.length > MOST_UNPARSED ? measure() : undefined
     const id = text.slice(ID_AT, ID_AT + ID_DIGITS)
     this.#planned.push({ id, parentSpanId: PARENT.exec(text)?.[1] ?? null, measure: () => measured ?? measure() })

@@ -110,7 +110,7 @@ export function readSender({ resource, scopeName }: Origin): ResourceClaims {
     sessionId: firstText(resource, SESSION_IDS),
     userId: firstText(resource, USER_IDS),
     isCodex: /^codex\b|^codex_/.test(service ?? scopeName) || /^codex\b|^codex_/.test(scopeName),
-    // MLflow sends only OpenTelemetry's names if configured to do so. The values are JSON text in either case.
+    // MLflow can be configured to send only OpenTelemetry's names. The values are JSON text in either case.
     isMlflow: resource.get('telemetry.sdk.name') === 'mlflow' || scopeName.startsWith('mlflow.')
   }
 }

@@ -41,7 +41,7 @@ interface Tokens {
   readonly totalTokens?: number | null
 }
 
-/** Token counts and cost of a call, which the call's span may lack. */
+/** Token counts and cost of a call, for a call whose span lacks them. */
 export interface CallFacts extends Tokens {
   readonly costUsd?: number
 }

@@ -62,8 +62,8 @@ class SocketFolder {
   }
 
   /**
-   * Returns a socket's path. Such a path is limited to 107 bytes, which the folder's path may exceed. On Linux, the
-   * open folder also has a short path in /proc.
+   * Returns a socket's path. A socket's path is limited to 107 bytes, but the folder's path alone may be longer. On
+   * Linux, the open folder also has a short path in /proc.
    */
   #at(name: string): string {
     return process.platform === 'linux' ? `/proc/self/fd/${this.#handle.fd}/${name}` : join(this.#path, name)

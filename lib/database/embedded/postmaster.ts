@@ -63,7 +63,10 @@ export class PostmasterError extends Error {
  */
 const WAL_SEGMENT_MIB = 4
 
-/** Makes the sort order independent of the machine's libraries, which upgrades can change. */
+/**
+ * Makes the sort order independent of the machine's libraries, because an upgrade of these libraries can change the
+ * order.
+ */
 const LOCALE = ['--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C']
 
 /**

@@ -210,7 +210,7 @@ export class ConnectionLimit {
 
   /**
    * Records an opened connection. If the connection exceeded the earlier limit, an attempt to open one more may follow
-   * at once.
+   * immediately.
    */
   #noteSuccess(): void {
     if (!this.#isRaising) return

@@ -90,7 +90,7 @@ export function abandon(lease: Lease): void {
   // A part of a statement must not be cancelled. Its rejection would be unhandled, because nothing awaits the part.
   const query = asked.find(({ active }) => active) ?? asked.findLast(({ executed }) => executed)
   query?.canceller(query).catch(() => {
-    // The lease is dead in any case.
+    // Failures are ignored, because the lease is dead even if the cancellation fails.
   })
 }
 

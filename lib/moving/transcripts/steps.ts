@@ -93,7 +93,7 @@ export interface AgentRun extends Times {
   readonly metadata: Readonly<Record<string, string | undefined>>
 }
 
-/** Returns the step for a prompt's run, which is the root of the prompt's trace, or for a subagent's run. */
+/** Returns the step for a subagent's run, or for a prompt's run. The latter step is the root of the prompt's trace. */
 export function agentRun(frame: Frame, run: AgentRun): AgentStep {
   const { agent, agentId, promptId, isFinished, input, output, metadata, parentSpanId } = run
   const step = stepOf(frame, run, `invoke_agent ${agent}`, {

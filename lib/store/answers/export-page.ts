@@ -1,7 +1,7 @@
 /**
  * Reads pages of whole traces for an export and renders their lines.
  *
- * Strings pass from PostgreSQL to the lines as bytes (byte-rows.ts). The code in between examines only ASCII
+ * Strings pass from PostgreSQL to the lines as bytes (byte-rows.ts). The code that passes them on examines only ASCII
  * characters: digits, and the characters that JSON escapes.
  */
 import type { Sql } from 'postgres'

@@ -71,7 +71,7 @@ export function renderLineFoot(
   return `${before}${messages.map(renderMessage).join(',')}${after}`
 }
 
-/** Renders the end of a line as two strings. The messages of the trace, if any, belong in between. */
+/** Renders the end of a line as two strings. The messages of the trace, if any, belong between the two strings. */
 export function footAround(
   trace: ExportedRow,
   spans: readonly SpanFacts[],

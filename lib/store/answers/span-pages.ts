@@ -75,8 +75,8 @@ interface Choice {
   /** Returns whether to read the span with this id. */
   readonly isRead?: (id: string) => boolean
   /**
-   * Returns whether the texts of the span with this id are needed, given the number of spans. Packed texts are read in
-   * any case.
+   * Returns whether the texts of the span with this id are needed, given the number of spans. Packed texts are read
+   * even if they are not needed.
    */
   readonly needs?: ((id: string, count: number) => boolean) | undefined
 }
@@ -187,8 +187,8 @@ class Groups {
   }
 
   /**
-   * Finds the groups of rows without a slice, which do not name their group. To find out which spans a group contains,
-   * unpacks each group that is stored as a single slice.
+   * Finds the groups of rows without a slice, because such rows do not name their group. To find out which spans a
+   * group contains, unpacks each group that is stored as a single slice.
    */
   async findMembers(): Promise<void> {
     const bare = new Set(this.#listed.flatMap(({ id, isBare, groupId }) => (isBare && groupId === null ? [id] : [])))

@@ -65,7 +65,7 @@ export async function readVisits(sql: Sql, asked: readonly Visiting[]): Promise<
 }
 
 /**
- * Sets sessions' last use to the current time, which extends the sessions. Skips sessions marked in the last five
+ * Extends sessions by setting their last use to the current time. Skips sessions marked in the last five
  * minutes.
  */
 export async function touchSessions(sql: Sql, digests: readonly string[]): Promise<void> {

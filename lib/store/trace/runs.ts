@@ -47,9 +47,9 @@ export async function readRunsBelow(sql: Sql, projectId: number): Promise<number
 
 /**
  * Decides the newest undecided traces and records the progress. Returns the seq below which traces remain undecided;
- * undefined if none remain. If a trace changes meanwhile, the next call decides these traces again, because spans that
- * came with the change may not be visible to this statement. The traces' versions do not change, because no write
- * depends on the stored bit.
+ * undefined if none remain. If a trace changes while the statement runs, the next call decides these traces again,
+ * because the statement may not see the spans that came with the change. The traces' versions do not change, because no
+ * write depends on the stored bit.
  */
 export async function decideRuns(
   sql: Sql,

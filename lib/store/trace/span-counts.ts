@@ -41,9 +41,9 @@ interface Row extends WrongTrace {
 }
 
 /**
- * Limits on the traces checked at once, and on their spans. The limits bound memory use, because a trace's ranks can,
- * in rare cases, reach a megabyte, and the ids of all of a trace's spans are read if the trace remembers spans that
- * were left out.
+ * Limits on the number of traces checked by one statement, and on the number of their spans. The limits bound memory
+ * use, because a trace's ranks can, in rare cases, reach a megabyte, and the ids of all of a trace's spans are read if
+ * the trace remembers spans that were left out.
  */
 const AT_ONCE = { traces: 500, spans: 100_000 }
 

@@ -69,7 +69,7 @@ const NOTHING_CUT: ReadonlySet<GatheredSpan> = new Set()
 
 /**
  * Cuts the texts of spans that do not fit. Claims of these spans still count in full, because the trace's own document
- * is limited separately. A new trace's first spans are not cut, because those spans come from one portion of an export
+ * is limited separately. A new trace's first spans are not cut, because they come from one portion of an export
  * (lib/otlp/wire/portion.ts).
  */
 function withinBytes(

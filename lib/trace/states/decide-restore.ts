@@ -235,7 +235,7 @@ function compareTags(stored: readonly string[], sent: readonly string[]): Compar
   }
 }
 
-/** A field of a line, which someone may have edited without updating the line's hashes. */
+/** A field of a line, compared because someone may have edited the line without updating its hashes. */
 interface Content {
   readonly name: string
   isSame(state: CopiedState, line: RestoredHead): boolean
@@ -275,10 +275,12 @@ function shownUsage({ inputTokens, outputTokens, totalTokens }: UsageFields): st
 }
 
 const OF_NATIVE = [...OF_START, ...OF_END]
-/** Fields of a gathered trace, which any span may change. Excludes tags, because compareTags handles tags. */
+/** Fields of a gathered trace that any span may change. Excludes tags, because compareTags handles tags. */
 const OF_GATHERED = OF_NATIVE.filter(({ name }) => name !== 'tags')
 
-/** Returns the fields to compare, without a cost computed from prices, because prices may have changed in between. */
+/**
+ * Returns the fields to compare, without a cost computed from prices, because prices may have changed since the export.
+ */
 function gatheredContent({ copy }: CopiedState, { past }: RestoredHead): readonly Content[] {
   const isComputed = copy.hasComputedCosts || past.hasComputedCosts === true
   return isComputed ? OF_GATHERED.filter(({ name }) => name !== 'costUsd') : OF_GATHERED

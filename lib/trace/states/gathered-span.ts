@@ -5,8 +5,8 @@ import { isCall } from '../span-usage.ts'
 import type { CountedSpan } from './left-out.ts'
 
 /**
- * Levels of spans, which determine the grade of a span's claims. The root's claims are best, followed by the claims of
- * a called process's first span.
+ * Levels of spans. A span's level determines the grade of its claims. The root's claims are best, followed by the
+ * claims of a called process's first span.
  */
 export const ROOT = 1
 export const PROCESS_ROOT = 2
