@@ -30,7 +30,10 @@ const MOST_AT_ONCE = 20_000
  * second, and a fortnight whose traces keep changing is computed repeatedly.
  */
 const FORTNIGHTS_MS = 1000
-/** Time limit for counting history in each round: a fifth of the pause between rounds. A single day may take longer. */
+/**
+ * Time limit for counting history in each round: a fifth of the pause between rounds. Counting a single day may take
+ * longer.
+ */
 const HISTORY_MS = 1000
 /** Statement time-out for counting a day, long enough for days with millions of traces. */
 const DAY_TIMEOUT_MS = 600_000

@@ -139,7 +139,10 @@ function readResponseId(fields: Fields): string | undefined {
   return typeof raw === 'string' ? RESPONSE_ID.exec(raw)?.[1] : undefined
 }
 
-/** Bits of a span's flags: the sender knows whether the parent is remote; the parent is remote (in another process). */
+/**
+ * Bits of a span's flags. KNOWS_REMOTE: the sender knows whether the parent is remote, that is, in another process. The
+ * other bit: the parent is remote.
+ */
 const KNOWS_REMOTE = 0x100
 const IS_REMOTE = 0x200
 

@@ -156,8 +156,8 @@ const claudeCode: Reader = (event, attributes) => {
 }
 
 /**
- * Reads Codex's records. They do not name a prompt, and records of model requests do not name a trace. Input tokens
- * include cached tokens.
+ * Reads Codex's records. The records do not name a prompt, and records of model requests do not name a trace. Input
+ * tokens include cached tokens.
  */
 const codex: Reader = (event, attributes) => {
   const session = attributes.text('conversation.id')

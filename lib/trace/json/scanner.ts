@@ -32,7 +32,7 @@ const CLOSE_BRACE = 125
 
 /** Maximum number of digits with which every number is exact as a double. */
 export const EXACT_DIGITS = 15
-/** Matches a canonical fraction: no trailing zero, and not so small that JavaScript writes an exponent. */
+/** Matches a canonical fraction, which has no trailing zero and is not so small that JavaScript writes an exponent. */
 const CANONICAL_FRACTION = /-?(?:[1-9]\d*|0(?!\.0{6}))\.\d*[1-9](?=[,}\]])/y
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 const ESCAPED = /["\\/bfnrt]/

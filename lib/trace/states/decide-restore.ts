@@ -190,7 +190,9 @@ function isSameEnd({ endHash }: CopiedState, { endedAt, status, past }: Restored
   return copy.endedAt === endedAt && copy.status === status
 }
 
-/** Compares the times of the last patches. Each patch that changes something is later than the previous patch. */
+/**
+ * Compares the times of both states' last patches. Each patch that changes something is later than the previous patch.
+ */
 function comparePatches({ metadataUpdatedAt: stored }: CopyState, { past }: RestoredHead): Comparison {
   const { metadataUpdatedAt: other } = past
   return { what: 'the last patch', ahead: isLater(other, stored), behind: isLater(stored, other) }
@@ -200,7 +202,8 @@ const isLater = (time: string | null, other: string | null): boolean =>
   time !== null && (other === null || isBefore(other, time))
 
 /**
- * Compares a gathered trace's fields. Each ranked field comes from the best-ranked span so far. Other fields only grow.
+ * Compares a gathered trace's stored fields with the line's fields. Each ranked field comes from the best-ranked span
+ * so far. Other fields only grow.
  */
 function compareGathered(state: CopiedState, line: RestoredHead, stored: Ranks, sent: Ranks): Comparison[] {
   // Versions up to 1.0.0-rc.1 kept response ids in the ranks. Response ids are now in the spans' call details.
@@ -222,7 +225,10 @@ function compareGathered(state: CopiedState, line: RestoredHead, stored: Ranks, 
   return [...ranks, start, compareTags(state.tags, line.tags)]
 }
 
-/** Compares tags. A trace at the tag limit keeps only some of its tags, so a missing tag then proves nothing. */
+/**
+ * Compares the stored tags with the line's tags. A trace at the tag limit keeps only some of its tags, so a missing tag
+ * then proves nothing.
+ */
 function compareTags(stored: readonly string[], sent: readonly string[]): Comparison {
   const ahead = sent.some(tag => !stored.includes(tag))
   const behind = stored.some(tag => !sent.includes(tag))
@@ -297,7 +303,9 @@ function compareContent(state: CopiedState, line: RestoredHead, fields: readonly
   }
 }
 
-/** Compares metadata, which must be equal unless one of `causes`, such as a patch, explains a difference. */
+/**
+ * Compares both states' metadata, which must be equal unless one of `causes`, such as a patch, explains a difference.
+ */
 function compareMetadata(state: CopiedState, line: RestoredHead, causes: readonly Comparison[]): Comparison {
   const isOther = !isMoved(causes) && !isSameJson(state.metadata, line.metadata, '{}')
   return {

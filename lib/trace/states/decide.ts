@@ -346,7 +346,7 @@ function decideSpans(state: TraceState | undefined, operation: ExportOperation):
   return { type: 'grow', growth, added, removed, cut, refusals }
 }
 
-/** Ends an idle trace. Changes nothing if the trace has changed since, or no longer exists. */
+/** Ends an idle trace. Changes nothing if the trace has changed since its end was computed, or no longer exists. */
 function decideIdle(state: TraceState | undefined, { traceId, version, end }: IdleOperation): Decision {
   if (state?.gathered === undefined || !state.running || state.version !== version) {
     return { type: 'duplicate', spanCount: state?.spanCount ?? 0, duplicate: 0 }
