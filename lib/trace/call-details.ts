@@ -15,7 +15,7 @@ export interface CallDetails {
   readonly computedCost?: ComputedCost | undefined
   /** The id by which log records refer to a tool use. */
   readonly toolCallId?: string | undefined
-  /** Set if the span is a step made from log records (lib/trace/states/steps.ts). */
+  /** Mark of a step made from log records (lib/trace/states/steps.ts); undefined for other spans. */
   readonly step?: StepMark | undefined
 }
 

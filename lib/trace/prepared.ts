@@ -63,7 +63,7 @@ export interface TraceFields extends UsageFields {
   readonly userId: string | null
   readonly tags: readonly string[]
   readonly costUsd: number | null
-  /** An object as JSON text; null for {}. */
+  /** The metadata, an object, as JSON text; null for {}. */
   readonly metadata: string | null
 }
 

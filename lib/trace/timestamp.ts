@@ -12,7 +12,7 @@ function digits(text: string, at: number, count: number): number {
   let value = 0
   for (let i = at; i < at + count; i++) {
     const digit = text.charCodeAt(i) - ZERO
-    // charCodeAt returns NaN past the end, which also fails this comparison.
+    // Past the end, charCodeAt returns NaN, for which this comparison also fails.
     if (!(digit >= 0 && digit <= 9)) return -1
     value = value * 10 + digit
   }

@@ -7,7 +7,10 @@ export interface Disk {
   readonly totalBytes: number
 }
 
-/** With less free space, the disk may fill up before the next check; the write-ahead log alone may take 512 MB. */
+/**
+ * Free space, in bytes, below which the disk may fill up before the next check. The write-ahead log alone may take 512
+ * MB.
+ */
 export const LITTLE_DISK_BYTES = 2 * 1024 ** 3
 
 /**

@@ -98,8 +98,8 @@ const sumOf = (...counts: readonly (number | undefined)[]): number | undefined =
 type Reader = (event: string, attributes: Attributes) => Omit<AgentEvent, 'taken'> | undefined
 
 /**
- * Reads Claude Code's records (https://docs.claude.com/en/docs/claude-code/monitoring-usage), whose input tokens
- * exclude cached tokens.
+ * Reads Claude Code's records (https://docs.claude.com/en/docs/claude-code/monitoring-usage). Input tokens exclude
+ * cached tokens.
  */
 const claudeCode: Reader = (event, attributes) => {
   const session = attributes.text('session.id')

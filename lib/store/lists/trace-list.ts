@@ -27,7 +27,7 @@ import { FAMILY_FILTERS } from './trace-statement.ts'
 import { walkTraces } from './trace-walk.ts'
 
 export interface TracePage {
-  /** Summaries, as a JSON array string. */
+  /** Summaries of the page's traces, as a JSON array string. */
   readonly traces: string
   /** Edge at which the next page begins; undefined on the last page. */
   readonly next: Edge | undefined

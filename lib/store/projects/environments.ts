@@ -11,7 +11,7 @@ export interface TraceSelection {
   /** The key that recorded the traces. */
   readonly keyId?: string | undefined
   readonly tag?: string | undefined
-  /** Canonical timestamps, inclusive bounds of startedAt. */
+  /** Inclusive bounds of startedAt, as canonical timestamps. */
   readonly from?: string | undefined
   readonly to?: string | undefined
 }

@@ -1,4 +1,4 @@
-/** Projects, which have keys and traces. A project's totals are the sums of its slots. */
+/** Stores projects, which have keys and traces. A project's totals are the sums of its slots. */
 import type { Sql } from 'postgres'
 import { isUniqueViolation } from '../../database/failure.ts'
 import type { Client } from '../../database/pooled/cancellation.ts'

@@ -49,7 +49,7 @@ export interface TraceState extends UsageFields {
   readonly errorCount: number
   readonly documentBytes: number
   readonly estimatedBytes: number
-  /** JSON text; null for {}. Read only if an end may merge metadata. */
+  /** The metadata as JSON text; null for {}. Read only if an end may merge metadata. */
   readonly metadata: string | null
   /** Number of UTF-8 bytes in the stored output (4 for null). */
   readonly outputBytes: number
@@ -71,7 +71,7 @@ export interface RecordOperation {
   readonly formerHash?: string | undefined
   /** Why one of the documents cannot be stored; undefined if all documents can be stored. */
   readonly oversize: string | undefined
-  /** Set if the trace is restored rather than recorded. */
+  /** The line to restore; undefined if the trace is recorded. */
   readonly restored?: RestoredHead | undefined
 }
 

@@ -26,7 +26,7 @@ export interface CountedSpan extends SpanUsage {
   readonly failed: boolean
   /** The id of the tool use, if the span is a tool call. */
   readonly toolCallId?: string | undefined
-  /** Set if the span is a step made from log records (lib/trace/states/steps.ts). */
+  /** Mark of a step made from log records (lib/trace/states/steps.ts); undefined for other spans. */
   readonly step?: StepMark | undefined
 }
 
