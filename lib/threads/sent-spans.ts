@@ -100,7 +100,10 @@ function spanOf(
     get output() {
       return find().output
     },
-    /** Computed only for a trace that may exceed its limit. Only a span with a row can be stored, and therefore cut. */
+    /**
+     * The size is computed only for a trace that may exceed its limit. Only a span with a row can be stored, and
+     * therefore cut.
+     */
     get cutBytes() {
       return typeof texts === 'function' ? bytesWhenCut({ bytes: known.bytes, ...texts(known.id) }) : known.bytes
     }

@@ -74,8 +74,7 @@ class SocketFolder {
    */
   async listen(name: string): Promise<Server> {
     const draft = `new-${randomUUID().slice(0, 8)}`
-    // `exclusive`, because node:cluster would otherwise listen in the primary process, where the path refers to a
-    // different file.
+    // Without `exclusive`, node:cluster would listen in the primary process, where the path refers to a different file.
     const server = createServer(socket => socket.destroy()).listen({ path: this.#at(draft), exclusive: true })
     await once(server, 'listening')
     server.unref()

@@ -2,7 +2,7 @@
 import { statfs } from 'node:fs/promises'
 
 export interface Disk {
-  /** Bytes that this user can still write. */
+  /** Number of bytes that this user can still write. */
   readonly freeBytes: number
   readonly totalBytes: number
 }

@@ -171,8 +171,7 @@ export async function startPostmaster(
         unix_socket_permissions: '0700'
       })
     ],
-    // Detached, so that Ctrl-C in the terminal reaches only this process. This process must finish before PostgreSQL
-    // stops.
+    // PostgreSQL runs detached, so that Ctrl-C reaches only this process, which must finish before PostgreSQL stops.
     { ...spawnOptions(user, dataDir, binaries.libraries), detached: true, stdio: ['ignore', 'ignore', 'pipe'] }
   )
   onSpawn?.(child)

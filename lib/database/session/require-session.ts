@@ -38,7 +38,8 @@ export async function requireSession(sql: Sql, other: Pool): Promise<void> {
  * clients.
  */
 async function readBackend(sql: Sql): Promise<{ pid: number; isDirect: boolean }> {
-  // Not prepared, because the next execution may reach a backend that does not know the prepared statement.
+  // The query is not prepared, because its next execution may reach a backend that does not know the prepared
+  // statement.
   const query = sql.unsafe<[{ pid: number }]>('select pg_backend_pid() as pid')
   const [{ pid }] = await query
   return { pid, isDirect: pid === pidOf(query) }

@@ -59,7 +59,7 @@ export interface ExportPage {
  */
 const PAGE_TRACES = 250
 const PAGE_BYTES = 4 * 1024 * 1024
-/** A trace with more bytes is long, so its line is rendered in pieces of at least PIECE_BYTES. */
+/** Number of bytes above which a trace is long. A long trace's line is rendered in pieces of at least PIECE_BYTES. */
 const LONG_BYTES = 2 * PAGE_BYTES
 const PIECE_BYTES = 1024 * 1024
 

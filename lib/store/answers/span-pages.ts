@@ -26,7 +26,7 @@ export interface ListedSpan {
   readonly bytes: number
   /** Whether all text columns are null. The texts may still be packed in another span's row. */
   readonly isBare: boolean
-  /** Bytes of the slice in this row; 0 if the row has no slice. */
+  /** Size of the slice in this row, in bytes; 0 if the row has no slice. */
   readonly sliceBytes: number
   /** Id of the first span of the group with which the row's slice was packed; null if the row has no slice. */
   readonly groupId: string | null
@@ -90,7 +90,7 @@ export async function* readSpanPages<T extends SpanRow = SpanRow>(
   const all = await listSpans(sql, place)
   const groups = new Groups(sql, place, all)
   await groups.findMembers()
-  // Sizes do not tell which values messages fill in.
+  // The listed sizes do not show which values the messages will fill in.
   const isNeeded = (id: string) => messages?.has(id) || needs(id, all.length)
   const skipped = new Map(all.flatMap(({ id, bytes }) => (isNeeded(id) ? [] : [[id, bytes]])))
   const weighed = all
@@ -155,7 +155,7 @@ function listSpans(sql: Sql, { projectId, traceSeq, names }: SpanPlace): Promise
     order by started_at, id`
 }
 
-/** Groups of packed texts of one trace. The most recently used groups are kept unpacked. */
+/** The groups of a trace's packed texts. The most recently used groups are kept unpacked. */
 class Groups {
   readonly #sql: Sql
   readonly #place: SpanPlace

@@ -83,7 +83,7 @@ export async function touchSessions(sql: Sql, digests: readonly string[]): Promi
 export interface NewSession {
   readonly digest: string
   readonly agent: string
-  /** The browser's previous session, which ends. */
+  /** The browser's previous session, which the new session replaces. */
   readonly replaces: string | undefined
 }
 

@@ -17,7 +17,7 @@ export interface TraceSelection {
 }
 
 export interface Relabelling {
-  /** A label or 'unassigned', in its stored form. */
+  /** The new environment in its stored form: a label or 'unassigned'. */
   readonly environment: string
   /** Whether recorded environments ('unassigned' included) also change. If false, only missing environments are set. */
   readonly overwrite: boolean

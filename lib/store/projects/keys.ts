@@ -17,7 +17,7 @@ export interface KeyForAuth {
   readonly scopes: Scope[] | null
   readonly environment: string | null
   readonly digest: Buffer
-  /** Times are ISO 8601 in UTC. */
+  /** This and the following times are in ISO 8601 (UTC). */
   readonly expiresAt: string | null
   readonly revokedAt: string | null
   readonly lastUsedAt: string | null
@@ -33,7 +33,7 @@ export interface KeyRow {
   readonly label: string
   readonly scopes: Scope[] | null
   readonly environment: string | null
-  /** Times are ISO 8601 in UTC. */
+  /** This and the following times are in ISO 8601 (UTC). */
   readonly createdAt: string
   readonly expiresAt: string | null
   readonly lastUsedAt: string | null

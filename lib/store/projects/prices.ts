@@ -122,7 +122,7 @@ export async function addUnpriced(
   sql: Sql,
   counts: readonly Pick<UnpricedModel, 'projectId' | 'model' | 'calls'>[]
 ): Promise<void> {
-  // Sorted, so that all processes lock the rows in the same order.
+  // The counts are sorted, so that all processes lock the rows in the same order.
   const sorted = [...counts].sort((a, b) => a.projectId - b.projectId || (a.model < b.model ? -1 : 1))
   await sql`
     insert into unpriced_models (project_id, model, calls)

@@ -1,7 +1,7 @@
 /**
- * Scores of a trace. A statement that adds or deletes a score updates the trace's row first, and continues only if the
- * trace still has the version that was read. The row's lock serializes the trace's writers. All writers lock this row
- * first, so they cannot deadlock.
+ * Reads, adds and deletes a trace's scores. A statement that adds or deletes a score updates the trace's row first, and
+ * continues only if the trace still has the version that was read. The row's lock serializes the trace's writers. All
+ * writers lock this row first, so they cannot deadlock.
  */
 import { randomBytes } from 'node:crypto'
 import type { Sql } from 'postgres'

@@ -2,7 +2,7 @@
 import type { Sql } from 'postgres'
 
 export interface TraceConditions {
-  /** Canonical timestamps that bound the start time; `from` is inclusive, `before` is exclusive. */
+  /** Bounds of the start time, as canonical timestamps; `from` is inclusive, `before` is exclusive. */
   readonly from?: string | undefined
   readonly before?: string | undefined
   /** Stored form of the environment. */

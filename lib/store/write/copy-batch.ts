@@ -37,7 +37,9 @@ import { ADD_UP } from './totals.ts'
 export interface RecordedTrace {
   readonly projectId: number
   readonly seq: number
-  /** A label or 'unassigned'; null for a restored trace whose environment was never recorded. */
+  /**
+   * The trace's environment: a label or 'unassigned'; null for a restored trace whose environment was never recorded.
+   */
   readonly environment: string | null
   readonly keyId: string | null
   readonly ingestedAt: string | null
@@ -337,7 +339,7 @@ function addFamilies(traces: readonly RowsOf<ListedRows>[], names: TableNames): 
     )
 }
 
-/** Prepared, so that PostgreSQL parses and plans the statement once per connection. */
+/** The statement is prepared, so that PostgreSQL parses and plans it once per connection. */
 const prepareTotals = ({ names, suffix }: Tables) => `
   prepare add_totals${suffix} (int, smallint, bigint, bigint, bigint) as
     insert into ${names.project_totals} as p (project_id, slot, traces, spans, bytes) values ($1, $2, $3, $4, $5)

@@ -17,7 +17,7 @@ import { findReplaced, type Replaced } from './steps.ts'
 export interface ExportState {
   /** The gathered state; undefined if the trace was not recorded by OpenTelemetry. */
   readonly gathered: GatheredState | undefined
-  /** A label, `unassigned`, or null if the environment was never recorded. */
+  /** The trace's environment: a label, `unassigned`, or null if it was never recorded. */
   readonly environment: string | null
   /** Hashes, by span id, of the export's spans that are already stored. */
   readonly spanHashes: ReadonlyMap<string, string>

@@ -34,7 +34,7 @@ export interface CopyState {
   readonly status: string
   readonly endedAt: string | null
   readonly sessionId: string | null
-  /** JSON text, or null for a JSON null. */
+  /** The trace's input and output as JSON text; null for a JSON null. */
   readonly input: string | null
   readonly output: string | null
   readonly metadataUpdatedAt: string | null

@@ -36,7 +36,7 @@ export interface TraceState extends UsageFields {
   readonly running: boolean
   readonly bodyHash: string
   readonly endHash: string | null
-  /** A label, `unassigned`, or null if the environment was never recorded. */
+  /** The trace's environment: a label, `unassigned`, or null if it was never recorded. */
   readonly environment: string | null
   readonly name: string
   readonly userId: string | null
