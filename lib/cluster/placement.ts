@@ -8,7 +8,7 @@ export interface NodePlacement {
   readonly isActive: boolean
   /** Number of shards of the table `traces`. Shards of related tables are colocated with these shards. */
   readonly shards: number
-  /** Total size of all project tables on the node, including indexes. */
+  /** Total size of all project tables on the node, including indexes, in bytes. */
   readonly bytes: number
 }
 

@@ -13,7 +13,7 @@ import { HungCheck, pidOf, TICK_MS } from './pooled/hung-connection.ts'
 import { openSession } from './session/open-session.ts'
 import { stateOfCopy } from './spread.ts'
 
-/** Size of a protocol message's type and length fields. */
+/** Size of a protocol message's type and length fields, in bytes. */
 const HEADER_BYTES = 5
 const READY_FOR_QUERY = 'Z'.charCodeAt(0)
 const ERROR_RESPONSE = 'E'.charCodeAt(0)

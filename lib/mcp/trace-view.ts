@@ -138,7 +138,8 @@ class TracePartReader implements PartReader {
   }
 
   /**
-   * Returns the result. Only now does the reader know that the latest part is the last part, which follows the spans.
+   * Returns the tool's result. Only now does the reader know that the latest part is the last part, which follows the
+   * spans.
    */
   end(): string {
     const { field, spanIds, after } = this.#options
@@ -172,7 +173,7 @@ class TracePartReader implements PartReader {
   }
 }
 
-/** Maximum length of a span that is kept unparsed. */
+/** Maximum length, in characters of JSON, of a span that is kept unparsed. */
 const MOST_UNPARSED = 1024
 
 /** Position of the id in a span's JSON, which begins with the id (lib/store/answers/trace-json.ts). */

@@ -98,7 +98,7 @@ const LIST_AT = {
   namedFamily: offsetIn(LIST_COLUMNS, 'named_family', true)
 }
 
-/** Maximum size of a message buffer that is reused for the next batch. */
+/** Maximum size, in bytes, of a message buffer that is reused for the next batch. */
 const MAX_KEPT_BYTES = 4 * 1024 * 1024
 
 interface Stamped {

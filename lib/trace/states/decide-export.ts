@@ -31,7 +31,7 @@ export interface ExportOperation {
   readonly environment: string | null
   /** Maximum number of spans in the trace. */
   readonly maxSpans: number
-  /** Size of a stored trace beyond which the texts of further spans are cut. */
+  /** Size of a stored trace, in bytes, beyond which the texts of further spans are cut. */
   readonly maxBytes: number
 }
 

@@ -52,7 +52,7 @@ export interface GatheredSpan extends Omit<PreparedSpan, 'name' | 'attributes' |
   readonly hints: SpanHints
   /** Whether costUsd was computed from the span's tokens. */
   readonly costIsComputed?: boolean | undefined
-  /** Size of the document with its texts cut (cut-texts.ts). If undefined, the texts are never cut. */
+  /** Size of the document with its texts cut (cut-texts.ts), in bytes. If undefined, the texts are never cut. */
   readonly cutBytes?: number
 }
 
