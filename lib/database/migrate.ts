@@ -61,7 +61,7 @@ const LOCK_ATTEMPTS = 100
 /**
  * Applies the missing migrations and returns their versions. Several processes may call this function concurrently.
  * Throws a ConfigError if the server is too old, or if the database was created from different files. `around` runs the
- * text of a transactional migration, within the transaction, together with any related work.
+ * text of a transactional migration, and anything that must run before and after it, within the transaction.
  */
 export async function migrate(
   database: Database,

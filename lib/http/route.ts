@@ -84,7 +84,7 @@ export class JsonPieces {
  * item of the list is a part, and the last part follows the list.
  *
  * `needs` returns whether an item is needed whole, given its id and the number of items. Other items may lack free-form
- * JSON. The number of bytes of the whole part is passed to `write` in any case.
+ * JSON. `write` always receives the number of bytes of the whole part.
  */
 export class JsonStream {
   readonly send: (

@@ -138,7 +138,8 @@ class TracePartReader implements PartReader {
   }
 
   /**
-   * Returns the result. Only now does the reader know that the latest part is the last part, which follows the spans.
+   * Returns the tool's result. Only now does the reader know that the latest part is the last part, which follows the
+   * spans.
    */
   end(): string {
     const { field, spanIds, after } = this.#options
@@ -165,14 +166,14 @@ class TracePartReader implements PartReader {
     const { inexact } = inspectText(text)
     this.#inexact ||= inexact
     const measure = () => ({ ...measureSpan(parseSpan(text, inexact), inexact), bytes: bytes - comma })
-    // Values are measured at once, because the span's text may be long.
+    // A long span is measured now, so that its text need not be kept.
     const measured = text.length > MOST_UNPARSED ? measure() : undefined
     const id = text.slice(ID_AT, ID_AT + ID_DIGITS)
     this.#planned.push({ id, parentSpanId: PARENT.exec(text)?.[1] ?? null, measure: () => measured ?? measure() })
   }
 }
 
-/** Maximum length of a span that is kept unparsed. */
+/** Maximum length, in characters of JSON, of a span that is kept unparsed. */
 const MOST_UNPARSED = 1024
 
 /** Position of the id in a span's JSON, which begins with the id (lib/store/answers/trace-json.ts). */

@@ -62,8 +62,8 @@ export interface ReadyRecord {
   readonly traceId: string
   readonly hash: string
   /**
-   * Set only if the former hash differs from the current hash, which is rare. The same applies to every former hash
-   * below.
+   * Hash in the former form. Set only if it differs from the current hash, which is rare. The same applies to every
+   * former hash below.
    */
   readonly formerHash?: string | undefined
   readonly running: boolean

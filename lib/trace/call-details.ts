@@ -11,11 +11,11 @@ export interface CallDetails {
   readonly cacheWriteTokens?: number | undefined
   /** Output tokens that the model used for reasoning; included in the span's output tokens. */
   readonly reasoningTokens?: number | undefined
-  /** Set if the span states no cost, and the stored cost was computed from its tokens. */
+  /** How the cost was computed. Set if the span states no cost, and the stored cost was computed from its tokens. */
   readonly computedCost?: ComputedCost | undefined
   /** The id by which log records refer to a tool use. */
   readonly toolCallId?: string | undefined
-  /** Set if the span is a step made from log records (lib/trace/states/steps.ts). */
+  /** Mark of a step made from log records (lib/trace/states/steps.ts); undefined for other spans. */
   readonly step?: StepMark | undefined
 }
 

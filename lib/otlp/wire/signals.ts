@@ -66,7 +66,7 @@ function signalOf(bytes: Uint8Array): Signal | undefined {
   }
 }
 
-/** Field numbers on the path from a request to an item, which are the same for all signals. */
+/** Field numbers on the path from a request to an item. The numbers are the same for all signals. */
 const TO_ITEM = [1, 2, 2]
 
 /** Returns the bytes of the first item at `path`, a list of field numbers. A resource or scope may have no items. */

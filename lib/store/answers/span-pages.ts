@@ -26,7 +26,7 @@ export interface ListedSpan {
   readonly bytes: number
   /** Whether all text columns are null. The texts may still be packed in another span's row. */
   readonly isBare: boolean
-  /** Bytes of the slice in this row; 0 if the row has no slice. */
+  /** Size of the slice in this row, in bytes; 0 if the row has no slice. */
   readonly sliceBytes: number
   /** Id of the first span of the group with which the row's slice was packed; null if the row has no slice. */
   readonly groupId: string | null
@@ -70,11 +70,14 @@ export type PagedSpan<T extends SpanRow = SpanRow> = T & { readonly textBytes: n
 interface Choice {
   /** SQL for fields of T that SpanRow lacks, over spans as s. */
   readonly more?: string
-  /** Messages that are filled in. */
+  /** Messages that fill in values that spans lack. */
   readonly messages?: TraceMessages | undefined
-  /** Whether the span is read. */
+  /** Returns whether to read the span with this id. */
   readonly isRead?: (id: string) => boolean
-  /** Whether a span's texts are needed, given the number of spans. Packed texts are read in any case. */
+  /**
+   * Returns whether the texts of the span with this id are needed, given the number of spans. Packed texts are read
+   * even if they are not needed.
+   */
   readonly needs?: ((id: string, count: number) => boolean) | undefined
 }
 
@@ -87,7 +90,7 @@ export async function* readSpanPages<T extends SpanRow = SpanRow>(
   const all = await listSpans(sql, place)
   const groups = new Groups(sql, place, all)
   await groups.findMembers()
-  // Sizes do not tell which values messages fill in.
+  // The listed sizes do not show which values the messages will fill in.
   const isNeeded = (id: string) => messages?.has(id) || needs(id, all.length)
   const skipped = new Map(all.flatMap(({ id, bytes }) => (isNeeded(id) ? [] : [[id, bytes]])))
   const weighed = all
@@ -152,7 +155,7 @@ function listSpans(sql: Sql, { projectId, traceSeq, names }: SpanPlace): Promise
     order by started_at, id`
 }
 
-/** Groups of packed texts of one trace. The most recently used groups are kept unpacked. */
+/** The groups of a trace's packed texts. The most recently used groups are kept unpacked. */
 class Groups {
   readonly #sql: Sql
   readonly #place: SpanPlace
@@ -184,8 +187,8 @@ class Groups {
   }
 
   /**
-   * Finds the groups of rows without a slice, which do not name their group. To find out which spans a group contains,
-   * unpacks each group that is stored as a single slice.
+   * Finds the groups of rows without a slice, because such rows do not name their group. To find out which spans a
+   * group contains, unpacks each group that is stored as a single slice.
    */
   async findMembers(): Promise<void> {
     const bare = new Set(this.#listed.flatMap(({ id, isBare, groupId }) => (isBare && groupId === null ? [id] : [])))

@@ -315,7 +315,7 @@ export interface SizedTrace extends ShownTrace {
   readonly spans: readonly SizedSpan[]
 }
 
-/** If a trace has more bytes, its packed texts are unpacked one group at a time. */
+/** Number of bytes above which a trace's packed texts are unpacked one group at a time. */
 const LONG_BYTES = 8 * 1024 * 1024
 
 /** Returns a trace with the sizes of its texts. Most texts are not read. */
@@ -392,7 +392,7 @@ async function show(
   return showWith(rows, messages, 'utf8', () => slices.next())
 }
 
-/** Throws unless the first row is the trace. */
+/** Returns the trace in its shown form. Throws unless the first row is the trace. */
 async function showWith(
   [trace, ...rest]: readonly SingleRow[],
   messages: readonly PlacedMessages[],

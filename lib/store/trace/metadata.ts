@@ -21,7 +21,7 @@ interface Stored {
   readonly seq: number
   readonly version: number
   readonly documentBytes: number
-  /** A JSON string; null means {}. */
+  /** The stored metadata as a JSON string; null means {}. */
   readonly metadata: string | null
   /** Earliest time that the next patch may have, always later than the previous patch; null if there was no patch. */
   readonly notBefore: string | null

@@ -5,8 +5,8 @@ import { isCall } from '../span-usage.ts'
 import type { CountedSpan } from './left-out.ts'
 
 /**
- * Levels of spans, which determine the grade of a span's claims. The root's claims are best, followed by the claims of
- * a called process's first span.
+ * Levels of spans. A span's level determines the grade of its claims. The root's claims are best, followed by the
+ * claims of a called process's first span.
  */
 export const ROOT = 1
 export const PROCESS_ROOT = 2
@@ -52,7 +52,7 @@ export interface GatheredSpan extends Omit<PreparedSpan, 'name' | 'attributes' |
   readonly hints: SpanHints
   /** Whether costUsd was computed from the span's tokens. */
   readonly costIsComputed?: boolean | undefined
-  /** Size of the document with its texts cut (cut-texts.ts). If undefined, the texts are never cut. */
+  /** Size of the document with its texts cut (cut-texts.ts), in bytes. If undefined, the texts are never cut. */
   readonly cutBytes?: number
 }
 

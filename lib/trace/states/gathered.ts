@@ -49,9 +49,9 @@ export interface GatheredState extends TraceFields, Sums {
 
 /** The state of the trace after spans are added. */
 export interface Growth extends TraceFields, Sums {
-  /** Whether the trace is a run by what the change adds (lib/trace/runs.ts). False keeps the stored value. */
+  /** Whether what the change adds makes the trace a run (lib/trace/runs.ts). If false, the stored value is kept. */
   readonly isRun: boolean
-  /** Undefined if the stored value stays. */
+  /** The new input and output; undefined if the stored value stays. */
   readonly input: string | null | undefined
   readonly output: string | null | undefined
   readonly durationMs: number | null
