@@ -70,9 +70,9 @@ function guard(sql: Sql, lease: () => Lease): Sql {
 }
 
 /**
- * Keeps a query in the lease only until the query's rows arrive. A query keeps its rows in memory, and long work such as a backup
- * would accumulate the rows of all its queries. Calling the query's `then` is not an option, because that call would
- * send a part of a statement as a statement of its own.
+ * Keeps a query in the lease only until the query's rows arrive. A query keeps its rows in memory, and long work such
+ * as a backup would accumulate the rows of all its queries. Calling the query's `then` is not an option, because that
+ * call would send a part of a statement as a statement of its own.
  */
 function keepUntilRead({ asked }: Lease, query: Query): void {
   const { resolve } = query
