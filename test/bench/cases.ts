@@ -72,7 +72,7 @@ export interface SearchedResult {
   readonly ratio: number
   /** Share of the recorded writes that was indexed during the load. */
   readonly indexed: number
-  /** Of the writes that remain after the load, the number indexed per second. */
+  /** Number of writes indexed per second after the load, among the writes that remained. */
   readonly indexedLaterPerSecond: number
 }
 
