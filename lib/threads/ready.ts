@@ -249,9 +249,8 @@ function normaliseMapped(
 ): HintedSpan[] {
   const spans = spansOf(mapped).map((span, i) => {
     const { hints, callDetails } = mapped[i] as MappedSpan
-    const { toolCallId } = hints
-    const { bytes, hash } = span
-    const own: CallDetails = { ...callDetails, toolCallId, step: stepMark({ hints, bytes, hash }) }
+    const step = stepMark(hints, span)
+    const own: CallDetails = step === undefined ? callDetails : { ...callDetails, step }
     const priced = pricing && price(span, own, pricing)
     if (priced == null) return Object.assign(span, { hints, callDetails: callDetailsText(own) })
     const details = callDetailsText({ ...own, computedCost: priced.computedCost })

@@ -42,8 +42,9 @@ export interface StepMark {
 
 /** Returns the details as JSON; null if there are none. */
 export function callDetailsText(details: CallDetails): string | null {
-  const text = JSON.stringify(details)
-  return text === '{}' ? null : text
+  // Most spans have no details, and a loop over the members takes a fraction of the time of JSON.stringify.
+  for (const name in details) if (details[name as keyof CallDetails] !== undefined) return JSON.stringify(details)
+  return null
 }
 
 /** Returns the names by which log records refer to a span's calls. */

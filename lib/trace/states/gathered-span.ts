@@ -72,10 +72,13 @@ export const gatheredUsage = (span: GatheredSpan): CountedSpan => ({
   responseId: isCall(span) ? span.hints.responseId : undefined,
   failed: span.status === 'error',
   toolCallId: span.hints.toolCallId,
-  step: stepMark(span)
+  step: stepMark(span.hints, span)
 })
 
 /** Returns the mark that is stored with a step; undefined for other spans. */
-export function stepMark({ hints, bytes, hash }: Pick<GatheredSpan, 'hints' | 'bytes' | 'hash'>): StepMark | undefined {
-  return hints.callSpanId === undefined ? undefined : { call: hints.callSpanId, bytes, hash }
+export function stepMark(
+  { callSpanId }: SpanHints,
+  { bytes, hash }: Pick<GatheredSpan, 'bytes' | 'hash'>
+): StepMark | undefined {
+  return callSpanId === undefined ? undefined : { call: callSpanId, bytes, hash }
 }

@@ -272,9 +272,10 @@ function earlierTimes({ ranks, spans, status }: GatheredState): Record<string, R
 }
 
 /** Returns the worst status of the roots, or of process roots if there are no roots; undefined if there are neither. */
-function statusOf({ times, ...ranks }: Ranks): string | undefined {
-  if (times === undefined) return undefined
-  return ['error', 'ok'].find(status => ranks[nameOfStatus(times[0], status)] !== undefined) ?? 'unset'
+function statusOf(ranks: Ranks): string | undefined {
+  const level = ranks.times?.[0]
+  if (level === undefined) return undefined
+  return ['error', 'ok'].find(status => ranks[nameOfStatus(level, status)] !== undefined) ?? 'unset'
 }
 
 /** Returns the latest end of all spans. A span that ends in the future counts only if all spans end in the future. */
