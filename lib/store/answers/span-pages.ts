@@ -107,11 +107,9 @@ export async function* readSpanPages<T extends SpanRow = SpanRow>(
     const whole = ids.filter(id => !skipped.has(id))
     const found = await sql`
       select ${sql.unsafe(SPAN_COLUMNS + more)},
-        case when s.id = any (${whole}::bytea[]) then s.input end as input,
-        case when s.id = any (${whole}::bytea[]) then s.output end as output,
-        case when s.id = any (${whole}::bytea[]) then s.attributes end as attributes,
-        case when s.id = any (${whole}::bytea[]) then s.events end as events
-      from ${sql.unsafe(place.names.spans)} s
+        case when is_whole then s.input end as input, case when is_whole then s.output end as output,
+        case when is_whole then s.attributes end as attributes, case when is_whole then s.events end as events
+      from ${sql.unsafe(place.names.spans)} s cross join lateral (select s.id = any (${whole}::bytea[]) as is_whole) w
       where s.project_id = ${place.projectId} and s.trace_seq = ${place.traceSeq} and s.id = any (${ids}::bytea[])
       order by s.started_at, s.id`.raw()
     const rows: readonly RawRow[] = found
