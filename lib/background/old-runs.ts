@@ -22,7 +22,7 @@ export class OldRuns {
   readonly #rounds: Rounds
 
   constructor({ sql, log, health, pauseMs = PAUSE_MS }: OldRunsOptions) {
-    this.#rounds = new Rounds({ what: 'telling runs from other traces', pauseMs, log, health }, async () => {
+    this.#rounds = new Rounds({ what: 'marking runs among older traces', pauseMs, log, health }, async () => {
       const end = performance.now() + ROUND_MS
       for (let goesOn = true; goesOn; ) {
         const project = await sql.read(findUndecidedRuns)
@@ -37,7 +37,7 @@ export class OldRuns {
           goesOn = !this.#rounds.isClosed && performance.now() < end
         } while (below !== undefined && goesOn)
         if (below === undefined)
-          log.info({ project: projectId }, 'lists of runs are exact for all traces of this project')
+          log.info({ project: projectId }, 'all traces of this project are marked as runs or not; runsOnly is exact')
       }
     })
   }
