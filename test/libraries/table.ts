@@ -77,5 +77,6 @@ function outagesOf(kept: readonly Outage[]): string {
     list.map(({ library, version }) => `${library} <code>${version()}</code>`).join('; ')
   const through = kept.filter(({ collector }) => collector !== undefined)
   const direct = kept.filter(({ collector }) => collector === undefined)
-  return `    <p>Every span is stored once: ${names(direct)}; and through two outages of spoor, ${names(through)}.</p>\n`
+  const always = `spoor stores every span once from these exporters: ${names(direct)}.`
+  return `    <p>${always} The same holds through two outages of spoor for these: ${names(through)}.</p>\n`
 }

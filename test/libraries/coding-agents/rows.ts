@@ -204,7 +204,7 @@ export const agentRows: readonly AgentRow[] = [
     name: 'goose',
     agent: 'Goose',
     library: 'Goose',
-    version: 'not the program: a payload made by its documentation',
+    version: 'a payload built from its documentation, not the program',
     sends: sendGoose,
     expected: expected(
       ['agent goose', '  llm provider_generation', '  llm provider_generation', '  tool developer__shell'],
