@@ -9,7 +9,7 @@ if (complaint === undefined) {
     import('./commands/index.ts')
   ])
   const code = await runCommandLine(commands, process.argv.slice(2), process)
-  // If a server did not stop cleanly, an exit code is already set, which success must not overwrite.
+  // If a server did not stop cleanly, an exit code is already set, and success must not overwrite that code.
   if (code !== 0) process.exitCode = code
 } else {
   console.error(`spoor: ${complaint}`)

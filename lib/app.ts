@@ -17,7 +17,7 @@ export interface App {
   readonly config: Config
   readonly log: Logger
   readonly sql: SqlAccess
-  /** Gate at which projects take turns for long reads. The weight is the response size in bytes. */
+  /** Gate at which projects take turns for long reads. A read's weight is the size of its response in bytes. */
   readonly largeReads: Pick<SharedGate, 'run'>
   /** Gate for responses that are sent while the database is still being read. */
   readonly streams: Pick<SharedGate, 'run'>

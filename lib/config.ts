@@ -8,7 +8,7 @@ import { ROLES, type Role } from './schema/roles.ts'
 import { ConfigError, Variables } from './variables.ts'
 
 export interface Config {
-  /** If undefined, an embedded PostgreSQL under dataDir is used. */
+  /** Address of the database. If undefined, an embedded PostgreSQL under dataDir is used. */
   readonly databaseUrl: string | undefined
   readonly dataDir: string
   readonly host: string
@@ -21,11 +21,11 @@ export interface Config {
   readonly baseUrl: string | undefined
   readonly keyPrefix: string
   /**
-   * If undefined, a deployment with an embedded database generates a secret in dataDir, and any other deployment counts
-   * as not configured.
+   * The secret for the digests of API keys. If undefined, a deployment with an embedded database generates a secret in
+   * dataDir, and any other deployment counts as not configured.
    */
   readonly keyDigestSecret: string | undefined
-  /** Undefined if trial mode is off. */
+  /** Maximum number of traces per trial account; undefined if trial mode is off. */
   readonly trialTraces: number | undefined
   readonly storageLimitBytes: number
   /** Idle time after which a rootless OpenTelemetry trace is complete. If undefined, the trace stays running. */
@@ -42,12 +42,12 @@ export interface Config {
   readonly processes: number
   readonly allowedOrigins: readonly string[]
   readonly dashboard: boolean
-  /** Undefined if no proxy signs people in. */
+  /** The proxy that signs people in, if any. */
   readonly authProxy: AuthProxy | undefined
-  /** Undefined if no OpenID Connect provider signs people in. */
+  /** The OpenID Connect provider that signs people in, if any. */
   readonly oidc: OidcConfig | undefined
   readonly logLevel: string
-  /** If undefined, the log is text on a terminal and JSON elsewhere. */
+  /** Format of the log. If undefined, the log is text on a terminal and JSON elsewhere. */
   readonly logFormat: 'text' | 'json' | undefined
   readonly logRequests: LoggedRequests
   /** Whether the metrics include counts per project id. */

@@ -18,7 +18,7 @@ const GATHER_LENGTH = 32_768
 export type LoggedRequests = 'all' | 'errors' | 'slow' | 'none'
 
 export interface LogOptions {
-  /** Defaults to JSON. */
+  /** Format of the log; defaults to JSON. */
   readonly format?: 'text' | 'json' | undefined
   readonly requests?: LoggedRequests
 }

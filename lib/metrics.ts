@@ -26,7 +26,10 @@ const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total',
 /** Ways in which traces and spans arrive. */
 export type Way = 'native' | 'otlp' | 'import'
 
-/** `left_out` counts messages whose span did not arrive in time. These messages are also counted in `messages`. */
+/**
+ * Kinds of counted log records. `left_out` counts messages whose span did not arrive in time. These messages are also
+ * counted in `messages`.
+ */
 type LogRecordKind = 'messages' | 'events' | 'unplaced' | 'left_out' | 'others'
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1]

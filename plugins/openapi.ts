@@ -61,7 +61,7 @@ function render(document: unknown): Rendered {
   return { text: new JsonText(text), headers: { ETag, 'Cache-Control': 'public, max-age=300' } }
 }
 
-/** Whether an If-None-Match header names this ETag. A proxy that compressed the response may have weakened the tag. */
+/** Whether an If-None-Match header names `etag`. A proxy that compressed the response may have weakened the tag. */
 function matches(header: string | string[] | undefined, etag: string): boolean {
   const tags = String(header ?? '').split(',')
   return tags.some(tag => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag)

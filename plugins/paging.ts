@@ -4,7 +4,7 @@ import { refuseField } from '../lib/http/refuse.ts'
 import { decodeCursor, type Edge, encodeCursor, type Order } from '../lib/store/lists/cursor.ts'
 import { parseTimestamp } from '../lib/trace/timestamp.ts'
 
-/** Converts a parameter's time to its canonical form. Throws `invalid_request`, which names the parameter. */
+/** Converts a parameter's time to its canonical form. Throws an `invalid_request` that names the parameter. */
 export function readTime(name: string, text: string | undefined): string | undefined {
   if (text === undefined) return undefined
   const time = parseTimestamp(text)
@@ -14,7 +14,7 @@ export function readTime(name: string, text: string | undefined): string | undef
   return refuseField(name, `must be an ISO 8601 date and time, such as 2026-11-21T12:00:00Z${hint}`)
 }
 
-/** Decodes a parameter's cursor. Throws `invalid_request`, which names the parameter. */
+/** Decodes a parameter's cursor. Throws an `invalid_request` that names the parameter. */
 export function readCursor(name: string, order: Order, text: string | undefined): Edge | undefined {
   if (text === undefined) return undefined
   return (

@@ -1,6 +1,7 @@
 /**
  * Takes the guide's screenshots of the dashboard (`npm run screenshots`; `-- NAME` takes a single one), with a server
- * on a new database, the traces of `spoor demo`, and Chromium. Run this script when the dashboard looks different.
+ * on a new database, the traces of `spoor demo`, and Chromium. Run this script after the dashboard's appearance has
+ * changed.
  */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -21,9 +22,9 @@ interface Picture {
   readonly theme: 'light' | 'dark'
   readonly width: number
   readonly height: number
-  /** The page's path after the project's path; the list if omitted. */
+  /** The page's path after the project's path; the trace list's path if omitted. */
   readonly page?: string
-  /** The name of the trace to open from the list; none if omitted. The newest trace of that name is opened. */
+  /** A trace's name. The newest trace of that name is opened from the list. If omitted, no trace is opened. */
   readonly trace?: string
   /** Whether the trace is compared with the previous trace of the same name. */
   readonly compared?: boolean

@@ -1,4 +1,4 @@
-/** All commands, in help order. */
+/** All commands, in the order in which the help lists them. */
 import type { Commands } from '../command-line.ts'
 import * as account from './account.ts'
 import audit from './audit.ts'

@@ -44,7 +44,10 @@ export default command({
   }
 })
 
-/** Migrates the schema. Returns the applied migrations, and a warning about a newer schema or undistributed tables. */
+/**
+ * Migrates the schema. Returns the applied migrations, and a warning if the schema is newer than this version or some
+ * tables are undistributed.
+ */
 async function migrateAndLook(database: Database, log: Logger) {
   const [{ describeNewer, readSchemaState }, { findLeftBehind }, { migrateSchema }] = await Promise.all([
     import('../../lib/database/migrate.ts'),

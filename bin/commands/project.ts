@@ -199,9 +199,7 @@ function describeRecount({ rows, counters, wrongDays, wrongTraces, agree, applie
   const { count: wrong, ids } = wrongTraces
   const named = `${ids.join(', ')}${wrong > ids.length ? ', …' : ''}`
   const traces =
-    wrong === 0
-      ? ''
-      : `\nCounts of spans or errors, or the mark of a run, are wrong in ${counted(wrong, 'trace')}: ${named}.`
+    wrong === 0 ? '' : `\nThe span count, error count or run mark is wrong in ${counted(wrong, 'trace')}: ${named}.`
   return `${table(['', 'TRACES', 'SPANS', 'BYTES'], lines, '')}${days}${traces}\n${agree ? 'They agree.' : advice}`
 }
 

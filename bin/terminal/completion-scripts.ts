@@ -1,4 +1,4 @@
-/** Generates command-line completion scripts for bash, zsh and fish from a shared list. */
+/** Generates command-line completion scripts for bash, zsh and fish from one list of choices. */
 import type { Commands } from '../command-line.ts'
 import { SHARED_FLAGS } from './help.ts'
 

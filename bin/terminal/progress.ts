@@ -41,7 +41,7 @@ export class Progress {
     this.#isDrawn = true
   }
 
-  /** Writes a permanent line. */
+  /** Writes a line that later progress does not overwrite. */
   say(line: string): void {
     this.clear()
     this.#terminal.write(`${visibleLines(line)}\n`)

@@ -23,6 +23,6 @@ export type { FlushOptions } from './send/outbox.ts'
 export type { Flushed, Loss } from './send/outcome.ts'
 export { type ObserveOptions, Spoor } from './spoor.ts'
 
-/** Judges each complete trace that matches the query and has no score of this name. Failures do not stop the run. */
+/** Judges all complete traces that match the query and lack a score of this evaluator. Failures do not stop the run. */
 export const evaluate: typeof import('./read/evaluate.ts').evaluate = async (...given) =>
   (await import('./read/evaluate.ts')).evaluate(...given)

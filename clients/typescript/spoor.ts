@@ -98,7 +98,7 @@ export class Spoor {
     }
     if (obstacle !== undefined) this.#outbox.problem(`nothing is recorded: ${obstacle}`)
     this.#offEnding = onEnding(this.#ending)
-    // Serverless functions are billed per request, so the transport is loaded at startup.
+    // Requests to serverless functions are billed by duration, so the transport is loaded at startup.
     if (settings.flushEach) void this.#connect()
     setImmediate(() => void this.#look({ isSettled: false })).unref()
     this.#adopting = setInterval(() => void this.adopt(), ADOPT_MS).unref()
@@ -177,13 +177,13 @@ export class Spoor {
     return parent === undefined ? {} : { parent }
   }
 
-  /** Resolves when all ended traces are sent, or at the timeout. The result reports what is not stored. */
+  /** Resolves when all ended traces are sent, or at the timeout. Returns the totals and the lost traces. */
   async flush(options: FlushOptions = {}): Promise<Flushed> {
     for (const trace of this.#running.values()) trace.sendNow()
     return this.#outbox.flush(options)
   }
 
-  /** Ends running traces, flushes, leaves the rest to the spool, and frees connections and timers. Idempotent. */
+  /** Ends running traces, flushes, leaves unsent traces in the spool, and frees connections and timers. Idempotent. */
   close(options: FlushOptions = {}): Promise<Flushed> {
     this.#closing ??= this.#end(options)
     return this.#closing

@@ -11,7 +11,7 @@ const RETRY_MS = 500
 
 /**
  * Calls `onChange` for every notice. Also calls `onChange` after every reconnect, because notices sent during the
- * interruption are lost. Calls `onOtherSecret` if KEY_DIGEST_SECRET was replaced. Retries the connection forever, even
+ * interruption are lost. Calls `onOtherSecret` if KEY_DIGEST_SECRET was replaced. Keeps trying to connect forever, even
  * if the first attempt failed.
  */
 export function listenForKeyChanges({ connect, limit }: Database, onChange: () => void, onOtherSecret: () => void) {

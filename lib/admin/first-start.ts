@@ -30,9 +30,10 @@ export interface FirstStart {
 export type Links = 'always' | 'first' | 'off'
 
 /**
- * A working link must not end up in a log. If stdout is not a terminal (for example, under systemd or Docker), the
- * output counts as a log, and only the first start prints a link, just as only the first start prints a key. The same
- * applies to a server that other machines reach directly, because its terminal is often recorded (`docker run -t`).
+ * Decides when to create sign-in links. A working link must not end up in a log. If stdout is not a terminal (for
+ * example, under systemd or Docker), the output counts as a log, and only the first start prints a link, just as only
+ * the first start prints a key. The same applies to a server that other machines reach directly, because its terminal
+ * is often recorded (`docker run -t`).
  */
 export function linksOf({ dashboard, host }: Pick<Config, 'dashboard' | 'host'>, isTerminal: boolean): Links {
   if (!dashboard) return 'off'

@@ -44,9 +44,9 @@ export interface KeyRequest {
   readonly project: string
   readonly label?: string | undefined
   readonly scopes?: readonly Scope[] | undefined
-  /** If undefined, the key has no environment and its traces are unassigned. */
+  /** The key's environment. If undefined, the key has no environment and its traces are unassigned. */
   readonly environment?: string | undefined
-  /** In days; undefined if the key never expires. */
+  /** Lifetime in days; undefined if the key never expires. */
   readonly expiresInDays?: number | undefined
 }
 

@@ -30,9 +30,9 @@ export interface User {
 export interface UserRequest {
   readonly email: string
   readonly name?: string | undefined
-  /** If undefined, the oldest owner account. */
+  /** Id of the account; defaults to the oldest owner account. */
   readonly accountId?: string | undefined
-  /** If undefined, `member`. */
+  /** The user's role; defaults to `member`. */
   readonly role?: string | undefined
 }
 

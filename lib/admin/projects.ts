@@ -27,12 +27,12 @@ export interface DescribedProject {
 
 export interface ProjectRequest {
   readonly name: string
-  /** If undefined, derived from the name. */
+  /** The project's slug; defaults to a slug derived from the name. */
   readonly slug?: string | undefined
   readonly description?: string | undefined
-  /** If undefined, the oldest owner account. */
+  /** Id of the account; defaults to the oldest owner account. */
   readonly accountId?: string | undefined
-  /** If undefined, the server's STORAGE_LIMIT_BYTES. */
+  /** Storage limit in bytes; defaults to the server's STORAGE_LIMIT_BYTES. */
   readonly storageLimitBytes?: number | undefined
   readonly search?: boolean | undefined
 }
@@ -61,7 +61,7 @@ export interface ProjectUpdate {
   readonly slug?: string | undefined
   readonly description?: string | undefined
   readonly accountId?: string | undefined
-  /** Null restores the server's STORAGE_LIMIT_BYTES. */
+  /** New storage limit in bytes; null restores the server's STORAGE_LIMIT_BYTES. */
   readonly storageLimitBytes?: number | null | undefined
   readonly search?: boolean | undefined
 }

@@ -42,9 +42,9 @@ export interface InstanceStatus {
   }
   /** A cluster's nodes and their contents; empty for a single PostgreSQL server. */
   readonly nodes: readonly NodePlacement[]
-  /** Null if the database cannot be queried. */
+  /** State of the schema; null if the database cannot be queried. */
   readonly schema: SchemaState | null
-  /** Empty if the schema lacks migrations. */
+  /** All projects; empty if the schema lacks migrations. */
   readonly projects: readonly DescribedProject[]
   /** Indexing progress of projects with word search. */
   readonly search: readonly (SearchState & { readonly project: string })[]
@@ -121,7 +121,7 @@ async function lookInside(config: Config, database: Database, sql: Sql): Promise
   const schema = await allowed(() => readSchemaState(sql), null)
   const { serverVersion, isStandby, careless } = await readSettings(sql)
   const isUsable = schema !== null && !isBehind(schema)
-  /** Like `allowed`, for a part that needs a usable schema. */
+  /** Like `allowed`, but for a part of the status that can be read only with a usable schema. */
   const ifUsable = <T>(read: () => Promise<T>, otherwise: T) => (isUsable ? allowed(read, otherwise) : otherwise)
   const projects = await ifUsable<readonly DescribedProject[] | null>(
     () => listProjects(sql, config.storageLimitBytes),

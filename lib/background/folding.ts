@@ -18,7 +18,7 @@ const PAUSE_MS = 5000
 /**
  * Small folds change nearly as many rollup rows as large folds do: PostgreSQL takes 28 µs per row to fold 250 rows, but
  * 2 µs per row to fold 7,500. Projects with fewer than FEW_ROWS rows are folded only if more than MANY_ROWS rows are
- * waiting in total, or in every WHOLE_ROUNDS-th round, which folds everything.
+ * waiting in total, and in every WHOLE_ROUNDS-th round, which folds the rows of all projects.
  */
 const FEW_ROWS = 5000
 const MANY_ROWS = 20_000
@@ -30,7 +30,10 @@ const MOST_AT_ONCE = 20_000
  * second, and a fortnight whose traces keep changing is computed repeatedly.
  */
 const FORTNIGHTS_MS = 1000
-/** Time limit for counting history in each round: a fifth of the pause between rounds. A single day may take longer. */
+/**
+ * Time limit for counting history in each round: a fifth of the pause between rounds. Counting a single day may take
+ * longer.
+ */
 const HISTORY_MS = 1000
 /** Statement time-out for counting a day, long enough for days with millions of traces. */
 const DAY_TIMEOUT_MS = 600_000

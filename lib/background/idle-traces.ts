@@ -17,7 +17,7 @@ export interface IdleTracesOptions {
   readonly log: Logger
   readonly health?: RoundsOptions['health']
   readonly metrics: Pick<Metrics, 'countIdle'>
-  /** If undefined, idle traces stay running. */
+  /** Idle time, in ms, after which a trace is completed. If undefined, idle traces stay running. */
   readonly afterMs: number | undefined
 }
 

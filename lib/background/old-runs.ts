@@ -1,6 +1,6 @@
 /**
- * Decides which traces from before migration 17 are runs (lib/store/trace/runs.ts), newest first. Processes may do so
- * at the same time: they come to the same decisions.
+ * Decides which traces from before migration 17 are runs (lib/store/trace/runs.ts), newest first. Several processes may
+ * do so at the same time, because they come to the same decisions.
  */
 import type { SqlAccess } from '../database/sql-access.ts'
 import type { Logger } from '../log.ts'
@@ -22,11 +22,11 @@ export class OldRuns {
   readonly #rounds: Rounds
 
   constructor({ sql, log, health, pauseMs = PAUSE_MS }: OldRunsOptions) {
-    this.#rounds = new Rounds({ what: 'telling runs from other traces', pauseMs, log, health }, async () => {
+    this.#rounds = new Rounds({ what: 'marking runs among older traces', pauseMs, log, health }, async () => {
       const end = performance.now() + ROUND_MS
       for (let goesOn = true; goesOn; ) {
         const project = await sql.read(findUndecidedRuns)
-        // Nothing remains to do later: only traces from before the migration are undecided.
+        // Nothing will remain to be done later, because only traces from before the migration are undecided.
         if (project === undefined) return this.#rounds.close()
         const { projectId } = project
         let below: number | undefined = project.below
@@ -37,7 +37,7 @@ export class OldRuns {
           goesOn = !this.#rounds.isClosed && performance.now() < end
         } while (below !== undefined && goesOn)
         if (below === undefined)
-          log.info({ project: projectId }, 'lists of runs are exact for all traces of this project')
+          log.info({ project: projectId }, 'all traces of this project are marked as runs or not; runsOnly is exact')
       }
     })
   }

@@ -91,7 +91,9 @@ export class Rounds {
     this.#wait()
   }
 
-  /** Returns whether the log already explains the error: the service is closing or the database is unreachable. */
+  /**
+   * Returns whether the log already explains the error, because the service is closing or the database is unreachable.
+   */
   async #isExplained(error: unknown): Promise<boolean> {
     if (this.#isClosed) return true
     const { cause } = (error ?? {}) as { cause?: unknown }

@@ -12,7 +12,7 @@ const PAUSE_MS = 2000
 const TOLD_MS = 3_600_000
 /** Maximum number of names that a process remembers. Senders of records with further names are not notified. */
 const MOST_NAMES = 10_000
-/** Maximum length of a name. */
+/** Maximum length of a counted name, in characters. */
 const LONGEST_NAME = 100
 
 export interface UnkeptRecordsOptions {

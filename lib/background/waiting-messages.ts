@@ -16,7 +16,7 @@ export interface WaitingMessagesOptions {
   readonly health?: RoundsOptions['health']
   readonly metrics: Pick<Metrics, 'countLogRecords'>
   readonly unkept: Pick<UnkeptRecords, 'add'>
-  /** Defaults to WAIT_MS. */
+  /** How long a message waits, in ms; defaults to WAIT_MS. */
   readonly waitMs?: number | undefined
 }
 

@@ -48,7 +48,7 @@ export interface TableRow {
   readonly rows: number | null
   readonly localBytes: number
   readonly isOurs: boolean
-  /** Null if the table is not distributed. */
+  /** Distribution column; null if the table is not distributed. */
   readonly column: string | null
   readonly shards: number | null
   readonly colocation: number | null

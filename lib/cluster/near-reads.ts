@@ -20,7 +20,7 @@ import type { Shard, ShardNode } from './shards.ts'
 
 /** Locates shards (lib/cluster/routes.ts). */
 export interface Directory {
-  /** Returns undefined if the shard is unknown or unreachable, or on a single PostgreSQL server. */
+  /** Returns the project's shard; undefined if it is unknown or unreachable, or on a single PostgreSQL server. */
   shardOf(projectId: number): Shard | undefined
   /** Looks up the projects' unknown shards in the background. */
   learn(projects: readonly { readonly projectId: number }[]): void

@@ -8,7 +8,7 @@ export interface NodePlacement {
   readonly isActive: boolean
   /** Number of shards of the table `traces`. Shards of related tables are colocated with these shards. */
   readonly shards: number
-  /** Total size of all project tables on the node, including indexes. */
+  /** Total size of all project tables on the node, including indexes, in bytes. */
   readonly bytes: number
 }
 
@@ -37,7 +37,7 @@ const LEAST_BYTES = 1e9
 
 const named = ({ name, port }: NodePlacement) => `${name}:${port}`
 
-/** Returns an empty array on a single PostgreSQL server. */
+/** Returns the nodes' problems; an empty array on a single PostgreSQL server. */
 export function nodeProblems(nodes: readonly NodePlacement[]): string[] {
   const away = nodes
     .filter(({ isActive }) => !isActive)

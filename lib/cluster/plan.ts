@@ -19,7 +19,7 @@ export interface FoundTable {
   readonly rows: number | undefined
   /** The table's size on the coordinator, without indexes. */
   readonly localBytes: number
-  /** Undefined if the table is not distributed. */
+  /** How the table is distributed; undefined if it is not. */
   readonly distributed: { readonly column: string; readonly shards: number; readonly colocation: number } | undefined
   readonly isOurs: boolean
 }
@@ -50,7 +50,7 @@ export interface PlanStep {
   readonly table: ProjectTable
   /** The table to colocate with; undefined for the first table. */
   readonly beside: ProjectTable | undefined
-  /** Undefined if the table is colocated with another table. */
+  /** Number of shards; undefined if the table is colocated with another table. */
   readonly shards: number | undefined
   readonly rows: number | undefined
   readonly bytes: number
@@ -65,7 +65,10 @@ export interface DistributionPlan {
   readonly nodes: readonly FoundNode[]
 }
 
-/** `shards` is the requested number; undefined keeps the existing number or uses the default. */
+/**
+ * Plans the distribution. `shards` is the requested number of shards; undefined keeps the existing number or uses the
+ * default.
+ */
 export function planDistribution(found: FoundCluster, shards?: number): DistributionPlan {
   const [first] = PROJECT_TABLES
   const anchor = found.tables.find(({ name }) => name === first)?.distributed

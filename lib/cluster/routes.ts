@@ -32,7 +32,10 @@ type Run = <T>(work: (sql: Sql) => Promise<T>) => Promise<T>
 
 interface Routed {
   readonly projectId: number
-  /** Set if the operation charges an account. Only the coordinator can charge the account in the same transaction. */
+  /**
+   * Set if the operation charges an account. Only the coordinator can charge the account in the operation's
+   * transaction.
+   */
   readonly charge?: unknown
   readonly operation?: object
 }
@@ -121,7 +124,7 @@ export class Routes implements RouteNews {
     return { host: node, homes: { of, guards: GUARDS } }
   }
 
-  /** Returns undefined if the shard is unknown or its node is unreachable. */
+  /** Returns the project's shard; undefined if the shard is unknown or its node is unreachable. */
   shardOf(projectId: number): Shard | undefined {
     const shard = this.#shards?.get(this.#projects.get(projectId) ?? -1)
     return shard !== undefined && this.#reached.get(nameOf(shard.node)) === 'open' ? shard : undefined

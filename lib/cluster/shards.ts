@@ -41,7 +41,7 @@ export async function isolateProject(sql: Sql, projectId: number): Promise<numbe
 
 /** A shard of traces together with the colocated shards of the other tables. A project's rows are all in one Shard. */
 export interface Shard {
-  /** Id of the traces shard, which represents all colocated shards. */
+  /** Id of the traces shard, by which all colocated shards are identified. */
   readonly id: number
   readonly node: ShardNode
   readonly names: TableNames

@@ -77,7 +77,7 @@ export function connectorTo(target: DatabaseTarget, host?: Host): Connect {
 }
 
 /**
- * Calls the `make` callback while an environment variable is unset. Otherwise the driver would read
+ * Calls the `make` callback with an environment variable temporarily unset. Otherwise the driver would read
  * PGTARGETSESSIONATTRS, reject values that libpq accepts, and repeat the server selection of sockets/attempts.ts.
  */
 function unnoticed<T>(variable: string, make: () => T): T {
@@ -98,7 +98,7 @@ function settingsOf(address: Address, timeoutMs: number, options: ConnectOptions
     max_lifetime: null,
     connect_timeout: timeoutMs / 1000,
     onnotice: () => {},
-    // See types.ts.
+    // The driver need not query array types, because types.ts handles arrays.
     fetch_types: false,
     ...(options.onClose !== undefined && { onclose: options.onClose }),
     ...(options.onNotice !== undefined && { onnotify: options.onNotice }),

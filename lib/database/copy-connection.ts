@@ -13,11 +13,11 @@ import { HungCheck, pidOf, TICK_MS } from './pooled/hung-connection.ts'
 import { openSession } from './session/open-session.ts'
 import { stateOfCopy } from './spread.ts'
 
-/** Size of a protocol message's type and length fields. */
+/** Size of a protocol message's type and length fields, in bytes. */
 const HEADER_BYTES = 5
 const READY_FOR_QUERY = 'Z'.charCodeAt(0)
 const ERROR_RESPONSE = 'E'.charCodeAt(0)
-/** READY_FOR_QUERY status of a failed transaction, which must be rolled back. */
+/** Status in READY_FOR_QUERY that reports a failed transaction, which must be rolled back. */
 const FAILED = 'E'.charCodeAt(0)
 const ROLLBACK = Buffer.from('Q\0\0\0\x0drollback\0', 'latin1')
 

@@ -7,7 +7,7 @@ import type { Host } from './sockets/address.ts'
 
 /** The settings apply once openSession has opened the connection (session/open-session.ts). */
 export interface ConnectOptions extends SessionSettings {
-  /** Shown in pg_stat_activity. */
+  /** The connection's name in pg_stat_activity. */
   readonly applicationName?: string
   readonly onClose?: () => void
   /** Called with every notice on the channels that the connection listens to. */
@@ -31,12 +31,12 @@ export interface Database extends Connections {
    * limit.
    */
   node(host: Host): Connections
-  /** Human-readable address of the database, without the password. */
+  /** Address of the database for messages to people, without the password. */
   readonly location: string
-  /** Human-readable transport, including whether TLS is used. */
+  /** Description, for messages to people, of how the database is reached, including whether TLS is used. */
   readonly transport: string
   readonly embedded: boolean
-  /** The secret for the keyed digest; undefined if none is configured. */
+  /** The secret for the keyed digests of API keys; undefined if none is configured. */
   readonly digestSecret: string | undefined
   /** Settles when an embedded PostgreSQL has recovered or cannot recover; undefined if no recovery is in progress. */
   readonly recovery?: Promise<void> | undefined

@@ -36,7 +36,8 @@ export const SQLSTATE = {
   idleSessionTimeout: '57P05',
   divisionByZero: '22012',
   /**
-   * The square root of a negative number, which a batch's guards compute if a shard has moved (lib/cluster/shards.ts).
+   * The square root of a negative number, which a batch's guards compute if a project's tables have moved to another
+   * server (lib/store/write/homes.ts).
    */
   invalidPowerArgument: '2201F',
   uniqueViolation: '23505',

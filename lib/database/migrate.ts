@@ -34,7 +34,7 @@ export interface Migration {
   readonly transactional: boolean
 }
 
-/** Runs a migration's text along with related work. */
+/** Runs a migration's SQL, and whatever must run before and after the SQL. */
 type Around = (sql: Sql, text: string) => Promise<unknown>
 
 /** Result of comparing the schema with the code. `missing` means that no migration was ever applied. */
@@ -61,7 +61,7 @@ const LOCK_ATTEMPTS = 100
 /**
  * Applies the missing migrations and returns their versions. Several processes may call this function concurrently.
  * Throws a ConfigError if the server is too old, or if the database was created from different files. `around` runs the
- * text of a transactional migration, within the transaction, together with any related work.
+ * text of a transactional migration, and anything that must run before and after it, within the transaction.
  */
 export async function migrate(
   database: Database,

@@ -279,7 +279,7 @@ export class Pool implements Holder {
 
   #drop(lease: Lease): void {
     if (!this.#leases.delete(lease)) return
-    // Not awaited, because the promise that `end` returns may never settle if the server has disappeared.
+    // This call is not awaited, because the promise that `end` returns may never settle if the server has disappeared.
     lease.sql.end({ timeout: 0 }).catch(() => {})
     this.#limit.leave()
   }

@@ -37,9 +37,9 @@ export interface SqlAccess {
    */
   read<T>(work: (sql: Sql) => Promise<T>, client?: Client): Promise<T>
   /**
-   * Runs queries that read only one project's traces and related data; handles failures in the same way as the `read`
-   * method. The queries run on the server that stores the project. The `work` callback receives the names of the
-   * project's tables on that server.
+   * Runs queries that read only rows of one project; handles failures in the same way as the `read` method. The queries
+   * run on the server that stores the project. The `work` callback receives the names of the project's tables on that
+   * server.
    */
   readOf<T>(projectId: number, work: ProjectRead<T>, client?: Client): Promise<T>
   /** Returns whether the `readOf` method uses a different server from the `read` method. */

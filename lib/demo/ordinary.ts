@@ -10,10 +10,10 @@ const DAY_MS = 24 * 3_600_000
 interface Model {
   readonly provider: string
   readonly model: string
-  /** US dollars per million tokens. */
+  /** Price in US dollars per million tokens. */
   readonly input: number
   readonly output: number
-  /** Milliseconds per output token. */
+  /** Time per output token, in milliseconds. */
   readonly pace: number
 }
 

@@ -55,7 +55,7 @@ export async function runEvaluators<C extends Candidate>(
   }
 }
 
-/** `idle` holds the traces that got no verdict and are skipped for the rest of the run. */
+/** Runs one evaluator. `idle` holds the traces that got no verdict and are skipped for the rest of the run. */
 async function runEvaluator<C extends Candidate>(
   evaluator: Evaluator,
   tally: Tally,

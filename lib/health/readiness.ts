@@ -172,7 +172,7 @@ class Check {
 
 /** A condition that would cause a write to be rejected. */
 interface Obstacle {
-  /** A short, public description. */
+  /** A short description that anyone may see. */
   readonly reason: string
   /** The message from PostgreSQL, the driver or Node, for the log. */
   readonly cause?: string | undefined

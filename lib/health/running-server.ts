@@ -12,11 +12,11 @@ import { readOwnFile, replaceFile } from '../database/embedded/own-file.ts'
 import { readDatabaseId } from '../store/server/properties.ts'
 
 export interface RunningServer {
-  /** `http://127.0.0.1:8787` */
+  /** The server's URL, such as `http://127.0.0.1:8787`. */
   readonly address: string
-  /** Undefined if unknown, because the database is not embedded. */
+  /** The server's process id; undefined if the database is not embedded, because the id is then unknown. */
   readonly pid: number | undefined
-  /** As reported by the server in GET /readyz, like the fields below. */
+  /** The server's version. The server reports this field and the following fields in GET /readyz. */
   readonly version: string | undefined
   readonly ready: boolean
   readonly reasons: readonly string[]
@@ -26,7 +26,10 @@ export interface RunningServer {
 type Place = Pick<RunningServer, 'address' | 'pid'>
 type Report = Omit<RunningServer, keyof Place> & { readonly instance: string | undefined }
 
-/** Longer than the 2.5 s after which a server reports that its database does not respond. */
+/**
+ * Time limit for a server's response, longer than the 2.5 s after which a server reports that its database does not
+ * respond.
+ */
 const PROBE_TIMEOUT_MS = 4000
 
 /** Records the server's address for commands. Only an embedded database has a folder for the file. */
@@ -46,7 +49,9 @@ export type FoundServer =
   /** An embedded database's server process exists, or something accepts connections, but no response arrives. */
   | { readonly is: 'silent'; readonly address: string; readonly pid: number | undefined }
   | { readonly is: 'of another database' | 'something else'; readonly address: string }
-  /** `address` is undefined for an embedded database, because its server would have recorded an address. */
+  /**
+   * No server was found. `address` is undefined for an embedded database, because its server would have recorded one.
+   */
   | { readonly is: 'nothing'; readonly address: string | undefined }
 
 /** Returns this database's server; undefined if none responds. */
@@ -61,7 +66,10 @@ export async function findLikelyServer(config: Config): Promise<RunningServer | 
   return found.is === 'ours' ? found.server : undefined
 }
 
-/** `instance` is the database's id, if known (lib/store/server/properties.ts). */
+/**
+ * Looks for a server at the expected address. `instance` is the database's id, if known
+ * (lib/store/server/properties.ts).
+ */
 export async function lookForServer(config: Config, instance: string | undefined): Promise<FoundServer> {
   const isEmbedded = config.databaseUrl === undefined
   const expected = { address: listenAddress(config.host, config.port), pid: undefined }

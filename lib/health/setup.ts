@@ -80,7 +80,7 @@ export class Setup {
     return this.#state.is === 'waiting' ? this.#state.why : undefined
   }
 
-  /** Checks again after a change. */
+  /** Starts another check, because something may have changed. */
   lookAgain(): void {
     if (this.#state.is === 'ready' && !this.#looking) void this.start()
   }

@@ -10,7 +10,9 @@ export interface AuthoriseOptions {
   notConfigured(): string | undefined
 }
 
-/** Throws `not_configured`, `invalid_api_key`, `insufficient_scope`, and KeyRing's errors. */
+/**
+ * Returns the key's principal. Throws `not_configured`, `invalid_api_key`, `insufficient_scope`, and KeyRing's errors.
+ */
 export async function authorise(
   { keys, notConfigured }: AuthoriseOptions,
   route: Pick<Route, 'access' | 'readAuthorization'>,

@@ -27,7 +27,7 @@ export class Exchange implements RequestOf<Record<string, unknown>> {
   readonly response: ServerResponse
   /** Start time, in ms of performance.now(). */
   readonly startedAt = performance.now()
-  /** Undefined until the route is known. */
+  /** The request's route; undefined until it is known. */
   route: Route | undefined
   /** `key`, `visitor` and `project` are set only on routes that require or read these fields. */
   key!: Principal

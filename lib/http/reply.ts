@@ -2,6 +2,7 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { RETRY_AFTER_S, type Refusal, type RefusalCode } from '../errors.ts'
+import { textWriter } from '../limits/list-writer.ts'
 import { Slices } from '../limits/slices.ts'
 import { MAX_BODY_BYTES } from '../schema/input.ts'
 import { PROTOBUF_TYPE } from '../schema/otlp.ts'
@@ -137,13 +138,14 @@ export async function sendStream(
       return
     }
     const slices = new Slices()
-    await stream.send(async part => {
+    const write = async (part: string) => {
       pieces.push(part)
       length += part.length
       if (length < PIECE_BYTES) return
       await flush()
       await slices.next()
-    })
+    }
+    await stream.send(textWriter(write))
     if (length > 0) await flush()
     response.end()
   } catch (error) {

@@ -5,7 +5,7 @@ import type { Route } from './route.ts'
 
 export interface Endpoint {
   readonly route: Route
-  /** Undefined if the route has no query schema; query parameters are then ignored. */
+  /** Reader of the route's query; undefined if the route has no query schema and therefore ignores query parameters. */
   readonly readQuery: QueryReader | undefined
 }
 

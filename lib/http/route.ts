@@ -4,6 +4,7 @@
  */
 import type { Static, TObject, TSchema } from 'typebox'
 import type { ErrorCode } from '../errors.ts'
+import type { ListWriter } from '../limits/list-writer.ts'
 import type { PersonAccess, VisitedProject, Visitor } from '../people/visit.ts'
 import type { Access, Principal } from '../schema/principal.ts'
 
@@ -78,19 +79,15 @@ export class JsonPieces {
 }
 
 /**
- * A body of JSON text that is too long to be in memory at once. The `send` function passes the parts of the body to the
- * `write` callback, which waits for the client. `send` may throw a Refusal before the first part. Each character of a
- * part stands for one byte of UTF-8. The body contains one long list: the first part ends where the list begins, each
- * item of the list is a part, and the last part follows the list.
+ * A body of JSON text that is too long to be in memory at once and contains one long list. The `send` function passes
+ * the parts of the body to the writer. `send` may throw a Refusal before the first part. Each character of a part
+ * stands for one byte of UTF-8.
  *
  * `needs` returns whether an item is needed whole, given its id and the number of items. Other items may lack free-form
- * JSON. The number of bytes of the whole part is passed to `write` in any case.
+ * JSON.
  */
 export class JsonStream {
-  readonly send: (
-    write: (part: string, bytes: number) => Promise<void>,
-    needs?: (id: string, count: number) => boolean
-  ) => Promise<void>
+  readonly send: (writer: ListWriter, needs?: (id: string, count: number) => boolean) => Promise<void>
   constructor(send: JsonStream['send']) {
     this.send = send
   }

@@ -126,8 +126,8 @@ export class HttpServer {
       // Node itself would reject a request without a Host header, but Node's response would lack this server's headers.
       requireHostHeader: false
     })
-    // With a limit, Node would drop headers beyond the limit, possibly including Content-Length. Node limits the total
-    // size of headers anyway.
+    // With a limit, Node would drop headers beyond the limit, possibly including Content-Length. A limit on the number
+    // is unnecessary, because Node limits the total size of headers.
     this.#server.maxHeadersCount = 0
     const serve = (request: IncomingMessage, response: ServerResponse) => this.#take(request, response, false)
     this.#server.on('request', serve)

@@ -5,14 +5,14 @@ import type { OtlpEncoding } from '../otlp/wire/request.ts'
 import type { Principal } from '../schema/principal.ts'
 import type { IdleEnd } from '../trace/states/idle.ts'
 
-/** `running` is true if the trace was recorded without an end. */
+/** The outcome of recording a trace. `running` is true if the trace was recorded without an end. */
 export interface Recorded {
   readonly traceId: string
   readonly spanCount: number
   readonly duplicate: boolean
   readonly running: boolean
 }
-/** `added` and `duplicate` count the batch's spans, `spanCount` the trace's spans. */
+/** The outcome of an append. `added` and `duplicate` count the batch's spans; `spanCount` counts the trace's spans. */
 export interface Appended {
   readonly traceId: string
   readonly added: number

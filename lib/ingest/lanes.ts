@@ -32,9 +32,9 @@ export interface LaneOptions {
  */
 const BATCH = { operations: 64, bytes: 2 * 1024 * 1024 }
 /**
- * Operations that arrive while a lane is writing wait for that lane's next batch, which saves commits. Another lane
- * starts when this many operations are waiting, or when the first lane has been writing for this long
- * (test/bench/RESULTS.md, "Size of batches").
+ * Operations that arrive while a lane is writing wait for that lane's next batch, because fewer batches mean fewer
+ * commits. Another lane starts when this many operations are waiting, or when the first lane has been writing for this
+ * long (test/bench/RESULTS.md, "Size of batches").
  */
 const GATHER = { operations: 16, ms: 4 }
 const UNBOUNDED = { operations: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
@@ -50,7 +50,7 @@ const STATEMENT_TIMEOUT_MS = 30_000
 const SETTINGS = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off', jit: 'off', work_mem: '32MB' }
 /**
  * Maximum wait for tables that are being moved (lib/ingest/writer.ts). Other locks are held no longer than a commit
- * takes. A batch that times out waiting for such a lock is retried too.
+ * takes. A batch that times out waiting for any lock is retried.
  */
 const HOME_SETTINGS = { ...SETTINGS, lock_timeout: '200ms' }
 /**

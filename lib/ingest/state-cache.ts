@@ -12,13 +12,13 @@ const MAX_BYTES = 64 * 1024 * 1024
 const MAX_BYTES_OF_TRACE = 64 * 1024
 const MAX_BYTES_OF_GATHERED = 16 * 1024 * 1024
 /**
- * Estimate for a state without its spans. A state's strings can be slices of the body that recorded the trace. Such
- * slices keep the whole body in memory (up to INLINE_BYTES, lib/threads/body-threads.ts).
+ * Estimated size, in bytes, of a state without its spans. A state's strings can be slices of the body that recorded the
+ * trace. Such slices keep the whole body in memory (up to INLINE_BYTES, lib/threads/body-threads.ts).
  */
 const STATE_BYTES = 5 * 1024
-/** Estimate for one span's id and hash. */
+/** Estimated size, in bytes, of one span's id and hash. */
 const SPAN_BYTES = 128
-/** Estimate for one span of a gathered trace: its id, hash and usage, and its entries in the tree. */
+/** Estimated size, in bytes, of one span of a gathered trace: its id, hash and usage, and its entries in the tree. */
 const GATHERED_SPAN_BYTES = 640
 /** Bytes in a UTF-16 code unit. */
 const UNIT_BYTES = 2
@@ -37,7 +37,10 @@ export class StateCache {
     return this.#entries.get(key)?.state
   }
 
-  /** `state` must hold every span's hash. If the state is too large, its trace is removed from the cache instead. */
+  /**
+   * Caches a state, which must hold every span's hash. If the state is too large, its trace is removed from the cache
+   * instead.
+   */
   set(key: string, state: KeptState): void {
     this.forget(key)
     const { metadata, spanHashes, gathered } = state

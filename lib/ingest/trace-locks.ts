@@ -19,7 +19,7 @@ export interface TraceLock<T> {
 
 export class TraceLocks<T> {
   readonly #buckets = new Array<TraceLock<T> | undefined>(BUCKETS).fill(undefined)
-  /** Random per process, so that clients cannot choose trace ids that share a bucket. */
+  /** Seed of the hash, random per process, so that clients cannot choose trace ids that share a bucket. */
   readonly #seed = Math.floor(Math.random() * 2 ** 32)
   #size = 0
 

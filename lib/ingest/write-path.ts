@@ -55,7 +55,7 @@ export interface IngestOptions {
   readonly maxSpans?: number
   /** Prices for calls that state no cost. If undefined, no costs are computed for such calls. */
   readonly prices?: PriceSource
-  /** Size beyond which texts of an OpenTelemetry trace are cut; DEFAULT_MAX_TRACE_BYTES by default. */
+  /** Size, in bytes, beyond which texts of an OpenTelemetry trace are cut; DEFAULT_MAX_TRACE_BYTES by default. */
   readonly maxTraceBytes?: number
   /** Intervals and sizes for cutting rankings (lib/store/rankings/ranking-cuts.ts). */
   readonly cuts?: CutOptions
@@ -74,8 +74,8 @@ export interface PriceSource {
  */
 const PENDING = { requests: 4096, bytes: 192 * 1024 * 1024 }
 /**
- * Maximum total size of the bodies that are being prepared or waiting to be written. Rows take several times as much
- * memory as the body they come from, so further bodies wait unprepared. The bound is twice the size of two full
+ * Maximum total size, in bytes, of the bodies that are being prepared or waiting to be written. Rows take several times
+ * as much memory as the body they come from, so further bodies wait unprepared. The bound is twice the size of two full
  * batches.
  */
 const MAX_PREPARED_BYTES = 8 * 1024 * 1024

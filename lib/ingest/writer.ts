@@ -60,7 +60,7 @@ export type Again = (pending: Pending, pauseMs: number) => void
  * resend the request.
  */
 const LOST_LIMIT_MS = 5000
-/** Pause before each check. */
+/** Pause before each check of the outcome of a lost write. */
 const PAUSE_MS = 50
 /** Maximum number of tries for an operation whose trace keeps changing. After that, the operation is rejected. */
 const MAX_TRIES = 1000
@@ -287,7 +287,7 @@ export class Writer {
     return (await this.#pool.run(sql => isUsedUp(sql, charge))) ? trialLimitReached(charge) : undefined
   }
 
-  /** `whole` holds the operations that the batch writes. The rest are answered. */
+  /** Builds the batch to write. `whole` holds the operations that the batch writes. The rest are answered. */
   #batchOf(decided: readonly Decided[]): Batch & { readonly whole: readonly Decided[] } {
     const ingestedAt = new Date().toISOString()
     const traces: RecordedTrace[] = []
@@ -437,8 +437,8 @@ export class Writer {
 }
 
 /**
- * A complete trace rarely gets more spans, because the root span often arrives last. A long trace may still get more
- * spans.
+ * Number of spans above which a complete trace's state stays cached. A complete trace rarely gets more spans, because
+ * the root span often arrives last, but a long trace may.
  */
 const LONG_TRACE = 200
 const isRemembered = ({ status, spanCount }: Growth): boolean => status === 'running' || spanCount > LONG_TRACE

@@ -9,10 +9,13 @@ const MIB = 1024 * 1024
 /** Limits on concurrent slow reads, in response bytes. */
 export const LARGE_READS: GateBounds = { share: 8 * MIB, capacity: 16 * MIB }
 
-/** Maximum total string size of a trace that is read immediately. Larger traces wait for their project's turn. */
+/**
+ * Maximum total size, in bytes, of the strings of a trace that is read immediately. Larger traces wait for their
+ * project's turn.
+ */
 export const SMALL_READ_BYTES = 256 * 1024
 
-/** Traces with a larger total string size are sent while they are being read. */
+/** Traces whose strings have a larger total size, in bytes, are sent while they are being read. */
 export const STREAMED_BYTES = 8 * MIB
 /**
  * Limits on the number of traces that are sent while they are being read. Each response holds a database connection

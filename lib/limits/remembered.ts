@@ -15,7 +15,7 @@ export interface Moment {
 }
 
 export class Remembered<T> {
-  /** Results in insertion order. */
+  /** Cached results, in insertion order. */
   readonly #found = new Map<string, { readonly value: T; readonly until: number }>()
   /** Incremented by each `forget`, so that results of earlier reads are not cached afterwards. */
   #epoch = 0

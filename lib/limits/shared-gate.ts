@@ -17,7 +17,7 @@ export interface GateBounds {
 }
 
 export interface GateVisit {
-  /** Defaults to 1. */
+  /** Weight of the work; defaults to 1. */
   readonly weight?: number
   /** The client that waits for the work. If the client disconnects before the work starts, the work is skipped. */
   readonly client?: { readonly signal: AbortSignal } | undefined

@@ -60,8 +60,8 @@ function shorten(value: Readonly<Record<string, unknown>>, inexact: boolean, byt
 }
 
 /**
- * Maximum total size of results, enough for two traces of the usual maximum size, each as structured content and as
- * text. A single result may be larger.
+ * Maximum total size of results in bytes, enough for two traces of the usual maximum size, each as structured content
+ * and as text. A single result may be larger.
  */
 const MOST_BYTES = 32 * 1024 * 1024
 

@@ -11,7 +11,8 @@ const ENVELOPE_LEVELS = 3
 const MAX_DEPTH = MAX_JSON_DEPTH + ENVELOPE_LEVELS
 const MAX_BATCH = 50
 /**
- * Maximum size of a message that is parsed on the main thread. Parsing such a message takes a few milliseconds at most.
+ * Maximum size, in bytes, of a message that is parsed on the main thread. Parsing such a message takes a few
+ * milliseconds at most.
  */
 export const SMALL_BYTES = 64 * 1024
 /** The tool whose arguments are a request body of up to 2 MiB. */

@@ -167,7 +167,7 @@ export function outlineOf(source: OutlineSource, options: OutlineOptions): strin
 const MOST_WHOLE = 400
 const LONGEST_ID = '0'.repeat(16)
 
-/** Returns whether an outline of so many spans may show values of spans. Parts of a tree never do. */
+/** Returns whether the outline of a trace with `spans` spans may show span values. An outline of a part never does. */
 export const showsValues = (spans: number, after: string | undefined): boolean =>
   after === undefined && spans <= MOST_WHOLE
 
@@ -255,8 +255,8 @@ function cutValue(value: unknown, json: string, maxBytes: number, bytes = Buffer
 }
 
 /**
- * Size of the mark that a truncated string ends with. Truncation saves space only if the removed text is longer than
- * the mark.
+ * Size of the mark at the end of a truncated string, in bytes. Truncation saves space only if the removed text is
+ * longer than the mark.
  */
 const MARK_BYTES = 50
 

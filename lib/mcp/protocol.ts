@@ -37,7 +37,7 @@ export interface Toolbox {
 }
 
 export interface ToolAnswer {
-  /** A JSON object. */
+  /** The tool's result, which is a JSON object. */
   readonly result: Result
   readonly isError?: boolean
 }
@@ -91,7 +91,7 @@ async function answerBySdk(message: unknown, headers: RequestHeaders, toolbox: T
       if (params?.cursor !== undefined) throw invalid('The list has one page only')
       return { tools: toolbox.listings as never }
     })
-    // Set only for calls, because the SDK rejects unknown methods itself, with a different status in each era.
+    // The handler is set only for calls. The SDK rejects unknown methods itself, with a different status in each era.
     if (calledTools({ value: message }).length > 0) server.fallbackRequestHandler = callTool
     return server
   }
@@ -138,8 +138,8 @@ const initialize = checker(
 )
 
 /**
- * Returns the error in a handshake; undefined if the handshake is valid. The SDK would call the fault an internal
- * error.
+ * Returns the error in a handshake; undefined if the handshake is valid. The SDK would report such an error as an
+ * internal error.
  */
 function faultOfInitialize(message: unknown): string | undefined {
   if (!isObject(message) || message.method !== 'initialize' || message.id === undefined) return undefined

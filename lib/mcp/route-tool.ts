@@ -9,6 +9,7 @@ import { readPathId } from '../http/path-id.ts'
 import { queryCheck } from '../http/query.ts'
 import { isRead, JsonPieces, JsonStream, JsonText, NOBODY, type RequestOf, type Route } from '../http/route.ts'
 import type { Admits } from '../limits/admission.ts'
+import { type ListWriter, textWriter } from '../limits/list-writer.ts'
 import { SharedGate } from '../limits/shared-gate.ts'
 import { Slices } from '../limits/slices.ts'
 import { checker } from '../schema/check.ts'
@@ -138,7 +139,7 @@ const MOST_WHOLE = 32 * 1024 * 1024
 async function inMemory(stream: JsonStream): Promise<JsonPieces> {
   const pieces: Buffer[] = []
   let bytes = 0
-  await stream.send(async part => {
+  const take = async (part: string) => {
     bytes += part.length
     if (bytes > MOST_WHOLE) {
       throw new Refusal(
@@ -147,19 +148,27 @@ async function inMemory(stream: JsonStream): Promise<JsonPieces> {
       )
     }
     pieces.push(Buffer.from(part, 'latin1'))
-  })
+  }
+  await stream.send(textWriter(take))
   return new JsonPieces(pieces)
 }
 
 async function readInParts(view: ToolView, chosen: Arguments, stream: JsonStream): Promise<Result> {
   const reader = view.partReader(chosen)
   const slices = new Slices()
-  const take = async (part: string, bytes: number) => {
-    reader.take(Buffer.from(part, 'latin1').toString(), bytes)
-    await slices.next()
+  const decode = (part: string) => Buffer.from(part, 'latin1').toString()
+  let shown = ''
+  const writer: ListWriter = {
+    head: async text => reader.head(decode(text)),
+    async item(text, bytes) {
+      reader.item(decode(text), bytes)
+      await slices.next()
+    },
+    async foot(text) {
+      shown = reader.foot(decode(text))
+    }
   }
-  await stream.send(take, (id, count) => reader.needs(id, count))
-  const shown = reader.end()
+  await stream.send(writer, (id, count) => reader.needs(id, count))
   const bytes = Buffer.from(wellFormed(shown))
   return bytes.length <= MAX_TEXT_BYTES ? shown : { pieces: [bytes], text: shortResultText(shown) }
 }

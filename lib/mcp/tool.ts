@@ -63,11 +63,14 @@ export interface ToolView<P extends TProperties = TProperties> {
   partReader(options: Arguments): PartReader
 }
 
-/** Builds a tool's result from the parts of a response (JsonStream of lib/http/route.ts). */
+/** Builds a tool's result from the parts of a response (JsonStream in lib/http/route.ts). */
 export interface PartReader {
-  /** Returns whether an item of the response is needed whole, as `needs` of JsonStream. */
+  /** Returns whether an item of the response is needed whole, like JsonStream's `needs`. */
   needs(id: string, count: number): boolean
-  /** Takes a part of the response. `bytes` is the number of bytes of the whole part. */
-  take(part: string, bytes: number): void
-  end(): string
+  /** Takes the text before the first item. */
+  head(text: string): void
+  /** Takes an item, without a comma. `bytes` is the number of bytes of the whole item. */
+  item(text: string, bytes: number): void
+  /** Takes the text after the last item. Returns the tool's result as JSON text. */
+  foot(text: string): string
 }

@@ -102,15 +102,13 @@ export const traceView: ToolView = {
 const MOST_KEPT = 32 * 1024 * 1024
 
 /**
- * Reads a trace in parts, because the trace is too long to be in memory at once. The first part precedes the spans,
- * each span is a part, and the last part follows the spans. The reader needs and keeps only the contents of spans that
- * the result shows.
+ * Reads a trace in parts, because the trace is too long to be in memory at once. The reader needs and keeps only the
+ * contents of spans that the result shows.
  */
 class TracePartReader implements PartReader {
   readonly #options: Options
   readonly #wanted: ReadonlySet<string> | undefined
   #head = ''
-  #last = { part: '', bytes: 0 }
   #bytes = 0
   readonly #kept: string[] = []
   #keptBytes = 0
@@ -128,32 +126,25 @@ class TracePartReader implements PartReader {
     return this.#wanted?.has(id) ?? showsValues(count, after)
   }
 
-  take(part: string, bytes: number): void {
-    this.#bytes += bytes
-    if (this.#head === '') this.#head = part
-    else {
-      if (this.#last.part !== '') this.#span(this.#last)
-      this.#last = { part, bytes }
-    }
+  head(text: string): void {
+    this.#head = text
+    this.#bytes = Buffer.byteLength(text)
   }
 
-  /**
-   * Returns the result. Only now does the reader know that the latest part is the last part, which follows the spans.
-   */
-  end(): string {
+  foot(text: string): string {
     const { field, spanIds, after } = this.#options
-    const answer = `${this.#head}${this.#kept.join(',')}${this.#last.part}`
+    const answer = `${this.#head}${this.#kept.join(',')}${text}`
     if (field !== undefined || spanIds !== undefined) return traceView.show(answer, this.#options)
     const { value, inexact } = parse(answer)
     const source = { trace: value.trace, spans: this.#planned, scoreCount: value.scores.length }
-    const options = { inexact: inexact || this.#inexact, bytes: this.#bytes, after: after?.toLowerCase() }
-    return outlineOf(source, options)
+    const commas = Math.max(this.#planned.length - 1, 0)
+    const bytes = this.#bytes + commas + Buffer.byteLength(text)
+    return outlineOf(source, { inexact: inexact || this.#inexact, bytes, after: after?.toLowerCase() })
   }
 
-  #span({ part, bytes }: { readonly part: string; readonly bytes: number }): void {
+  item(text: string, bytes: number): void {
     if (this.#options.field !== undefined) return
-    const comma = part.startsWith(',') ? 1 : 0
-    const text = part.slice(comma)
+    this.#bytes += bytes
     if (this.#wanted !== undefined) {
       if (!this.#wanted.has(text.slice(ID_AT, ID_AT + ID_DIGITS))) return
       this.#keptBytes += text.length
@@ -164,15 +155,15 @@ class TracePartReader implements PartReader {
     }
     const { inexact } = inspectText(text)
     this.#inexact ||= inexact
-    const measure = () => ({ ...measureSpan(parseSpan(text, inexact), inexact), bytes: bytes - comma })
-    // Values are measured at once, because the span's text may be long.
+    const measure = () => ({ ...measureSpan(parseSpan(text, inexact), inexact), bytes })
+    // A long span is measured now, so that its text need not be kept.
     const measured = text.length > MOST_UNPARSED ? measure() : undefined
     const id = text.slice(ID_AT, ID_AT + ID_DIGITS)
     this.#planned.push({ id, parentSpanId: PARENT.exec(text)?.[1] ?? null, measure: () => measured ?? measure() })
   }
 }
 
-/** Maximum length of a span that is kept unparsed. */
+/** Maximum length, in characters of JSON, of a span that is kept unparsed. */
 const MOST_UNPARSED = 1024
 
 /** Position of the id in a span's JSON, which begins with the id (lib/store/answers/trace-json.ts). */

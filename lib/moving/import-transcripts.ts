@@ -41,7 +41,7 @@ export interface TranscriptCounts {
 
 export interface SentExport {
   readonly rejectedSpans: number
-  /** The reason; empty if no span was rejected. */
+  /** The reason why spans were rejected; empty if none were. */
   readonly message: string
 }
 
@@ -332,7 +332,7 @@ class TranscriptFile {
     } else yield { steps: this.#transcript.read(line), bytes }
   }
 
-  /** Reads the file of facts about a subagent that Claude Code stores beside the subagent's transcript. */
+  /** Reads the facts about a subagent from the file that Claude Code stores beside the subagent's transcript. */
   async #readSubagent(): Promise<void> {
     const transcript = this.#transcript
     if (!(transcript instanceof ClaudeCodeTranscript) || !/^agent-.*\.jsonl$/.test(basename(this.#path))) return

@@ -55,7 +55,7 @@ const CLOSE_BRACKET = 93
 const OPEN_BRACE = 123
 const CLOSE_BRACE = 125
 const isSpace = (byte: number): boolean => byte === 32 || (byte >= 9 && byte <= 13)
-/** White space, or a byte of the UTF-8 byte-order mark, which is also ignored. */
+/** Whether a byte is white space or part of the UTF-8 byte-order mark. Both are ignored. */
 const isBlank = (byte: number): boolean => isSpace(byte) || byte === 0xef || byte === 0xbb || byte === 0xbf
 
 /**

@@ -11,7 +11,8 @@ class Leaf {
 
 /**
  * Maximum number of steps in a path. The deepest known path, `0.message.contents.0.message_content.image.image.url`,
- * has eight steps. Names with more steps are not added to the tree, which bounds the cost of a name with many dots.
+ * has eight steps. Names with more steps are not added to the tree, so that the cost of a name with many dots is
+ * bounded.
  */
 const MAX_STEPS = 8
 

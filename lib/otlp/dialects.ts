@@ -17,8 +17,8 @@ import type { Fields } from './fields.ts'
 import { readForm } from './wire/attribute-values.ts'
 
 /**
- * Logfire is last because a Logfire message names a span better than the span's own name does, but not as well as an
- * agent's or a tool's name.
+ * Logfire is last because a Logfire message is a better name than the span's own name, but a worse name than that of an
+ * agent or tool.
  */
 export const dialects: readonly Dialect[] = [
   langfuse,

@@ -23,11 +23,11 @@ export function groupOf(names: readonly string[]): number {
   return group
 }
 
-/** The programs that are recognised as the senders of spans, by their processes. */
+/** Facts about the program that sent a span, as determined from its process. */
 export interface SpanSender {
   /** Whether Codex sent the span (lib/otlp/dialects/coding-agents.ts). */
   readonly isCodex: boolean
-  /** Whether MLflow sent the span, also if the span has none of MLflow's own attributes (lib/otlp/dialects.ts). */
+  /** Whether MLflow sent the span, even if the span has none of MLflow's own attributes (lib/otlp/dialects.ts). */
   readonly isMlflow: boolean
 }
 

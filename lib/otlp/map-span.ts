@@ -84,7 +84,9 @@ export function mapSpan(span: OtlpSpan, origin: DescribedOrigin): MappedSpan {
   // The remaining attributes come last, because reading the other fields determines which attributes are taken.
   mapped.attributes = describeAttributes(span, mapped, fields, origin)
   const hints = readHints(span, fields, name, kind, parentSpanId, origin)
-  const callDetails: CallDetails = { responseId: hints.responseId, ...tokens.parts }
+  const { cacheReadTokens, cacheWriteTokens, reasoningTokens } = tokens.parts
+  const { responseId, toolCallId } = hints
+  const callDetails: CallDetails = { responseId, cacheReadTokens, cacheWriteTokens, reasoningTokens, toolCallId }
   return { span: fitSpan(mapped as Reading<SpanInput>), hints, callDetails }
 }
 

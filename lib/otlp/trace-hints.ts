@@ -110,7 +110,7 @@ export function readSender({ resource, scopeName }: Origin): ResourceClaims {
     sessionId: firstText(resource, SESSION_IDS),
     userId: firstText(resource, USER_IDS),
     isCodex: /^codex\b|^codex_/.test(service ?? scopeName) || /^codex\b|^codex_/.test(scopeName),
-    // MLflow sends only OpenTelemetry's names if configured to do so. The values are JSON text in either case.
+    // MLflow can be configured to send only OpenTelemetry's names. The values are JSON text in either case.
     isMlflow: resource.get('telemetry.sdk.name') === 'mlflow' || scopeName.startsWith('mlflow.')
   }
 }
@@ -139,7 +139,10 @@ function readResponseId(fields: Fields): string | undefined {
   return typeof raw === 'string' ? RESPONSE_ID.exec(raw)?.[1] : undefined
 }
 
-/** Bits of a span's flags: the sender knows whether the parent is remote; the parent is remote (in another process). */
+/**
+ * Bits of a span's flags. KNOWS_REMOTE: the sender knows whether the parent is remote, that is, in another process. The
+ * other bit: the parent is remote.
+ */
 const KNOWS_REMOTE = 0x100
 const IS_REMOTE = 0x200
 

@@ -67,7 +67,7 @@ export function readUsageCounts(details: Details, countOf: CountOf): StatedCount
   return { ...wholes, cacheReadTokens, cacheWriteTokens: first(CACHE_WRITES), reasoningTokens: first(REASONING_PARTS) }
 }
 
-/** Whether these are the counts of Anthropic's API, which exclude the cache from `input_tokens`. */
+/** Whether these are the counts of Anthropic's API, whose `input_tokens` excludes cached tokens. */
 const isAnthropic = (details: Details): boolean =>
   Object.hasOwn(details, 'input_tokens') && !Object.hasOwn(details, 'input') && !Object.hasOwn(details, 'prompt_tokens')
 

@@ -37,6 +37,7 @@ const TOKENS = groupOf([
   ...WHOLES.flatMap(([, names]) => names),
   ...NET_COUNTS.flatMap(({ inputTokens, outputTokens }) => [inputTokens, outputTokens])
 ])
+const TOKEN_PARTS = groupOf(PARTS.flatMap(([, names]) => names))
 const ANY_COST = groupOf([...COST_DETAILS, ...COSTS, ...COST_PARTS.flat()])
 const NO_TOKENS: SpanTokens = { usage: undefined, parts: {} }
 
@@ -55,7 +56,7 @@ export function readTokens(fields: Fields): SpanTokens {
   }
   states = readNetCounts(fields, counts) ?? states
   if (states === undefined) return NO_TOKENS
-  for (const [field, list] of PARTS) counts[field] ??= findCount(fields, list)?.count
+  if (fields.mentions(TOKEN_PARTS)) for (const [field, list] of PARTS) counts[field] ??= findCount(fields, list)?.count
   const { cacheReadTokens, cacheWriteTokens, reasoningTokens } = counts
   const wholes = wholesOf(
     { inputTokens: counts.inputTokens, outputTokens: counts.outputTokens, totalTokens: counts.totalTokens },

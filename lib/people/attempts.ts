@@ -20,7 +20,7 @@ const MOST_FROM_NETWORK = 50
 export interface Subjects {
   /** The e-mail address or the device. */
   readonly own: Subject
-  /** Undefined for a device, because strangers in the same network may be guessing passwords. */
+  /** The client's network; undefined for a device, because strangers in the same network may be guessing passwords. */
   readonly network: Subject | undefined
 }
 
@@ -63,8 +63,8 @@ function refuse(waitS: number | undefined): void {
 }
 
 /**
- * Returns the first 24 bits of an IPv4 address or the first 48 bits of an IPv6 address, which is the typical range of
- * one customer.
+ * Returns the first 24 bits of an IPv4 address or the first 48 bits of an IPv6 address. A customer of a provider
+ * typically has a range of this size.
  */
 export function networkOf(client: string): string {
   const address = plainAddress(client)

@@ -1,6 +1,6 @@
 /** Checks the page to which a person is redirected after signing in. */
 
-/** Maximum length of a page. The cookie that contains the page has a much higher limit. */
+/** Maximum length of a page's URL, in characters. The cookie that contains the page has a much higher limit. */
 const MOST_LENGTH = 1500
 
 /** An arbitrary base, used only to resolve the page's URL. */

@@ -21,7 +21,7 @@ export interface VisitedProject {
 
 export interface Visit {
   readonly visitor: Visitor
-  /** Undefined if the URL names no project that the visitor may see. */
+  /** The visited project; undefined if the URL names no project that the visitor may see. */
   readonly project: VisitedProject | undefined
 }
 

@@ -9,7 +9,7 @@ export interface CountedTrace {
   readonly userId: string | null
   readonly status: string
   readonly startedAt: string
-  /** Null while the trace is running and therefore not counted. */
+  /** The trace's end; null while the trace is running and therefore not counted. */
   readonly endedAt: string | null
   readonly inputTokens: number | null
   readonly outputTokens: number | null

@@ -62,7 +62,7 @@ export function readHistogram(digits: string): Histogram {
 }
 const HALF = 10 ** DIGITS / 2
 
-/** Adds one histogram to another in place. */
+/** Adds `counts` to the histogram `sum` in place. */
 export function addHistogram(sum: number[], counts: Histogram): void {
   for (const [bucket, count] of counts.entries()) sum[bucket] = (sum[bucket] ?? 0) + count
 }

@@ -8,7 +8,7 @@ export interface Sums {
   readonly priced: number
   readonly inputTokens: number
   readonly outputTokens: number
-  /** In billionths of a dollar. */
+  /** Cost in billionths of a dollar. */
   readonly cost: number
   /** Histogram of durations, as decimal digits (lib/rollups/latency.ts). */
   readonly latency: string
@@ -70,7 +70,7 @@ export function seriesOf(rows: readonly StepSums[], steps: number): Series {
 
 const histogramsOf = (rows: readonly Sums[]) => rows.map(({ latency }) => readHistogram(latency))
 
-/** `histograms` must be the histograms of `rows`. */
+/** Returns the total of `rows`, whose histograms are `histograms`. */
 export function totalOf(rows: readonly Sums[], histograms = histogramsOf(rows)): SeriesTotal {
   const sum: Counts = { traces: 0, errors: 0, inputTokens: 0, outputTokens: 0, costUsd: 0, priced: 0 }
   let cost = 0

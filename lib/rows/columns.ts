@@ -9,7 +9,7 @@ export interface Column {
   readonly type: string
   /** Set if the value is never null and has a constant width, so that the next column's offset is fixed. */
   readonly fixed?: true
-  /** Set if a change can only turn a stored boolean on: a change with `false` keeps the stored value. */
+  /** Set if a change can only turn a stored boolean on, so that a change with `false` keeps the stored value. */
   readonly onlyOn?: true
 }
 

@@ -128,7 +128,7 @@ export class CopyWriter {
     bytes[at + 3] = value
   }
 
-  /** Accepts integers from -2^53 to 2^53. */
+  /** Writes a 64-bit integer. Accepts integers from -2^53 to 2^53. */
   putInt64(value: number, at: number): void {
     const high = Math.floor(value / TWO_32)
     this.putInt32(high, at)

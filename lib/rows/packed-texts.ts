@@ -75,7 +75,7 @@ const decompress = promisify<Buffer, BrotliOptions, Buffer>(brotliDecompress)
 /** Offsets in a slice: its number, the first span's id, then the compressed bytes. */
 const GROUP_AT = 2
 const SLICE_AT = GROUP_AT + 8
-/** Maximum length of a `packed` value that is not its group's only slice. */
+/** Maximum length, in bytes, of a `packed` value that is not its group's only slice. */
 export const MAX_SLICED_BYTES = SLICE_AT + MAX_SLICE
 
 /** For each text column, the function that returns its value. */

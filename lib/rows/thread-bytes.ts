@@ -9,8 +9,8 @@ const MOST_SHARED = 65_536
  *
  * Shared memory reduces garbage collection. V8 counts an ArrayBuffer's bytes towards the old heap, so many ArrayBuffers
  * trigger frequent collections. V8 does not count shared memory (test/bench/RESULTS.md, "Shared memory"), but frees
- * shared memory only when V8 collects the small objects that refer to that memory, which may take a long time. Shared
- * memory must therefore stay small compared with a request's other allocations.
+ * shared memory only when V8 collects the small objects that refer to it, possibly much later. Shared memory must
+ * therefore stay small compared with a request's other allocations.
  */
 export function threadBytes(length: number, bodies = 1): Uint8Array {
   return length <= bodies * MOST_SHARED ? new Uint8Array(new SharedArrayBuffer(length)) : new Uint8Array(length)

@@ -15,7 +15,7 @@ const Hash = Type.String({ pattern: '^[0-9a-f]{64}$' })
 const { usage: Usage } = SpanInput.properties
 
 const ExportedTrace = Type.Object({
-  /** Omitted if the environment was never recorded; null means unassigned. */
+  /** The trace's environment. Omitted if it was never recorded; null means unassigned. */
   environment: orNull(Type.String()),
   keyId: orNull(Type.String({ pattern: '^[0-9A-Za-z_-]{1,64}$' })),
   ingestedAt: orNull(Timestamp),
@@ -66,7 +66,7 @@ const ExportedMessages = closed({
 export const ExportLine = closed({
   trace: ExportedTrace,
   spans: Type.Optional(Type.Array(Type.Object({}), { maxItems: MAX_IMPORTED_SPANS })),
-  /** Newest first. */
+  /** The trace's scores, newest first. */
   scores: Type.Optional(Type.Array(ExportedScore, { maxItems: MAX_SCORES })),
   /** Recorded facts that responses do not show. */
   recorded: Type.Optional(

@@ -12,9 +12,9 @@ export interface Principal {
   readonly environment: string | null
   /** Id of the project's account if it is a trial account; otherwise null. */
   readonly trialAccountId: number | null
-  /** ISO 8601, as in responses; null if the key never expires. */
+  /** Time of the key's expiry in ISO 8601, as in responses; null if the key never expires. */
   readonly expiresAt: string | null
-  /** A promise while the key's current use is being stored. The promise never rejects. */
+  /** Time of the key's last use; a promise while the current use is being stored. The promise never rejects. */
   readonly lastUsedAt: string | Promise<string>
 }
 

@@ -224,7 +224,7 @@ export interface SegmentMember {
   readonly startedMs: number
 }
 
-/** Two doubles. */
+/** Size of a member in bytes: two doubles. */
 const MEMBER_BYTES = 16
 
 export function packMembers(members: readonly SegmentMember[]): Buffer {

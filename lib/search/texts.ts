@@ -70,7 +70,7 @@ export function stringsOf(json: string, most: number): string[] {
     const isLeftOut = KEYS_LEFT_OUT.includes(key)
     const isKey = isColonNext(whole, end + 1)
     key = isKey ? inside : undefined
-    // Skip embedded images and audio.
+    // Embedded images and audio are skipped.
     if (isKey || isLeftOut || inside.startsWith('data:')) continue
     const text = decode(inside.slice(0, LONGEST_ESCAPE * left)).slice(0, left)
     left -= text.length

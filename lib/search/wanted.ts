@@ -87,7 +87,7 @@ class Folded {
   readonly #text: string
   readonly #runs: readonly WordRun[]
   readonly #folded: readonly string[]
-  /** Indexes of a word's runs. */
+  /** Indexes of each word's runs, by word. */
   readonly #words = new Map<string, number[]>()
   readonly #dense: number[] = []
 

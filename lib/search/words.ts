@@ -73,7 +73,10 @@ export function fold(text: string): string {
   return bare.toUpperCase().toLowerCase().replaceAll('ς', 'σ').normalize('NFC')
 }
 
-/** Maximum length of an indexed run. Longer runs, such as Base64 data, are not words that people search for. */
+/**
+ * Maximum length of an indexed run, in UTF-16 code units. Longer runs, such as Base64 data, are not words that people
+ * search for.
+ */
 const MOST_UNITS = 128
 
 /**

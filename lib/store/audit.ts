@@ -129,7 +129,7 @@ export interface AuditRow {
   readonly email: string | null
   readonly project: string | null
   readonly account: string | null
-  /** A JSON string. */
+  /** The entry's detail as a JSON string. */
   readonly detail: string | null
 }
 

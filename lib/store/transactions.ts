@@ -46,8 +46,9 @@ export async function* snapshotOf<T>(sql: Sql, reading: AsyncIterable<T>): Async
 
 /**
  * Awaits statements that were sent together. If any statement fails, throws the first failure after all statements have
- * settled. Each item must be an async function's promise: on a lost connection, a statement throws synchronously, which
- * would leave earlier statements' rejections unhandled and end the process.
+ * settled. Each item must be an async function's promise, because on a lost connection a statement throws
+ * synchronously. Without the async function, earlier statements' rejections would then be unhandled and end the
+ * process.
  */
 export async function allAnswered<T>(statements: readonly PromiseLike<T>[]): Promise<T[]> {
   const settled = await Promise.allSettled(statements)

@@ -15,14 +15,14 @@ import { makeReady, type Ready, type ReadyResult, type ReadyTask, type TaskName 
 import { makeHeaps, readHeap } from './thread-heaps.ts'
 
 /**
- * Maximum size of bodies that are prepared on the main thread. Preparing such small bodies costs too little to justify
- * a transfer to another thread (test/bench/RESULTS.md, "Worker threads").
+ * Maximum size, in bytes, of bodies that are prepared on the main thread. Preparing such small bodies costs too little
+ * to justify a transfer to another thread (test/bench/RESULTS.md, "Worker threads").
  */
 export const INLINE_BYTES = 4096
 /**
- * Maximum size of a group. A group is sent when the next body would exceed the maximum, or once all requests that
- * arrived together have joined the group. The bound is in bytes because a bound on the body count would spread small
- * bodies over many messages (test/bench/RESULTS.md, "Worker threads").
+ * Maximum size of a group, in bytes. A group is sent when the next body would exceed the maximum, or once all requests
+ * that arrived together have joined the group. The bound is in bytes because a bound on the body count would spread
+ * small bodies over many messages (test/bench/RESULTS.md, "Worker threads").
  */
 const GROUP_BYTES = 160 * 1024
 
@@ -32,7 +32,7 @@ export interface BodyGroup {
   readonly environments: readonly (string | null)[]
   readonly hurries: readonly boolean[]
   readonly maxSpans: number | undefined
-  /** Undefined if no body in the group has a value. */
+  /** Each body's prices; undefined if no body in the group has prices. */
   readonly prices: readonly ReadyTask['prices'][] | undefined
   readonly lengths: readonly number[]
   readonly bytes: ArrayBufferLike

@@ -62,8 +62,8 @@ export interface ReadyRecord {
   readonly traceId: string
   readonly hash: string
   /**
-   * Set only if the former hash differs from the current hash, which is rare. The same applies to every former hash
-   * below.
+   * Hash in the former form. Set only if it differs from the current hash, which is rare. The same applies to every
+   * former hash below.
    */
   readonly formerHash?: string | undefined
   readonly running: boolean
@@ -249,9 +249,8 @@ function normaliseMapped(
 ): HintedSpan[] {
   const spans = spansOf(mapped).map((span, i) => {
     const { hints, callDetails } = mapped[i] as MappedSpan
-    const { toolCallId } = hints
-    const { bytes, hash } = span
-    const own: CallDetails = { ...callDetails, toolCallId, step: stepMark({ hints, bytes, hash }) }
+    const step = stepMark(hints, span)
+    const own: CallDetails = step === undefined ? callDetails : { ...callDetails, step }
     const priced = pricing && price(span, own, pricing)
     if (priced == null) return Object.assign(span, { hints, callDetails: callDetailsText(own) })
     const details = callDetailsText({ ...own, computedCost: priced.computedCost })

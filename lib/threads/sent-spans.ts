@@ -44,7 +44,7 @@ type Texts = Pick<SpanTexts, 'input' | 'output'>
 /** The values of the fields and hints. `texts` is null if the span's row holds the texts. */
 type Sent = readonly [fields: readonly unknown[], hints: readonly unknown[], texts: Texts | null, formerHash?: string]
 
-/** `storable` is a subset of `spans`, in the same order. */
+/** Encodes the spans. `storable` is a subset of `spans`, in the same order. */
 export function encodeSpans({ spans, storable }: SpansToGather, allocate: Allocate): Uint8Array {
   const inRows = new Set(storable)
   const sent = spans.map((span): Sent => {
@@ -61,7 +61,7 @@ export function encodeSpans({ spans, storable }: SpansToGather, allocate: Alloca
 
 const writer = new CopyWriter()
 
-/** `rows` are the storable spans' rows, decoded when the first text is requested. */
+/** Decodes the spans. `rows` are the storable spans' rows, which are decoded when the first text is requested. */
 export function decodeSpans(encoded: Uint8Array, rows: SpanRows | undefined): SpansToGather {
   const { buffer, byteOffset, byteLength } = encoded
   const { bytes } = readField(Buffer.from(buffer, byteOffset, byteLength), 0)
@@ -100,7 +100,10 @@ function spanOf(
     get output() {
       return find().output
     },
-    /** Computed only for a trace that may exceed its limit. Only a span with a row can be stored, and therefore cut. */
+    /**
+     * The size is computed only for a trace that may exceed its limit. Only a span with a row can be stored, and
+     * therefore cut.
+     */
     get cutBytes() {
       return typeof texts === 'function' ? bytesWhenCut({ bytes: known.bytes, ...texts(known.id) }) : known.bytes
     }

@@ -46,7 +46,7 @@ export interface SpanDocument {
   readonly provider: string | null
   readonly startedAt: string
   readonly status: string
-  /** Undefined if the span reports no usage. */
+  /** The span's usage; undefined if the span reports none. */
   readonly usage: string | undefined
 }
 

@@ -3,8 +3,8 @@
 /** Environment stored with a trace whose key has no environment. Responses show null instead. */
 export const UNASSIGNED = 'unassigned'
 
-// The label is tested before its conversion to lower case, which turns some other letters, such as the Kelvin sign,
-// into a–z.
+// The label is tested before its conversion to lower case, because the conversion turns some other letters, such as the
+// Kelvin sign, into a–z.
 const LABEL = /^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$/
 const RESERVED = [UNASSIGNED, 'all']
 

@@ -53,7 +53,7 @@ export const isStoredAs = (stored: string, span: Pick<PreparedSpan, 'hash' | 'fo
 /** A trace document's fields, without input and output. */
 export interface TraceFields extends UsageFields {
   readonly name: string
-  /** `running` if endedAt is null. */
+  /** The trace's status; `running` if endedAt is null. */
   readonly status: string
   readonly startedAt: string
   readonly endedAt: string | null
@@ -63,7 +63,7 @@ export interface TraceFields extends UsageFields {
   readonly userId: string | null
   readonly tags: readonly string[]
   readonly costUsd: number | null
-  /** An object as JSON text; null for {}. */
+  /** The metadata, an object, as JSON text; null for {}. */
   readonly metadata: string | null
 }
 
@@ -101,15 +101,15 @@ export interface PastScore {
 
 /** A restored trace's history, which recording the trace again would lose. */
 export interface Past {
-  /** As stored: a label, `unassigned`, or null if the environment was never recorded. */
+  /** The environment as stored: a label, `unassigned`, or null if the environment was never recorded. */
   readonly environment: string | null
   readonly keyId: string | null
   readonly ingestedAt: string | null
   readonly metadataUpdatedAt: string | null
   readonly endHash: string | null
-  /** If undefined, the size is computed from the trace's documents. */
+  /** The trace's recorded size in bytes. If undefined, the size is computed from the trace's documents. */
   readonly estimatedBytes: number | undefined
-  /** Oldest first, in insertion order. */
+  /** The trace's scores in insertion order, oldest first. */
   readonly scores: readonly PastScore[]
   /** Messages that arrived separately from their spans. */
   readonly messages: readonly PlacedMessages[]
@@ -135,7 +135,7 @@ export interface PreparedEnd {
   readonly status: string
   readonly provider: string | undefined
   readonly model: string | undefined
-  /** Undefined if not sent; null if sent as null. */
+  /** The trace's output; undefined if not sent, null if sent as null. */
   readonly output: string | null | undefined
   readonly usage: UsageFields | undefined
   readonly costUsd: number | undefined

@@ -9,7 +9,10 @@ import { isBefore } from './timestamp.ts'
 /** A log record's addition to its span. JSON values are strings; null if absent. */
 export interface SpanMessages {
   readonly spanId: string
-  /** Microseconds since 1970. A span's messages are ordered by time, then by their position in the export. */
+  /**
+   * Time of the record, in microseconds since 1970. A span's messages are ordered by time, then by their position in
+   * the export.
+   */
   readonly micros: number
   readonly place: number
   /** 32 hexadecimal digits. A resent record has the same digest. */
@@ -17,9 +20,9 @@ export interface SpanMessages {
   /** Arrays of messages, or a tool's arguments and result. */
   readonly input: string | null
   readonly output: string | null
-  /** A SpanEvent. */
+  /** A SpanEvent as JSON. */
   readonly event?: string | null
-  /** CallFacts. */
+  /** CallFacts as JSON. */
   readonly facts?: string | null
   /**
    * The record's call, such as `request:req_1` or `tool:toolu_2` (lib/trace/call-details.ts). The record belongs to the
@@ -41,7 +44,7 @@ interface Tokens {
   readonly totalTokens?: number | null
 }
 
-/** Token counts and cost of a call, which the call's span may lack. */
+/** Token counts and cost of a call, for a call whose span lacks them. */
 export interface CallFacts extends Tokens {
   readonly costUsd?: number
 }
@@ -76,7 +79,7 @@ export function joinMessages<T extends Texts, S extends Span>(
   return { trace: withSpoken(trace, findSpeakers(spans, joined)), spans: joined }
 }
 
-/** Fills in values that spans lack from `messages`, which must be in order. Every other message is ignored. */
+/** Fills in values that spans lack from `messages`, which must be in order. Messages of other spans are ignored. */
 export function fillSpans<S extends Span>(spans: readonly S[], messages: readonly SpanMessages[]): readonly S[] {
   const bySpan = new Map<string, SpanMessages[]>()
   for (const each of messages) {

@@ -1,4 +1,4 @@
-/** Sums over lists of spans. */
+/** Computes sums over lists of spans. */
 import type { SpanHead } from './prepared.ts'
 
 const sum = (spans: readonly SpanHead[], of: (span: SpanHead) => number) =>

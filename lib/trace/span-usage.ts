@@ -115,7 +115,7 @@ function walk(tree: SpanTree<SpanUsage>): Paths {
     }
   }
   for (const span of tree) if (span.parentId === null || !tree.has(span.parentId)) enter(span, -1)
-  // Each span has one parent, so the walk meets a span twice only in a cycle, which no topmost span leads to.
+  // Each span has one parent, so the walk meets a span twice only in a cycle. No topmost span leads to a cycle.
   follow(0, () => true)
   if (spans.length === tree.size) return { spans, parents }
   const left = new Set([...tree].map(({ id }) => id))

@@ -12,7 +12,7 @@ function digits(text: string, at: number, count: number): number {
   let value = 0
   for (let i = at; i < at + count; i++) {
     const digit = text.charCodeAt(i) - ZERO
-    // charCodeAt returns NaN past the end, which also fails this comparison.
+    // Past the end, charCodeAt returns NaN, for which this comparison also fails.
     if (!(digit >= 0 && digit <= 9)) return -1
     value = value * 10 + digit
   }
@@ -60,7 +60,7 @@ function offsetMinutes(text: string, at: number): number | undefined {
 const MINUTE_MS = 60_000
 /** Value of a fraction's last digit, in microseconds, indexed by the fraction's number of digits. */
 const DIGIT_MICROS = [1_000_000, 100_000, 10_000, 1000, 100, 10, 1]
-/** 0001-01-01T00:00:00Z and 10000-01-01T00:00:00Z. */
+/** The times 0001-01-01T00:00:00Z and 10000-01-01T00:00:00Z, in ms since 1970. */
 const FIRST_MS = -62_135_596_800_000
 const PAST_LAST_MS = 253_402_300_800_000
 

@@ -40,9 +40,9 @@ export interface AssetManifest {
   readonly css: string
   /** Modules that `app` imports statically. The shell preloads these modules. */
   readonly preload: readonly string[]
-  /** Module of the trace page. The page loads it with the first trace. */
+  /** Module of the trace page, loaded with the first trace. */
   readonly trace: string
-  /** Search worker. */
+  /** Script of the worker that searches and compares texts. */
   readonly search: string
 }
 

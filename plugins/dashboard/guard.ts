@@ -69,15 +69,15 @@ function wrongHost(own: string | undefined): Refusal {
 }
 
 /**
- * Whether a page of this origin sent the request. Old browsers do not send Sec-Fetch-Site, and no browser sends this
- * header over plain HTTP.
+ * Whether a page of the origin `own` sent the request. Old browsers do not send Sec-Fetch-Site, and no browser sends
+ * this header over plain HTTP.
  */
 function isOwnPage({ 'sec-fetch-site': site, origin }: Guarded['headers'], own: string): boolean {
   return site === undefined ? typeof origin === 'string' && origin.toLowerCase() === own : site === 'same-origin'
 }
 
 /**
- * Whether the sender may read data: a page of this origin, a person who typed the address, or a client other than a
+ * Whether the sender may read data: a page of spoor's origin, a person who typed the address, or a client other than a
  * browser. Another site's page could not see the response, but could infer data from the response's timing or size.
  */
 const isReadable = ({ 'sec-fetch-site': site }: Guarded['headers']): boolean =>

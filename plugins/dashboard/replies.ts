@@ -163,7 +163,7 @@ const OutlineSpan = closed({
   eventCount: Count
 })
 const OutlineTrace = closed({ ...summaryFields, ...traceFoot, ...size })
-/** A trace without its spans' values. OutlineReply is `unchanged` if the page already has this version. */
+/** A trace without its spans' values. OutlineReply is `unchanged` if the page already has the current version. */
 export const WholeOutlineReply = closed({
   version: text,
   trace: OutlineTrace,

@@ -53,7 +53,7 @@ const NONE_REJECTED = { rejectedSpans: 0, message: '' }
 /** Maximum number of names in a message. */
 const MOST_NAMED = 10
 
-/** Counts the unkept records that have one of these names, and describes the loss in a message for the sender. */
+/** Counts the unkept records that have one of the given names, and describes the loss in a message for the sender. */
 function describeUnkept(unkept: ReadonlyMap<string, number>, names: readonly string[]) {
   const count = names.reduce((sum, name) => sum + (unkept.get(name) ?? 0), 0)
   if (count === 0) return { count, message: '' }

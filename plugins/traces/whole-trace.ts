@@ -4,6 +4,7 @@ import type { Client } from '../../lib/database/pooled/cancellation.ts'
 import { found } from '../../lib/http/refuse.ts'
 import { JsonPieces, JsonStream } from '../../lib/http/route.ts'
 import { SMALL_READ_BYTES, STREAMED_BYTES } from '../../lib/limits/large-reads.ts'
+import type { ListWriter } from '../../lib/limits/list-writer.ts'
 import type { PartTexts } from '../../lib/store/answers/trace-json.ts'
 import { fetchTrace, measureTrace, renderPieces, streamTrace } from '../../lib/store/answers/traces.ts'
 
@@ -35,18 +36,22 @@ function streamWhole(
   parts: PartTexts,
   client: Client
 ): JsonStream {
-  return new JsonStream((write, needs) => {
+  return new JsonStream((writer, needs) => {
     let hasBegun = false
+    const once: ListWriter = {
+      head(text) {
+        hasBegun = true
+        return writer.head(text)
+      },
+      item: (text, bytes) => writer.item(text, bytes),
+      foot: text => writer.foot(text)
+    }
     const read = () =>
       sql.read(each => {
         // If the connection is lost, the read is repeated on another connection. After part of the trace was sent, a
         // repetition would send that part twice.
         if (hasBegun) throw new Error('the connection was lost while a trace was sent')
-        const writeOnce = (part: string, bytes: number) => {
-          hasBegun = true
-          return write(part, bytes)
-        }
-        return streamTrace(each, projectId, traceId, parts, writeOnce, needs)
+        return streamTrace(each, projectId, traceId, parts, once, needs)
       }, client)
     const send = async () => void found((await read()) || undefined)
     return streams.run(projectId, send, { client })

@@ -82,8 +82,8 @@ function toJson(results: object): string {
 type Work<T> = (service: Service, progress: Progress, startAnother: StartAnother, undo: Undo) => Promise<T>
 
 /**
- * Runs `work` with its own service, and with a second service if `work` starts one. `stop` ends everything else that is
- * running, at the end and on a signal.
+ * Runs `work` with its own service, and with a second service if `work` starts one. When `work` ends, and on a signal,
+ * calls `stop`, which must end everything else that is running.
  */
 function withService<T>(place: Place, stop: () => void, work: Work<T>): Promise<T> {
   return interruptibly(stop, async (progress, undo) => {
@@ -101,7 +101,7 @@ async function interruptibly<T>(stop: () => void, work: (progress: Progress, und
   undo.add(stop)
   const interrupt = () => {
     progress.interrupt()
-    // A running load then fails.
+    // This makes a running load fail.
     stop()
   }
   for (const signal of SIGNALS) process.on(signal, interrupt)

@@ -1,6 +1,6 @@
 /**
  * The order of the measurements, run by run. Measurements that are compared take turns, so that a slow minute affects
- * both.
+ * all of them.
  */
 import { statfs } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -41,7 +41,7 @@ export interface WholeResult {
 
 export interface StreamingResult {
   readonly load: LoadFigures
-  /** The same traces, each sent in one request. */
+  /** Figures of the same traces, each sent in one request. */
   readonly whole: LoadFigures
   readonly ratio: number
 }
@@ -72,7 +72,7 @@ export interface SearchedResult {
   readonly ratio: number
   /** Share of the recorded writes that was indexed during the load. */
   readonly indexed: number
-  /** Number of the remaining writes indexed per second after the load. */
+  /** Number of writes indexed per second after the load, among the writes that remained. */
   readonly indexedLaterPerSecond: number
 }
 
@@ -81,7 +81,10 @@ export interface LatencyResult {
   /** Traces per second: half of the top rate, or the rate that a single client reaches. */
   readonly rate: number
   readonly load: LoadFigures
-  /** The bare HTTP server at the same rate, in turns. Its latency is the share that the machine causes. */
+  /**
+   * Latencies of the bare HTTP server at the same rate, measured in turns. They show the machine's share of the
+   * latency.
+   */
   readonly bare: { readonly p50: number; readonly p99: number }
 }
 
@@ -94,7 +97,7 @@ export interface StoredResult {
 
 /** The embedded PostgreSQL and another PostgreSQL server, measured in turns. */
 export interface BesideResult {
-  /** Settings that differ between the two, with the embedded server's value first. */
+  /** Settings that differ between the two servers, with the embedded server's value first. */
   readonly settings: Readonly<Record<string, readonly [string, string]>>
   readonly kinds: readonly {
     readonly kind: LoadKind
@@ -120,7 +123,8 @@ const RESENDS = [0, 0.03, 0.3, 1]
 const LISTINGS = { requests: 400, rounds: 3 }
 const IDLE_CLIENT = { connections: 1, rate: 20 }
 /**
- * Disk space in bytes of a stored span with its indexes and its share of the trace, and disk space that must stay free.
+ * Bytes of disk space that a stored span takes, including its indexes and its share of the trace, and bytes that must
+ * stay free.
  */
 const STORED_SPAN_BYTES = 1_500
 const FREE_BYTES = 8 * 1024 ** 3
@@ -322,7 +326,7 @@ export class Cases {
     return results
   }
 
-  /** Measures these kinds again, in turns with a server on the PostgreSQL at `url`. */
+  /** Measures these kinds again, in turns with a server that uses the PostgreSQL server at `url`. */
   async beside(url: string, kinds: Iterable<LoadKind>): Promise<BesideResult> {
     const other = { ...this.#bench, service: await this.#bench.startAnother(url) }
     const settings = await compareSettings(this.#bench.service.sql, other.service.sql)
@@ -361,7 +365,7 @@ export class Cases {
       this.#progress.step = `filling: ${((traces * each) / 1e6).toFixed(1)} of ${spans / 1e6} million spans`
     })
     await skipUsedNumbers(sql)
-    // Autovacuum would do this within minutes, so it is done before the measurement.
+    // Autovacuum would process the tables within minutes, so they are vacuumed before the measurement.
     this.#progress.step = 'vacuum of the filled tables'
     await sql`vacuum (analyze) traces, spans, trace_tags`
     this.#progress.step = 'cutting rankings'

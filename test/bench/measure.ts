@@ -1,4 +1,4 @@
-/** The single measurements: a load on the server, COPY of the same rows, and the bare HTTP server. */
+/** The individual measurements: a load on the server, COPY of the same rows, and the bare HTTP server. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import type { BodyKind } from './bodies/bodies.ts'
@@ -63,7 +63,7 @@ export function median(values: readonly number[]): number {
  */
 const CONNECTIONS = 256
 const LARGE_CONNECTIONS = 16
-/** The server writes with the same number of connections. */
+/** Number of connections that copy at the same time, equal to the number with which the server writes. */
 const PARALLEL_COPIES = 2
 /**
  * Time for V8 to compile. With typical traces, compilation takes a quarter of the server's CPU time in the first
@@ -72,7 +72,7 @@ const PARALLEL_COPIES = 2
 const WARM_UP_MS = 6_000
 const COPY_WARM_UP_MS = 500
 
-/** Starts a second server with its own database, embedded or on the PostgreSQL at `url`. */
+/** Starts a second server with its own database, embedded or on the PostgreSQL server at `url`. */
 export type StartAnother = (url?: string) => Promise<Service>
 
 export interface Bench {

@@ -26,7 +26,7 @@ export interface Options {
   readonly connections: number | undefined
   /** Number of spans with which the tables are filled for a second round; 0 for no second round. */
   readonly stored: number
-  /** URL of another PostgreSQL, measured in turns with the embedded PostgreSQL; undefined for none. */
+  /** URL of another PostgreSQL server, measured in turns with the embedded server; undefined for none. */
   readonly database: string | undefined
   readonly folder: string
   /** Folder in which the server writes a CPU profile of its main thread when it ends; undefined for no profile. */

@@ -98,7 +98,9 @@ export async function measureOtlpCost(plan: OtlpCostPlan): Promise<OtlpCost> {
     await Promise.all(Array.from({ length: connections }, work))
     return (performance.now() - begun) / 1000
   }
-  /** Measures both rates. The requests are built before the clock starts. */
+  /**
+   * Measures how fast traces are recorded one by one, and in exports. The requests are built before the clock starts.
+   */
   const rate = async (connections: number): Promise<OtlpRate> => {
     const count = Math.max(RATED_EXPORTS, EXPORTS_EACH * connections)
     const seconds = { recorded: 0, exported: 0 }

@@ -3,7 +3,7 @@
  * takes effect between two steps, so that nothing is removed while it is in use.
  */
 
-/** Thrown at the start of the next step. */
+/** Thrown at the start of the next step after an interruption. */
 export class Interrupted extends Error {}
 
 const TERMINAL_MS = 200

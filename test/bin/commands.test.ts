@@ -45,7 +45,7 @@ t.test('texts that others made up stay on their line, and control no terminal', 
   await jsonHere(['project', 'create', 'Default'], env)
   await jsonHere(['key', 'create', '--project', 'default'], env)
   await jsonHere(['user', 'add', 'ada@example.com'], env)
-  // Versions up to 1.0.0-rc.1 accepted such names and labels.
+  // Versions up to 1.0.0-rc.1 accepted control and formatting characters in names and labels.
   const hostile = '\u001b]0;x\u0007\u001b[2J\nFAKE\r\u009b31m\u061c\u200f\u202eevil\u2066\u2028'
   await database.pool.run(async sql => {
     for (const table of ['accounts', 'projects', 'users']) await sql`update ${sql(table)} set name = ${hostile}`
@@ -199,7 +199,7 @@ t.test('migrate --distributed says what stands in its way, and changes nothing',
   const embedded = { ...env, DATABASE_URL: undefined }
   t.match(await runHere(['migrate', '--distributed'], embedded), {
     code: 1,
-    err: /embedded database is on one machine/
+    err: /embedded database cannot be distributed/
   })
   if (isOnCluster()) {
     t.match(await runHere(['migrate', '--distributed'], env), { code: 0, out: /Everything is distributed already/ })

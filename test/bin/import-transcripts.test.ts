@@ -272,7 +272,7 @@ t.test('Ctrl-C ends an import that waits for its server', async t => {
   t.match(err, /spoor: interrupted: 0 steps sent so far; run it again to go on\n$/)
 })
 
-/** Starts a proxy to the service that answers the first two requests with 429 and 503. */
+/** Starts a proxy to the service. The proxy answers the first two requests with 429 and 503. */
 async function refusing(t: Test, { url }: TestService): Promise<string> {
   const statuses = [429, 503]
   const server = createServer(async (request, response) => {

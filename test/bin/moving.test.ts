@@ -166,7 +166,7 @@ t.test('recount says what does not agree, and repairs it', async t => {
   await database.pool.run(sql => sql`update traces set span_count = 7`)
   t.match(await runHere(['project', 'recount', 'default'], env), {
     code: 1,
-    out: /\nCounts of spans or errors, or the mark of a run, are wrong in 1 trace: [0-9a-f]{32}\.\nThey do not agree/,
+    out: /\nThe span count, error count or run mark is wrong in 1 trace: [0-9a-f]{32}\.\nThey do not agree/,
     err: /^spoor: traces of default do not agree with their spans: see above\n$/
   })
   t.match(await jsonHere(['project', 'recount', 'default', '--apply'], env), {

@@ -1,8 +1,8 @@
 /**
  * Measures the cost of a batch on a cluster: traces of one project and of 64 projects, sent in turns to a server on the
- * cluster and to a server on a plain PostgreSQL with the same programs and settings. PostgreSQL's CPU time is the sum
- * over all nodes. Citus's processes work even when nothing is sent, so their idle CPU time per second is measured
- * first, and the report also has the figures without the idle time.
+ * cluster and to a server that uses a plain PostgreSQL server with the same programs and settings. PostgreSQL's CPU
+ * time is the sum over all nodes. Citus's processes work even when nothing is sent, so their idle CPU time per second
+ * is measured first, and the report also has the figures without the idle time.
  */
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -36,7 +36,10 @@ const DURABLE = {
   shared_buffers: '256MB',
   max_wal_size: '4GB'
 }
-/** Citus's default. The tests use a shorter interval, but more frequent recoveries would affect the figures. */
+/**
+ * Citus's default interval between recoveries of transactions. More frequent recoveries, as in the tests, would affect
+ * the figures.
+ */
 const RECOVERY = { 'citus.recover_2pc_interval': '1min' }
 const SHARDS = 32
 const PROJECTS = [1, 64] as const
@@ -62,7 +65,7 @@ interface Run {
   readonly p50: number
   readonly node: number
   readonly postgres: number
-  /** PostgreSQL's CPU time without its idle share. */
+  /** PostgreSQL's CPU time in µs per trace, without the CPU time that it uses when idle. */
   readonly busy: number
 }
 

@@ -22,7 +22,7 @@ const LAST_CHARACTERS = 2000
 const MOST_CHARACTERS = 1_000_000
 
 export interface Wanted {
-  /** The pg_config of the PostgreSQL to use. */
+  /** Path of the pg_config program of the PostgreSQL installation to use. */
   readonly pgConfig: string
   /** Folder or tar archive with the source of Citus; undefined if PostgreSQL includes Citus. */
   readonly source: string | undefined

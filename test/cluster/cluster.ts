@@ -2,12 +2,12 @@
  * `npm run cluster [-- --source PATH --pg-config PATH] [FILES]`: runs the tests that use the database against three
  * nodes of Citus on this machine, a coordinator and two workers. FILES may name a suite (`lib`, `plugins`, `whole`); by
  * default, all three suites run. `--source` (or CITUS_SOURCE) names the source of Citus. Citus is built once. Without
- * `--source`, PostgreSQL must include Citus. `--pg-config` (or CITUS_PG_CONFIG) names another PostgreSQL. `--hold` runs
- * no tests: it creates a database, prints its address, and waits for Ctrl-C. `--outage` kills and restarts a worker
- * (outage.ts). `--torture [PARTS] [--minutes N]` runs the long tests: `crashes` (crashes.ts), and `isolation` and
- * `lists` (test/torture). `--grow` adds a node under load (grow.ts). `--reads [--traces N]` compares
- * reads with a plain PostgreSQL (reads.ts). `--move` moves shards under load (moves.ts). `--bench [--rounds N] [--kind
- * NAME]` compares the cost of batches with a plain PostgreSQL (bench.ts).
+ * `--source`, PostgreSQL must include Citus. `--pg-config` (or CITUS_PG_CONFIG) names another PostgreSQL installation.
+ * `--hold` runs no tests: it creates a database, prints its address, and waits for Ctrl-C. `--outage` kills and
+ * restarts a worker (outage.ts). `--torture [PARTS] [--minutes N]` runs the long tests: `crashes` (crashes.ts), and
+ * `isolation` and `lists` (test/torture). `--grow` adds a node under load (grow.ts). `--reads [--traces N]` compares
+ * the speed of reads with that on a plain PostgreSQL server (reads.ts). `--move` moves shards under load (moves.ts).
+ * `--bench [--rounds N] [--kind NAME]` compares the cost of batches with that on a plain PostgreSQL server (bench.ts).
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

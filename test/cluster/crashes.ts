@@ -1,6 +1,6 @@
 /**
  * Kills processes of a cluster with SIGKILL under load. No answered write is lost, and transactions interrupted between
- * the two phases are settled.
+ * the two phases of their commit are settled.
  */
 import { strict as assert } from 'node:assert'
 import { readFileSync } from 'node:fs'
@@ -20,7 +20,7 @@ import { makeProjects, spreadEvenly } from './projects.ts'
 import { type Server, startServer } from './server.ts'
 import { TwoNodes } from './two-nodes.ts'
 
-/** Number of 2xx responses of each project before each kill, and after it. */
+/** Number of 2xx responses that each project must get before a kill, and again after it. */
 const ENOUGH = 20
 /** Maximum time until all projects are served again. */
 const MOST_RECOVERY_MS = 120_000
@@ -106,7 +106,7 @@ function sum(witnesses: readonly Witness[]): Record<string, number> {
 
 /**
  * Kills the victim, and restarts it if nothing else does. Resolves to the number of transactions that were seen between
- * the two phases.
+ * the two phases of their commit.
  */
 async function kill(victim: Victim, nodes: Nodes, target: SocketTarget, server: Server): Promise<number> {
   const worker = oneOf(nodes.workers)

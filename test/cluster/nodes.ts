@@ -15,8 +15,8 @@ const SETTINGS = {
   max_connections: '300',
   // Citus runs a maintenance process for each database.
   max_worker_processes: '100',
-  // Interval at which Citus settles transactions that a killed coordinator left between the two phases. Their rows stay
-  // locked until then.
+  // Interval at which Citus settles transactions that a killed coordinator left between the two phases of their commit.
+  // Until then, the rows of these transactions stay locked.
   'citus.recover_2pc_interval': '1s',
   shared_buffers: '64MB'
 }

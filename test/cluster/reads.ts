@@ -1,7 +1,8 @@
 /**
- * Compares the speed of reads on a cluster with that on a plain PostgreSQL of the same version, data and settings, in
- * turns. The data is generated in a database of the coordinator. That database is copied, and the copy is distributed
- * over the nodes, so the comparison also tests the distribution of a filled database.
+ * Compares the speed of reads on a cluster with that on a plain PostgreSQL server with the same version, data and
+ * settings. The measurements take turns. The data is generated in a database of the coordinator. That database is
+ * copied, and the copy is distributed over the nodes, so the comparison also tests the distribution of a filled
+ * database.
  */
 
 import { setTimeout as delay } from 'node:timers/promises'
@@ -130,7 +131,7 @@ async function record(address: string, key: string, n: number): Promise<string> 
   return body.trace.id
 }
 
-/** Returns the median time of the smallest query, in ms. */
+/** Returns the median time of `select 1`, in ms. */
 async function measureTrip(target: SocketTarget): Promise<number> {
   const sql = connectTo(target)
   try {

@@ -84,7 +84,7 @@ t.test('a request’s line has the client behind a trusted proxy, and the label 
 t.test('what was logged in the last moment of a process is written as well', async t => {
   const database = await testDatabase(t)
   const env = { ...configurationFor(database), LOG_LEVEL: 'info' }
-  // A single attempt could succeed by chance.
+  // A single process could write its last line in time by chance.
   for (let i = 0; i < 2; i++) {
     const serving = await startSpoor(t, env)
     const [address] = /http:\S+/.exec(serving.out)!

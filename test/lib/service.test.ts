@@ -80,7 +80,7 @@ t.test('a database that comes up late, or goes away and comes back, needs no res
   t.equal((await call('GET', '/readyz')).status, 503)
   relay.mend()
   await until(async () => (await call('GET', '/readyz')).status === 200)
-  // Notifications arrive again as well, and make the server reject a revoked key sooner than it would reread the key.
+  // Notifications arrive again too, and make the server reject a revoked key sooner than it would reread the key.
   await until(async () => {
     const { key, keyId } = await makeKey()
     await call('GET', '/api/v1/key', { key })

@@ -51,7 +51,10 @@ export const agents: readonly Agent[] = [
   }
 ]
 
-/** Compiles an example with strict options, next to the packages of `environments/langgraph`. Returns the new path. */
+/**
+ * Compiles an example with strict options, next to the packages of `environments/langgraph`. Returns the path of the
+ * compiled file.
+ */
 function compiled(example: string): string {
   const folder = join(CACHE, 'npm-langgraph')
   const wanted = join(SOURCES, 'environments', 'langgraph')

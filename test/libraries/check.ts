@@ -56,13 +56,16 @@ export function compare<Name extends string>(
 
 const hasFailed = ({ trace }: Detail): boolean => trace.errorCount > 0
 
-/** Without what the sum of floating-point numbers adds. */
+/** Returns the cost, without the rounding errors of adding floating-point numbers. */
 export const costOf = (trace: Detail): unknown =>
   typeof trace?.costUsd === 'number' ? Number(trace.costUsd.toPrecision(9)) : trace?.costUsd
 
 const tokensOf = (trace: Detail) => (isDeepStrictEqual(trace?.usage, chatsUsed(0)) ? null : trace?.usage)
 
-/** Returns `text` if the value contains it, otherwise the value. If anything is unreadable, returns that instead. */
+/**
+ * Returns `text` if the value contains it, otherwise the value. If the traces contain an unreadable value, returns that
+ * value instead.
+ */
 function textIn(value: unknown, text: string | null, answers: readonly Detail[]): unknown {
   const unreadable = answers.flatMap(({ trace, spans }) =>
     [trace, ...spans.filter(isReadHere)].flatMap(unreadableIn)

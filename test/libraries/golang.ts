@@ -20,7 +20,7 @@ export function buildProgram(program: Program): string {
   return path
 }
 
-/** Returns the version that a program uses of a module. */
+/** Returns the version of a module that a program uses. */
 export function moduleVersion(program: Program, module: string): string {
   const { stdout } = spawnSync('go', ['list', '-m', '-f', '{{.Version}}', module], {
     cwd: join(SOURCES, 'go', program),

@@ -120,7 +120,7 @@ async function sendFromAgents(
   return results
 }
 
-/** Nothing has arrived from a program that failed. */
+/** Returns a function that prints why a program failed, and returns no traces. */
 function reportFailure(name: string): (error: unknown) => Detail[] {
   return error => {
     if (error instanceof Missing) throw error
@@ -139,7 +139,7 @@ async function sendThroughOutages(chosen: readonly Outage[], spoor: Spoor): Prom
   return results
 }
 
-/** Returns, for each of the examples, whether anything is wrong. */
+/** Returns for each example whether anything is wrong. */
 async function runAgents(chosen: readonly Agent[], spoor: Spoor): Promise<boolean[]> {
   if (chosen.length === 0) return []
   const provider = await startProvider()

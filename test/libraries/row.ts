@@ -1,4 +1,4 @@
-/** A row of the table: a library, the program that uses it, and what must arrive. */
+/** A row of the table: a library, the program that uses it, and the traces that the program must produce. */
 
 export interface Row {
   /** The row's name for `--only`. */

@@ -25,7 +25,7 @@ export const environmentOf = ({ url, key, modelUrl }: Addresses) => ({
   OPENAI_API_KEY: 'none',
   ANTHROPIC_BASE_URL: modelUrl,
   ANTHROPIC_API_KEY: 'none',
-  // These variables keep libraries from fetching or reporting anything elsewhere.
+  // The following variables keep libraries from contacting any other server.
   LITELLM_LOCAL_MODEL_COST_MAP: 'True',
   CREWAI_DISABLE_TELEMETRY: 'true',
   CREWAI_TRACING_ENABLED: 'false',

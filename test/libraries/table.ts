@@ -8,7 +8,7 @@ import { pinnedVersion } from './python.ts'
 import { COLUMNS, type Row } from './row.ts'
 
 const GUIDE = fileURLToPath(new URL('../../../plugins/docs/chapters/guide.html', import.meta.url))
-/** Between these two, which a part's name tells from the other parts. */
+/** Returns the comment that begins a part of the guide. The part ends at END. */
 const beginOf = (part: string) => `<!-- npm run otlp-libraries writes ${part} from here -->`
 const END = '<!-- to here -->'
 const SIGNS = { arrives: '✓', absent: '–', wrong: '✗' } as const
@@ -77,5 +77,6 @@ function outagesOf(kept: readonly Outage[]): string {
     list.map(({ library, version }) => `${library} <code>${version()}</code>`).join('; ')
   const through = kept.filter(({ collector }) => collector !== undefined)
   const direct = kept.filter(({ collector }) => collector === undefined)
-  return `    <p>Every span is stored once: ${names(direct)}; and through two outages of spoor, ${names(through)}.</p>\n`
+  const always = `spoor stores every span once from these exporters: ${names(direct)}.`
+  return `    <p>${always} The same holds through two outages of spoor for these: ${names(through)}.</p>\n`
 }

@@ -11,7 +11,7 @@ t.test('names say what is what: only counters end with _total, and all end so', 
   for (const [, name = '', kind] of text.matchAll(/^# TYPE (\w+) (\w+)$/gm)) {
     t.equal(name.endsWith('_total'), kind === 'counter', `${name} is a ${kind}`)
   }
-  // Prometheus has a program that checks more rules. Not every machine has it (Debian package `prometheus`).
+  // If promtool is installed (Debian package `prometheus`), it checks more rules for names and help texts.
   const { error, status, stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], { input: text })
   if (error === undefined) t.equal(status, 0, `${stdout}${stderr}`)
 })

@@ -11,7 +11,7 @@ export interface ServerSentEvent {
   readonly data: unknown
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: clients, not people, write these request bodies.
+// biome-ignore lint/suspicious/noExplicitAny: routes read arbitrary members of request bodies.
 export type Body = any
 
 /** Creates unique ids, as providers do, so that libraries that count calls can distinguish them. */

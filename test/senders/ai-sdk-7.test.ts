@@ -101,7 +101,7 @@ t.test('AI SDK 7', async t => {
     const usage = { inputTokens: 14, outputTokens: 6, totalTokens: 20 }
     const response = { timestamp: new Date(0), modelId: 'w' }
     const model = new MockTranscriptionModelV4({ modelId: 'w', doGenerate: async () => ({ ...said, response, usage }) })
-    // The mock has a member that may be undefined, which the compiler rejects.
+    // The compiler rejects the mock without this type, because one of the mock's members may be undefined.
     const asked = { model: model as Parameters<typeof transcribe>[0]['model'] }
     await transcribe({ ...asked, audio: new Uint8Array([0xff, 0xfb, 0x90, 0]) })
     const { trace, spans } = await read('ai.transcribe w')

@@ -1,5 +1,5 @@
 /**
- * Tests version 5 of Langfuse's SDK: manual observations, its wrapper of OpenAI's client, and the wrapper next to
+ * Tests version 5 of Langfuse's SDK: manual observations, its wrapper for OpenAI's client, and the wrapper next to
  * OpenInference.
  */
 import { OpenAIInstrumentation } from '@arizeai/openinference-instrumentation-openai'

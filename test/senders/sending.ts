@@ -58,7 +58,10 @@ export const optionsOf = ({ url, key }: Receiver): ExporterOptions => ({
   headers: { authorization: `Bearer ${key}` }
 })
 
-/** Everything is removed after the test, so that the next test finds no context manager and no tracer. */
+/**
+ * Registers OpenTelemetry's SDK and starts a model provider. Both are removed after the test, so that the next test
+ * finds no context manager and no tracer.
+ */
 export async function sending(
   t: Test,
   processorFor: (options: ExporterOptions) => SpanProcessor = batched

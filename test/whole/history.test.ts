@@ -134,7 +134,7 @@ async function take(service: TestService, model: Model, { id, send, tell }: Step
   model.nameScore(id, answer.body.score.id)
 }
 
-/** Compares the detail of a trace. */
+/** Compares a trace's detail with the model. */
 async function compare(service: TestService, model: Model, id: string): Promise<void> {
   const { status, body } = await service.call('GET', `/api/v1/traces/${id}`)
   const expected = model.detail(id)

@@ -35,7 +35,8 @@ t.test('stored documents may have 768000 bytes and not one more', async t => {
   const post = (path: string, body: object) => ({ method: 'POST', path: TRACES + path, body })
 
   /**
-   * Each case creates the required data, and returns a request whose relevant document contains a given string.
+   * Each case has a name, the trace to record first (if any), and a request that puts a given string into the document
+   * whose size is limited.
    */
   const cases: readonly [string, (id: string) => object | undefined, (id: string, text: string) => Sent][] = [
     ['a trace, by its input', () => undefined, (id, input) => post('', ingestBody({ id, input }))],
@@ -139,7 +140,7 @@ t.test('stored documents may have 768000 bytes and not one more', async t => {
   })
 })
 
-/** Removes the request's id, which is the only difference between two errors. */
+/** Removes the request's id, the only part that differs between otherwise identical errors. */
 function withoutRequestId(body: { error?: { requestId: string } }) {
   return body.error === undefined ? body : { error: { ...body.error, requestId: '' } }
 }

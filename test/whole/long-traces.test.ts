@@ -8,6 +8,7 @@ import { evaluateTraces } from '../../lib/admin/evaluation.ts'
 import { recountProject } from '../../lib/admin/upkeep/recount.ts'
 import { SCHEMA_NAMES } from '../../lib/database/tables.ts'
 import { STREAMED_BYTES } from '../../lib/limits/large-reads.ts'
+import { textWriter } from '../../lib/limits/list-writer.ts'
 import { SHOWN_BYTES } from '../../lib/mcp/outline.ts'
 import { TRUNCATED } from '../../lib/schema/otlp.ts'
 import { readWanted } from '../../lib/search/wanted.ts'
@@ -147,7 +148,7 @@ t.test('a long trace with messages of log records is read a few megabytes at a t
       next += 2 * MIB
       most = Math.max(most, (await held()) - before)
     }
-    await streamTrace(sql, 1, id, DETAIL_PARTS, write)
+    await streamTrace(sql, 1, id, DETAIL_PARTS, textWriter(write))
   })
   t.equal(bytes, Buffer.byteLength(whole))
   t.ok(most < 16 * MIB, `${most} bytes were held at once`)

@@ -12,7 +12,7 @@ const MANY = '1234567890'.repeat(10)
 const THIRDS = '3'.repeat(99)
 const ODD = `[1.0,-0,0.0,1E2,1.50,0.0000001,1e400,${MANY},0.${THIRDS}0,9007199254740993,1e99999999999999999999]`
 const FREE = `{"z":${ODD},"a":{"n":2.0}}`
-/** The same numbers in another notation. A double cannot represent the last five. */
+/** The same numbers in another notation. A double cannot represent the last five numbers. */
 const SAME = `[1,0,-0.0,100.0,1.5,1e-7,10E399,${MANY}.0,${THIRDS}e-99,9.007199254740993e15,10e99999999999999999998]`
 const OTHER = `{"z":${SAME},"a":{"n":2}}`
 

@@ -97,7 +97,8 @@ t.test('a trace that comes from another process while the limit is looked up dec
         const rows = await sql`select from pg_locks where not granted and relation = 'accounts'::regclass`
         return rows.length > 0
       })
-      // The trace that used up the limit gets the request's id before the server can read the account.
+      // Before the server can read the account, the stored trace that used up the limit gets the id of the waiting
+      // request's trace.
       await sql`update traces set id = ${body.trace.id} where id = ${other.trace.id}`
     })
   )

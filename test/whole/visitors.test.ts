@@ -180,9 +180,7 @@ const nowhere = (): Ids => ({
   sessionId: hexId(32)
 })
 
-/**
- * Returns all tables' rows, without attempts to sign in, times of use, and sums that a fold may move at any time.
- */
+/** Returns all tables' rows, except sign-in attempts, times of use, and sums that a fold may move at any time. */
 async function readAll(): Promise<string> {
   return database.pool.run(async sql => {
     const tables = await sql`

@@ -171,7 +171,10 @@ function verdicts({ dataType, mean, categories }: Pick<Result, 'dataType' | 'mea
   return [...shown, ...(all.length > MOST_SHOWN ? [`${all.length - MOST_SHOWN} more`] : [])].join(', ')
 }
 
-/** Throws an AdminError, which sets the exit code, if an evaluator failed on every trace or has too low a mean. */
+/**
+ * Throws an AdminError, which sets the exit code, if an evaluator failed on every trace or if its mean score is too
+ * low.
+ */
 function check({ evaluators }: Evaluation, failBelow: number | undefined): void {
   const failed = evaluators.find(each => each.failed > 0 && each.judged === 0)
   if (failed !== undefined) {

@@ -48,7 +48,7 @@ const PAUSE_MS = 2000
 const PAUSE_FACTOR = 10
 const MOST_FAILURES = 100
 
-/** Judges each complete trace that matches the query and has no score of this name. Failures do not stop the run. */
+/** Judges all complete traces that match the query and lack a score of this evaluator. Failures do not stop the run. */
 export async function evaluate(
   spoor: Spoor,
   { name, evaluate: judge }: Evaluator,

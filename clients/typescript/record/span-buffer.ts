@@ -1,7 +1,7 @@
 /**
- * Selects the spans to record when a trace has more than MAX_SPANS. Spans that start first get the slots, because
- * parents start before their children. A later failed span replaces a span that did not fail, has no waiting children,
- * and has not been sent.
+ * Selects the spans to record when a trace has more than MAX_SPANS. The first spans to start get the MAX_SPANS slots,
+ * because parents start before their children. A later failed span replaces a span that did not fail, has no waiting
+ * children, and has not been sent.
  */
 import { MAX_SPANS } from '../api-types.ts'
 import type { SpanRecord } from './render.ts'

@@ -86,7 +86,7 @@ export abstract class Step {
   /** Sum over nested steps, used if this step has no usage of its own. */
   protected usageBelow: RecordedUsage | undefined
   protected costBelow: number | undefined
-  /** Bytes still available for values. */
+  /** Number of bytes still available for values. */
   protected room = DOCUMENT_BYTES
   protected cuts = 0
 

@@ -62,7 +62,7 @@ export interface TraceRecorder {
  * the trace itself or one more span uses up to DOCUMENT_BYTES.
  */
 const LIVE_BYTES = 1_000_000
-/** A live trace sends its waiting spans when they reach BATCH_BYTES or after BATCH_MS. */
+/** A live trace sends its waiting spans once their total size reaches BATCH_BYTES, or after BATCH_MS. */
 const BATCH_BYTES = 64_000
 const BATCH_MS = 500
 
@@ -81,7 +81,7 @@ export class Trace extends Step {
   readonly #open = new Set<Span>()
   #scores: TracePart[] = []
   #spanCuts = 0
-  /** Whether the client ended the trace because the application had not. */
+  /** Whether the client, instead of the application, ended the trace. */
   #isNotEnded = false
   #held = 0
   #timer: NodeJS.Timeout | undefined
@@ -115,7 +115,7 @@ export class Trace extends Step {
     return this.#parentSpanId === undefined ? undefined : this.#rootId
   }
 
-  /** Identifies the trace within the process. The process may run several parts of one external trace. */
+  /** Identifies the trace within the process, which may run several parts of one external trace. */
   get key(): string {
     return this.spanId ?? this.traceId
   }

@@ -6,7 +6,7 @@ export interface Delivery {
   name: string
   /** Undefined if the parts are only in the file. */
   parts: TracePart[] | undefined
-  /** Bytes in memory. */
+  /** Number of bytes in memory. */
   bytes: number
   /** Spool file; undefined if the parts are only in memory. */
   file: string | undefined

@@ -1,6 +1,6 @@
 /**
- * Holds deliveries until they are sent, first in memory and then on disk, each up to a limit. A delivery for which both
- * are full is lost. Saving is synchronous, so nothing is lost when the process ends. A delivery contains the parts of
+ * Holds deliveries until they are sent, first in memory and then on disk, each up to a limit. A delivery that fits in
+ * neither is lost. Saving is synchronous, so nothing is lost when the process ends. A delivery contains the parts of
  * one trace. Each delivery is
  *
  * - ready: in the queue, which is served in order, a few deliveries at a time;

@@ -21,7 +21,7 @@ const MOST_SCORES = 1000
 export class Sender {
   readonly #transport: Transport
   readonly #outbox: Outbox
-  /** Consecutive service failures, the time of the first failure, and the time of the next attempt. */
+  /** Number of consecutive service failures, the time of the first failure, and the time of the next attempt. */
   #failures = 0
   #failingSince: number | undefined
   #resumeAt = 0

@@ -6,7 +6,7 @@ import { END_FIELDS } from '../record/render.ts'
 import type { TracePart } from '../record/trace.ts'
 import { cutText, writeValue } from '../record/values.ts'
 
-/** Total bytes that the first cut leaves for values. Proxies often allow one megabyte. */
+/** Total number of bytes that the first cut leaves for values. Proxies often allow one megabyte. */
 const VALUE_BYTES = 400_000
 /** Maximum number of cuts. Each cut halves the values, so hardly anything is left afterwards. */
 const MOST_CUTS = 8

@@ -105,7 +105,7 @@ const nothingFound = () => ({
 })
 type FoundSpool = ReturnType<typeof nothingFound>
 
-/** Takes at most `most` files, except to finish emptying a dead process's folder. */
+/** Takes at most `most` files, or more to finish emptying a dead process's folder. */
 export function adoptFiles(spool: Spool, most: number, { anyKey, isSettled }: SpoolLook): FoundSpool {
   const found = nothingFound()
   const { files, others } = found

@@ -19,7 +19,7 @@ const TEMPORARY = '.part'
 
 export class Spool {
   readonly folder: string
-  /** Folder of this process. */
+  /** Subfolder that belongs to this process. */
   readonly own: string
   readonly owner: Owner
   /** Number of entries that the last check left to clients with other keys. */

@@ -20,7 +20,7 @@ export interface PrunePlan extends SelectedTotals {
 export interface Pruned {
   readonly traces: number
   readonly spans: number
-  /** Approximate disk size of the deleted rows. New traces can reuse that space. */
+  /** Approximate size of the deleted rows on disk, in bytes. New traces can reuse that space. */
   readonly storedBytes: number
   /** Traces that were not deleted because they kept changing. */
   readonly kept: number

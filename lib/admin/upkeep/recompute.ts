@@ -125,8 +125,8 @@ async function computeChanges(
 ): Promise<Change[]> {
   const looks = traces.map(({ traceId }) => ({ projectId, traceId, spanIds: [], detail: 'export' as const }))
   const states = await readTraceStates(sql, looks)
-  // The calls are read after the states. A trace that changed in between is skipped, because its current version
-  // differs from the version in its state.
+  // The calls are read after the states. A trace that changed between the two reads is skipped, because its version
+  // then differs from the version in its state.
   const seqs = states.flatMap(state => (state === undefined ? [] : [state.seq]))
   const calls = await readUnstatedCalls(sql, projectId, seqs)
   return states.flatMap(state => {

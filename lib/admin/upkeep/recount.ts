@@ -16,13 +16,13 @@ export interface Recount {
   /** Days (UTC) whose rollups did not match the day's traces. */
   readonly wrongDays: readonly string[]
   /**
-   * Number of traces whose stored span or error counts, or whose place among the runs, were wrong, and the ids of some
-   * of these traces.
+   * Number of traces whose stored span count, error count or classification as a run was wrong, and the ids of some of
+   * these traces.
    */
   readonly wrongTraces: { readonly count: number; readonly ids: readonly string[] }
-  /** Whether everything was correct. */
+  /** Whether all checked values were correct. */
   readonly agree: boolean
-  /** Whether faults were repaired. */
+  /** Whether wrong values were repaired. */
   readonly applied: boolean
 }
 
@@ -32,9 +32,9 @@ const NAMED = 10
 const LOOKS = 5
 
 /**
- * Compares a project's totals, its rollups, its traces' span counts, and which of its traces are runs with the stored
- * rows. With `apply`, repairs wrong values, counts any uncounted days from before migration 6, and decides which traces
- * from before migration 17 are runs. Other writes may continue during the recount.
+ * Checks a project's totals, its rollups, its traces' span counts, and its traces' classification as runs against the
+ * stored rows. With `apply`, repairs wrong values, counts any uncounted days from before migration 6, and decides which
+ * traces from before migration 17 are runs. Other writes may continue during the recount.
  */
 export async function recountProject(sql: Sql, project: string, apply: boolean): Promise<Recount> {
   const projectId = await requireProject(sql, project)

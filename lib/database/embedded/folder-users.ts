@@ -62,8 +62,8 @@ class SocketFolder {
   }
 
   /**
-   * Returns a socket's path. Such a path is limited to 107 bytes, which the folder's path may exceed. On Linux, the
-   * open folder also has a short path in /proc.
+   * Returns a socket's path. A socket's path is limited to 107 bytes, but the folder's path alone may be longer. On
+   * Linux, the open folder also has a short path in /proc.
    */
   #at(name: string): string {
     return process.platform === 'linux' ? `/proc/self/fd/${this.#handle.fd}/${name}` : join(this.#path, name)
@@ -74,8 +74,7 @@ class SocketFolder {
    */
   async listen(name: string): Promise<Server> {
     const draft = `new-${randomUUID().slice(0, 8)}`
-    // `exclusive`, because node:cluster would otherwise listen in the primary process, where the path refers to a
-    // different file.
+    // Without `exclusive`, node:cluster would listen in the primary process, where the path refers to a different file.
     const server = createServer(socket => socket.destroy()).listen({ path: this.#at(draft), exclusive: true })
     await once(server, 'listening')
     server.unref()

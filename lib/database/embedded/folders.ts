@@ -57,8 +57,8 @@ export async function prepareDataFolder(dataDir: string): Promise<void> {
   const names = await readdir(dataDir)
   // A folder that contains other files keeps its mode; the secrets in it have their own modes.
   if (!names.every(name => OWN_NAMES.test(name))) return
-  // The changes are made through a handle to the opened folder, so that no other process can replace the folder in
-  // between.
+  // The changes are made through a handle to the opened folder, so that no other process can replace the folder between
+  // the changes.
   const folder = await open(await realpath(dataDir), constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
   try {
     const { uid, gid, mode } = await folder.stat()

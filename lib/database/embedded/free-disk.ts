@@ -2,12 +2,15 @@
 import { statfs } from 'node:fs/promises'
 
 export interface Disk {
-  /** Bytes that this user can still write. */
+  /** Number of bytes that this user can still write. */
   readonly freeBytes: number
   readonly totalBytes: number
 }
 
-/** With less free space, the disk may fill up before the next check; the write-ahead log alone may take 512 MB. */
+/**
+ * Free space, in bytes, below which the disk may fill up before the next check. The write-ahead log alone may take 512
+ * MB.
+ */
 export const LITTLE_DISK_BYTES = 2 * 1024 ** 3
 
 /**

@@ -63,7 +63,10 @@ export class PostmasterError extends Error {
  */
 const WAL_SEGMENT_MIB = 4
 
-/** Makes the sort order independent of the machine's libraries, which upgrades can change. */
+/**
+ * Makes the sort order independent of the machine's libraries, because an upgrade of these libraries can change the
+ * order.
+ */
 const LOCALE = ['--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C']
 
 /**
@@ -168,8 +171,7 @@ export async function startPostmaster(
         unix_socket_permissions: '0700'
       })
     ],
-    // Detached, so that Ctrl-C in the terminal reaches only this process. This process must finish before PostgreSQL
-    // stops.
+    // PostgreSQL runs detached, so that Ctrl-C reaches only this process, which must finish before PostgreSQL stops.
     { ...spawnOptions(user, dataDir, binaries.libraries), detached: true, stdio: ['ignore', 'ignore', 'pipe'] }
   )
   onSpawn?.(child)

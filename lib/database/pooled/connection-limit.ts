@@ -68,7 +68,7 @@ export class ConnectionLimit {
     this.#onShortage = onShortage
   }
 
-  /** Undefined if PostgreSQL has allowed all requested connections. */
+  /** The current shortage of connections; undefined if PostgreSQL has allowed all requested connections. */
   get shortage(): Shortage | undefined {
     return this.#allowed < this.#wanted ? { allowed: this.#allowed, wanted: this.#wanted } : undefined
   }
@@ -210,7 +210,7 @@ export class ConnectionLimit {
 
   /**
    * Records an opened connection. If the connection exceeded the earlier limit, an attempt to open one more may follow
-   * at once.
+   * immediately.
    */
   #noteSuccess(): void {
     if (!this.#isRaising) return

@@ -6,8 +6,8 @@ import { type Connect, HungCheck, pidOf } from './hung-connection.ts'
 export interface Lease {
   readonly sql: Sql
   /**
-   * The driver instance given to work. Throws instead of reconnecting, because a new connection would split work and
-   * transactions.
+   * The driver instance given to work. Throws instead of reconnecting, because work and transactions would then be
+   * split between two connections.
    */
   readonly guarded: Sql
   readonly hungCheck: HungCheck
@@ -24,7 +24,7 @@ export interface Query {
   readonly active: boolean
   /** Whether the query is awaited. False for part of a statement. */
   readonly executed: boolean
-  /** Null if the query has not been sent. */
+  /** The driver's state of a sent query; null if the query has not been sent. */
   readonly state: object | null
   /** The function behind the driver's cancel(), which leaves a rejection unhandled if the server is unreachable. */
   canceller(query: Query): Promise<void>
@@ -70,9 +70,9 @@ function guard(sql: Sql, lease: () => Lease): Sql {
 }
 
 /**
- * Adds a query to the lease until its rows arrive. A query keeps its rows in memory, and long work such as a backup
- * would accumulate the rows of all its queries. A callback of `then` is not an option, because a part of a statement
- * would be sent as a statement of its own.
+ * Keeps a query in the lease only until the query's rows arrive. A query keeps its rows in memory, and long work such
+ * as a backup would accumulate the rows of all its queries. Calling the query's `then` is not an option, because that
+ * call would send a part of a statement as a statement of its own.
  */
 function keepUntilRead({ asked }: Lease, query: Query): void {
   const { resolve } = query
@@ -90,7 +90,7 @@ export function abandon(lease: Lease): void {
   // A part of a statement must not be cancelled. Its rejection would be unhandled, because nothing awaits the part.
   const query = asked.find(({ active }) => active) ?? asked.findLast(({ executed }) => executed)
   query?.canceller(query).catch(() => {
-    // The lease is dead in any case.
+    // Failures are ignored, because the lease is dead even if the cancellation fails.
   })
 }
 

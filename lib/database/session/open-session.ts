@@ -6,7 +6,7 @@ import type { Sql } from 'postgres'
 import { setPlanning } from '../spread.ts'
 
 export interface SessionSettings {
-  /** In milliseconds; the server's own setting applies if undefined. */
+  /** Statement time-out in milliseconds. If undefined, the server's own setting applies. */
   readonly statementTimeoutMs?: number
   /** PostgreSQL settings for this connection. The values must come from the code, never from a client. */
   readonly settings?: Readonly<Record<string, string>>

@@ -38,7 +38,8 @@ export async function requireSession(sql: Sql, other: Pool): Promise<void> {
  * clients.
  */
 async function readBackend(sql: Sql): Promise<{ pid: number; isDirect: boolean }> {
-  // Not prepared, because the next execution may reach a backend that does not know the prepared statement.
+  // The query is not prepared, because its next execution may reach a backend that does not know the prepared
+  // statement.
   const query = sql.unsafe<[{ pid: number }]>('select pg_backend_pid() as pid')
   const [{ pid }] = await query
   return { pid, isDirect: pid === pidOf(query) }
@@ -49,7 +50,10 @@ async function changes(sql: Sql, pid: number): Promise<boolean> {
   return false
 }
 
-/** In `statement` mode, poolers reject transactions: PgBouncer closes the connection, other poolers return an error. */
+/**
+ * Returns whether a transaction can begin. In `statement` mode, PgBouncer closes the connection instead, and other
+ * poolers return an error.
+ */
 async function begins(sql: Sql): Promise<boolean> {
   try {
     await sql.unsafe('begin')

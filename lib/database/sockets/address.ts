@@ -97,7 +97,7 @@ export function atHost(address: Address, server: Host): Address {
 const serverAt = (host: string, port: number): Server =>
   host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host: host || 'localhost', port }
 
-/** Omits the user and password. */
+/** Describes an address without the user and password. */
 export function describeAddress({ servers, database = '' }: Address): string {
   return `${servers.map(describeServer).join(',')}/${database}`
 }

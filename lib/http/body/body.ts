@@ -190,8 +190,8 @@ function readBytes(request: IncomingMessage, arrival: Arrival, bounds: BodyBound
 }
 
 /**
- * Minimum size of a chunk that keeps its own Buffer. Smaller chunks are copied into a shared buffer, because a Buffer
- * for a single byte takes about a hundred bytes.
+ * Minimum size, in bytes, of a chunk that keeps its own Buffer. Smaller chunks are copied into a shared buffer, because
+ * a Buffer for a single byte takes about a hundred bytes.
  */
 const SMALL_CHUNK = 1024
 const TAIL_BYTES = 16_384
@@ -234,7 +234,7 @@ class Chunks {
   }
 }
 
-/** Maximum size of one chunk of a decoder's output. */
+/** Maximum size, in bytes, of one chunk of a decoder's output. */
 const CHUNK_BYTES = 65_536
 
 /** Decodes the bytes. Returns undefined if the result exceeds the limit. */

@@ -7,7 +7,7 @@
 import { Slots } from '../../limits/slots.ts'
 import { MAX_EXPORT_BYTES } from '../../schema/otlp.ts'
 
-/** Minimum buffer size. Sizes are powers of two, so that buffers can be reused for other bodies. */
+/** Minimum size of a buffer, in bytes. Sizes are powers of two, so that buffers can be reused for other bodies. */
 const LEAST_BYTES = 16 * 1024 * 1024
 
 export class LargeMemory {

@@ -22,8 +22,8 @@ export const isPersonAccess = (access: string): access is PersonAccess =>
   (PERSON_ACCESS as readonly string[]).includes(access)
 
 /**
- * Throws `not_configured`, `sign_in_required`, `not_found` for a project of which the person is not a member, and
- * `forbidden`. Resolves to undefined only for guests.
+ * Returns the person's visit. Throws `not_configured`, `sign_in_required`, `not_found` for a project of which the
+ * person is not a member, and `forbidden`. Resolves to undefined only for guests.
  */
 export async function admit(options: AdmitOptions, access: PersonAccess, asking: Asking): Promise<Visit | undefined> {
   requireConfigured(options.notConfigured)

@@ -133,9 +133,9 @@ const Project = closed({
   description: Description,
   storageLimit: orNull(Count),
   createdAt: Timestamp,
-  /** Absent if the project has no saved views, and in backups from versions without saved views. */
+  /** The project's saved views. Absent if there are none, and in backups from versions without saved views. */
   views: Type.Optional(Type.Array(View)),
-  /** Absent if the project has no prices of its own, and in backups from versions without prices. */
+  /** The project's own prices. Absent if there are none, and in backups from versions without prices. */
   prices: Type.Optional(Type.Array(ModelPrice)),
   /**
    * Whether word search is on for the project. Absent in backups from older versions. The index is not backed up

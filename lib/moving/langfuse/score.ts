@@ -17,7 +17,9 @@ export interface ScoreOfLine {
 
 export interface ConvertedScore {
   readonly id: string
-  /** Undefined if spoor cannot represent the score, that is, if its value is a long text or a correction. */
+  /**
+   * The converted score; undefined if spoor cannot represent it, that is, if its value is a long text or a correction.
+   */
   readonly score: ScoreOfLine | undefined
   /** Fields that a score cannot hold. They are kept in the trace's metadata. */
   readonly rest: LangfuseObject

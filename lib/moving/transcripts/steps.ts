@@ -14,7 +14,7 @@ interface Times {
   readonly parentSpanId: string | undefined
   readonly startMs: number
   readonly endMs: number
-  /** Undefined unless the step failed. */
+  /** The error message; undefined unless the step failed. */
   readonly error?: string | undefined
 }
 
@@ -65,9 +65,9 @@ export function modelCall(frame: Frame, call: ModelCall): AgentStep {
 export interface ToolUse extends Times {
   readonly callId: string
   readonly tool: string
-  /** JSON, or a string. */
+  /** The tool's input: JSON, or a string. */
   readonly input: Json
-  /** Undefined if the transcript has no result. */
+  /** The tool's result; undefined if the transcript has none. */
   readonly output: Json
 }
 
@@ -93,7 +93,7 @@ export interface AgentRun extends Times {
   readonly metadata: Readonly<Record<string, string | undefined>>
 }
 
-/** Returns the step for a prompt's run, which is the root of the prompt's trace, or for a subagent's run. */
+/** Returns the step for a subagent's run, or for a prompt's run. The latter step is the root of the prompt's trace. */
 export function agentRun(frame: Frame, run: AgentRun): AgentStep {
   const { agent, agentId, promptId, isFinished, input, output, metadata, parentSpanId } = run
   const step = stepOf(frame, run, `invoke_agent ${agent}`, {

@@ -23,7 +23,7 @@ export interface Transcript {
 export interface AgentStep {
   readonly traceId: string
   readonly spanId: string
-  /** Undefined for the root of a trace. */
+  /** The parent span's id; undefined for the root of a trace. */
   readonly parentSpanId: string | undefined
   readonly name: string
   readonly startMs: number

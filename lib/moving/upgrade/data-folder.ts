@@ -19,7 +19,9 @@ export const DRAFT = 'upgrading'
 
 export interface Situation {
   readonly home: DataHome
-  /** Undefined if the folder already has the PostgreSQL version that this version of spoor ships. */
+  /**
+   * The upgrade's plan; undefined if the folder already has the PostgreSQL version that this version of spoor ships.
+   */
   readonly plan: Plan | undefined
   readonly to: number
   /** Folders of PostgreSQL versions older than the version in use. */

@@ -17,7 +17,7 @@ export interface Plan {
   readonly to: number
   readonly bytes: number
   readonly free: number
-  /** Bytes that must be free. */
+  /** Number of free bytes that the upgrade requires. */
   readonly needed: number
 }
 
@@ -32,7 +32,7 @@ const BESIDE_BYTES = 1024 ** 3
  */
 const SHARE = 1.1
 
-/** Returns undefined if there is nothing to do. Throws an AdminError if the upgrade is impossible. */
+/** Returns the plan; undefined if there is nothing to do. Throws an AdminError if the upgrade is impossible. */
 export function planUpgrade({ from, to, bytes, free }: FoundInstallation): Plan | undefined {
   if (from === undefined) throw new AdminError('there is no database here yet: `spoor serve` makes one')
   if (from === to) return undefined

@@ -19,7 +19,7 @@ export interface AgentUsage {
 export interface AgentEvent {
   readonly kind: StepKind
   readonly session: string
-  /** Empty if the agent does not identify prompts. */
+  /** The prompt's id; empty if the agent does not identify prompts. */
   readonly prompt: string
   /** The id that the agent states for the request or tool use. */
   readonly callId: string | undefined
@@ -97,7 +97,10 @@ const sumOf = (...counts: readonly (number | undefined)[]): number | undefined =
 
 type Reader = (event: string, attributes: Attributes) => Omit<AgentEvent, 'taken'> | undefined
 
-/** Claude Code: https://docs.claude.com/en/docs/claude-code/monitoring-usage. Input tokens exclude cached tokens. */
+/**
+ * Reads Claude Code's records (https://docs.claude.com/en/docs/claude-code/monitoring-usage). Input tokens exclude
+ * cached tokens.
+ */
 const claudeCode: Reader = (event, attributes) => {
   const session = attributes.text('session.id')
   if (session === undefined) return undefined
@@ -153,8 +156,8 @@ const claudeCode: Reader = (event, attributes) => {
 }
 
 /**
- * Codex. Its records do not name a prompt, and its model request records do not name a trace. Input tokens include
- * cached tokens.
+ * Reads Codex's records. The records do not name a prompt, and records of model requests do not name a trace. Input
+ * tokens include cached tokens.
  */
 const codex: Reader = (event, attributes) => {
   const session = attributes.text('conversation.id')
@@ -195,7 +198,7 @@ const codex: Reader = (event, attributes) => {
   }
 }
 
-/** Gemini CLI, and its fork Qwen Code. */
+/** Reads the records of Gemini CLI and of its fork Qwen Code. */
 const geminiCli: Reader = (event, attributes) => {
   const session = attributes.text('session.id')
   if (session === undefined) return undefined
@@ -256,7 +259,7 @@ function answerOf(text: string | undefined): Json {
   return [...messages.values()].map(parts => ({ role: 'assistant', parts: joinTexts(parts) }))
 }
 
-/** Joins texts that follow each other. */
+/** Joins consecutive text parts. */
 function joinTexts(parts: readonly Json[]): readonly Json[] {
   const joined: Json[] = []
   for (const part of parts) {
@@ -285,7 +288,10 @@ function partOf(part: Json): Json {
 const listOf = (value: Json): readonly Json[] => (Array.isArray(value) ? value : [])
 const memberOf = (value: Json, name: string): Json => (Object(value) as Readonly<Record<string, Json>>)[name]
 
-/** Gemini's output count may exclude thoughts. In that case, the total exceeds input plus output. */
+/**
+ * Returns the output count with thoughts included. If Gemini's own count excludes them, the total exceeds input plus
+ * output.
+ */
 function outputOf(attributes: Attributes, thoughts: number | undefined): number | undefined {
   const [input, output, total] = ['input_token_count', 'output_token_count', 'total_token_count'].map(name =>
     attributes.count(name)
@@ -294,7 +300,9 @@ function outputOf(attributes: Attributes, thoughts: number | undefined): number 
   return (input ?? 0) + output + thoughts === total ? output + thoughts : output
 }
 
-/** GitHub Copilot Chat in VS Code. Copilot reports model calls as events of the GenAI conventions. */
+/**
+ * Reads the records of GitHub Copilot Chat in VS Code, which reports model calls as events of the GenAI conventions.
+ */
 const copilotChat: Reader = (event, attributes) => {
   const session = attributes.text('gen_ai.conversation.id', 'session.id', 'copilot_chat.session_id')
   if (session === undefined || event !== 'tool.call') return undefined

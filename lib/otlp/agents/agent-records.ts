@@ -35,7 +35,7 @@ export interface RecordStep {
   readonly name: string
   readonly startMicros: number
   readonly endMicros: number
-  /** Undefined if the call did not fail. */
+  /** Why the call failed; undefined if it did not fail. */
   readonly failure: string | undefined
   readonly attributes: ReadonlyMap<string, Json>
   readonly resource: ReadonlyMap<string, Json>
@@ -47,7 +47,7 @@ const SPAN_ID = /^(?!0{16})[0-9a-f]{16}$/
 /** Whether the record names a span of a trace. */
 export const namesSpan = ({ traceId, spanId }: LogRecord): boolean => TRACE_ID.test(traceId) && SPAN_ID.test(spanId)
 
-/** Whether the record names a span that the agent sends, too. An agent that samples no spans still names them. */
+/** Whether the record names a span that the agent also sends. A record can name a span that is not sampled. */
 const namesSentSpan = (record: LogRecord): boolean => namesSpan(record) && !record.isUnsampled
 
 /** Returns the agents' records in an export, by record index. */
@@ -66,7 +66,8 @@ export function readAgentRecords(records: readonly LogRecord[]): ReadonlyMap<num
 /**
  * Returns the trace of each record. Some agents write a traced call's records outside the call's span. A record without
  * a trace therefore gets the trace of the nearest earlier record of the same session in the export, or else of the
- * nearest later record. The trace of a span that is not sampled does not count: such traces differ within a prompt.
+ * nearest later record. The trace of a span that is not sampled does not count, because the traces of such spans differ
+ * within a prompt.
  */
 function findTraces(
   records: readonly LogRecord[],

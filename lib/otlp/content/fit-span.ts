@@ -23,11 +23,17 @@ const EVENT_BYTES = 6 * MAX_NAME + 100
 /** Maximum number of cuts listed. The largest cuts are listed first. */
 const MAX_MARKS = 100
 const MAX_PLACE_BYTES = 300
-/** Minimum size to which a string is cut. Below this size, the note would take as many bytes as the cut saves. */
+/**
+ * Minimum size, in bytes, to which a string is cut. Below this size, the note would take as many bytes as the cut
+ * saves.
+ */
 const LEAST_BYTES = 512
-/** Maximum length of a string that always fits in LEAST_BYTES. A character takes at most 6 bytes, as in `\u0001`. */
+/**
+ * Maximum length, in characters, of a string that always fits in LEAST_BYTES. A character takes at most 6 bytes, as in
+ * `\u0001`.
+ */
 const LEAST_LENGTH = Math.floor(LEAST_BYTES / 6)
-/** Size to which a base64 file is cut. The remainder shows the file's type. */
+/** Size, in bytes, to which a base64 file is cut. The remainder shows the file's type. */
 const FILE_BYTES = 128
 const FILE_LENGTH = 1024
 const DATA_URI = /^data:[^,]{0,200};base64,/
@@ -50,7 +56,7 @@ interface Field {
 interface Piece {
   readonly place: string
   readonly text: string
-  /** Size as JSON in UTF-8. */
+  /** Size of the string as JSON in UTF-8, in bytes. */
   readonly bytes: number
   replace(text: string): void
 }

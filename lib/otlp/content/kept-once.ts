@@ -8,7 +8,7 @@ import { type Json, stringifyExact } from '../../trace/json/exact-json.ts'
 import type { FreeJson } from '../../trace/json/free-json.ts'
 import { readForm } from '../wire/attribute-values.ts'
 
-/** Minimum length of a replaced string. Replacing a shorter string would save little. */
+/** Minimum length of a replaced string, in characters. Replacing a shorter string would save little. */
 const LONG = 200
 const NOTE = '[as in input or output]'
 

@@ -44,7 +44,7 @@ export const codingAgents: Dialect = {
   reasoningTokens: [
     'codex.turn.token_usage.reasoning_output_tokens',
     'codex.usage.reasoning_output_tokens',
-    // Qwen Code's name.
+    // The name that Qwen Code uses.
     'thoughts_token_count'
   ],
   netCounts: {

@@ -44,11 +44,11 @@ export interface LogRecord {
   readonly eventName: string
   readonly body: Json
   readonly attributes: Attributes
-  /** True if the sender states flags by which the record's span is not sampled, so that the span is never sent. */
+  /** Whether the record's flags state that its span is not sampled and is therefore never sent. */
   readonly isUnsampled: boolean
 }
 
-/** The bit of the flags, which are those of W3C Trace Context. */
+/** The flag of a sampled span, as in W3C Trace Context. */
 const SAMPLED = 1
 
 /**
@@ -118,7 +118,7 @@ interface RecordMessage {
   readonly traceId: Uint8Array
   readonly spanId: Uint8Array
   readonly eventName: string
-  /** Null if the sender states none. */
+  /** The record's flags; null if the sender states none. */
   readonly flags: number | null
 }
 interface ScopeMessage {

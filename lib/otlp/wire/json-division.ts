@@ -55,7 +55,9 @@ const CLOSE_BRACE = 125
 export function divideJson(bytes: Uint8Array, most: number): DividedJson {
   const frame: Uint8Array[] = []
   const lists: ByteRanges[] = []
-  /** Number of open objects and arrays, and of those on the path to a list of spans. */
+  /**
+   * Number of open objects and arrays in total, and number of open objects and arrays on the path to a list of spans.
+   */
   let depth = 0
   let path = 0
   /** Most recent string in an object on the path to a list of spans. The string may be the next value's key. */

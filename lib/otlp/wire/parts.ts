@@ -4,8 +4,8 @@ import { MAX_DOCUMENT_BYTES, MAX_EVENTS } from '../../schema/input.ts'
 import { MAX_EXPORT_PARTS } from '../../schema/otlp.ts'
 
 /**
- * Maximum number of events and links read per span. A span with more events or links exceeds the maximum document size
- * and is cut anyway (lib/otlp/content/fit-span.ts). Unread events and links are counted as dropped.
+ * Maximum number of events and links read per span. A span with more events or links exceeds the maximum document size,
+ * and would therefore be cut (lib/otlp/content/fit-span.ts). Unread events and links are counted as dropped.
  */
 export const MOST_EVENTS = MAX_EVENTS + Math.ceil(MAX_DOCUMENT_BYTES / 64)
 export const MOST_LINKS = Math.ceil(MAX_DOCUMENT_BYTES / 24)
@@ -26,5 +26,5 @@ export class Parts {
   }
 }
 
-/** Returns the number of events or links beyond `most`, which are not read. */
+/** Returns the number of events or links that are not read because they are beyond `most`. */
 export const unread = (count: number, most: number): number => Math.max(0, count - most)

@@ -15,7 +15,7 @@ import { WordCache } from './word-cache.ts'
 const NOT_PLAIN = new Error('not a plain span')
 /** Maximum depth of a plain value. */
 const MAX_DEPTH = 16
-/** Maximum length of a cached string. Longer strings are rarely repeated. */
+/** Maximum length of a cached string, in bytes. Longer strings are rarely repeated. */
 const MAX_WORD = 40
 const NO_EVENTS: readonly OtlpEvent[] = []
 const NO_LINKS: readonly OtlpLink[] = []

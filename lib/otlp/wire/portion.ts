@@ -64,7 +64,10 @@ export function* cutPortions(traces: Iterable<readonly IndexedSpan[]>, encoding:
   for (const spans of deal(traces)) yield { encoding, runs: runsOf(spans) }
 }
 
-/** Size of the length field. A joined portion is the description's length, the description, and the spans' bytes. */
+/**
+ * Size of the length field, in bytes. A joined portion is the description's length, the description, and the spans'
+ * bytes.
+ */
 const LENGTH_BYTES = 4
 
 /** Returns a portion's bytes in the format that decodePortion reads. */
@@ -102,7 +105,7 @@ export function decodePortion(bytes: Uint8Array): SpanSource[] {
 const readSpans = (encoding: OtlpEncoding, bytes: Uint8Array, ranges: readonly ByteRange[]): SentSpans =>
   encoding === 'json' ? readJsonSpans(bytes, ByteRanges.of(ranges)) : readProtobufSpans(bytes, ranges)
 
-/** Returns the spans. Spans that were sent without a start get their computed start time. */
+/** Returns the spans, with a computed start time for each span that was sent without one. */
 function started(spans: SentSpans, starts: ReadonlyMap<number, number> | undefined): SentSpans {
   if (starts === undefined) return spans
   const withStart = <T extends SpanIdentity>(span: T, index: number): T => {

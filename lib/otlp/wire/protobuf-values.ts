@@ -41,7 +41,7 @@ export interface AnyValue {
   readonly kvlistValue: { readonly values: readonly KeyValue[] }
   readonly bytesValue: Uint8Array
 }
-/** Finds the messages in a field without decoding those messages. Each message found counts as a part. */
+/** Finds the messages in a field without decoding them. Each message found counts as a part. */
 export function findInner(bytes: Uint8Array, { from, end }: ByteRange, field: number, parts: Parts): ByteRange[] {
   const reader = protobuf.Reader.create(bytes)
   reader.pos = from

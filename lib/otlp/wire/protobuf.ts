@@ -223,7 +223,7 @@ class ProtobufSpans implements DivisibleSpans {
     return readSpan(message, left)
   }
 
-  /** `left` holds the number of unread events and links, by field number. */
+  /** Decodes a span's message. `left` holds the number of unread events and links, by field number. */
   #decode<T>(type: protobuf.Type, index: number): { message: T; left: ReadonlyMap<number, number> } {
     const at = this.#ranges[index] as ByteRange
     const short = at.end - at.from < 2 * MOST_EVENTS ? undefined : shorten(this.#bytes, at)

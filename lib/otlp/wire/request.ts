@@ -32,7 +32,7 @@ export interface OtlpSpan {
   readonly traceState: string
   readonly flags: number
   readonly name: string
-  /** 1 internal, 2 server, 3 client, 4 producer, 5 consumer. */
+  /** The span's kind: 1 internal, 2 server, 3 client, 4 producer, 5 consumer. */
   readonly kind: number
   readonly startMicros: number
   readonly endMicros: number
@@ -42,7 +42,7 @@ export interface OtlpSpan {
   readonly droppedEvents: number
   readonly links: readonly OtlpLink[]
   readonly droppedLinks: number
-  /** 0 unset, 1 ok, 2 error. */
+  /** The span's status: 0 unset, 1 ok, 2 error. */
   readonly statusCode: number
   readonly statusMessage: string
 }

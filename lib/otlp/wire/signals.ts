@@ -52,21 +52,14 @@ const SPAN_ID_BYTES = 8
 function signalOf(bytes: Uint8Array): Signal | undefined {
   try {
     const item = firstItem(bytes)
-    if (item === undefined) return undefined
-    const found = readItem(item)
-    const has = (fields: readonly number[], type: number) => fields.some(field => found.get(field)?.type === type)
-    if (has(LOG_TIMES, FIXED64)) return 'logs'
-    if (has(SPAN_TIMES, FIXED64)) return 'traces'
-    // Protobuf omits times that are 0. A span is then recognised by the lengths of its ids.
-    if (found.get(1)?.length === TRACE_ID_BYTES && found.get(2)?.length === SPAN_ID_BYTES) return 'traces'
-    return has([1], LENGTH_DELIMITED) && has(METRIC_DATA, LENGTH_DELIMITED) ? 'metrics' : undefined
+    return item && signalOfItem(item)
   } catch {
     // The decoder reports invalid bytes.
     return undefined
   }
 }
 
-/** Field numbers on the path from a request to an item, which are the same for all signals. */
+/** Field numbers on the path from a request to an item. The numbers are the same for all signals. */
 const TO_ITEM = [1, 2, 2]
 
 /** Returns the bytes of the first item at `path`, a list of field numbers. A resource or scope may have no items. */
@@ -85,19 +78,21 @@ function firstItem(bytes: Uint8Array, path: readonly number[] = TO_ITEM): Uint8A
   return undefined
 }
 
-/** Returns the wire type of each field, and the length of its value in bytes. */
-function readItem(item: Uint8Array): ReadonlyMap<number, { readonly type: number; readonly length: number }> {
-  const fields = new Map<number, { type: number; length: number }>()
+/** Stops at the first decisive field, because every protobuf export is checked. */
+function signalOfItem(item: Uint8Array): Signal | undefined {
+  /** Lengths in bytes of the length-delimited fields. */
+  const lengths = new Map<number, number>()
   const reader = protobuf.Reader.create(item)
   while (reader.pos < reader.len) {
     const tag = reader.uint32()
+    const field = tag >>> 3
     const type = tag & 7
-    if (type === LENGTH_DELIMITED) fields.set(tag >>> 3, { type, length: reader.bytes().length })
-    else {
-      const from = reader.pos
-      reader.skipType(type)
-      fields.set(tag >>> 3, { type, length: reader.pos - from })
-    }
+    if (type === FIXED64 && LOG_TIMES.includes(field)) return 'logs'
+    if (type === FIXED64 && SPAN_TIMES.includes(field)) return 'traces'
+    if (type === LENGTH_DELIMITED) lengths.set(field, reader.bytes().length)
+    else reader.skipType(type)
   }
-  return fields
+  // Protobuf omits times that are 0. A span is then recognised by the lengths of its ids.
+  if (lengths.get(1) === TRACE_ID_BYTES && lengths.get(2) === SPAN_ID_BYTES) return 'traces'
+  return lengths.has(1) && METRIC_DATA.some(field => lengths.has(field)) ? 'metrics' : undefined
 }

@@ -2,7 +2,7 @@
 import { LosslessNumber } from 'lossless-json'
 import type { Json } from '../../trace/json/exact-json.ts'
 
-/** Returns the attributes. Omits attributes whose value is undefined. */
+/** Returns the attributes in OTLP's JSON encoding. Omits attributes whose value is undefined. */
 export const writeAttributes = (attributes: Iterable<readonly [string, Json]>) =>
   Array.from(attributes)
     .filter(([, value]) => value !== undefined)

@@ -176,7 +176,10 @@ function failureOf(error: unknown): ProviderFailure {
   return isAway ? 'away' : 'invalid'
 }
 
-/** Maximum length of a logged reason. A reason may come from a URL, so strangers can write parts of a reason. */
+/**
+ * Maximum length of a logged reason, in characters. A reason may come from a URL, so strangers can write parts of a
+ * reason.
+ */
 const MOST_REASON = 300
 
 /** Describes an error for the log, without tokens or personal data. */

@@ -1,7 +1,7 @@
 /**
  * Reads pages of whole traces for an export and renders their lines.
  *
- * Strings pass from PostgreSQL to the lines as bytes (byte-rows.ts). The code in between examines only ASCII
+ * Strings pass from PostgreSQL to the lines as bytes (byte-rows.ts). The code that passes them on examines only ASCII
  * characters: digits, and the characters that JSON escapes.
  */
 import type { Sql } from 'postgres'
@@ -59,7 +59,7 @@ export interface ExportPage {
  */
 const PAGE_TRACES = 250
 const PAGE_BYTES = 4 * 1024 * 1024
-/** A trace with more bytes is long, so its line is rendered in pieces of at least PIECE_BYTES. */
+/** Number of bytes above which a trace is long. A long trace's line is rendered in pieces of at least PIECE_BYTES. */
 const LONG_BYTES = 2 * PAGE_BYTES
 const PIECE_BYTES = 1024 * 1024
 

@@ -14,13 +14,13 @@ import { detailMembers, environmentMember, renderSpan, type SpanRow, type Stored
 export interface ExportedRow extends StoredTraceRow {
   readonly keyId: string | null
   readonly endHash: string | null
-  /** JSON-encoded. */
+  /** Ranks of the trace's fields, JSON-encoded. */
   readonly ranks: string | null
 }
 
 /** A span's columns in an export. */
 export interface ExportedSpan extends SpanRow {
-  /** JSON text. */
+  /** Call details as JSON text. */
   readonly callDetails: string | null
   /** The stored hash, in hexadecimal. */
   readonly hash: string
@@ -47,7 +47,7 @@ export function renderLineHead(trace: ExportedRow, scores: readonly ScoreRow[]):
 
 /** Fields of a span that a line contains after the last span. */
 export interface SpanFacts extends UsageFields, Pick<ExportedSpan, 'id' | 'callDetails'> {
-  /** Set only if the span's texts were cut, because the hash cannot be computed from cut texts. */
+  /** The span's hash. Set only if the span's texts were cut, because the hash cannot be computed from cut texts. */
   readonly hash: string | undefined
 }
 
@@ -71,7 +71,7 @@ export function renderLineFoot(
   return `${before}${messages.map(renderMessage).join(',')}${after}`
 }
 
-/** Renders the end of a line as two strings. The messages of the trace, if any, belong in between. */
+/** Renders the end of a line as two strings. The messages of the trace, if any, belong between the two strings. */
 export function footAround(
   trace: ExportedRow,
   spans: readonly SpanFacts[],

@@ -1,6 +1,7 @@
 /** Reads a trace for code rather than for a response. */
 import type { Sql } from 'postgres'
 import { STREAMED_BYTES } from '../../limits/large-reads.ts'
+import type { ListWriter } from '../../limits/list-writer.ts'
 import { DETAIL_PARTS } from './trace-json.ts'
 import { fetchTrace, renderDetail, streamTrace } from './traces.ts'
 
@@ -20,17 +21,15 @@ export interface ParsedTrace {
 export async function readParsedTrace(sql: Sql, projectId: number, traceId: string): Promise<ParsedTrace | undefined> {
   const fetched = await fetchTrace(sql, projectId, traceId, undefined, STREAMED_BYTES)
   if (fetched !== undefined) return JSON.parse(Buffer.concat(await renderDetail(fetched)).toString()) as ParsedTrace
-  let head = ''
-  let last = ''
+  const ends: string[] = []
   const spans: Parsed[] = []
-  const take = async (part: string) => {
-    const text = Buffer.from(part, 'latin1').toString()
-    if (head === '') head = text
-    else {
-      if (last !== '') spans.push(JSON.parse(last.startsWith(',') ? last.slice(1) : last))
-      last = text
-    }
+  const writer: ListWriter = {
+    head: async text => void ends.push(decode(text)),
+    item: async text => void spans.push(JSON.parse(decode(text))),
+    foot: async text => void ends.push(decode(text))
   }
-  if (!(await streamTrace(sql, projectId, traceId, DETAIL_PARTS, take))) return undefined
-  return { ...(JSON.parse(`${head}${last}`) as ParsedTrace), spans }
+  if (!(await streamTrace(sql, projectId, traceId, DETAIL_PARTS, writer))) return undefined
+  return { ...(JSON.parse(ends.join('')) as ParsedTrace), spans }
 }
+
+const decode = (part: string): string => Buffer.from(part, 'latin1').toString()

@@ -32,7 +32,7 @@ export interface ListedSpan {
   readonly bytes: number
   /** Whether all text columns are null. The texts may still be packed in another span's row. */
   readonly isBare: boolean
-  /** Bytes of the slice in this row; 0 if the row has no slice. */
+  /** Size of the slice in this row, in bytes; 0 if the row has no slice. */
   readonly sliceBytes: number
   /** Id of the first span of the group with which the row's slice was packed; null if the row has no slice. */
   readonly groupId: string | null
@@ -76,11 +76,14 @@ export type PagedSpan<T extends SpanRow = SpanRow> = T & { readonly textBytes: n
 interface Choice {
   /** SQL for fields of T that SpanRow lacks, over spans as s. */
   readonly more?: string
-  /** Messages that are filled in. */
+  /** Messages that fill in values that spans lack. */
   readonly messages?: TraceMessages | undefined
-  /** Whether the span is read. */
+  /** Returns whether to read the span with this id. */
   readonly isRead?: (id: string) => boolean
-  /** Whether a span's texts are needed, given the number of spans. Packed texts are read in any case. */
+  /**
+   * Returns whether the texts of the span with this id are needed, given the number of spans. Packed texts are read
+   * even if they are not needed.
+   */
   readonly needs?: ((id: string, count: number) => boolean) | undefined
 }
 
@@ -93,7 +96,7 @@ export async function* readSpanPages<T extends SpanRow = SpanRow>(
   const all = await listSpans(sql, place)
   const groups = new Groups(sql, place, all)
   await groups.findMembers()
-  // Sizes do not tell which values messages fill in.
+  // The listed sizes do not show which values the messages will fill in.
   const isNeeded = (id: string) => messages?.has(id) || needs(id, all.length)
   const skipped = new Map(all.flatMap(({ id, bytes }) => (isNeeded(id) ? [] : [[id, bytes]])))
   const weighed = all
@@ -110,11 +113,9 @@ export async function* readSpanPages<T extends SpanRow = SpanRow>(
     const whole = ids.filter(id => !skipped.has(id))
     const found = await sql`
       select ${sql.unsafe(SPAN_COLUMNS + more)},
-        case when s.id = any (${whole}::bytea[]) then s.input end as input,
-        case when s.id = any (${whole}::bytea[]) then s.output end as output,
-        case when s.id = any (${whole}::bytea[]) then s.attributes end as attributes,
-        case when s.id = any (${whole}::bytea[]) then s.events end as events
-      from ${sql.unsafe(place.names.spans)} s
+        case when is_whole then s.input end as input, case when is_whole then s.output end as output,
+        case when is_whole then s.attributes end as attributes, case when is_whole then s.events end as events
+      from ${sql.unsafe(place.names.spans)} s cross join lateral (select s.id = any (${whole}::bytea[]) as is_whole) w
       where s.project_id = ${place.projectId} and s.trace_seq = ${place.traceSeq} and s.id = any (${ids}::bytea[])
       order by s.started_at, s.id`.raw()
     const rows: readonly RawRow[] = found
@@ -165,7 +166,7 @@ interface UnpackedGroup {
   readonly length: number
 }
 
-/** Groups of packed texts of one trace. The most recently used groups are kept unpacked. */
+/** The groups of a trace's packed texts. The most recently used groups are kept unpacked. */
 class Groups {
   readonly #sql: Sql
   readonly #place: SpanPlace
@@ -197,8 +198,8 @@ class Groups {
   }
 
   /**
-   * Finds the groups of rows without a slice, which do not name their group. To find out which spans a group contains,
-   * unpacks each group that is stored as a single slice.
+   * Finds the groups of rows without a slice, because such rows do not name their group. To find out which spans a
+   * group contains, unpacks each group that is stored as a single slice.
    */
   async findMembers(): Promise<void> {
     const bare = new Set(this.#listed.flatMap(({ id, isBare, groupId }) => (isBare && groupId === null ? [id] : [])))

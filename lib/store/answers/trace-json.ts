@@ -11,7 +11,7 @@ export interface SummaryRow extends UsageFields {
   readonly id: string
   readonly name: string
   readonly status: string
-  /** A label or 'unassigned'; null if the environment was never recorded. */
+  /** The trace's environment: a label or 'unassigned'; null if the environment was never recorded. */
   readonly environment: string | null
   readonly startedAt: string
   readonly endedAt: string | null

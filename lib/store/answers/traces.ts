@@ -4,6 +4,7 @@
  */
 import type { PendingQuery, Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
+import type { ListWriter } from '../../limits/list-writer.ts'
 import { Slices } from '../../limits/slices.ts'
 import { MAX_SLICED_BYTES, type SpanTexts, unpackSpans } from '../../rows/packed-texts.ts'
 import {
@@ -185,22 +186,17 @@ export async function renderPieces(fetched: FetchedTrace, parts: PartTexts): Pro
 }
 
 /**
- * Called with each part of a response in turn: the beginning, each span, and the end. Each character is one byte. If a
- * span's texts were not read, `bytes` is the number of bytes that the part would have with its texts.
- */
-export type WritePart = (part: string, bytes: number) => Promise<void>
-
-/**
- * Writes a whole trace part by part, so that few of its spans are in memory at once. All parts are read in one
- * transaction and therefore show the same state of the trace. `needs` says whether the texts of a span are needed; the
- * texts of other spans may be left out. Returns false, and writes nothing, if the project has no such trace.
+ * Writes a whole trace part by part, so that only a few of its spans are in memory at a time. Each character of a part
+ * is one byte. All parts come from one transaction and therefore show the same state of the trace. `needs` returns
+ * whether the caller needs a span's texts; other spans may be written without them. If the project has no such trace,
+ * writes nothing and returns false.
  */
 export function streamTrace(
   sql: Sql,
   projectId: number,
   traceId: string,
   parts: PartTexts,
-  write: WritePart,
+  writer: ListWriter,
   needs?: (id: string, count: number) => boolean
 ): Promise<boolean> {
   return inSnapshot(sql, async () => {
@@ -217,17 +213,14 @@ export function streamTrace(
       trace: messages === undefined ? trace : await withMessageTexts(sql, place, trace, messages),
       scores: scores.filter(row => row.part === 'score')
     }
-    const writeWhole = (part: string) => write(part, part.length)
-    await writeWhole(parts.head(shown))
-    let comma = ''
+    await writer.head(parts.head(shown))
     for await (const { spans } of readSpanPages(sql, place, { messages, needs })) {
       for (const span of spans) {
-        const part = `${comma}${parts.span(span, traceId)}`
-        await write(part, part.length + span.textBytes)
-        comma = ','
+        const text = parts.span(span, traceId)
+        await writer.item(text, text.length + span.textBytes)
       }
     }
-    await writeWhole(parts.foot(shown, traceId))
+    await writer.foot(parts.foot(shown, traceId))
     return true
   })
 }
@@ -315,7 +308,7 @@ export interface SizedTrace extends ShownTrace {
   readonly spans: readonly SizedSpan[]
 }
 
-/** If a trace has more bytes, its packed texts are unpacked one group at a time. */
+/** Number of bytes above which a trace's packed texts are unpacked one group at a time. */
 const LONG_BYTES = 8 * 1024 * 1024
 
 /** Returns a trace with the sizes of its texts. Most texts are not read. */
@@ -392,7 +385,7 @@ async function show(
   return showWith(rows, messages, 'utf8', () => slices.next())
 }
 
-/** Throws unless the first row is the trace. */
+/** Returns the trace in its shown form. Throws unless the first row is the trace. */
 async function showWith(
   [trace, ...rest]: readonly SingleRow[],
   messages: readonly PlacedMessages[],

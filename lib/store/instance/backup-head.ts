@@ -18,7 +18,7 @@ export interface BackupAccount {
 }
 
 export interface BackupView {
-  /** Null for a shared view. */
+  /** The view's user; null for a shared view. */
   readonly userId: number | null
   readonly name: string
   readonly page: string
@@ -54,7 +54,7 @@ export interface BackupKey {
   readonly label: string
   readonly scopes: readonly Scope[] | null
   readonly environment: string | null
-  /** Hexadecimal. */
+  /** The secret's digest, in hexadecimal. */
   readonly digest: string
   readonly createdAt: string
   readonly expiresAt: string | null
@@ -62,7 +62,7 @@ export interface BackupKey {
   readonly revokedAt: string | null
 }
 
-/** Salt and fingerprint are hexadecimal. */
+/** The fingerprint of a KEY_DIGEST_SECRET and its salt, both in hexadecimal. */
 export interface BackupSecret {
   readonly salt: string
   readonly fingerprint: string

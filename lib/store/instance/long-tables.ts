@@ -58,7 +58,7 @@ export interface StoredAuditEntry {
   readonly accountId: number | null
   readonly projectId: number | null
   readonly action: string
-  /** JSON-encoded. */
+  /** The entry's detail, JSON-encoded. */
   readonly detail: string | null
 }
 

@@ -67,7 +67,7 @@ export async function lockRestore(sql: Sql): Promise<boolean> {
   return row.locked
 }
 
-/** Ignores errors, because a lost connection has already released the lock. */
+/** Releases the restore lock. Ignores errors, because a lost connection has already released the lock. */
 export async function unlockRestore(sql: Sql): Promise<void> {
   await sql`select pg_advisory_unlock(${ADVISORY_LOCK.restore})`.catch(() => {})
 }

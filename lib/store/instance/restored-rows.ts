@@ -132,7 +132,7 @@ export async function endRestore(sql: Sql, restoration: Restoration, admissions:
         "expiresAt" timestamptz, "lastUsedAt" timestamptz, "revokedAt" timestamptz
       )`
   }
-  // Search is enabled only now, so that the backup's traces are indexed like older traces.
+  // Search is enabled only now, so that the backup's traces are indexed like traces from before search was turned on.
   await sql`update projects set search = true where id = any (${searched}::int[])`
   await writeAudit(sql, { by: null, action: 'restore.end', detail: { backup } })
 }

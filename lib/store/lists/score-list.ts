@@ -41,7 +41,10 @@ export interface ScorePage {
 
 interface Row extends ScoreRow {
   readonly seq: number
-  /** Null in two rows that are not part of the page: the last examined score and the score after that. */
+  /**
+   * Id of the score's trace. Null in two rows that are not part of the page: the last examined score and the next
+   * score.
+   */
   readonly traceId: string | null
 }
 

@@ -6,8 +6,8 @@
  * - A list with filters is merged from the lists of the matching families (lib/store/lists/trace-merge.ts).
  * - Deep pages of the slowest or costliest traces with filters are found as described in
  *   lib/store/lists/trace-depth.ts.
- * - Runs alone are looked for among the runs first (lib/store/lists/trace-runs.ts). Otherwise they are found in the
- *   ways above, in which each trace is checked.
+ * - A page of a list of runs is first sought among the runs (lib/store/lists/trace-runs.ts). If the page is not
+ *   found there, it is found in one of the ways above, by checking each trace.
  *
  * A statement's text alone determines which indexes the statement uses; its parameters have no influence. Each
  * statement can therefore be planned once per connection (plan_cache_mode of the readers). Reusing plans saves CPU on
@@ -27,7 +27,7 @@ import { FAMILY_FILTERS } from './trace-statement.ts'
 import { walkTraces } from './trace-walk.ts'
 
 export interface TracePage {
-  /** Summaries, as a JSON array string. */
+  /** Summaries of the page's traces, as a JSON array string. */
   readonly traces: string
   /** Edge at which the next page begins; undefined on the last page. */
   readonly next: Edge | undefined

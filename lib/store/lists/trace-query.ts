@@ -8,7 +8,7 @@ import type { Sort } from './order.ts'
  */
 export interface TraceFilters {
   readonly status?: string | undefined
-  /** In lower case. 'unassigned' selects traces recorded by a key without an environment. */
+  /** Environment in lower case. 'unassigned' selects traces recorded by a key without an environment. */
   readonly environment?: string | undefined
   readonly model?: string | undefined
   readonly name?: string | undefined

@@ -1,13 +1,13 @@
 /**
- * Finds pages of runs alone (lib/trace/runs.ts), if other filters are set or the order is not `newest`. The lists of
- * families do not tell runs from other traces: where few traces are runs, a merge would check thousands of traces for
- * each run. A page is therefore looked for in a bounded number of traces first:
+ * Finds pages of lists that show only runs (lib/trace/runs.ts), if other filters are set or the order is not `newest`.
+ * The lists of families do not distinguish runs from other traces, so if few traces are runs, a merge would check
+ * thousands of traces for each run. Therefore, a bounded number of traces is searched first:
  *
  * - `newest`: walks along the index of runs.
- * - The other orders: walks along the index of all the project's slowest or costliest traces, at whose top runs are
- *   frequent. If that is not enough, sorts all of the project's runs, if they are few.
+ * - The other orders: walks along the index of all the project's slowest or costliest traces, where runs are frequent
+ *   near the top. If the page is still not full, sorts all of the project's runs, if they are few.
  *
- * A page that is not found belongs to a project with many runs, few of which match. Its other filters then decide
+ * If the page is not found, the project has many runs, few of which match. The page is then found by its other filters
  * (lib/store/lists/trace-list.ts).
  */
 import type { Sql } from 'postgres'
@@ -24,7 +24,10 @@ export const MOST_RUNS = 10_000
 
 interface Bounds {
   readonly runs: number
-  /** Maximum number of traces to walk along a ranking, whose neighbours lie on different pages of the table. */
+  /**
+   * Maximum number of traces to walk past in a ranking, in which neighbouring traces lie on different pages of the
+   * table.
+   */
   readonly near: number
 }
 
@@ -44,7 +47,7 @@ export async function findAmongRuns(
   )
 }
 
-/** Reads the page by sorting all of the project's runs. Returns undefined if there are more than `most`. */
+/** Reads the page by sorting all of the project's runs. Returns undefined if there are more than `most` runs. */
 async function sortRuns(
   sql: Sql,
   projectId: number,

@@ -29,7 +29,10 @@ export class TraceStatement {
     return `$${this.values.push(value)}`
   }
 
-  /** Whether a walk reads the index of runs. A session has few traces and an index of its own. */
+  /**
+   * Whether a walk reads the index of runs. A session's walk does not, because a session has few traces and its own
+   * index.
+   */
   get readsRuns(): boolean {
     const { runsOnly = false, sort, sessionId } = this.#query
     return runsOnly && sort === 'newest' && sessionId === undefined

@@ -25,8 +25,8 @@ export async function walkTraces(
 }
 
 /**
- * Reads the page by walking past at most `most` traces. Returns undefined if those traces do not fill the page and are
- * not all traces of the walk.
+ * Reads the page by walking past at most `most` traces. Returns undefined if the page is not full although the walk has
+ * more traces.
  */
 export async function walkNear(
   sql: Sql,

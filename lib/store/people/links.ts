@@ -1,4 +1,4 @@
-/** Single-use sign-in links. */
+/** Creates and redeems single-use sign-in links. */
 import type { Sql } from 'postgres'
 import type { Attempts } from '../../database/sql-access.ts'
 import { auditOf } from '../audit.ts'

@@ -1,4 +1,4 @@
-/** User passwords. */
+/** Reads and sets users' passwords. */
 import type { Sql } from 'postgres'
 import type { Attempts } from '../../database/sql-access.ts'
 import { auditOf } from '../audit.ts'

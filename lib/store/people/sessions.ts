@@ -35,12 +35,12 @@ export interface VisitRow {
   readonly email: string
   readonly name: string
   readonly hasPassword: boolean
-  /** Null if a trusted proxy authenticated the user. */
+  /** Time of the session's last use; null if a trusted proxy authenticated the user. */
   readonly seenAt: string | null
   readonly expiresAt: string | null
   /** Time of the user's last proof of identity; null if unknown. */
   readonly provenAt: string | null
-  /** Null unless the requested project exists and the user is a member of its account. */
+  /** The requested project's id; null unless the project exists and the user is a member of its account. */
   readonly projectId: number | null
   readonly accountId: number | null
   readonly role: Role | null
@@ -65,7 +65,7 @@ export async function readVisits(sql: Sql, asked: readonly Visiting[]): Promise<
 }
 
 /**
- * Sets sessions' last use to the current time, which extends the sessions. Skips sessions marked in the last five
+ * Extends sessions by setting their last use to the current time. Skips sessions marked in the last five
  * minutes.
  */
 export async function touchSessions(sql: Sql, digests: readonly string[]): Promise<void> {
@@ -83,7 +83,7 @@ export async function touchSessions(sql: Sql, digests: readonly string[]): Promi
 export interface NewSession {
   readonly digest: string
   readonly agent: string
-  /** The browser's previous session, which ends. */
+  /** The browser's previous session, which the new session replaces. */
   readonly replaces: string | undefined
 }
 

@@ -11,7 +11,7 @@ export interface UserRow {
   readonly name: string
   readonly hasPassword: boolean
   readonly createdAt: string
-  /** A JSON string like `[{"account":"1","role":"owner"}, …]`. */
+  /** The user's memberships as a JSON string, such as `[{"account":"1","role":"owner"}, …]`. */
   readonly memberships: string
   /** Latest use of any of the user's sessions; null if there are no sessions. */
   readonly seenAt: string | null

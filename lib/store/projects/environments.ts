@@ -11,13 +11,13 @@ export interface TraceSelection {
   /** The key that recorded the traces. */
   readonly keyId?: string | undefined
   readonly tag?: string | undefined
-  /** Canonical timestamps, inclusive bounds of startedAt. */
+  /** Inclusive bounds of startedAt, as canonical timestamps. */
   readonly from?: string | undefined
   readonly to?: string | undefined
 }
 
 export interface Relabelling {
-  /** A label or 'unassigned', in its stored form. */
+  /** The new environment in its stored form: a label or 'unassigned'. */
   readonly environment: string
   /** Whether recorded environments ('unassigned' included) also change. If false, only missing environments are set. */
   readonly overwrite: boolean

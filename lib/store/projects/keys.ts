@@ -6,18 +6,18 @@ import type { Sql } from 'postgres'
 import type { Scope } from '../../schema/scopes.ts'
 import { type AuditEntry, auditStep } from '../audit.ts'
 
-/** The payload is the changed key's id, or a string with spaces for other changes. */
+/** Channel for notices of changes. The payload is the changed key's id, or a string with spaces for other changes. */
 export const KEYS_CHANNEL = 'spoor_keys'
 
 export interface KeyForAuth {
   readonly id: string
   readonly label: string
   readonly projectId: number
-  /** Null for a key created before scopes existed. */
+  /** The key's scopes; null for a key created before scopes existed. */
   readonly scopes: Scope[] | null
   readonly environment: string | null
   readonly digest: Buffer
-  /** Times are ISO 8601 in UTC. */
+  /** This and the following times are in ISO 8601 (UTC). */
   readonly expiresAt: string | null
   readonly revokedAt: string | null
   readonly lastUsedAt: string | null
@@ -33,7 +33,7 @@ export interface KeyRow {
   readonly label: string
   readonly scopes: Scope[] | null
   readonly environment: string | null
-  /** Times are ISO 8601 in UTC. */
+  /** This and the following times are in ISO 8601 (UTC). */
   readonly createdAt: string
   readonly expiresAt: string | null
   readonly lastUsedAt: string | null
@@ -200,7 +200,7 @@ function announcement(sql: Sql) {
   return sql`pg_notify(${KEYS_CHANNEL}, id) as announced`
 }
 
-/** The notice contains spaces, so it cannot be mistaken for a key id. */
+/** Notice of a changed project. It contains spaces, so it cannot be mistaken for a key id. */
 const PROJECT_CHANGED = 'a project has changed'
 
 /** Returns a column for `returning` that tells the listeners to discard cached projects. */

@@ -9,21 +9,21 @@ import { KEYS_CHANNEL } from './keys.ts'
  */
 export const MOST_UNPRICED = 200
 
-/** US dollars per million tokens. */
+/** A model's prices in US dollars per million tokens. */
 export interface ModelPrice {
   readonly model: string
-  /** Null if the price has always applied. */
+  /** Time from which the price applies; null if the price has always applied. */
   readonly from: string | null
   readonly input: number
   readonly output: number
-  /** Null if cached tokens cost as much as other input tokens. */
+  /** Price of cached input tokens; null if they cost as much as other input tokens. */
   readonly cacheRead: number | null
   readonly cacheWrite: number | null
 }
 
 export interface PriceRow extends ModelPrice {
   readonly id: number
-  /** Null for a price that applies to all projects. */
+  /** The price's project; null for a price that applies to all projects. */
   readonly projectId: number | null
 }
 
@@ -48,7 +48,10 @@ const columns = (sql: Sql) => sql`
   id, project_id as "projectId", model, valid_from as "from", input, output, cache_read as "cacheRead",
   cache_write as "cacheWrite"`
 
-/** The payload contains spaces, so it cannot be mistaken for a key id (lib/store/projects/keys.ts). */
+/**
+ * Returns SQL that announces a price change. The payload contains spaces, so it cannot be mistaken for a key id
+ * (lib/store/projects/keys.ts).
+ */
 const announcement = (sql: Sql) => sql`pg_notify(${KEYS_CHANNEL}, 'prices have changed')`
 
 /**
@@ -119,7 +122,7 @@ export async function addUnpriced(
   sql: Sql,
   counts: readonly Pick<UnpricedModel, 'projectId' | 'model' | 'calls'>[]
 ): Promise<void> {
-  // Sorted, so that all processes lock the rows in the same order.
+  // The counts are sorted, so that all processes lock the rows in the same order.
   const sorted = [...counts].sort((a, b) => a.projectId - b.projectId || (a.model < b.model ? -1 : 1))
   await sql`
     insert into unpriced_models (project_id, model, calls)

@@ -1,4 +1,4 @@
-/** Projects, which have keys and traces. A project's totals are the sums of its slots. */
+/** Stores projects, which have keys and traces. A project's totals are the sums of its slots. */
 import type { Sql } from 'postgres'
 import { isUniqueViolation } from '../../database/failure.ts'
 import type { Client } from '../../database/pooled/cancellation.ts'
@@ -17,7 +17,7 @@ export interface ProjectRow {
   readonly name: string
   readonly slug: string
   readonly description: string
-  /** In bytes; null if the server's STORAGE_LIMIT_BYTES applies. */
+  /** Storage limit in bytes; null if the server's STORAGE_LIMIT_BYTES applies. */
   readonly storageLimit: number | null
   readonly createdAt: string
   /** Whether the project's traces can be searched by words (lib/store/search). */
@@ -90,8 +90,8 @@ const holdingsOf = ({ traces, project_totals: totals }: TableNames): string => `
   from ${totals} where project_id = $1`
 const BARE = `select ${COLUMNS} from projects p where p.id = $1`
 /**
- * Totals are summed before the join because the tables may be on different servers. A materialized CTE took 7 µs
- * longer.
+ * Totals are summed before the join because the tables may be on different servers. With a materialized CTE, the query
+ * took 7 µs longer.
  */
 const ONE_PROJECT = `
   with held as (${holdingsOf(SCHEMA_NAMES)})

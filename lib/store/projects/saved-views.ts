@@ -44,7 +44,10 @@ export async function readView(sql: Sql, viewer: Viewer, id: number): Promise<Vi
   return row
 }
 
-/** Returns `full` if the maximum number of views is reached. Concurrent inserts may exceed the maximum slightly. */
+/**
+ * Stores a view. Returns `full` instead if the maximum number of views is reached. Concurrent inserts may exceed the
+ * maximum slightly.
+ */
 export async function insertView(sql: Sql, viewer: Viewer, view: View): Promise<ViewChange> {
   const { name, page, query, shared } = view
   return untaken(async () => {

@@ -112,8 +112,8 @@ export async function cutRanking(
 ): Promise<void> {
   const column = RANKING_COLUMNS[ranking]
   const listed = table === 'traces' ? base : `tag_${base}`
-  // Two statements, because not every server accepts an insert from a large select. Floors only rise, so a concurrent
-  // write between the two statements is harmless.
+  // Two statements are used, because not every server accepts an insert from a large select. Floors only rise, so a
+  // concurrent write between the two statements is harmless.
   const [lowest] = await sql.unsafe<{ key: number }[]>(
     `with top as materialized (
       select ${column} as key from ${table} where project_id = $1 and ${listed} = $2 and ${isRanked(base, ranking)}

@@ -89,7 +89,7 @@ export async function indexNews(sql: Sql, projectId: number, rest: Rest, most = 
 const seqsOf = (news: readonly News[]): number[] => [...new Set(news.map(({ seq }) => seq))]
 
 async function writeTerms(sql: Sql, projectId: number, indexed: readonly Indexed[]): Promise<void> {
-  // Passed as strings, because a PostgreSQL array cannot contain arrays of different lengths.
+  // The arrays are passed as strings, because a PostgreSQL array cannot contain arrays of different lengths.
   await sql`
     insert into search_terms (project_id, seq, started_at, terms)
     select ${projectId}, seq, to_timestamp(ms / 1000.0), terms::int[]

@@ -50,7 +50,7 @@ const TEXTS_AT_ONCE = { traces: 64, bytes: 4 * 1024 * 1024 }
 const LOOK_MS = 5
 
 export interface SearchPage {
-  /** Summaries, as a JSON array string. */
+  /** Summaries of the page's traces, as a JSON array string. */
   readonly traces: string
   readonly excerpts: Readonly<Record<string, Excerpt>>
   readonly next: Edge | undefined

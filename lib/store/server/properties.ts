@@ -30,7 +30,7 @@ export async function measureDatabase(sql: Sql): Promise<number | undefined> {
 
 export interface ConnectionRoom {
   readonly most: number
-  /** Human-readable source of the limit. */
+  /** Description of what sets the limit. */
   readonly setBy: string
 }
 

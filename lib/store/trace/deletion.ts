@@ -80,7 +80,7 @@ const REMOVE_TRACE = `
   select exists (select from gone) as "isDeleted",
     ${deltasAsJson(`select ${deltaInSql('gone', -1)} from gone where ended_at is not null`)} as deltas`
 
-/** Returns false if the trace is gone or has changed since the statement began. */
+/** Deletes the trace. Returns false if the trace is gone or has changed since the statement began. */
 async function removeTrace(sql: Sql, projectId: number, traceId: string): Promise<boolean> {
   const [{ isDeleted, deltas }] = await sql.unsafe<[{ readonly isDeleted: boolean; readonly deltas: string | null }]>(
     REMOVE_TRACE,

@@ -7,7 +7,7 @@ import { type CallMessage, findTargets } from '../../trace/span-messages.ts'
 interface CallRow {
   readonly traceId: string
   readonly id: string
-  /** JSON text. */
+  /** The span's call details as JSON text. */
   readonly details: string
   readonly startMicros: number
   readonly endMicros: number

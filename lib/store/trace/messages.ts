@@ -142,7 +142,7 @@ export async function* readMessagePages(
 export class TraceMessages {
   readonly #sql: Sql
   readonly #place: TracePlace
-  /** By the span that shows the message. */
+  /** Messages by the id of the span that shows them. */
   readonly #bySpan = new Map<string, ListedMessage[]>()
 
   private constructor(sql: Sql, place: TracePlace, listed: readonly ListedMessage[]) {

@@ -21,9 +21,9 @@ interface Stored {
   readonly seq: number
   readonly version: number
   readonly documentBytes: number
-  /** A JSON string; null means {}. */
+  /** The stored metadata as a JSON string; null means {}. */
   readonly metadata: string | null
-  /** Earliest time allowed for the next patch, which is later than the last patch; null if there was no patch. */
+  /** Earliest time that the next patch may have, always later than the previous patch; null if there was no patch. */
   readonly notBefore: string | null
 }
 

@@ -8,7 +8,7 @@ import { RANKED_IN_ALL } from '../rankings/rankings.ts'
 import { inTransaction } from '../transactions.ts'
 import { freshVersion } from '../write/trace-numbers.ts'
 
-/** Canonical timestamps, inclusive bounds of a trace's start. */
+/** Inclusive bounds of a trace's start, as canonical timestamps. */
 export interface StartedBetween {
   readonly from?: string | undefined
   readonly to?: string | undefined

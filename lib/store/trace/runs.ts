@@ -1,6 +1,6 @@
 /**
  * Decides in SQL which stored traces are runs (lib/trace/runs.ts). Writers decide for the traces that they write. This
- * file decides for traces that a version of spoor without the column wrote.
+ * file decides for traces written by versions of spoor that did not store this decision.
  */
 import type { Sql } from 'postgres'
 import { RUN_KINDS } from '../../trace/runs.ts'
@@ -13,7 +13,8 @@ export const statesCallInSql = (trace: string): string =>
 
 /**
  * Returns SQL that is true if a row of traces is a run, as `isRun` decides. Spans are read only if the trace's own
- * fields do not decide. For `exists`, PostgreSQL might read the spans of all the project's traces at once.
+ * fields do not decide. `exists` is not used, because PostgreSQL might then read the spans of all the project's traces
+ * at once.
  */
 const isRunInSql = (trace: string, projectId: number): string =>
   `(case when ${statesCallInSql(trace)} then true else coalesce((
@@ -37,7 +38,7 @@ export async function findUndecidedRuns(sql: Sql): Promise<UndecidedProject | un
   return row
 }
 
-/** Returns the number below which the project's traces are not decided; undefined if all are. */
+/** Returns the seq below which the project's traces are undecided; undefined if all traces are decided. */
 export async function readRunsBelow(sql: Sql, projectId: number): Promise<number | undefined> {
   const [row] = await sql<{ below: number | null }[]>`
     select runs_below as below from projects where id = ${projectId}`
@@ -45,10 +46,10 @@ export async function readRunsBelow(sql: Sql, projectId: number): Promise<number
 }
 
 /**
- * Decides the newest undecided traces and records the progress. Returns the number below which traces remain undecided;
- * undefined if none remain. If a trace changes meanwhile, the next call decides these traces again, because spans that
- * came with the change may not be visible to this statement. No version changes, because no write depends on the stored
- * bit.
+ * Decides the newest undecided traces and records the progress. Returns the seq below which traces remain undecided;
+ * undefined if none remain. If a trace changes while the statement runs, the next call decides these traces again,
+ * because the statement may not see the spans that came with the change. The traces' versions do not change, because no
+ * write depends on the stored bit.
  */
 export async function decideRuns(
   sql: Sql,

@@ -1,7 +1,7 @@
 /**
- * Scores of a trace. A statement that adds or deletes a score updates the trace's row first, and continues only if the
- * trace still has the version that was read. The row's lock serializes the trace's writers. All writers lock this row
- * first, so they cannot deadlock.
+ * Reads, adds and deletes a trace's scores. A statement that adds or deletes a score updates the trace's row first, and
+ * continues only if the trace still has the version that was read. The row's lock serializes the trace's writers. All
+ * writers lock this row first, so they cannot deadlock.
  */
 import { randomBytes } from 'node:crypto'
 import type { Sql } from 'postgres'
@@ -79,7 +79,7 @@ export async function addScore(
   })
 }
 
-/** Returns a row without an id if the trace is full or has changed, and undefined if the trace does not exist. */
+/** Inserts a score. Returns a row without an id if the trace is full or has changed; undefined if it does not exist. */
 async function insertScore(sql: Sql, projectId: number, traceId: string, score: NewScore & { readonly id: string }) {
   const { authorId = null } = score
   const source = authorId === null ? 'api' : 'annotation'
@@ -143,7 +143,7 @@ export async function deleteScore(
   })
 }
 
-/** Returns false if the score is gone or the trace has changed since the statement began. */
+/** Deletes the score. Returns false if the score is gone or the trace has changed since the statement began. */
 async function removeScore(sql: Sql, projectId: number, traceId: string, scoreId: string): Promise<boolean> {
   const [row] = await sql<{ readonly deleted: boolean }[]>`
     with found as materialized (

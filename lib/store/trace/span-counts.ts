@@ -1,7 +1,7 @@
 /**
- * Compares traces' span and error counts, and whether they are runs, with the rows of their spans, and corrects what is
- * wrong. The error count includes failed spans that were left out of the trace, if the trace remembers such spans
- * (lib/trace/states/left-out.ts).
+ * Compares traces' span counts, error counts and classification as runs with the rows of their spans, and corrects
+ * wrong values. The error count includes failed spans that were left out of the trace, if the trace remembers such
+ * spans (lib/trace/states/left-out.ts).
  */
 import type { Sql } from 'postgres'
 import { countFailed, readLeftOut } from '../../trace/states/left-out.ts'
@@ -10,12 +10,12 @@ import { inTransaction } from '../transactions.ts'
 import { freshVersion } from '../write/trace-numbers.ts'
 import { RUN_KINDS_IN_SQL, statesCallInSql } from './runs.ts'
 
-/** A trace whose counts, or whose place among the runs, differ from its spans. */
+/** A trace whose counts or classification as a run disagree with its spans. */
 export interface WrongTrace {
   readonly seq: number
   readonly id: string
   readonly version: number
-  /** The correct values. */
+  /** The correct values of the trace's counts and classification. */
   readonly spans: number
   readonly errors: number
   readonly isRun: boolean
@@ -30,7 +30,7 @@ export interface CheckedTraces {
 interface Row extends WrongTrace {
   readonly spanCount: number
   readonly errorCount: number
-  /** Whether the stored bit is wrong. */
+  /** Whether the stored classification as a run is wrong. */
   readonly isMisplaced: boolean
   /**
    * The trace's ranks as a JSON string, and the ids of its stored spans; null unless the trace remembers spans that
@@ -41,9 +41,9 @@ interface Row extends WrongTrace {
 }
 
 /**
- * Limits on the traces checked at once, and on their spans. The limits bound memory use, because a trace's ranks can,
- * in rare cases, reach a megabyte, and the ids of all of a trace's spans are read if the trace remembers spans that
- * were left out.
+ * Limits on the number of traces checked by one statement, and on the number of their spans. The limits bound memory
+ * use, because a trace's ranks can, in rare cases, reach a megabyte, and the ids of all of a trace's spans are read if
+ * the trace remembers spans that were left out.
  */
 const AT_ONCE = { traces: 500, spans: 100_000 }
 

@@ -2,7 +2,7 @@
 import type { Sql } from 'postgres'
 
 export interface TraceConditions {
-  /** Canonical timestamps that bound the start time; `from` is inclusive, `before` is exclusive. */
+  /** Bounds of the start time, as canonical timestamps; `from` is inclusive, `before` is exclusive. */
   readonly from?: string | undefined
   readonly before?: string | undefined
   /** Stored form of the environment. */
@@ -19,7 +19,7 @@ export interface TraceConditions {
 export const started = (sql: Sql, { from = '-infinity', before = 'infinity' }: TraceConditions) =>
   sql`started_at >= ${from} and started_at < ${before}`
 
-/** Returns the remaining conditions. */
+/** Returns all conditions except those on the start time. */
 export function fitting(sql: Sql, { environment, tag, status, name, model, sessionId, userId }: TraceConditions) {
   return sql`
     true

@@ -125,7 +125,7 @@ function listedAfter(traceId: string, state: TraceState, change: Ending | Growth
   return { lists, rows: renderListedRows(after, lists, deltas), removed: rowsOfTags(before, listsBefore) }
 }
 
-/** A trace is counted only after it has ended. */
+/** Returns a trace's deltas. A trace is counted only after it has ended. */
 const deltasOf = (sign: 1 | -1, trace: ListedTrace, lists: TraceLists): Delta[] =>
   trace.endedAt === null ? [] : [{ sign, trace, lists }]
 

@@ -37,7 +37,9 @@ import { ADD_UP } from './totals.ts'
 export interface RecordedTrace {
   readonly projectId: number
   readonly seq: number
-  /** A label or 'unassigned'; null for a restored trace whose environment was never recorded. */
+  /**
+   * The trace's environment: a label or 'unassigned'; null for a restored trace whose environment was never recorded.
+   */
   readonly environment: string | null
   readonly keyId: string | null
   readonly ingestedAt: string | null
@@ -55,8 +57,8 @@ export interface Batch {
   /** Writes that must be indexed because search is on for their projects. */
   readonly indexed: readonly Indexed[]
   /**
-   * If undefined, the schema's tables are used. If set, `charge` must be undefined, because accounts are on another
-   * server.
+   * Homes of the batch's projects. If undefined, the schema's tables are used. If set, `charge` must be undefined,
+   * because accounts are on another server.
    */
   readonly homes?: Homes | undefined
 }
@@ -96,7 +98,7 @@ const LIST_AT = {
   namedFamily: offsetIn(LIST_COLUMNS, 'named_family', true)
 }
 
-/** Maximum size of a message buffer that is reused for the next batch. */
+/** Maximum size, in bytes, of a message buffer that is reused for the next batch. */
 const MAX_KEPT_BYTES = 4 * 1024 * 1024
 
 interface Stamped {
@@ -286,7 +288,10 @@ const spanRows = ({ projectId, seq, spans }: ChangedTrace): RowsOf<SpanRows>[] =
 const scoreRows = ({ projectId, seq, scores }: ChangedTrace): RowsOf<ScoreRows>[] =>
   scores === undefined ? [] : [{ projectId, seq, rows: scores }]
 
-/** Every batch processes homes, like projects, in the same order, so that two batches cannot deadlock. */
+/**
+ * Splits a batch by home. Every batch processes homes, like projects, in the same order, so that two batches cannot
+ * deadlock.
+ */
 function partsOf({ traces, changed, indexed, homes }: Batch): readonly Part[] {
   if (homes === undefined) return [{ home: undefined, tables: tablesOf(undefined), traces, changed, indexed }]
   const parts = new Map<number, OpenPart>()
@@ -334,7 +339,7 @@ function addFamilies(traces: readonly RowsOf<ListedRows>[], names: TableNames): 
     )
 }
 
-/** Prepared, so that PostgreSQL parses and plans the statement once per connection. */
+/** The statement is prepared, so that PostgreSQL parses and plans it once per connection. */
 const prepareTotals = ({ names, suffix }: Tables) => `
   prepare add_totals${suffix} (int, smallint, bigint, bigint, bigint) as
     insert into ${names.project_totals} as p (project_id, slot, traces, spans, bytes) values ($1, $2, $3, $4, $5)

@@ -54,7 +54,7 @@ export class CopyMessages extends CopyWriter {
     })
     this.#message(EXECUTE, () => {
       this.#texts('')
-      // Fetch all rows.
+      // 0 means no limit on the number of rows.
       this.int32(0)
     })
   }

@@ -11,8 +11,8 @@ export interface FamilyOf {
 }
 
 /**
- * Bounds memory use. At the limit, all families are forgotten. The limit is reached only if clients send a new model
- * name with nearly every trace. Each family still in use then costs one additional statement.
+ * Maximum number of families remembered. At the maximum, all families are forgotten. The maximum is reached only if
+ * clients send a new model name with nearly every trace. Each family still in use then costs one additional statement.
  */
 const MAX_FAMILIES = 10_000
 

@@ -3,7 +3,7 @@ import type { Host } from '../../database/sockets/address.ts'
 import type { Homes } from './homes.ts'
 
 export interface WriteRoute {
-  /** If undefined, the server at the configured database address is used. */
+  /** The server of the batch. If undefined, the server at the configured database address is used. */
   readonly host: Host | undefined
   readonly homes: Homes | undefined
 }

@@ -36,7 +36,7 @@ interface Row extends Omit<TraceState, 'running' | 'spanHashes' | 'tags' | 'gath
   readonly metadataUpdatedAt: string | null
   readonly inputBytes: number
   readonly hasComputedCosts: boolean
-  /** A JSON string; null unless the `Look` requests this field. */
+  /** The trace's ranks as a JSON string; null unless the `Look` requests this field. */
   readonly ranks: string | null
   readonly spending: string | null
   readonly scores: string | null

@@ -3,7 +3,7 @@
  * the cost quadratic, because a search for the next escape could run far past the end of the string.
  */
 const FIRST_PLACES = 1024
-/** Greater than any position. */
+/** A number greater than any position in a text. */
 const NOWHERE = 0x7fff_ffff
 
 export class Escapes {

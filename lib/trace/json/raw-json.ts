@@ -1,4 +1,4 @@
-/** Parses JSON but leaves free-form values as text, so that those values can be stored exactly as sent. */
+/** Parses JSON but leaves free-form values as text, so that they can be stored exactly as sent. */
 
 import { CONTROL, parseExact } from './exact-json.ts'
 import { NULL, passFree, type RawJson } from './free-json.ts'

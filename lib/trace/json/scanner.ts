@@ -32,7 +32,7 @@ const CLOSE_BRACE = 125
 
 /** Maximum number of digits with which every number is exact as a double. */
 export const EXACT_DIGITS = 15
-/** Matches a canonical fraction: no trailing zero, and not so small that JavaScript writes an exponent. */
+/** Matches a canonical fraction, which has no trailing zero and is not so small that JavaScript writes an exponent. */
 const CANONICAL_FRACTION = /-?(?:[1-9]\d*|0(?!\.0{6}))\.\d*[1-9](?=[,}\]])/y
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 const ESCAPED = /["\\/bfnrt]/
@@ -42,12 +42,12 @@ const HEX = /^[\da-fA-F]{4}$/
 interface Member {
   /** The unescaped name if the text spells it with escapes; otherwise empty. */
   readonly name: string
-  /** Empty if the name is already in canonical form. */
+  /** The name's canonical form; empty if the name is already in this form. */
   readonly nameCanonical: string
   readonly from: number
   readonly valueFrom: number
   readonly end: number
-  /** Empty if the value is already in canonical form. */
+  /** The value's canonical form; empty if the value is already in this form. */
   readonly canonical: string
 }
 

@@ -20,9 +20,9 @@ export interface BundledModel {
 }
 
 interface BundledPrices {
-  /** A day, such as `2026-08-21`. */
+  /** First day on which the prices apply, such as `2026-08-21`. */
   readonly from?: string
-  /** Times of day, such as `16:30:00`. The period may span midnight. */
+  /** Times of day between which the prices apply, such as `16:30:00`. The period may span midnight. */
   readonly daily?: { readonly from: string; readonly to: string }
   readonly rates: TokenPrices
 }

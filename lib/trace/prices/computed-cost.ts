@@ -21,7 +21,7 @@ export interface Priced {
   readonly computedCost: ComputedCost
 }
 
-/** Sources of prices. */
+/** The sources of a call's prices. */
 export interface PriceSources {
   readonly own: readonly OwnPrice[]
   /**

@@ -1,6 +1,9 @@
 /** Computes a call's cost from its tokens and the prices of its model. */
 
-/** US dollars per million tokens. A tier applies to all of a call's tokens if its input exceeds `start` tokens. */
+/**
+ * A price in US dollars per million tokens. A tier applies to all of a call's tokens if its input exceeds `start`
+ * tokens.
+ */
 export type Rate = number | Tiers
 interface Tiers {
   readonly base: number
@@ -17,7 +20,7 @@ export interface TokenPrices {
   readonly cacheRead?: Rate | undefined
   readonly cacheWrite?: Rate | undefined
   readonly reasoning?: Rate | undefined
-  /** US dollars per call. */
+  /** Price in US dollars per call. */
   readonly call?: number | undefined
 }
 

@@ -9,7 +9,7 @@ import type { GatheredSpan } from './gathered.ts'
 
 type Texts = Pick<PreparedSpan, 'input' | 'output' | 'attributes' | 'events'>
 
-/** Size in a document of each text that is null: `null`, `{}` or `[]`. */
+/** Size in a document, in bytes, of each text that is null: `null`, `{}` or `[]`. */
 const EMPTY_BYTES = { input: 4, output: 4, attributes: 2, events: 2 } as const
 const PLACES = ['input', 'output', 'attributes', 'events'] as const
 

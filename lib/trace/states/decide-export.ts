@@ -15,9 +15,9 @@ import { findReplaced, type Replaced } from './steps.ts'
 
 /** A stored trace's state before spans are added. */
 export interface ExportState {
-  /** Undefined if the trace was not recorded by OpenTelemetry. */
+  /** The gathered state; undefined if the trace was not recorded by OpenTelemetry. */
   readonly gathered: GatheredState | undefined
-  /** A label, `unassigned`, or null if the environment was never recorded. */
+  /** The trace's environment: a label, `unassigned`, or null if it was never recorded. */
   readonly environment: string | null
   /** Hashes, by span id, of the export's spans that are already stored. */
   readonly spanHashes: ReadonlyMap<string, string>
@@ -31,12 +31,12 @@ export interface ExportOperation {
   readonly environment: string | null
   /** Maximum number of spans in the trace. */
   readonly maxSpans: number
-  /** Size of a stored trace beyond which the texts of further spans are cut. */
+  /** Size of a stored trace, in bytes, beyond which the texts of further spans are cut. */
   readonly maxBytes: number
 }
 
 export interface ExportDecision {
-  /** Undefined if there is nothing to write. */
+  /** The trace's growth; undefined if there is nothing to write. */
   readonly growth: Growth | undefined
   /** Spans to insert. */
   readonly added: readonly GatheredSpan[]
@@ -69,7 +69,7 @@ const NOTHING_CUT: ReadonlySet<GatheredSpan> = new Set()
 
 /**
  * Cuts the texts of spans that do not fit. Claims of these spans still count in full, because the trace's own document
- * is limited separately. A new trace's first spans are not cut, because those spans come from one portion of an export
+ * is limited separately. A new trace's first spans are not cut, because they come from one portion of an export
  * (lib/otlp/wire/portion.ts).
  */
 function withinBytes(

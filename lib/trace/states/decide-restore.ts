@@ -34,7 +34,7 @@ export interface CopyState {
   readonly status: string
   readonly endedAt: string | null
   readonly sessionId: string | null
-  /** JSON text, or null for a JSON null. */
+  /** The trace's input and output as JSON text; null for a JSON null. */
   readonly input: string | null
   readonly output: string | null
   readonly metadataUpdatedAt: string | null
@@ -62,14 +62,14 @@ export interface Advance
   extends Omit<RestoredHead, 'spans' | 'past' | 'operation' | 'hash' | 'bytes' | 'input' | 'output'> {
   readonly spanCount: number
   readonly errorCount: number
-  /** Whether the trace is a run by what the change adds (lib/trace/runs.ts). False keeps the stored value. */
+  /** Whether what the change adds makes the trace a run (lib/trace/runs.ts). If false, the stored value is kept. */
   readonly isRun: boolean
   readonly documentBytes: number
   readonly estimatedBytes: number
   /** Increase in estimatedBytes. */
   readonly addedBytes: number
   readonly durationMs: number | null
-  /** Undefined if the stored value stays. */
+  /** The new input and output; undefined if the stored value stays. */
   readonly input: string | null | undefined
   readonly output: string | null | undefined
   readonly bodyHash: string
@@ -190,7 +190,9 @@ function isSameEnd({ endHash }: CopiedState, { endedAt, status, past }: Restored
   return copy.endedAt === endedAt && copy.status === status
 }
 
-/** Compares the times of the last patches. Each patch that changes something is later than the previous patch. */
+/**
+ * Compares the times of both states' last patches. Each patch that changes something is later than the previous patch.
+ */
 function comparePatches({ metadataUpdatedAt: stored }: CopyState, { past }: RestoredHead): Comparison {
   const { metadataUpdatedAt: other } = past
   return { what: 'the last patch', ahead: isLater(other, stored), behind: isLater(stored, other) }
@@ -200,7 +202,8 @@ const isLater = (time: string | null, other: string | null): boolean =>
   time !== null && (other === null || isBefore(other, time))
 
 /**
- * Compares a gathered trace's fields. Each ranked field comes from the best-ranked span so far. Other fields only grow.
+ * Compares a gathered trace's stored fields with the line's fields. Each ranked field comes from the best-ranked span
+ * so far. Other fields only grow.
  */
 function compareGathered(state: CopiedState, line: RestoredHead, stored: Ranks, sent: Ranks): Comparison[] {
   // Versions up to 1.0.0-rc.1 kept response ids in the ranks. Response ids are now in the spans' call details.
@@ -222,7 +225,10 @@ function compareGathered(state: CopiedState, line: RestoredHead, stored: Ranks, 
   return [...ranks, start, compareTags(state.tags, line.tags)]
 }
 
-/** Compares tags. A trace at the tag limit keeps only some of its tags, so a missing tag then proves nothing. */
+/**
+ * Compares the stored tags with the line's tags. A trace at the tag limit keeps only some of its tags, so a missing tag
+ * then proves nothing.
+ */
 function compareTags(stored: readonly string[], sent: readonly string[]): Comparison {
   const ahead = sent.some(tag => !stored.includes(tag))
   const behind = stored.some(tag => !sent.includes(tag))
@@ -235,7 +241,7 @@ function compareTags(stored: readonly string[], sent: readonly string[]): Compar
   }
 }
 
-/** A field of a line, which someone may have edited without updating the line's hashes. */
+/** A field of a line, compared because someone may have edited the line without updating its hashes. */
 interface Content {
   readonly name: string
   isSame(state: CopiedState, line: RestoredHead): boolean
@@ -275,10 +281,12 @@ function shownUsage({ inputTokens, outputTokens, totalTokens }: UsageFields): st
 }
 
 const OF_NATIVE = [...OF_START, ...OF_END]
-/** Fields of a gathered trace, which any span may change. Excludes tags, because compareTags handles tags. */
+/** Fields of a gathered trace that any span may change. Excludes tags, because compareTags handles tags. */
 const OF_GATHERED = OF_NATIVE.filter(({ name }) => name !== 'tags')
 
-/** Returns the fields to compare, without a cost computed from prices, because prices may have changed in between. */
+/**
+ * Returns the fields to compare, without a cost computed from prices, because prices may have changed since the export.
+ */
 function gatheredContent({ copy }: CopiedState, { past }: RestoredHead): readonly Content[] {
   const isComputed = copy.hasComputedCosts || past.hasComputedCosts === true
   return isComputed ? OF_GATHERED.filter(({ name }) => name !== 'costUsd') : OF_GATHERED
@@ -295,7 +303,9 @@ function compareContent(state: CopiedState, line: RestoredHead, fields: readonly
   }
 }
 
-/** Compares metadata, which must be equal unless one of `causes`, such as a patch, explains a difference. */
+/**
+ * Compares both states' metadata, which must be equal unless one of `causes`, such as a patch, explains a difference.
+ */
 function compareMetadata(state: CopiedState, line: RestoredHead, causes: readonly Comparison[]): Comparison {
   const isOther = !isMoved(causes) && !isSameJson(state.metadata, line.metadata, '{}')
   return {

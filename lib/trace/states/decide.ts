@@ -36,7 +36,7 @@ export interface TraceState extends UsageFields {
   readonly running: boolean
   readonly bodyHash: string
   readonly endHash: string | null
-  /** A label, `unassigned`, or null if the environment was never recorded. */
+  /** The trace's environment: a label, `unassigned`, or null if it was never recorded. */
   readonly environment: string | null
   readonly name: string
   readonly userId: string | null
@@ -49,7 +49,7 @@ export interface TraceState extends UsageFields {
   readonly errorCount: number
   readonly documentBytes: number
   readonly estimatedBytes: number
-  /** JSON text; null for {}. Read only if an end may merge metadata. */
+  /** The metadata as JSON text; null for {}. Read only if an end may merge metadata. */
   readonly metadata: string | null
   /** Number of UTF-8 bytes in the stored output (4 for null). */
   readonly outputBytes: number
@@ -57,9 +57,9 @@ export interface TraceState extends UsageFields {
   readonly spanHashes: ReadonlyMap<string, string>
   /** Whether OpenTelemetry recorded the trace. If so, no other route can extend or end the trace. */
   readonly isGathered: boolean
-  /** Used only by exports. */
+  /** The gathered state, read only to decide exports. */
   readonly gathered: GatheredState | undefined
-  /** Used only when restoring lines. */
+  /** The state to compare with a line, read only to decide restores. */
   readonly copy: CopyState | undefined
 }
 
@@ -71,7 +71,7 @@ export interface RecordOperation {
   readonly formerHash?: string | undefined
   /** Why one of the documents cannot be stored; undefined if all documents can be stored. */
   readonly oversize: string | undefined
-  /** Set if the trace is restored rather than recorded. */
+  /** The line to restore; undefined if the trace is recorded. */
   readonly restored?: RestoredHead | undefined
 }
 
@@ -91,14 +91,14 @@ export interface ByKey {
 export interface TraceChange {
   readonly spanCount: number
   readonly errorCount: number
-  /** Whether the trace is a run by what the change adds (lib/trace/runs.ts). False keeps the stored value. */
+  /** Whether what the change adds makes the trace a run (lib/trace/runs.ts). If false, the stored value is kept. */
   readonly isRun: boolean
   readonly estimatedBytes: number
   /** Increase in estimatedBytes. */
   readonly addedBytes: number
   /** Spans to insert: the operation's spans that are not stored yet. */
   readonly spans: readonly SpanHead[]
-  /** Undefined if the trace keeps running. */
+  /** The trace's end; undefined if the trace keeps running. */
   readonly ending: Ending | undefined
 }
 
@@ -137,7 +137,7 @@ interface GrowDecision {
   readonly refusals: readonly SpanRefusal[]
 }
 
-/** There is nothing to write. */
+/** The decision that there is nothing to write. */
 interface DuplicateDecision {
   readonly type: 'duplicate'
   readonly spanCount: number
@@ -346,7 +346,7 @@ function decideSpans(state: TraceState | undefined, operation: ExportOperation):
   return { type: 'grow', growth, added, removed, cut, refusals }
 }
 
-/** Ends an idle trace. Changes nothing if the trace has changed since, or no longer exists. */
+/** Ends an idle trace. Changes nothing if the trace has changed since its end was computed, or no longer exists. */
 function decideIdle(state: TraceState | undefined, { traceId, version, end }: IdleOperation): Decision {
   if (state?.gathered === undefined || !state.running || state.version !== version) {
     return { type: 'duplicate', spanCount: state?.spanCount ?? 0, duplicate: 0 }

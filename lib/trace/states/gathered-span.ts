@@ -5,8 +5,8 @@ import { isCall } from '../span-usage.ts'
 import type { CountedSpan } from './left-out.ts'
 
 /**
- * Levels of spans, which determine the grade of a span's claims. The root's claims are best, followed by the claims of
- * a called process's first span.
+ * Levels of spans. A span's level determines the grade of its claims. The root's claims are best, followed by the
+ * claims of a called process's first span.
  */
 export const ROOT = 1
 export const PROCESS_ROOT = 2
@@ -52,7 +52,7 @@ export interface GatheredSpan extends Omit<PreparedSpan, 'name' | 'attributes' |
   readonly hints: SpanHints
   /** Whether costUsd was computed from the span's tokens. */
   readonly costIsComputed?: boolean | undefined
-  /** Size of the document with its texts cut (cut-texts.ts). If undefined, the texts are never cut. */
+  /** Size of the document with its texts cut (cut-texts.ts), in bytes. If undefined, the texts are never cut. */
   readonly cutBytes?: number
 }
 
@@ -72,10 +72,13 @@ export const gatheredUsage = (span: GatheredSpan): CountedSpan => ({
   responseId: isCall(span) ? span.hints.responseId : undefined,
   failed: span.status === 'error',
   toolCallId: span.hints.toolCallId,
-  step: stepMark(span)
+  step: stepMark(span.hints, span)
 })
 
 /** Returns the mark that is stored with a step; undefined for other spans. */
-export function stepMark({ hints, bytes, hash }: Pick<GatheredSpan, 'hints' | 'bytes' | 'hash'>): StepMark | undefined {
-  return hints.callSpanId === undefined ? undefined : { call: hints.callSpanId, bytes, hash }
+export function stepMark(
+  { callSpanId }: SpanHints,
+  { bytes, hash }: Pick<GatheredSpan, 'bytes' | 'hash'>
+): StepMark | undefined {
+  return callSpanId === undefined ? undefined : { call: callSpanId, bytes, hash }
 }

@@ -49,9 +49,9 @@ export interface GatheredState extends TraceFields, Sums {
 
 /** The state of the trace after spans are added. */
 export interface Growth extends TraceFields, Sums {
-  /** Whether the trace is a run by what the change adds (lib/trace/runs.ts). False keeps the stored value. */
+  /** Whether what the change adds makes the trace a run (lib/trace/runs.ts). If false, the stored value is kept. */
   readonly isRun: boolean
-  /** Undefined if the stored value stays. */
+  /** The new input and output; undefined if the stored value stays. */
   readonly input: string | null | undefined
   readonly output: string | null | undefined
   readonly durationMs: number | null
@@ -272,9 +272,10 @@ function earlierTimes({ ranks, spans, status }: GatheredState): Record<string, R
 }
 
 /** Returns the worst status of the roots, or of process roots if there are no roots; undefined if there are neither. */
-function statusOf({ times, ...ranks }: Ranks): string | undefined {
-  if (times === undefined) return undefined
-  return ['error', 'ok'].find(status => ranks[nameOfStatus(times[0], status)] !== undefined) ?? 'unset'
+function statusOf(ranks: Ranks): string | undefined {
+  const level = ranks.times?.[0]
+  if (level === undefined) return undefined
+  return ['error', 'ok'].find(status => ranks[nameOfStatus(level, status)] !== undefined) ?? 'unset'
 }
 
 /** Returns the latest end of all spans. A span that ends in the future counts only if all spans end in the future. */

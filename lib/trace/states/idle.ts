@@ -10,7 +10,7 @@ import type { Ranks } from './ranks.ts'
 
 export interface IdleEnd {
   readonly status: string
-  /** In canonical form (lib/trace/timestamp.ts). */
+  /** The trace's end as a canonical timestamp (lib/trace/timestamp.ts). */
   readonly endedAt: string
 }
 
@@ -30,7 +30,7 @@ export interface EndedSpan {
   readonly endedAt: string
 }
 
-/** Name of the end's rank. */
+/** Name of the rank that holds an idle trace's end. */
 export const IDLE = 'idle'
 /** Statuses in order of precedence: the trace takes the first status that any of its top-level spans has. */
 const STATUSES = ['error', 'ok', 'unset']

@@ -7,10 +7,10 @@ import { type GatheredSpan, type GatheredState, PROCESS_ROOT } from './gathered.
 
 /**
  * The order in which an export's spans get slots. Spans earlier in this order must leave fewer slots free. `ready.ts`
- * renders rows only for spans that get a slot in an empty trace, which is sufficient. Proof: let a trace have n spans,
- * d of them from this export. New spans get slots in order of need, at most L - n of them, where L is the number of
- * slots open to spans with the same need. Because d <= n, each of these spans is among the first L spans of the whole
- * export, and therefore also gets a slot in an empty trace. Neither the order nor L may depend on stored spans.
+ * renders rows only for spans that get a slot in an empty trace. These rows are sufficient. Proof: let a trace have n
+ * spans, d of them from this export. New spans get slots in order of need, at most L - n of them, where L is the number
+ * of slots open to spans with the same need. Because d <= n, each of these spans is among the first L spans of the
+ * whole export, and therefore also gets a slot in an empty trace. Neither the order nor L may depend on stored spans.
  */
 const NEEDS = ['root', 'failed', 'called', 'plain'] as const
 type Need = (typeof NEEDS)[number]

@@ -26,7 +26,7 @@ export interface CountedSpan extends SpanUsage {
   readonly failed: boolean
   /** The id of the tool use, if the span is a tool call. */
   readonly toolCallId?: string | undefined
-  /** Set if the span is a step made from log records (lib/trace/states/steps.ts). */
+  /** Mark of a step made from log records (lib/trace/states/steps.ts); undefined for other spans. */
   readonly step?: StepMark | undefined
 }
 
@@ -87,7 +87,7 @@ export interface LeftOut {
   readonly kinds: Readonly<Record<string, number>>
 }
 
-/** Reads the counts that `markLeftOut`, or a client, wrote to a trace's metadata, which may hold any JSON. */
+/** Reads the counts that `markLeftOut`, or a client, wrote to a trace's metadata. The metadata may hold any JSON. */
 export function leftOutOf({ spoor }: { readonly spoor?: unknown }): LeftOut | undefined {
   const { [MARK]: mark } = Object(spoor) as { readonly [MARK]?: unknown }
   const { count, kinds } = Object(mark) as { readonly count?: unknown; readonly kinds?: unknown }

@@ -100,7 +100,7 @@ function decode(id: string, [, endMicros, text]: Rank): CountedSpan {
   }
 }
 
-/** Returns the spans. A span that states no tokens or cost gets the tokens or cost of the steps that it replaces. */
+/** Returns the spans, with the tokens or cost of the steps that a span replaces if the span states none. */
 export function withReplacedSteps(spans: SpanTree<CountedSpan>, ranks: Ranks): SpanTree<CountedSpan> {
   const names = Object.keys(ranks).filter(isStepRank)
   if (names.length === 0) return spans

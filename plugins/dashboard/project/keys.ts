@@ -100,7 +100,7 @@ export default function keys(app: App): void {
   }
 }
 
-/** Converts errors of administrative operations to a `Refusal` with the given code. */
+/** Converts errors from administrative operations to a `Refusal` with the given code. */
 async function refusing<T>(code: 'invalid_request' | 'conflict', work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -9,7 +9,7 @@ import { COST_PLACE, END_PLACE, MINUTE_PLACE, SESSION_PLACE, TRACE_ID_PLACE } fr
 
 export interface BodyShape {
   readonly spans: number
-  /** Exact length of a body in UTF-8. */
+  /** Exact length of a body, in bytes of UTF-8. */
   readonly bytes: number
   /** Number of different bodies. */
   readonly variants: number
@@ -59,7 +59,7 @@ export function ingestBody(kind: BodyKind, variant: number): IngestBody {
     const texts = createProse(seed, variant % 4 === 3)
     return { schemaVersion: 1, trace: buildTrace({ ...createProse(seed), text: texts.text }, shape.spans, textLength) }
   }
-  // The text length per span is adjusted until a short answer can fill the rest.
+  // The text length per span is adjusted until a short answer can fill the remaining bytes of the body.
   const mostRest = 100 + shape.bytes / 100
   let textLength = shape.bytes / shape.spans / 2
   let body: IngestBody
@@ -156,7 +156,7 @@ function buildSpans(prose: Prose, count: number, textLength: number, provider: n
 
 type Step = Omit<SpanInput, 'id' | 'startedAt' | 'endedAt'>
 
-/** Builds the fields that differ between kinds. `textLength` is the approximate total length of its strings. */
+/** Builds the fields that differ between kinds. `textLength` is the approximate total length of their strings. */
 function buildStep(
   prose: Prose,
   kind: (typeof STEPS)[number] | 'agent',

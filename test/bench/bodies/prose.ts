@@ -70,7 +70,10 @@ export interface Prose {
   text(length: number): string
 }
 
-/** Creates a source of text. `beyondAscii` mixes in accents, typographic quotes, other scripts and an emoji. */
+/**
+ * Creates a source of text. With `beyondAscii`, the text also contains accents, typographic quotes, other scripts and
+ * an emoji.
+ */
 export function createProse(seed: number, beyondAscii = false): Prose {
   const random = seededRandom(seed)
   const integer = (below: number) => Math.floor(random() * below)

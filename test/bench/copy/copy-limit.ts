@@ -33,7 +33,10 @@ export interface CopyReport {
   readonly cpuMicros: number
 }
 
-/** Copies for a while. Counts the traces committed after the first commit that follows the warm-up. */
+/**
+ * Copies until the measured period has ended. Counts the traces committed after the first commit that follows the
+ * warm-up.
+ */
 export async function measureCopy(
   plan: CopyPlan,
   { warmUpMs, measureMs }: { readonly warmUpMs: number; readonly measureMs: number },

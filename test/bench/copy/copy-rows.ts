@@ -20,7 +20,7 @@ export interface CopyRows {
 
 /** The rows of all variants of a kind. */
 export interface KindRows {
-  /** Rows whose texts are in their own columns. */
+  /** Rows with each text in its own column. */
   readonly plain: readonly CopyRows[]
   /** Rows of the variants whose texts the service compresses, compressed in the same way. */
   readonly packed: readonly CopyRows[]
@@ -43,7 +43,7 @@ const PLACES: Readonly<Record<string, string>> = {
   seq: NUMBER_PLACE,
   version: NUMBER_PLACE,
   duration_ms: DURATION_PLACE,
-  // A time that advances like the current time.
+  // A server writes the current time, which advances as `started_at` does.
   ingested_at: 'started_at'
 }
 
@@ -102,7 +102,7 @@ const [ID, PACKED] = ['id', 'packed'].map(each => SPAN_COLUMNS.findIndex(({ name
   number
 ]
 
-/** Returns the spans with their texts in their own columns. */
+/** Unpacks the spans' texts. Returns the spans with each text in its own column. */
 function withTexts(rows: readonly Values[]): Values[] {
   const texts = unpackTexts(rows.flatMap(row => bytesOf(row[PACKED]) ?? []))
   return rows.map(row => {
@@ -121,5 +121,5 @@ function toLines(rows: readonly Values[]): Buffer {
   return Buffer.from(lines.join('').replaceAll(MINUTE_PLACE.replace('T', ' '), MINUTE_PLACE))
 }
 
-/** JSON and the bodies' other texts contain no control characters. */
+/** Escapes only backslashes, because JSON and the bodies' other texts contain no control characters. */
 const escaped = (value: string) => value.replaceAll('\\', '\\\\')

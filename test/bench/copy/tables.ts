@@ -53,7 +53,9 @@ export async function emptyTables(sql: Sql): Promise<void> {
   }
 }
 
-/** Writes everything that is pending, so that the next measurement starts with nothing left from the previous one. */
+/**
+ * Writes all changed pages to disk, so that the next measurement does not include work from the previous measurement.
+ */
 export async function settle(sql: Sql): Promise<void> {
   await sql`checkpoint`
 }

@@ -16,7 +16,7 @@ export interface ConnectionEvents {
 export class Connection {
   readonly #port: number
   readonly #events: ConnectionEvents
-  /** Undefined if the server closed the idle connection, which it may do. */
+  /** Undefined if the server has closed the connection, as it may while the connection is idle. */
   #socket: Socket | undefined
   #isResting = true
   /** The start of a response head whose end has not arrived. */

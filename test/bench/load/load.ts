@@ -31,7 +31,7 @@ export interface LoadPlan {
    * the next trace at once.
    */
   readonly rate?: number
-  /** Share of all traces, from 0 to 1, that the sender sends again at once; none if omitted. */
+  /** Share of traces, from 0 to 1, that the sender immediately resends. Defaults to 0. */
   readonly resends?: number
   readonly warmUpMs: number
   readonly measureMs: number
@@ -42,7 +42,7 @@ export interface LoadReport {
   /** Number of traces for which every request was answered with a 2xx status. */
   readonly traces: number
   readonly requests: number
-  /** Bytes of the bodies of those traces. */
+  /** Total bytes of the counted traces' bodies. */
   readonly bodyBytes: number
   /** Number of responses by status. */
   readonly statuses: Readonly<Record<string, number>>
@@ -77,7 +77,7 @@ export interface Sender {
 
 const ENDED = 'the load generator ended'
 
-/** Starts the process, which builds the bodies of a kind on first use. */
+/** Starts the load generator's process, which builds the bodies of a kind on first use. */
 export function startSender(): Sender {
   const child = fork(new URL('sender.js', import.meta.url), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
   return { run: (plan, window) => runPlan(child, plan, window), stop: () => void child.kill() }

@@ -48,7 +48,7 @@ export function buildScript(
 
 interface Part {
   readonly path: string
-  /** Defaults to JSON. */
+  /** The body's Content-Type; JSON if omitted. */
   readonly type?: string
   readonly body: string | Uint8Array
 }
@@ -56,7 +56,7 @@ interface Part {
 const TRACES = '/api/v1/traces'
 const OTLP = '/api/v1/otlp/v1/traces'
 const MINUTE = '2026-06-01T12:00'
-/** Large bodies take longer to build than to record, so they are kept. */
+/** The requests built so far, kept because large bodies take longer to build than to record. */
 const made = new Map<string, readonly Part[]>()
 
 function partsOf(kind: LoadKind, variant: number, runs: string | undefined): readonly Part[] {

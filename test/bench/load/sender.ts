@@ -119,7 +119,10 @@ class Load {
     process.send!({ event: 'failed', reason } satisfies SenderMessage, () => process.exit(1))
   }
 
-  /** The latency of a trace that waits for a connection counts from its due time, others from the timer's call. */
+  /**
+   * Starts traces when they are due. The latency of a trace that waits for a connection is measured from its due time,
+   * that of any other trace from the timer's call.
+   */
   #startClock(rate: number): void {
     const interval = 1_000 / rate
     let due = performance.now()

@@ -75,7 +75,7 @@ export async function startService({ folder: parent, kept, profile }: Place, und
 
 let databases = 0
 
-/** Starts a server on another PostgreSQL, in a new database that `undo` drops. */
+/** Starts a server that uses another PostgreSQL server, in a new database that `undo` drops. */
 export async function startServiceAt(url: string, place: Place, undo: Undo): Promise<Service> {
   const name = `spoor_bench_${process.pid}_${++databases}`
   const main = connectTo(url, { applicationName: 'bench' })
@@ -107,8 +107,7 @@ async function readIdentity(sql: Sql): Promise<Pick<Service, 'postmasterPid' | '
 }
 
 /**
- * Returns the postmaster's process id if that process is a postgres on this machine. PostgreSQL reveals the id to
- * superusers.
+ * Returns the postmaster's process id; undefined if PostgreSQL runs elsewhere, or does not reveal the id to this user.
  */
 async function findPostmaster(sql: Sql): Promise<number | undefined> {
   const question = sql<{ pid: number }[]>`select split_part(pg_read_file('postmaster.pid'), E'\n', 1)::int as pid`

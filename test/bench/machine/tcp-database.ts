@@ -20,7 +20,7 @@ import { createLog } from '../../../lib/log.ts'
 import type { Undo } from './undo.ts'
 
 const PASSWORD = 'pass-phrase-of-the-benchmark'
-/** The certificates are in the source tree, because the build has none. */
+/** The certificates are read from the source tree, because the build does not copy them. */
 const CERTIFICATES = fileURLToPath(new URL('../../../../test/lib/database/sockets/tls/', import.meta.url))
 const POLL_MS = 50
 

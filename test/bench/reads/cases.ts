@@ -18,7 +18,10 @@ export const PAGE = 50
 const DEEP_PAGE = 1000
 /** Number of different time windows that are requested again and again. */
 const PLACES = 8
-/** Number of the deep page of scores. Only one trace in 30 has the frequent score. */
+/**
+ * Number of the deep page of scores. Scores fill fewer pages than traces, because only one trace in 30 has the frequent
+ * score.
+ */
 const DEEP_SCORES = 60
 
 /** Filters of the list, each a line of the report. fill.ts explains the values. */
@@ -78,7 +81,7 @@ const QUERIES: readonly (readonly [name: string, query: string])[] = [
 
 /** Returns the cases for a project with this number of traces. Cursors and ids are read in advance. */
 export async function makeCases(sql: Sql, projectId: number, traces: number): Promise<ReadCase[]> {
-  /** Hours of a window that contains about `size` traces, whatever the project's total. */
+  /** Returns the length in hours of a window that contains about `size` traces, whatever the project's total. */
   const hours = (size: number) => (365 * 24 * size) / traces
   const window = (size: number) => timeWindow(Math.floor(Math.random() * PLACES) / PLACES, hours(size))
   const newWindow = (size: number) => timeWindow(Math.random(), hours(size))
@@ -141,7 +144,10 @@ export const CHART_CASES: readonly ReadCase[] = [
   )
 ].map(([name, query]) => ({ name: name as string, path: () => `${PAGES}/${query}` }))
 
-/** The first pages of sessions, users and scores. Their ranges end now, so a year includes most of the traces. */
+/**
+ * The first pages of sessions, users and scores. Their time ranges end now, so a range of a year includes most of the
+ * traces.
+ */
 export const GROUP_CASES: readonly ReadCase[] = [
   ['sessions', 'sessions'],
   ['sessions: environment', 'sessions?env=canary'],

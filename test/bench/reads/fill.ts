@@ -4,9 +4,9 @@
  * belongs to one trace in a thousand, so that its traces fill a page in a project of 100,000 traces. The rarest value
  * belongs to one trace in 50,000.
  *
- * PostgreSQL itself generates the rows while the indexes are dropped: 10 million rows take minutes, and nothing is
- * sent. Rankings are cut at the end. Traces below the floors are therefore found in the same way as after recording by
- * a server, and stay in the indexes.
+ * PostgreSQL itself generates the rows, after the indexes have been dropped, so that 10 million rows take only minutes.
+ * Rankings are cut at the end. Traces below the floors are therefore found in the same way as after recording by a
+ * server, and stay in the indexes.
  */
 import type { Sql } from 'postgres'
 import { countDeltas, DELTA_NAMES, deltaInSql, SUMS } from '../../../lib/store/analytics/rollups/deltas.ts'
@@ -21,7 +21,7 @@ const CHUNK = 250_000
 const FOLDED_AT_ONCE = 20_000
 /** Settings for data that can be generated again at any time. */
 const FILL_SETTINGS = `set synchronous_commit = off; set wal_compression = off; set maintenance_work_mem = '2GB'; set work_mem = '256MB'`
-/** Bytes of a trace with its indexes, tags, scores and share of the WAL, and disk space that must stay free. */
+/** Bytes of disk space that a trace takes, including its indexes, tags, scores and share of the WAL. */
 export const BYTES_PER_TRACE = 2_000
 
 /**
@@ -99,7 +99,7 @@ export async function fillSums(
   await addTotals(sql, plan)
 }
 
-/** Counts days like the server does for traces from before it kept rollups. */
+/** Counts days as the server does for traces that are older than its rollups. */
 async function countDays(sql: Sql, projectId: number, onProgress: (what: string) => void): Promise<void> {
   await sql`insert into rollup_history (project_id, uncounted) values (${projectId}, 'infinity') on conflict do nothing`
   while (await countOneDay(sql, projectId)) await foldDeltas(sql, projectId, 5 * FOLDED_AT_ONCE)
@@ -132,7 +132,10 @@ async function addTotals(sql: Sql, { projectId, traces, firstNumber }: FillPlan)
     select ${projectId}, 0, count(*), 0, sum(estimated_bytes) from traces where project_id = ${projectId}`
 }
 
-/** Returns whether the project has been filled. Throws if filling was interrupted. The totals are written last. */
+/**
+ * Returns whether the project has been filled: its totals, which are written last, must exist. Throws if filling was
+ * interrupted.
+ */
 export async function isFilled(sql: Sql, projectId: number): Promise<boolean> {
   const [row] = await sql<[{ begun: boolean; done: boolean }]>`
     select exists (select from traces where project_id = ${projectId}) as begun,
@@ -159,7 +162,7 @@ interface DroppedIndex {
   readonly name: string
   readonly table: string
   readonly definition: string
-  /** The index's role in its table; null for a plain index. */
+  /** The kind of constraint that the index enforces; null if it enforces none. */
   readonly constraint: 'primary key' | 'unique' | null
 }
 

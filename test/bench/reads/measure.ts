@@ -35,7 +35,7 @@ const WARM_UP_SHARE = 0.2
 /** A machine may be twice as fast a minute later, so measurements that are compared take turns. */
 const TURNS = 5
 
-/** Returns the figures of each of the compared plans. */
+/** Returns the figures of each compared plan. */
 export async function measureInTurns(plans: readonly ReadPlan[]): Promise<ReadFigures[]> {
   const samples = plans.map((): Sample[] => [])
   for (let turn = 0; turn < TURNS; turn++) {

@@ -9,7 +9,7 @@ export interface ReadsOptions {
   readonly requests: number
   /** Substrings of case names. Only matching cases are measured. */
   readonly only: readonly string[]
-  /** Whether only numbers over time are measured, for which the traces themselves need not be filled. */
+  /** Whether only numbers over time are measured. If so, only the data that these numbers need is filled. */
   readonly isOfSums: boolean
   readonly folder: string
   /** Folder in which filled databases are kept for the next run; undefined if they are not kept. */
@@ -44,7 +44,7 @@ test/bench/README.md says what is stored. Give the machine nothing else to do me
   --help             print this
 `
 
-/** Page 1000 must exist. */
+/** Minimum number of traces in a project, so that page 1000 exists. */
 const LEAST_TRACES = 100_000
 
 /** Reads the flags. Throws a UsageError if they are invalid. */

@@ -43,7 +43,7 @@ export interface ReadsResults {
   readonly machine: Machine
   readonly requests: number
   readonly sizes: readonly SizeResult[]
-  /** The details, measured in the largest database. */
+  /** Figures for reading the detail of a trace, measured in the largest database. */
   readonly details: readonly DetailResult[]
 }
 

@@ -9,7 +9,7 @@ const CHUNK = 50_000
 const VOCABULARY = 60_000
 const WORDS = 120
 const CHARACTERS = 60
-/** Each word occurs in one of this many traces. */
+/** For each word, the number N if the word occurs in one trace out of N. */
 export const SHARES = { tenth: 10, hundredth: 100, seldom: 10_000, hardly: 200_000 } as const
 
 /**
@@ -36,7 +36,7 @@ export async function fillTexts(
   await sql.unsafe('vacuum (analyze) traces')
 }
 
-/** SQL for a random number below `most`, in which low numbers are frequent. */
+/** Returns SQL for a random number below `most`. Low numbers are more frequent than high ones. */
 const zipf = (most: number) => `floor(exp(random() * ln(${most})))::int % ${most}`
 
 const insertTraces = (projectId: number, first: number, last: number) => `

@@ -59,7 +59,7 @@ export function readSearchOptions(parameters: readonly string[]): SearchOptions 
   }
 }
 
-/** The searches: a name for the report's table, the words, and other filters. */
+/** The searches, each with its name in the report's table, its words, and its other filters. */
 const SEARCHES: readonly (readonly [name: string, words: string, filters?: Partial<TraceQuery>])[] = [
   ['a word of each tenth trace', 'tenth'],
   ['of each hundredth', 'hundredth'],

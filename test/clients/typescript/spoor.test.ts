@@ -26,7 +26,7 @@ t.test('the client, against a server', async t => {
     const made = clientTypes((await call('GET', '/api/v1/openapi.json')).body)
     const formatted = spawnSync(BIOME, ['format', '--stdin-file-path', FILE], { input: made, encoding: 'utf8' })
     t.equal(formatted.status, 0, formatted.stderr)
-    // `npm run client-types` sets the variable.
+    // `npm run client-types` sets SPOOR_CLIENT_TYPES.
     if (process.env.SPOOR_CLIENT_TYPES === 'write') writeFileSync(FILE, formatted.stdout)
     t.equal(existsSync(FILE) && readFileSync(FILE, 'utf8'), formatted.stdout, 'npm run client-types writes them')
   })
@@ -220,7 +220,7 @@ t.test('the client, against a server', async t => {
     const following = evaluate(spoor, evaluator, { name: 'followed' }, { follow: true, signal: end.signal })
     t.match(await following, { judged: 0, passed: 2, failed: 0, failures: [], mean: undefined })
     t.same(asked, ['first', 'second'])
-    // A request that the service would reject again ends the run.
+    // If a retry cannot succeed either, a rejected request ends the run.
     const wrong = evaluate(spoor, evaluator, { limit: -1 }, { follow: true })
     await t.rejects(wrong, { name: 'SpoorError', status: 400 })
     t.match(await evaluate(spoor, evaluator, {}, { signal: end.signal }), { passed: 0 }, 'nothing is begun')

@@ -183,7 +183,7 @@ t.test('the last use is stored at most every five minutes', async t => {
     )
     return lastUsed()
   }
-  /** Waits until the service's responses contain this time of last use. */
+  /** Waits until the service reports the given time as the key's last use. */
   const untilAnswered = (service: TestService, time: string | null) =>
     until(async () => (await service.call('GET', PATH, { key })).body.lastUsedAt === time)
   const recent = await setLastUsed(290)

@@ -1,4 +1,4 @@
-/** Traces from before migration 17, in a database of the version before. */
+/** Tests how the server decides which traces from before migration 17 are runs. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Sql } from 'postgres'
@@ -15,7 +15,7 @@ import { until } from '../../fixtures/until.ts'
 const log = createLog('silent')
 const PROJECTS = 3
 const TRACES = 1_200
-/** Traces by the kinds of their spans and their fields, and whether these make a run. */
+/** Traces with various span kinds and fields. `isRun` states whether a trace is a run. */
 const SENT = [
   { kinds: ['custom'], model: null, costUsd: null, isRun: false },
   { kinds: [], model: null, costUsd: null, isRun: false },
@@ -27,7 +27,7 @@ const SENT = [
 ]
 const sentOf = (seq: number) => SENT[seq % SENT.length]!
 
-/** A database with traces that the version before wrote, migrated. The last project has no traces. */
+/** Creates and migrates a database with traces from before migration 17. The last project has no traces. */
 async function migrated(t: Test) {
   const database = await testDatabase(t, EMPTY)
   const sql = connectTo(database.target)
@@ -90,7 +90,7 @@ t.test('each step decides some traces, and what changes meanwhile is decided aga
     select count(*)::int as looked from traces where project_id = 1 and not is_run and seq >= ${TRACES - 100}`
   t.equal(looked, Array.from({ length: 100 }, (_, i) => sentOf(TRACES - 100 + i)).filter(sent => !sent.isRun).length)
 
-  // A writer adds a model call to a trace while its decision waits for the row.
+  // A writer adds a model call to a trace while the decision about that trace waits for the row.
   const [{ seq }] = await sql<[{ seq: number }]>`
     select max(seq) as seq from traces where project_id = 1 and seq < ${next!} and seq % ${SENT.length} = 1`
   const writer = connectTo(database.target)

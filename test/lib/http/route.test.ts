@@ -1,4 +1,4 @@
-/** Tests which routes' requests count as reads, and the length of a body in pieces. */
+/** Tests which routes' requests count as reads, and the length of a body that consists of pieces. */
 import t from 'tap'
 import { isPersonAccess } from '../../../lib/http/people/admit.ts'
 import { isRead, JsonPieces } from '../../../lib/http/route.ts'

@@ -10,7 +10,7 @@ const text = (length: number) =>
   'all work and no play makes Jack a dull boy. '.repeat(Math.ceil(length / 44)).slice(0, length)
 
 /**
- * Returns the same JSON with an additional space, so that a recorded body is not recognised by its bytes
+ * Returns a body with an additional space, so that a recorded body is not recognised by its bytes
  * (lib/ingest/resends.ts).
  */
 const spaced = (body: Buffer) => Buffer.concat([body, Buffer.from(' ')])

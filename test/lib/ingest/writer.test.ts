@@ -176,7 +176,7 @@ t.test('a write that lacks rows is refused alone, in every operation, and its ne
   t.strictSame(sentBack, [])
 })
 
-/** Returns the same rows without the last span's row. */
+/** Returns the rows without the last span's row. */
 function withoutLast<T extends SpanRows>(rows: T): T {
   const last = rows.spans.at(-1)
   return { ...rows, spans: rows.spans.slice(0, -1), bytes: rows.bytes.subarray(0, last) }

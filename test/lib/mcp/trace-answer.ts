@@ -5,7 +5,7 @@ export const DETAIL = EXAMPLES.getTrace?.replies[200] as { trace: object; spans:
 
 export type Values = { trace?: object; span?: (index: number) => object; spans?: number; scores?: number }
 
-/** Returns the response of getTrace for a trace with this number of spans and scores. */
+/** Returns the response of getTrace for a trace with the given numbers of spans and scores. */
 export function answer({ trace, span, spans = 1, scores = 1 }: Values): string {
   const id = (index: number) => index.toString(16).padStart(16, '0')
   return JSON.stringify({

@@ -191,7 +191,7 @@ t.test('stops where the database takes no writes, and says how far it came', asy
   await database.pool.run(sql => sql.unsafe(`alter database ${name} set default_transaction_read_only = on`))
   await t.rejects(importInto(projectId, `${line()}\n${line()}\n`), {
     name: 'AdminError',
-    message: /refused the write.*; 0 imported so far; run it again to go on$/
+    message: /rejected the write.*; 0 imported so far; run it again to go on$/
   })
 })
 

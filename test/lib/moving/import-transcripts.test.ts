@@ -1,4 +1,4 @@
-/** Tests imports of transcripts whose destination fails. */
+/** Tests transcript imports into a destination that fails. */
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { Refusal } from '../../../lib/errors.ts'

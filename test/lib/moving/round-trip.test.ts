@@ -111,7 +111,7 @@ const bodyOf = ({ recording, complete }: Life) => {
   return { schemaVersion: 1, trace: { ...recording, ...end } }
 }
 
-/** Returns the requests of a history that may be repeated, each as [path, body]. */
+/** Returns those of a history's requests that may be repeated, each as [path, body]. */
 function requestsOf(life: Life): [string, unknown][] {
   const path = `/${life.recording.id}`
   const taken = new Set(life.recording.spans.map(span => span.id))

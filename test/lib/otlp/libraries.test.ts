@@ -1,4 +1,4 @@
-/** Tests deviations of single libraries from the conventions that they follow, as found by `npm run otlp-libraries`. */
+/** Tests where some libraries deviate from the conventions that they follow, as found by `npm run otlp-libraries`. */
 import t from 'tap'
 import { mapAttributes, mapFrom } from './mapped.ts'
 

@@ -184,7 +184,7 @@ t.test('what spans have in common is not stored more often than there is room fo
   t.equal(readRequest(alone).traces.size, 2)
 })
 
-/** Reads an export in a process with a heap of this size. Returns the rejections. */
+/** Reads an export in a process with a heap of the given size. Returns the rejections. */
 async function readWithin(heapMiB: number, bytes: Uint8Array, encoding: OtlpEncoding): Promise<unknown> {
   const module = new URL('../../../lib/otlp/read-export.js', import.meta.url).href
   const code = `

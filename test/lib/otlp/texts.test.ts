@@ -30,7 +30,7 @@ t.test('ids, names, models, providers and tags are mended by one rule', async t 
     ['tag', value => mapAttributes({ 'tag.tags': ['x', value] }).hints.tags[1]]
   ]
   for (const [name, read] of fields) {
-    // A tag is shorter than an id.
+    // Tags are cut to a shorter length than the other fields.
     for (const [value, text] of cases) {
       const expected = name === 'tag' ? [...text].slice(0, [...String(read(long))].length).join('') : text
       t.equal(read(value), expected, `${name}: ${String(value).slice(0, 9)}`)

@@ -7,7 +7,7 @@ import { CopyWriter, fieldWriter, readField } from '../../../lib/rows/copy-forma
 
 const POSTGRES_EPOCH_MS = Date.parse('2000-01-01T00:00:00Z')
 
-/** Reads a string that follows its length. */
+/** Reads a string that is preceded by its length. */
 function readText(bytes: Buffer, at: number): [text: string, end: number] {
   const end = at + 4 + bytes.readInt32BE(at)
   return [bytes.toString('utf8', at + 4, end), end]

@@ -59,7 +59,9 @@ t.test('appends and ends bring the heads of their spans, and a row for each', as
   ] as const) {
     const made = ready(operation, body)
     const prepared = prepare(operation, bytes(body)).spans
-    const heads = prepared.map(({ id, status, hash, bytes }) => ({ id, status, hash: hash.slice(0, 32), bytes }))
+    const heads = prepared.map(({ id, kind, status, hash, bytes }) => ({
+      ...{ id, kind, status, hash: hash.slice(0, 32), bytes }
+    }))
     t.strictSame(made.spans, heads, operation)
     t.equal(made.rows.spans.length, 2)
   }

@@ -1,4 +1,4 @@
-/** Bodies that differ in any field are not identical (specification 3.1). */
+/** Checks that bodies that differ in any one field have different hashes (specification 3.1). */
 import t from 'tap'
 import { EndBody, SpanInput, TraceInput } from '../../../lib/schema/input.ts'
 import { prepare } from '../../../lib/trace/prepare.ts'

@@ -1,6 +1,6 @@
 /**
- * Tests the meaning of a checked body. The tests read bodies as the routes do, because only that code creates the input
- * of the normaliser.
+ * Tests how valid bodies are normalised. The tests read bodies with the routes' own code, because nothing else creates
+ * the normaliser's input.
  */
 import { createHash } from 'node:crypto'
 import canonicalizeOracle from 'canonicalize'

@@ -36,7 +36,7 @@ const call: fc.Arbitrary<Call> = fc.record({
   hasResponse: fc.boolean()
 })
 
-/** Returns the spans of a trace with these calls, one after another, below a root and some steps. */
+/** Returns the spans of a trace with the given calls, one after another, below a root and some steps. */
 function traceOf(calls: readonly Call[]): GatheredSpan[] {
   let next = 100
   const root = span(1, 0, 1000, { kind: 'agent', inputTokens: 999_999, hints: { level: 1 } })

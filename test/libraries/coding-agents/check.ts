@@ -1,4 +1,4 @@
-/** Compares what a coding agent has sent with what its row expects, column by column. */
+/** Compares a coding agent's traces with its row's expectations, column by column. */
 import { chatsUsed } from '../../senders/used.ts'
 import { type Cell, compare, costOf, type Detail } from '../check.ts'
 import { AGENT_COLUMNS, type AgentColumn, type AgentExpected } from './row.ts'
@@ -18,7 +18,7 @@ export function checkAgent(expected: AgentExpected, details: readonly Detail[]):
     model: [expected.model, trace?.model],
     tokens: [chatsUsed(expected.calls), trace?.usage],
     cost: [expected.costUsd, costOf(trace)],
-    // Each agent makes up an id of its own.
+    // Each agent creates its own session id.
     session: [true, typeof trace?.sessionId === 'string'],
     arguments: [expected.arguments, textOf(tool?.input, expected.arguments)],
     result: [expected.result, textOf(tool?.output, expected.result)],
@@ -29,7 +29,10 @@ export function checkAgent(expected: AgentExpected, details: readonly Detail[]):
 
 const tokensOf = ({ trace }: Detail): number => trace.usage.totalTokens ?? 0
 
-/** The tree without the agent's own inner steps, which are custom. Some agents have hundreds. */
+/**
+ * Returns the tree of steps, without steps of the kind `custom`. Some agents send hundreds of internal steps of that
+ * kind.
+ */
 function stepsOf(spans: readonly Detail[]): string[] {
   const byId = new Map(spans.map(span => [span.id, span]))
   const parentOf = (span: Detail): string | null => {
@@ -38,7 +41,7 @@ function stepsOf(spans: readonly Detail[]): string[] {
     return parent.kind === 'custom' ? parentOf(parent) : parent.id
   }
   const steps = spans.filter(({ kind }) => kind !== 'custom').map(span => ({ span, parentId: parentOf(span) }))
-  // Some calls run at the same time, so siblings are in the order of all that is below them.
+  // Some calls run at the same time, so siblings are sorted by the text of their subtrees.
   const below = (id: string | null, indent: string): string[] =>
     steps
       .filter(({ parentId }) => parentId === id)
@@ -47,7 +50,7 @@ function stepsOf(spans: readonly Detail[]): string[] {
   return below(null, '').flatMap(text => text.split('\n'))
 }
 
-/** The text if the value has it in it, otherwise the value. */
+/** Returns `text` if the value contains it, otherwise the value. */
 function textOf(value: unknown, text: string | null): unknown {
   return text !== null && JSON.stringify(value ?? null).includes(text) ? text : (value ?? null)
 }

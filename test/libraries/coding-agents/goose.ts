@@ -1,6 +1,6 @@
 /**
- * A run of Goose, which is not on npm or PyPI, as its documentation and source describe the spans: messages, tokens and
- * costs in attributes that end with `_json`.
+ * Sends the spans of a run of Goose, which is not on npm or PyPI. The spans follow Goose's documentation and source:
+ * messages, tokens and costs are in attributes whose names end with `_json`.
  */
 import { ANSWER, CHAT_USAGE } from '../../provider/facts.ts'
 import { QUESTION } from '../../senders/talk.ts'
@@ -8,7 +8,7 @@ import type { Addresses } from '../row.ts'
 
 const TRACE = '7c1f0d3a5be94f4c8f0e6a2b9d1c4e57'
 const CALL = { name: 'developer__shell', arguments: { command: 'echo sunny in Graz' } }
-/** In milliseconds, before now. */
+/** The start of the run, in ms since 1970. */
 const began = Date.now() - 5_000
 const nanosAt = (milliseconds: number) => `${began + milliseconds}000000`
 

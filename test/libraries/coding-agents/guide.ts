@@ -2,13 +2,13 @@
 import { passageOf, unescapeHtml } from '../../plugins/docs/guide.ts'
 
 export interface Settings {
-  /** Commands for the shell that starts the agent, one a line. */
+  /** Commands for the shell that starts the agent, one per line. */
   readonly shell: string
-  /** Files, by their paths below the home folder. */
+  /** Contents of files, by the files' paths below the home folder. */
   readonly files: Readonly<Record<string, string>>
 }
 
-/** A path below the home folder, or a block of code. */
+/** Matches a path below the home folder, or a block of code. */
 const PART = /<code>~\/([^<]+)<\/code>|<code data-language="(\w+)">([\s\S]*?)<\/code>/g
 
 export function settingsOf(html: string, agent: string): Settings {

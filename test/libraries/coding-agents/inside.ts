@@ -1,6 +1,7 @@
 /**
- * Runs a command in a network namespace that has nothing but loopback, as `unshare` starts it: first gives each port of
- * loopback that the command may reach a relay, through a Unix socket, to the same port outside.
+ * Runs a command in the network namespace in which `unshare` has started this program. The namespace has only a
+ * loopback interface. On each port that the command may reach, this program relays connections through a Unix socket to
+ * the same port outside.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -11,7 +12,7 @@ const { sockets, command } = JSON.parse(String(process.argv[2])) as Inside
 const DRAIN_MS = 10_000
 
 export interface Inside {
-  /** A Unix socket for each port. */
+  /** The path of a Unix socket for each port. */
   readonly sockets: Readonly<Record<string, string>>
   readonly command: readonly [string, ...string[]]
 }

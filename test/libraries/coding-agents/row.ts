@@ -1,29 +1,35 @@
-/** A row of the table of coding agents: the program, the call that its model makes, and what must arrive. */
+/**
+ * A row of the table of coding agents: the program, the call that its model makes, and the trace that the program must
+ * produce.
+ */
 import type { ToolCall } from '../../provider/answer.ts'
 import type { Addresses } from '../row.ts'
 
 export interface AgentRow {
-  /** How `--only` names it. */
+  /** The row's name for `--only`. */
   readonly name: string
-  /** How the guide names the agent. */
+  /** The agent's name in the guide. */
   readonly agent: string
-  /** How the table names the row. */
+  /** The first line of the row's first cell in the table. */
   readonly library: string
-  /** The second line of the table's cell. */
+  /** The second line of the same cell. */
   readonly version: string
-  /** The program, or a payload if the program cannot be installed. */
+  /** The program to run, or the payload to send if the program cannot be installed. */
   readonly sends: AgentProgram | Payload
   readonly expected: AgentExpected
 }
 
 export interface AgentProgram {
-  /** The call of a shell that the model makes, by the name that the agent gives its tool. */
+  /** The model's call to the agent's shell tool, under the agent's name for that tool. */
   readonly call: ToolCall
   /** The command line. A program that ends with `.js` is started with node. */
   readonly command: (given: Given) => readonly [string, ...string[]]
-  /** The part of the guide's files that this row leaves out. */
+  /** Matches the part of the guide's files that this row omits. */
   readonly without?: RegExp
-  /** Variables and files that lead the agent to the provider. What leads it to spoor comes from the guide. */
+  /**
+   * Environment variables and files that make the agent use the model provider. The settings for spoor come from the
+   * guide.
+   */
   readonly env: (given: Given) => Readonly<Record<string, string>>
   readonly files: (given: Given) => Readonly<Record<string, string | object>>
 }
@@ -32,32 +38,32 @@ export interface AgentProgram {
 export type Payload = (to: Addresses) => Promise<void>
 
 export interface Given {
-  /** The folder with the packages, and the agent's home, which is its working folder as well. */
+  /** The folder with the npm packages, and the agent's home folder, which is also its working folder. */
   readonly modules: string
   readonly home: string
   /** The address of the model provider. */
   readonly provider: string
 }
 
-/** Null: the agent does not say it, so it must not be there. */
+/** The expected values. Null means that the agent does not send the value, and that the trace must not have it. */
 export interface AgentExpected {
   /**
-   * The agents, model calls, tools and chains of the prompt's trace, each as kind and name, and indented below the
-   * nearest of them. No other trace may have any.
+   * The agents, model calls, tools and chains in the prompt's trace, each as kind and name, indented below the nearest
+   * such step that contains it. No other trace may have steps of these kinds.
    */
   readonly steps: readonly string[]
   readonly name: string | null
-  /** Texts that the input of the trace has in it, and the output. */
+  /** Strings that the trace's input and output must contain. */
   readonly input: string | null
   readonly output: string | null
   readonly model: string
-  /** Tokens as those of so many calls of the provider. */
+  /** The trace must have the tokens of this number of model calls. */
   readonly calls: number
   readonly costUsd: number | null
-  /** Texts that the arguments of the tool's call have in them, and its result. */
+  /** Strings that the arguments and the result of the tool call must contain. */
   readonly arguments: string | null
   readonly result: string | null
-  /** Null if the trace is still running when the agent has ended. */
+  /** The trace's status; null if the trace is still running when the agent has ended. */
   readonly status: string | null
 }
 

@@ -1,4 +1,4 @@
-/** The coding agents of the guide, each with a model that calls a shell once and answers. */
+/** The guide's coding agents, each with a model that calls a shell once and then responds with text. */
 import { join } from 'node:path'
 import { ANSWER } from '../../provider/facts.ts'
 import { QUESTION } from '../../senders/talk.ts'
@@ -12,7 +12,7 @@ const RESULT = 'sunny in Graz'
 const command = `echo ${RESULT}`
 const description = 'Tells the weather'
 
-/** The program that the tests of spoor's MCP endpoint run as well. */
+/** Returns a row for a program that the tests of spoor's MCP endpoint also run. */
 function agent(name: string, row: Omit<AgentRow, 'agent' | 'library' | 'version'>, about = ''): AgentRow {
   const { npm, version } = CODING_AGENTS.find(each => each.name === name)!
   return { agent: name, library: name + about, version: `${npm} ${version}`, ...row }
@@ -70,7 +70,7 @@ export const agentRows: readonly AgentRow[] = [
       env: ({ provider }) => ({ ANTHROPIC_BASE_URL: provider, ANTHROPIC_API_KEY: MODEL_KEY }),
       files: () => ({})
     },
-    // It states the costs.
+    // Claude Code sends the costs.
     expected: expected(
       [
         'agent claude_code.interaction',
@@ -84,7 +84,7 @@ export const agentRows: readonly AgentRow[] = [
   agent('Codex', {
     name: 'codex',
     sends: codex,
-    // It sends no answers.
+    // Codex does not send the model's responses.
     expected: expected(
       ['agent session_task.turn', '  llm handle_responses', '  llm handle_responses', '  tool exec_command'],
       { name: 'codex_exec', model: 'gpt-5', output: null, costUsd: 0.000605 }
@@ -94,7 +94,7 @@ export const agentRows: readonly AgentRow[] = [
     'Codex',
     {
       name: 'codex-records',
-      // The records name spans that are not sent, so no step is below another.
+      // The log records name parent spans that are not sent, so no step is below another step.
       sends: { ...codex, without: /\[otel\.trace_exporter[\s\S]*/ },
       expected: expected(['agent codex_exec', 'llm gpt-5', 'llm gpt-5', 'tool exec_command'], {
         ...{ name: 'codex_exec', model: 'gpt-5', output: null, costUsd: 0.000605 }
@@ -113,7 +113,7 @@ export const agentRows: readonly AgentRow[] = [
       env: ({ provider }) => ({ GOOGLE_GEMINI_BASE_URL: provider, GEMINI_API_KEY: MODEL_KEY }),
       files: () => ({ '.gemini/settings.json': { security: { auth: { selectedType: 'gemini-api-key' } } } })
     },
-    // Its records have no results of tools.
+    // Gemini CLI does not send the results of tools.
     expected: expected(
       ['agent gemini-cli', '  llm gemini-2.5-pro', '  llm gemini-2.5-pro', '  tool run_shell_command'],
       { name: 'gemini-cli', model: 'gemini-2.5-pro', costUsd: 0.000605, result: null }
@@ -130,7 +130,7 @@ export const agentRows: readonly AgentRow[] = [
       env: openAi,
       files: () => ({})
     },
-    // The list has no price of this model at the provider that Qwen Code names, which is OpenAI.
+    // Qwen Code names OpenAI as the provider, for which the price list does not contain this model.
     expected: expected(
       [
         'agent qwen-code',
@@ -158,7 +158,7 @@ export const agentRows: readonly AgentRow[] = [
       }),
       files: () => ({})
     },
-    // Its provider is GitHub, which has no prices of tokens.
+    // Copilot names GitHub as the provider, for which there are no token prices.
     expected: expected(['agent invoke_agent', '  llm chat gpt-4.1', '  llm chat gpt-4.1', '  tool bash'], {
       name: 'github-copilot',
       model: 'gpt-4.1'
@@ -186,7 +186,7 @@ export const agentRows: readonly AgentRow[] = [
         }
       })
     },
-    // A third call gives the session its title. The span of the request comes when the server ends.
+    // A third call gives the session its title. The request's span is sent only when OpenCode's server ends.
     expected: expected(
       [
         'chain ai.streamText',
@@ -204,7 +204,7 @@ export const agentRows: readonly AgentRow[] = [
     name: 'goose',
     agent: 'Goose',
     library: 'Goose',
-    version: 'not the program: a payload made by its documentation',
+    version: 'a payload built from its documentation, not the program',
     sends: sendGoose,
     expected: expected(
       ['agent goose', '  llm provider_generation', '  llm provider_generation', '  tool developer__shell'],
@@ -218,8 +218,8 @@ export const agentRows: readonly AgentRow[] = [
 ]
 
 /**
- * Claude Code stays open for more prompts for a while, as in a terminal. At its end Claude Code waits two seconds for
- * its last records to be sent, which is too short on a busy machine.
+ * Keeps Claude Code's input open for a while after the prompt, as a terminal would. When Claude Code ends, it waits
+ * only two seconds until its last records are sent, and a busy machine needs longer.
  */
 const CLAUDE_CODE = [
   '{ echo "$1"; sleep 15; } |',
@@ -228,8 +228,8 @@ const CLAUDE_CODE = [
 ].join(' ')
 
 /**
- * OpenCode's server, as its terminal interface starts one, sends spans every five seconds. `opencode run` alone ends
- * without sending the last spans.
+ * Starts OpenCode's server, as its terminal interface does. The server sends spans every five seconds, whereas
+ * `opencode run` alone ends without sending the last spans.
  */
 const OPENCODE = [
   '"$0" serve --port 4096 >server.log 2>&1 & server=$!',

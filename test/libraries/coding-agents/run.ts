@@ -25,14 +25,16 @@ import type { Inside } from './inside.ts'
 import type { AgentProgram, AgentRow, Given } from './row.ts'
 
 const INSIDE = fileURLToPath(new URL('inside.js', import.meta.url))
-/** Longer than any agent takes; one that hangs is killed. */
+/** Time limit, longer than any agent takes. An agent that hangs is killed. */
 const RUN_MS = 180_000
-/** Longer than an export takes to arrive after its agent has ended. */
+/** Maximum time until an agent's last export arrives after the agent has ended. */
 const ARRIVAL_MS = 15_000
 
-/** `unshare` with a network namespace, and a PID namespace so that all that an agent has started ends with it. */
+/**
+ * Flags of `unshare` for a network namespace, and for a PID namespace, so that all processes of an agent end with it.
+ */
 const UNSHARE = ['--net', '--pid', '--fork', '--kill-child', '--mount-proc']
-/** A user other than root gets a user namespace as well. */
+/** Returns the flags of `unshare`. Any user except root also needs a user namespace. */
 const unshareFlags = () => (process.getuid?.() === 0 ? UNSHARE : ['--map-root-user', ...UNSHARE])
 
 function requireNamespaces(): void {
@@ -48,7 +50,7 @@ export interface Arrived {
   readonly cells: readonly Cell[]
 }
 
-/** Sends what a row sends, and compares the traces that arrive. */
+/** Runs a row's program or sends its payload, and compares the stored traces with the row's expectations. */
 export async function sendFromAgent({ name, agent, sends, expected }: AgentRow, spoor: Spoor): Promise<Arrived> {
   const { url, grpcUrl } = spoor
   const key = await spoor.makeKey(name)
@@ -60,7 +62,7 @@ export async function sendFromAgent({ name, agent, sends, expected }: AgentRow, 
   } finally {
     await provider.close()
   }
-  // Some agents do not wait until their last export is answered.
+  // Some agents end before their last export is answered.
   const until = Date.now() + ARRIVAL_MS
   for (;;) {
     const details = await readTraces(url, key)
@@ -70,7 +72,7 @@ export async function sendFromAgent({ name, agent, sends, expected }: AgentRow, 
   }
 }
 
-/** The model makes the call of the row, and answers once it has a result. */
+/** Returns a model that makes the row's call, and responds with text once it has the result. */
 const modelOf =
   ({ call }: AgentProgram): Model =>
   ({ tools, results, mayCall }) => {
@@ -97,7 +99,7 @@ async function runAgent(agent: AgentProgram, name: string, to: Addresses): Promi
   }
 }
 
-/** The guide tells readers to write the key itself into files. */
+/** Replaces the variable with the key, because the guide tells readers to write the key itself into files. */
 const prepared = (files: Settings['files'], key: string, without = /(?!)/) =>
   Object.fromEntries(
     Object.entries(files).map(([path, text]) => [path, text.replaceAll('$SPOOR_API_KEY', key).replace(without, '')])
@@ -114,7 +116,7 @@ async function writeFiles(
   }
 }
 
-/** JSON is merged member by member; other files follow each other, the tables of the guide last. */
+/** Merges JSON member by member, and concatenates other files, so that the guide's TOML tables come last. */
 function merged(own: string | object | undefined, copied: string | undefined): string {
   if (typeof own === 'object') return JSON.stringify({ ...own, ...JSON.parse(copied ?? '{}') })
   return `${own ?? ''}${copied ?? ''}`
@@ -123,7 +125,7 @@ function merged(own: string | object | undefined, copied: string | undefined): s
 const socketOf = (home: string, port: string) => join(home, `.relay-${port}`)
 const portOf = (url: string) => new URL(url).port
 
-/** Sockets in the home folder, which lead out of the namespace. */
+/** Creates Unix sockets in the home folder, through which an agent in the namespace can reach these URLs. */
 async function relaysTo(urls: readonly string[], home: string): Promise<Server[]> {
   return Promise.all(
     urls.map(async url => {
@@ -148,7 +150,7 @@ async function run(agent: AgentProgram, given: Given, { shell }: Settings, to: A
   const inside = JSON.stringify({ sockets, command } satisfies Inside)
   const child = spawn('unshare', [...unshareFlags(), process.execPath, INSIDE, inside], {
     cwd: home,
-    // Nothing of this process's own, which may name keys and servers.
+    // The agent gets no other environment variables of this process, because they may name keys and servers.
     env: {
       PATH: process.env.PATH,
       LANG: 'C.UTF-8',

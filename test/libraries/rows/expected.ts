@@ -4,12 +4,12 @@ import { QUESTION } from '../../senders/talk.ts'
 import type { Expected, Row } from '../row.ts'
 
 /**
- * Two calls of gpt-4o-mini at its listed prices, a fifth of the input at the price of cached tokens. Some libraries
- * state this cost; if a library does not, spoor computes the cost from the tokens.
+ * The cost in USD of two calls of gpt-4o-mini at its listed prices, with a fifth of the input at the price of cached
+ * tokens. Some libraries state this cost; if a library does not, spoor computes the cost from the tokens.
  */
 export const LISTED_COST = 5.1e-5
 
-/** The same calls if the library does not say how many tokens were cached. */
+/** The cost of the same calls if the library does not say how many tokens were cached. */
 export const COST_WITHOUT_CACHE = 5.4e-5
 
 export const expected = (tree: string[], failing: string[], more: Partial<Expected> = {}): Expected => ({

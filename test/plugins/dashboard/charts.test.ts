@@ -61,7 +61,7 @@ t.before(async () => {
   })
 })
 
-/** Returns the given traces that started at or after `from` and before `to`, and that fit. */
+/** Returns the given traces that started at or after `from` and before `to`, and for which `fits` is true. */
 function fitting(from: string, to: string, fits: (trace: Given) => boolean): Given[] {
   const [first, last] = [Date.parse(from), Date.parse(to)]
   return given.filter(each => Date.parse(each.startedAt) >= first && Date.parse(each.startedAt) < last && fits(each))

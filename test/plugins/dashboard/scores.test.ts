@@ -23,7 +23,7 @@ const give = async (id: string, name: string, value: number | string | boolean) 
 const judge = async (id: string, name: string, value: number) => {
   await ask('POST', `${P}/traces/${id}/scores`, { body: { name, dataType: 'numeric', value } })
 }
-/** Changes the time of a name's scores to this many hours ago. */
+/** Changes the time of a name's scores to `hours` hours ago. */
 const age = (name: string, hours: number) => {
   const at = new Date(Date.now() - hours * 3_600_000).toISOString()
   return database.pool.run(sql => sql`update scores set created_at = ${at} where name = ${name}`)

@@ -8,7 +8,7 @@ import { asking, cookieOf, FROM_PAGE, linkFor, signedIn } from '../../fixtures/s
 import { parseRaw, sendRaw } from '../../fixtures/service/raw.ts'
 import { testService } from '../../fixtures/service/service.ts'
 
-/** A service for the tests that change nothing that other tests see. */
+/** A service shared by the tests whose changes do not affect other tests. */
 const plain = await testService(t)
 const owner = await signedIn(plain, 'owner@example.com', 'owner')
 const viewer = await signedIn(plain, 'viewer@example.com', 'viewer')

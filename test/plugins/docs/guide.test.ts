@@ -15,7 +15,7 @@ const run = promisify(execFile)
 const APPLICATIONS = 'plugins/docs/examples'
 const TSC = fileURLToPath(new URL('bin/tsc', import.meta.resolve('typescript/package.json')))
 
-/** This line ends the output of an example. */
+/** Line that marks the end of an example's output. */
 const END = '-- end of the example --'
 
 /** Compiler options at least as strict as those of a reader's project. */

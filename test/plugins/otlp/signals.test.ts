@@ -1,4 +1,4 @@
-/** A successful response means that everything was stored, or that the response says what was not stored. */
+/** A successful response means that everything was stored except what the response reports as not stored. */
 import protobuf from 'protobufjs'
 import t from 'tap'
 import { readStatus } from '../../../lib/admin/status.ts'

@@ -25,7 +25,7 @@ const sendTo = (service: TestService) => ({
   read: async (id: string) => (await service.call('GET', `${TRACES}/${id}`)).body
 })
 
-/** Returns the spans of one trace: a root and the given spans. */
+/** Returns a trace's id and root, and a function that creates children of the root. */
 function family() {
   const traceId = freshId(32)
   const root = otlpSpan({ traceId, name: 'root', start: 0, end: 9, status: 1 })

@@ -66,7 +66,8 @@ export const CODING_AGENTS: readonly CodingAgent[] = [
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
       DISABLE_AUTOUPDATER: '1',
       DISABLE_TELEMETRY: '1',
-      // Otherwise the model gets a tool that searches for tools, and sees the server's tools only after using it.
+      // If this were not set, the model would get a tool that searches for tools, and would see the server's tools only
+      // after using it.
       ENABLE_TOOL_SEARCH: 'false'
     }),
     files: ({ mcp, key }) => ({
@@ -145,7 +146,8 @@ export const CODING_AGENTS: readonly CodingAgent[] = [
       '.qwen/settings.json': {
         general: { enableAutoUpdate: false },
         privacy: { usageStatisticsEnabled: false },
-        // Otherwise the model gets a tool that finds tools, and theirs only after it has called that.
+        // If this were not set, the model would get a tool that searches for tools, and would see the server's tools
+        // only after using it.
         tools: { toolSearch: { enabled: false } },
         mcpServers: { spoor: { httpUrl: mcp, headers: authorization(key), trust: true } }
       }

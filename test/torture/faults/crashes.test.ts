@@ -21,7 +21,7 @@ async function untilUnderWay({ counts }: Witness): Promise<void> {
 
 const oneOf = <T>(list: readonly T[]): T | undefined => list[Math.floor(random() * list.length)]
 
-/** `npm test` kills only the first `SHORT` of these. */
+/** `npm test` kills only the first `SHORT` of these victims. */
 const VICTIMS = ['PostgreSQL', 'a server process', 'the server', 'a backend'] as const
 const SHORT = 1
 

@@ -50,8 +50,8 @@ longTest('a server in another PID namespace is noticed, and its folder is free w
     ([code]) => code === 0,
     () => false
   )
-  // A container engine may create namespaces, but not every user may. The previous test covers everything except the
-  // kernel's part.
+  // Not every user may create the namespaces that a container engine creates. The previous test covers everything
+  // except the kernel's part.
   if (!mayUnshare) {
     t.pass('this user may not make a namespace')
     return

@@ -239,7 +239,7 @@ async function databasePath(sql: Sql): Promise<string[]> {
 }
 
 /**
- * Simulates a disk without space for tables, which takes only write access to the data folder. Each table's file is
+ * Simulates, with nothing but write access to the data folder, a disk without space for tables. Each table's file is
  * extended (without using space) to the size at which PostgreSQL starts the next file, which cannot be written.
  */
 function fullDisk(dataDir: string, paths: readonly string[]) {
@@ -338,7 +338,7 @@ const isWithin = (statuses: ReadonlySet<number>, allowed: readonly number[]): bo
   [...statuses].every(status => allowed.includes(status))
 
 /**
- * Simulates a disk without space for more WAL, which takes only write access to the data folder. The next WAL file
+ * Simulates, with nothing but write access to the data folder, a disk without space for more WAL. The next WAL file
  * cannot be written, and PostgreSQL is made to switch to that file at once.
  */
 async function fullLog(folder: string) {

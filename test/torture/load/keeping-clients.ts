@@ -22,7 +22,7 @@ interface Options {
   readonly clients: number
   /** A client's pause between a response and the next request. */
   readonly pauseMs: number
-  /** For clients of a server that does not stop. */
+  /** Whether every reset is a failure, because the server does not stop. */
   readonly strict?: boolean
 }
 

@@ -23,7 +23,7 @@ const READERS = isLong ? 400 : 20
 const TIMES = 4
 const PIPELINERS = isLong ? 50 : 2
 const AHEAD = isLong ? 400 : 50
-/** The size of a response. */
+/** The size of the trace that the clients request. */
 const LARGE_BYTES = 1_800_000
 /**
  * Maximum time for which a connection may accept no bytes of a response, and maximum number of unsent bytes in total.
@@ -217,7 +217,10 @@ longTest('a flood of passwords is stopped, takes bounded memory, and nothing fro
   checkQuick(t, slowest)
 })
 
-/** The key of another project, created once, because the readers of one project may use all of its capacity. */
+/**
+ * The key of another project, created once. Clients that must be served use this project, because clients that read
+ * nothing may use all of their own project's capacity.
+ */
 let otherKey: string | undefined
 async function otherAuthorization(): Promise<string> {
   if (otherKey === undefined) {
@@ -228,7 +231,10 @@ async function otherAuthorization(): Promise<string> {
   return `Bearer ${otherKey}`
 }
 
-/** Sends a request for a trace many times at once, and reads the responses slowly. Resolves to their trace ids. */
+/**
+ * Sends a request for a trace many times at once, and reads the responses slowly. Resolves to the trace id in each
+ * response.
+ */
 async function readSlowly(t: Test, sent: string, times: number, bytesPerSecond: number): Promise<string[]> {
   const pauseMs = 100
   const last = sent.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n')

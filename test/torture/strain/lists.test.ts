@@ -148,7 +148,10 @@ function scoreWalksOf(query: Omit<ScoreQuery, 'limit'>): ScoreQuery[] {
   ]
 }
 
-/** Maximum number of rows that a step of a plan may examine: enough to merge families and pages, but not a project. */
+/**
+ * Maximum number of rows that a step of a plan may examine: enough to merge families and pages, but not to scan a
+ * project.
+ */
 const MOST_ROWS = 3000
 
 /** Lists the faults of a plan's node. */

@@ -15,7 +15,7 @@ import { figure, isLong, longTest } from '../orders.ts'
 
 /** Clients with large bodies, which together exceed the capacity in bytes. */
 const CLIENTS = isLong ? 200 : 16
-/** Clients with small bodies, which together exceed the capacity in requests. */
+/** Clients that send small bodies and together exceed the limit on the number of requests. */
 const CROWD = isLong ? 6000 : 100
 const SECONDS = isLong ? 60 : 1
 /** Maximum time for which a body may occupy capacity while none of its bytes arrive. */
@@ -203,7 +203,8 @@ async function check(t: Test, name: string, plan: Omit<FloodPlan, 'port' | 'key'
   t.ok(most < MOST_MIB, `${most} MiB`)
   // Times mean something only on a machine without other load.
   if (!isLong) return
-  // A request waits at most until the server has written everything that it can hold. The bound is three times that.
+  // A request waits at most until the server has written everything that it can hold. The bound is three times that
+  // duration.
   const held = SHARE * Math.min(MOST_PENDING, MOST_PENDING_BYTES / SHAPES[plan.kind].bytes)
   const bound = 3 * Math.min(1, held / report.stored.length) * SECONDS * 1000
   t.ok(at(report.storedMs, 0.99) < bound, `${at(report.storedMs, 0.99)} of ${bound} ms`)

@@ -13,7 +13,7 @@ const unknownKey = (n: number) => `spoor_live_${String(n).padStart(16, '0')}_${'
 
 const DIGEST_SECRET = 'a digest secret that nobody tells'
 
-/** Collects a log. */
+/** Returns a stream that collects a log, and a function that returns the log so far. */
 function collectLog() {
   let text = ''
   const sink = new Writable({

@@ -1,4 +1,4 @@
-/** Tests that the benchmark measures and leaves nothing behind, which takes too long for `npm test`. */
+/** Tests that the benchmark measures and leaves nothing behind. This test takes too long for `npm test`. */
 import { once } from 'node:events'
 import { mkdtemp, readdir, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -220,7 +220,7 @@ if (isLong && (await hasChromium())) {
           await page.open(`${own.url}/app/${address}`)
           await page.until("!!document.querySelector('main h1')")
           const isThere = `[...document.querySelectorAll('${selector}')].some(each => each.textContent.includes('${text}') && each.checkVisibility())`
-          // On narrow screens, some menu items are elsewhere.
+          // On narrow screens, some of these elements are not visible.
           if (!(await page.evaluate(isThere))) continue
           await page.click(selector, text)
           await page.until("!!document.querySelector('dialog[open], [role=menu]')")

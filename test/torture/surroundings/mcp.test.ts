@@ -24,7 +24,8 @@ const NOT_SERVED = {
     // These scenarios expect messages before the response.
     'tools-call-with-logging',
     'tools-call-with-progress',
-    // These expect requests from the server to the client, whose responses would have to reach the running call.
+    // These scenarios expect requests from the server to the client. The client's responses would have to reach the
+    // running call.
     'tools-call-sampling',
     'tools-call-elicitation',
     'elicitation-sep1034-defaults',
@@ -34,10 +35,10 @@ const NOT_SERVED = {
     'server-sse-multiple-streams'
   ],
   '2026-07-28': [
-    // These expect messages before the response, and streams of changes.
+    // These scenarios expect messages before the response, and streams of changes.
     'tools-call-with-progress',
     'server-stateless',
-    // These call tools that ask the client for input.
+    // These scenarios call tools that ask the client for input.
     'input-required-result-basic-elicitation',
     'input-required-result-basic-sampling',
     'input-required-result-basic-list-roots',

@@ -1,6 +1,7 @@
 /**
  * Installs and runs packages as the guide says, with their own programs: the image, the unit, the proxies, the
- * manifests, the completion. Not every machine has all programs. A figure names the parts that were not tested.
+ * manifests, the completion. Not every machine has all of these programs; a figure names the parts that were not
+ * tested.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -161,7 +161,7 @@ interface SessionSums {
   readonly newest: number | null
 }
 
-/** Returns undefined if the session has no traces. */
+/** Returns the session; undefined if it has no traces. */
 export async function readSession(sql: Sql, projectId: number, sessionId: string): Promise<SessionSums | undefined> {
   const [row] = await sql<[Omit<SessionSums, 'newest'> & { readonly found: number }]>`
     with newest as materialized (
@@ -191,7 +191,7 @@ interface SessionPage {
 
 const BEGINNING: Edge = { key: TRACE_ORDERS.newest.lowestKey, tie: TRACE_ORDERS.newest.lowestTie, inclusive: true }
 
-/** Reads the traces after `after`, or the first page. */
+/** Reads the page of the session's traces that follows `after`, or the first page. */
 export async function readSessionTraces(
   sql: Sql,
   projectId: number,

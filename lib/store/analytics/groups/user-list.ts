@@ -221,7 +221,7 @@ export interface UserSums extends SessionGroupSums {
 const LOOKED_AT_FOR_SESSIONS = 200
 const MOST_SESSIONS = 20
 
-/** Returns undefined if the user has no traces. */
+/** Returns the user; undefined if the user has no traces. */
 export async function readUser(sql: Sql, projectId: number, id: string, from: string): Promise<UserSums | undefined> {
   const last = await readLast(sql, projectId, id)
   const [sums] = await addUp(sql, projectId, last, { from })

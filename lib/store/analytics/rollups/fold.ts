@@ -107,8 +107,8 @@ const ADD = `
     set ${AMOUNTS.map(name => `${name} = ${held(name, `r.${name}::numeric + excluded.${name}`)}`).join(', ')}`
 
 /**
- * Assigns each part to the row that counts it. Reads existing rows only for hours and days that may lack capacity for
- * new names, which are few.
+ * Assigns each part to the row that counts it. Reads existing rows only for the few hours and days that may lack
+ * capacity for new names.
  */
 async function withRoom<T extends RollupPart>(
   sql: Sql,

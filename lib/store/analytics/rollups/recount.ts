@@ -89,8 +89,8 @@ export async function findWrongDays(sql: Sql, projectId: number): Promise<string
 }
 
 /**
- * Takes each row's project from the rows that are read, not from $1, so that the project's server runs the entire
- * statement (test/fixtures/statements/lint.ts).
+ * Adds a day's difference to rollup_news. Takes each row's project from the rows that are read, not from $1, so that
+ * the project's server runs the entire statement (test/fixtures/statements/lint.ts).
  */
 const WRITE_DIFFERENCE = `
   insert into rollup_news (project_id, ${DELTA_NAMES.join(', ')})

@@ -24,8 +24,8 @@ export async function foldUsers(sql: Sql, projectId: number, rowIds: string): Pr
 }
 
 /**
- * Takes each row's project from rollup_news, not from $1, so that the project's server runs the entire statement
- * (test/fixtures/statements/lint.ts).
+ * Adds folded rows to the users' sums. Takes each row's project from rollup_news, not from $1, so that the project's
+ * server runs the entire statement (test/fixtures/statements/lint.ts).
  */
 const ADD_USERS = `
   insert into user_sums as u (project_id, list, start, ${USER_AMOUNTS.join(', ')})

@@ -9,7 +9,7 @@ type Value = number | string | boolean
 /** Two sources' newest scores of the same trace or span. */
 export interface Verdicts {
   readonly traceSeq: number
-  /** Null for scores of the whole trace. */
+  /** Id of the scored span; null for scores of the whole trace. */
   readonly spanId: string | null
   readonly dataType: string
   readonly a: SummarySource

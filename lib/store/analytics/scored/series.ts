@@ -12,7 +12,7 @@ export const MOST_COUNTED_OF_ENVIRONMENT = 5000
 
 export interface ScoresQuery {
   readonly name?: string | undefined
-  /** In lower case. */
+  /** Environment in lower case. */
   readonly environment?: string | undefined
   /** Inclusive bounds of createdAt, in milliseconds since 1970. */
   readonly from: number

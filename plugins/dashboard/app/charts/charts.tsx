@@ -33,7 +33,7 @@ export interface ChartProps {
   readonly unit: Unit
   /** Formats a value in full. By default, values are formatted like ticks. */
   readonly format?: (value: number) => string
-  /** Returns the link for the slot at this index. */
+  /** Returns the link for the slot at an index. */
   href(at: number): string
   /** Receives a range of slots that the visitor selects. `undefined` disables selection. */
   readonly zoom?: (first: number, last: number) => void

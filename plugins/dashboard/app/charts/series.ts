@@ -1,11 +1,11 @@
 import type { SeriesAnswer, TotalsAnswer } from '../contract.ts'
 
-/** Returns the single group of a response whose numbers are not grouped. */
+/** Returns the only group of an ungrouped response. */
 export function wholeOf({ groups }: SeriesAnswer): SeriesAnswer['groups'][number] {
   return groups[0]!
 }
 
-/** Whether a response has time steps. Totals have none. */
+/** Whether a response has time steps, which totals do not have. */
 export const hasSteps = (answer: SeriesAnswer | TotalsAnswer): answer is SeriesAnswer => answer.starts.length > 0
 
 export function rateOf(errors: number, traces: number): number | null {

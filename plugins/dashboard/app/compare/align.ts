@@ -114,7 +114,7 @@ function worthOf(a: readonly AlignedStep[], b: readonly AlignedStep[]): (i: numb
   }
 }
 
-/** Returns the row with this key, or else the row that contains this span. */
+/** Returns the row with the given key, or else the row that contains the span with that id. */
 export function findRow(rows: readonly AlignedRow[], key: string): AlignedRow | undefined {
   const id = key.replace(/^b:/, '')
   return (

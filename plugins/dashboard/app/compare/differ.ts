@@ -10,7 +10,7 @@ export interface Comparing {
   readonly before: string | undefined
   readonly after: string | undefined
 }
-/** Part of the result. The lines arrive in several messages. */
+/** Part of a comparison's result, whose lines arrive in several messages. */
 export interface Compared {
   readonly turn: number
   readonly lines: readonly DiffLine[]

@@ -97,12 +97,12 @@ function ModelChange({ spans }: { spans: readonly (OutlineSpan | undefined)[] })
 
 interface DiffProps {
   readonly name: 'input' | 'output'
-  /** JSON strings. */
+  /** JSON strings of the two values. */
   readonly before: string | undefined
   readonly after: string | undefined
 }
 
-/** Lines per group. Groups far from the viewport are not rendered. */
+/** Number of lines per group. Groups far from the viewport are not rendered. */
 const TOGETHER = 40
 const LINE_PX = 20
 /** Number of lines shown at first, and added by each press of the button. */

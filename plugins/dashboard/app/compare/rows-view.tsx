@@ -18,7 +18,7 @@ interface Props {
   pick(key: string): void
 }
 
-/** Must match compare.css. */
+/** Row height, which must match compare.css. */
 const ROW_PX = 28
 const NARROW_ROW_PX = 72
 const NARROW = matchMedia('(max-width: 48rem)')

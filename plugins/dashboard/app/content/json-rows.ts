@@ -68,7 +68,7 @@ function stepOf(text: string, { key, index }: JsonMember): string {
   return /^[A-Za-z_$][\w$]*$/.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`
 }
 
-/** Returns the row to which a key moves, as in any tree widget; undefined if the key does not move to another row. */
+/** Returns the row to which a key moves the focus, as in any tree widget; undefined if the focus stays. */
 export function rowAfter(rows: readonly JsonRow[], at: number, key: string): JsonRow | undefined {
   const row = rows[at] as JsonRow
   switch (key) {

@@ -23,7 +23,7 @@ import { MediaView } from './media-view.tsx'
 import { Plain } from './text-view.tsx'
 
 const LONG_STRING = 2000
-/** Rows per group. Groups far from the viewport are not rendered. */
+/** Number of rows per group. Groups far from the viewport are not rendered. */
 const TOGETHER = 30
 const ROW_PX = 22
 const FOLDED: Unfolding = { open: new Map(), most: new Map() }
@@ -32,7 +32,7 @@ interface ViewProps {
   readonly text: string
   readonly node: JsonNode
   readonly label: string
-  /** Must be unique within the enclosing part. */
+  /** Name, which must be unique within the enclosing part. */
   readonly name?: string
 }
 

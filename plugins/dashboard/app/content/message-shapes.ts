@@ -21,7 +21,7 @@ export interface Shape {
   read(value: unknown): Message[] | undefined
 }
 
-/** Reads all items of a list, or none if one item is unreadable, because shapes do not guess. */
+/** Reads all items of a list. Returns undefined if the list is empty or any item is unreadable. */
 function each(value: unknown, read: (item: MessageFields) => Message | undefined): Message[] | undefined {
   const items = Array.isArray(value) ? value : [value]
   if (items.length === 0) return undefined
@@ -126,7 +126,7 @@ function responseItem(item: MessageFields): Message | undefined {
   return undefined
 }
 
-/** Items of OpenAI's Responses API, and the API's complete response. */
+/** Items of OpenAI's Responses API, or a complete request or response of that API. */
 const responses: Shape = {
   name: 'responses',
   read(value) {

@@ -16,7 +16,7 @@ export type MessagePart =
   | { readonly kind: 'media'; readonly media: Media }
   /** A file or image stored elsewhere. The page shows the address, but never fetches the file. */
   | { readonly kind: 'link'; readonly label: string; readonly address: string }
-  /** A part of an unknown kind. The page shows it as JSON. */
+  /** A part of an unknown kind, which the page shows as JSON. */
   | { readonly kind: 'data'; readonly label: string; readonly value: unknown }
 
 export interface Message {
@@ -38,7 +38,7 @@ export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
-/** Returns the first of these fields that exists and is not null. */
+/** Returns the first of the named fields that exists and is not null. */
 export function pick(fields: MessageFields, ...names: readonly string[]): unknown {
   for (const name of names) if (fields[name] != null) return fields[name]
   return undefined

@@ -130,7 +130,7 @@ function MessageView({ message, rendered }: { message: Message; rendered: boolea
 interface PartProps {
   readonly part: MessagePart
   readonly rendered: boolean
-  /** Must be unique within the message. */
+  /** Name, which must be unique within the message. */
   readonly name: string
 }
 

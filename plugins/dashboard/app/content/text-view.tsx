@@ -43,7 +43,7 @@ export function LongText({ text, rendered, name }: { text: string; rendered: boo
   )
 }
 
-/** Elements per group. Groups far from the viewport are not rendered. */
+/** Number of elements per group. Groups far from the viewport are not rendered. */
 const TOGETHER = 150
 /** Estimated height of a portion before its first rendering. */
 const PORTION_PX = 900

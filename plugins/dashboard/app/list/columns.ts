@@ -42,7 +42,7 @@ export function scoreOfColumn(name: string): string | undefined {
   return name.startsWith(SCORE) ? name.slice(SCORE.length) : undefined
 }
 
-/** Returns the columns with these names, ignoring unknown and repeated names. The name column is always included. */
+/** Returns the name column and the columns with the given names, ignoring unknown and repeated names. */
 export function chooseColumns(names: readonly string[]): ListColumn[] {
   const chosen = new Map<string, ListColumn>()
   for (const name of names) {

@@ -56,7 +56,7 @@ export function useLive(slug: string, search: string, query: ListQuery, page: Tr
       if (scrollY < 80) take(next)
       else setNewer({ key, page: next })
     } catch {
-      // Errors are reported when the list itself loads.
+      // Polling errors are not shown. Errors are shown only when the list itself is loaded.
     } finally {
       asking.current = false
     }

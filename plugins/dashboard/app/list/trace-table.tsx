@@ -136,7 +136,7 @@ interface CellContext {
   readonly longestMs: number
 }
 
-/** A value that links to the list filtered by the value. */
+/** A value with a link to the list filtered by that value. */
 function Narrow({ filter, value, context }: { filter: Filter; value: string | null; context: CellContext }) {
   if (value === null) return <span class="soft">{NONE}</span>
   const { query, base } = context

@@ -1,4 +1,4 @@
-/** Charts of one response: traces and errors, error rate, latency, tokens and cost. */
+/** Charts of the numbers in one response: traces and errors, error rate, latency, tokens and cost. */
 
 import { useMemo } from 'preact/hooks'
 import { timeAxis } from '../charts/axis.ts'

@@ -23,7 +23,7 @@ const WORDS = {
   users: { title: 'Users', one: 'user', field: 'userId' }
 } as const
 
-/** Cache of the KEPT most recent pages, so that going back shows a page at once. */
+/** Maximum number of cached pages. A cached page is shown at once when the visitor goes back. */
 const KEPT = 10
 const pages = new Map<string, SessionPage | UserPage>()
 

@@ -98,7 +98,7 @@ function Password() {
           await loadSession()
         }}
       >
-        {/* Password managers store the address with the password. */}
+        {/* Password managers store the e-mail address in this hidden field with the password. */}
         <input
           class="unseen"
           type="text"

@@ -128,7 +128,7 @@ function skip(event: Event) {
   document.getElementById('main')?.focus()
 }
 
-/** Shows an unobtrusive notice until the connection is back. */
+/** Shows an unobtrusive notice while the connection is lost. */
 function Connection() {
   const state = useStore(connection)
   const [seen, setSeen] = useState(false)

@@ -33,9 +33,7 @@ export interface Neighbour {
   readonly list: string
 }
 
-/**
- * Returns the trace after (1) or before (-1) the trace with this id in the list; undefined at either end of the list.
- */
+/** Returns the trace after (1) or before (-1) a given trace in the list; undefined at either end of the list. */
 export async function neighbourOf(
   slug: string,
   list: string,

@@ -21,7 +21,7 @@ export const FILTERS = {
 export type Filter = keyof typeof FILTERS
 export const FILTER_NAMES = Object.keys(FILTERS) as readonly Filter[]
 
-/** The parameter in the URL that lists only runs, and its value. */
+/** Name and value of the URL parameter that lists only runs. */
 const RUNS = 'runs'
 const ONLY = 'only'
 
@@ -146,7 +146,7 @@ export function withSort(query: ListQuery, sort: ListSort): ListQuery {
   return sort === 'newest' ? first : asRanking(first)
 }
 
-/** Returns the server's query. A relative range becomes an absolute time only at this point. */
+/** Returns the query string that the server accepts, in which a relative range is replaced by an absolute time. */
 export function toServer(query: ListQuery, now: number, limit = 50): string {
   const parameters = new URLSearchParams()
   for (const name of FILTER_NAMES) {
@@ -169,7 +169,7 @@ export function toServer(query: ListQuery, now: number, limit = 50): string {
 export const COUNTED_FILTERS: readonly Filter[] = ['status', 'name', 'model', 'env']
 
 /**
- * Returns whether counts over time cover the same traces as the list. Counts do not support tags, sessions and users,
+ * Returns whether counts over time cover the same traces as the list. Counts do not support tags, sessions or users,
  * they do not tell runs from other traces, and rankings have no time range.
  */
 export function isCounted({ filters, sort, runsOnly }: ListQuery): boolean {

@@ -12,7 +12,7 @@ export interface EntryState {
 }
 
 export interface PagePlace {
-  /** Relative to the base. */
+  /** Path relative to the base. */
   readonly path: string
   readonly search: string
   readonly state: EntryState
@@ -20,7 +20,7 @@ export interface PagePlace {
 }
 
 const BASE = new URL(document.baseURI)
-/** Ends in a slash. */
+/** Path of the base, which ends in a slash. */
 export const BASE_PATH = BASE.pathname
 
 /** Returns the URL at which the browser reached the server. */
@@ -58,7 +58,7 @@ export const usePlace = () => useStore(place)
 interface GoOptions {
   readonly replace?: boolean
   readonly list?: string
-  /** If the visitor has seen the page before, restores its scroll position and focuses the element with this id. */
+  /** Id of the element to focus if the visitor has seen the page before. The scroll position is then restored too. */
   readonly returning?: string
 }
 

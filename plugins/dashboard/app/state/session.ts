@@ -41,7 +41,7 @@ export function projectOf(slug: string): VisitorProject | undefined {
 
 const RANKS: readonly Role[] = ['viewer', 'member', 'owner']
 
-/** Returns whether to offer the visitor actions that need this role. The server enforces permissions. */
+/** Returns whether to offer the visitor actions that need the given role. The server enforces permissions. */
 export function may(slug: string, role: Role): boolean {
   const own = projectOf(slug)?.role
   return own !== undefined && RANKS.indexOf(own) >= RANKS.indexOf(role)

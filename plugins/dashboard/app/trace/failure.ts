@@ -2,7 +2,7 @@
 import { type JsonNode, memberAt, membersOf, readString } from '../content/json-text.ts'
 
 export interface StepFailure {
-  /** For example `TimeoutError`. Empty if not recorded. */
+  /** Type of the error, such as `TimeoutError`; empty if not recorded. */
   readonly type: string
   readonly message: string
 }
@@ -28,7 +28,7 @@ export function failureOf(
   return type === '' && message === '' ? undefined : { type, message }
 }
 
-/** Returns the first non-empty string among the members with these names. */
+/** Returns the first non-empty string among the members with the given names. */
 function textAt(text: string, node: JsonNode | undefined, names: readonly string[]): string {
   if (node?.kind !== 'object') return ''
   for (const name of names) {

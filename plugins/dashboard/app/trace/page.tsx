@@ -148,7 +148,7 @@ function Opened({ slug, outline, refresh }: OpenedProps) {
   const [searchMs, setSearchMs] = useState(0)
   const pattern = useMemo(() => {
     const found = text === '' || hits === undefined ? undefined : readPattern(text)
-    // A regular expression that took the worker a long time would block the page.
+    // A regular expression that took the worker a long time would block the page if the page matched it too.
     return found !== undefined && 'expression' in found && searchMs > MARKING_MS ? undefined : found
   }, [text, hits])
   const find = useMemo(() => pattern && ((value: string) => findMarks(value, pattern, 100)), [pattern])

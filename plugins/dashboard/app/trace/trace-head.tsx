@@ -1,4 +1,4 @@
-/** A trace's facts and actions. Facts link to the traces that share them. */
+/** A trace's facts and actions. Each fact links to the traces that share it. */
 
 import { useState } from 'preact/hooks'
 import { conversationOf, loadBody, pathOfBody, TRACE_ROW } from '../content/bodies.ts'
@@ -236,7 +236,7 @@ function Ingested({ trace, zone }: { trace: Outline['trace']; zone: Zone }) {
   const { ingestedAt, endedAt } = trace
   if (ingestedAt === null || endedAt === null) return null
   const late = Date.parse(ingestedAt) - Date.parse(endedAt)
-  // The clocks of two machines may differ.
+  // The sender's clock may be ahead of the server's clock.
   if (late < 0) return null
   return (
     <Fact name="Ingested">

@@ -224,7 +224,7 @@ interface AxisProps {
   zoom(frame: WaterfallFrame | undefined): void
 }
 
-/** The time axis. Dragging over it zooms. */
+/** The time axis. Dragging over the axis zooms in. */
 function Axis({ frame, origin, zoomed, zoom }: AxisProps) {
   const strip = useRef<HTMLDivElement>(null)
   const [drag, setDrag] = useState<{ from: number; to: number } | undefined>()

@@ -2,7 +2,7 @@ import type { OutlineSpan } from '../contract.ts'
 /** Computes the bars of a waterfall, as shares of the waterfall's width, from 0 to 1. */
 
 export interface WaterfallFrame {
-  /** Epoch ms. */
+  /** Milliseconds since 1970. */
   readonly start: number
   readonly end: number
 }

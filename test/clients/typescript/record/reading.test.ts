@@ -1,6 +1,6 @@
 /**
- * Tests, with the client's public functions, results that arrive or are read later. The client sends its requests to a
- * server that accepts everything.
+ * Tests, through the client's public functions, how results are recorded that arrive, or are read, after a call has
+ * returned. A server that accepts everything receives the client's requests.
  */
 import { once } from 'node:events'
 import { createServer } from 'node:http'

@@ -1,4 +1,4 @@
-/** Tests the steps of a trace without a client. */
+/** Tests the steps of a trace, with a recorder in place of a client. */
 import t from 'tap'
 import { describeError, optionsFirst } from '../../../../clients/typescript/record/step.ts'
 import { Trace } from '../../../../clients/typescript/record/trace.ts'

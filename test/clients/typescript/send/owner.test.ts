@@ -123,7 +123,7 @@ t.test('whoever comes and goes, an entry is taken for its project only, and none
 })
 
 t.test('what an earlier version left is taken where the process has one key, and left where it has several', t => {
-  // Other tests of this process have used other keys.
+  // Other tests in this process have already used other keys.
   const keys: Keys = new Map()
   const of = (letter: string) => ownerOf(keyOf(letter), undefined, keys)
   const owner = of('a')
@@ -184,7 +184,7 @@ t.test('against a server', async t => {
     const { spoor } = make(t, old, spool)
     spoor.trace('sent', { tags: ['rotated'] }, () => 1)
     t.match(await spoor.flush(), { sent: 1 })
-    // The client does this every half minute.
+    // The client itself adopts traces every half minute.
     await spoor.adopt()
     const making = { keyPrefix: config.keyPrefix, digestSecret: database.digestSecret }
     const rotated = await database.pool.run(sql => rotateKey(sql, making, keyId))

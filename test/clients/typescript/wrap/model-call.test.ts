@@ -1,6 +1,4 @@
-/**
- * The client's wrappers of OpenAI's and Anthropic's clients record each call, and the wrapped clients work as before.
- */
+/** The wrappers for OpenAI's and Anthropic's clients record each call, and the wrapped clients work as before. */
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import t, { type Test } from 'tap'

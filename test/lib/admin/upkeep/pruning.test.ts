@@ -49,7 +49,7 @@ const fits = (one: Trace, { name, status, environment, tag, from, before }: Omit
   (from === undefined || one.startedAt >= from) &&
   (before === undefined || one.startedAt < before)
 
-/** Creates a project with these traces, each with spans and scores, and another project, which must not change. */
+/** Creates a project with the given traces, each with spans and scores, and another project, which must not change. */
 async function seed(database: TestDatabase, traces: readonly SeedTrace[]): Promise<{ project: string; id: number }> {
   return database.pool.run(async sql => {
     for (const id of [await seedProject(sql), await seedProject(sql)]) {

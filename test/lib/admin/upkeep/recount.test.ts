@@ -89,7 +89,7 @@ t.test('trusts the rows of spans, and mends traces that count others, while othe
   )
   t.match(await recount(false), { rows: { spans: 207 }, agree: true })
 
-  // Earlier releases left the traces in this state, with correct totals and wrong counts in the traces.
+  // Earlier releases left wrong counts in the traces, although the totals were correct.
   await pool.run(sql => sql`update traces set span_count = span_count + 19, error_count = error_count - 1`)
   const found = await recount(false)
   t.same(found.rows, found.counters)

@@ -59,8 +59,8 @@ class Server {
 }
 
 /**
- * Keeps connections as a pool does: uses an idle connection if it has one, and keeps it afterwards unless another user
- * waits for a connection.
+ * Keeps connections as a pool does: uses an idle connection if there is one, and keeps the connection afterwards unless
+ * another user waits for one.
  */
 class User implements Holder {
   readonly #limit: ConnectionLimit

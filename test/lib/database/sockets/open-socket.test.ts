@@ -41,11 +41,11 @@ interface Front {
 }
 
 interface FrontOptions {
-  /** Rejects connections of this kind, as if pg_hba.conf had no entry for them. */
+  /** Kind of connections to reject, as if pg_hba.conf had no entry for them. */
   readonly refuses?: 'plain' | 'TLS'
-  /** Asks clients for a certificate. */
+  /** Whether to ask clients for a certificate. */
   readonly asks?: boolean
-  /** Resets connections as soon as TLS is established. */
+  /** Whether to reset connections as soon as TLS is established. */
   readonly resets?: boolean
   /** A server other than the test server. */
   readonly target?: SocketTarget

@@ -261,7 +261,7 @@ t.test('the head of a span says what the span says', async t => {
 t.test('a large body of too many values is refused before it is parsed', async t => {
   const large = (value: string, times: number) => bytes(`{"resourceSpans":[],"later":[${`${value},`.repeat(times)}0]}`)
   const tooMany = { code: 'payload_too_large', message: `body: must have at most ${MAX_EXPORT_VALUES} values in JSON` }
-  // The values are the body, its two lists, each value, and the comma between the lists.
+  // The count includes the body, its two lists, each list item, and the comma between the lists.
   t.throws(() => decodeLargeJson(large('"     "', MAX_EXPORT_VALUES - 1)), tooMany)
   t.same(decodeLargeJson(large('"     "', MAX_EXPORT_VALUES - 5)), [])
   t.throws(() => decodeLargeJson(bytes('['.repeat(LARGE_BODY_BYTES + 1))), tooMany)

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
+import type { Sql } from 'postgres'
 import t from 'tap'
+import type { ListWriter } from '../../../../lib/limits/list-writer.ts'
 import { type ListedSpan, pagesOf } from '../../../../lib/store/answers/span-pages.ts'
 import { DETAIL_PARTS } from '../../../../lib/store/answers/trace-json.ts'
 import { readTraceDetail, streamTrace } from '../../../../lib/store/answers/traces.ts'
@@ -81,28 +83,43 @@ t.test('a trace that is read in pages is the same, whatever was packed together'
         await database.pool.run(sql => addMessages(sql, 1, messages))
       }
       await database.pool.run(async sql => {
-        const parts: string[] = []
-        const write = async (part: string) => void parts.push(part)
-        assert.equal(await streamTrace(sql, 1, traceId, DETAIL_PARTS, write), true)
-        assert.equal(Buffer.from(parts.join(''), 'latin1').toString(), await readTraceDetail(sql, 1, traceId))
+        const read = (needs?: (id: string, count: number) => boolean) => readParts(sql, traceId, needs)
+        const { head, items, foot } = await read()
+        const text = `${head}${items.map(item => item.text).join(',')}${foot}`
+        assert.equal(Buffer.from(text, 'latin1').toString(), await readTraceDetail(sql, 1, traceId))
 
-        const isNeeded = (id: string, count: number) => count === parts.length - 2 && id < '8'
-        const shown: { part: string; bytes: number }[] = []
-        const show = async (part: string, bytes: number) => void shown.push({ part, bytes })
-        await streamTrace(sql, 1, traceId, DETAIL_PARTS, show, isNeeded)
-        const lengths = parts.map(({ length }) => length)
+        const isNeeded = (id: string, count: number) => count === items.length && id < '8'
+        const shown = await read(isNeeded)
+        assert.deepEqual([shown.head, shown.foot], [head, foot])
         assert.deepEqual(
-          shown.map(({ bytes }) => bytes),
-          lengths
+          shown.items.map(({ bytes }) => bytes),
+          items.map(item => item.text.length)
         )
-        for (const [i, { part }] of shown.entries()) {
-          const id = /^,?\{"id":"(\w+)"/.exec(part)?.[1]
-          if (id === undefined || isNeeded(id, parts.length - 2)) assert.equal(part, parts[i])
+        for (const [i, item] of shown.items.entries()) {
+          const id = /^\{"id":"(\w+)"/.exec(item.text)![1]!
+          if (isNeeded(id, items.length)) assert.equal(item.text, items[i]!.text)
         }
       })
     }),
     { ...runs(12), endOnFailure: true }
   )
-  const write = async () => {}
-  t.equal(await database.pool.run(sql => streamTrace(sql, 1, freshId(32), DETAIL_PARTS, write)), false)
+  await t.rejects(
+    database.pool.run(sql => readParts(sql, freshId(32))),
+    /no such trace/
+  )
 })
+
+async function readParts(sql: Sql, traceId: string, needs?: (id: string, count: number) => boolean) {
+  const [head, foot]: [string[], string[]] = [[], []]
+  const items: { text: string; bytes: number }[] = []
+  const writer: ListWriter = {
+    head: async text => void head.push(text),
+    item: async (text, bytes) => void items.push({ text, bytes }),
+    foot: async text => void foot.push(text)
+  }
+  if (!(await streamTrace(sql, 1, traceId, DETAIL_PARTS, writer, needs))) {
+    assert.deepEqual([head, items, foot], [[], [], []])
+    throw new Error('no such trace')
+  }
+  return { head: head.join(), items, foot: foot.join() }
+}

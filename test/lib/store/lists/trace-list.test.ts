@@ -142,7 +142,7 @@ function expected(traces: readonly SomeTrace[], { sort, ...filters }: Asked): st
 t.test('the trace list', async t => {
   const { pool } = await testDatabase(t)
   await pool.run(async sql => {
-    /** Walks through random traces with these filters, and compares the pages with the expected list. */
+    /** Walks through random traces with the given filters, and compares the pages with the expected list. */
     const walks = (filters: fc.Arbitrary<TraceFilters>, sorts: readonly Sort[], few: number) =>
       fc.assert(
         fc.asyncProperty(

@@ -13,7 +13,7 @@ import { until } from '../../../fixtures/until.ts'
 const CUTS = { first: 30, each: 30, read: 10, size: { most: 10, kept: 5 } }
 const LISTED = { name: 'run', model: 'm', tags: ['a', 'b'] }
 
-/** A trace with this duration, and a cost in proportion. */
+/** Fields of a trace with the given duration: the end time, and a proportional cost. */
 const lasting = (ms: number) => ({ endedAt: new Date(Date.parse(AT) + ms).toISOString(), costUsd: ms / 1000 })
 const record = (path: WritePath, ms: number) => path.record(writer(), bytes(ingestBody({ ...LISTED, ...lasting(ms) })))
 const shuffled = (count: number) => Array.from({ length: count }, (_, i) => 1 + ((i * 37) % count))
@@ -24,7 +24,7 @@ async function stream(path: WritePath, ms: number): Promise<void> {
   await path.end(writer(), trace.id, bytes(endBody(lasting(ms))))
 }
 
-/** Returns the ids of all pages of a list of the first project. */
+/** Returns the ids on all pages of a list in the first project. */
 async function walk(sql: Sql, query: Omit<Parameters<typeof listTraces>[2], 'limit'>): Promise<string[]> {
   const ids: string[] = []
   let page: Awaited<ReturnType<typeof listTraces>> | undefined

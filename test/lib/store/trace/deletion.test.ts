@@ -118,7 +118,7 @@ t.test('deleting a trace', async t => {
   })
 })
 
-/** Resolves when a session of this database waits for a lock; on a cluster, it waits on a worker. */
+/** Resolves when a session of this database waits for a lock; on a cluster, the session waits on a worker. */
 async function untilSomeoneWaits(sqlAccess: SqlAccess): Promise<void> {
   const waiting = (sql: Sql) =>
     isOnCluster()

@@ -1,6 +1,6 @@
 /**
- * Tests each statement that changes stored traces by itself. In the service, a connection for COPY runs the statements
- * together.
+ * Tests, each on its own, the statements that change stored traces. In the service, a connection for COPY runs the
+ * statements together.
  */
 import type { Sql } from 'postgres'
 import t from 'tap'

@@ -1,4 +1,4 @@
-/** The bundled prices yield the costs that their package computes, and distinguish providers in the same way. */
+/** Bundled prices yield the costs that their package computes, and distinguish providers as the package does. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { calcPrice, findProvider, type ModelInfo } from '@pydantic/genai-prices'

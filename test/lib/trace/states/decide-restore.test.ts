@@ -20,7 +20,7 @@ interface Moment {
   readonly endHash: string | null
   readonly metadata: string | null
   readonly patchedAt: string | null
-  /** Ids and hashes. */
+  /** Span ids and hashes. */
   readonly spans: readonly (readonly [string, string])[]
   readonly scores: readonly PastScore[]
   readonly ranks: Ranks | undefined

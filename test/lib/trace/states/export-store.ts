@@ -27,7 +27,7 @@ const none = { inputTokens: null, outputTokens: null, totalTokens: null }
 
 export type Given = Partial<Omit<GatheredSpan, 'hints' | 'id'>> & { name?: string; hints?: Partial<SpanHints> }
 
-/** Returns a span that starts and ends at these seconds. The hash distinguishes different spans with the same id. */
+/** Returns a span with the given start and end in seconds. The hash distinguishes different spans with the same id. */
 export function span(id: number, start: number, end: number, { hints, ...over }: Given = {}): GatheredSpan {
   const name = over.name ?? `span ${id}`
   const given = {

@@ -8,7 +8,7 @@ import { type GatheredSpan, INNER, type Level, PROCESS_ROOT, ROOT } from '../../
 import { runs } from '../../../torture/orders.ts'
 import { at, exported, type Given, hashOf, idOf, Store, span } from './export-store.ts'
 
-// A second definition of the meaning of a set of spans, independent of the order in which the spans arrived.
+// A second definition of what a set of spans means, independent of the order in which the spans arrived.
 
 type Picked<T> = [order: number[], id: string, value: T]
 const least = <T>(list: Picked<T>[]): T | undefined =>
@@ -125,7 +125,7 @@ t.test('a trace is what its spans make together, in whatever order and portions 
         rest = rest.slice(cut)
       }
       store.export(rest)
-      // The sums and the mark of a run have their own models (test/lib/trace/span-usage.test.ts and runs.test.ts).
+      // The sums and `isRun` have their own models (test/lib/trace/span-usage.test.ts and runs.test.ts).
       const { isRun, costUsd, inputTokens, outputTokens, totalTokens, ...fields } = store.trace
       const { documentBytes, estimatedBytes, bodyHash, patched, ...trace } = fields
       assert.deepEqual(trace, meaning(spans))

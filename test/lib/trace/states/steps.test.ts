@@ -9,7 +9,7 @@ import { exported, idOf, Store, span } from './export-store.ts'
 const USAGE = { inputTokens: 100, outputTokens: 10, totalTokens: null }
 const callOf = (n: number) => `${n}`.padStart(16, 'c')
 
-/** Returns the step of a request that ends at a second, and the span of the same request. */
+/** Returns the step of a request that ends `at` seconds after the start. `request` returns the request's span. */
 const requestStep = (n: number, at: number, responseId?: string) =>
   span(500 + n, at - 1, at, { kind: 'llm', ...USAGE, costUsd: 0.25, hints: { responseId, callSpanId: callOf(n) } })
 const request = (n: number, at: number, responseId?: string, more: object = {}) =>

@@ -232,7 +232,7 @@ export function recordDeep(service: TestService): Promise<Recorded> {
   return record(service, { name: 'deep', status: 'ok', startedAt: at(0), endedAt: at(20_000), metadata, spans })
 }
 
-/** Records two hundred spans, one of which has a conversation of nearly 750 KiB with this number of messages. */
+/** Records two hundred spans, one of which has a conversation of nearly 750 KiB with `messageCount` messages. */
 export function recordLarge(service: TestService, messageCount = 219, word = 'bold'): Promise<Recorded> {
   const paragraph = `A paragraph with **${word}**, \`code\` and a [link](https://example.com).\n\n`
   const messages = Array.from({ length: messageCount }, (_, i) => ({

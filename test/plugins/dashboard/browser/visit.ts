@@ -15,11 +15,11 @@ const REPORTS =
 export interface Visit extends Page {
   /** Waits until an expression is true in the page. Returns the expression's value. */
   until(expression: string): Promise<unknown>
-  /** Waits for an element with this text, in the page or within the selector's matches. */
+  /** Waits for an element with the given text, in the page or within the selector's matches. */
   untilText(text: string, selector?: string): Promise<void>
   press(key: string, modifiers?: { readonly shift?: boolean }): Promise<void>
   type(text: string): Promise<void>
-  /** Clicks the first of the selector's matches that has this text or name. */
+  /** Clicks the first of the selector's matches that has the given text or name. */
   click(selector: string, text?: string): Promise<void>
   /**
    * Returns axe-core's findings as lines; `rule` and `within` limit them to one rule and to the first match of a

@@ -185,7 +185,7 @@ t.test('whom nobody knows, whose address is of elsewhere or is not verified, is 
 
 const said = (sub: string, email: string, more: object = {}) => person(sub, { email: `${email}@example.com`, ...more })
 const emailOf = async (browser: Browser) => (await sessionOf(browser)).user?.email
-/** Returns the detail of the most recent audited action of this kind. */
+/** Returns the detail of the most recent audited action of the given kind. */
 const auditOf = async (action: string) => {
   const audit = (await entries()).findLast(each => each.startsWith(`${action} `))
   return JSON.parse(audit?.slice(action.length + 1) ?? 'null')

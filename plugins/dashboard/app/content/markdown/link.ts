@@ -2,7 +2,7 @@ import type { Mark } from './emphasis.ts'
 
 /** A `[` or `![` that may start a link or an image. */
 export interface Bracket {
-  /** Index among the pieces. */
+  /** Index of the bracket among the pieces of the text. */
   readonly piece: number
   /** Position where the bracket's text starts. */
   readonly from: number

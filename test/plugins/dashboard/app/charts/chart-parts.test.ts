@@ -76,7 +76,7 @@ t.test('round numbers are short, with their units', async t => {
   for (const [value, unit, text] of shown) t.equal(shortValue(value, unit), text)
 })
 
-/** Returns the start times of consecutive steps of this many minutes each. */
+/** Returns the start times of consecutive steps that last `minutes` minutes each. */
 function steps(from: string, minutes: number, count: number): string[] {
   return Array.from({ length: count }, (_, i) => new Date(Date.parse(from) + i * minutes * 60_000).toISOString())
 }

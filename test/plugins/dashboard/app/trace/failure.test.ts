@@ -2,7 +2,7 @@ import t from 'tap'
 import { nodeAt } from '../../../../../plugins/dashboard/app/content/json-text.ts'
 import { failureOf } from '../../../../../plugins/dashboard/app/trace/failure.ts'
 
-/** Returns the failure of a span with these attributes and events. */
+/** Returns the failure of a span with the given attributes and events. */
 function read(attributes: unknown, events: unknown = []) {
   const texts = [JSON.stringify(attributes), JSON.stringify(events)]
   const text = texts.join(' ')
