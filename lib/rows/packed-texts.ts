@@ -40,10 +40,10 @@ export interface StoredTexts extends SpanTexts {
 const LENGTH = { least: 2048, compressed: 4096, most: 4 * 1024 * 1024 }
 /**
  * Blocks with more bytes are long. Each step of an agent repeats the conversation so far, which a window of 4 MiB still
- * contains: in a long block, quality 1 compresses real runs to 0.040 of their texts, in place of 0.056 at quality 0 with
- * a window of 256 kB, in the same time. Quality 2 would compress them to 0.034 in twice the time. In a short block,
- * quality 0 takes two thirds of the time and compresses as well (test/bench/RESULTS.md, "Packed texts"). Node has zstd
- * only since 22.15.
+ * contains: quality 1 compresses long blocks of real runs to 0.040 of their texts. Quality 0 with a window of 256 kB
+ * takes the same time and reaches 0.056; quality 2 takes twice the time and reaches 0.034. In a short block, quality 0
+ * takes two thirds of the time and compresses as well (test/bench/RESULTS.md, "Packed texts"). Node has zstd only since
+ * 22.15.
  */
 const LONG_BYTES = 65_536
 /** Returns Brotli's settings. The window has 2^`window` bytes. */

@@ -20,7 +20,7 @@ export interface LoadPlan {
   /** Keys of several projects, which the connections use in turn instead of `key`. */
   readonly keys?: readonly string[]
   readonly kind: LoadKind
-  /** File of runs for the agent kinds, which replace the generated runs: bodies of `POST /api/v1/traces`, one per line. */
+  /** File of runs that replace the generated runs of the agent kinds: one body of `POST /api/v1/traces` per line. */
   readonly runs?: string
   /** Number of connections, each with at most one request in flight. */
   readonly connections: number
