@@ -6,8 +6,8 @@
  * A block is compressed with Brotli (RFC 7932). For each span, the block contains five fields in COPY format
  * (lib/rows/copy-format.ts): id, input, output, attributes and events. The compressed bytes are split into slices of
  * equal length, one for the `packed` column of each span row. A slice begins with its number (2 bytes) and the first
- * span's id (8 bytes), which identifies the group. A block holds at most LENGTH.most characters; the spans that follow
- * begin another group.
+ * span's id (8 bytes), which identifies the group. A block holds at most MAX_BLOCK_BYTES; the spans that follow begin
+ * another group.
  *
  * Splitting the block avoids long values, which PostgreSQL would store outside the row at the cost of CPU time
  * (test/bench/RESULTS.md, "Packed texts"). If even slices would be too long for a row, the first slice contains the
@@ -34,10 +34,13 @@ export interface StoredTexts extends SpanTexts {
  * - Texts with fewer than `least` characters in total are not packed, because packing would save little disk space.
  * - Texts with at least `compressed` characters per span are packed even if `hurries` is set, because PostgreSQL would
  *   otherwise compress them, which takes longer than packing.
- * - A block has at most `most` characters, which is one window of the compressor, so that a reader needs little memory
- *   for the block. A single span with more characters is left to PostgreSQL.
  */
-const LENGTH = { least: 2048, compressed: 4096, most: 4 * 1024 * 1024 }
+const LENGTH = { least: 2048, compressed: 4096 }
+/**
+ * Maximum number of unpacked bytes per block, which is one window of the compressor. A reader needs little memory for
+ * such a block. The texts of a single span with more bytes are left to PostgreSQL.
+ */
+const MAX_BLOCK_BYTES = 4 * 1024 * 1024
 /**
  * Blocks with more bytes are long. Each step of an agent repeats the conversation so far, which a window of 4 MiB still
  * contains: quality 1 compresses long blocks of real runs to 0.040 of their texts. Quality 0 with a window of 256 kB
@@ -56,9 +59,6 @@ const COMPRESSION = { short: settings(0, 18), long: settings(1, 22) }
  * keeps their values in the row.
  */
 const MAX_SLICE = 1800
-
-/** Maximum number of characters that are packed together. */
-export const MAX_PACKED_LENGTH = LENGTH.most
 
 /**
  * Maximum numbers of compressed and of unpacked bytes that the main thread unpacks. Unpacking more would block the main
@@ -102,33 +102,40 @@ export function packTexts(spans: readonly Span[], hurries: boolean): readonly St
   if (spans.length === 0 || length < least) return spans
   // Steps are not packed. If a step's row were removed later, the other rows of its group could no longer be unpacked.
   if (spans.some(({ callDetails }) => callDetails?.includes('"step"') === true)) return spans
-  if (length <= LENGTH.most) return packGroup(spans)
-  return groupsOf(spans).flatMap(group => (lengthOfTexts(group) > LENGTH.most ? group : packGroup(group)))
+  return packBlocks(spans)
 }
 
-/** Splits spans into groups of at most LENGTH.most characters. A single span with more is a group of its own. */
-function groupsOf(spans: readonly Span[]): Span[][] {
-  const groups: Span[][] = []
-  let length = Number.POSITIVE_INFINITY
-  for (const span of spans) {
-    const own = lengthOfTexts([span])
-    if (length + own > LENGTH.most) {
-      groups.push([])
-      length = 0
-    }
-    groups.at(-1)?.push(span)
-    length += own
-  }
-  return groups
-}
-
-function packGroup(spans: readonly Span[]): StoredTexts[] {
+/** Fills blocks with spans, in order. */
+function packBlocks(spans: readonly Span[]): StoredTexts[] {
+  const stored: StoredTexts[] = []
   fields.reset()
-  for (const span of spans) {
-    writeId(fields, span)
-    writeTexts(fields, span)
+  let first = 0
+  for (const [i, span] of spans.entries()) {
+    const start = fields.length
+    const isTooLong = lengthOfTexts([span]) > MAX_BLOCK_BYTES
+    if (!isTooLong) writeSpan(span)
+    if (!isTooLong && fields.length <= MAX_BLOCK_BYTES) continue
+    // The block ends before this span, which begins the next one if it fits.
+    stored.push(...packBlock(spans.slice(first, i), fields.bytes.subarray(0, start)))
+    fields.bytes.copyWithin(0, start, fields.length)
+    fields.length -= start
+    first = i
+    if (!isTooLong && fields.length <= MAX_BLOCK_BYTES) continue
+    stored.push(span)
+    fields.reset()
+    first = i + 1
   }
-  const bytes = fields.bytes.subarray(0, fields.length)
+  return stored.concat(packBlock(spans.slice(first), fields.bytes.subarray(0, fields.length)))
+}
+
+function writeSpan(span: Span): void {
+  writeId(fields, span)
+  writeTexts(fields, span)
+}
+
+/** Compresses the bytes of these spans, which may be none, and divides the result among their rows. */
+function packBlock(spans: readonly Span[], bytes: Buffer): StoredTexts[] {
+  if (spans.length === 0) return []
   const packed = brotliCompressSync(bytes, bytes.length > LONG_BYTES ? COMPRESSION.long : COMPRESSION.short)
   const each = packed.length > MAX_SLICE * spans.length ? packed.length : Math.ceil(packed.length / spans.length)
   const group = (spans[0] as Span).id
@@ -241,7 +248,7 @@ export type TextEncoding = 'utf8' | 'latin1'
 
 /**
  * Unpacks the texts of the wanted spans. `rows` must contain all spans of one trace. `pause` is called before each
- * group, which has at most LENGTH.most characters.
+ * group, which has at most MAX_BLOCK_BYTES.
  */
 export async function unpackSpans<T extends StoredRow>(
   rows: readonly T[],

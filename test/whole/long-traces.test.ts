@@ -131,8 +131,11 @@ t.test('a long trace with messages of log records is read a few megabytes at a t
   t.ok((await call('GET', `${TRACES}/${id}`)).text === whole)
 
   const held = async () => {
-    collect()
-    await turn()
+    // The buffers of a decompressor are released only after the collection that finalises it.
+    for (let i = 0; i < 3; i++) {
+      collect()
+      await turn()
+    }
     const { heapUsed, arrayBuffers } = process.memoryUsage()
     return heapUsed + arrayBuffers
   }

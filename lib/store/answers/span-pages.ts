@@ -8,13 +8,7 @@
  */
 import type { Sql } from 'postgres'
 import type { TableNames } from '../../database/tables.ts'
-import {
-  lengthOfTexts,
-  MAX_PACKED_LENGTH,
-  MAX_SLICED_BYTES,
-  type SpanTexts,
-  unpackGroup
-} from '../../rows/packed-texts.ts'
+import { lengthOfTexts, MAX_SLICED_BYTES, type SpanTexts, unpackGroup } from '../../rows/packed-texts.ts'
 import { fillSpans } from '../../trace/span-messages.ts'
 import type { TraceMessages } from '../trace/messages.ts'
 import { bytewise, type RawRow, RowReader } from './byte-rows.ts'
@@ -22,8 +16,8 @@ import type { SpanRow } from './trace-json.ts'
 
 /** Maximum number of text bytes and of spans per page. A single span with more bytes gets a separate page. */
 const PAGE = { bytes: 512 * 1024, spans: 500 }
-/** Maximum number of unpacked characters in memory, unless a single group has more. */
-const MAX_UNPACKED = 8 * 1024 * 1024
+/** Maximum number of unpacked characters that stay in memory while another group is unpacked. */
+const MAX_KEPT = 4 * 1024 * 1024
 
 /** A listed span, whose page has not been read yet. */
 export interface ListedSpan {
@@ -42,31 +36,6 @@ export interface SpanPlace {
   readonly projectId: number
   readonly traceSeq: number
   readonly names: TableNames
-}
-
-/** Splits spans into pages, limiting the bytes that must be in memory to render one page. */
-export function* pagesOf(
-  spans: readonly ListedSpan[],
-  groupOf: (span: ListedSpan) => string | null = ({ groupId }) => groupId,
-  { bytes: maxBytes, spans: maxSpans } = PAGE
-): Generator<readonly ListedSpan[]> {
-  let page: ListedSpan[] = []
-  let groups = new Set<string>()
-  let bytes = 0
-  for (const span of spans) {
-    const group = groupOf(span)
-    const own = span.bytes + (group === null || groups.has(group) ? 0 : MAX_PACKED_LENGTH)
-    if (page.length > 0 && (page.length === maxSpans || bytes + own > maxBytes)) {
-      yield page
-      page = []
-      groups = new Set()
-      bytes = 0
-    }
-    page.push(span)
-    bytes += span.bytes + (group === null || groups.has(group) ? 0 : MAX_PACKED_LENGTH)
-    if (group !== null) groups.add(group)
-  }
-  if (page.length > 0) yield page
 }
 
 /** A span of a page. `textBytes` is the number of bytes by which texts that were not read make its JSON longer. */
@@ -102,14 +71,8 @@ export async function* readSpanPages<T extends SpanRow = SpanRow>(
   const weighed = all
     .filter(({ id }) => isRead(id))
     .map(span => ({ ...span, bytes: (skipped.has(span.id) ? 0 : span.bytes) + (messages?.bytesOf(span.id) ?? 0) }))
-  for (const page of pagesOf(weighed, span => groups.of(span))) {
-    const texts = new Map<string, SpanTexts>()
-    for (const span of page) {
-      const group = groups.of(span)
-      const own = group === null ? undefined : (await groups.texts(group)).get(span.id)
-      if (own !== undefined) texts.set(span.id, own)
-    }
-    const ids = page.map(({ id }) => id)
+  for await (const texts of pagesOf(weighed, groups)) {
+    const ids = [...texts.keys()]
     const whole = ids.filter(id => !skipped.has(id))
     const found = await sql`
       select ${sql.unsafe(SPAN_COLUMNS + more)},
@@ -128,6 +91,25 @@ export async function* readSpanPages<T extends SpanRow = SpanRow>(
     const filled = spoken.length === 0 ? own : fillSpans(own, spoken)
     yield { own, spans: filled.map(span => ({ ...span, textBytes: skipped.get(span.id) ?? 0 })) }
   }
+}
+
+/** Yields the spans of each page with their packed texts, if any. A page has at least one span. */
+async function* pagesOf(spans: readonly ListedSpan[], groups: Groups): AsyncGenerator<Map<string, SpanTexts | null>> {
+  let page = new Map<string, SpanTexts | null>()
+  let bytes = 0
+  for (const span of spans) {
+    const group = groups.of(span)
+    const texts = group === null ? undefined : (await groups.texts(group)).get(span.id)
+    const own = span.bytes + (texts === undefined ? 0 : lengthOfTexts([texts]))
+    if (page.size === PAGE.spans || (page.size > 0 && bytes + own > PAGE.bytes)) {
+      yield page
+      page = new Map()
+      bytes = 0
+    }
+    page.set(span.id, texts ?? null)
+    bytes += own
+  }
+  if (page.size > 0) yield page
 }
 
 /**
@@ -214,15 +196,15 @@ class Groups {
     const { texts, length } = this.#unpacked.get(group) ?? (await this.#unpack(group))
     this.#unpacked.delete(group)
     this.#unpacked.set(group, { texts, length })
-    let kept = 0
-    for (const [name, other] of [...this.#unpacked].reverse()) {
-      kept += other.length
-      if (kept > MAX_UNPACKED && name !== group) this.#unpacked.delete(name)
-    }
     return texts
   }
 
   async #unpack(group: string): Promise<UnpackedGroup> {
+    let kept = 0
+    for (const [name, { length }] of [...this.#unpacked].reverse()) {
+      kept += length
+      if (kept > MAX_KEPT) this.#unpacked.delete(name)
+    }
     const { projectId, traceSeq, names } = this.#place
     const rows = await this.#sql<{ packed: string }[]>`
       select packed from ${this.#sql.unsafe(names.spans)}

@@ -59,9 +59,9 @@ t.test('a few words stay as they are, and so does what is left to PostgreSQL', a
     [[1000, 1048], false, true],
     [[1000, 7191], true, false],
     [[1000, 7192], true, true],
-    [[4 * MIB], true, true],
-    [[4 * MIB + 1], false, false],
-    [[4 * MIB + 1], true, false]
+    [[4 * MIB - 50], true, true],
+    [[4 * MIB], false, false],
+    [[4 * MIB], true, false]
   ] as const) {
     const spans = lengths.map(length => spanOf({ output: text(length) }))
     const stored = store(spans, hurries)
@@ -118,5 +118,11 @@ t.test('a long run is packed in blocks, each of which is read without the others
     larger.map(({ packed }) => packed !== null),
     [false, true, true],
     'a span that is too long by itself is left to PostgreSQL'
+  )
+  const bytes = store([spanOf({ input: JSON.stringify('é'.repeat(2 * MIB)) }), ...spans.slice(0, 2)])
+  t.same(
+    bytes.map(({ packed }) => packed !== null),
+    [false, true, true],
+    'bytes count, not characters'
   )
 })

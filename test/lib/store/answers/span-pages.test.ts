@@ -2,37 +2,49 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import type { Sql } from 'postgres'
 import t from 'tap'
+import { SCHEMA_NAMES } from '../../../../lib/database/tables.ts'
 import type { ListWriter } from '../../../../lib/limits/list-writer.ts'
-import { type ListedSpan, pagesOf } from '../../../../lib/store/answers/span-pages.ts'
+import { readSpanPages } from '../../../../lib/store/answers/span-pages.ts'
 import { DETAIL_PARTS } from '../../../../lib/store/answers/trace-json.ts'
 import { readTraceDetail, streamTrace } from '../../../../lib/store/answers/traces.ts'
 import { addMessages } from '../../../../lib/store/trace/messages.ts'
 import type { PlacedMessages } from '../../../../lib/trace/span-messages.ts'
+import { hexId } from '../../../fixtures/bodies/bodies.ts'
 import { exportOf, otlpSpan } from '../../../fixtures/bodies/otlp.ts'
 import { freshId } from '../../../fixtures/database/seed.ts'
 import { testService } from '../../../fixtures/service/service.ts'
 import { runs } from '../../../torture/orders.ts'
 
-const spans = fc.array(fc.record({ bytes: fc.nat(100), group: fc.option(fc.constantFrom('a', 'b', 'c')) }), {
-  maxLength: 40
-})
-
-t.test('pages have all spans in order, and no more than fits, unless a single span is larger', t => {
-  fc.assert(
-    fc.property(spans, given => {
-      const listed = given.map(({ bytes, group }, i): ListedSpan => {
-        return { id: String(i), bytes, isBare: false, sliceBytes: 0, groupId: group }
+t.test('a page has half a mebibyte of texts at most, unless a single span has more', async t => {
+  const { call, database } = await testService(t)
+  const span = fc.record({ bytes: fc.constantFrom(10, 3000, 200_000, 700_000), isRandom: fc.boolean() })
+  await fc.assert(
+    fc.asyncProperty(fc.array(span, { minLength: 1, maxLength: 12 }), fc.nat(12), async (given, cut) => {
+      const traceId = freshId(32)
+      const sent = given.map(({ bytes, isRandom }, i) => {
+        const text = isRandom ? hexId(bytes / 2) : 'again and '.repeat(bytes / 10)
+        return otlpSpan({ traceId, spanId: freshId(16), start: i, attributes: { text } })
       })
-      const pages = [...pagesOf(listed, undefined, { bytes: 300_000, spans: 7 })]
-      assert.deepEqual(pages.flat(), listed)
-      for (const page of pages) {
-        assert.ok(page.length > 0 && page.length <= 7)
-        const groups = new Set(page.flatMap(({ groupId }) => groupId ?? []))
-        assert.ok(groups.size <= 1, 'each group may be unpacked to as much as nearly fills a page')
+      for (const portion of [sent.slice(0, cut), sent.slice(cut)]) {
+        if (portion.length > 0) await call('POST', '/api/v1/otlp/v1/traces', { body: exportOf(...portion) })
       }
-    })
+      await database.pool.run(async sql => {
+        const [row] = await sql<{ seq: number }[]>`select seq from traces where id = ${traceId}`
+        const place = { projectId: 1, traceSeq: row!.seq, names: SCHEMA_NAMES }
+        const read: string[] = []
+        for await (const { spans } of readSpanPages(sql, place)) {
+          const bytes = spans.reduce((sum, span) => sum + (span.attributes?.length ?? 0), 0)
+          assert.ok(spans.length === 1 || bytes <= 512 * 1024, `${bytes} bytes`)
+          read.push(...spans.map(({ id }) => id))
+        }
+        assert.deepEqual(
+          read,
+          sent.map(({ spanId }) => spanId)
+        )
+      })
+    }),
+    runs(12)
   )
-  t.end()
 })
 
 /** Texts that are packed in slices, packed in a single slice, and not packed. */
