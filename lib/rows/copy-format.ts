@@ -270,6 +270,13 @@ export function readField(bytes: Buffer, at: number): { readonly bytes: Buffer |
   return { bytes: bytes.subarray(from, from + length), end: from + length }
 }
 
+/** Returns the offset behind `count` fields. */
+export function skipFields(bytes: Buffer, at: number, count: number): number {
+  let end = at
+  for (let i = 0; i < count; i++) end += 4 + Math.max(0, bytes.readInt32BE(end))
+  return end
+}
+
 function fieldOf(type: string): WriteField {
   const write = FIELDS[type]
   if (write === undefined) throw new Error(`no binary form for ${type}`)

@@ -29,16 +29,15 @@ import {
   SCORE_COLUMNS,
   SPAN_COLUMNS,
   SPAN_HEAD_COLUMNS,
-  SPAN_ID_COLUMN,
   STORED_TEXT_COLUMNS,
   TAG_BODY_COLUMNS,
   TAG_COLUMNS,
   TAG_STAMP_COLUMNS,
   TRACE_BODY_COLUMNS
 } from './columns.ts'
-import { CopyWriter, fieldWriter, readField } from './copy-format.ts'
+import { CopyWriter, fieldWriter, readField, skipFields } from './copy-format.ts'
 import { listsOf, type TraceLists, tagListsOf } from './list-numbers.ts'
-import { packTexts, type SpanTexts, type StoredTexts, textValues, unpackTexts } from './packed-texts.ts'
+import { EncodedTexts, packTexts, type SpanTexts, type StoredTexts, textValues, unpackTexts } from './packed-texts.ts'
 import type { Allocate } from './thread-bytes.ts'
 
 /** Consecutive span rows, with each row's offset in `bytes`. */
@@ -198,7 +197,7 @@ export function pickRows(
     if (!isAdded.has(head)) continue
     starts.push(rows.length)
     const whole = unpacked.get(head.id)
-    const texts = cut.has(head) ? cutTexts(whole ?? textsIn(part).texts) : whole
+    const texts = cut.has(head) ? cutTexts(whole ?? new EncodedTexts(part, TEXTS_AT)) : whole
     if (texts === undefined) {
       rows.append(part)
     } else {
@@ -212,30 +211,15 @@ export function pickRows(
 
 const NOTHING_CUT: ReadonlySet<SpanHead> = new Set()
 
-/** Returns the texts in these rows, by span id. */
+/** Returns the texts in these rows, by span id. Each text is decoded when it is read. */
 export function textsOfRows(rows: SpanRows): ReadonlyMap<string, SpanTexts> {
   const parts = partsOf(rows)
   const texts = new Map(unpackTexts(parts.flatMap(part => packedIn(part) ?? [])))
   for (const part of parts) {
-    const { id, texts: own } = textsIn(part)
-    if (!texts.has(id)) texts.set(id, own)
+    const id = (readField(part, endOfFields(part, STORED_TEXT_COLUMNS.length)).bytes as Buffer).toString('hex')
+    if (!texts.has(id)) texts.set(id, new EncodedTexts(part, TEXTS_AT))
   }
   return texts
-}
-
-/** Returns a row's texts, which are null if packed, and the span's id, which is in the column after the texts. */
-function textsIn(row: Buffer): { id: string; texts: SpanTexts } {
-  let at = TEXTS_AT
-  const fields = [...STORED_TEXT_COLUMNS, SPAN_ID_COLUMN].map(() => {
-    const { bytes, end } = readField(row, at)
-    at = end
-    return bytes
-  })
-  const [input = null, output = null, attributes = null, events = null] = fields.map(bytes => bytes?.toString())
-  return {
-    id: (fields[STORED_TEXT_COLUMNS.length] as Buffer).toString('hex'),
-    texts: { input, output, attributes, events }
-  }
 }
 
 function partsOf({ bytes, spans }: SpanRows): Buffer[] {
@@ -250,8 +234,4 @@ const TEXTS_AT = offsetIn(SPAN_COLUMNS, STORED_TEXT_COLUMNS[0].name) - 4
 const packedIn = (row: Buffer) => readField(row, endOfFields(row, STORED_TEXT_COLUMNS.length - 1)).bytes
 
 /** Returns the offset at which `count` fields end, starting with the first text. */
-function endOfFields(row: Buffer, count: number): number {
-  let at = TEXTS_AT
-  for (let i = 0; i < count; i++) at = readField(row, at).end
-  return at
-}
+const endOfFields = (row: Buffer, count: number): number => skipFields(row, TEXTS_AT, count)

@@ -17,7 +17,7 @@ import { promisify } from 'node:util'
 import { type BrotliOptions, brotliCompressSync, brotliDecompress, brotliDecompressSync, constants } from 'node:zlib'
 import type { PreparedSpan } from '../trace/prepared.ts'
 import { SPAN_ID_COLUMN, SPAN_TEXT_COLUMNS, type STORED_TEXT_COLUMNS, type Value } from './columns.ts'
-import { CopyWriter, fieldWriter, readField } from './copy-format.ts'
+import { CopyWriter, fieldWriter, readField, skipFields } from './copy-format.ts'
 
 /** A span's free-form JSON, each value as JSON text. Null represents the empty value: null, {} or []. */
 export type SpanTexts = Pick<PreparedSpan, 'input' | 'output' | 'attributes' | 'events'>
@@ -180,13 +180,49 @@ function joinSlices(slices: readonly Buffer[]): Buffer[] {
   return Array.from(groups.values(), group => Buffer.concat(group))
 }
 
-/** Returns the texts in these slices, by span id. */
+/** Returns the texts in these slices, by span id. Each text is decoded when it is read. */
 export function unpackTexts(slices: readonly Buffer[]): ReadonlyMap<string, SpanTexts> {
   const texts = new Map<string, SpanTexts>()
   for (const packed of joinSlices(slices)) {
-    readFields(brotliDecompressSync(packed, { chunkSize: bufferFor(packed) }), texts)
+    const unpacked = brotliDecompressSync(packed, { chunkSize: bufferFor(packed) })
+    for (let at = 0; at < unpacked.length; ) {
+      const id = readField(unpacked, at)
+      texts.set((id.bytes as Buffer).toString('hex'), new EncodedTexts(unpacked, id.end))
+      at = skipFields(unpacked, id.end, SPAN_TEXT_COLUMNS.length)
+    }
   }
   return texts
+}
+
+/** A span's texts as four fields in COPY format. Most readers need one of the texts, so none is decoded before. */
+export class EncodedTexts implements SpanTexts {
+  readonly #bytes: Buffer
+  readonly #at: number
+
+  constructor(bytes: Buffer, at: number) {
+    this.#bytes = bytes
+    this.#at = at
+  }
+
+  get input(): string | null {
+    return this.#text(0)
+  }
+
+  get output(): string | null {
+    return this.#text(1)
+  }
+
+  get attributes(): string | null {
+    return this.#text(2)
+  }
+
+  get events(): string | null {
+    return this.#text(3)
+  }
+
+  #text(number: number): string | null {
+    return readField(this.#bytes, skipFields(this.#bytes, this.#at, number)).bytes?.toString() ?? null
+  }
 }
 
 /** Unpacks a block, on another thread if the block, or the `total` of compressed bytes, is large. */
@@ -226,7 +262,7 @@ function readFields(
   }
   while (at < unpacked.length) {
     const id = next('hex') as string
-    if (!isWanted(id)) for (const _ of SPAN_TEXT_COLUMNS) at = readField(unpacked, at).end
+    if (!isWanted(id)) at = skipFields(unpacked, at, SPAN_TEXT_COLUMNS.length)
     else
       texts.set(id, {
         input: next(encoding),

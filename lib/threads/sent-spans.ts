@@ -105,7 +105,7 @@ function spanOf(
      * therefore cut.
      */
     get cutBytes() {
-      return typeof texts === 'function' ? bytesWhenCut({ bytes: known.bytes, ...texts(known.id) }) : known.bytes
+      return typeof texts === 'function' ? bytesWhenCut(known.bytes, texts(known.id)) : known.bytes
     }
   }
   return span satisfies GatheredSpan

@@ -28,9 +28,9 @@ const LIMIT = '"limit":"OTLP_MAX_TRACE_BYTES"'
 export const isCutText = (attributes: string | null): boolean =>
   attributes?.startsWith(MARK) === true && attributes.slice(0, 300).includes(LIMIT)
 
-/** Returns the size of the span's document with its texts cut. */
-export const bytesWhenCut = (span: Texts & Pick<PreparedSpan, 'bytes'>): number =>
-  span.bytes - countTexts(span) + countTexts(cutTexts(span))
+/** Returns the size of a span's document with its texts cut. `bytes` is the size with these texts. */
+export const bytesWhenCut = (bytes: number, texts: Texts): number =>
+  bytes - countTexts(texts) + countTexts(cutTexts(texts))
 
 function countTexts(texts: Texts): number {
   let bytes = 0

@@ -169,20 +169,26 @@ function settle(before: GatheredState | undefined, speakers: readonly GatheredSp
   const fixed = before?.patched === true ? Object.keys(JSON.parse(before.metadata ?? '{}')) : []
   for (const span of speakers) {
     const { id } = span
-    eachClaim(span, (field, grade, order, value) => {
-      if (!beats(grade, order, id, best.get(field)?.rank ?? before?.ranks[field])) return
-      best.set(field, { rank: [grade, order, id], value, span })
+    const wins: Wins = (field, grade, order) => beats(grade, order, id, best.get(field)?.rank ?? before?.ranks[field])
+    eachClaim(span, wins, (field, grade, order, value) => {
+      if (wins(field, grade, order)) best.set(field, { rank: [grade, order, id], value, span })
     })
   }
   for (const key of fixed) best.delete(KEY + key)
   return best
 }
 
+/** Whether a claim with this grade and order would be the best so far. */
+type Wins = (field: string, grade: number, order: number) => boolean
+
 /**
  * Visits a span's claims. Within a grade, the span that started first wins. For outputs, the span that ended last wins.
+ * The span's own input and output are decoded only for a claim that may win: an unreadable text only makes the grade
+ * worse.
  */
 function eachClaim(
   span: GatheredSpan,
+  wins: Wins,
   claim: (field: string, grade: number, order: number, value: string) => void
 ): void {
   const { hints, provider, model, kind } = span
@@ -190,9 +196,9 @@ function eachClaim(
   const ofModel = kind === 'llm' ? CALLED : level === ROOT ? ROOT_MENTIONS : MENTIONS
   claim('name', hints.name === undefined ? level : SAID, startMicros, hints.name ?? hints.ownName)
   if (level !== INNER) claim('times', level, startMicros, '')
-  const input = hints.input ?? (isAside(span) ? null : span.input)
+  const input = hints.input ?? (isAside(span) || !wins('input', level, startMicros) ? null : span.input)
   if (input !== null) claim('input', hints.input === undefined ? gradeOf(level, input) : SAID, startMicros, input)
-  const output = hints.output ?? (isAside(span) ? null : span.output)
+  const output = hints.output ?? (isAside(span) || !wins('output', level, -endMicros) ? null : span.output)
   if (output !== null) claim('output', hints.output === undefined ? gradeOf(level, output) : SAID, -endMicros, output)
   if (provider !== null) claim('provider', ofModel, startMicros, provider)
   if (model !== null) claim('model', ofModel, startMicros, model)

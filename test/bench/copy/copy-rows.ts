@@ -5,7 +5,7 @@
 import type { Sql } from 'postgres'
 import { TURN } from '../../../lib/ingest/packing.ts'
 import { type Column, SPAN_COLUMNS, TAG_COLUMNS, TRACE_COLUMNS } from '../../../lib/rows/columns.ts'
-import { unpackTexts } from '../../../lib/rows/packed-texts.ts'
+import { type SpanTexts, unpackTexts } from '../../../lib/rows/packed-texts.ts'
 import { type BodyKind, ingestBody, SHAPES } from '../bodies/bodies.ts'
 import { DURATION_PLACE, MINUTE_PLACE, NUMBER_PLACE, TRACE_ID_PLACE } from '../bodies/template.ts'
 
@@ -106,10 +106,11 @@ const [ID, PACKED] = ['id', 'packed'].map(each => SPAN_COLUMNS.findIndex(({ name
 function withTexts(rows: readonly Values[]): Values[] {
   const texts = unpackTexts(rows.flatMap(row => bytesOf(row[PACKED]) ?? []))
   return rows.map(row => {
-    const own = { ...texts.get(bytesOf(row[ID])!.toString('hex')), packed: null }
+    const own = texts.get(bytesOf(row[ID])!.toString('hex'))
     return row.map((value, i) => {
       const { name } = SPAN_COLUMNS[i]!
-      return name in own ? own[name as keyof typeof own]! : value
+      if (name === 'packed') return null
+      return own !== undefined && name in own ? own[name as keyof SpanTexts] : value
     })
   })
 }

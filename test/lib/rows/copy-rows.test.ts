@@ -52,9 +52,13 @@ function readTexts(rows: readonly Row[]): Map<string, SpanTexts> {
   return new Map(
     rows.map(row => {
       const id = row.id!.toString('hex')
-      const { input, output, attributes, events } = row
-      const own = { input: text(input), output: text(output), attributes: text(attributes), events: text(events) }
-      return [id, unpacked.get(id) ?? own]
+      const own = { ...row, input: text(row.input), output: text(row.output) }
+      const { input, output, attributes, events } = unpacked.get(id) ?? {
+        ...own,
+        attributes: text(row.attributes),
+        events: text(row.events)
+      }
+      return [id, { input, output, attributes, events }]
     })
   )
 }
