@@ -23,6 +23,9 @@ import { CopyWriter, fieldWriter, readField, skipFields } from './copy-format.ts
 export type SpanTexts = Pick<PreparedSpan, 'input' | 'output' | 'attributes' | 'events'>
 type Span = SpanTexts & Pick<PreparedSpan, 'id' | 'callDetails'>
 
+/** The texts of a packed row with a slice. */
+type PackedTexts = StoredTexts & { readonly packed: Uint8Array }
+
 /** The texts as stored in a row. If the texts are packed, all four are null. */
 export interface StoredTexts extends SpanTexts {
   readonly packed?: Uint8Array | null
@@ -35,12 +38,12 @@ export interface StoredTexts extends SpanTexts {
  * - Texts with at least `compressed` characters per span are packed even if `hurries` is set, because PostgreSQL would
  *   otherwise compress them, which takes longer than packing.
  */
-const LENGTH = { least: 2048, compressed: 4096 }
+export const LENGTH = { least: 2048, compressed: 4096 }
 /**
  * Maximum number of unpacked bytes per block, which is one window of the compressor. A reader needs little memory for
  * such a block. The texts of a single span with more bytes are left to PostgreSQL.
  */
-const MAX_BLOCK_BYTES = 4 * 1024 * 1024
+export const MAX_BLOCK_BYTES = 4 * 1024 * 1024
 /**
  * Blocks with more bytes are long. Each step of an agent repeats the conversation so far, which a window of 4 MiB still
  * contains: quality 1 compresses long blocks of real runs to 0.040 of their texts. Quality 0 with a window of 256 kB
@@ -128,22 +131,47 @@ function packBlocks(spans: readonly Span[]): StoredTexts[] {
   return stored.concat(packBlock(spans.slice(first), fields.bytes.subarray(0, fields.length)))
 }
 
-function writeSpan(span: Span): void {
-  writeId(fields, span)
+function writeSpan(span: Pick<Span, 'id' | keyof SpanTexts>): void {
+  writeId(fields, span as Span)
   writeTexts(fields, span)
+}
+
+/** Returns a span's five fields in a block. */
+export function fieldsOf(span: Pick<Span, 'id' | keyof SpanTexts>): Buffer {
+  fields.reset()
+  writeSpan(span)
+  return Buffer.from(fields.bytes.subarray(0, fields.length))
+}
+
+/** Yields the spans of a block with their fields. */
+export function* spansIn(block: Buffer): Generator<{ readonly id: string; readonly bytes: Buffer }> {
+  for (let at = 0; at < block.length; ) {
+    const id = readField(block, at)
+    const end = skipFields(block, id.end, SPAN_TEXT_COLUMNS.length)
+    yield { id: (id.bytes as Buffer).toString('hex'), bytes: block.subarray(at, end) }
+    at = end
+  }
 }
 
 /** Compresses the bytes of these spans, which may be none, and divides the result among their rows. */
 function packBlock(spans: readonly Span[], bytes: Buffer): StoredTexts[] {
   if (spans.length === 0) return []
-  const packed = brotliCompressSync(bytes, bytes.length > LONG_BYTES ? COMPRESSION.long : COMPRESSION.short)
+  return sliceBlock(spans, brotliCompressSync(bytes, compressionOf(bytes)))
+}
+
+/** Returns the compressor's settings for a block. */
+export const compressionOf = (block: Buffer): BrotliOptions =>
+  block.length > LONG_BYTES ? COMPRESSION.long : COMPRESSION.short
+
+/** Divides a compressed block among the rows of its spans. */
+export function sliceBlock(spans: readonly { readonly id: string }[], packed: Buffer): PackedTexts[] {
   const each = packed.length > MAX_SLICE * spans.length ? packed.length : Math.ceil(packed.length / spans.length)
-  const group = (spans[0] as Span).id
+  const group = (spans[0] as { readonly id: string }).id
   return spans.map((_, i) => packedAs(sliceOf(group, i, packed.subarray(i * each, (i + 1) * each))))
 }
 
 /** Returns the text columns of a packed row. `packed` is the row's slice, or null if the row has no slice. */
-export const packedAs = (packed: Uint8Array | null): StoredTexts => ({
+export const packedAs = <P extends Uint8Array | null>(packed: P) => ({
   input: null,
   output: null,
   attributes: null,
@@ -169,7 +197,7 @@ function sliceOf(group: string, number: number, part: Buffer): Uint8Array {
 }
 
 /** Joins each group's slices. Every group must be complete, but the slices may be in any order. */
-function joinSlices(slices: readonly Buffer[]): Buffer[] {
+export function joinSlices(slices: readonly Buffer[]): Buffer[] {
   const groups = new Map<string, Buffer[]>()
   for (const slice of slices) {
     const name = slice.toString('hex', GROUP_AT, SLICE_AT)

@@ -1,0 +1,110 @@
+/**
+ * Packs the texts of a stored trace again. Spans that arrived in pieces are packed piece by piece, or not at all if the
+ * server was busy (lib/rows/packed-texts.ts). Each step of an agent repeats the conversation so far, so blocks of the
+ * whole trace are several times smaller.
+ */
+import { promisify } from 'node:util'
+import { type BrotliOptions, brotliCompress, brotliDecompress, type InputType } from 'node:zlib'
+import {
+  compressionOf,
+  fieldsOf,
+  joinSlices,
+  LENGTH,
+  lengthOfTexts,
+  MAX_BLOCK_BYTES,
+  type SpanTexts,
+  sliceBlock,
+  spansIn
+} from './packed-texts.ts'
+
+// The asynchronous functions run on another thread, because a block would block the main thread for milliseconds.
+const compress = promisify<InputType, BrotliOptions, Buffer>(brotliCompress)
+const decompress = promisify<InputType, Buffer>(brotliDecompress)
+
+/** How the spans of a trace are stored. Sizes are in bytes, as on disk. */
+export interface StoredSizes {
+  readonly spans: number
+  /** Number of groups of packed texts. */
+  readonly groups: number
+  readonly packedBytes: number
+  readonly plainBytes: number
+  /** Whether a span is a coding agent's step. */
+  readonly hasSteps: boolean
+  /** Bytes of the trace's documents. */
+  readonly estimatedBytes: number
+}
+
+/**
+ * Traces above either limit stay as they are. A group's slices are numbered with 16 bits, and the compressed texts of
+ * the whole trace are in memory until they are written.
+ */
+const MOST = { spans: 50_000, estimatedBytes: 256 * 1024 * 1024 }
+/** Bytes that are written again with each row besides its texts. */
+const ROW_BYTES = 200
+/** Fraction of the written bytes that repacking must save. A byte is written once, and stays on the disk for good. */
+const LEAST_GAIN = 0.5
+
+/** Whether a trace's texts may become smaller. Only packing them tells by how much. */
+export function mayShrink(stored: StoredSizes): boolean {
+  const { spans, groups, packedBytes, plainBytes, hasSteps, estimatedBytes } = stored
+  // A step's row may be removed later, and the other rows of its group could then no longer be unpacked.
+  if (hasSteps || spans > MOST.spans || estimatedBytes > MOST.estimatedBytes) return false
+  if (packedBytes + plainBytes < LENGTH.least / 2) return false
+  if (plainBytes >= LENGTH.least) return true
+  // A long trace that was recorded as a whole has several groups, whose blocks are full.
+  return groups > Math.max(1, 2 * Math.ceil(estimatedBytes / MAX_BLOCK_BYTES) - 1)
+}
+
+/** Whether to replace `before` bytes in these rows by `after` bytes. */
+export const isWorthwhile = (rows: number, before: number, after: number): boolean =>
+  before - after >= LEAST_GAIN * (after + ROW_BYTES * rows)
+
+/** A row to write, which has a slice and no plain texts. */
+export interface RepackedRow {
+  readonly id: string
+  readonly packed: Uint8Array
+}
+
+type PlainSpan = SpanTexts & { readonly id: string }
+
+/** Fills blocks with spans in the order in which they are added. */
+export class Repacker {
+  readonly rows: RepackedRow[] = []
+  #spans: { readonly id: string; readonly bytes: Buffer }[] = []
+  #bytes = 0
+
+  /** Adds a span whose texts are not packed. A span that is longer than a block stays as it is. */
+  async addPlain(span: PlainSpan): Promise<void> {
+    if (lengthOfTexts([span]) > MAX_BLOCK_BYTES) return
+    const bytes = fieldsOf(span)
+    if (bytes.length <= MAX_BLOCK_BYTES) await this.#add({ id: span.id, bytes })
+  }
+
+  /** Adds the spans of a group that `isStored` accepts. `slices` must be all of the group's slices. */
+  async addGroup(slices: readonly Buffer[], isStored: (id: string) => boolean): Promise<void> {
+    for (const packed of joinSlices(slices)) {
+      for (const span of spansIn(await decompress(packed))) if (isStored(span.id)) await this.#add(span)
+    }
+  }
+
+  /** Packs what is left. `rows` is complete afterwards. */
+  async end(): Promise<void> {
+    const spans = this.#spans
+    if (spans.length === 0) return
+    this.#spans = []
+    this.#bytes = 0
+    const block = Buffer.concat(spans.map(({ bytes }) => bytes))
+    const packed = await compress(block, compressionOf(block))
+    // The rows that are overwritten have the only copy of the texts.
+    if (!(await decompress(packed)).equals(block))
+      throw new Error('a block of texts does not unpack to what was packed')
+    const stored = sliceBlock(spans, packed)
+    this.rows.push(...spans.map(({ id }, i) => ({ id, packed: (stored[i] as { packed: Uint8Array }).packed })))
+  }
+
+  async #add(span: { readonly id: string; readonly bytes: Buffer }): Promise<void> {
+    if (this.#bytes + span.bytes.length > MAX_BLOCK_BYTES) await this.end()
+    this.#spans.push(span)
+    this.#bytes += span.bytes.length
+  }
+}
