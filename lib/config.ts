@@ -32,6 +32,11 @@ export interface Config {
   readonly idleCompleteMs: number | undefined
   /** Maximum number of spans in an OpenTelemetry trace. */
   readonly maxSpans: number
+  /**
+   * Time for which a complete trace must not have been written to before its texts are packed together again. If
+   * undefined, texts stay as they were packed on arrival.
+   */
+  readonly repackAfterMs: number | undefined
   /** Whether to compute the cost of OpenTelemetry calls without a stated cost from model prices. */
   readonly computesCosts: boolean
   /** Size of an OpenTelemetry trace, in bytes, beyond which the strings of further spans are cut. */
@@ -104,6 +109,7 @@ export const VARIABLES: readonly string[] = [
   'OTLP_MAX_SPANS',
   'OTLP_MAX_TRACE_BYTES',
   'PRICES',
+  'REPACK_AFTER',
   'BASE_URL',
   'KEY_PREFIX',
   'KEY_DIGEST_SECRET',
@@ -138,6 +144,7 @@ export const VARIABLES: readonly string[] = [
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 const HTTP = ['http:', 'https:']
 const MINUTE_MS = 60_000
+const DAY_MS = 24 * 60 * MINUTE_MS
 /** Maximum grace period. A longer value is certainly a mistake. */
 const MOST_GRACE_MS = 10 * MINUTE_MS
 const SWITCH = ['on', 'off'] as const
@@ -160,6 +167,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     idleCompleteMs: read.duration('OTLP_IDLE_COMPLETE', 10 * MINUTE_MS),
     maxSpans: read.integer('OTLP_MAX_SPANS', 10, MAX_IMPORTED_SPANS) ?? DEFAULT_MAX_SPANS,
     maxTraceBytes: read.integer('OTLP_MAX_TRACE_BYTES', 1024 ** 2, 1024 ** 3) ?? DEFAULT_MAX_TRACE_BYTES,
+    repackAfterMs: readRepackAfter(read),
     computesCosts: read.oneOf('PRICES', SWITCH) !== 'off',
     workers: read.integer('WORKERS', 1, 256) ?? parallelismOf().workers,
     databaseConnections: parallelismOf(undefined, read.integer('DATABASE_CONNECTIONS', 3, 1000)).connections,
@@ -188,6 +196,12 @@ function readDatabaseUrl(read: Variables): string | undefined {
     throw new ConfigError('DATABASE_URL must be an address that begins with postgres:// or postgresql://')
   }
   return value
+}
+
+/** Unlike other durations, this one may be zero. */
+function readRepackAfter(read: Variables): number | undefined {
+  if (read.text('REPACK_AFTER') === 'off') return undefined
+  return read.period('REPACK_AFTER', 7 * DAY_MS, 'from 0s to 7d, or off') ?? 10 * MINUTE_MS
 }
 
 function readBaseUrl(read: Variables): string | undefined {

@@ -7,6 +7,7 @@ import { Folding } from './background/folding.ts'
 import { IdleTraces } from './background/idle-traces.ts'
 import { OldRuns } from './background/old-runs.ts'
 import { PriceBook } from './background/price-book.ts'
+import { Repacking } from './background/repacking.ts'
 import { SearchIndex } from './background/search-index.ts'
 import { UnkeptRecords } from './background/unkept-records.ts'
 import { WaitingMessages } from './background/waiting-messages.ts'
@@ -126,7 +127,9 @@ export async function startService(
   const waiting = new WaitingMessages({ sql, log, health, metrics, unkept, waitMs: messagesWaitMs })
   const oldRuns = new OldRuns({ sql, log, health })
   const folding = new Folding({ sql, database, log, health, metrics })
-  const index = new SearchIndex({ sql, database, log, health, metrics, isCalm: () => ingest.isCalm })
+  const isCalm = () => ingest.isCalm
+  const index = new SearchIndex({ sql, database, log, health, metrics, isCalm })
+  const repacking = new Repacking({ sql, database, log, health, metrics, isCalm, afterMs: config.repackAfterMs })
   watchStore(metrics, {
     config,
     database,
@@ -176,6 +179,7 @@ export async function startService(
     oldRuns.close()
     folding.close()
     index.close()
+    repacking.close()
     await Promise.all([server.close(GRACE_MS), grpc?.close(GRACE_MS)])
     await within(GRACE_MS, Promise.all([ingest.close(), unkept.close()]))
     await prices?.close()

@@ -16,6 +16,7 @@ import { type FoundServer, lookForServer, type RunningServer } from '../health/r
 import { countDeltas } from '../store/analytics/rollups/deltas.ts'
 import { countSessions } from '../store/people/sessions.ts'
 import { isOtherSecret, OTHER_SECRET } from '../store/projects/digest-secret.ts'
+import { readRepackBacklog } from '../store/repacking/progress.ts'
 import { readSearchState, type SearchState } from '../store/search/state.ts'
 import { measureDatabase, readConnectionRoom, readDatabaseId } from '../store/server/properties.ts'
 import type { Totals } from '../store/write/totals.ts'
@@ -48,6 +49,8 @@ export interface InstanceStatus {
   readonly projects: readonly DescribedProject[]
   /** Indexing progress of projects with word search. */
   readonly search: readonly (SearchState & { readonly project: string })[]
+  /** Projects with calm traces whose texts were not looked at yet, to be packed together. */
+  readonly repacking: readonly { readonly project: string; readonly waiting: number }[]
   /** Log records and metrics that were received but not kept, by project, signal and name. */
   readonly unkept: readonly DescribedUnkept[]
   readonly totals: Totals
@@ -64,7 +67,7 @@ export interface InstanceStatus {
 /** The part of a status that comes from the database. */
 type Inside = Pick<
   InstanceStatus,
-  'nodes' | 'schema' | 'projects' | 'search' | 'unkept' | 'news' | 'people' | 'unpriced' | 'problems'
+  'nodes' | 'schema' | 'projects' | 'search' | 'repacking' | 'unkept' | 'news' | 'people' | 'unpriced' | 'problems'
 > & {
   readonly found: FoundServer
   readonly serverVersion: string | null
@@ -80,8 +83,21 @@ export async function readStatus(
   { expectsServer = true }: { readonly expectsServer?: boolean } = {}
 ): Promise<InstanceStatus> {
   const inside = await lookInside(config, database, sql).catch(error => lookFromOutside(config, database, error))
-  const { found, nodes, schema, projects, search, unkept, news, people, unpriced, serverVersion, isStandby, bytes } =
-    inside
+  const {
+    found,
+    nodes,
+    schema,
+    projects,
+    search,
+    repacking,
+    unkept,
+    news,
+    people,
+    unpriced,
+    serverVersion,
+    isStandby,
+    bytes
+  } = inside
   const disk = database.embedded ? ((await readDisk(config.dataDir)) ?? null) : null
   const { location, embedded } = database
   return {
@@ -92,6 +108,7 @@ export async function readStatus(
     schema,
     projects,
     search,
+    repacking,
     unkept,
     totals: sumOf(projects),
     news,
@@ -133,6 +150,7 @@ async function lookInside(config: Config, database: Database, sql: Sql): Promise
   const accounts = await ifUsable(() => listAccounts(sql), [])
   const hasTrials = accounts.some(account => account.kind === 'trial')
   const search = await allowed(() => readSearch(sql, known), [])
+  const repacking = await ifUsable(() => readRepacking(sql, known, config.repackAfterMs), [])
   const unkept = await ifUsable(() => listUnkept(sql, known), [])
   const people = await ifUsable(() => countSessions(sql), { users: 0, sessions: 0 })
   const unpriced = await ifUsable(async () => (await listPrices(sql)).unpriced, [])
@@ -146,6 +164,7 @@ async function lookInside(config: Config, database: Database, sql: Sql): Promise
     projects: known,
     news,
     search,
+    repacking,
     unkept,
     people,
     unpriced,
@@ -199,6 +218,7 @@ async function lookFromOutside(config: Config, database: Database, error: unknow
     projects: [],
     news: 0,
     search: [],
+    repacking: [],
     unkept: [],
     people: { users: 0, sessions: 0 },
     unpriced: [],
@@ -215,6 +235,19 @@ async function readSearch(sql: Sql, projects: readonly DescribedProject[]): Prom
     if (search) states.push({ project: slug, ...(await readSearchState(sql, Number(id))) })
   }
   return states
+}
+
+async function readRepacking(
+  sql: Sql,
+  projects: readonly DescribedProject[],
+  afterMs: number | undefined
+): Promise<InstanceStatus['repacking']> {
+  if (afterMs === undefined) return []
+  const slugs = new Map(projects.map(({ id, slug }) => [Number(id), slug]))
+  return (await readRepackBacklog(sql, afterMs)).flatMap(({ projectId, waiting }) => {
+    const project = slugs.get(projectId)
+    return project === undefined || waiting === 0 ? [] : [{ project, waiting }]
+  })
 }
 
 function serverProblems(found: FoundServer, expectsServer: boolean): string[] {

@@ -22,7 +22,8 @@ export const PROJECT_TABLES = [
   'search_terms',
   'search_segments',
   'search_postings',
-  'search_fills'
+  'search_fills',
+  'repack_waits'
 ] as const
 export type ProjectTable = (typeof PROJECT_TABLES)[number]
 
@@ -61,5 +62,6 @@ export const LOCAL_TABLES = [
   'unpriced_models',
   'unkept_records',
   'audit',
+  'repack_marks',
   'schema_migrations'
 ] as const

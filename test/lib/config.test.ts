@@ -7,6 +7,7 @@ import { parallelismOf } from '../../lib/limits/parallelism.ts'
 t.test('has a default for everything', t => {
   t.strictSame(readConfig({}), {
     databaseUrl: undefined,
+    repackAfterMs: 600_000,
     dataDir: resolve('data'),
     host: '127.0.0.1',
     port: 8787,
@@ -138,6 +139,8 @@ t.test('takes every value', t => {
     ['OTLP_IDLE_COMPLETE', '2h', 'idleCompleteMs', 7_200_000],
     ['OTLP_MAX_SPANS', '500', 'maxSpans', 500],
     ['OTLP_MAX_TRACE_BYTES', '1048576', 'maxTraceBytes', 1_048_576],
+    ['REPACK_AFTER', '0s', 'repackAfterMs', 0],
+    ['REPACK_AFTER', '2h', 'repackAfterMs', 7_200_000],
     ['BASE_URL', 'https://traces.example.com/', 'baseUrl', 'https://traces.example.com'],
     ['BASE_URL', 'http://localhost:8787/spoor//', 'baseUrl', 'http://localhost:8787/spoor'],
     ['KEY_PREFIX', 'my_team-1', 'keyPrefix', undefined],
@@ -175,6 +178,7 @@ t.test('refuses every bad value in one line that names the variable', t => {
     ['OTLP_IDLE_COMPLETE', ['0s', '10', '10 m', '1.5h', '-1m', '1w', 'never', '1234567s']],
     ['OTLP_MAX_SPANS', ['9', '100001', '1e3']],
     ['OTLP_MAX_TRACE_BYTES', ['1000', '1073741825', '256MB']],
+    ['REPACK_AFTER', ['8d', '10', 'never']],
     ['PORT', ['-1', '65536', '80.5', '0x50', 'http', '1e3', '99999999999999999999']],
     [
       'BASE_URL',

@@ -336,7 +336,7 @@ export async function readSizedTrace(
   const computed = new Map(rows.map(row => [row.id, 'computedCost' in row ? (row.computedCost as string) : null]))
   const isLong = !needsTexts && shown.trace.estimatedBytes > LONG_BYTES
   const place = { projectId, traceSeq: first?.traceSeq ?? 0, names }
-  const packed = isLong ? await mapPacked(sql, place, sizesOf) : new Map<string, Sizes>()
+  const packed = isLong ? await inSnapshot(sql, () => mapPacked(sql, place, sizesOf)) : new Map<string, Sizes>()
   const sized = (span: SpanRow) => ({
     ...withSizes({ ...span, ...packed.get(span.id) }),
     computedCost: computed.get(span.id) ?? null

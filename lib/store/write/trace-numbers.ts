@@ -9,19 +9,30 @@ import type { Sql } from 'postgres'
 const BLOCK = 256
 /** Number of blocks per round trip, for a total of 4096 numbers. */
 const BLOCKS = 16
+/**
+ * Time after which drawn numbers are no longer used, so that a number tells roughly when it was written
+ * (lib/store/repacking/progress.ts).
+ */
+export const KEPT_MS = 60_000
 
 export class TraceNumbers {
   /** Remaining numbers, as ranges of [next, end). The last range is in use. */
   #ranges: { next: number; end: number }[] = []
   #left = 0
+  /** When the oldest of these numbers were drawn, in ms of performance.now(). */
+  #drawnAt = 0
 
   /** Whether `count` numbers can be taken without a refill. */
-  has(count: number): boolean {
-    return this.#left >= count
+  has(count: number, now = performance.now()): boolean {
+    return this.#left >= count && now - this.#drawnAt < KEPT_MS
   }
 
   /** Ensures that `count` numbers can be taken. */
   async refill(sql: Sql, count: number): Promise<void> {
+    // Numbers that are left are given up, because they would be used later than numbers that others draw now.
+    this.#ranges = []
+    this.#left = 0
+    this.#drawnAt = performance.now()
     while (this.#left < count) {
       const rows = await sql<{ first: number }[]>`
         select nextval('trace_numbers') as first from generate_series(1, ${BLOCKS}::int)`

@@ -19,7 +19,8 @@ const BACK = `
   alter table users drop column oidc_email_until;
   alter table web_sessions drop column proven_at;
   alter table memberships drop column by_claim;
-  alter table projects drop column search;
+  drop table repack_waits, repack_marks;
+  alter table projects drop column search, drop column repacked_to;
   delete from schema_migrations where version >= 6`
 
 t.test('the tables that a migration makes are distributed where traces are, with what it writes to them', async t => {

@@ -18,17 +18,49 @@ import { countOneDay, findHistory } from '../../../lib/store/analytics/rollups/r
 import { addVerdict, findUnjudged, listRuns } from '../../../lib/store/evaluations.ts'
 import { deleteProject } from '../../../lib/store/projects/projects.ts'
 import { cutRanking, findFrequentLists } from '../../../lib/store/rankings/rankings.ts'
+import {
+  addWaits,
+  forgetWaits,
+  moveOn,
+  noteMark,
+  postpone,
+  readDue,
+  readMarks,
+  readNext,
+  readRepackBacklog
+} from '../../../lib/store/repacking/progress.ts'
+import { findShrinkable } from '../../../lib/store/repacking/repack-trace.ts'
 import { fillBack, foldTerms, indexNews, sweepSegment } from '../../../lib/store/search/indexing.ts'
 import { findDue, readSearchState, setSearch } from '../../../lib/store/search/state.ts'
 import { searchTraces } from '../../../lib/store/search/trace-search.ts'
 import { addMessages, sweepMessages } from '../../../lib/store/trace/messages.ts'
 import { readEndedSpans, readRunningTraces } from '../../../lib/store/write/idle-traces.ts'
+import { traceId } from '../../fixtures/bodies/bodies.ts'
 import { backupOf, fullInstance } from '../../fixtures/database/backups.ts'
 import { isOnCluster } from '../../fixtures/database/database.ts'
+import { recordTrace, repackAll, runOf } from '../../fixtures/database/repacking.ts'
+import { testWritePath, writer } from '../../fixtures/database/write-path.ts'
 import { lintStatement } from '../../fixtures/statements/lint.ts'
 import { lintAll } from '../../fixtures/statements/lint-all.ts'
 import { Recording, recorded } from '../../fixtures/statements/record.ts'
 import { routingFaults } from '../../fixtures/statements/routing.ts'
+
+/** Runs every statement that repacks a project's texts. */
+async function repackProject(sql: Sql, projectId: number): Promise<void> {
+  await noteMark(sql, 0)
+  const { calm } = await readMarks(sql, 0)
+  const traces = await readNext(sql, projectId, 0, calm, 100)
+  t.ok(traces.length > 0)
+  await findShrinkable(sql, projectId, traces)
+  const seqs = traces.map(({ seq }) => seq)
+  await addWaits(sql, projectId, seqs)
+  t.equal((await readDue(sql, projectId, 100)).length, seqs.length)
+  await postpone(sql, projectId, seqs, 1000)
+  await forgetWaits(sql, projectId, seqs)
+  await moveOn(sql, projectId, 1)
+  t.ok((await readRepackBacklog(sql, 0)).some(each => each.projectId === projectId))
+  t.match(await repackAll(sql, projectId), [{ outcome: 'repacked' }])
+}
 
 /** Runs every statement that maintains the search index or searches in it. */
 async function searchProject(sql: Sql, projectId: number): Promise<void> {
@@ -140,6 +172,8 @@ t.test('maintenance sends none that it does not', async t => {
     await sql`insert into rollup_history (project_id, uncounted) values (${1}, 'infinity')`
     t.equal(await findHistory(sql), 1)
     while (await countOneDay(sql, 1)) {}
+    await recordTrace(testWritePath(t, database), writer(), 'live', runOf(0, traceId()))
+    await repackProject(sql, 1)
     await searchProject(sql, 1)
     await pruneAll(sql, 1, { before: '2100-01-01T00:00:00.000Z', tag: 't2' })
     await deleteProject(sql, 1, { by: null, action: 'project.delete' })

@@ -1,0 +1,4 @@
+import t from 'tap'
+import { repackHistories } from '../../../fixtures/database/repack-histories.ts'
+
+t.test('nobody sees that traces are repacked, whatever is recorded, changed and deleted', t => repackHistories(t, 30))
