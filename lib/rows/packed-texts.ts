@@ -254,7 +254,7 @@ export class EncodedTexts implements SpanTexts {
 }
 
 /** Unpacks a block, on another thread if the block, or the `total` of compressed bytes, is large. */
-async function unpack(packed: Buffer, total: number): Promise<Buffer> {
+export async function unpack(packed: Buffer, total = packed.length): Promise<Buffer> {
   const chunkSize = bufferFor(packed)
   if (total <= LARGE.packed) {
     try {
@@ -272,7 +272,7 @@ export async function unpackGroup(
   encoding: TextEncoding = 'utf8'
 ): Promise<ReadonlyMap<string, SpanTexts>> {
   const texts = new Map<string, SpanTexts>()
-  for (const packed of joinSlices(slices)) readFields(await unpack(packed, packed.length), texts, encoding)
+  for (const packed of joinSlices(slices)) readFields(await unpack(packed), texts, encoding)
   return texts
 }
 

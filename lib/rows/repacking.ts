@@ -4,7 +4,7 @@
  * whole trace are several times smaller.
  */
 import { promisify } from 'node:util'
-import { type BrotliOptions, brotliCompress, brotliDecompress, type InputType } from 'node:zlib'
+import { type BrotliOptions, brotliCompress, brotliCompressSync, type InputType } from 'node:zlib'
 import {
   compressionOf,
   fieldsOf,
@@ -14,12 +14,18 @@ import {
   MAX_BLOCK_BYTES,
   type SpanTexts,
   sliceBlock,
-  spansIn
+  spansIn,
+  unpack
 } from './packed-texts.ts'
 
-// The asynchronous functions run on another thread, because a block would block the main thread for milliseconds.
-const compress = promisify<InputType, BrotliOptions, Buffer>(brotliCompress)
-const decompress = promisify<InputType, Buffer>(brotliDecompress)
+const compressElsewhere = promisify<InputType, BrotliOptions, Buffer>(brotliCompress)
+/** Maximum number of bytes that are compressed on the main thread. Larger blocks would hold it up for too long. */
+const SHORT_BYTES = 65_536
+
+const compress = async (block: Buffer): Promise<Buffer> =>
+  block.length <= SHORT_BYTES
+    ? brotliCompressSync(block, compressionOf(block))
+    : compressElsewhere(block, compressionOf(block))
 
 /** How the spans of a trace are stored. Sizes are in bytes, as on disk. */
 export interface StoredSizes {
@@ -83,7 +89,7 @@ export class Repacker {
   /** Adds the spans of a group that `isStored` accepts. `slices` must be all of the group's slices. */
   async addGroup(slices: readonly Buffer[], isStored: (id: string) => boolean): Promise<void> {
     for (const packed of joinSlices(slices)) {
-      for (const span of spansIn(await decompress(packed))) if (isStored(span.id)) await this.#add(span)
+      for (const span of spansIn(await unpack(packed))) if (isStored(span.id)) await this.#add(span)
     }
   }
 
@@ -94,10 +100,9 @@ export class Repacker {
     this.#spans = []
     this.#bytes = 0
     const block = Buffer.concat(spans.map(({ bytes }) => bytes))
-    const packed = await compress(block, compressionOf(block))
+    const packed = await compress(block)
     // The rows that are overwritten have the only copy of the texts.
-    if (!(await decompress(packed)).equals(block))
-      throw new Error('a block of texts does not unpack to what was packed')
+    if (!(await unpack(packed)).equals(block)) throw new Error('a block of texts does not unpack to what was packed')
     const stored = sliceBlock(spans, packed)
     this.rows.push(...spans.map(({ id }, i) => ({ id, packed: (stored[i] as { packed: Uint8Array }).packed })))
   }

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Sql } from 'postgres'
 import t, { type Test } from 'tap'
 import { readPostmaster, withEmbedded } from '../../fixtures/database/embedded.ts'
 import { countOrphans, countStrays, NO_ORPHANS, NO_STRAYS } from '../../fixtures/database/seed.ts'
@@ -27,7 +28,7 @@ const SHORT = 1
 
 t.test('kill -9 of whatever runs, under load, loses nothing and leaves nothing in pieces', async t => {
   const folder = await dataFolder(t)
-  const env = { DATA_DIR: folder, PROCESSES: '2', OTLP_MAX_SPANS: '200' }
+  const env = { DATA_DIR: folder, PROCESSES: '2', OTLP_MAX_SPANS: '200', REPACK_AFTER: '0s' }
   let server = await serve(t, env)
   const witness = new Witness(() => server.address, server.key!)
   const killed = new Map<string, number>()
@@ -68,11 +69,28 @@ t.test('kill -9 of whatever runs, under load, loses nothing and leaves nothing i
 })
 
 async function checkRows(t: Test, folder: string): Promise<void> {
-  const [orphans, strays] = await withEmbedded(folder, async sql => [await countOrphans(sql), await countStrays(sql)])
+  const [orphans, strays, repacked] = await withEmbedded(folder, async sql => [
+    await countOrphans(sql),
+    await countStrays(sql),
+    await countRepacked(sql)
+  ])
   t.same(orphans, NO_ORPHANS, 'no row is without its trace, and every number is that of its rows')
   t.same(strays, NO_STRAYS)
+  t.ok(repacked! > 0, 'traces were repacked')
+  figure('traces that were repacked', repacked)
   figure(
     'orphans: spans, scores, tags, families; counts, packed texts and totals amiss',
     Object.values(orphans!).join(', ')
   )
+}
+
+/** Returns the number of traces of which at least five spans came in several requests, and are packed together. */
+async function countRepacked(sql: Sql): Promise<number> {
+  const [row] = await sql<[{ count: number }]>`
+    select count(*)::int as count from (
+      select from spans s join traces t on t.project_id = s.project_id and t.seq = s.trace_seq
+      where t.end_hash is not null group by s.project_id, s.trace_seq
+      having count(s.packed) >= 5 and count(distinct substr(s.packed, 3, 8)) = 1
+    ) repacked`
+  return row.count
 }
