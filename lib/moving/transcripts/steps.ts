@@ -1,4 +1,5 @@
 /** Describes coding agents' steps with the attribute names of OpenTelemetry's conventions for generative AI. */
+import { stepIdOf } from '../../otlp/agents/ids.ts'
 import { type Json, stringifyExact } from '../../trace/json/exact-json.ts'
 import { type AgentStep, type ModelMessage, type Program, type StepAttributes, shortened } from './transcript.ts'
 
@@ -62,20 +63,29 @@ export function modelCall(frame: Frame, call: ModelCall): AgentStep {
   })
 }
 
-export interface ToolUse extends Times {
-  readonly callId: string
-  readonly tool: string
+/** A tool call without a result so far. */
+export interface OpenTool {
+  readonly name: string
   /** The tool's input: JSON, or a string. */
   readonly input: Json
-  /** The tool's result; undefined if the transcript has none. */
-  readonly output: Json
+  readonly startMs: number
 }
 
-export function toolCall(frame: Frame, call: ToolUse): AgentStep {
-  const { callId, tool, input, output } = call
-  return stepOf(frame, call, `execute_tool ${tool}`, {
+interface ToolEnd {
+  readonly endMs: number
+  /** The tool's result; undefined if the transcript has none. */
+  readonly output: Json
+  readonly error: string | undefined
+}
+
+/** Returns the step for a tool call that the run with the span `spanId` made. */
+export function toolCall(run: Frame & { readonly spanId: string }, callId: string, tool: OpenTool, end: ToolEnd) {
+  const { name, input, startMs } = tool
+  const { output, ...ended } = end
+  const times = { spanId: stepIdOf(run.session, 'tool', callId), parentSpanId: run.spanId, startMs, ...ended }
+  return stepOf(run, times, `execute_tool ${name}`, {
     'gen_ai.operation.name': 'execute_tool',
-    'gen_ai.tool.name': tool,
+    'gen_ai.tool.name': name,
     'gen_ai.tool.call.id': callId,
     'gen_ai.tool.call.arguments': typeof input === 'string' || input === undefined ? input : stringifyExact(input),
     // A result such as `1` is text. The result is quoted so that readers that parse JSON still read text.
@@ -130,3 +140,16 @@ const messagesOf = (messages: readonly ModelMessage[]): string | undefined =>
 
 /** Error message of a tool call that still had no result when its prompt ended. */
 export const NO_RESULT = 'the transcript has no result of this call'
+
+/** Collects finished steps until they are taken. Steps of copied turns are dropped. */
+export class FinishedSteps {
+  #steps: AgentStep[] = []
+
+  add(turn: { readonly isCopy: boolean }, step: AgentStep): void {
+    if (!turn.isCopy) this.#steps.push(step)
+  }
+
+  take(): readonly AgentStep[] {
+    return this.#steps.splice(0)
+  }
+}
