@@ -109,6 +109,14 @@ export class LangfuseFields {
     return typeof value === 'string' ? value : refuseLine(`${this.place}: ${name} is missing, or no text`)
   }
 
+  /** Reads the object's own id in spoor's form. If the form differs, keeps the original in `target`. */
+  mappedId(digits: 16 | 32, target: Record<string, Json>, to: string): string {
+    const id = this.id('id')
+    if (!isId(id, digits)) keep(target, 'id', id)
+    this.took('id', isId(id, digits) ? 'id' : `id (hashed) and ${to} langfuse.id`)
+    return mapId(id, digits)
+  }
+
   /** Reads a time and returns its canonical form. */
   time(name: string, to: string): string | undefined {
     const value = this.see(name)

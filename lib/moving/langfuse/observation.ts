@@ -1,24 +1,9 @@
 /** Converts a Langfuse observation into a span. */
-import type { Json } from '../../trace/json/exact-json.ts'
-import { isId, keep, LangfuseFields, type LangfuseObject, type Mapping, mapId } from './fields.ts'
-import { type LangfuseUsage, readLangfuseCost, readLangfuseUsage } from './usage.ts'
+import { isId, LangfuseFields, type LangfuseObject, type Mapping, mapId } from './fields.ts'
+import { readLangfuseCost, readLangfuseUsage } from './usage.ts'
 
 /** A span in the form used in export lines. */
-export interface SpanOfLine {
-  readonly id: string
-  readonly parentSpanId: string | null
-  readonly name: string
-  readonly kind: string
-  readonly status: 'error' | 'unset'
-  readonly startedAt: string
-  readonly endedAt: string
-  readonly model: string | undefined
-  readonly input: Json
-  readonly output: Json
-  readonly attributes: LangfuseObject
-  readonly usage: LangfuseUsage | undefined
-  readonly costUsd: number | undefined
-}
+export type SpanOfLine = ReturnType<typeof convertObservation>
 
 /** The facts about the trace that are needed to map an observation or a score. */
 export interface ObservationContext {
@@ -38,21 +23,11 @@ const KINDS: Readonly<Record<string, string>> = {
   EMBEDDING: 'embedding'
 }
 
-export function convertObservation(
-  object: LangfuseObject,
-  index: number,
-  surroundings: ObservationContext
-): SpanOfLine {
+export function convertObservation(object: LangfuseObject, index: number, surroundings: ObservationContext) {
   const { trace, observationIds, mapping } = surroundings
   const fields = new LangfuseFields('observation', `observation ${index + 1}`, object, mapping)
   const attributes = fields.object('metadata', 'attributes')
-  const id = fields.id('id')
-  if (isId(id, 16)) {
-    fields.took('id', 'id')
-  } else {
-    fields.took('id', 'id (hashed) and attributes langfuse.id')
-    keep(attributes, 'id', id)
-  }
+  const id = fields.mappedId(16, attributes, 'attributes')
   const parent = fields.see('parentObservationId')
   const hasParent = typeof parent === 'string'
   // If the parent is missing and its id changes, the parent's original id is kept as an attribute, because no other
@@ -62,8 +37,8 @@ export function convertObservation(
   const endedAt = fields.time('endTime', 'endedAt')
   if (endedAt === undefined) fields.note('endTime missing', 'endedAt as startedAt')
   const usage = readLangfuseUsage(fields)
-  const span: SpanOfLine = {
-    id: mapId(id, 16),
+  const span = {
+    id,
     parentSpanId: hasParent ? mapId(parent, 16) : null,
     name: fields.name('name', 500, 'unnamed'),
     kind: readKind(fields),
@@ -91,7 +66,7 @@ function readKind(fields: LangfuseFields): string {
 }
 
 /** Reads the status from the level. Langfuse writes DEFAULT if no level was given. */
-function readStatus(fields: LangfuseFields): SpanOfLine['status'] {
+function readStatus(fields: LangfuseFields): 'error' | 'unset' {
   const level = fields.see('level')
   const status = level === 'ERROR' ? 'error' : 'unset'
   if (level !== undefined) fields.note(`level ${level}`, `status ${status}`)

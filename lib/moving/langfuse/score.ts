@@ -3,32 +3,14 @@ import type { Json } from '../../trace/json/exact-json.ts'
 import { isId, isSame, LangfuseFields, type LangfuseObject, mapId, readNumber } from './fields.ts'
 import type { ObservationContext } from './observation.ts'
 
-/** A score in the form used in export lines. */
-export interface ScoreOfLine {
-  readonly id: string
-  readonly spanId: string | null
-  readonly name: string
-  readonly dataType: string
-  readonly value: number | string | boolean
-  readonly comment: string | undefined
-  readonly source: string
-  readonly createdAt: string
-}
-
-export interface ConvertedScore {
-  readonly id: string
-  /**
-   * The converted score; undefined if spoor cannot represent it, that is, if its value is a long text or a correction.
-   */
-  readonly score: ScoreOfLine | undefined
-  /** Fields that a score cannot hold. They are kept in the trace's metadata. */
-  readonly rest: LangfuseObject
-}
-
 const NAME = /^[A-Za-z0-9_-]{1,64}$/
 const SOURCES: Readonly<Record<string, string>> = { API: 'api', ANNOTATION: 'annotation', EVAL: 'eval' }
 
-export function convertScore(object: LangfuseObject, index: number, surroundings: ObservationContext): ConvertedScore {
+/**
+ * Returns the score in the form used in export lines; undefined if spoor cannot represent it, that is, if its value is a
+ * long text or a correction. `rest` holds fields that a score cannot hold. They are kept in the trace's metadata.
+ */
+export function convertScore(object: LangfuseObject, index: number, surroundings: ObservationContext) {
   const { trace, observationIds, mapping } = surroundings
   const fields = new LangfuseFields('score', `score ${index + 1}`, object, mapping)
   const originalId = fields.id('id')
@@ -44,7 +26,7 @@ export function convertScore(object: LangfuseObject, index: number, surroundings
   const hasObservation = typeof observation === 'string'
   if (hasObservation && (isId(observation, 16) || observationIds.has(observation)))
     fields.took('observationId', 'spanId')
-  const score: ScoreOfLine = {
+  const score = {
     id,
     spanId: hasObservation ? mapId(observation, 16) : null,
     name: readName(fields),
@@ -64,7 +46,7 @@ export function convertScore(object: LangfuseObject, index: number, surroundings
 }
 
 /** Reads the value. Returns undefined if a spoor score cannot hold the value. */
-function readValue(fields: LangfuseFields): Pick<ScoreOfLine, 'dataType' | 'value'> | undefined {
+function readValue(fields: LangfuseFields): { dataType: string; value: number | string | boolean } | undefined {
   const value = fields.see('value')
   const number = typeof value === 'boolean' ? Number(value) : readNumber(value)
   const text = fields.see('stringValue') ?? value

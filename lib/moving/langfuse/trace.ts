@@ -5,19 +5,9 @@ import { MAX_IMPORTED_SPANS } from '../../schema/otlp-limits.ts'
 import { EnvironmentError, parseEnvironment } from '../../trace/environment.ts'
 import type { Json } from '../../trace/json/exact-json.ts'
 import { isBefore, parseTimestamp } from '../../trace/timestamp.ts'
-import {
-  isId,
-  keep,
-  LangfuseFields,
-  type LangfuseObject,
-  type Mapping,
-  mapId,
-  present,
-  readNumber,
-  refuseLine
-} from './fields.ts'
+import { keep, LangfuseFields, type LangfuseObject, type Mapping, present, readNumber, refuseLine } from './fields.ts'
 import { convertObservation, type ObservationContext, type SpanOfLine } from './observation.ts'
-import { type ConvertedScore, convertScore } from './score.ts'
+import { convertScore } from './score.ts'
 import type { LangfuseUsage } from './usage.ts'
 
 const WHOLE = 'export each trace whole, as GET /api/public/traces/{id} answers it'
@@ -26,13 +16,7 @@ const WHOLE = 'export each trace whole, as GET /api/public/traces/{id} answers i
 export function convertTrace(object: LangfuseObject, mapping: Mapping): LangfuseObject {
   const fields = new LangfuseFields('trace', 'trace', object, mapping)
   const metadata = fields.object('metadata')
-  const id = fields.id('id')
-  if (isId(id, 32)) {
-    fields.took('id', 'id')
-  } else {
-    fields.took('id', 'id (hashed) and metadata langfuse.id')
-    keep(metadata, 'id', id)
-  }
+  const id = fields.mappedId(32, metadata, 'metadata')
   const observations = fields.list('observations', 'spans', WHOLE) ?? []
   if (observations.length === 0) fields.note('observations missing', 'no spans')
   checkCount('observations', observations.length, MAX_IMPORTED_SPANS)
@@ -42,7 +26,7 @@ export function convertTrace(object: LangfuseObject, mapping: Mapping): Langfuse
   const scores = convertScores(fields, surroundings, metadata)
   const startedAt = fields.requiredTime('timestamp', 'startedAt')
   const trace = {
-    id: mapId(id, 32),
+    id,
     name: fields.name('name', 500, 'unnamed'),
     status: spans.some(span => span.status === 'error') ? 'error' : 'unset',
     environment: readEnvironment(fields),
@@ -76,7 +60,7 @@ function convertScores(fields: LangfuseFields, surroundings: ObservationContext,
   )
   const rests = converted.filter(({ rest }) => Object.keys(rest).length > 0)
   if (rests.length > 0) keep(metadata, 'scores', Object.fromEntries(rests.map(({ id, rest }) => [id, rest])))
-  const scores = converted.flatMap(({ score }: ConvertedScore) => score ?? [])
+  const scores = converted.flatMap(({ score }) => score ?? [])
   checkCount('scores', scores.length, MAX_SCORES)
   return scores.sort((a, b) => (isBefore(a.createdAt, b.createdAt) ? 1 : isBefore(b.createdAt, a.createdAt) ? -1 : 0))
 }
