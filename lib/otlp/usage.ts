@@ -2,6 +2,7 @@
 import type { SpanInput } from '../schema/input.ts'
 import type { CallDetails } from '../trace/call-details.ts'
 import { type Json, plainNumber } from '../trace/json/exact-json.ts'
+import { sumKnown } from '../trace/span-sums.ts'
 import type { NetCounts } from './dialect.ts'
 import { dialects, namesOf } from './dialects.ts'
 import { type Fields, groupOf } from './fields.ts'
@@ -132,10 +133,7 @@ function takeCost(fields: Fields): number | undefined {
   return undefined
 }
 
-function sumOf(values: readonly Json[]): number | undefined {
-  const costs = values.map(costOf).filter(cost => cost !== undefined)
-  return costs.length === 0 ? undefined : costs.reduce((sum, cost) => sum + cost, 0)
-}
+const sumOf = (values: readonly Json[]): number | undefined => sumKnown(values.map(costOf)) ?? undefined
 
 /** Returns a number, which some senders encode as a string; NaN for other values. */
 function numberOf(value: Json): number {

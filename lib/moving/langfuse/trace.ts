@@ -4,6 +4,7 @@ import { MAX_SCORES, MAX_TAGS } from '../../schema/input.ts'
 import { MAX_IMPORTED_SPANS } from '../../schema/otlp-limits.ts'
 import { EnvironmentError, parseEnvironment } from '../../trace/environment.ts'
 import type { Json } from '../../trace/json/exact-json.ts'
+import { sumKnown } from '../../trace/span-sums.ts'
 import { isBefore, parseTimestamp } from '../../trace/timestamp.ts'
 import { keep, LangfuseFields, type LangfuseObject, type Mapping, present, readNumber, refuseLine } from './fields.ts'
 import { convertObservation, type ObservationContext, type SpanOfLine } from './observation.ts'
@@ -127,6 +128,5 @@ function readTotalCost(fields: LangfuseFields, spans: readonly SpanOfLine[]): nu
     fields.took('totalCost', 'costUsd')
     return total
   }
-  const costs = spans.flatMap(({ costUsd }) => costUsd ?? [])
-  return costs.length === 0 ? undefined : costs.reduce((sum, cost) => sum + cost, 0)
+  return sumKnown(spans.map(({ costUsd }) => costUsd)) ?? undefined
 }

@@ -11,6 +11,7 @@
  */
 import { stepIdOf, traceIdOf } from '../../otlp/agents/ids.ts'
 import type { Json } from '../../trace/json/exact-json.ts'
+import { sumKnown } from '../../trace/span-sums.ts'
 import { contentOf, type OpenMessage, partsOf, readResult } from './claude-messages.ts'
 import { agentRun, FinishedSteps, type Frame, modelCall, NO_RESULT, type OpenTool, toolCall } from './steps.ts'
 import {
@@ -322,7 +323,7 @@ export class ClaudeCodeTranscript implements Transcript {
           usage.size === 0
             ? undefined
             : {
-                input: sumOf([usage.get('input_tokens'), ...cached]),
+                input: sumKnown([usage.get('input_tokens'), ...cached]) ?? undefined,
                 output: usage.get('output_tokens'),
                 cacheRead: cached[0],
                 cacheCreation: cached[1]
@@ -432,9 +433,4 @@ function callerOf(turn: Turn | undefined, task: string): { id: string; agent: st
     if (prompt === task) return { id, agent: idIn(subagent_type) }
   }
   return undefined
-}
-
-function sumOf(counts: readonly (number | undefined)[]): number | undefined {
-  const known = counts.filter(count => count !== undefined)
-  return known.length === 0 ? undefined : known.reduce((sum, count) => sum + count, 0)
 }

@@ -3,6 +3,7 @@
  * attribute names, and only this module reads those names.
  */
 import { type Json, plainNumber } from '../../trace/json/exact-json.ts'
+import { sumKnown } from '../../trace/span-sums.ts'
 import { type LogRecord, nameOfEvent } from '../logs/decode.ts'
 import { readForm } from '../wire/attribute-values.ts'
 import type { StepKind } from './ids.ts'
@@ -92,9 +93,6 @@ const REDACTED = '<REDACTED>'
 const messageOf = (role: string, text: string | undefined): Json =>
   text === undefined || text === REDACTED ? undefined : [{ role, content: text }]
 
-const sumOf = (...counts: readonly (number | undefined)[]): number | undefined =>
-  counts.every(count => count === undefined) ? undefined : counts.reduce<number>((sum, count) => sum + (count ?? 0), 0)
-
 type Read = Omit<AgentEvent, 'taken'>
 type Reader = (event: string, attributes: Attributes) => Read | undefined
 
@@ -151,7 +149,7 @@ const claudeCode: Reader = (event, attributes) => {
       const cacheReadTokens = attributes.count('cache_read_tokens')
       const cacheWriteTokens = attributes.count('cache_creation_tokens')
       const usage = {
-        inputTokens: sumOf(attributes.count('input_tokens'), cacheReadTokens, cacheWriteTokens),
+        inputTokens: sumKnown([attributes.count('input_tokens'), cacheReadTokens, cacheWriteTokens]) ?? undefined,
         outputTokens: attributes.count('output_tokens'),
         cacheReadTokens,
         cacheWriteTokens
