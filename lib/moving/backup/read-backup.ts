@@ -5,7 +5,7 @@ import { type Checker, checker } from '../../schema/check.ts'
 import { UnpackError } from '../gunzip.ts'
 import { type SplitValue, splitValues } from '../json-splitter.ts'
 import { BACKUP_FORMAT, type BackupCounts, LINES, type LineName, type LineOf, NOTHING, TRACE_START } from './format.ts'
-import { unpackedBackup } from './packing.ts'
+import { unpackedBackup } from './whole-file.ts'
 
 /** The unparsed bytes of a trace line, or the parsed value of any other line. */
 export type BackupLine =
