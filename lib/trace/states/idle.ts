@@ -4,8 +4,9 @@
  * of spans from which the end was computed. The end is valid until more spans arrive. The trace therefore does not
  * depend on the order of spans and ends.
  */
+
+import { setMark } from '../metadata.ts'
 import { isBefore, parseTimestamp } from '../timestamp.ts'
-import { setMark } from './marks.ts'
 import { isCells, type Ranks } from './ranks.ts'
 
 export interface IdleEnd {

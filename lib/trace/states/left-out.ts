@@ -3,8 +3,8 @@
  * the trace's sums correct, and the remembered ids keep resent spans from counting twice.
  */
 import type { StepMark } from '../call-details.ts'
+import { setMark } from '../metadata.ts'
 import type { SpanUsage } from '../span-usage.ts'
-import { setMark } from './marks.ts'
 import { isCells, isString, orNull, type Rank, type Ranks, SPENDING } from './ranks.ts'
 
 /** Prefix of the rank names for left-out spans. The span id follows the prefix. */
