@@ -1,7 +1,7 @@
 /** Reads a span's token counts and cost. An invalid count or cost stays an attribute. */
 import type { SpanInput } from '../schema/input.ts'
 import type { CallDetails } from '../trace/call-details.ts'
-import { type Json, plainNumber } from '../trace/json/exact-json.ts'
+import { isJsonObject, type Json, plainNumber } from '../trace/json/exact-json.ts'
 import { sumKnown } from '../trace/span-sums.ts'
 import type { NetCounts } from './dialect.ts'
 import { dialects, namesOf } from './dialects.ts'
@@ -119,8 +119,7 @@ export function readCost(fields: Fields): number | undefined {
 function readDetails(fields: Fields, names: readonly string[]): Details | undefined {
   const found = fields.find(names)
   const details = found && readForm(found.value, 'json')
-  const isObject = typeof details === 'object' && details !== null && !Array.isArray(details)
-  return isObject ? (details as Details) : undefined
+  return isJsonObject(details) ? details : undefined
 }
 
 function takeCost(fields: Fields): number | undefined {

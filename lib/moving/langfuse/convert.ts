@@ -7,13 +7,12 @@ import { MAX_JSON_DEPTH, MAX_SCORES, MAX_TAGS } from '../../schema/input.ts'
 import { MAX_IMPORTED_SPANS } from '../../schema/otlp-limits.ts'
 import { readBody } from '../../trace/body.ts'
 import { EnvironmentError, parseEnvironment } from '../../trace/environment.ts'
-import { type Json, stringifyExact } from '../../trace/json/exact-json.ts'
+import { isJsonObject, type Json, stringifyExact } from '../../trace/json/exact-json.ts'
 import { sumKnown } from '../../trace/span-sums.ts'
 import { isBefore, parseTimestamp } from '../../trace/timestamp.ts'
 import type { Converted } from '../import-file.ts'
 import {
   isId,
-  isObject,
   isSame,
   keep,
   LangfuseFields,
@@ -38,7 +37,7 @@ export function* convertLangfuse(bytes: Uint8Array): Generator<Converted> {
 function convertOne(trace: Json): Converted {
   const mapping = new Mapping()
   try {
-    const object = isObject(trace) ? trace : refuseLine('is not an object')
+    const object = isJsonObject(trace) ? trace : refuseLine('is not an object')
     const line = convertTrace(wholeTrace(object), mapping)
     return { line: Buffer.from(stringifyExact(line)), mapped: mapping.counts }
   } catch (error) {
@@ -48,7 +47,7 @@ function convertOne(trace: Json): Converted {
 }
 
 function tracesIn(value: Json): readonly Json[] {
-  return isObject(value) && Array.isArray(value.data) ? value.data : [value]
+  return isJsonObject(value) && Array.isArray(value.data) ? value.data : [value]
 }
 
 /**
@@ -56,14 +55,14 @@ function tracesIn(value: Json): readonly Json[] {
  */
 function wholeTrace(object: LangfuseObject): LangfuseObject {
   const { trace, observations, ...others } = object
-  if (isObject(trace)) return { ...trace, ...others, ...(observations !== undefined && { observations }) }
+  if (isJsonObject(trace)) return { ...trace, ...others, ...(observations !== undefined && { observations }) }
   if (object.id !== undefined || !Array.isArray(observations)) return object
   return { ...traceOf(observations), ...object }
 }
 
 /** Builds a trace from its observations' fields, for a download that contains no trace object. */
 function traceOf(observations: readonly Json[]): LangfuseObject {
-  const [first, ...others] = observations.filter(isObject)
+  const [first, ...others] = observations.filter(isJsonObject)
   if (first === undefined) return {}
   const starts = [first, ...others].map(({ startTime }) => String(startTime)).sort()
   const { traceId, traceName, userId, sessionId, environment, release, tags, public: isPublic, bookmarked } = first
@@ -269,8 +268,8 @@ const NAME = /^[A-Za-z0-9_-]{1,64}$/
 const SOURCES: Readonly<Record<string, string>> = { API: 'api', ANNOTATION: 'annotation', EVAL: 'eval' }
 
 /**
- * Returns the score in the form used in export lines; undefined if spoor cannot represent it, that is, if its value is a
- * long text or a correction. `rest` holds fields that a score cannot hold. They are kept in the trace's metadata.
+ * Returns the score in the form used in export lines; undefined if spoor cannot represent it, that is, if its value is
+ * a long text or a correction. `rest` holds fields that a score cannot hold. They are kept in the trace's metadata.
  */
 function convertScore(object: LangfuseObject, index: number, surroundings: ObservationContext) {
   const { trace, observationIds, mapping } = surroundings

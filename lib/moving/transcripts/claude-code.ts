@@ -323,10 +323,10 @@ export class ClaudeCodeTranscript implements Transcript {
           usage.size === 0
             ? undefined
             : {
-                input: sumKnown([usage.get('input_tokens'), ...cached]) ?? undefined,
-                output: usage.get('output_tokens'),
-                cacheRead: cached[0],
-                cacheCreation: cached[1]
+                inputTokens: sumKnown([usage.get('input_tokens'), ...cached]) ?? undefined,
+                outputTokens: usage.get('output_tokens'),
+                cacheReadTokens: cached[0],
+                cacheWriteTokens: cached[1]
               }
       })
     )

@@ -11,18 +11,10 @@
  * record neither id, so positions in the transcript are used instead. The program's log records do not name turns.
  */
 import { stepIdOf, traceIdOf } from '../../otlp/agents/ids.ts'
+import type { StatedCounts } from '../../otlp/token-counts.ts'
 import { type Json, stringifyExact } from '../../trace/json/exact-json.ts'
 import { inputOf, readFailure, readOutput, textOfItem } from './codex-items.ts'
-import {
-  agentRun,
-  type CallUsage,
-  FinishedSteps,
-  type Frame,
-  modelCall,
-  NO_RESULT,
-  type OpenTool,
-  toolCall
-} from './steps.ts'
+import { agentRun, FinishedSteps, type Frame, modelCall, NO_RESULT, type OpenTool, toolCall } from './steps.ts'
 import {
   type AgentStep,
   type ContentPart,
@@ -233,7 +225,7 @@ export class CodexTranscript implements Transcript {
     if (isNew) this.#finishCall(turn, undefined, usageOf(readFields(info.last_token_usage)), timeMs)
   }
 
-  #finishCall(turn: Turn, responseId: string | undefined, usage: CallUsage | undefined, timeMs: number): void {
+  #finishCall(turn: Turn, responseId: string | undefined, usage: StatedCounts | undefined, timeMs: number): void {
     turn.calls++
     const { provider } = this.#thread as Thread
     const output = turn.parts.length === 0 ? undefined : { role: 'assistant', parts: turn.parts }
@@ -305,12 +297,12 @@ function nameOf({ type, name, namespace }: Fields): string {
   return idIn(namespace) === undefined ? own : `${namespace}.${own}`
 }
 
-function usageOf(usage: Fields): CallUsage {
+function usageOf(usage: Fields): StatedCounts {
   return {
-    input: readCount(usage.input_tokens),
-    output: readCount(usage.output_tokens),
-    cacheRead: readCount(usage.cached_input_tokens),
-    cacheCreation: readCount(usage.cache_write_input_tokens),
-    reasoning: readCount(usage.reasoning_output_tokens)
+    inputTokens: readCount(usage.input_tokens),
+    outputTokens: readCount(usage.output_tokens),
+    cacheReadTokens: readCount(usage.cached_input_tokens),
+    cacheWriteTokens: readCount(usage.cache_write_input_tokens),
+    reasoningTokens: readCount(usage.reasoning_output_tokens)
   }
 }

@@ -1,5 +1,6 @@
 /** Describes coding agents' steps with the attribute names of OpenTelemetry's conventions for generative AI. */
 import { stepIdOf } from '../../otlp/agents/ids.ts'
+import type { StatedCounts } from '../../otlp/token-counts.ts'
 import { type Json, stringifyExact } from '../../trace/json/exact-json.ts'
 import { type AgentStep, type ModelMessage, type Program, type StepAttributes, shortened } from './transcript.ts'
 
@@ -19,15 +20,6 @@ interface Times {
   readonly error?: string | undefined
 }
 
-/** Token counts. `input` includes cached tokens. */
-export interface CallUsage {
-  readonly input: number | undefined
-  readonly output: number | undefined
-  readonly cacheRead?: number | undefined
-  readonly cacheCreation?: number | undefined
-  readonly reasoning?: number | undefined
-}
-
 export interface ModelCall extends Times {
   readonly provider: string
   readonly requestModel: string | undefined
@@ -39,7 +31,8 @@ export interface ModelCall extends Times {
    */
   readonly input: readonly ModelMessage[]
   readonly output: ModelMessage | undefined
-  readonly usage: CallUsage | undefined
+  /** Token counts, with cached and reasoning tokens included in the input and the output. */
+  readonly usage: StatedCounts | undefined
 }
 
 export function modelCall(frame: Frame, call: ModelCall): AgentStep {
@@ -53,11 +46,11 @@ export function modelCall(frame: Frame, call: ModelCall): AgentStep {
     'gen_ai.response.id': responseId,
     'gen_ai.response.finish_reasons': output?.finish_reason === undefined ? undefined : [output.finish_reason],
     request_id: requestId,
-    'gen_ai.usage.input_tokens': usage?.input,
-    'gen_ai.usage.output_tokens': usage?.output,
-    'gen_ai.usage.cache_read.input_tokens': usage?.cacheRead,
-    'gen_ai.usage.cache_creation.input_tokens': usage?.cacheCreation,
-    'gen_ai.usage.reasoning.output_tokens': usage?.reasoning,
+    'gen_ai.usage.input_tokens': usage?.inputTokens,
+    'gen_ai.usage.output_tokens': usage?.outputTokens,
+    'gen_ai.usage.cache_read.input_tokens': usage?.cacheReadTokens,
+    'gen_ai.usage.cache_creation.input_tokens': usage?.cacheWriteTokens,
+    'gen_ai.usage.reasoning.output_tokens': usage?.reasoningTokens,
     'gen_ai.input.messages': messagesOf(input),
     'gen_ai.output.messages': output && messagesOf([output])
   })

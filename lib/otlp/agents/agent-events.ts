@@ -2,20 +2,12 @@
  * Reads coding agents' log records: prompts, responses, model requests and tool uses. Each agent has its own event and
  * attribute names, and only this module reads those names.
  */
-import { type Json, plainNumber } from '../../trace/json/exact-json.ts'
+import { type Json, memberOf, plainNumber } from '../../trace/json/exact-json.ts'
 import { sumKnown } from '../../trace/span-sums.ts'
 import { type LogRecord, nameOfEvent } from '../logs/decode.ts'
+import type { StatedCounts } from '../token-counts.ts'
 import { readForm } from '../wire/attribute-values.ts'
 import type { StepKind } from './ids.ts'
-
-/** Token counts, with cached and reasoning tokens included in the input and the output. */
-export interface AgentUsage {
-  readonly inputTokens?: number | undefined
-  readonly outputTokens?: number | undefined
-  readonly cacheReadTokens?: number | undefined
-  readonly cacheWriteTokens?: number | undefined
-  readonly reasoningTokens?: number | undefined
-}
 
 export interface AgentEvent {
   readonly kind: StepKind
@@ -28,7 +20,8 @@ export interface AgentEvent {
   readonly ends: boolean
   readonly input?: Json
   readonly output?: Json
-  readonly usage?: AgentUsage
+  /** Token counts, with cached and reasoning tokens included in the input and the output. */
+  readonly usage?: StatedCounts
   readonly costUsd?: number | undefined
   readonly model?: string | undefined
   readonly provider?: string | undefined
@@ -286,7 +279,6 @@ function partOf(part: Json): Json {
 }
 
 const listOf = (value: Json): readonly Json[] => (Array.isArray(value) ? value : [])
-const memberOf = (value: Json, name: string): Json => (Object(value) as Readonly<Record<string, Json>>)[name]
 
 /**
  * Returns the output count with thoughts included. If Gemini's own count excludes them, the total exceeds input plus
