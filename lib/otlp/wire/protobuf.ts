@@ -3,10 +3,9 @@
  * are stable. Fields from later versions are ignored.
  */
 import protobuf from 'protobufjs'
-import { Refusal } from '../../errors.ts'
 import { MOST_EVENTS, MOST_LINKS, Parts, unread } from './parts.ts'
 import { PlainSpans } from './plain-spans.ts'
-import { countParts, findInner, hex, type KeyValue, readAttributes, VALUES } from './protobuf-values.ts'
+import { countParts, decoding, findInner, hex, type KeyValue, readAttributes, VALUES } from './protobuf-values.ts'
 import type {
   ByteRange,
   DivisibleSpans,
@@ -114,7 +113,7 @@ const LINKS = 13
 /** Reads an export request. Throws `invalid_request` if the bytes do not encode an export request. */
 export function decodeProtobuf(bytes: Uint8Array): SpanGroup<DivisibleSpans>[] {
   checkProtobufSignal(bytes, 'traces')
-  return decoding(() => {
+  return decoding(NAME, () => {
     const parts = new Parts()
     const ranges = findInner(bytes, { from: 0, end: bytes.length }, RESOURCE_SPANS, parts)
     return ranges.flatMap(range => readResourceSpans(bytes, range, parts))
@@ -124,15 +123,7 @@ export function decodeProtobuf(bytes: Uint8Array): SpanGroup<DivisibleSpans>[] {
 export const readProtobufSpans = (bytes: Uint8Array, ranges: readonly ByteRange[]): SentSpans =>
   new ProtobufSpans(bytes, ranges, new Parts())
 
-function decoding<T>(decode: () => T): T {
-  try {
-    return decode()
-  } catch (error) {
-    if (error instanceof Refusal) throw error
-    const reason = (error as Error).message
-    throw new Refusal('invalid_request', `body: is not a protobuf ExportTraceServiceRequest: ${reason}`)
-  }
-}
+const NAME = 'ExportTraceServiceRequest'
 
 /** Decodes a message. Counts the message's parts first, because decoding allocates all parts at once. */
 function decodeCounted<T>(type: protobuf.Type, bytes: Uint8Array, range: ByteRange, depth: number, parts: Parts): T {
@@ -194,13 +185,13 @@ class ProtobufSpans implements DivisibleSpans {
   }
 
   head(index: number): SentSpanHead {
-    return decoding(() => readHead(this.#decode<SpanHeadMessage>(SpanHeadType, index).message))
+    return decoding(NAME, () => readHead(this.#decode<SpanHeadMessage>(SpanHeadType, index).message))
   }
 
   read(index: number): OtlpSpan {
     const at = this.#ranges[index] as ByteRange
     const plain = this.#plain.read(at, this.#parts.left)
-    if (plain === undefined) return decoding(() => this.#readAny(index))
+    if (plain === undefined) return decoding(NAME, () => this.#readAny(index))
     this.#parts.add(this.#plain.parts)
     return plain
   }
