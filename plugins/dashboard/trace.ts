@@ -25,7 +25,7 @@ import { addScore, deleteScore, newScoreId, readAuthor } from '../../lib/store/t
 import { readScore } from '../scores.ts'
 import { answerMetadataPatch } from '../traces/patch.ts'
 import { readWhole } from '../traces/whole-trace.ts'
-import { IN_PROJECT, pageRoute } from './page-routes.ts'
+import { IN_PROJECT, pageRoute, readRoute } from './page-routes.ts'
 import { OutlineReply, TraceBodyReply, TraceTextsReply } from './replies.ts'
 
 const TRACE = `${IN_PROJECT}/traces/:traceId`
@@ -37,10 +37,7 @@ const OutlineQuery = closed({ version: Type.Optional(Type.String({ minLength: 1,
 export default function trace(app: App): void {
   const { sql, bodies } = app
 
-  pageRoute(app, {
-    method: 'GET',
-    path: TRACE,
-    access: 'visitor',
+  readRoute(app, TRACE, {
     query: DetailQuery,
     replies: { 200: TraceDetail },
     async handler(request) {
@@ -51,10 +48,7 @@ export default function trace(app: App): void {
     }
   })
 
-  pageRoute(app, {
-    method: 'GET',
-    path: `${TRACE}/outline`,
-    access: 'visitor',
+  readRoute(app, `${TRACE}/outline`, {
     query: OutlineQuery,
     replies: { 200: OutlineReply },
     async handler(request) {
@@ -66,10 +60,7 @@ export default function trace(app: App): void {
     }
   })
 
-  pageRoute(app, {
-    method: 'GET',
-    path: `${TRACE}/spans/:spanId`,
-    access: 'visitor',
+  readRoute(app, `${TRACE}/spans/:spanId`, {
     replies: { 200: SpanOutput },
     async handler(request) {
       const { traceId, spanId } = request
@@ -79,10 +70,7 @@ export default function trace(app: App): void {
     }
   })
 
-  pageRoute(app, {
-    method: 'GET',
-    path: `${TRACE}/body`,
-    access: 'visitor',
+  readRoute(app, `${TRACE}/body`, {
     replies: { 200: TraceBodyReply },
     async handler(request) {
       const { id } = request.project
@@ -91,10 +79,7 @@ export default function trace(app: App): void {
     }
   })
 
-  pageRoute(app, {
-    method: 'GET',
-    path: `${TRACE}/texts`,
-    access: 'visitor',
+  readRoute(app, `${TRACE}/texts`, {
     replies: { 200: TraceTextsReply },
     async handler(request) {
       const { project, traceId } = request
