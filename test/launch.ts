@@ -9,7 +9,7 @@ import { NODE } from './fixtures/node.ts'
 
 /** The suite writes its results directly to this process's output, and this process ends as the suite does. */
 export function launch(suite: URL): void {
-  const [command, ...args] = [...NODE, '--enable-source-maps', fileURLToPath(suite)]
+  const [command, ...args] = [...NODE, fileURLToPath(suite)]
   const child = spawn(command!, args, { stdio: 'inherit' })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => child.kill(signal))
   child.on('error', error => {
