@@ -15,7 +15,7 @@ import { makeDistributedTemplate, readNodes } from './cluster/template.ts'
 import { startTestCluster } from './fixtures/database/cluster.ts'
 import { databaseAt, runOn, TEST_SERVER_VARIABLE, type TestServer } from './fixtures/database/database.ts'
 import { temporaryFolder } from './fixtures/folder.ts'
-import { writeSingles, writeSuites } from './suites.ts'
+import { removeSuites, writeSingles, writeSuites } from './suites.ts'
 
 /** Tap is started directly, because npx does not pass on signals. */
 const TAP = fileURLToPath(new URL('../../node_modules/.bin/tap', import.meta.url))
@@ -55,6 +55,7 @@ async function main(parameters: readonly string[]): Promise<number> {
       for (const node of [target, ...(nodes?.workers ?? [])]) await runOn(node, `drop database if exists ${template}`)
     } else await cluster.stop()
     stopServers()
+    await removeSuites()
     rmSync(folder, { recursive: true, force: true })
   }
 }

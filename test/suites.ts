@@ -9,7 +9,8 @@ import { dirname, join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const TESTS = fileURLToPath(new URL('.', import.meta.url))
-const SUITES = join(TESTS, 'suites')
+/** The folder for the files of this run, so that runs of the same build do not remove each other's files. */
+const SUITES = join(TESTS, 'suites', String(process.pid))
 const SOURCES = fileURLToPath(new URL('../../test', import.meta.url))
 const TEST_FILE = /\.test\.js$/
 /**
@@ -72,8 +73,7 @@ export function writeSingles(paths: readonly string[]): Promise<string[]> {
 }
 
 async function writeAll(suites: readonly Pick<Suite, 'name' | 'files'>[], start: Start): Promise<string[]> {
-  await rm(SUITES, { recursive: true, force: true })
-  await mkdir(SUITES)
+  await mkdir(SUITES, { recursive: true })
   return Promise.all(
     suites.map(({ name, files }, i) => writeSuite(`${String(i + 1).padStart(2, '0')}-${name}`, files, start))
   )
@@ -82,12 +82,18 @@ async function writeAll(suites: readonly Pick<Suite, 'name' | 'files'>[], start:
 async function writeSuite(name: string, files: readonly string[], start: Start): Promise<string> {
   const path = join(SUITES, `${name}.js`)
   const list = JSON.stringify(files.map(file => `./${file}`))
-  const suite = `import { runSuite } from '../suite.js'\n\nrunSuite(${list})\n`
+  const suite = `import { runSuite } from '../../suite.js'\n\nrunSuite(${list})\n`
   if (start === 'loaded') await writeFile(path, suite)
   else {
     const launched = `${name}.suite.js`
     await writeFile(join(SUITES, launched), suite)
-    await writeFile(path, `import { launch } from '../launch.js'\n\nlaunch(new URL('${launched}', import.meta.url))\n`)
+    await writeFile(
+      path,
+      `import { launch } from '../../launch.js'\n\nlaunch(new URL('${launched}', import.meta.url))\n`
+    )
   }
   return relative(process.cwd(), path)
 }
+
+/** Removes the files of this run. */
+export const removeSuites = (): Promise<void> => rm(SUITES, { recursive: true, force: true })
