@@ -2,7 +2,7 @@
 import { STATUS_CODES } from 'node:http'
 import { ERROR_CODES, ERRORS, type ErrorCode, RETRY_AFTER_S } from '../errors.ts'
 import { isRead, type Route } from '../http/route.ts'
-import { ErrorBody } from '../schema/output.ts'
+import { ErrorBody } from '../schema/error-body.ts'
 import { type Components, everyHeader, type Ref, type SchemaJson } from './components.ts'
 import { REQUEST_ID } from './examples.ts'
 

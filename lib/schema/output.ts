@@ -1,6 +1,5 @@
 /** Schemas of the responses (specification 2.4 to 2.10). */
 import Type, { type Static } from 'typebox'
-import { ERROR_CODES } from '../errors.ts'
 import { DATA_TYPES, SPAN_KINDS, STATUSES } from './input.ts'
 import { closed, mapOf, named, nullable } from './object.ts'
 import { SCOPES } from './scopes.ts'
@@ -207,15 +206,4 @@ export const ApiIndex = named('ApiIndex', {
   mcp: Type.String(),
   endpoints: mapOf(Type.String(), 'The operations by name, each as `METHOD path`.'),
   auth: Type.String()
-})
-
-/** Body of every error response (specification 7). */
-export const ErrorBody = named('ErrorBody', {
-  error: closed({
-    code: Type.Enum([...ERROR_CODES], {
-      description: 'A stable code. Codes may be added, but existing codes keep their meaning.'
-    }),
-    message: Type.String({ description: 'A message for people, which names the field or parameter at fault.' }),
-    requestId: RequestId
-  })
 })
