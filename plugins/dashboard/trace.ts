@@ -8,6 +8,7 @@ import type { App } from '../../lib/app.ts'
 import { Refusal } from '../../lib/errors.ts'
 import { found } from '../../lib/http/refuse.ts'
 import { JsonText, type RequestOf } from '../../lib/http/route.ts'
+import { SpanId } from '../../lib/schema/input.ts'
 import { closed } from '../../lib/schema/object.ts'
 import {
   MetadataPatched,
@@ -32,7 +33,11 @@ const TRACE = `${IN_PROJECT}/traces/:traceId`
 
 /** `download` makes the browser save the response as a file. */
 const DetailQuery = closed({ download: Type.Optional(Type.Enum(['1'])) })
-const OutlineQuery = closed({ version: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })) })
+/** `after` requests the page of spans that follows the span with this id. */
+const OutlineQuery = closed({
+  version: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })),
+  after: Type.Optional(SpanId)
+})
 
 export default function trace(app: App): void {
   const { sql, bodies } = app
@@ -53,7 +58,7 @@ export default function trace(app: App): void {
     replies: { 200: OutlineReply },
     async handler(request) {
       const { project, traceId, visitor, query } = request
-      const asker = { known: query.version, userId: visitor.userId }
+      const asker = { known: query.version, after: query.after, userId: visitor.userId }
       // The outline contains email addresses. These may be stored on a different database server than the trace.
       const outline = await sql.read(each => readOutline(each, project.id, traceId, asker), request)
       return { body: new JsonText(found(outline)) }

@@ -54,8 +54,9 @@ export function ComparePage({ slug }: { slug: string }) {
 }
 
 function useOutline(slug: string, id: string) {
-  const path = at('p/:slug/traces/:traceId/outline', { slug, traceId: id })
-  return useLoad(isTraceId(id) ? path : undefined, signal => fetchOutline(path, signal))
+  const trace = { slug, traceId: id }
+  const path = at('p/:slug/traces/:traceId/outline', trace)
+  return useLoad(isTraceId(id) ? path : undefined, signal => fetchOutline(trace, { signal }))
 }
 
 interface ComparedProps {
