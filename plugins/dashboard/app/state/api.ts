@@ -3,7 +3,7 @@
  * new sign-in, and is then retried. A write waits only for a sign-in and reports any other failure at once.
  */
 
-import type { Answer, Method, Outline, Parameters, Path } from '../contract.ts'
+import type { Answer, Method, Parameters, Path } from '../contract.ts'
 import { createStore } from './store.ts'
 
 export class ApiError extends Error {
@@ -165,33 +165,4 @@ function wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
 
 export function errorMessageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
-}
-
-/** Number of times that an outline is loaded again because the trace changed between two pages. */
-const OUTLINE_TRIES = 3
-
-/**
- * Loads all pages of an outline. Returns undefined if `version` is the current version. If the trace keeps changing
- * meanwhile, the pages are of different versions, and the outline has the oldest, so that it is requested again.
- */
-export async function fetchOutline(
-  trace: { readonly slug: string; readonly traceId: string },
-  { version, signal }: { readonly version?: string; readonly signal?: AbortSignal } = {}
-): Promise<Outline | undefined> {
-  const page = (query: Readonly<Record<string, string>>) =>
-    read(at('p/:slug/traces/:traceId/outline', trace, String(new URLSearchParams(query))), signal && { signal })
-  for (let tries = 1; ; tries++) {
-    const first = await page(version === undefined ? {} : { version })
-    if ('unchanged' in first) return undefined
-    const spans = [...first.spans]
-    let isSame = true
-    for (let { nextAfter } = first; nextAfter !== null; ) {
-      const next = await page({ after: nextAfter })
-      if ('unchanged' in next) break
-      isSame &&= next.version === first.version
-      spans.push(...next.spans)
-      nextAfter = next.nextAfter
-    }
-    if (isSame || tries === OUTLINE_TRIES) return { ...first, spans }
-  }
 }
