@@ -97,50 +97,6 @@ export interface OidcConfig {
   readonly only: boolean
 }
 
-export const VARIABLES: readonly string[] = [
-  'DATABASE_URL',
-  'DATA_DIR',
-  'HOST',
-  'PORT',
-  'OTLP_GRPC_PORT',
-  'OTLP_GRPC_CERT',
-  'OTLP_GRPC_KEY',
-  'OTLP_IDLE_COMPLETE',
-  'OTLP_MAX_SPANS',
-  'OTLP_MAX_TRACE_BYTES',
-  'PRICES',
-  'REPACK_AFTER',
-  'BASE_URL',
-  'KEY_PREFIX',
-  'KEY_DIGEST_SECRET',
-  'TRIAL_TRACES',
-  'STORAGE_LIMIT_BYTES',
-  'WORKERS',
-  'PROCESSES',
-  'DATABASE_CONNECTIONS',
-  'ALLOWED_ORIGINS',
-  'DASHBOARD',
-  'AUTH_PROXY_HEADER',
-  'AUTH_PROXY_FROM',
-  'AUTH_PROXY_ROLE',
-  'AUTH_PROXY_SIGN_OUT_URL',
-  'OIDC_ISSUER',
-  'OIDC_CLIENT_ID',
-  'OIDC_CLIENT_SECRET',
-  'OIDC_SCOPES',
-  'OIDC_DOMAINS',
-  'OIDC_ROLES',
-  'OIDC_TRUST_EMAIL',
-  'DASHBOARD_SIGN_IN',
-  'LOG_LEVEL',
-  'LOG_FORMAT',
-  'LOG_REQUESTS',
-  'METRICS_PROJECTS',
-  'TRUST_PROXY',
-  'AUTO_MIGRATE',
-  'SHUTDOWN_GRACE'
-]
-
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 const HTTP = ['http:', 'https:']
 const MINUTE_MS = 60_000
@@ -309,4 +265,13 @@ function readRoleRules(read: Variables): RoleRule[] {
     }
     return everybody === undefined ? { claim: claim!, value: value!, role } : { claim: '*', value: '', role }
   })
+}
+
+/** Names of all variables, collected by reading the configuration of an empty environment. */
+export const VARIABLES: readonly string[] = namesRead()
+
+function namesRead(): string[] {
+  const names = new Set<string>()
+  readConfig(new Proxy({}, { get: (_, name) => void names.add(String(name)) }))
+  return [...names]
 }

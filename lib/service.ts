@@ -174,12 +174,7 @@ export async function startService(
   const close = once(async () => {
     readiness.noteStop()
     setup.stop()
-    idle.close()
-    waiting.close()
-    oldRuns.close()
-    folding.close()
-    index.close()
-    repacking.close()
+    for (const round of [idle, waiting, oldRuns, folding, index, repacking]) round.close()
     await Promise.all([server.close(GRACE_MS), grpc?.close(GRACE_MS)])
     await within(GRACE_MS, Promise.all([ingest.close(), unkept.close()]))
     await prices?.close()

@@ -3,7 +3,6 @@ import type { Plugin } from '../lib/app.ts'
 import dashboard from './dashboard/index.ts'
 import docs from './docs.ts'
 import health from './health.ts'
-import key from './key.ts'
 import mcp from './mcp/index.ts'
 import meta from './meta.ts'
 import metrics from './metrics.ts'
@@ -16,7 +15,6 @@ import traces from './traces/index.ts'
 export const plugins: readonly Plugin[] = [
   meta,
   openapi,
-  key,
   project,
   traces,
   otlp,

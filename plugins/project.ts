@@ -1,11 +1,25 @@
-/** Describes the project that the calling key belongs to. */
+/** Describes the calling key, so that a client can check its configuration, and the key's project. */
 import { describeProject } from '../lib/admin/projects.ts'
 import type { App } from '../lib/app.ts'
 import { found } from '../lib/http/refuse.ts'
-import { Project } from '../lib/schema/output.ts'
+import { KeyDescription, Project } from '../lib/schema/output.ts'
 import { readProjectNear } from '../lib/store/projects/projects.ts'
 
 export default function project(app: App): void {
+  app.route({
+    method: 'GET',
+    path: '/api/v1/key',
+    operation: 'getKey',
+    access: 'key',
+    summary: 'Describe the calling key',
+    replies: { 200: KeyDescription },
+    async handler({ key }) {
+      const { keyId, projectId, scopes, expiresAt, lastUsedAt, environment } = key
+      return {
+        body: { keyId, projectId: String(projectId), scopes, expiresAt, lastUsedAt: await lastUsedAt, environment }
+      }
+    }
+  })
   app.route({
     method: 'GET',
     path: '/api/v1/project',

@@ -15,7 +15,7 @@ import { makeDistributedTemplate, readNodes } from './cluster/template.ts'
 import { startTestCluster } from './fixtures/database/cluster.ts'
 import { databaseAt, runOn, TEST_SERVER_VARIABLE, type TestServer } from './fixtures/database/database.ts'
 import { temporaryFolder } from './fixtures/folder.ts'
-import { writeSuites } from './suites.ts'
+import { removeSuites, writeSingles, writeSuites } from './suites.ts'
 
 /** Tap is started directly, because npx does not pass on signals. */
 const TAP = fileURLToPath(new URL('../../node_modules/.bin/tap', import.meta.url))
@@ -31,6 +31,7 @@ process.env.TMPDIR = folder
 const COVERAGE_FLAG = '--coverage'
 const SUITE_FLAG = '--suite='
 const isSuite = (parameter: string) => parameter.startsWith(SUITE_FLAG)
+const isFile = (parameter: string) => parameter.endsWith('.js')
 /** Maximum time for interrupted tests to clean up. */
 const END_MS = 3000
 
@@ -54,6 +55,7 @@ async function main(parameters: readonly string[]): Promise<number> {
       for (const node of [target, ...(nodes?.workers ?? [])]) await runOn(node, `drop database if exists ${template}`)
     } else await cluster.stop()
     stopServers()
+    await removeSuites()
     rmSync(folder, { recursive: true, force: true })
   }
 }
@@ -91,10 +93,18 @@ async function makeTemplate(target: DatabaseTarget, name: string): Promise<void>
 /** Resolves to tap's exit code. */
 async function runTap(server: TestServer, parameters: readonly string[]): Promise<number> {
   const suites = parameters.filter(isSuite).map(parameter => parameter.slice(SUITE_FLAG.length))
-  const single = parameters.some(parameter => parameter.endsWith('.js'))
-  const files = single ? [] : await writeSuites(suites)
-  const coverage = parameters.includes(COVERAGE_FLAG) ? [] : ['--disable-coverage']
-  const passed = parameters.filter(parameter => !isSuite(parameter) && parameter !== COVERAGE_FLAG)
+  const singles = parameters.filter(isFile)
+  const isCovered = parameters.includes(COVERAGE_FLAG)
+  const files =
+    singles.length === 0
+      ? await writeSuites(suites, isCovered ? 'loaded' : 'launched')
+      : isCovered
+        ? singles
+        : await writeSingles(singles)
+  const coverage = isCovered ? [] : ['--disable-coverage']
+  const passed = parameters.filter(
+    parameter => !isSuite(parameter) && !isFile(parameter) && parameter !== COVERAGE_FLAG
+  )
   const child = spawn(TAP, ['--reporter=terse', ...coverage, ...files, ...passed], {
     stdio: ['inherit', 'pipe', 'inherit'],
     // The child has its own process group, so that the tests' processes and their children can be ended with it.

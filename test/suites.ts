@@ -5,11 +5,12 @@
  */
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
-import { dirname, join, relative, sep } from 'node:path'
+import { dirname, join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const TESTS = fileURLToPath(new URL('.', import.meta.url))
-const SUITES = join(TESTS, 'suites')
+/** The folder for the files of this run, so that runs of the same build do not remove each other's files. */
+const SUITES = join(TESTS, 'suites', String(process.pid))
 const SOURCES = fileURLToPath(new URL('../../test', import.meta.url))
 const TEST_FILE = /\.test\.js$/
 /**
@@ -37,13 +38,14 @@ interface Suite {
   readonly files: string[]
 }
 
+/** How the suites' processes run: `launched` without tap's loader, `loaded` with it, because it measures coverage. */
+export type Start = 'launched' | 'loaded'
+
 /**
  * Writes a file to run for each suite, or for the requested suites. Slow suites come first, so that a short suite is
  * the last to end. File names start with a number, because tap runs files by name.
  */
-export async function writeSuites(wanted: readonly string[] = []): Promise<string[]> {
-  await rm(SUITES, { recursive: true, force: true })
-  await mkdir(SUITES)
+export async function writeSuites(wanted: readonly string[], start: Start): Promise<string[]> {
   const suites: Suite[] = []
   for (const file of (await readdir(TESTS, { recursive: true })).filter(isTest).sort()) {
     const [folder = ''] = dirname(file).split(sep)
@@ -58,16 +60,40 @@ export async function writeSuites(wanted: readonly string[] = []): Promise<strin
   }
   const weight = ({ name, bytes }: Suite) => bytes * (SLOW.includes(name) ? SLOWNESS : 1)
   const ordered = suites.sort((one, other) => weight(other) - weight(one))
+  return writeAll(ordered, start)
+}
+
+/** Writes a file to run for each of the given test files, which may be anywhere. */
+export function writeSingles(paths: readonly string[]): Promise<string[]> {
+  const singles = paths.map(path => {
+    const file = relative(TESTS, resolve(path))
+    return { name: file.replace(TEST_FILE, '').replaceAll(sep, '-'), files: [file] }
+  })
+  return writeAll(singles, 'launched')
+}
+
+async function writeAll(suites: readonly Pick<Suite, 'name' | 'files'>[], start: Start): Promise<string[]> {
+  await mkdir(SUITES, { recursive: true })
   return Promise.all(
-    ordered.map(({ name, files }, i) =>
-      writeSuite(`${String(i + 1).padStart(2, '0')}-${name === '.' ? 'test' : name}`, files)
-    )
+    suites.map(({ name, files }, i) => writeSuite(`${String(i + 1).padStart(2, '0')}-${name}`, files, start))
   )
 }
 
-async function writeSuite(name: string, files: readonly string[]): Promise<string> {
+async function writeSuite(name: string, files: readonly string[], start: Start): Promise<string> {
   const path = join(SUITES, `${name}.js`)
   const list = JSON.stringify(files.map(file => `./${file}`))
-  await writeFile(path, `import { runSuite } from '../suite.js'\n\nrunSuite(${list})\n`)
+  const suite = `import { runSuite } from '../../suite.js'\n\nrunSuite(${list})\n`
+  if (start === 'loaded') await writeFile(path, suite)
+  else {
+    const launched = `${name}.suite.js`
+    await writeFile(join(SUITES, launched), suite)
+    await writeFile(
+      path,
+      `import { launch } from '../../launch.js'\n\nlaunch(new URL('${launched}', import.meta.url))\n`
+    )
+  }
   return relative(process.cwd(), path)
 }
+
+/** Removes the files of this run. */
+export const removeSuites = (): Promise<void> => rm(SUITES, { recursive: true, force: true })

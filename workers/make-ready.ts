@@ -1,9 +1,9 @@
 /** The worker threads' task: prepares a group of bodies with the same function as the main thread. */
 import type { BodyGroup, GroupResult } from '../lib/threads/body-threads.ts'
-import { makeReady, takeFoundModels } from '../lib/threads/ready.ts'
+import { makeReady, type ReadyResult, takeFoundModels } from '../lib/threads/ready.ts'
 import { tellHeap } from '../lib/threads/thread-heaps.ts'
 
-export default function prepareGroup(group: BodyGroup): GroupResult {
+export default function prepareGroup(group: BodyGroup): GroupResult | Promise<GroupResult> {
   const { operations, environments, hurries, maxSpans, prices, lengths, bytes } = group
   let at = 0
   const results = operations.map((operation, i) => {
@@ -13,5 +13,22 @@ export default function prepareGroup(group: BodyGroup): GroupResult {
     return makeReady({ ...task, prices: prices?.[i], ...(maxSpans !== undefined && { maxSpans }) })
   })
   tellHeap()
-  return { results, models: takeFoundModels() }
+  const all = { results, models: takeFoundModels() }
+  const long = results.flatMap(longRows)
+  return long.length === 0 ? all : moving(all, long)
+}
+
+/** Rows of at least this many bytes are moved to the main thread. For fewer, copying costs less. */
+const LONG_BYTES = 1024 * 1024
+
+function longRows(result: ReadyResult): ArrayBuffer[] {
+  if (!('ready' in result) || !('rows' in result.ready)) return []
+  const { buffer, byteLength } = result.ready.rows.bytes
+  return byteLength >= LONG_BYTES && buffer instanceof ArrayBuffer ? [buffer] : []
+}
+
+async function moving(all: GroupResult, buffers: readonly ArrayBuffer[]): Promise<GroupResult> {
+  // Piscina is large, and few threads ever move anything.
+  const { move, transferableSymbol, valueSymbol } = await import('piscina')
+  return move({ [transferableSymbol]: buffers, [valueSymbol]: all } as never) as unknown as GroupResult
 }

@@ -2,7 +2,7 @@
  * Creates and parses API keys: `<KEY_PREFIX>_live_<keyId>_<secret>`. The key id may be shown. Only the key's holder
  * knows the secret; the database stores the secret's keyed digest.
  */
-import { createHmac, randomBytes } from 'node:crypto'
+import { createHmac, randomInt } from 'node:crypto'
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const KEY_ID_LENGTH = 16
@@ -10,11 +10,6 @@ const KEY_ID_LENGTH = 16
 const SECRET_LENGTH = 43
 const KEY_REST = new RegExp(`^([0-9A-Za-z]{${KEY_ID_LENGTH}})_([0-9A-Za-z]{${SECRET_LENGTH}})$`)
 const SECRET_IN_TEXT = new RegExp(`(_live_[0-9A-Za-z]{${KEY_ID_LENGTH}}_)[0-9A-Za-z]+`, 'g')
-/**
- * Largest multiple of 62 up to 256. Bytes with this value or a higher value are dropped, because they would favour the
- * first characters of the alphabet.
- */
-const UNBIASED_BELOW = 256 - (256 % ALPHABET.length)
 
 export interface KeyParts {
   readonly keyId: string
@@ -47,11 +42,5 @@ export function digestSecret(secret: string, digestSecret: string): Buffer {
 }
 
 function randomText(length: number): string {
-  let text = ''
-  while (text.length < length) {
-    for (const byte of randomBytes(length)) {
-      if (byte < UNBIASED_BELOW && text.length < length) text += ALPHABET[byte % ALPHABET.length]
-    }
-  }
-  return text
+  return Array.from({ length }, () => ALPHABET[randomInt(ALPHABET.length)]).join('')
 }

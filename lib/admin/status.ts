@@ -65,15 +65,8 @@ export interface InstanceStatus {
 }
 
 /** The part of a status that comes from the database. */
-type Inside = Pick<
-  InstanceStatus,
-  'nodes' | 'schema' | 'projects' | 'search' | 'repacking' | 'unkept' | 'news' | 'people' | 'unpriced' | 'problems'
-> & {
-  readonly found: FoundServer
-  readonly serverVersion: string | null
-  readonly isStandby: boolean | null
-  readonly bytes: number | null
-}
+type Inside = Omit<InstanceStatus, 'version' | 'server' | 'database'> &
+  Pick<InstanceStatus['database'], 'serverVersion' | 'isStandby' | 'bytes'> & { readonly found: FoundServer }
 
 /** Reads the status. If `expectsServer` is set, a missing server is reported as a problem. */
 export async function readStatus(
@@ -83,38 +76,15 @@ export async function readStatus(
   { expectsServer = true }: { readonly expectsServer?: boolean } = {}
 ): Promise<InstanceStatus> {
   const inside = await lookInside(config, database, sql).catch(error => lookFromOutside(config, database, error))
-  const {
-    found,
-    nodes,
-    schema,
-    projects,
-    search,
-    repacking,
-    unkept,
-    news,
-    people,
-    unpriced,
-    serverVersion,
-    isStandby,
-    bytes
-  } = inside
+  const { found, serverVersion, isStandby, bytes, problems, ...parts } = inside
   const disk = database.embedded ? ((await readDisk(config.dataDir)) ?? null) : null
   const { location, embedded } = database
   return {
     version: VERSION,
     server: 'server' in found ? found.server : null,
     database: { location, embedded, serverVersion, isStandby, bytes, disk },
-    nodes,
-    schema,
-    projects,
-    search,
-    repacking,
-    unkept,
-    totals: sumOf(projects),
-    news,
-    people,
-    unpriced,
-    problems: [...inside.problems, ...serverProblems(found, expectsServer), ...diskProblems(config, disk)]
+    ...parts,
+    problems: [...problems, ...serverProblems(found, expectsServer), ...diskProblems(config, disk)]
   }
 }
 
@@ -162,10 +132,11 @@ async function lookInside(config: Config, database: Database, sql: Sql): Promise
     nodes,
     schema,
     projects: known,
-    news,
     search,
     repacking,
     unkept,
+    totals: sumOf(known),
+    news,
     people,
     unpriced,
     serverVersion,
@@ -216,10 +187,11 @@ async function lookFromOutside(config: Config, database: Database, error: unknow
     nodes: [],
     schema: null,
     projects: [],
-    news: 0,
     search: [],
     repacking: [],
     unkept: [],
+    totals: sumOf([]),
+    news: 0,
     people: { users: 0, sessions: 0 },
     unpriced: [],
     serverVersion: null,

@@ -219,9 +219,11 @@ export class WritePath implements Ingest {
    */
   restore(projectId: number, line: Uint8Array): Promise<Restored> {
     const nobody = { projectId, keyId: null, environment: null, trialAccountId: null }
+    // A long line is moved to a thread, and is then empty here.
+    const { byteLength } = line
     return this.#whenReady('restore', line, nobody, async ready => {
       const record = ready as ReadyRecord
-      const { type } = await this.#submit(nobody, record.traceId, record, line.byteLength)
+      const { type } = await this.#submit(nobody, record.traceId, record, byteLength)
       const messages = record.restored?.past.messages ?? []
       // A line that contradicts the stored trace was rejected above. A repeated import also adds the line's messages,
       // because the first import may have been interrupted before this write.

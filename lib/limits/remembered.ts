@@ -37,11 +37,8 @@ export class Remembered<T> {
     if (epoch !== this.#epoch) return
     this.#found.delete(name)
     this.#found.set(name, { value, until: Math.min(until, performance.now() + leftMs) })
-    if (this.#found.size <= MOST) return
-    for (const oldest of this.#found.keys()) {
-      this.#found.delete(oldest)
-      return
-    }
+    const [oldest] = this.#found.keys()
+    if (this.#found.size > MOST) this.#found.delete(oldest!)
   }
 
   /** Clears the cache after a possible change. */

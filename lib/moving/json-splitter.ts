@@ -113,10 +113,10 @@ class Parts {
 
   #join(): Uint8Array {
     const bytes = new Uint8Array(this.#length)
-    let at = 0
-    for (const part of this.#parts) {
-      bytes.set(part, at)
-      at += part.byteLength
+    // Each part is released once it is copied, because a value may have hundreds of megabytes.
+    for (let part = this.#parts.pop(), end = this.#length; part !== undefined; part = this.#parts.pop()) {
+      end -= part.byteLength
+      bytes.set(part, end)
     }
     return bytes
   }

@@ -88,6 +88,13 @@ export class Fields {
     return undefined
   }
 
+  /** Takes the first of these attributes that has a non-empty value, and returns the value. */
+  takeFirst(names: readonly string[]): Json {
+    const found = this.find(names)
+    if (found !== undefined) this.take(found.name)
+    return found?.value
+  }
+
   isTaken(name: string): boolean {
     return this.#taken.has(name)
   }

@@ -3,7 +3,7 @@
  * hints.
  */
 import { MAX_NAME, MAX_TAG, MAX_TEXT } from '../schema/input.ts'
-import type { Json } from '../trace/json/exact-json.ts'
+import { isJsonObject, type Json } from '../trace/json/exact-json.ts'
 import type { FreeJson } from '../trace/json/free-json.ts'
 import { setOwn } from '../trace/metadata.ts'
 import { remembering } from '../trace/remembering.ts'
@@ -185,7 +185,7 @@ function readMetadata(fields: Fields, resource: FreeJson | undefined): Readonly<
   const metadata: Record<string, string> = {}
   for (const name of fields.mentions(LABELS) ? METADATA : []) {
     const value = fields.has(name) ? readForm(fields.get(name), 'json') : undefined
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) continue
+    if (!isJsonObject(value)) continue
     for (const [key, item] of Object.entries(value)) setOwn(metadata, key, freeOf(item).stored ?? 'null')
   }
   for (const prefix of METADATA_PREFIXES) {

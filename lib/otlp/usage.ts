@@ -1,7 +1,8 @@
 /** Reads a span's token counts and cost. An invalid count or cost stays an attribute. */
 import type { SpanInput } from '../schema/input.ts'
 import type { CallDetails } from '../trace/call-details.ts'
-import { type Json, plainNumber } from '../trace/json/exact-json.ts'
+import { isJsonObject, type Json, plainNumber } from '../trace/json/exact-json.ts'
+import { sumKnown } from '../trace/span-sums.ts'
 import type { NetCounts } from './dialect.ts'
 import { dialects, namesOf } from './dialects.ts'
 import { type Fields, groupOf } from './fields.ts'
@@ -118,8 +119,7 @@ export function readCost(fields: Fields): number | undefined {
 function readDetails(fields: Fields, names: readonly string[]): Details | undefined {
   const found = fields.find(names)
   const details = found && readForm(found.value, 'json')
-  const isObject = typeof details === 'object' && details !== null && !Array.isArray(details)
-  return isObject ? (details as Details) : undefined
+  return isJsonObject(details) ? details : undefined
 }
 
 function takeCost(fields: Fields): number | undefined {
@@ -132,10 +132,7 @@ function takeCost(fields: Fields): number | undefined {
   return undefined
 }
 
-function sumOf(values: readonly Json[]): number | undefined {
-  const costs = values.map(costOf).filter(cost => cost !== undefined)
-  return costs.length === 0 ? undefined : costs.reduce((sum, cost) => sum + cost, 0)
-}
+const sumOf = (values: readonly Json[]): number | undefined => sumKnown(values.map(costOf)) ?? undefined
 
 /** Returns a number, which some senders encode as a string; NaN for other values. */
 function numberOf(value: Json): number {

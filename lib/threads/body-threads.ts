@@ -208,8 +208,11 @@ function makeInline(task: ReadyTask): ReadyResult | undefined {
 function bytesOf(group: readonly Waiting[]): ArrayBufferLike {
   const [only] = group
   if (only !== undefined && group.length === 1) {
-    const { buffer, byteOffset } = only.task.body
+    const { operation, body } = only.task
+    const { buffer, byteOffset, byteLength } = body
     if (byteOffset === 0 && !(buffer instanceof ArrayBuffer)) return buffer
+    // A long line of an import is not needed on this thread any more, so it is moved. Copying would double the memory.
+    if (operation === 'restore' && byteLength > LARGE_BODY_BYTES && byteLength === buffer.byteLength) return buffer
   }
   const total = group.reduce((sum, { task }) => sum + task.body.byteLength, 0)
   const bytes = threadBytes(total, group.length)

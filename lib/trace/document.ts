@@ -4,7 +4,7 @@
  * limits and estimatedBytes. Key order does not affect the length.
  */
 import { hash } from 'node:crypto'
-import type { UsageFields } from './prepared.ts'
+import type { PreparedEnd, PreparedSpan, TraceFields, UsageFields } from './prepared.ts'
 
 export const sha256 = (data: string | Uint8Array): string => hash('sha256', data)
 
@@ -30,25 +30,15 @@ export function usageDocument(usage: UsageFields): string {
   )
 }
 
+type Canonical<K extends string> = Readonly<Record<K, string>>
+
 /** A span's fields in canonical form. Free-form JSON is canonical JSON text. */
-export interface SpanDocument {
-  readonly attributes: string
-  readonly costUsd: number | null
-  readonly endedAt: string
-  readonly events: string
-  readonly id: string
-  readonly input: string
-  readonly kind: string
-  readonly model: string | null
-  readonly name: string
-  readonly output: string
-  readonly parentId: string | null
-  readonly provider: string | null
-  readonly startedAt: string
-  readonly status: string
-  /** The span's usage; undefined if the span reports none. */
-  readonly usage: string | undefined
-}
+type SpanDocument = Omit<PreparedSpan, 'hash' | 'bytes' | Free | keyof UsageFields> &
+  Canonical<Free> & {
+    /** The span's usage; undefined if the span reports none. */
+    readonly usage: string | undefined
+  }
+type Free = 'attributes' | 'events' | 'input' | 'output'
 
 export function spanDocument(span: SpanDocument): string {
   return (
@@ -66,29 +56,14 @@ export function spanDocument(span: SpanDocument): string {
 }
 
 /** A document with a span list, split into the text before and after the list's items. */
-export interface DocumentFrame {
+interface DocumentFrame {
   readonly head: string
   readonly tail: string
 }
 
 /** A trace's fields in canonical form. Free-form JSON is canonical JSON text. The document omits null fields. */
-export interface TraceDocument {
-  readonly costUsd: number | null
-  readonly endedAt: string | null
-  readonly id: string
-  readonly input: string
-  readonly metadata: string
-  readonly model: string | null
-  readonly name: string
-  readonly output: string
-  readonly provider: string | null
-  readonly sessionId: string | null
-  readonly startedAt: string
-  readonly status: string | null
-  readonly tags: string
-  readonly usage: string
-  readonly userId: string | null
-}
+type TraceDocument = Omit<TraceFields, 'status' | 'tags' | 'metadata' | keyof UsageFields> &
+  Canonical<'id' | 'input' | 'output' | 'metadata' | 'tags' | 'usage'> & { readonly status: string | null }
 
 export function traceDocument(trace: TraceDocument): DocumentFrame {
   return {
@@ -112,17 +87,8 @@ export function traceDocument(trace: TraceDocument): DocumentFrame {
 }
 
 /** An end body's fields in canonical form. Fields that the client did not send are undefined. */
-export interface EndDocument {
-  readonly costUsd: number | undefined
-  readonly endedAt: string
-  readonly metadata: string | undefined
-  readonly model: string | undefined
-  readonly output: string | undefined
-  readonly provider: string | undefined
-  readonly status: string
-  readonly tags: string
-  readonly usage: string | undefined
-}
+type EndDocument = Pick<PreparedEnd, 'costUsd' | 'endedAt' | 'metadata' | 'model' | 'provider' | 'status'> &
+  Canonical<'tags'> & { readonly output: string | undefined; readonly usage: string | undefined }
 
 export function endDocument(end: EndDocument): DocumentFrame {
   return {

@@ -204,7 +204,7 @@ export function normaliseTrace(body: Checked<IngestBody>): PreparedTrace {
     totalTokens: usage.totalTokens,
     costUsd,
     spans,
-    hash: canonical.hash(),
+    hash: canonical.hashBody(),
     bytes: canonical.size - BODY_HEAD.length - BODY_TAIL.length - spanListBytes(spans)
   }
 }
@@ -268,6 +268,6 @@ export function normaliseEnd(body: Checked<EndBody>): PreparedEnd {
     metadata: metadata?.stored ?? undefined,
     tags,
     spans,
-    hash: canonical.hash()
+    hash: canonical.hashBody()
   }
 }

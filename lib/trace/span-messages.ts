@@ -4,6 +4,7 @@
  * without the value in question.
  */
 import { MAX_EVENTS } from '../schema/input.ts'
+import { sumKnown } from './span-sums.ts'
 import { isBefore } from './timestamp.ts'
 
 /** A log record's addition to its span. JSON values are strings; null if absent. */
@@ -160,10 +161,7 @@ function joinEvents(own: string | null | undefined, heard: readonly SpanMessages
 function joinFacts(span: Span, heard: readonly SpanMessages[]): Partial<Span> {
   const facts = heard.flatMap(({ facts }) => (facts == null ? [] : [JSON.parse(facts) as CallFacts]))
   if (facts.length === 0) return {}
-  const sum = (field: keyof CallFacts) => {
-    const values = facts.map(each => each[field]).filter(value => value != null)
-    return values.length === 0 ? null : values.reduce((total, value) => total + value, 0)
-  }
+  const sum = (field: keyof CallFacts) => sumKnown(facts.map(each => each[field]))
   const hasUsage = span.inputTokens != null || span.outputTokens != null || span.totalTokens != null
   const usage = { inputTokens: sum('inputTokens'), outputTokens: sum('outputTokens'), totalTokens: sum('totalTokens') }
   return { ...(!hasUsage && usage), costUsd: span.costUsd ?? sum('costUsd') }

@@ -41,7 +41,7 @@ export const isCall = ({ kind }: { readonly kind: string }): boolean => CALLS.in
 /** Kinds of spans that only wrap a call. Spans of other kinds may use additional tokens or money. */
 const WRAPPERS: readonly string[] = ['agent', 'chain', 'custom']
 
-const hasUsage = (span: UsageFields): boolean =>
+export const hasUsage = (span: UsageFields): boolean =>
   span.inputTokens !== null || span.outputTokens !== null || span.totalTokens !== null
 const hasCost = ({ costUsd }: SpanUsage): boolean => costUsd !== null
 const totalOf = ({ inputTokens, outputTokens, totalTokens }: SpanUsage): number =>

@@ -20,7 +20,7 @@ import {
 } from '../../lib/store/analytics/rollups/sums.ts'
 import { allAnswered } from '../../lib/store/transactions.ts'
 import { readTimeQuery, TIME } from './asked-time.ts'
-import { IN_PROJECT, pageRoute } from './page-routes.ts'
+import { IN_PROJECT, readRoute } from './page-routes.ts'
 import { FacetCountsReply, SeriesOrTotalsReply } from './replies.ts'
 
 const text = Type.Optional(Type.String({ minLength: 1 }))
@@ -52,10 +52,7 @@ export default function charts(app: App): void {
       client: request
     })
 
-  pageRoute(app, {
-    method: 'GET',
-    path: `${IN_PROJECT}/series`,
-    access: 'visitor',
+  readRoute(app, `${IN_PROJECT}/series`, {
     query: SeriesQuery,
     replies: { 200: SeriesOrTotalsReply },
     async handler(request) {
@@ -89,10 +86,7 @@ export default function charts(app: App): void {
     }
   })
 
-  pageRoute(app, {
-    method: 'GET',
-    path: `${IN_PROJECT}/facet-counts`,
-    access: 'visitor',
+  readRoute(app, `${IN_PROJECT}/facet-counts`, {
     query: FacetQuery,
     replies: { 200: FacetCountsReply },
     async handler(request) {

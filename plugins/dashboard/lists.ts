@@ -18,7 +18,7 @@ import { searchTraces } from '../../lib/store/search/trace-search.ts'
 import { renderCursor } from '../paging.ts'
 import { answerScoreList } from '../scores.ts'
 import { answerTraceList, readTraceQuery } from '../traces/list.ts'
-import { IN_PROJECT, pageRoute } from './page-routes.ts'
+import { IN_PROJECT, readRoute } from './page-routes.ts'
 import { FacetsReply, ScoreNamesReply, SlugReply, TracePageReply } from './replies.ts'
 
 /** Maximum number of characters in a search. */
@@ -37,10 +37,7 @@ type PageQuery = Static<typeof PageQuery>
 export default function lists(app: App): void {
   const { sql } = app
 
-  pageRoute(app, {
-    method: 'GET',
-    path: `${IN_PROJECT}/traces`,
-    access: 'visitor',
+  readRoute(app, `${IN_PROJECT}/traces`, {
     query: PageQuery,
     replies: { 200: TracePageReply },
     async handler(request) {
@@ -56,19 +53,13 @@ export default function lists(app: App): void {
     }
   })
 
-  pageRoute(app, {
-    method: 'GET',
-    path: `${IN_PROJECT}/scores`,
-    access: 'visitor',
+  readRoute(app, `${IN_PROJECT}/scores`, {
     query: ScoreListQuery,
     replies: { 200: ScoreList },
     handler: request => answerScoreList(app, request.project.id, request.query, request)
   })
 
-  pageRoute(app, {
-    method: 'GET',
-    path: `${IN_PROJECT}/facets`,
-    access: 'visitor',
+  readRoute(app, `${IN_PROJECT}/facets`, {
     replies: { 200: FacetsReply },
     async handler(request) {
       const { id } = request.project
@@ -76,10 +67,7 @@ export default function lists(app: App): void {
     }
   })
 
-  pageRoute(app, {
-    method: 'GET',
-    path: `${IN_PROJECT}/score-names`,
-    access: 'visitor',
+  readRoute(app, `${IN_PROJECT}/score-names`, {
     replies: { 200: ScoreNamesReply },
     async handler(request) {
       const { id } = request.project
@@ -88,10 +76,7 @@ export default function lists(app: App): void {
   })
 
   // Lets logs and alerts link to a trace by its id alone, without naming a project.
-  pageRoute(app, {
-    method: 'GET',
-    path: '/app/api/traces/:traceId',
-    access: 'visitor',
+  readRoute(app, '/app/api/traces/:traceId', {
     replies: { 200: SlugReply },
     async handler(request) {
       const { visitor, traceId } = request

@@ -43,6 +43,15 @@ export function pageRoute<Q extends TObject = typeof NO_QUERY>(
   })
 }
 
+/** Registers a read that every signed-in visitor may call; within a project, every member of its account. */
+export function readRoute<Q extends TObject = typeof NO_QUERY>(
+  app: App,
+  path: string,
+  route: Pick<PageRoute<Q>, 'query' | 'replies' | 'handler'>
+): void {
+  pageRoute<Q>(app, { method: 'GET', path, access: 'visitor', ...route })
+}
+
 /**
  * Discards cached permissions after a request, so that users see their own changes at once; the database's notification
  * may arrive after the response. Anonymous requests discard nothing, because a flood of such requests would slow down

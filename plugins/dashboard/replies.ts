@@ -168,7 +168,9 @@ export const WholeOutlineReply = closed({
   version: text,
   trace: OutlineTrace,
   spans: Type.Array(OutlineSpan),
-  scores: Type.Array(OutlineScore)
+  scores: Type.Array(OutlineScore),
+  /** Id of the page's last span if more spans follow. */
+  nextAfter: nullable(ShownSpanId)
 })
 export const OutlineReply = Type.Union([WholeOutlineReply, Unchanged])
 /** Input, output and metadata of the trace itself. */

@@ -15,7 +15,7 @@ import { listScores } from '../../lib/store/lists/score-list.ts'
 import { readTracesById } from '../../lib/store/lists/traces-by-id.ts'
 import { readCursor, renderCursor } from '../paging.ts'
 import { readTimeQuery, TIME } from './asked-time.ts'
-import { IN_PROJECT, pageRoute } from './page-routes.ts'
+import { IN_PROJECT, readRoute } from './page-routes.ts'
 import { ScoreDisagreementReply, ScoredTracesReply, ScoreSeriesReply } from './replies.ts'
 
 const WHEN = { ...TIME, env: ScoreListQuery.properties.environment }
@@ -38,10 +38,7 @@ const PAGE = 50
 export default function scores(app: App): void {
   const { sql } = app
 
-  pageRoute(app, {
-    method: 'GET',
-    path: `${IN_PROJECT}/score-series`,
-    access: 'visitor',
+  readRoute(app, `${IN_PROJECT}/score-series`, {
     query: SeriesQuery,
     replies: { 200: ScoreSeriesReply },
     async handler(request) {
@@ -50,10 +47,7 @@ export default function scores(app: App): void {
     }
   })
 
-  pageRoute(app, {
-    method: 'GET',
-    path: `${IN_PROJECT}/score-disagreement`,
-    access: 'visitor',
+  readRoute(app, `${IN_PROJECT}/score-disagreement`, {
     query: DisagreementQuery,
     replies: { 200: ScoreDisagreementReply },
     async handler(request) {
@@ -63,10 +57,7 @@ export default function scores(app: App): void {
     }
   })
 
-  pageRoute(app, {
-    method: 'GET',
-    path: `${IN_PROJECT}/scored-traces`,
-    access: 'visitor',
+  readRoute(app, `${IN_PROJECT}/scored-traces`, {
     query: ScoredQuery,
     replies: { 200: ScoredTracesReply },
     async handler(request) {

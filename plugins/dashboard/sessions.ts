@@ -11,7 +11,7 @@ import { listTracedUsers, readUser } from '../../lib/store/analytics/groups/user
 import { readCountedFrom } from '../../lib/store/analytics/rollups/sums.ts'
 import { TRACE_ORDERS } from '../../lib/store/lists/order.ts'
 import { readCursor, renderCursor } from '../paging.ts'
-import { IN_PROJECT, pageRoute } from './page-routes.ts'
+import { IN_PROJECT, readRoute } from './page-routes.ts'
 import { SessionPageReply, SessionSumsReply, SessionTracesReply, UserPageReply, UserSumsReply } from './replies.ts'
 
 /** Ids contain arbitrary application data, including `/`, so they are query parameters instead of path segments. */
@@ -33,10 +33,7 @@ const PAGE = 50
 export default function sessions(app: App): void {
   const { sql } = app
 
-  pageRoute(app, {
-    method: 'GET',
-    path: `${IN_PROJECT}/sessions`,
-    access: 'visitor',
+  readRoute(app, `${IN_PROJECT}/sessions`, {
     query: ListQuery,
     replies: { 200: SessionPageReply },
     async handler(request) {
@@ -47,10 +44,7 @@ export default function sessions(app: App): void {
     }
   })
 
-  pageRoute(app, {
-    method: 'GET',
-    path: `${IN_PROJECT}/users`,
-    access: 'visitor',
+  readRoute(app, `${IN_PROJECT}/users`, {
     query: UserListQuery,
     replies: { 200: UserPageReply },
     async handler(request) {
@@ -68,10 +62,7 @@ export default function sessions(app: App): void {
     }
   })
 
-  pageRoute(app, {
-    method: 'GET',
-    path: `${IN_PROJECT}/user`,
-    access: 'visitor',
+  readRoute(app, `${IN_PROJECT}/user`, {
     query: UserQuery,
     replies: { 200: UserSumsReply },
     async handler(request) {
@@ -85,10 +76,7 @@ export default function sessions(app: App): void {
     }
   })
 
-  pageRoute(app, {
-    method: 'GET',
-    path: `${IN_PROJECT}/session`,
-    access: 'visitor',
+  readRoute(app, `${IN_PROJECT}/session`, {
     query: SessionQuery,
     replies: { 200: SessionSumsReply },
     async handler(request) {
@@ -99,10 +87,7 @@ export default function sessions(app: App): void {
     }
   })
 
-  pageRoute(app, {
-    method: 'GET',
-    path: `${IN_PROJECT}/session-traces`,
-    access: 'visitor',
+  readRoute(app, `${IN_PROJECT}/session-traces`, {
     query: SessionTracesQuery,
     replies: { 200: SessionTracesReply },
     async handler(request) {

@@ -8,6 +8,7 @@ import type { App } from '../../lib/app.ts'
 import { Refusal } from '../../lib/errors.ts'
 import { found } from '../../lib/http/refuse.ts'
 import { JsonText, type RequestOf } from '../../lib/http/route.ts'
+import { SpanId } from '../../lib/schema/input.ts'
 import { closed } from '../../lib/schema/object.ts'
 import {
   MetadataPatched,
@@ -25,22 +26,23 @@ import { addScore, deleteScore, newScoreId, readAuthor } from '../../lib/store/t
 import { readScore } from '../scores.ts'
 import { answerMetadataPatch } from '../traces/patch.ts'
 import { readWhole } from '../traces/whole-trace.ts'
-import { IN_PROJECT, pageRoute } from './page-routes.ts'
+import { IN_PROJECT, pageRoute, readRoute } from './page-routes.ts'
 import { OutlineReply, TraceBodyReply, TraceTextsReply } from './replies.ts'
 
 const TRACE = `${IN_PROJECT}/traces/:traceId`
 
 /** `download` makes the browser save the response as a file. */
 const DetailQuery = closed({ download: Type.Optional(Type.Enum(['1'])) })
-const OutlineQuery = closed({ version: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })) })
+/** `after` requests the page of spans that follows the span with this id. */
+const OutlineQuery = closed({
+  version: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })),
+  after: Type.Optional(SpanId)
+})
 
 export default function trace(app: App): void {
   const { sql, bodies } = app
 
-  pageRoute(app, {
-    method: 'GET',
-    path: TRACE,
-    access: 'visitor',
+  readRoute(app, TRACE, {
     query: DetailQuery,
     replies: { 200: TraceDetail },
     async handler(request) {
@@ -51,25 +53,19 @@ export default function trace(app: App): void {
     }
   })
 
-  pageRoute(app, {
-    method: 'GET',
-    path: `${TRACE}/outline`,
-    access: 'visitor',
+  readRoute(app, `${TRACE}/outline`, {
     query: OutlineQuery,
     replies: { 200: OutlineReply },
     async handler(request) {
       const { project, traceId, visitor, query } = request
-      const asker = { known: query.version, userId: visitor.userId }
+      const asker = { known: query.version, after: query.after, userId: visitor.userId }
       // The outline contains email addresses. These may be stored on a different database server than the trace.
       const outline = await sql.read(each => readOutline(each, project.id, traceId, asker), request)
       return { body: new JsonText(found(outline)) }
     }
   })
 
-  pageRoute(app, {
-    method: 'GET',
-    path: `${TRACE}/spans/:spanId`,
-    access: 'visitor',
+  readRoute(app, `${TRACE}/spans/:spanId`, {
     replies: { 200: SpanOutput },
     async handler(request) {
       const { traceId, spanId } = request
@@ -79,10 +75,7 @@ export default function trace(app: App): void {
     }
   })
 
-  pageRoute(app, {
-    method: 'GET',
-    path: `${TRACE}/body`,
-    access: 'visitor',
+  readRoute(app, `${TRACE}/body`, {
     replies: { 200: TraceBodyReply },
     async handler(request) {
       const { id } = request.project
@@ -91,10 +84,7 @@ export default function trace(app: App): void {
     }
   })
 
-  pageRoute(app, {
-    method: 'GET',
-    path: `${TRACE}/texts`,
-    access: 'visitor',
+  readRoute(app, `${TRACE}/texts`, {
     replies: { 200: TraceTextsReply },
     async handler(request) {
       const { project, traceId } = request

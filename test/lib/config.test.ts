@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import t from 'tap'
@@ -118,10 +119,10 @@ t.test('a provider of OpenID Connect is named whole, with who may come in', t =>
   t.end()
 })
 
-t.test('every variable that is read has its name in the list', t => {
-  const asked = new Set<string>()
-  readConfig(new Proxy({}, { get: (_env, name) => void asked.add(String(name)) }))
-  t.same([...asked].sort(), [...VARIABLES].sort())
+t.test('every variable is read, whatever the others are, and therefore has its name in the list', t => {
+  const source = readFileSync('lib/config.ts', 'utf8')
+  const named = source.matchAll(/read\.\w+\('(?<name>[A-Z_]+)'/g)
+  t.same([...new Set(Array.from(named, ({ groups }) => groups?.name))].sort(), [...VARIABLES].sort())
   t.end()
 })
 

@@ -234,4 +234,13 @@ export const lineOf = <K extends LineName>(name: K, value: LineOf<K>): string =>
 /** The beginning of a trace line. No other line begins this way. */
 export const TRACE_START = Buffer.from('{"trace":')
 
+export const SUMMED = ['traces', 'spans', 'scores'] as const
+type Sums = Record<(typeof SUMMED)[number], number>
+export const noSums = (): Sums => ({ traces: 0, spans: 0, scores: 0 })
+
+/** Adds the counts of a part of a project. */
+export function addSums(sums: Sums, part: Readonly<Sums>): void {
+  for (const name of SUMMED) sums[name] += part[name]
+}
+
 export const NOTHING = Object.fromEntries(Object.keys(Counts.properties).map(name => [name, 0])) as BackupCounts

@@ -5,7 +5,7 @@ import { type Checker, checker } from '../../schema/check.ts'
 import { UnpackError } from '../gunzip.ts'
 import { type SplitValue, splitValues } from '../json-splitter.ts'
 import { BACKUP_FORMAT, type BackupCounts, LINES, type LineName, type LineOf, NOTHING, TRACE_START } from './format.ts'
-import { unpackedBackup } from './packing.ts'
+import { unpackedBackup } from './whole-file.ts'
 
 /** The unparsed bytes of a trace line, or the parsed value of any other line. */
 export type BackupLine =
@@ -79,15 +79,11 @@ class Reading {
       throw damaged(`${value.place} is "${line.name}", which cannot stand behind "${this.#last}"`)
     }
     if (line.name === 'end') this.#checkEnd(line.value)
-    else {
-      this.#hash.update(value.bytes)
-      this.#hash.update(LF)
-    }
+    else this.#hash.update(value.bytes).update(LF)
     const counted = COUNTED[line.name]
     if (counted !== undefined) this.#counts[counted]++
     if (line.name === 'trace') {
-      this.#projectHash.update(value.bytes)
-      this.#projectHash.update(LF)
+      this.#projectHash.update(value.bytes).update(LF)
       this.#projectTraces++
     } else if (line.name === 'traces') {
       this.#project = line.value.project

@@ -21,7 +21,7 @@ import { addMessages } from '../../store/trace/messages.ts'
 import { exportPages } from '../export-project.ts'
 import { importValues } from '../import-file.ts'
 import type { SplitValue } from '../json-splitter.ts'
-import type { BackupCounts, Manifest, ProjectSum } from './format.ts'
+import { addSums, type BackupCounts, type Manifest, noSums, type ProjectSum, SUMMED } from './format.ts'
 import { type BackupLine, Lines } from './read-backup.ts'
 
 export interface RestoreTarget {
@@ -203,16 +203,14 @@ class Restore {
   /** Reads a restored project as a backup would, and compares the counts and hash with `sum`. */
   async #verify(projectId: number, sum: ProjectSum): Promise<void> {
     const hash = createHash('sha256')
-    const found = { traces: 0, spans: 0, scores: 0 }
+    const found = noSums()
     await this.#target.pool.run(async sql => {
-      for await (const { lines, traces, spans, scores } of exportPages(sql, projectId)) {
-        hash.update(lines)
-        found.traces += traces
-        found.spans += spans
-        found.scores += scores
+      for await (const page of exportPages(sql, projectId)) {
+        hash.update(page.lines)
+        addSums(found, page)
       }
     })
-    for (const name of ['traces', 'spans', 'scores'] as const) {
+    for (const name of SUMMED) {
       if (found[name] !== sum[name]) throw differs(sum.project, `it has ${found[name]} ${name} instead of ${sum[name]}`)
     }
     if (hash.digest('hex') !== sum.sha256)
@@ -225,7 +223,7 @@ class Restore {
     restoration: progress.Restoration
   ): Promise<BackupCounts> {
     const { revokeKeys } = this.#options
-    const known = restoration.into && (await this.#hasSecret())
+    const known = restoration.into && (await this.#target.pool.run(sql => progress.hasFingerprint(sql)))
     const secret = known ? undefined : (manifest.secret ?? undefined)
     return this.#transaction(async sql => {
       for await (const entries of this.#lines.batches('act')) {
@@ -247,10 +245,6 @@ class Restore {
       if (systemUser !== undefined) await noteSystemUser(sql, systemUser)
       return work(sql)
     })
-  }
-
-  async #hasSecret(): Promise<boolean> {
-    return this.#target.pool.run(sql => progress.hasFingerprint(sql))
   }
 }
 

@@ -1,13 +1,20 @@
 /**
- * Writes a file that appears only when it is complete and on disk. Readers find either the new or the previous file.
+ * Compresses backups with Brotli at its lowest quality, which takes a third of gzip's CPU time and no more space
+ * (test/bench/RESULTS.md, "Backups"). Also reads uncompressed and gzipped backups. A file appears only when it is
+ * complete and on disk: readers find either the new or the previous file.
  */
 import { open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { constants, createBrotliCompress, createBrotliDecompress } from 'node:zlib'
 import { AdminError } from '../../admin-error.ts'
-import { packBackup } from './packing.ts'
+import { peeked, UnpackError, unpacked } from '../gunzip.ts'
 
+const PARAMS = { [constants.BROTLI_PARAM_QUALITY]: 0, [constants.BROTLI_PARAM_LGWIN]: 22 }
+const CHUNK_BYTES = 256 * 1024
+const OPEN_BRACE = 0x7b
+const GZIP = 0x1f
 /** File mode for backups, which contain digests of keys and passwords. */
 const OWNER_ONLY = 0o600
 /** Maximum number of bytes waiting to be compressed. */
@@ -45,7 +52,9 @@ export async function streamPacked(
     for await (const chunk of source) await write(chunk)
   }
   const source = Readable.from(bytes, { objectMode: false, highWaterMark: WAITING_BYTES })
-  await pipeline(source, packBackup(), writeAll, { ...(signal && { signal }) })
+  await pipeline(source, createBrotliCompress({ params: PARAMS, chunkSize: CHUNK_BYTES }), writeAll, {
+    ...(signal && { signal })
+  })
 }
 
 /** Makes a file's name as durable as its contents. Not all systems can sync a folder. */
@@ -53,4 +62,24 @@ export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r').catch(() => undefined)
   await handle?.sync().catch(() => {})
   await handle?.close()
+}
+
+/** Yields a backup's decompressed bytes. Throws an UnpackError if decompression fails. */
+export async function* unpackedBackup(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+  const { first, whole } = await peeked(source)
+  if (first === undefined || first === OPEN_BRACE || first === GZIP) yield* unpacked(whole)
+  else yield* decompress(whole)
+}
+
+async function* decompress(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const unpacking = createBrotliDecompress({ chunkSize: CHUNK_BYTES })
+  // Errors from the source are passed on to `unpacking`, so that its reader receives them.
+  pipeline(Readable.from(source, { objectMode: false }), unpacking).catch(() => {})
+  try {
+    for await (const chunk of unpacking) yield chunk
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    const isPacking = code?.startsWith('Z_') || code?.startsWith('ERR_') || code?.startsWith('ERR__')
+    throw isPacking ? new UnpackError(`it cannot be unpacked: ${message}`) : error
+  }
 }

@@ -7,13 +7,15 @@ import { readAuditRows, readAuthors, readStrayMessages } from '../../store/insta
 import { VERSION } from '../../version.ts'
 import { exportPages } from '../export-project.ts'
 import {
+  addSums,
   BACKUP_FORMAT,
   type BackupCounts,
   type LineName,
   type LineOf,
   lineOf,
   type Manifest,
-  NOTHING
+  NOTHING,
+  noSums
 } from './format.ts'
 
 /** Called after each step with the counts so far and the expected counts. */
@@ -77,13 +79,8 @@ class Backup {
 
   async #describe(head: InstanceHead): Promise<Manifest> {
     const { secret, prices, accounts, projects, users, members, keys } = head
-    const sums = { traces: 0, spans: 0, scores: 0 }
-    for (const { id } of projects) {
-      const { traces, spans, scores } = await countProject(this.#sql, id)
-      sums.traces += traces
-      sums.spans += spans
-      sums.scores += scores
-    }
+    const sums = noSums()
+    for (const { id } of projects) addSums(sums, await countProject(this.#sql, id))
     const [row] = await this.#sql<[{ now: string }]>`select now() as now`
     return {
       format: BACKUP_FORMAT,
@@ -107,18 +104,14 @@ class Backup {
   async *#writeProject(project: number, { counts: expected }: Manifest): AsyncGenerator<Buffer, void> {
     yield this.#line('traces', { project })
     const hash = createHash('sha256')
-    const sums = { traces: 0, spans: 0, scores: 0 }
-    for await (const { lines, traces, spans, scores } of exportPages(this.#sql, project, {}, true)) {
-      hash.update(lines)
-      this.#hash.update(lines)
-      sums.traces += traces
-      sums.spans += spans
-      sums.scores += scores
-      this.#counts.traces += traces
-      this.#counts.spans += spans
-      this.#counts.scores += scores
+    const sums = noSums()
+    for await (const page of exportPages(this.#sql, project, {}, true)) {
+      hash.update(page.lines)
+      this.#hash.update(page.lines)
+      addSums(sums, page)
+      addSums(this.#counts, page)
       this.#onProgress(this.#counts, expected)
-      yield lines
+      yield page.lines
     }
     for await (const rows of readStrayMessages(this.#sql, project)) yield this.#lines('messages', 'messages', rows)
     for await (const rows of readAuthors(this.#sql, project)) yield this.#lines('author', 'authors', rows)

@@ -2,7 +2,7 @@
 import { LosslessNumber } from 'lossless-json'
 import { Refusal } from '../../errors.ts'
 import { sha256 } from '../../trace/document.ts'
-import { type Json, stringifyExact } from '../../trace/json/exact-json.ts'
+import { isJsonObject, type Json, stringifyExact } from '../../trace/json/exact-json.ts'
 import { parseTimestamp } from '../../trace/timestamp.ts'
 
 export type LangfuseObject = Readonly<Record<string, Json>>
@@ -21,15 +21,11 @@ export function refuseLine(message: string): never {
   throw new Refusal('invalid_trace', message)
 }
 
-export function isObject(value: unknown): value is LangfuseObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof LosslessNumber)
-}
-
 /** Whether a value is empty. Langfuse writes an empty value of the right type for unknown values. */
 export function isEmpty(value: unknown): boolean {
   if (value === undefined || value === null || value === '') return true
   if (Array.isArray(value)) return value.length === 0
-  return isObject(value) && Object.keys(value).length === 0
+  return isJsonObject(value) && Object.keys(value).length === 0
 }
 
 /** Returns a finite number, which may be written as a string; undefined for other values. */
@@ -109,6 +105,14 @@ export class LangfuseFields {
     return typeof value === 'string' ? value : refuseLine(`${this.place}: ${name} is missing, or no text`)
   }
 
+  /** Reads the object's own id in spoor's form. If the form differs, keeps the original in `target`. */
+  mappedId(digits: 16 | 32, target: Record<string, Json>, to: string): string {
+    const id = this.id('id')
+    if (!isId(id, digits)) keep(target, 'id', id)
+    this.took('id', isId(id, digits) ? 'id' : `id (hashed) and ${to} langfuse.id`)
+    return mapId(id, digits)
+  }
+
   /** Reads a time and returns its canonical form. */
   time(name: string, to: string): string | undefined {
     const value = this.see(name)
@@ -127,7 +131,7 @@ export class LangfuseFields {
   list(name: string, to: string, hint: string): readonly LangfuseObject[] | undefined {
     const value = this.see(name)
     if (!Array.isArray(value)) return undefined
-    if (!value.every(isObject)) refuseLine(`${this.place}: ${name} must be objects: ${hint}`)
+    if (!value.every(isJsonObject)) refuseLine(`${this.place}: ${name} must be objects: ${hint}`)
     this.took(name, to)
     return value
   }
@@ -135,7 +139,7 @@ export class LangfuseFields {
   /** Reads an object and returns a copy that the caller may extend; any other value stays unread. */
   object(name: string, to = name): Record<string, Json> {
     const value = this.see(name)
-    if (!isObject(value)) return {}
+    if (!isJsonObject(value)) return {}
     this.took(name, to)
     return { ...value }
   }

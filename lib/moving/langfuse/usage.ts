@@ -2,7 +2,8 @@
  * Reads an observation's usage and cost. Langfuse now writes `usageDetails` and `costDetails`, and formerly wrote
  * `usage` and separate fields. Langfuse still fills the old fields, with zeros for unknown values.
  */
-import { isObject, type LangfuseFields, type LangfuseObject, readNumber } from './fields.ts'
+import { isJsonObject } from '../../trace/json/exact-json.ts'
+import { type LangfuseFields, type LangfuseObject, readNumber } from './fields.ts'
 
 export interface LangfuseUsage {
   inputTokens?: number
@@ -17,13 +18,13 @@ const FLAT = { promptTokens: 'inputTokens', completionTokens: 'outputTokens', to
 export function readLangfuseUsage(fields: LangfuseFields): LangfuseUsage | undefined {
   const details = fields.see('usageDetails')
   const older = fields.see('usage')
-  const isTokens = isTokenUnit(fields.see('unit') ?? (isObject(older) ? older.unit : undefined))
+  const isTokens = isTokenUnit(fields.see('unit') ?? (isJsonObject(older) ? older.unit : undefined))
   const usage =
-    (isObject(details) ? pickCounts(details, TOKENS) : undefined) ??
-    (isTokens && isObject(older) ? pickKnownCounts(older, TOKENS) : undefined) ??
+    (isJsonObject(details) ? pickCounts(details, TOKENS) : undefined) ??
+    (isTokens && isJsonObject(older) ? pickKnownCounts(older, TOKENS) : undefined) ??
     (isTokens ? pickKnownCounts(flatFields(fields), FLAT) : undefined)
   if (usage !== undefined) fields.note('usage', 'usage')
-  if (isObject(details) && isSaid(details, TOKENS, usage)) fields.drop('usageDetails')
+  if (isJsonObject(details) && isSaid(details, TOKENS, usage)) fields.drop('usageDetails')
   for (const [name, token] of Object.entries(FLAT)) if (isKnown(fields.see(name), usage?.[token])) fields.drop(name)
   if (isTokenUnit(fields.see('unit'))) fields.drop('unit')
   return usage
@@ -37,19 +38,19 @@ export function readLangfuseCost(fields: LangfuseFields, usage: LangfuseUsage | 
     const number = readNumber(value)
     return number !== undefined && number > 0 ? number : undefined
   }
-  const total = isObject(details) ? readNumber(details.total) : undefined
+  const total = isJsonObject(details) ? readNumber(details.total) : undefined
   const cost =
     (total !== undefined && total >= 0 ? total : undefined) ??
     known(fields.see('calculatedTotalCost')) ??
-    (isObject(older) ? known(older.totalCost) : undefined)
+    (isJsonObject(older) ? known(older.totalCost) : undefined)
   if (cost !== undefined) fields.note('cost', 'costUsd')
-  if (isObject(details) && Object.keys(details).every(key => key === 'total')) fields.drop('costDetails')
+  if (isJsonObject(details) && Object.keys(details).every(key => key === 'total')) fields.drop('costDetails')
   if (isKnown(fields.see('calculatedTotalCost'), cost)) fields.drop('calculatedTotalCost')
   for (const part of ['Input', 'Output']) {
-    const detail = isObject(details) ? readNumber(details[part.toLowerCase()]) : undefined
+    const detail = isJsonObject(details) ? readNumber(details[part.toLowerCase()]) : undefined
     if (isKnown(fields.see(`calculated${part}Cost`), detail)) fields.drop(`calculated${part}Cost`)
   }
-  if (isObject(older) && isOlderSaid(older, usage, cost)) fields.drop('usage')
+  if (isJsonObject(older) && isOlderSaid(older, usage, cost)) fields.drop('usage')
   return cost
 }
 

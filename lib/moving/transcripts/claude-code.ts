@@ -11,15 +11,16 @@
  */
 import { stepIdOf, traceIdOf } from '../../otlp/agents/ids.ts'
 import type { Json } from '../../trace/json/exact-json.ts'
+import { sumKnown } from '../../trace/span-sums.ts'
 import { contentOf, type OpenMessage, partsOf, readResult } from './claude-messages.ts'
-import { agentRun, type Frame, modelCall, NO_RESULT, toolCall } from './steps.ts'
+import { agentRun, FinishedSteps, type Frame, modelCall, NO_RESULT, type OpenTool, toolCall } from './steps.ts'
 import {
   type AgentStep,
   type ContentPart,
+  type Fields,
   idIn,
   LONG_QUIET_MS,
   type ModelMessage,
-  NO_STEPS,
   readCount,
   readFields,
   readMs,
@@ -34,12 +35,6 @@ export interface Subagent {
   readonly toolUseId: string | undefined
   readonly type: string | undefined
   readonly isFinished: boolean
-}
-
-interface OpenTool {
-  readonly name: string
-  readonly input: Json
-  readonly startMs: number
 }
 
 /** A prompt or a subagent's task, with everything the agent does until the next prompt or task. */
@@ -92,8 +87,6 @@ const GOES_ON = ['tool_use', 'max_tokens', 'pause_turn']
 /** Stop reasons that end a prompt. In old transcripts, a message's first lines lack a stop reason. */
 const ENDS = ['end_turn', 'stop_sequence', 'refusal']
 
-type Line = Readonly<Record<string, Json>>
-
 export class ClaudeCodeTranscript implements Transcript {
   /** The subagent that wrote the file. The file's reader sets this field once the subagent is known. */
   subagent: Subagent | undefined
@@ -107,7 +100,7 @@ export class ClaudeCodeTranscript implements Transcript {
   readonly #asides = new Map<string, string>()
   /** Time of the first line that the session itself wrote. Earlier lines are copies. */
   #beganMs: number | undefined
-  #steps: AgentStep[] = []
+  readonly #steps = new FinishedSteps()
 
   get isOpen(): boolean {
     return [...this.#streams.values()].some(
@@ -130,7 +123,7 @@ export class ClaudeCodeTranscript implements Transcript {
       else if (fields.type === 'assistant') this.#readAssistant(stream, fields, timeMs)
       else this.#endOf(stream)
     }
-    return this.#take()
+    return this.#steps.take()
   }
 
   settle(quietMs: number): readonly AgentStep[] {
@@ -142,18 +135,11 @@ export class ClaudeCodeTranscript implements Transcript {
       const neededMs = !hasEnded ? LONG_QUIET_MS : this.subagent?.isFinished ? 0 : SHORT_QUIET_MS
       if (quietMs >= neededMs) this.#complete(stream)
     }
-    return this.#take()
-  }
-
-  #take(): readonly AgentStep[] {
-    if (this.#steps.length === 0) return NO_STEPS
-    const steps = this.#steps
-    this.#steps = []
-    return steps
+    return this.#steps.take()
   }
 
   /** Returns the stream that a line belongs to: the session's stream or a subagent's stream. */
-  #streamOf(line: Line): Stream {
+  #streamOf(line: Fields): Stream {
     const name = line.isSidechain === true ? (idIn(line.agentId) ?? this.#asideOf(line)) : MAIN
     const known = this.#streams.get(name)
     if (known !== undefined) return known
@@ -163,13 +149,13 @@ export class ClaudeCodeTranscript implements Transcript {
   }
 
   /** Finds a line's subagent through the line's parent, because lines of old transcripts do not name their subagent. */
-  #asideOf({ uuid, parentUuid }: Line): string {
+  #asideOf({ uuid, parentUuid }: Fields): string {
     const aside = this.#asides.get(stringIn(parentUuid)) ?? `aside ${stringIn(uuid)}`
     this.#asides.set(stringIn(uuid), aside)
     return aside
   }
 
-  #readUser(stream: Stream, line: Line, timeMs: number): void {
+  #readUser(stream: Stream, line: Fields, timeMs: number): void {
     const { results, parts, text } = contentOf(readFields(line.message).content)
     for (const result of results) this.#finishTool(stream, readFields(result), timeMs)
     if (results.length > 0 && parts.length === 0) return
@@ -193,14 +179,14 @@ export class ClaudeCodeTranscript implements Transcript {
   }
 
   /** Adds a message that the user sent while the agent was working and that the agent read before the prompt ended. */
-  #readAttachment(line: Line): void {
+  #readAttachment(line: Fields): void {
     const { type, prompt } = readFields(line.attachment)
     if (type !== 'queued_command') return
     const { parts } = contentOf(prompt)
     this.#streamOf(line).turn?.news.push({ role: 'user', parts })
   }
 
-  #begin(line: Line, timeMs: number, input: ModelMessage | undefined, text: string): Turn {
+  #begin(line: Fields, timeMs: number, input: ModelMessage | undefined, text: string): Turn {
     const session = stringIn(line.sessionId)
     const isAside = line.isSidechain === true
     const uuid = stringIn(line.uuid)
@@ -244,7 +230,7 @@ export class ClaudeCodeTranscript implements Transcript {
     }
   }
 
-  #readAssistant(stream: Stream, line: Line, timeMs: number): void {
+  #readAssistant(stream: Stream, line: Fields, timeMs: number): void {
     const { turn } = stream
     if (turn === undefined) return
     const message = readFields(line.message)
@@ -277,7 +263,7 @@ export class ClaudeCodeTranscript implements Transcript {
     turn.endMs = Math.max(turn.endMs, timeMs)
   }
 
-  #open(turn: Turn, line: Line, id: string, timeMs: number): OpenMessage {
+  #open(turn: Turn, line: Fields, id: string, timeMs: number): OpenMessage {
     const reference = idIn(line.requestRef)
     const beganMs = reference === undefined ? undefined : this.#requests.get(reference)
     // A message that refers to an unknown request is a copy. The request is in the original session's transcript.
@@ -321,7 +307,7 @@ export class ClaudeCodeTranscript implements Transcript {
     const output = { role: 'assistant', parts: open.parts, finish_reason: open.stopReason }
     const { usage } = open
     const cached = [usage.get('cache_read_input_tokens'), usage.get('cache_creation_input_tokens')] as const
-    this.#emit(
+    this.#steps.add(
       turn,
       modelCall(turn, {
         ...{ spanId: stepIdOf(turn.session, 'request', open.callId), parentSpanId: turn.spanId },
@@ -337,10 +323,10 @@ export class ClaudeCodeTranscript implements Transcript {
           usage.size === 0
             ? undefined
             : {
-                input: sumOf([usage.get('input_tokens'), ...cached]),
-                output: usage.get('output_tokens'),
-                cacheRead: cached[0],
-                cacheCreation: cached[1]
+                inputTokens: sumKnown([usage.get('input_tokens'), ...cached]) ?? undefined,
+                outputTokens: usage.get('output_tokens'),
+                cacheReadTokens: cached[0],
+                cacheWriteTokens: cached[1]
               }
       })
     )
@@ -350,13 +336,13 @@ export class ClaudeCodeTranscript implements Transcript {
   }
 
   /** Ends the turn with a model call that failed and will not be retried. */
-  #fail(turn: Turn, line: Line, parts: ContentPart[], timeMs: number): void {
+  #fail(turn: Turn, line: Fields, parts: ContentPart[], timeMs: number): void {
     const error = parts.map(({ content }) => stringIn(content)).join('\n')
     const requestId = idIn(line.requestId)
     const uuid = stringIn(line.uuid)
     const isOwn = requestId !== undefined && !this.#messages.has(requestId)
     if (isOwn) this.#messages.set(requestId, uuid)
-    this.#emit(
+    this.#steps.add(
       turn,
       modelCall(turn, {
         spanId: stepIdOf(turn.session, 'request', isOwn ? requestId : uuid),
@@ -370,34 +356,25 @@ export class ClaudeCodeTranscript implements Transcript {
     this.#close(turn, timeMs, false, error)
   }
 
-  #finishTool(stream: Stream, result: Line, timeMs: number): void {
+  #finishTool(stream: Stream, result: Fields, timeMs: number): void {
     const { turn } = stream
     const id = stringIn(result.tool_use_id)
     const tool = turn?.tools.get(id)
     if (turn === undefined || tool === undefined) return
     const output = readResult(result.content)
-    const failed = result.is_error === true
     turn.tools.delete(id)
-    this.#emit(turn, this.#toolStep(turn, id, tool, timeMs, output, failed ? stringIn(output) : undefined))
+    const error = result.is_error === true ? stringIn(output) : undefined
+    this.#steps.add(turn, toolCall(turn, id, tool, { endMs: timeMs, output, error }))
     turn.news.push({ role: 'tool', parts: [{ type: 'tool_call_response', id, response: output }] })
     turn.readyMs = timeMs
     turn.endMs = Math.max(turn.endMs, timeMs)
   }
 
-  #toolStep(turn: Turn, id: string, tool: OpenTool, endMs: number, output: Json, error: string | undefined): AgentStep {
-    return toolCall(turn, {
-      ...{ spanId: stepIdOf(turn.session, 'tool', id), parentSpanId: turn.spanId },
-      ...{ startMs: tool.startMs, endMs, error },
-      ...{ callId: id, tool: tool.name, input: tool.input, output }
-    })
-  }
-
   /** Ends a turn because the next turn begins. Tool calls that still have no result have been abandoned. */
   #leave(stream: Stream, turn: Turn): void {
     this.#complete(stream)
-    for (const [id, tool] of turn.tools) {
-      this.#emit(turn, this.#toolStep(turn, id, tool, turn.endMs, undefined, NO_RESULT))
-    }
+    const abandoned = { endMs: turn.endMs, output: undefined, error: NO_RESULT }
+    for (const [id, tool] of turn.tools) this.#steps.add(turn, toolCall(turn, id, tool, abandoned))
     turn.tools.clear()
     if (!isUnheard(turn)) this.#close(turn, turn.endMs, false)
   }
@@ -408,7 +385,7 @@ export class ClaudeCodeTranscript implements Transcript {
     const { subagent } = this
     const isRoot = turn.promptSpanId === undefined
     const toolSpanId = subagent?.toolUseId && stepIdOf(turn.session, 'tool', subagent.toolUseId)
-    this.#emit(
+    this.#steps.add(
       turn,
       agentRun(turn, {
         spanId: turn.spanId,
@@ -423,10 +400,6 @@ export class ClaudeCodeTranscript implements Transcript {
       })
     )
   }
-
-  #emit(turn: Turn, step: AgentStep): void {
-    if (!turn.isCopy) this.#steps.push(step)
-  }
 }
 
 /** Whether the turn called no model, and either is a command or has no prompt. */
@@ -434,7 +407,7 @@ const isUnheard = ({ returned, input, text }: Turn): boolean =>
   returned.size === 0 && (input === undefined || COMMAND.test(text))
 
 /** Whether a user's line belongs to the current turn because the user sent it while the agent was working. */
-const isSteering = ({ open }: Stream, turn: Turn, { promptId }: Line): boolean =>
+const isSteering = ({ open }: Stream, turn: Turn, { promptId }: Fields): boolean =>
   !turn.isClosed &&
   (open !== undefined || turn.returned.size > 0) &&
   promptId !== undefined &&
@@ -460,9 +433,4 @@ function callerOf(turn: Turn | undefined, task: string): { id: string; agent: st
     if (prompt === task) return { id, agent: idIn(subagent_type) }
   }
   return undefined
-}
-
-function sumOf(counts: readonly (number | undefined)[]): number | undefined {
-  const known = counts.filter(count => count !== undefined)
-  return known.length === 0 ? undefined : known.reduce((sum, count) => sum + count, 0)
 }

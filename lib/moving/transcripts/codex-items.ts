@@ -1,8 +1,6 @@
 /** Reads the items and events of Codex's transcripts. */
 import type { Json } from '../../trace/json/exact-json.ts'
-import { readFields, readJson, readList, stringIn } from './transcript.ts'
-
-type Fields = Readonly<Record<string, Json>>
+import { type Fields, readFields, readJson, readList, stringIn } from './transcript.ts'
 
 /** Returns the text of a message or of a reasoning summary. */
 export function textOfItem({ content, summary }: Fields): string {

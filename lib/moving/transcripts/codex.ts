@@ -11,24 +11,23 @@
  * record neither id, so positions in the transcript are used instead. The program's log records do not name turns.
  */
 import { stepIdOf, traceIdOf } from '../../otlp/agents/ids.ts'
+import type { StatedCounts } from '../../otlp/token-counts.ts'
 import { type Json, stringifyExact } from '../../trace/json/exact-json.ts'
 import { inputOf, readFailure, readOutput, textOfItem } from './codex-items.ts'
-import { agentRun, type CallUsage, type Frame, modelCall, NO_RESULT, toolCall } from './steps.ts'
+import { agentRun, FinishedSteps, type Frame, modelCall, NO_RESULT, type OpenTool, toolCall } from './steps.ts'
 import {
   type AgentStep,
   type ContentPart,
+  type Fields,
   idIn,
   LONG_QUIET_MS,
   type ModelMessage,
-  NO_STEPS,
   readCount,
   readFields,
   readMs,
   stringIn,
   type Transcript
 } from './transcript.ts'
-
-type Fields = Readonly<Record<string, Json>>
 
 interface Thread {
   readonly id: string
@@ -38,12 +37,6 @@ interface Thread {
   readonly agent: string | undefined
   readonly isFork: boolean
   readonly metadata: Readonly<Record<string, string | undefined>>
-}
-
-interface OpenTool {
-  readonly name: string
-  readonly input: Json
-  readonly startMs: number
 }
 
 interface Turn extends Frame {
@@ -83,7 +76,7 @@ export class CodexTranscript implements Transcript {
   #hasTasks = false
   #hasUsage = false
   #total: string | undefined
-  #steps: AgentStep[] = []
+  readonly #steps = new FinishedSteps()
 
   get isOpen(): boolean {
     return this.#turn !== undefined && !this.#turn.isCopy
@@ -93,29 +86,22 @@ export class CodexTranscript implements Transcript {
     const { type, payload, timestamp } = readFields(line)
     const timeMs = readMs(timestamp)
     const fields = readFields(payload)
-    if (timeMs === undefined) return NO_STEPS
+    if (timeMs === undefined) return []
     if (type === 'session_meta') this.#thread ??= threadOf(fields)
-    else if (this.#thread === undefined) return NO_STEPS
+    else if (this.#thread === undefined) return []
     else if (type === 'event_msg') this.#readEvent(this.#thread, fields, timeMs)
     else if (type === 'turn_context') this.#readContext(fields)
     else if (type === 'response_item') this.#readItem(fields, timeMs)
     else if (type === 'token_usage_record') this.#readUsage(this.#thread, fields, timeMs)
-    return this.#take()
+    return this.#steps.take()
   }
 
   settle(quietMs: number): readonly AgentStep[] {
     const turn = this.#turn
     // Old transcripts do not record the ends of turns.
-    if (turn === undefined || this.#hasTasks || quietMs < LONG_QUIET_MS) return NO_STEPS
+    if (turn === undefined || this.#hasTasks || quietMs < LONG_QUIET_MS) return []
     if (turn.answer !== undefined && turn.tools.size === 0) this.#close(turn, turn.endMs, true)
-    return this.#take()
-  }
-
-  #take(): readonly AgentStep[] {
-    if (this.#steps.length === 0) return NO_STEPS
-    const steps = this.#steps
-    this.#steps = []
-    return steps
+    return this.#steps.take()
   }
 
   #readEvent(thread: Thread, event: Fields, timeMs: number): void {
@@ -216,20 +202,10 @@ export class CodexTranscript implements Transcript {
     if (tool === undefined) return
     const { output, failure } = readOutput(item.output)
     turn.tools.delete(id)
-    this.#emitTool(turn, id, tool, timeMs, output, turn.failures.get(id) ?? failure)
+    const error = turn.failures.get(id) ?? failure
+    this.#steps.add(turn, toolCall(turn, id, tool, { endMs: timeMs, output, error }))
     turn.news.push({ role: 'tool', parts: [{ type: 'tool_call_response', id, response: output }] })
     turn.readyMs = timeMs
-  }
-
-  #emitTool(turn: Turn, id: string, tool: OpenTool, endMs: number, output: Json, error: string | undefined): void {
-    this.#emit(
-      turn,
-      toolCall(turn, {
-        ...{ spanId: stepIdOf(turn.session, 'tool', id), parentSpanId: turn.spanId },
-        ...{ startMs: tool.startMs, endMs, error },
-        ...{ callId: id, tool: tool.name, input: tool.input, output }
-      })
-    )
   }
 
   #readUsage(thread: Thread, record: Fields, timeMs: number): void {
@@ -249,11 +225,11 @@ export class CodexTranscript implements Transcript {
     if (isNew) this.#finishCall(turn, undefined, usageOf(readFields(info.last_token_usage)), timeMs)
   }
 
-  #finishCall(turn: Turn, responseId: string | undefined, usage: CallUsage | undefined, timeMs: number): void {
+  #finishCall(turn: Turn, responseId: string | undefined, usage: StatedCounts | undefined, timeMs: number): void {
     turn.calls++
     const { provider } = this.#thread as Thread
     const output = turn.parts.length === 0 ? undefined : { role: 'assistant', parts: turn.parts }
-    this.#emit(
+    this.#steps.add(
       turn,
       modelCall(turn, {
         spanId: stepIdOf(turn.session, 'request', responseId ?? `${turn.id} ${turn.calls}`),
@@ -270,10 +246,11 @@ export class CodexTranscript implements Transcript {
   #close(turn: Turn, endMs: number, isFinished: boolean): void {
     this.#turn = undefined
     if (turn.parts.length > 0) this.#finishCall(turn, undefined, undefined, turn.endMs)
-    for (const [id, tool] of turn.tools) this.#emitTool(turn, id, tool, turn.endMs, undefined, NO_RESULT)
+    const abandoned = { endMs: turn.endMs, output: undefined, error: NO_RESULT }
+    for (const [id, tool] of turn.tools) this.#steps.add(turn, toolCall(turn, id, tool, abandoned))
     const thread = this.#thread as Thread
     const { prompt, answer } = turn
-    this.#emit(
+    this.#steps.add(
       turn,
       agentRun(turn, {
         ...{ spanId: turn.spanId, parentSpanId: turn.parentSpanId },
@@ -286,10 +263,6 @@ export class CodexTranscript implements Transcript {
         metadata: thread.metadata
       })
     )
-  }
-
-  #emit(turn: Turn, step: AgentStep): void {
-    if (!turn.isCopy) this.#steps.push(step)
   }
 }
 
@@ -324,12 +297,12 @@ function nameOf({ type, name, namespace }: Fields): string {
   return idIn(namespace) === undefined ? own : `${namespace}.${own}`
 }
 
-function usageOf(usage: Fields): CallUsage {
+function usageOf(usage: Fields): StatedCounts {
   return {
-    input: readCount(usage.input_tokens),
-    output: readCount(usage.output_tokens),
-    cacheRead: readCount(usage.cached_input_tokens),
-    cacheCreation: readCount(usage.cache_write_input_tokens),
-    reasoning: readCount(usage.reasoning_output_tokens)
+    inputTokens: readCount(usage.input_tokens),
+    outputTokens: readCount(usage.output_tokens),
+    cacheReadTokens: readCount(usage.cached_input_tokens),
+    cacheWriteTokens: readCount(usage.cache_write_input_tokens),
+    reasoningTokens: readCount(usage.reasoning_output_tokens)
   }
 }

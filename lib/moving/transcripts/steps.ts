@@ -1,4 +1,6 @@
 /** Describes coding agents' steps with the attribute names of OpenTelemetry's conventions for generative AI. */
+import { stepIdOf } from '../../otlp/agents/ids.ts'
+import type { StatedCounts } from '../../otlp/token-counts.ts'
 import { type Json, stringifyExact } from '../../trace/json/exact-json.ts'
 import { type AgentStep, type ModelMessage, type Program, type StepAttributes, shortened } from './transcript.ts'
 
@@ -18,15 +20,6 @@ interface Times {
   readonly error?: string | undefined
 }
 
-/** Token counts. `input` includes cached tokens. */
-export interface CallUsage {
-  readonly input: number | undefined
-  readonly output: number | undefined
-  readonly cacheRead?: number | undefined
-  readonly cacheCreation?: number | undefined
-  readonly reasoning?: number | undefined
-}
-
 export interface ModelCall extends Times {
   readonly provider: string
   readonly requestModel: string | undefined
@@ -38,7 +31,8 @@ export interface ModelCall extends Times {
    */
   readonly input: readonly ModelMessage[]
   readonly output: ModelMessage | undefined
-  readonly usage: CallUsage | undefined
+  /** Token counts, with cached and reasoning tokens included in the input and the output. */
+  readonly usage: StatedCounts | undefined
 }
 
 export function modelCall(frame: Frame, call: ModelCall): AgentStep {
@@ -52,30 +46,39 @@ export function modelCall(frame: Frame, call: ModelCall): AgentStep {
     'gen_ai.response.id': responseId,
     'gen_ai.response.finish_reasons': output?.finish_reason === undefined ? undefined : [output.finish_reason],
     request_id: requestId,
-    'gen_ai.usage.input_tokens': usage?.input,
-    'gen_ai.usage.output_tokens': usage?.output,
-    'gen_ai.usage.cache_read.input_tokens': usage?.cacheRead,
-    'gen_ai.usage.cache_creation.input_tokens': usage?.cacheCreation,
-    'gen_ai.usage.reasoning.output_tokens': usage?.reasoning,
+    'gen_ai.usage.input_tokens': usage?.inputTokens,
+    'gen_ai.usage.output_tokens': usage?.outputTokens,
+    'gen_ai.usage.cache_read.input_tokens': usage?.cacheReadTokens,
+    'gen_ai.usage.cache_creation.input_tokens': usage?.cacheWriteTokens,
+    'gen_ai.usage.reasoning.output_tokens': usage?.reasoningTokens,
     'gen_ai.input.messages': messagesOf(input),
     'gen_ai.output.messages': output && messagesOf([output])
   })
 }
 
-export interface ToolUse extends Times {
-  readonly callId: string
-  readonly tool: string
+/** A tool call without a result so far. */
+export interface OpenTool {
+  readonly name: string
   /** The tool's input: JSON, or a string. */
   readonly input: Json
-  /** The tool's result; undefined if the transcript has none. */
-  readonly output: Json
+  readonly startMs: number
 }
 
-export function toolCall(frame: Frame, call: ToolUse): AgentStep {
-  const { callId, tool, input, output } = call
-  return stepOf(frame, call, `execute_tool ${tool}`, {
+interface ToolEnd {
+  readonly endMs: number
+  /** The tool's result; undefined if the transcript has none. */
+  readonly output: Json
+  readonly error: string | undefined
+}
+
+/** Returns the step for a tool call that the run with the span `spanId` made. */
+export function toolCall(run: Frame & { readonly spanId: string }, callId: string, tool: OpenTool, end: ToolEnd) {
+  const { name, input, startMs } = tool
+  const { output, ...ended } = end
+  const times = { spanId: stepIdOf(run.session, 'tool', callId), parentSpanId: run.spanId, startMs, ...ended }
+  return stepOf(run, times, `execute_tool ${name}`, {
     'gen_ai.operation.name': 'execute_tool',
-    'gen_ai.tool.name': tool,
+    'gen_ai.tool.name': name,
     'gen_ai.tool.call.id': callId,
     'gen_ai.tool.call.arguments': typeof input === 'string' || input === undefined ? input : stringifyExact(input),
     // A result such as `1` is text. The result is quoted so that readers that parse JSON still read text.
@@ -130,3 +133,16 @@ const messagesOf = (messages: readonly ModelMessage[]): string | undefined =>
 
 /** Error message of a tool call that still had no result when its prompt ended. */
 export const NO_RESULT = 'the transcript has no result of this call'
+
+/** Collects finished steps until they are taken. Steps of copied turns are dropped. */
+export class FinishedSteps {
+  #steps: AgentStep[] = []
+
+  add(turn: { readonly isCopy: boolean }, step: AgentStep): void {
+    if (!turn.isCopy) this.#steps.push(step)
+  }
+
+  take(): readonly AgentStep[] {
+    return this.#steps.splice(0)
+  }
+}

@@ -54,8 +54,6 @@ export interface ModelMessage {
   readonly finish_reason?: string | undefined
 }
 
-export const NO_STEPS: readonly AgentStep[] = []
-
 /** Once a transcript has not grown for this long, a model call that has ended is considered complete. */
 export const SHORT_QUIET_MS = 10_000
 /** Once a transcript has not grown for this long, a model call whose end is not recorded is considered complete. */
@@ -65,7 +63,7 @@ export const LONG_QUIET_MS = 600_000
 const MAX_MESSAGE = 1000
 export const shortened = (text: string): string => (text.length <= MAX_MESSAGE ? text : text.slice(0, MAX_MESSAGE))
 
-type Fields = Readonly<Record<string, Json>>
+export type Fields = Readonly<Record<string, Json>>
 const NOTHING: Fields = {}
 
 /** Reads JSON of unknown shape. A value of another type is read as empty or undefined. */

@@ -12,11 +12,8 @@ export interface FoundInstallation {
   readonly free: number
 }
 
-export interface Plan {
+export interface Plan extends FoundInstallation {
   readonly from: number
-  readonly to: number
-  readonly bytes: number
-  readonly free: number
   /** Number of free bytes that the upgrade requires. */
   readonly needed: number
 }

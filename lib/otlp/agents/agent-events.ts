@@ -2,19 +2,12 @@
  * Reads coding agents' log records: prompts, responses, model requests and tool uses. Each agent has its own event and
  * attribute names, and only this module reads those names.
  */
-import { type Json, plainNumber } from '../../trace/json/exact-json.ts'
+import { type Json, memberOf, plainNumber } from '../../trace/json/exact-json.ts'
+import { sumKnown } from '../../trace/span-sums.ts'
 import { type LogRecord, nameOfEvent } from '../logs/decode.ts'
+import type { StatedCounts } from '../token-counts.ts'
 import { readForm } from '../wire/attribute-values.ts'
 import type { StepKind } from './ids.ts'
-
-/** Token counts, with cached and reasoning tokens included in the input and the output. */
-export interface AgentUsage {
-  readonly inputTokens?: number | undefined
-  readonly outputTokens?: number | undefined
-  readonly cacheReadTokens?: number | undefined
-  readonly cacheWriteTokens?: number | undefined
-  readonly reasoningTokens?: number | undefined
-}
 
 export interface AgentEvent {
   readonly kind: StepKind
@@ -27,7 +20,8 @@ export interface AgentEvent {
   readonly ends: boolean
   readonly input?: Json
   readonly output?: Json
-  readonly usage?: AgentUsage
+  /** Token counts, with cached and reasoning tokens included in the input and the output. */
+  readonly usage?: StatedCounts
   readonly costUsd?: number | undefined
   readonly model?: string | undefined
   readonly provider?: string | undefined
@@ -92,10 +86,37 @@ const REDACTED = '<REDACTED>'
 const messageOf = (role: string, text: string | undefined): Json =>
   text === undefined || text === REDACTED ? undefined : [{ role, content: text }]
 
-const sumOf = (...counts: readonly (number | undefined)[]): number | undefined =>
-  counts.every(count => count === undefined) ? undefined : counts.reduce<number>((sum, count) => sum + (count ?? 0), 0)
+type Read = Omit<AgentEvent, 'taken'>
+type Reader = (event: string, attributes: Attributes) => Read | undefined
 
-type Reader = (event: string, attributes: Attributes) => Omit<AgentEvent, 'taken'> | undefined
+type About = Pick<AgentEvent, 'session' | 'prompt'>
+
+const promptOf = (about: About, callId: string | undefined, text: string | undefined): Read => ({
+  ...{ kind: 'prompt', ...about, callId, ends: true },
+  input: messageOf('user', text)
+})
+
+/** Reads the end of a model request whose id is in the attribute `id`. */
+const requestOf = (attributes: Attributes, about: About, id: string): Read => ({
+  ...{ kind: 'request', ...about, callId: attributes.text(id), ends: true },
+  ...{ model: attributes.text('model'), durationMs: attributes.number('duration_ms') }
+})
+
+/** Reads the end of a tool use. `names` holds the names of the attributes that differ by agent. */
+function toolUseOf(
+  attributes: Attributes,
+  about: About,
+  names: { id: string; tool: string; input: readonly string[]; output?: readonly string[]; error?: string },
+  failed = attributes.isFalse('success')
+): Read {
+  return {
+    ...{ kind: 'tool', ...about, callId: attributes.text(names.id), ends: true },
+    ...{ tool: attributes.text(names.tool), durationMs: attributes.number('duration_ms') },
+    input: readForm(attributes.text(...names.input), 'loose'),
+    output: readForm(attributes.text(...(names.output ?? [])), 'loose'),
+    ...(failed && { failure: (names.error && attributes.text(names.error)) ?? '' })
+  }
+}
 
 /**
  * Reads Claude Code's records (https://docs.claude.com/en/docs/claude-code/monitoring-usage). Input tokens exclude
@@ -108,9 +129,9 @@ const claudeCode: Reader = (event, attributes) => {
   const about = { session, prompt }
   switch (event) {
     case 'user_prompt': {
-      const input = messageOf('user', attributes.text('prompt', 'prompt_text'))
+      const text = attributes.text('prompt', 'prompt_text')
       attributes.get('prompt_text')
-      return { kind: 'prompt', ...about, callId: prompt, ends: true, input }
+      return promptOf(about, prompt, text)
     }
     case 'assistant_response':
       return {
@@ -121,35 +142,25 @@ const claudeCode: Reader = (event, attributes) => {
       const cacheReadTokens = attributes.count('cache_read_tokens')
       const cacheWriteTokens = attributes.count('cache_creation_tokens')
       const usage = {
-        inputTokens: sumOf(attributes.count('input_tokens'), cacheReadTokens, cacheWriteTokens),
+        inputTokens: sumKnown([attributes.count('input_tokens'), cacheReadTokens, cacheWriteTokens]) ?? undefined,
         outputTokens: attributes.count('output_tokens'),
         cacheReadTokens,
         cacheWriteTokens
       }
-      return {
-        ...{ kind: 'request' as const, ...about, callId: attributes.text('request_id'), ends: true, usage },
-        ...{ costUsd: attributes.number('cost_usd'), model: attributes.text('model'), provider: 'anthropic' },
-        durationMs: attributes.number('duration_ms')
-      }
+      const request = requestOf(attributes, about, 'request_id')
+      return { ...request, usage, costUsd: attributes.number('cost_usd'), provider: 'anthropic' }
     }
-    case 'api_error':
-      return {
-        ...{ kind: 'request' as const, ...about, callId: attributes.text('request_id'), ends: true },
-        ...{ model: attributes.text('model'), provider: 'anthropic', durationMs: attributes.number('duration_ms') },
-        failure: attributes.text('error') ?? ''
-      }
+    case 'api_error': {
+      const request = requestOf(attributes, about, 'request_id')
+      return { ...request, provider: 'anthropic', failure: attributes.text('error') ?? '' }
+    }
     case 'tool_decision':
       return { kind: 'tool', ...about, callId: attributes.text('tool_use_id'), ends: false }
-    case 'tool_result': {
-      const failed = attributes.isFalse('success')
-      return {
-        ...{ kind: 'tool' as const, ...about, callId: attributes.text('tool_use_id'), ends: true },
-        ...{ tool: attributes.text('tool_name'), durationMs: attributes.number('duration_ms') },
-        input: readForm(attributes.text('tool_input', 'tool_parameters'), 'loose'),
-        output: readForm(attributes.text('tool_output', 'tool_result', 'output'), 'loose'),
-        ...(failed && { failure: attributes.text('error') ?? '' })
-      }
-    }
+    case 'tool_result':
+      return toolUseOf(attributes, about, {
+        ...{ id: 'tool_use_id', tool: 'tool_name', error: 'error' },
+        ...{ input: ['tool_input', 'tool_parameters'], output: ['tool_output', 'tool_result', 'output'] }
+      })
     default:
       return undefined
   }
@@ -165,10 +176,7 @@ const codex: Reader = (event, attributes) => {
   const about = { session, prompt: '' }
   switch (event) {
     case 'user_prompt':
-      return {
-        ...{ kind: 'prompt', ...about, callId: undefined, ends: true },
-        input: messageOf('user', attributes.text('prompt'))
-      }
+      return promptOf(about, undefined, attributes.text('prompt'))
     case 'sse_event': {
       const inputTokens = attributes.count('input_token_count')
       if (inputTokens === undefined) return undefined
@@ -184,14 +192,9 @@ const codex: Reader = (event, attributes) => {
     case 'tool_decision':
       return { kind: 'tool', ...about, callId: attributes.text('call_id'), ends: false }
     case 'tool_result': {
-      const failed = attributes.isFalse('success')
-      const output = attributes.text('output')
-      return {
-        ...{ kind: 'tool' as const, ...about, callId: attributes.text('call_id'), ends: true, output },
-        ...{ tool: attributes.text('tool_name'), durationMs: attributes.number('duration_ms') },
-        input: readForm(attributes.text('arguments'), 'loose'),
-        ...(failed && { failure: '' })
-      }
+      const use = toolUseOf(attributes, about, { id: 'call_id', tool: 'tool_name', input: ['arguments'] })
+      // The output is text, even if it looks like JSON.
+      return { ...use, output: attributes.text('output') }
     }
     default:
       return undefined
@@ -206,10 +209,7 @@ const geminiCli: Reader = (event, attributes) => {
   const about = { session, prompt }
   switch (event) {
     case 'user_prompt':
-      return {
-        ...{ kind: 'prompt', ...about, callId: prompt, ends: true },
-        input: messageOf('user', attributes.text('prompt'))
-      }
+      return promptOf(about, prompt, attributes.text('prompt'))
     case 'api_response': {
       const reasoningTokens = attributes.count('thoughts_token_count')
       const usage = {
@@ -218,27 +218,20 @@ const geminiCli: Reader = (event, attributes) => {
         cacheReadTokens: attributes.count('cached_content_token_count'),
         reasoningTokens
       }
-      return {
-        ...{ kind: 'request' as const, ...about, callId: attributes.text('response_id'), ends: true, usage },
-        ...{ model: attributes.text('model'), durationMs: attributes.number('duration_ms') },
-        output: answerOf(attributes.text('response_text'))
-      }
+      const request = requestOf(attributes, about, 'response_id')
+      return { ...request, usage, output: answerOf(attributes.text('response_text')) }
     }
-    case 'api_error':
-      return {
-        ...{ kind: 'request' as const, ...about, callId: attributes.text('response_id'), ends: true },
-        ...{ model: attributes.text('model'), durationMs: attributes.number('duration_ms') },
-        failure: attributes.text('error', 'error_message') ?? ''
-      }
-    case 'tool_call': {
-      const failed = attributes.isFalse('success')
-      return {
-        ...{ kind: 'tool' as const, ...about, callId: attributes.text('call_id'), ends: true },
-        ...{ tool: attributes.text('function_name'), durationMs: attributes.number('duration_ms') },
-        input: readForm(attributes.text('function_args'), 'loose'),
-        ...(failed && { failure: attributes.text('error') ?? '' })
-      }
+    case 'api_error': {
+      const request = requestOf(attributes, about, 'response_id')
+      return { ...request, failure: attributes.text('error', 'error_message') ?? '' }
     }
+    case 'tool_call':
+      return toolUseOf(attributes, about, {
+        id: 'call_id',
+        tool: 'function_name',
+        input: ['function_args'],
+        error: 'error'
+      })
     default:
       return undefined
   }
@@ -286,7 +279,6 @@ function partOf(part: Json): Json {
 }
 
 const listOf = (value: Json): readonly Json[] => (Array.isArray(value) ? value : [])
-const memberOf = (value: Json, name: string): Json => (Object(value) as Readonly<Record<string, Json>>)[name]
 
 /**
  * Returns the output count with thoughts included. If Gemini's own count excludes them, the total exceeds input plus
@@ -307,13 +299,11 @@ const copilotChat: Reader = (event, attributes) => {
   const session = attributes.text('gen_ai.conversation.id', 'session.id', 'copilot_chat.session_id')
   if (session === undefined || event !== 'tool.call') return undefined
   const failed = attributes.isFalse('success') || attributes.isFalse('gen_ai.tool.success')
-  return {
-    ...{ kind: 'tool', session, prompt: '', callId: attributes.text('gen_ai.tool.call.id'), ends: true },
-    ...{ tool: attributes.text('gen_ai.tool.name'), durationMs: attributes.number('duration_ms') },
-    input: readForm(attributes.text('gen_ai.tool.call.arguments'), 'loose'),
-    output: readForm(attributes.text('gen_ai.tool.call.result'), 'loose'),
-    ...(failed && { failure: attributes.text('error.type') ?? '' })
+  const names = {
+    ...{ id: 'gen_ai.tool.call.id', tool: 'gen_ai.tool.name', error: 'error.type' },
+    ...{ input: ['gen_ai.tool.call.arguments'], output: ['gen_ai.tool.call.result'] }
   }
+  return toolUseOf(attributes, { session, prompt: '' }, names, failed)
 }
 
 const READERS: readonly (readonly [prefix: string, read: Reader])[] = [

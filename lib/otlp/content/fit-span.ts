@@ -46,20 +46,22 @@ const NO_BASE64 = /[^A-Za-z0-9+/_-]/
 type Span = Reading<SpanInput>
 
 /** A value that can be cut: input, output, or an attribute of the span or of one of its events. */
-interface Field {
+type Field = {
   readonly name: string
   readonly place: string
   value: Json
 }
 
-/** A string that can be cut, and a function that replaces the string. */
+/** A string that can be cut: the member `key` of `holder`, which is a field, an object or an array. */
 interface Piece {
   readonly place: string
   readonly text: string
   /** Size of the string as JSON in UTF-8, in bytes. */
   readonly bytes: number
-  replace(text: string): void
+  readonly holder: Holder
+  readonly key: string
 }
+type Holder = Record<string, Json>
 
 interface Cut {
   readonly place: string
@@ -144,11 +146,11 @@ class Fitting {
     for (const piece of sorted) if (piece.bytes > length) this.#cut(piece, Math.max(length, LEAST_BYTES))
   }
 
-  #cut({ place, text, bytes, replace }: Piece, mostBytes: number): void {
+  #cut({ place, text, bytes, holder, key }: Piece, mostBytes: number): void {
     if (this.#excess <= 0) return
     const note = `… [cut: ${bytes} bytes in all]`
     const left = prefixWithin(text, mostBytes - byteLength(note)) + note
-    replace(left)
+    holder[key] = left
     this.#excess -= bytes - byteLength(left)
     this.#cuts.push({ place, bytes, sha256: sha256(text) })
   }
@@ -215,56 +217,25 @@ function wholeOf(field: Field): Piece {
   const { place, value } = field
   const text = typeof value === 'string' ? value : stringifyExact(value)
   const bytes = typeof value === 'string' ? byteLength(value) : Buffer.byteLength(text)
-  return {
-    place,
-    text,
-    bytes,
-    replace: text => {
-      field.value = text
-    }
-  }
+  return { place, text, bytes, holder: field, key: 'value' }
 }
 
 /** Returns the field's strings that are long enough to be cut. */
 function textsIn(field: Field): Piece[] {
   const pieces: Piece[] = []
-  collect(
-    field.value,
-    field.place,
-    text => {
-      field.value = text
-    },
-    pieces
-  )
+  collect(field, 'value', field.place, pieces)
   return pieces
 }
 
-function collect(value: Json, place: string, replace: (text: string) => void, into: Piece[]): void {
+function collect(holder: Holder, key: string, place: string, into: Piece[]): void {
+  const value = holder[key]
   if (typeof value === 'string') {
     if (value.length <= LEAST_LENGTH) return
     const bytes = byteLength(value)
-    if (bytes > LEAST_BYTES) into.push({ place, text: value, bytes, replace })
-  } else if (Array.isArray(value)) {
-    for (const [i, item] of value.entries())
-      collect(
-        item,
-        `${place}[${i}]`,
-        text => {
-          value[i] = text
-        },
-        into
-      )
+    if (bytes > LEAST_BYTES) into.push({ place, text: value, bytes, holder, key })
   } else if (typeof value === 'object' && value !== null && !(value instanceof LosslessNumber)) {
-    const object = value as Record<string, Json>
-    for (const [key, item] of Object.entries(object)) {
-      collect(
-        item,
-        `${place}.${key}`,
-        text => {
-          object[key] = text
-        },
-        into
-      )
+    for (const inner of Object.keys(value)) {
+      collect(value as Holder, inner, Array.isArray(value) ? `${place}[${inner}]` : `${place}.${inner}`, into)
     }
   }
 }

@@ -5,8 +5,7 @@
  * numbers and booleans under the same key. Nesting does not matter, nor do the keys under which strings appear. A value
  * that is not JSON, such as a printed Python object, counts as one string and repeats only an identical string.
  */
-import { LosslessNumber } from 'lossless-json'
-import type { Json } from '../../trace/json/exact-json.ts'
+import { isJsonObject, type Json } from '../../trace/json/exact-json.ts'
 import { readForm } from '../wire/attribute-values.ts'
 
 /** Values of the key `type` that state only a value's encoding or a message's role. */
@@ -43,19 +42,16 @@ function everyLeaf(value: Json, key: string, visit: (leaf: string) => boolean): 
   if (typeof value === 'string') return (key === 'type' && TYPES.has(value)) || visit(`"${value}`)
   if (Array.isArray(value)) return value.every(item => everyLeaf(item, key, visit))
   if (isLangChain(value)) return everyLeaf(value.kwargs, '', visit)
-  if (isObject(value)) return Object.entries(value).every(([name, item]) => everyLeaf(item, name, visit))
+  if (isJsonObject(value)) return Object.entries(value).every(([name, item]) => everyLeaf(item, name, visit))
   return visit(`${key}=${String(value)}`)
 }
-
-const isObject = (value: Json): value is { [key: string]: Json } =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof LosslessNumber)
 
 const CONSTRUCTOR_KEYS = ['lc', 'type', 'id', 'kwargs']
 
 /** LangChain serialises an object as its class name and its constructor arguments. */
 const isLangChain = (value: Json): value is { kwargs: Json } =>
-  isObject(value) &&
+  isJsonObject(value) &&
   value.type === 'constructor' &&
   Array.isArray(value.id) &&
-  isObject(value.kwargs) &&
+  isJsonObject(value.kwargs) &&
   Object.keys(value).every(key => CONSTRUCTOR_KEYS.includes(key))

@@ -2,7 +2,7 @@
  * Coding agents that use their own names in addition to OpenTelemetry's: Claude Code, Codex and Gemini CLI. Goose has a
  * separate table, because its names are so generic that every other convention takes precedence.
  */
-import type { Json } from '../../trace/json/exact-json.ts'
+import { type Json, memberOf } from '../../trace/json/exact-json.ts'
 import { type AttributeSource, composed, type Dialect, json, loose } from '../dialect.ts'
 import type { Fields } from '../fields.ts'
 import type { DialectKind } from '../kind-names.ts'
@@ -55,7 +55,11 @@ export const codingAgents: Dialect = {
     cacheWriteTokens: 'cache_creation_tokens'
   },
   input: [ofClaudeCode(readPrompt), ofClaudeCode(readArguments), composed(readGeminiArguments)],
-  output: [ofClaudeCode(readAnswer), ofClaudeCode(readToolOutput), composed(readGeminiResult)],
+  output: [
+    ofClaudeCode(fields => fields.takeFirst(['response.model_output'])),
+    ofClaudeCode(readToolOutput),
+    composed(readGeminiResult)
+  ],
   trace: { ownSessionId: { isOwn: isCodex, names: ['conversation.id', 'thread_id'] } }
 }
 
@@ -85,20 +89,10 @@ function readPrompt(fields: Fields): Json {
   return found.value
 }
 
-function readAnswer(fields: Fields): Json {
-  const found = fields.find(['response.model_output'])
-  if (found === undefined) return undefined
-  fields.take(found.name)
-  return found.value
-}
-
 /** Reads a tool's arguments: the full set, or only the command or path if a short form was sent. */
 function readArguments(fields: Fields, events: readonly OtlpEvent[]): Json {
-  const found = fields.find(['tool_input', 'full_command'])
-  if (found !== undefined) {
-    fields.take(found.name)
-    return readForm(found.value, 'loose')
-  }
+  const input = fields.takeFirst(['tool_input', 'full_command'])
+  if (input !== undefined) return readForm(input, 'loose')
   const command = outputEvent(events)?.attributes.get('bash_command')
   if (command !== undefined) return command
   const path = fields.find(['file_path'])
@@ -133,8 +127,3 @@ function readGeminiResult(fields: Fields): Json {
 function readGeminiCall(fields: Fields, name: string): Json {
   return fields.get('gen_ai.operation.name') === 'tool_call' ? readForm(fields.get(name), 'loose') : undefined
 }
-
-const memberOf = (value: Json, name: string): Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, Json>)[name]
-    : undefined

@@ -1,5 +1,5 @@
 /** OpenTelemetry's conventions for generative AI. Older names are included, because some libraries still send them. */
-import type { Json } from '../../trace/json/exact-json.ts'
+import { type Json, memberOf } from '../../trace/json/exact-json.ts'
 import { isSameSystem, systemMessage } from '../content/system-message.ts'
 import { type AttributeSource, composed, type Dialect, indexed, kindBy, loose, structured } from '../dialect.ts'
 import type { Fields } from '../fields.ts'
@@ -101,9 +101,7 @@ function readInput(fields: Fields): Json {
  * would be empty.
  */
 export function withInstructions(fields: Fields, list: readonly Json[]): Json {
-  const instructions = fields.find(['gen_ai.system_instructions'])
-  if (instructions !== undefined) fields.take(instructions.name)
-  const system = systemMessage(instructions?.value)
+  const system = systemMessage(fields.takeFirst(['gen_ai.system_instructions']))
   if (system !== undefined && !isSameSystem(list[0], system)) return [system, ...list]
   return list.length === 0 ? undefined : [...list]
 }
@@ -116,16 +114,13 @@ function readOutput(fields: Fields): Json {
   const messages = fields.find(['gen_ai.output.messages'])
   const list = messages && readForm(messages.value, 'json')
   if (messages === undefined || isEmpty(list)) return undefined
-  const says = !Array.isArray(list) || list.some(message => !isEmpty(fieldOf(message, 'parts')))
+  const says = !Array.isArray(list) || list.some(message => !isEmpty(memberOf(message, 'parts')))
   if (!says && fields.names('gen_ai.completion.').length > 0) return undefined
   fields.take(messages.name)
   return list
 }
 
 const isEmpty = (list: Json): boolean => Array.isArray(list) && list.length === 0
-
-const fieldOf = (value: Json, name: string): Json =>
-  typeof value === 'object' && value !== null ? (value as Record<string, Json>)[name] : undefined
 
 /** Reads an event's attribute. The event itself stays among the span's events, with all its attributes. */
 function fromEvents(event: string, attribute: string): AttributeSource {

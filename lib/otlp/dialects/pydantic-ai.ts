@@ -2,8 +2,7 @@
  * pydantic-ai, which uses OpenTelemetry's names except for an agent's input and output. An agent run's span holds all
  * messages in one list and the result in a separate attribute.
  */
-import type { Json } from '../../trace/json/exact-json.ts'
-import { plainNumber } from '../../trace/json/exact-json.ts'
+import { type Json, memberOf, plainNumber } from '../../trace/json/exact-json.ts'
 import { composed, type Dialect } from '../dialect.ts'
 import type { Fields } from '../fields.ts'
 import { readForm } from '../wire/attribute-values.ts'
@@ -30,8 +29,7 @@ function readQuestion(fields: Fields): Json {
   return withInstructions(fields, answer < 0 ? messages : messages.slice(0, answer))
 }
 
-const isAnswer = (message: Json): boolean =>
-  typeof message === 'object' && message !== null && 'role' in message && message.role === 'assistant'
+const isAnswer = (message: Json): boolean => memberOf(message, 'role') === 'assistant'
 
 function readResult(fields: Fields): Json {
   if (!fields.has(MESSAGES) || !fields.has(RESULT)) return undefined

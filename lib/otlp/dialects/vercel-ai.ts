@@ -62,20 +62,17 @@ export const vercelAi: Dialect = {
 /** Returns the response's text, or an object with the text and the tool calls if the model called tools. */
 function answer(text: string, toolCalls: string): AttributeSource {
   return composed((fields): Json => {
-    const said = fields.find([text])
-    const calls = fields.find([toolCalls])
-    for (const found of [said, calls]) if (found !== undefined) fields.take(found.name)
-    if (calls === undefined) return said?.value
-    return { ...(said !== undefined && { text: said.value }), toolCalls: readForm(calls.value, 'json') }
+    const said = fields.takeFirst([text])
+    const calls = fields.takeFirst([toolCalls])
+    if (calls === undefined) return said
+    return { ...(said !== undefined && { text: said }), toolCalls: readForm(calls, 'json') }
   })
 }
 
 /** Reads a list whose items are JSON text. */
 function listOfJson(name: string): AttributeSource {
   return composed((fields): Json => {
-    const found = fields.find([name])
-    if (found === undefined) return undefined
-    fields.take(name)
-    return Array.isArray(found.value) ? found.value.map(item => readForm(item, 'json')) : readForm(found.value, 'json')
+    const found = fields.takeFirst([name])
+    return Array.isArray(found) ? found.map(item => readForm(item, 'json')) : readForm(found, 'json')
   })
 }

@@ -1,6 +1,5 @@
 /** Decodes an export of log records in either OTLP encoding. */
 import protobuf from 'protobufjs'
-import { Refusal } from '../../errors.ts'
 import { readBody } from '../../trace/body.ts'
 import type { Json } from '../../trace/json/exact-json.ts'
 import {
@@ -18,6 +17,7 @@ import { Parts } from '../wire/parts.ts'
 import {
   type AnyValue,
   countParts,
+  decoding,
   hex,
   type KeyValue,
   readAttributes,
@@ -134,7 +134,7 @@ interface RequestMessage {
 
 function decodeProtobuf(bytes: Uint8Array): LogRecord[] {
   checkProtobufSignal(bytes, 'logs')
-  try {
+  return decoding('ExportLogsServiceRequest', () => {
     countParts(bytes, { from: 0, end: bytes.length }, Request, 0, new Parts())
     const { resourceLogs } = Request.decode(bytes) as unknown as RequestMessage
     return resourceLogs.flatMap(({ resource, scopeLogs }) => {
@@ -144,11 +144,7 @@ function decodeProtobuf(bytes: Uint8Array): LogRecord[] {
         return logRecords.map(record => readRecord(record, origin))
       })
     })
-  } catch (error) {
-    if (error instanceof Refusal) throw error
-    const reason = (error as Error).message
-    throw new Refusal('invalid_request', `body: is not a protobuf ExportLogsServiceRequest: ${reason}`)
-  }
+  })
 }
 
 const readRecord = (record: RecordMessage, origin: LogOrigin): LogRecord => ({

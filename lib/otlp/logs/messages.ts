@@ -4,7 +4,7 @@
  * (`gen_ai.client.inference.operation.details`). Each event names its span.
  */
 import { sha256 } from '../../trace/document.ts'
-import { inspectText, type Json, stringifyExact } from '../../trace/json/exact-json.ts'
+import { inspectText, isJsonObject, type Json, stringifyExact } from '../../trace/json/exact-json.ts'
 import type { PlacedMessages } from '../../trace/span-messages.ts'
 import { fitSpan } from '../content/fit-span.ts'
 import { isSameSystem, systemMessage } from '../content/system-message.ts'
@@ -72,14 +72,11 @@ export function messagesOf(record: LogRecord): Said | undefined {
     case 'gen_ai.content.completion':
       return { output: listOf(attributes.get('gen_ai.completion') ?? said) }
     case 'gen_ai.client.inference.operation.details':
-      return detailsOf(isObject(said) ? new Map([...Object.entries(said), ...attributes]) : attributes)
+      return detailsOf(isJsonObject(said) ? new Map([...Object.entries(said), ...attributes]) : attributes)
     default:
       return undefined
   }
 }
-
-const isObject = (value: Json): value is Record<string, Json> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
  * Members of a message that are not content. A message with no other members comes from a sender that does not record
@@ -89,7 +86,7 @@ const NOTHING_SAID = new Set(['role', 'index', 'finish_reason'])
 
 /** Returns a list with the message, or an empty list if the message has no content. */
 const only = (message: Json): readonly Json[] =>
-  isObject(message) && Object.keys(message).every(name => NOTHING_SAID.has(name)) ? [] : [message]
+  isJsonObject(message) && Object.keys(message).every(name => NOTHING_SAID.has(name)) ? [] : [message]
 
 /** Event attributes that are not part of the message. */
 const NOT_SAID = new Set(['event.name', 'gen_ai.system', 'gen_ai.provider.name', 'CHAT_COMPLETION_INDEX'])
@@ -99,7 +96,7 @@ const NOT_SAID = new Set(['event.name', 'gen_ai.system', 'gen_ai.provider.name',
  * role.
  */
 function messageOf(said: Json, attributes: LogRecord['attributes'], role: string): Json {
-  if (isObject(said)) return { role, ...said }
+  if (isJsonObject(said)) return { role, ...said }
   if (said !== null && said !== '') return { role, content: said }
   const own = [...attributes].filter(([name]) => !NOT_SAID.has(name))
   return { role, ...Object.fromEntries(own.map(([name, value]) => [name, readForm(value, 'loose')])) }
@@ -108,11 +105,11 @@ function messageOf(said: Json, attributes: LogRecord['attributes'], role: string
 /** Returns a choice's message, followed by the choice's other members. */
 function choiceOf(said: Json, attributes: LogRecord['attributes']): Json {
   const choice = messageOf(said, attributes, 'assistant')
-  if (!isObject(choice)) return choice
+  if (!isJsonObject(choice)) return choice
   const { role, message, ...about } = choice
   const inner = readForm(message, 'loose')
   if (inner === undefined || inner === null) return choice
-  return { role, ...(isObject(inner) ? inner : { content: inner }), ...about }
+  return { role, ...(isJsonObject(inner) ? inner : { content: inner }), ...about }
 }
 
 function detailsOf(fields: ReadonlyMap<string, Json>): Said {

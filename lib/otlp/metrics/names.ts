@@ -1,9 +1,8 @@
 /** Reads the names of the metrics in an export. Only names are read, because metrics are not stored. */
-import { Refusal } from '../../errors.ts'
 import { readBody } from '../../trace/body.ts'
 import { listOf, objectOf, startParts, textOfField } from '../wire/json-values.ts'
 import { Parts } from '../wire/parts.ts'
-import { findInner } from '../wire/protobuf-values.ts'
+import { decoding, findInner } from '../wire/protobuf-values.ts'
 import type { ByteRange, OtlpEncoding } from '../wire/request.ts'
 import { checkProtobufSignal, signalBody } from '../wire/signals.ts'
 
@@ -32,15 +31,11 @@ const NAME = 1
 
 function namesInProtobuf(bytes: Uint8Array): readonly string[] {
   checkProtobufSignal(bytes, 'metrics')
-  try {
+  return decoding('ExportMetricsServiceRequest', () => {
     const parts = new Parts()
     let ranges: readonly ByteRange[] = [{ from: 0, end: bytes.length }]
     for (const field of TO_METRIC) ranges = ranges.flatMap(range => findInner(bytes, range, field, parts))
     const nameOf = ({ from, end }: ByteRange) => Buffer.from(bytes.subarray(from, end)).toString()
     return ranges.map(range => findInner(bytes, range, NAME, parts).map(nameOf).at(-1) ?? '')
-  } catch (error) {
-    if (error instanceof Refusal) throw error
-    const reason = (error as Error).message
-    throw new Refusal('invalid_request', `body: is not a protobuf ExportMetricsServiceRequest: ${reason}`)
-  }
+  })
 }

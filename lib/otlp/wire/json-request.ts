@@ -41,7 +41,10 @@ import { inCamelCase } from './snake-case.ts'
 export function decodeJson(bytes: Uint8Array): SpanGroup[] {
   const { exact } = readBody(bytes, 'invalid_request')
   startParts()
-  return readGroups(exact, (group, path) => new ParsedJsonSpans(sentSpans(group, path), fieldPath(path, 'spans')))
+  return readGroups(exact, (group, path) => {
+    const sent = sentSpans(group, path)
+    return new JsonSpans(fieldPath(path, 'spans'), sent.length, index => sent[index])
+  })
 }
 
 /**
@@ -124,19 +127,18 @@ function readResourceSpans<S extends SentSpans>(
   })
 }
 
-/** Spans in JSON, either already parsed or parsed when read. */
-abstract class JsonSpans implements SentSpans {
+/** Spans in JSON. `path` locates their list in error messages. `valueAt` returns a parsed span. */
+class JsonSpans implements SentSpans {
   readonly #path: string
   readonly length: number
+  readonly #valueAt: (index: number, path: string) => unknown
 
-  /** `path` locates the list in error messages. */
-  constructor(path: string, length: number) {
+  constructor(path: string, length: number, valueAt: (index: number, path: string) => unknown) {
     this.#path = path
     this.length = length
+    this.#valueAt = valueAt
     addParts(length)
   }
-
-  protected abstract valueAt(index: number, path: string): unknown
 
   head(index: number): SentSpanHead {
     return this.#at(index, readHead)
@@ -148,46 +150,30 @@ abstract class JsonSpans implements SentSpans {
 
   #at<T>(index: number, read: (span: JsonObject, path: string) => T): T {
     const path = `${this.#path}[${index}]`
-    return read(named(objectOf(this.valueAt(index, path), path), 'trace_id'), path)
+    return read(named(objectOf(this.#valueAt(index, path), path), 'trace_id'), path)
   }
 }
 
-class ParsedJsonSpans extends JsonSpans {
-  readonly #sent: readonly unknown[]
-
-  constructor(sent: readonly unknown[], path: string) {
-    super(path, sent.length)
-    this.#sent = sent
-  }
-
-  protected valueAt(index: number): unknown {
-    return this.#sent[index]
-  }
-}
-
+/** Spans that are parsed when read. */
 class SlicedJsonSpans extends JsonSpans implements DivisibleSpans {
-  readonly #bytes: Uint8Array
   readonly #ranges: ByteRanges
-  /** The most recently parsed span. Cached, because a span's head is often read right before the whole span. */
-  #index = -1
-  #value: unknown
 
   constructor(bytes: Uint8Array, ranges: ByteRanges, path: string) {
-    super(path, ranges.length)
-    this.#bytes = bytes
+    // Caches the most recently parsed span, because a span's head is often read right before the whole span.
+    let last = -1
+    let value: unknown
+    super(path, ranges.length, (index, path) => {
+      if (index === last) return value
+      const { from, end } = ranges.at(index)
+      value = readPart(bytes.subarray(from, end), path, LIST_DEPTH)
+      last = index
+      return value
+    })
     this.#ranges = ranges
   }
 
   rangeOf(index: number): ByteRange {
     return this.#ranges.at(index)
-  }
-
-  protected valueAt(index: number, path: string): unknown {
-    if (index === this.#index) return this.#value
-    const { from, end } = this.#ranges.at(index)
-    this.#value = readPart(this.#bytes.subarray(from, end), path, LIST_DEPTH)
-    this.#index = index
-    return this.#value
   }
 }
 

@@ -125,44 +125,37 @@ export const withFormerOrigins = ({ encoding, runs }: Portion, former: Portion):
   runs: runs.map((run, i): Run => ({ ...run, formerFrom: former.runs[i]?.from }))
 })
 
+/** Deals the spans of traces to portions. A trace is split only if it does not fit in one portion. */
 function* deal(traces: Iterable<readonly IndexedSpan[]>): Generator<IndexedSpan[]> {
-  let portion: IndexedSpan[] = []
-  let bytes = 0
-  for (const trace of traces) {
-    for (const spans of split(trace)) {
-      const more = sizeOf(spans)
-      if (portion.length > 0 && (portion.length + spans.length > PORTION_SPANS || bytes + more > PORTION_BYTES)) {
-        yield portion
-        portion = []
-        bytes = 0
-      }
-      portion.push(...spans)
-      bytes += more
-    }
-  }
-  if (portion.length > 0) yield portion
+  for (const pieces of pack(split(traces), piece => piece.length, sizeOf)) yield pieces.flat()
 }
 
-/** Splits a trace's spans into pieces that each fit in a portion. Most traces form a single piece. */
-function* split(trace: readonly IndexedSpan[]): Generator<IndexedSpan[]> {
-  let piece: IndexedSpan[] = []
-  let bytes = 0
-  for (const span of trace) {
-    const more = lengthOf(rangeOf(span))
-    if (piece.length === PORTION_SPANS || (piece.length > 0 && bytes + more > PORTION_BYTES)) {
-      yield piece
-      piece = []
-      bytes = 0
+function* split(traces: Iterable<readonly IndexedSpan[]>): Generator<IndexedSpan[]> {
+  for (const spans of traces) yield* pack(spans, () => 1, lengthOfSpan)
+}
+
+/** Groups consecutive items, as many as fit in a portion but at least one. */
+function* pack<T>(items: Iterable<T>, spansOf: (item: T) => number, bytesOf: (item: T) => number): Generator<T[]> {
+  let group: T[] = []
+  let [spans, bytes] = [0, 0]
+  for (const item of items) {
+    const [moreSpans, moreBytes] = [spansOf(item), bytesOf(item)]
+    if (group.length > 0 && (spans + moreSpans > PORTION_SPANS || bytes + moreBytes > PORTION_BYTES)) {
+      yield group
+      group = []
+      spans = bytes = 0
     }
-    piece.push(span)
-    bytes += more
+    group.push(item)
+    spans += moreSpans
+    bytes += moreBytes
   }
-  yield piece
+  if (group.length > 0) yield group
 }
 
 const lengthOf = ({ from, end }: ByteRange): number => end - from
 const rangeOf = ({ source, index }: IndexedSpan): ByteRange => source.spans.rangeOf(index)
-const sizeOf = (spans: readonly IndexedSpan[]): number => spans.reduce((sum, span) => sum + lengthOf(rangeOf(span)), 0)
+const lengthOfSpan = (span: IndexedSpan): number => lengthOf(rangeOf(span))
+const sizeOf = (spans: readonly IndexedSpan[]): number => spans.reduce((sum, span) => sum + lengthOfSpan(span), 0)
 
 function runsOf(spans: readonly IndexedSpan[]): Run[] {
   const runs: { source: Divisible; from: DescribedOrigin; ranges: ByteRange[]; starts?: Map<number, number> }[] = []

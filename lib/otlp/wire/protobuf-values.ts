@@ -1,5 +1,6 @@
 /** Reads the building blocks of OTLP's protobuf messages: attributes, values, and nested messages. */
 import protobuf from 'protobufjs'
+import { Refusal } from '../../errors.ts'
 import type { Json } from '../../trace/json/exact-json.ts'
 import { setOwn } from '../../trace/metadata.ts'
 import type { Parts } from './parts.ts'
@@ -41,6 +42,17 @@ export interface AnyValue {
   readonly kvlistValue: { readonly values: readonly KeyValue[] }
   readonly bytesValue: Uint8Array
 }
+
+/** Decodes a request. Throws `invalid_request` if the bytes do not encode the message `name`. */
+export function decoding<T>(name: string, decode: () => T): T {
+  try {
+    return decode()
+  } catch (error) {
+    if (error instanceof Refusal) throw error
+    throw new Refusal('invalid_request', `body: is not a protobuf ${name}: ${(error as Error).message}`)
+  }
+}
+
 /** Finds the messages in a field without decoding them. Each message found counts as a part. */
 export function findInner(bytes: Uint8Array, { from, end }: ByteRange, field: number, parts: Parts): ByteRange[] {
   const reader = protobuf.Reader.create(bytes)

@@ -3,10 +3,9 @@
  * are stable. Fields from later versions are ignored.
  */
 import protobuf from 'protobufjs'
-import { Refusal } from '../../errors.ts'
 import { MOST_EVENTS, MOST_LINKS, Parts, unread } from './parts.ts'
 import { PlainSpans } from './plain-spans.ts'
-import { countParts, findInner, hex, type KeyValue, readAttributes, VALUES } from './protobuf-values.ts'
+import { countParts, decoding, findInner, hex, type KeyValue, readAttributes, VALUES } from './protobuf-values.ts'
 import type {
   ByteRange,
   DivisibleSpans,
@@ -16,7 +15,8 @@ import type {
   OtlpSpan,
   SentSpanHead,
   SentSpans,
-  SpanGroup
+  SpanGroup,
+  SpanIdentity
 } from './request.ts'
 import { checkProtobufSignal } from './signals.ts'
 import { type Int64, microsOfInt64 } from './time.ts'
@@ -49,42 +49,33 @@ message Span {
 message Status { string message = 2; int32 code = 3; }
 `
 
-/** Messages as protobufjs decodes them. */
-interface SpanMessage {
-  readonly traceId: Uint8Array
-  readonly spanId: Uint8Array
-  readonly parentSpanId: Uint8Array
-  readonly traceState: string
-  readonly flags: number
-  readonly name: string
-  readonly kind: number
-  readonly startTimeUnixNano: Int64
-  readonly endTimeUnixNano: Int64
+/** Messages as protobufjs decodes them. Fields with the same form in OtlpSpan have the same names. */
+type IdsMessage = Readonly<Record<'traceId' | 'spanId', Uint8Array>>
+interface AttributesMessage {
   readonly attributes: readonly KeyValue[]
   readonly droppedAttributesCount: number
+}
+interface IdentityMessage extends IdsMessage, Pick<OtlpSpan, 'name'> {
+  readonly parentSpanId: Uint8Array
+  readonly startTimeUnixNano: Int64
+  readonly endTimeUnixNano: Int64
+}
+interface SpanHeadMessage extends IdentityMessage {
+  readonly events: readonly { readonly timeUnixNano: Int64 }[]
+}
+interface SpanMessage extends IdentityMessage, AttributesMessage, Pick<OtlpSpan, 'traceState' | 'flags' | 'kind'> {
   readonly events: readonly EventMessage[]
   readonly droppedEventsCount: number
   readonly links: readonly LinkMessage[]
   readonly droppedLinksCount: number
   readonly status: { readonly code: number; readonly message: string } | null
 }
-interface EventMessage {
+interface EventMessage extends AttributesMessage, Pick<OtlpEvent, 'name'> {
   readonly timeUnixNano: Int64
-  readonly name: string
-  readonly attributes: readonly KeyValue[]
-  readonly droppedAttributesCount: number
 }
-interface LinkMessage {
-  readonly traceId: Uint8Array
-  readonly spanId: Uint8Array
-  readonly traceState: string
-  readonly attributes: readonly KeyValue[]
-  readonly droppedAttributesCount: number
-  readonly flags: number
-}
-type ScopeMessage = { readonly name: string; readonly version: string; readonly attributes: readonly KeyValue[] } | null
+type LinkMessage = IdsMessage & AttributesMessage & Pick<OtlpLink, 'traceState' | 'flags'>
 interface ScopeSpansHead {
-  readonly scope: ScopeMessage
+  readonly scope: { readonly name: string; readonly version: string; readonly attributes: readonly KeyValue[] } | null
   readonly schemaUrl: string
 }
 interface ResourceSpansHead {
@@ -102,10 +93,6 @@ message SpanHead {
   message Time { fixed64 time_unix_nano = 1; }
 }
 `
-type SpanHeadMessage = Pick<SpanMessage, 'traceId' | 'spanId' | 'parentSpanId' | 'name'> &
-  Pick<SpanMessage, 'startTimeUnixNano' | 'endTimeUnixNano'> & {
-    readonly events: readonly { readonly timeUnixNano: Int64 }[]
-  }
 
 const { root } = protobuf.parse(PROTOBUF_SCHEMA + HEADS)
 root.resolveAll()
@@ -126,7 +113,7 @@ const LINKS = 13
 /** Reads an export request. Throws `invalid_request` if the bytes do not encode an export request. */
 export function decodeProtobuf(bytes: Uint8Array): SpanGroup<DivisibleSpans>[] {
   checkProtobufSignal(bytes, 'traces')
-  return decoding(() => {
+  return decoding(NAME, () => {
     const parts = new Parts()
     const ranges = findInner(bytes, { from: 0, end: bytes.length }, RESOURCE_SPANS, parts)
     return ranges.flatMap(range => readResourceSpans(bytes, range, parts))
@@ -136,15 +123,7 @@ export function decodeProtobuf(bytes: Uint8Array): SpanGroup<DivisibleSpans>[] {
 export const readProtobufSpans = (bytes: Uint8Array, ranges: readonly ByteRange[]): SentSpans =>
   new ProtobufSpans(bytes, ranges, new Parts())
 
-function decoding<T>(decode: () => T): T {
-  try {
-    return decode()
-  } catch (error) {
-    if (error instanceof Refusal) throw error
-    const reason = (error as Error).message
-    throw new Refusal('invalid_request', `body: is not a protobuf ExportTraceServiceRequest: ${reason}`)
-  }
-}
+const NAME = 'ExportTraceServiceRequest'
 
 /** Decodes a message. Counts the message's parts first, because decoding allocates all parts at once. */
 function decodeCounted<T>(type: protobuf.Type, bytes: Uint8Array, range: ByteRange, depth: number, parts: Parts): T {
@@ -206,13 +185,13 @@ class ProtobufSpans implements DivisibleSpans {
   }
 
   head(index: number): SentSpanHead {
-    return decoding(() => readHead(this.#decode<SpanHeadMessage>(SpanHeadType, index).message))
+    return decoding(NAME, () => readHead(this.#decode<SpanHeadMessage>(SpanHeadType, index).message))
   }
 
   read(index: number): OtlpSpan {
     const at = this.#ranges[index] as ByteRange
     const plain = this.#plain.read(at, this.#parts.left)
-    if (plain === undefined) return decoding(() => this.#readAny(index))
+    if (plain === undefined) return decoding(NAME, () => this.#readAny(index))
     this.#parts.add(this.#plain.parts)
     return plain
   }
@@ -271,27 +250,26 @@ function shorten(bytes: Uint8Array, { from, end }: ByteRange) {
   return { bytes: Buffer.concat([...kept, bytes.subarray(keptFrom, end)]), left }
 }
 
+const readIdentity = (span: IdentityMessage): SpanIdentity => ({
+  traceId: hex(span.traceId),
+  spanId: hex(span.spanId),
+  parentSpanId: hex(span.parentSpanId),
+  name: span.name,
+  startMicros: microsOfInt64(span.startTimeUnixNano),
+  endMicros: microsOfInt64(span.endTimeUnixNano)
+})
+
 const readHead = (head: SpanHeadMessage): SentSpanHead => ({
-  traceId: hex(head.traceId),
-  spanId: hex(head.spanId),
-  parentSpanId: hex(head.parentSpanId),
-  name: head.name,
-  startMicros: microsOfInt64(head.startTimeUnixNano),
-  endMicros: microsOfInt64(head.endTimeUnixNano),
+  ...readIdentity(head),
   lastEventMicros: head.events.reduce((last, { timeUnixNano }) => Math.max(last, microsOfInt64(timeUnixNano)), 0)
 })
 
 function readSpan(span: SpanMessage, left: ReadonlyMap<number, number>): OtlpSpan {
   return {
-    traceId: hex(span.traceId),
-    spanId: hex(span.spanId),
-    parentSpanId: hex(span.parentSpanId),
+    ...readIdentity(span),
     traceState: span.traceState,
     flags: span.flags,
-    name: span.name,
     kind: span.kind,
-    startMicros: microsOfInt64(span.startTimeUnixNano),
-    endMicros: microsOfInt64(span.endTimeUnixNano),
     attributes: readAttributes(span.attributes),
     droppedAttributes: span.droppedAttributesCount,
     events: span.events.map(readEvent),

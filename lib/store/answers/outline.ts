@@ -20,24 +20,32 @@ import { readOwnTexts, readShownSpan, readSizedTrace, type ShownTrace, type Size
 /** Response if the page already has the current version. */
 const UNCHANGED = '{"unchanged":true}'
 
+interface OutlineRequest {
+  readonly known?: string | undefined
+  readonly after?: string | undefined
+  readonly userId: number
+}
+
 /**
- * Returns a trace's outline; undefined if the project has no such trace. `known` is the version that the client has.
- * Marks the scores that the user `userId` gave.
+ * Returns a page of a trace's outline; undefined if the project has no such trace. `known` is the version that the
+ * client has. `nextAfter` in the response requests the next page as `after`; null on the last page. Marks the scores
+ * that the user `userId` gave.
  */
 export async function readOutline(
   sql: Sql,
   projectId: number,
   traceId: string,
-  { known, userId }: { readonly known?: string | undefined; readonly userId: number }
+  { known, after, userId }: OutlineRequest
 ): Promise<string | undefined> {
   // The version is read first. If the trace changes before the outline is read, the page receives the older version,
   // and therefore requests the outline again.
   const version = await readVersion(sql, projectId, traceId)
   if (version === undefined || version === known) return version && UNCHANGED
-  const shown = await readSizedTrace(sql, projectId, traceId)
+  const shown = await readSizedTrace(sql, projectId, traceId, SCHEMA_NAMES, { after })
   if (shown === undefined) return undefined
   const authors = await readAuthors(sql, shown)
-  const { trace, spans, scores } = shown
+  const { trace, spans, scores, hasMore } = shown
+  const last = hasMore ? spans.at(-1) : undefined
   const scoreTexts = scores.map(score => {
     const author = score.authorId === null ? null : (authors.get(score.authorId) ?? null)
     const whose = `"author":${text(author)},"own":${score.authorId === userId}`
@@ -47,7 +55,8 @@ export async function readOutline(
     `{"version":"${version}","trace":{${summaryMembers(trace, renderScoreMap(scores))}` +
     `,"metadata":${raw(trace.metadata, '{}')},"metadataUpdatedAt":${plain(trace.metadataUpdatedAt)}` +
     `,"bodyHash":"${trace.bodyHash}","inputBytes":${trace.inputBytes},"outputBytes":${trace.outputBytes}}` +
-    `,"spans":${list(spans.map(span => outlineOf(span, traceId)))},"scores":${list(scoreTexts)}}`
+    `,"spans":${list(spans.map(span => outlineOf(span, traceId)))},"scores":${list(scoreTexts)}` +
+    `,"nextAfter":${text(last?.id ?? null)}}`
   )
 }
 

@@ -113,13 +113,24 @@ async function* pagesOf(spans: readonly ListedSpan[], groups: Groups): AsyncGene
 }
 
 /**
- * Reads the texts of all packed spans of a trace, group by group. Returns the result of the `of` callback for each
- * span, keyed by span id.
+ * Reads the packed texts of a trace's spans, group by group. Returns the result of the `of` callback for each wanted
+ * span whose texts are packed, keyed by span id.
  */
-export async function mapPacked<T>(sql: Sql, place: SpanPlace, of: (texts: SpanTexts) => T): Promise<Map<string, T>> {
-  const groups = new Groups(sql, place, await listSpans(sql, place))
+export async function mapPacked<T>(
+  sql: Sql,
+  place: SpanPlace,
+  wanted: ReadonlySet<string>,
+  of: (texts: SpanTexts) => T
+): Promise<Map<string, T>> {
+  const listed = await listSpans(sql, place)
+  const groups = new Groups(sql, place, listed)
+  // A group that is stored as a single slice may hold the texts of any span.
+  const near = listed.filter(({ id, sliceBytes }) => wanted.has(id) || sliceBytes > MAX_SLICED_BYTES)
   const found = new Map<string, T>()
-  for (const group of groups.ids) for (const [id, texts] of await groups.texts(group)) found.set(id, of(texts))
+  for (const group of new Set(near.map(({ groupId }) => groupId))) {
+    if (group === null) continue
+    for (const [id, texts] of await groups.texts(group)) if (wanted.has(id)) found.set(id, of(texts))
+  }
   return found
 }
 
@@ -169,10 +180,6 @@ class Groups {
       if (ids === undefined) this.#slices.set(groupId, [id])
       else ids.push(id)
     }
-  }
-
-  get ids(): readonly string[] {
-    return [...this.#slices.keys()]
   }
 
   of({ id, groupId }: ListedSpan): string | null {

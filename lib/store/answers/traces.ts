@@ -305,8 +305,20 @@ export interface SizedSpan extends SpanRow, Sizes {
 
 export interface SizedTrace extends ShownTrace {
   readonly trace: StoredTraceRow & Sizes
+  /** The spans of one page, in response order. */
   readonly spans: readonly SizedSpan[]
+  /** Whether spans follow the page. */
+  readonly hasMore: boolean
 }
+
+/** Selects a page of spans: those after the span with the id `after`, or the first ones. */
+export interface SpanPage {
+  readonly after?: string | undefined
+  readonly limit?: number
+}
+
+/** Maximum number of spans per page of an outline, about 2 MB of JSON. */
+export const OUTLINE_SPANS = 5000
 
 /** Number of bytes above which a trace's packed texts are unpacked one group at a time. */
 const LONG_BYTES = 8 * 1024 * 1024
@@ -316,32 +328,45 @@ export async function readSizedTrace(
   sql: Sql,
   projectId: number,
   traceId: string,
-  names: TableNames = SCHEMA_NAMES
+  names: TableNames = SCHEMA_NAMES,
+  { after, limit = OUTLINE_SPANS }: SpanPage = {}
 ): Promise<SizedTrace | undefined> {
   const texts = sql.unsafe(SIZE_COLUMNS)
-  const columns = HEAD_COLUMNS.replace(
-    's.packed',
-    `case when (select estimated_bytes from trace) <= ${LONG_BYTES} then s.packed end as packed`
-  )
+  // The slices of a long trace are not read here, because a page may lack some of a group's slices.
+  const isShort = `(select estimated_bytes <= ${LONG_BYTES} and span_count <= ${limit} from trace)`
+  const columns = HEAD_COLUMNS.replace('s.packed', `case when ${isShort} then s.packed end as packed`)
   const more = sql`, t.seq as "traceSeq"`
-  const rows = await selectTraceDetail(sql, projectId, traceId, names, { texts, columns, more })
+  const start = sql`and (started_at, id) > (select started_at, id from ${sql.unsafe(names.spans)}
+    where project_id = ${projectId} and trace_seq = (select seq from trace) and id = ${after ?? null})`
+  const spans = sql`${after === undefined ? sql`` : start} order by started_at, id limit ${limit + 1}`
+  const rows = await selectTraceDetail(sql, projectId, traceId, names, { texts, columns, more, spans })
   const [first]: readonly (SingleRow & Partial<Seq>)[] = rows
   // Messages are shown for spans without texts of their own. Packed texts must be unpacked to determine which spans
   // have no texts.
   const needsTexts = first?.part === 'trace' && first.hasMessages
   const shown = needsTexts
-    ? await readShownTrace(sql, projectId, traceId, names)
+    ? pageOf(await readShownTrace(sql, projectId, traceId, names), after, limit + 1)
     : await show(sql, projectId, traceId, names, rows)
   if (shown === undefined) return undefined
+  const page = shown.spans.slice(0, limit)
   const computed = new Map(rows.map(row => [row.id, 'computedCost' in row ? (row.computedCost as string) : null]))
-  const isLong = !needsTexts && shown.trace.estimatedBytes > LONG_BYTES
+  const isLong = !needsTexts && (shown.trace.estimatedBytes > LONG_BYTES || shown.trace.spanCount > limit)
   const place = { projectId, traceSeq: first?.traceSeq ?? 0, names }
-  const packed = isLong ? await inSnapshot(sql, () => mapPacked(sql, place, sizesOf)) : new Map<string, Sizes>()
+  const ids = new Set(page.map(({ id }) => id))
+  const packed = isLong ? await inSnapshot(sql, () => mapPacked(sql, place, ids, sizesOf)) : new Map<string, Sizes>()
   const sized = (span: SpanRow) => ({
     ...withSizes({ ...span, ...packed.get(span.id) }),
     computedCost: computed.get(span.id) ?? null
   })
-  return { ...shown, trace: withSizes(shown.trace), spans: shown.spans.map(sized) }
+  return { ...shown, trace: withSizes(shown.trace), spans: page.map(sized), hasMore: shown.spans.length > limit }
+}
+
+/** Limits the spans to `limit`, beginning after the span with the id `after`. */
+function pageOf(shown: ShownTrace | undefined, after: string | undefined, limit: number): ShownTrace | undefined {
+  if (shown === undefined) return undefined
+  const last = after === undefined ? -1 : shown.spans.findIndex(({ id }) => id === after)
+  const isGone = after !== undefined && last === -1
+  return { ...shown, spans: isGone ? [] : shown.spans.slice(last + 1, last + 1 + limit) }
 }
 
 /** Returns the sizes of texts that were read as bytes. */

@@ -6,6 +6,8 @@ import { sha256 } from '../document.ts'
 import { type FreeJson, surplusOf } from './free-json.ts'
 
 const FIRST_BYTES = 65_536
+/** A larger buffer is not kept for the next body. */
+const MAX_KEPT_BYTES = 32 * 1024 * 1024
 /** Maximum number of UTF-8 bytes per UTF-16 code unit. */
 const UNIT_BYTES = 3
 
@@ -38,8 +40,15 @@ export class CanonicalBytes {
   }
 
   /** Returns the SHA-256 of everything written from offset `from` on, as 64 hexadecimal digits. */
-  hash(from = 0): string {
+  hash(from: number): string {
     return sha256(this.#bytes.subarray(from, this.length))
+  }
+
+  /** Returns the SHA-256 of the body. Nothing more can be written to this body. */
+  hashBody(): string {
+    const hash = this.hash(0)
+    if (this.#bytes.length > MAX_KEPT_BYTES) this.#bytes = Buffer.allocUnsafe(FIRST_BYTES)
+    return hash
   }
 
   #makeRoom(length: number): void {

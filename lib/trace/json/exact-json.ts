@@ -10,6 +10,12 @@ import { canonicalNumber } from './canonical-number.ts'
 /** A parsed JSON value. A number that JavaScript would write differently is a LosslessNumber. */
 export type Json = unknown
 
+export const isJsonObject = (value: Json): value is Record<string, Json> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof LosslessNumber)
+
+/** Returns a member of an object; undefined for a value of another type. */
+export const memberOf = (value: Json, name: string): Json => (isJsonObject(value) ? value[name] : undefined)
+
 const QUOTE = 34
 const BACKSLASH = 92
 

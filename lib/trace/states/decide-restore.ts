@@ -90,8 +90,8 @@ export type RestoreDecision =
 interface Comparison {
   /** Names the content that one state has and the other lacks. The reason contains this text. */
   readonly what: string
-  readonly ahead: boolean
-  readonly behind: boolean
+  readonly ahead?: boolean
+  readonly behind?: boolean
   /** Why the line and the stored trace cannot be states of one trace. */
   readonly contradiction?: string | undefined
 }
@@ -297,8 +297,6 @@ function compareContent(state: CopiedState, line: RestoredHead, fields: readonly
   const other = fields.find(each => !each.isSame(state, line))
   return {
     what: 'fields',
-    ahead: false,
-    behind: false,
     contradiction: other && `its ${other.name} ${other.name === 'tags' ? 'are' : 'is'} stored with different content`
   }
 }
@@ -310,8 +308,6 @@ function compareMetadata(state: CopiedState, line: RestoredHead, causes: readonl
   const isOther = !isMoved(causes) && !isSameJson(state.metadata, line.metadata, '{}')
   return {
     what: 'metadata',
-    ahead: false,
-    behind: false,
     contradiction: isOther ? 'its metadata is stored with different values' : undefined
   }
 }

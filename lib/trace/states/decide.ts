@@ -13,20 +13,20 @@ import {
   type PreparedTrace,
   type SpanHead,
   shortHash,
+  type TraceFields,
   type UsageFields
 } from '../prepared.ts'
 import { haveRunKind, isRun } from '../runs.ts'
 import { countBytes, countErrors } from '../span-sums.ts'
 import { durationMs, isBefore } from '../timestamp.ts'
-import { decideExport, type ExportOperation } from './decide-export.ts'
+import { decideExport, type ExportDecision, type ExportOperation } from './decide-export.ts'
 import { type Advance, type CopyState, decideRestore, type RestoredHead } from './decide-restore.ts'
-import { type GatheredSpan, type GatheredState, type Growth, gather } from './gathered.ts'
+import { type GatheredState, type Growth, gather } from './gathered.ts'
 import type { IdleOperation } from './idle.ts'
-import type { CountedSpan } from './left-out.ts'
 import type { SpanRefusal } from './span-refusals.ts'
 
 /** A stored trace's state before an operation. */
-export interface TraceState extends UsageFields {
+export interface TraceState extends Omit<TraceFields, 'status' | 'endedAt' | 'sessionId'> {
   readonly seq: number
   /**
    * Every change gives the trace a new version. A decision is valid only for the version on which the decision is
@@ -38,13 +38,6 @@ export interface TraceState extends UsageFields {
   readonly endHash: string | null
   /** The trace's environment: a label, `unassigned`, or null if it was never recorded. */
   readonly environment: string | null
-  readonly name: string
-  readonly userId: string | null
-  readonly startedAt: string
-  readonly provider: string | null
-  readonly model: string | null
-  readonly costUsd: number | null
-  readonly tags: readonly string[]
   readonly spanCount: number
   readonly errorCount: number
   readonly documentBytes: number
@@ -103,14 +96,10 @@ export interface TraceChange {
 }
 
 /** The fields that an end sets, as complete new values. Undefined output or metadata keeps its stored value. */
-export interface Ending extends UsageFields {
-  readonly status: string
+export interface Ending
+  extends Pick<TraceFields, 'status' | 'provider' | 'model' | 'costUsd' | 'tags' | keyof UsageFields> {
   readonly endedAt: string
   readonly durationMs: number | null
-  readonly provider: string | null
-  readonly model: string | null
-  readonly costUsd: number | null
-  readonly tags: readonly string[]
   readonly endHash: string
   readonly documentBytes: number
   readonly output: string | null | undefined
@@ -126,15 +115,9 @@ export type Decision =
   | { readonly type: 'refused'; readonly code: ErrorCode; readonly message: string }
 
 /** A change in which an export adds spans to a stored trace, or an idle trace is completed. */
-interface GrowDecision {
+interface GrowDecision extends Pick<ExportDecision, 'added' | 'removed' | 'cut' | 'refusals'> {
   readonly type: 'grow'
   readonly growth: Growth
-  readonly added: readonly GatheredSpan[]
-  /** Stored steps to remove (lib/trace/states/steps.ts). */
-  readonly removed: readonly CountedSpan[]
-  /** The spans of `added` whose texts are cut. */
-  readonly cut: ReadonlySet<GatheredSpan>
-  readonly refusals: readonly SpanRefusal[]
 }
 
 /** The decision that there is nothing to write. */
@@ -186,16 +169,22 @@ function decideLine(state: TraceState, { oversize }: RecordOperation, line: Rest
   return oversize === undefined ? decision : refused('payload_too_large', oversize)
 }
 
-/** Returns the new spans, each once, or the id of a span that conflicts with another span, stored or sent. */
-function sortSpans(state: TraceState, spans: readonly SpanHead[]) {
+/** Returns the new spans, each once, or why the trace does not accept the spans. */
+function sortSpans(state: TraceState, spans: readonly SpanHead[]): { refusal: Decision } | { fresh: SpanHead[] } {
   const fresh = new Map<string, SpanHead>()
   for (const span of spans) {
     const other = fresh.get(span.id)
     const known = state.spanHashes.get(span.id) ?? (other && shortHash(other))
     if (known === undefined) fresh.set(span.id, span)
-    else if (!isStoredAs(known, span)) return { conflict: span.id, fresh: [] }
+    else if (!isStoredAs(known, span)) {
+      const message = `span ${span.id} exists with different content; nothing was written`
+      return { refusal: refused('span_conflict', message) }
+    }
   }
-  return { conflict: undefined, fresh: [...fresh.values()] }
+  const total = state.spanCount + fresh.size
+  if (total <= MAX_SPANS) return { fresh: [...fresh.values()] }
+  const rule = `the trace would have ${total} spans, and at most ${MAX_SPANS} are allowed`
+  return { refusal: refused('invalid_trace', `spans: ${rule}`) }
 }
 
 /** Rejects an append or end whose key belongs to another environment. Must run before the checks for conflicts. */
@@ -221,15 +210,6 @@ const finished = ({ endHash }: TraceState, ended: string): Decision =>
     endHash === null ? 'the trace was recorded whole: it takes neither spans nor an end' : ended
   )
 
-const spanConflict = (id: string) =>
-  refused('span_conflict', `span ${id} exists with different content; nothing was written`)
-
-function tooManySpans(state: TraceState, fresh: readonly SpanHead[]): Decision | undefined {
-  const total = state.spanCount + fresh.length
-  if (total <= MAX_SPANS) return undefined
-  return refused('invalid_trace', `spans: the trace would have ${total} spans, and at most ${MAX_SPANS} are allowed`)
-}
-
 /** Builds the change that adds these spans. The trace's own document grows by `documentBytes`. */
 function additionOf(state: TraceState, fresh: readonly SpanHead[], documentBytes: number): TraceChange {
   const addedBytes = documentBytes + countBytes(fresh)
@@ -248,10 +228,9 @@ function decideAppend(state: TraceState, append: Append & ByKey): Decision {
   const closed = refuseKey(state, append.environment) ?? refuseGathered(state)
   if (closed) return closed
   if (!state.running) return finished(state, 'the trace has already ended')
-  const { conflict, fresh } = sortSpans(state, append.spans)
-  if (conflict !== undefined) return spanConflict(conflict)
-  const limit = tooManySpans(state, fresh)
-  if (limit) return limit
+  const sorted = sortSpans(state, append.spans)
+  if ('refusal' in sorted) return sorted.refusal
+  const { fresh } = sorted
   const large = oversizeSpan(fresh)
   if (large !== undefined) return refused('payload_too_large', large)
 
@@ -276,10 +255,9 @@ function decideEnd(state: TraceState, end: End & ByKey): Decision {
       return { type: 'duplicate', spanCount: state.spanCount, duplicate: end.spans.length }
     return finished(state, 'the trace has already ended, with a different body')
   }
-  const { conflict, fresh } = sortSpans(state, end.spans)
-  if (conflict !== undefined) return spanConflict(conflict)
-  const limit = tooManySpans(state, fresh)
-  if (limit) return limit
+  const sorted = sortSpans(state, end.spans)
+  if ('refusal' in sorted) return sorted.refusal
+  const { fresh } = sorted
   const tags = [...new Set([...state.tags, ...end.tags])]
   if (tags.length > MAX_TAGS) {
     return refused(

@@ -4,9 +4,10 @@
  * of spans from which the end was computed. The end is valid until more spans arrive. The trace therefore does not
  * depend on the order of spans and ends.
  */
+
+import { setMark } from '../metadata.ts'
 import { isBefore, parseTimestamp } from '../timestamp.ts'
-import { setMark } from './marks.ts'
-import type { Ranks } from './ranks.ts'
+import { isCells, type Ranks } from './ranks.ts'
 
 export interface IdleEnd {
   readonly status: string
@@ -64,16 +65,11 @@ export function readEnd({ [IDLE]: rank, times }: Ranks, spanCount: number): Idle
 }
 
 /** Whether a string, which may come from an untrusted file, is a serialised end. */
-export function isEndText(text: string): boolean {
-  try {
-    const cells: unknown = JSON.parse(text)
-    if (!Array.isArray(cells) || cells.length !== 2) return false
-    const [status, endedAt] = cells
-    return STATUSES.includes(status) && typeof endedAt === 'string' && parseTimestamp(endedAt) === endedAt
-  } catch {
-    return false
-  }
-}
+export const isEndText = (text: string): boolean =>
+  isCells(text, [
+    status => STATUSES.includes(status as string),
+    endedAt => typeof endedAt === 'string' && parseTimestamp(endedAt) === endedAt
+  ])
 
 /** Adds a note to the metadata saying that the trace was completed because it was idle, or removes that note. */
 export function markEnd(metadata: string | null, ranks: Ranks, end: IdleEnd | undefined): string | null {

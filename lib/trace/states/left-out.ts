@@ -3,9 +3,9 @@
  * the trace's sums correct, and the remembered ids keep resent spans from counting twice.
  */
 import type { StepMark } from '../call-details.ts'
+import { setMark } from '../metadata.ts'
 import type { SpanUsage } from '../span-usage.ts'
-import { setMark } from './marks.ts'
-import type { Rank, Ranks } from './ranks.ts'
+import { isCells, isString, orNull, type Rank, type Ranks, SPENDING } from './ranks.ts'
 
 /** Prefix of the rank names for left-out spans. The span id follows the prefix. */
 const LEFT_OUT = 'leftOut.'
@@ -101,22 +101,12 @@ const isNumber = (value: unknown): value is number => Number.isSafeInteger(value
 export const isLeftOut = (name: string): boolean => name.startsWith(LEFT_OUT)
 
 /** Whether a string, which may come from an untrusted file, is a serialised left-out span. */
-export function isLeftOutText(text: string): boolean {
-  try {
-    const [parentId, kind, model, input, output, total, cost, start, responseId, computed] = JSON.parse(text)
-    const isCount = (value: unknown) => value === null || Number.isSafeInteger(value)
-    return (
-      [parentId, model, responseId ?? null].every(value => value === null || typeof value === 'string') &&
-      typeof kind === 'string' &&
-      [input, output, total].every(isCount) &&
-      (cost === null || Number.isFinite(cost)) &&
-      Number.isSafeInteger(start) &&
-      (computed === undefined || typeof computed === 'boolean')
-    )
-  } catch {
-    return false
-  }
-}
+export const isLeftOutText = (text: string): boolean =>
+  isCells(text, [
+    ...[orNull(isString), isString, orNull(isString), ...SPENDING, Number.isSafeInteger],
+    responseId => responseId === undefined || responseId === null || isString(responseId),
+    isComputed => isComputed === undefined || typeof isComputed === 'boolean'
+  ])
 
 /** Encodes a left-out span as a rank: grade, end in microseconds since 1970, and the other fields as JSON text. */
 function encode(span: CountedSpan): Rank {

@@ -23,6 +23,24 @@ export const beats = (grade: number, order: number, id: string, other: Rank | un
   (grade === other[0] && (order < other[1] || (order === other[1] && id < other[2])))
 
 /**
+ * Whether a rank's last element, which may come from an untrusted file, is a JSON array whose cells pass the checks.
+ * Cells without a check are allowed.
+ */
+export function isCells(text: string, checks: readonly ((cell: unknown) => boolean)[]): boolean {
+  try {
+    const cells: unknown = JSON.parse(text)
+    return Array.isArray(cells) && checks.every((isValid, i) => isValid(cells[i]))
+  } catch {
+    return false
+  }
+}
+export const isString = (cell: unknown): boolean => typeof cell === 'string'
+export const orNull = (isValid: (cell: unknown) => boolean) => (cell: unknown) => cell === null || isValid(cell)
+const isCount = orNull(Number.isSafeInteger)
+/** Checks for input, output and total tokens, and for the cost. */
+export const SPENDING = [isCount, isCount, isCount, orNull(Number.isFinite)]
+
+/**
  * Names of two ranks that hold the latest end of the trace's spans, as negative microseconds since 1970. FUTURE_END
  * covers spans from senders whose clock was ahead of the server's (lib/otlp/trace-hints.ts).
  */

@@ -4,11 +4,13 @@
  * the trace's ranks, and are used for the span if the span states none. The trace therefore depends only on which spans
  * and records have arrived, never on their order.
  */
+import type { UsageFields } from '../prepared.ts'
+import { sumKnown } from '../span-sums.ts'
 import { SpanTree } from '../span-tree.ts'
-import { isCall } from '../span-usage.ts'
+import { hasUsage, isCall } from '../span-usage.ts'
 import { type GatheredSpan, gatheredUsage } from './gathered-span.ts'
 import type { CountedSpan } from './left-out.ts'
-import type { Rank, Ranks } from './ranks.ts'
+import { isCells, isString, orNull, type Rank, type Ranks, SPENDING } from './ranks.ts'
 
 /** Prefix of the rank names for steps whose calls have spans. The step's id follows the prefix. */
 const STEP = 'step.'
@@ -119,34 +121,13 @@ export function withReplacedSteps(spans: SpanTree<CountedSpan>, ranks: Ranks): S
 
 function addFacts(span: CountedSpan, steps: readonly CountedSpan[]): CountedSpan {
   if (steps.length === 0) return span
-  const sum = (of: (step: CountedSpan) => number | null) => {
-    const values = steps.map(of).filter(value => value !== null)
-    return values.length === 0 ? null : values.reduce((total, value) => total + value, 0)
-  }
-  const hasUsage = span.inputTokens !== null || span.outputTokens !== null || span.totalTokens !== null
-  const usage = {
-    inputTokens: sum(step => step.inputTokens),
-    outputTokens: sum(step => step.outputTokens),
-    totalTokens: sum(step => step.totalTokens)
-  }
+  const sum = (field: 'costUsd' | keyof UsageFields) => sumKnown(steps.map(step => step[field]))
+  const usage = { inputTokens: sum('inputTokens'), outputTokens: sum('outputTokens'), totalTokens: sum('totalTokens') }
   const stated = span.costIsComputed ? null : span.costUsd
-  const cost = stated ?? sum(step => step.costUsd)
-  return { ...span, ...(!hasUsage && usage), ...(cost !== null && { costUsd: cost, costIsComputed: false }) }
+  const cost = stated ?? sum('costUsd')
+  return { ...span, ...(!hasUsage(span) && usage), ...(cost !== null && { costUsd: cost, costIsComputed: false }) }
 }
 
 /** Whether a string, which may come from an untrusted file, is a serialised step. */
-export function isStepText(text: string): boolean {
-  try {
-    const [call, start, responseId, input, output, total, cost] = JSON.parse(text)
-    const isCount = (value: unknown) => value === null || Number.isSafeInteger(value)
-    return (
-      typeof call === 'string' &&
-      Number.isSafeInteger(start) &&
-      (responseId === null || typeof responseId === 'string') &&
-      [input, output, total].every(isCount) &&
-      (cost === null || Number.isFinite(cost))
-    )
-  } catch {
-    return false
-  }
-}
+export const isStepText = (text: string): boolean =>
+  isCells(text, [isString, Number.isSafeInteger, orNull(isString), ...SPENDING])

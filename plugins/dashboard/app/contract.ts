@@ -93,7 +93,6 @@ export type ScoreName = Of<typeof Reply.ScoreNamesReply>[number]
 export type SeriesAnswer = Of<typeof Reply.SeriesReply>
 export type TotalsAnswer = Of<typeof Reply.TotalsReply>
 export type TraceGroup = TotalsAnswer['groups'][number]
-export type Total = TraceGroup['total']
 export type Step = SeriesAnswer['step']
 
 export type ScoreSeries = Of<typeof Reply.ScoreSeriesReply>
@@ -102,14 +101,11 @@ export type ScoreOverTime = ScoreSeries['names'][number]
 export type SessionPage = Of<typeof Reply.SessionPageReply>
 export type UserPage = Of<typeof Reply.UserPageReply>
 export type Group = SessionPage['groups'][number]
-export type UserSums = Of<typeof Reply.UserSumsReply>
-export type SessionSums = Of<typeof Reply.SessionSumsReply>
 export type SessionTraces = Of<typeof Reply.SessionTracesReply>
 
 export type Session = Of<typeof Reply.SessionReply>
 export type VisitorProject = Session['projects'][number]
 export type Role = VisitorProject['role']
-export type SignedIn = Of<typeof Reply.SessionsReply>['sessions'][number]
 export type ProjectAnswer = Of<typeof Reply.ProjectPageReply>
 export type ProjectMember = Of<typeof Reply.MemberReply>
 export type Key = Of<typeof Reply.KeyReply>

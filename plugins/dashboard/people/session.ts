@@ -12,7 +12,7 @@ import { closed } from '../../../lib/schema/object.ts'
 import { hasPasswords, readPassword, setPassword } from '../../../lib/store/people/passwords.ts'
 import { endSession, listWebSessions } from '../../../lib/store/people/sessions.ts'
 import { listSeenProjects } from '../../../lib/store/people/users.ts'
-import { bodyReader, pageRoute } from '../page-routes.ts'
+import { bodyReader, pageRoute, readRoute } from '../page-routes.ts'
 import { DoneReply, NothingReply, SessionReply, SessionsReply } from '../replies.ts'
 import { PROVIDER_ONLY } from './new-session.ts'
 
@@ -72,10 +72,7 @@ export default function session(app: App): void {
     }
   })
 
-  pageRoute(app, {
-    method: 'GET',
-    path: '/app/api/sessions',
-    access: 'visitor',
+  readRoute(app, '/app/api/sessions', {
     replies: { 200: SessionsReply },
     async handler(request) {
       const { userId, session: current } = request.visitor

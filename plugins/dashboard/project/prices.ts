@@ -16,7 +16,7 @@ import {
   storePrice
 } from '../../../lib/store/projects/prices.ts'
 import { parseTimestamp } from '../../../lib/trace/timestamp.ts'
-import { bodyReader, IN_PROJECT, pageRoute } from '../page-routes.ts'
+import { bodyReader, IN_PROJECT, pageRoute, readRoute } from '../page-routes.ts'
 import { DoneReply, OnePriceReply, PricesReply } from '../replies.ts'
 import { entryOf } from '../trace.ts'
 
@@ -36,10 +36,7 @@ export default function prices(app: App): void {
   const { sql } = app
   const readPrice = bodyReader(PriceBody)
 
-  pageRoute(app, {
-    method: 'GET',
-    path: `${IN_PROJECT}/prices`,
-    access: 'visitor',
+  readRoute(app, `${IN_PROJECT}/prices`, {
     replies: { 200: PricesReply },
     async handler(request) {
       const { id } = request.project

@@ -10,7 +10,7 @@ import { closed } from '../../../lib/schema/object.ts'
 import { readProjectNear, renameProject } from '../../../lib/store/projects/projects.ts'
 import { readUnkept } from '../../../lib/store/projects/unkept-records.ts'
 import { readSearchState, setSearch } from '../../../lib/store/search/state.ts'
-import { bodyReader, IN_PROJECT, pageRoute } from '../page-routes.ts'
+import { bodyReader, IN_PROJECT, pageRoute, readRoute } from '../page-routes.ts'
 import { ProjectPageReply } from '../replies.ts'
 import { entryOf } from '../trace.ts'
 
@@ -23,10 +23,7 @@ export default function project(app: App): void {
   const { sql, config } = app
   const readBody = bodyReader(ProjectBody)
 
-  pageRoute(app, {
-    method: 'GET',
-    path: IN_PROJECT,
-    access: 'visitor',
+  readRoute(app, IN_PROJECT, {
     replies: { 200: ProjectPageReply },
     handler: answer
   })

@@ -19,7 +19,7 @@ import {
   type ViewChange,
   type ViewRow
 } from '../../../lib/store/projects/saved-views.ts'
-import { bodyReader, IN_PROJECT, pageRoute, readId } from '../page-routes.ts'
+import { bodyReader, IN_PROJECT, pageRoute, readId, readRoute } from '../page-routes.ts'
 import { DoneReply, OneViewReply, ViewsReply } from '../replies.ts'
 
 const VIEW = `${IN_PROJECT}/views/:viewId`
@@ -40,10 +40,7 @@ export default function views(app: App): void {
   const readNewView = bodyReader(NewViewBody)
   const readChanges = bodyReader(ViewBody)
 
-  pageRoute(app, {
-    method: 'GET',
-    path: `${IN_PROJECT}/views`,
-    access: 'visitor',
+  readRoute(app, `${IN_PROJECT}/views`, {
     replies: { 200: ViewsReply },
     async handler(request) {
       return { body: { views: await sql.read(each => listViews(each, viewerOf(request)), request) } }

@@ -16,6 +16,7 @@ import type { OtlpEncoding } from '../../../lib/otlp/wire/request.ts'
 import { type OtlpRequest, otlpRequest, toProtobuf } from '../../fixtures/bodies/fuzz-otlp.ts'
 import { exportOf, keyValues, otlpSpan } from '../../fixtures/bodies/otlp.ts'
 import { freshId } from '../../fixtures/database/seed.ts'
+import { runs } from '../../torture/orders.ts'
 import { plain, readRequest } from './mapped.ts'
 
 /** Returns the requests that the exporters send. */
@@ -162,7 +163,7 @@ t.test('a large request is cut, and says the same', async t => {
         Array.from(single.traces, ([id, spans]) => [id, inAnyOrder(repeat(spans, copies))])
       )
     })
-    fc.assert(says, { numRuns: 5 })
+    fc.assert(says, runs(3))
     t.ok(cut > 0, encoding)
   }
 })
@@ -241,7 +242,8 @@ t.test('a span without a start takes that of its children in the export, or its 
         [...more, never, childless, ...children.toReversed(), root]
       ]) {
         const { spans: read, refusals } = readAll(encode(exportOf(...spans)), encoding)
-        const of = (id: string) => read.map(plain).find(span => span.id === id)
+        const plainSpans = read.map(plain)
+        const of = (id: string) => plainSpans.find(span => span.id === id)
         t.match(of(root.spanId), { startedAt: '2026-11-21T00:00:03.000Z', endedAt: '2026-11-21T00:00:09.000Z' })
         t.match(of(ended.spanId), { startedAt: '2026-11-21T00:00:04.000Z', endedAt: '2026-11-21T00:00:04.000Z' })
         t.match(refusals, [{ reason: 'no_start', count: 2 }])
@@ -279,6 +281,6 @@ t.test('JSON with names in snake_case says the same, also if only some names are
         assert.deepEqual(readAll(ENCODERS.json(sent as object), 'json'), expected)
       }
     }),
-    { numRuns: 10 }
+    runs(5)
   )
 })

@@ -72,7 +72,7 @@ t.test('the outline has sizes where the detail has texts, and the rest as it is 
   const { id, odd } = await recordTrace()
   const detail = (await call('GET', `/api/v1/traces/${id}`)).body
   const { version, trace, spans, scores, ...others } = (await ask('GET', `${P}/traces/${id}/outline`)).body
-  t.same(others, {})
+  t.same(others, { nextAfter: null })
   const { input: _, output: __, ...rest } = detail.trace
   t.same(trace, { ...rest, inputBytes: Buffer.byteLength(odd), outputBytes: 0 })
   t.same(
@@ -94,6 +94,24 @@ t.test('the outline has sizes where the detail has texts, and the rest as it is 
   )
   t.same(scores, [{ ...detail.scores[0], author: null, own: false }])
   t.type(version, 'string')
+})
+
+t.test('the outline of a long trace has pages', async t => {
+  const id = traceId()
+  const spans = Array.from({ length: 5003 }, (_, i) => otlpSpan({ traceId: id, start: i }))
+  t.equal((await call('POST', '/api/v1/otlp/v1/traces', { body: exportOf(...spans) })).status, 200)
+  const path = `${P}/traces/${id}/outline`
+  const first = (await ask('GET', path)).body
+  const sent = spans.map(({ spanId }) => spanId)
+  const idsOf = (page: { spans: { id: string }[] }) => page.spans.map(({ id }) => id)
+  t.same(idsOf(first), sent.slice(0, 5000))
+  t.equal(first.nextAfter, sent[4999])
+  const { spans: rest, nextAfter, ...others } = (await ask('GET', `${path}?after=${first.nextAfter}`)).body
+  t.same(idsOf({ spans: rest }), sent.slice(5000))
+  t.equal(nextAfter, null)
+  t.same({ ...others, spans: first.spans, nextAfter: first.nextAfter }, first, 'the rest is the same on each page')
+  t.match((await ask('GET', `${path}?after=${'9'.repeat(16)}`)).body, { spans: [], nextAfter: null })
+  t.match(await ask('GET', `${path}?after=9`), invalid(/^after: must be 16 hexadecimal/))
 })
 
 t.test('the outline says when nothing has changed', async t => {

@@ -4,11 +4,12 @@ import type { ComponentChildren } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import { TRACE_ROW } from '../content/bodies.ts'
 import type { Outline } from '../contract.ts'
-import { at, fetchOutline } from '../state/api.ts'
+import { at } from '../state/api.ts'
 import { type Comparison, idIn, isTraceId, readComparison, writeComparison } from '../state/comparison.ts'
 import { useKeys } from '../state/keys.ts'
 import { useLoad } from '../state/load.ts'
 import { goSearch, useArrival, usePlace } from '../state/navigation.ts'
+import { fetchOutline } from '../state/outline.ts'
 import { preferences } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
 import { useStore } from '../state/store.ts'
@@ -54,8 +55,9 @@ export function ComparePage({ slug }: { slug: string }) {
 }
 
 function useOutline(slug: string, id: string) {
-  const path = at('p/:slug/traces/:traceId/outline', { slug, traceId: id })
-  return useLoad(isTraceId(id) ? path : undefined, signal => fetchOutline(path, signal))
+  const trace = { slug, traceId: id }
+  const path = at('p/:slug/traces/:traceId/outline', trace)
+  return useLoad(isTraceId(id) ? path : undefined, signal => fetchOutline(trace, { signal }))
 }
 
 interface ComparedProps {

@@ -9,7 +9,7 @@ import { Dialog, Field, Form } from '../ui/dialog.tsx'
 import { formatCount } from '../ui/format.ts'
 import { asLine } from '../ui/text.ts'
 import { fullTime, type Zone } from '../ui/time.ts'
-import { Listing } from './listing.tsx'
+import { Listing, RowAction } from './listing.tsx'
 
 const MOST_NAME = 200
 const AMOUNT = /^\d+(\.\d+)?$/
@@ -68,14 +68,11 @@ export function Prices({ slug, zone }: { slug: string; zone: Zone }) {
                 <td data-title="Last">{fullTime(lastAt, zone)}</td>
                 <td>
                   {isOwner && (
-                    <button
-                      type="button"
-                      class="link"
-                      aria-label={`Set a price of ${asLine(model, MOST_NAME)}`}
-                      onClick={() => setAdding(model)}
-                    >
-                      Set a price
-                    </button>
+                    <RowAction
+                      label="Set a price"
+                      name={`Set a price of ${asLine(model, MOST_NAME)}`}
+                      act={() => setAdding(model)}
+                    />
                   )}
                 </td>
               </tr>
@@ -104,9 +101,7 @@ function Remove({ price, remove }: { price: OwnPrice; remove(price: OwnPrice): P
   const close = () => setAsked(false)
   return (
     <>
-      <button type="button" class="link" aria-label={`Remove the price of ${name}`} onClick={() => setAsked(true)}>
-        Remove
-      </button>
+      <RowAction label="Remove" name={`Remove the price of ${name}`} act={() => setAsked(true)} />
       {asked && (
         <Dialog title="Remove this price?" onClose={close}>
           <Form submit="Remove" danger onCancel={close} onSubmit={() => remove(price)}>

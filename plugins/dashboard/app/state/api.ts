@@ -3,7 +3,7 @@
  * new sign-in, and is then retried. A write waits only for a sign-in and reports any other failure at once.
  */
 
-import type { Answer, Method, Outline, Parameters, Path } from '../contract.ts'
+import type { Answer, Method, Parameters, Path } from '../contract.ts'
 import { createStore } from './store.ts'
 
 export class ApiError extends Error {
@@ -165,17 +165,4 @@ function wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
 
 export function errorMessageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
-}
-
-/**
- * Loads an outline. The address must not contain a version. With a version, the server may report only that nothing has
- * changed.
- */
-export async function fetchOutline(
-  address: ApiPath<'p/:slug/traces/:traceId/outline'>,
-  signal: AbortSignal
-): Promise<Outline> {
-  const answer = await read(address, { signal })
-  if ('unchanged' in answer) throw new Error('The server sent no outline.')
-  return answer
 }

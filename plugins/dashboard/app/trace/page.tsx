@@ -4,13 +4,14 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { TRACE_ROW } from '../content/bodies.ts'
 import { ancestorsOf, firstSpan, foldable, growTree, visibleRows } from '../content/span-tree.ts'
 import type { Outline } from '../contract.ts'
-import { at, errorMessageOf, fetchOutline, read } from '../state/api.ts'
+import { at, errorMessageOf } from '../state/api.ts'
 import { useKeys } from '../state/keys.ts'
 import { usePart } from '../state/lazy-part.ts'
 import { neighbourOf } from '../state/list-pages.ts'
 import { writeQuery } from '../state/list-query.ts'
 import { useInterval, useLoad } from '../state/load.ts'
 import { go, goSearch, useArrival, usePlace } from '../state/navigation.ts'
+import { fetchOutline } from '../state/outline.ts'
 import { prefer, preferences } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
 import { may } from '../state/session.ts'
@@ -39,9 +40,8 @@ const loadAnnotate = () => import('./annotate.tsx')
 const loadLogView = () => import('./log-view.tsx')
 
 export function TraceView({ slug, traceId }: Props) {
-  const outlineAt = (query = '') => at('p/:slug/traces/:traceId/outline', { slug, traceId }, query)
-  const path = outlineAt()
-  const { value, error, again } = useLoad(path, signal => fetchOutline(path, signal))
+  const path = at('p/:slug/traces/:traceId/outline', { slug, traceId })
+  const { value, error, again } = useLoad(path, signal => fetchOutline({ slug, traceId }, { signal }))
   const [newer, setNewer] = useState<{ path: string; outline: Outline } | undefined>()
   const outline = newer?.path === path ? newer.outline : value
   const asking = useRef(false)
@@ -51,8 +51,8 @@ export function TraceView({ slug, traceId }: Props) {
     if (outline === undefined || asking.current) return
     asking.current = true
     try {
-      const answer = await read(outlineAt(`version=${encodeURIComponent(outline.version)}`))
-      if (!('unchanged' in answer)) setNewer({ path, outline: answer })
+      const answer = await fetchOutline({ slug, traceId }, { version: outline.version })
+      if (answer !== undefined) setNewer({ path, outline: answer })
     } catch (error) {
       // The trace may have been deleted.
       setGone(error)

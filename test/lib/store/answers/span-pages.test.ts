@@ -6,7 +6,7 @@ import { SCHEMA_NAMES } from '../../../../lib/database/tables.ts'
 import type { ListWriter } from '../../../../lib/limits/list-writer.ts'
 import { readSpanPages } from '../../../../lib/store/answers/span-pages.ts'
 import { DETAIL_PARTS } from '../../../../lib/store/answers/trace-json.ts'
-import { readTraceDetail, streamTrace } from '../../../../lib/store/answers/traces.ts'
+import { readSizedTrace, readTraceDetail, type SizedSpan, streamTrace } from '../../../../lib/store/answers/traces.ts'
 import { addMessages } from '../../../../lib/store/trace/messages.ts'
 import type { PlacedMessages } from '../../../../lib/trace/span-messages.ts'
 import { hexId } from '../../../fixtures/bodies/bodies.ts'
@@ -77,7 +77,7 @@ t.test('a trace that is read in pages is the same, whatever was packed together'
   })
   const exports = fc.array(fc.array(span, { minLength: 1, maxLength: 20 }), { minLength: 1, maxLength: 5 })
   await fc.assert(
-    fc.asyncProperty(exports, async portions => {
+    fc.asyncProperty(exports, fc.integer({ min: 1, max: 20 }), async (portions, limit) => {
       const traceId = freshId(32)
       for (const [i, portion] of portions.entries()) {
         const messages: PlacedMessages[] = []
@@ -100,6 +100,9 @@ t.test('a trace that is read in pages is the same, whatever was packed together'
         const text = `${head}${items.map(item => item.text).join(',')}${foot}`
         assert.equal(Buffer.from(text, 'latin1').toString(), await readTraceDetail(sql, 1, traceId))
 
+        const sized = await readSizedTrace(sql, 1, traceId)
+        assert.deepEqual(await readSizedPages(sql, traceId, limit), sized!.spans)
+
         const isNeeded = (id: string, count: number) => count === items.length && id < '8'
         const shown = await read(isNeeded)
         assert.deepEqual([shown.head, shown.foot], [head, foot])
@@ -120,6 +123,17 @@ t.test('a trace that is read in pages is the same, whatever was packed together'
     /no such trace/
   )
 })
+
+async function readSizedPages(sql: Sql, traceId: string, limit: number) {
+  const spans: SizedSpan[] = []
+  for (let after: string | undefined; ; after = spans.at(-1)!.id) {
+    const page = await readSizedTrace(sql, 1, traceId, SCHEMA_NAMES, { after, limit })
+    spans.push(...page!.spans)
+    assert.equal(page!.hasMore, spans.length < page!.trace.spanCount)
+    if (!page!.hasMore) return spans
+    assert.equal(page!.spans.length, limit)
+  }
+}
 
 async function readParts(sql: Sql, traceId: string, needs?: (id: string, count: number) => boolean) {
   const [head, foot]: [string[], string[]] = [[], []]
