@@ -18,7 +18,10 @@ export default function prepareGroup(group: BodyGroup): GroupResult | Promise<Gr
   return long.length === 0 ? all : moving(all, long)
 }
 
-/** Rows of at least this many bytes are moved to the main thread. For fewer, copying costs less. */
+/**
+ * Rows of at least this many bytes are moved to the main thread. Copying them would take a fifth more memory for the
+ * longest lines of an import.
+ */
 const LONG_BYTES = 1024 * 1024
 
 function longRows(result: ReadyResult): ArrayBuffer[] {
@@ -28,7 +31,7 @@ function longRows(result: ReadyResult): ArrayBuffer[] {
 }
 
 async function moving(all: GroupResult, buffers: readonly ArrayBuffer[]): Promise<GroupResult> {
-  // Piscina is large, and few threads ever move anything.
+  // Most threads never move anything, so they do not load Piscina.
   const { move, transferableSymbol, valueSymbol } = await import('piscina')
   return move({ [transferableSymbol]: buffers, [valueSymbol]: all } as never) as unknown as GroupResult
 }

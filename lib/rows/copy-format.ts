@@ -10,7 +10,6 @@ import type { ListNumber } from './list-numbers.ts'
 import { type Allocate, threadBytes } from './thread-bytes.ts'
 
 const FIRST_BYTES = 65_536
-const MAX_COPIED_BYTES = 4 * 1024 * 1024
 /** Maximum number of UTF-8 bytes per UTF-16 code unit. */
 const UNIT_BYTES = 3
 /**
@@ -136,13 +135,7 @@ export class CopyWriter {
     this.putInt32(value - high * TWO_32, at + 4)
   }
 
-  /** Returns the bytes written. Long bytes are handed over, so that they are neither copied nor kept. */
   take(allocate: Allocate = threadBytes): Uint8Array {
-    if (this.length > MAX_COPIED_BYTES) {
-      const { buffer, byteOffset } = this.bytes
-      this.bytes = Buffer.allocUnsafe(FIRST_BYTES)
-      return new Uint8Array(buffer, byteOffset, this.length)
-    }
     const taken = allocate(this.length)
     taken.set(this.bytes.subarray(0, this.length))
     return taken

@@ -208,7 +208,10 @@ export function joinSlices(slices: readonly Buffer[]): Buffer[] {
   return Array.from(groups.values(), group => Buffer.concat(group))
 }
 
-/** Returns the texts in these slices, by span id. Each text is decoded when it is read. */
+/**
+ * Returns the texts in these slices, by span id. Each text is decoded when it is read. Unpacks on this thread: 4 MiB
+ * take about 4 ms.
+ */
 export function unpackTexts(slices: readonly Buffer[]): ReadonlyMap<string, SpanTexts> {
   const texts = new Map<string, SpanTexts>()
   for (const packed of joinSlices(slices)) {

@@ -15,6 +15,7 @@ import {
   subtractStorage
 } from './copy/tables.ts'
 import type { LoadKind, LoadReport, Sender, Window } from './load/load.ts'
+import { isAgent } from './load/requests.ts'
 import { type CpuTimes, readCpuTimes, subtractTimes } from './machine/cpu.ts'
 import type { Service } from './machine/service.ts'
 import type { Options } from './options.ts'
@@ -207,7 +208,7 @@ export async function measureBareServer(
 }
 
 const connectionsFor = (kind: LoadKind, { connections }: Options): number =>
-  connections ?? (kind === 'large' || kind.startsWith('agent') ? LARGE_CONNECTIONS : CONNECTIONS)
+  connections ?? (kind === 'large' || isAgent(kind) ? LARGE_CONNECTIONS : CONNECTIONS)
 
 /** Reads the CPU times at the start and the end of the measured period. */
 function watchCpu({ pid, postmasterPid }: Service): { readonly window: Window; readonly used: CpuTimes } {

@@ -318,12 +318,12 @@ export interface SpanPage {
 }
 
 /** Maximum number of spans per page of an outline, about 2 MB of JSON. */
-export const OUTLINE_SPANS = 5000
+const OUTLINE_SPANS = 5000
 
 /** Number of bytes above which a trace's packed texts are unpacked one group at a time. */
 const LONG_BYTES = 8 * 1024 * 1024
 
-/** Returns a trace with the sizes of its texts. Most texts are not read. */
+/** Returns a trace and a page of its spans, with the sizes of their texts. Most texts are not read. */
 export async function readSizedTrace(
   sql: Sql,
   projectId: number,

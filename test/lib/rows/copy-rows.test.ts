@@ -52,13 +52,12 @@ function readTexts(rows: readonly Row[]): Map<string, SpanTexts> {
   return new Map(
     rows.map(row => {
       const id = row.id!.toString('hex')
-      const own = { ...row, input: text(row.input), output: text(row.output) }
-      const { input, output, attributes, events } = unpacked.get(id) ?? {
-        ...own,
-        attributes: text(row.attributes),
-        events: text(row.events)
-      }
-      return [id, { input, output, attributes, events }]
+      const packed = unpacked.get(id)
+      const read = (name: keyof SpanTexts) => (packed === undefined ? text(row[name]) : packed[name])
+      return [
+        id,
+        { input: read('input'), output: read('output'), attributes: read('attributes'), events: read('events') }
+      ]
     })
   )
 }

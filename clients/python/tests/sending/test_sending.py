@@ -158,6 +158,10 @@ def test_a_refused_key_keeps_everything_and_says_so_once(
         result = client.flush(5)
         record(client, tag, 1)
         client.flush(0.1)
+        # A sending thread may have begun to report the problem, and then `flush` does not wait for it.
+        deadline = time.monotonic() + 20
+        while problems == [] and time.monotonic() < deadline:
+            time.sleep(0.02)
     assert (result.sent, result.kept, result.lost_count) == (0, 10, 0)
     assert len(way.seen) <= sending.MAX_IN_FLIGHT
     assert sum("key is rejected" in problem for problem in problems) == 1

@@ -1,3 +1,4 @@
+/** Loads the outline of a trace, which has several pages if the trace is long. */
 import type { Outline } from '../contract.ts'
 import { at, read } from './api.ts'
 
