@@ -48,7 +48,7 @@ const otlp = ({ path, key }: Setup, id: string) => recordTrace(path, key, 'otlp'
 const long = async ({ path, key }: Setup, id: string) => {
   const { spans, ...trace } = runOf(0, id)
   const filler = Array.from({ length: 40 }, (_, i) => String(i).repeat(10_000)).join(' ')
-  const all = Array.from({ length: 25 }, (_, i) => ({ ...spans[1]!, id: spanId(), input: `${i} ${filler}` }))
+  const all = Array.from({ length: 11 }, (_, i) => ({ ...spans[1]!, id: spanId(), input: `${i} ${filler}` }))
   await recordTrace(path, key, 'live', { ...trace, spans: [...spans, ...all] })
 }
 
@@ -225,7 +225,7 @@ for (const [name, read] of Object.entries(READS)) {
         t.ok(JSON.stringify(seen) === before, 'the same as before')
       }
     })
-    t.ok(stops >= 1, `${stops} stops`)
+    t.ok(stops >= 2, `${stops} stops`)
   })
 }
 
