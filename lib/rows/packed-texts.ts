@@ -46,17 +46,18 @@ export const LENGTH = { least: 2048, compressed: 4096 }
 export const MAX_BLOCK_BYTES = 4 * 1024 * 1024
 /**
  * Blocks with more bytes are long. Each step of an agent repeats the conversation so far, which a window of 4 MiB still
- * contains: quality 1 compresses long blocks of real runs to 0.040 of their texts. Quality 0 with a window of 256 kB
- * takes the same time and reaches 0.056; quality 2 takes twice the time and reaches 0.034. In a short block, quality 0
- * takes two thirds of the time and compresses as well (test/bench/RESULTS.md, "Packed texts"). Node has zstd only since
- * 22.15.
+ * contains: quality 2 compresses long blocks of real runs to 0.034 of their texts, and quality 1 to 0.040 in half the
+ * time. Quality 0 with a window of 256 kB reaches 0.056. In a short block, quality 0 takes two thirds of the time and
+ * compresses as well (test/bench/RESULTS.md, "Packed texts"). Node has zstd only since 22.15.
  */
 const LONG_BYTES = 65_536
 /** Returns Brotli's settings. The window has 2^`window` bytes. */
 const settings = (quality: number, window: number) => ({
   params: { [constants.BROTLI_PARAM_QUALITY]: quality, [constants.BROTLI_PARAM_LGWIN]: window }
 })
-const COMPRESSION = { short: settings(0, 18), long: settings(1, 22) }
+const COMPRESSION = { short: settings(0, 18), long: settings(2, 22) }
+/** Settings for texts that are packed in the background, where quality 4 costs no request its time. */
+export const RESTING = settings(4, 22)
 /**
  * Maximum bytes per slice, unless the block has a single slice. Four rows of this size fit on a page, so PostgreSQL
  * keeps their values in the row.
@@ -156,12 +157,8 @@ export function* spansIn(block: Buffer): Generator<{ readonly id: string; readon
 /** Compresses the bytes of these spans, which may be none, and divides the result among their rows. */
 function packBlock(spans: readonly Span[], bytes: Buffer): StoredTexts[] {
   if (spans.length === 0) return []
-  return sliceBlock(spans, brotliCompressSync(bytes, compressionOf(bytes)))
+  return sliceBlock(spans, brotliCompressSync(bytes, bytes.length > LONG_BYTES ? COMPRESSION.long : COMPRESSION.short))
 }
-
-/** Returns the compressor's settings for a block. */
-export const compressionOf = (block: Buffer): BrotliOptions =>
-  block.length > LONG_BYTES ? COMPRESSION.long : COMPRESSION.short
 
 /** Divides a compressed block among the rows of its spans. */
 export function sliceBlock(spans: readonly { readonly id: string }[], packed: Buffer): PackedTexts[] {

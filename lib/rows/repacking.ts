@@ -6,12 +6,12 @@
 import { promisify } from 'node:util'
 import { type BrotliOptions, brotliCompress, brotliCompressSync, type InputType } from 'node:zlib'
 import {
-  compressionOf,
   fieldsOf,
   joinSlices,
   LENGTH,
   lengthOfTexts,
   MAX_BLOCK_BYTES,
+  RESTING,
   type SpanTexts,
   sliceBlock,
   spansIn,
@@ -23,9 +23,7 @@ const compressElsewhere = promisify<InputType, BrotliOptions, Buffer>(brotliComp
 const SHORT_BYTES = 65_536
 
 const compress = async (block: Buffer): Promise<Buffer> =>
-  block.length <= SHORT_BYTES
-    ? brotliCompressSync(block, compressionOf(block))
-    : compressElsewhere(block, compressionOf(block))
+  block.length <= SHORT_BYTES ? brotliCompressSync(block, RESTING) : compressElsewhere(block, RESTING)
 
 /** How the spans of a trace are stored. Sizes are in bytes, as on disk. */
 export interface StoredSizes {

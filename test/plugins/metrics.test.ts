@@ -87,6 +87,8 @@ const PROMISED = {
   spoor_rollup_news_age_seconds: 'gauge',
   spoor_search_waiting: 'gauge',
   spoor_search_waiting_age_seconds: 'gauge',
+  spoor_repacking_waiting: 'gauge',
+  spoor_repacking_waiting_age_seconds: 'gauge',
   spoor_database_bytes: 'gauge',
   nodejs_eventloop_lag_seconds: 'gauge',
   process_resident_memory_bytes: 'gauge',
