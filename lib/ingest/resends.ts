@@ -12,6 +12,7 @@ import {
   readRecordedStates,
   type TraceKey
 } from '../store/write/trace-state.ts'
+import { copyOf } from '../trace/states/state-after.ts'
 import type { Recorded } from './ingest.ts'
 
 export interface RecordedBody {
@@ -74,7 +75,7 @@ export class Resends {
       this.#earlier = this.#latest
       this.#latest = new Map()
     }
-    this.#latest.set(key, { traceId, hash, running })
+    this.#latest.set(key, { traceId: copyOf(traceId), hash, running })
   }
 
   /** Returns the response if the body's trace is still stored as recorded; undefined if the body must be prepared. */

@@ -79,6 +79,8 @@ const PENDING = { requests: 4096, bytes: 192 * 1024 * 1024 }
  * batches.
  */
 const MAX_PREPARED_BYTES = 8 * 1024 * 1024
+/** Maximum number of requests in flight while medium-sized bodies are prepared without a thread. */
+const QUIET_REQUESTS = 8
 /** Outcome for one line of an export file. */
 type Restored = 'insert' | 'advance' | 'duplicate'
 type Done = Exclude<Decision, { type: 'refused' }>
@@ -271,7 +273,8 @@ export class WritePath implements Ingest {
       // Costs are computed only for exports.
       const prices = operation.startsWith('export-') ? this.#prices?.ownOf(projectId) : undefined
       const task = { operation, body, environment, hurries, maxSpans: this.#maxSpans, prices }
-      return await write(await this.threads.makeReady(task, projectId))
+      const isQuiet = this.#admission.requests <= QUIET_REQUESTS
+      return await write(await this.threads.makeReady(task, projectId, isQuiet))
     } finally {
       this.#gate.leave(weight)
     }

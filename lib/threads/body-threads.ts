@@ -20,6 +20,15 @@ import { makeHeaps, readHeap } from './thread-heaps.ts'
  */
 export const INLINE_BYTES = 4096
 /**
+ * The same maximum while few requests are in flight. A thread could not work on anything else meanwhile, so the
+ * transfer to it would only add to the request's duration (test/bench/RESULTS.md, "Worker threads").
+ */
+export const QUIET_INLINE_BYTES = 32_768
+
+/** Whether a body is prepared on the main thread. */
+export const isInline = (bytes: number, isQuiet: boolean): boolean =>
+  bytes <= (isQuiet ? QUIET_INLINE_BYTES : INLINE_BYTES)
+/**
  * Maximum size of a group, in bytes. A group is sent when the next body would exceed the maximum, or once all requests
  * that arrived together have joined the group. The bound is in bytes because a bound on the body count would spread
  * small bodies over many messages (test/bench/RESULTS.md, "Worker threads").
@@ -100,10 +109,13 @@ export class BodyThreads {
     }
   }
 
-  /** Prepares a body and renders its rows. Throws a Refusal if the body is invalid. */
-  async makeReady(task: ReadyTask): Promise<Ready> {
+  /**
+   * Prepares a body and renders its rows. Throws a Refusal if the body is invalid. `isQuiet` says whether few requests
+   * are in flight.
+   */
+  async makeReady(task: ReadyTask, isQuiet = false): Promise<Ready> {
     const { byteLength } = task.body
-    const inline = byteLength <= INLINE_BYTES ? makeInline(task) : undefined
+    const inline = isInline(byteLength, isQuiet) ? makeInline(task) : undefined
     const result =
       inline ??
       (byteLength > LARGE_BODY_BYTES
@@ -197,11 +209,21 @@ export class BodyThreads {
 /** Prepares a body on this thread. Returns undefined if the body needs prices that this thread does not have. */
 function makeInline(task: ReadyTask): ReadyResult | undefined {
   try {
-    return makeReady(task, false)
+    const result = makeReady(task, false)
+    return task.body.byteLength > INLINE_BYTES ? freeOfBody(result) : result
   } catch (error) {
     if (error instanceof PricesElsewhere) return undefined
     throw error
   }
+}
+
+/**
+ * Copies the strings of the state that is kept for a running trace. Strings can be slices of the body, which would keep
+ * the whole body in memory (lib/ingest/state-cache.ts).
+ */
+function freeOfBody(result: ReadyResult): ReadyResult {
+  if (!('ready' in result) || result.ready.operation !== 'record' || result.ready.started === undefined) return result
+  return { ready: { ...result.ready, started: structuredClone(result.ready.started) } }
 }
 
 /** Returns the group's bytes in a buffer that a thread can receive. */

@@ -6,7 +6,7 @@ import { FairGate } from '../limits/fair-gate.ts'
 import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { LARGE_BODY_BYTES } from '../schema/input.ts'
-import { BodyThreads, INLINE_BYTES } from './body-threads.ts'
+import { BodyThreads, isInline } from './body-threads.ts'
 import type { Ready, ReadyTask } from './ready.ts'
 
 /**
@@ -25,9 +25,9 @@ export class FairThreads {
   }
 
   /** Prepares a body like BodyThreads, but waits for the project's turn. */
-  async makeReady(task: ReadyTask, projectId: number): Promise<Ready> {
+  async makeReady(task: ReadyTask, projectId: number, isQuiet = false): Promise<Ready> {
     const { byteLength } = task.body
-    if (byteLength <= INLINE_BYTES || byteLength > LARGE_BODY_BYTES) return this.#threads.makeReady(task)
+    if (isInline(byteLength, isQuiet) || byteLength > LARGE_BODY_BYTES) return this.#threads.makeReady(task, isQuiet)
     await this.#turns.enter(projectId, byteLength)
     try {
       return await this.#threads.makeReady(task)

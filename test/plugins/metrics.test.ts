@@ -130,7 +130,7 @@ t.test('every metric says what it is, and moves when it should', async t => {
   t.equal(await value('spoor_batch_duration_seconds_count'), batches + 1)
   t.ok((await value('spoor_batch_duration_seconds_sum')) > 0)
 
-  const body = ingestBody({ input: 'x'.repeat(10_000), spans: [span(), span()] })
+  const body = ingestBody({ input: 'x'.repeat(50_000), spans: [span(), span()] })
   const stored = (what: string, way: string) => value(`spoor_${what}_recorded_total\\{way="${way}"\\}`)
   const [traces, spans] = [await stored('traces', 'native'), await stored('spans', 'native')]
   for (const status of [201, 200]) t.equal((await call('POST', '/api/v1/traces', { body })).status, status)
@@ -143,7 +143,7 @@ t.test('every metric says what it is, and moves when it should', async t => {
   await call('POST', `${path}/end`, { body: { ...endBody(), spans: [span()] } })
   t.equal(await stored('traces', 'native'), traces + 2)
   t.equal(await stored('spans', 'native'), spans + 5)
-  t.equal(await value('spoor_worker_threads'), 1, 'a body of 10 kB is not made ready on the main thread')
+  t.equal(await value('spoor_worker_threads'), 1, 'a body of 50 kB is not prepared on the main thread')
   t.ok((await value('spoor_worker_heap_bytes')) > 1e6)
 })
 

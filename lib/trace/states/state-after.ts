@@ -15,7 +15,7 @@ export type StartedState = Omit<KeptState, keyof Stamp>
 
 const NULL_BYTES = Buffer.byteLength('null')
 /** Copies an id or a hash. A V8 substring refers to its parent string and would therefore keep the parent in memory. */
-const copyOf = (digits: string): string => Buffer.from(digits, 'latin1').toString('latin1')
+export const copyOf = (digits: string): string => Buffer.from(digits, 'latin1').toString('latin1')
 function addHashes(known: Map<string, string>, spans: readonly SpanHead[]): Map<string, string> {
   for (const span of spans) known.set(copyOf(span.id), copyOf(shortHash(span)))
   return known

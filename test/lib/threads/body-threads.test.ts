@@ -1,10 +1,12 @@
 import { createRequire } from 'node:module'
 import { setTimeout as delay } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { createLog } from '../../../lib/log.ts'
 import { BodyThreads } from '../../../lib/threads/body-threads.ts'
-import { makeReady, type ReadyExport } from '../../../lib/threads/ready.ts'
-import { endBody, ingestBody, span, spansBody } from '../../fixtures/bodies/bodies.ts'
+import { makeReady, type ReadyExport, type ReadyRecord } from '../../../lib/threads/ready.ts'
+import { endBody, ingestBody, span, spansBody, startBody } from '../../fixtures/bodies/bodies.ts'
 import { exportOf, otlpSpan } from '../../fixtures/bodies/otlp.ts'
 import { bytes } from '../../fixtures/database/write-path.ts'
 
@@ -58,6 +60,54 @@ t.test('of what comes at once, more than goes to a thread together, each gets wh
     if (i % 7 === 3) t.match(outcome, { reason: { code: 'invalid_trace', message: /^trace\.status: / } })
     else t.match(outcome, { value: { operation: 'record', traceId: bodies[i]?.trace.id } })
   }
+})
+
+t.test('while few requests are in flight, a medium-sized body needs no thread, and becomes the same rows', async t => {
+  const threads = new BodyThreads(1, log)
+  t.teardown(() => threads.close())
+  const spans = [span({ output: 'x'.repeat(10_000) }), span()]
+  const exported = exportOf(otlpSpan({ attributes: { 'input.value': 'y'.repeat(10_000) } }))
+  const tasks = [
+    { operation: 'record', body: bytes(ingestBody({ spans })), ...CALM },
+    { operation: 'record', body: bytes(startBody({ input: 'x'.repeat(10_000) })), ...CALM },
+    { operation: 'append', body: bytes(spansBody(...spans)), ...CALM },
+    { operation: 'end', body: bytes(endBody({ spans })), ...CALM },
+    { operation: 'export-json', body: bytes(exported), ...CALM }
+  ] as const
+  const inline = await Promise.all(tasks.map(task => threads.makeReady(task, true)))
+  t.same(threads.heaps, [], 'no thread has started')
+  for (const [i, task] of tasks.entries())
+    t.same(plain(inline[i]), plain(await threads.makeReady(task)), task.operation)
+  t.equal(threads.heaps.length, 1)
+})
+
+/** Returns what `ready` contains. Byte arrays may be parts of larger ones. */
+const plain = (ready: unknown) =>
+  JSON.stringify(ready, (_, value) => {
+    if (value instanceof Map) return [...value]
+    return value instanceof Uint8Array ? Buffer.from(value).toString('base64') : value
+  })
+
+t.test('the state of a running trace does not keep its body in memory', async t => {
+  setFlagsFromString('--expose-gc')
+  const collectGarbage = runInNewContext('gc') as () => void
+  const threads = new BodyThreads(1, log)
+  t.teardown(() => threads.close())
+  const start = async () => {
+    const body = bytes(
+      startBody({ input: 'x'.repeat(30_000), userId: 'a user whose name is long enough to be a slice' })
+    )
+    const ready = (await threads.makeReady({ operation: 'record', body, ...CALM }, true)) as ReadyRecord
+    return ready.started
+  }
+  await start()
+  collectGarbage()
+  const before = process.memoryUsage().heapUsed
+  const states: unknown[] = []
+  for (let i = 0; i < 300; i++) states.push(await start())
+  collectGarbage()
+  const each = (process.memoryUsage().heapUsed - before) / states.length
+  t.ok(each < 10_000, `${Math.round(each)} bytes each`)
 })
 
 t.test('waits for a thread that is loading, and for what that has to prepare', async t => {
