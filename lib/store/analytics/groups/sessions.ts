@@ -6,6 +6,7 @@
  * even if more pages follow.
  */
 import type { Sql } from 'postgres'
+import { SCHEMA_NAMES } from '../../../database/tables.ts'
 import { list } from '../../answers/json-text.ts'
 import type { Edge } from '../../lists/cursor.ts'
 import { edgeBelow, TRACE_ORDERS } from '../../lists/order.ts'
@@ -33,11 +34,14 @@ export interface SessionGroupSums {
   readonly traces: number
   /** Whether more traces exist than were summed. */
   readonly isMore: boolean
+  /** Number of failed traces. */
   readonly errors: number
   readonly inputTokens: number
   readonly outputTokens: number
+  /** Total cost; null if no trace has a cost. */
   readonly costUsd: number | null
   readonly firstAt: string
+  /** Start of the last trace. */
   readonly lastAt: string
 }
 
@@ -142,20 +146,10 @@ const MOST_SUMMED_OF_ONE = 5000
 /** Maximum number of users listed for a session. */
 const MOST_USERS = 20
 
-interface SessionSums {
-  readonly traces: number
+interface SessionSums extends Omit<SessionGroupSums, 'id' | 'isMore'> {
   readonly running: number
-  /** Number of failed traces. */
-  readonly errors: number
-  readonly inputTokens: number
-  readonly outputTokens: number
-  /** Total cost; null if no trace has a cost. */
-  readonly costUsd: number | null
   /** Sum of the traces' durations. */
   readonly durationMs: number
-  readonly firstAt: string
-  /** Start of the session's last trace. */
-  readonly lastAt: string
   readonly users: readonly string[]
   /** Number of traces summed, if the session has further traces; otherwise null. */
   readonly newest: number | null
@@ -198,8 +192,9 @@ export async function readSessionTraces(
   sessionId: string,
   { after = BEGINNING, limit }: { readonly after?: Edge | undefined; readonly limit: number }
 ): Promise<SessionPage> {
+  const query = { sort: 'newest', sessionId, limit } as const
   const start = { edge: after, down: false, isCursor: false, limit }
-  const { page } = await walkTraces(sql, projectId, { sort: 'newest', sessionId, limit }, start)
+  const { page } = await walkTraces({ sql, projectId, query, start, names: SCHEMA_NAMES })
   const found = readSummaries(page)
   const last = found[limit - 1]
   return {
