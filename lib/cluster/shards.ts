@@ -15,16 +15,10 @@ export async function isSpread(sql: Sql): Promise<boolean> {
   return row !== undefined
 }
 
-export interface ProjectShard {
-  readonly shard: number
-  /** Whether the shard's range excludes all other projects. */
-  readonly isAlone: boolean
-}
-
 /** Returns a project's shard; undefined on a single PostgreSQL server. */
-export async function readShard(sql: Sql, projectId: number): Promise<ProjectShard | undefined> {
+export async function readShard(sql: Sql, projectId: number): Promise<Omit<Isolation, 'applied'> | undefined> {
   if (!(await isSpread(sql))) return undefined
-  const [row] = await sql<[ProjectShard]>`
+  const [row] = await sql<[Omit<Isolation, 'applied'>]>`
     select shardid as shard, shardminvalue = shardmaxvalue as "isAlone" from pg_dist_shard
     where shardid = get_shard_id_for_distribution_column('traces', ${projectId}::int)`
   return row

@@ -1,5 +1,5 @@
 /** The template of a cluster's test databases. A test clones it on every node to get its own distributed database. */
-import { applyDistribution, readDistributionPlan } from '../../lib/cluster/distribute.ts'
+import { applyDistribution, readDistributionPlan } from '../../lib/cluster/distribution.ts'
 import { connectTo, type SocketTarget, withDatabaseAt } from '../../lib/database/connection.ts'
 import { migrate } from '../../lib/database/migrate.ts'
 import { createLog } from '../../lib/log.ts'
