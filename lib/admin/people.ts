@@ -6,25 +6,17 @@ import { EMAIL_RULE, FIRST_USER, foldEmail, readEmail } from '../people/email.ts
 import { faultOfPassword, hashPassword } from '../people/passwords.ts'
 import { digestToken, makeToken } from '../people/tokens.ts'
 import { isRole, ROLES, type Role } from '../schema/roles.ts'
-import { insertLink } from '../store/people/links.ts'
 import { type MemberChange, removeMember, setRole } from '../store/people/members.ts'
 import { unlinkIdentities } from '../store/people/oidc.ts'
-import { setPassword } from '../store/people/passwords.ts'
-import { endAllSessions } from '../store/people/sessions.ts'
+import { endAllSessions, insertLink, setPassword } from '../store/people/sessions.ts'
 import type { UserRow } from '../store/people/users.ts'
 import * as store from '../store/people/users.ts'
 import { chooseAccount } from './accounts.ts'
 import { checkText } from './text.ts'
 
-export interface User {
+export interface User extends Omit<UserRow, 'id' | 'memberships'> {
   readonly id: string
-  readonly email: string
-  readonly name: string
   readonly memberships: readonly { readonly account: string; readonly role: Role }[]
-  readonly hasPassword: boolean
-  readonly createdAt: string
-  /** Latest use of any of the user's sessions; null if the user has no session. */
-  readonly seenAt: string | null
 }
 
 export interface UserRequest {

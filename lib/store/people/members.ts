@@ -5,20 +5,14 @@
 import type { Sql } from 'postgres'
 import type { Role } from '../../schema/roles.ts'
 import { auditOf } from '../audit.ts'
-import { inTurn } from './in-turn.ts'
-import { INVITATION_MINUTES, storingLink } from './links.ts'
-import { announcePeople } from './sessions.ts'
+import { announcePeople, INVITATION_MINUTES, inTurn, storingLink } from './sessions.ts'
+import type { UserRow } from './users.ts'
 
-export interface MemberRow {
-  readonly id: number
-  readonly email: string
-  readonly name: string
+/** A member; `createdAt` is the time of joining. */
+export interface MemberRow extends Omit<UserRow, 'hasPassword' | 'memberships'> {
   readonly role: Role
   /** Whether an OpenID Connect provider assigned the role. If so, every sign-in updates the role. */
   readonly byClaim: boolean
-  readonly createdAt: string
-  /** Latest use of any of the user's sessions; null if there are no sessions. */
-  readonly seenAt: string | null
 }
 
 export interface Acting {
@@ -54,9 +48,7 @@ export async function inviteMember(
   { by, accountId }: Acting,
   { email, role, link }: { readonly email: string; readonly role: Role; readonly link: string }
 ): Promise<number | 'known' | 'elsewhere'> {
-  const [row] = await inTurn(
-    sql,
-    () => sql<{ userId: number | null; isKnown: boolean }[]>`
+  const invite = () => sql<[{ userId: number | null; isKnown: boolean }]>`
     with found as (
       select id as user_id from users where email = ${email}
     ), theirs as (
@@ -84,9 +76,9 @@ export async function inviteMember(
     )
     select (select user_id from added) as "userId",
       exists (select from theirs where account_id = ${accountId}) as "isKnown"`
-  )
-  if (row!.userId !== null) return row!.userId
-  return row!.isKnown ? 'known' : 'elsewhere'
+  const [row] = await inTurn(sql, invite)
+  if (row.userId !== null) return row.userId
+  return row.isKnown ? 'known' : 'elsewhere'
 }
 
 const ownedBy = (sql: Sql, userId: number) => sql`
@@ -97,9 +89,7 @@ const ownedBy = (sql: Sql, userId: number) => sql`
  * account.
  */
 export async function linkMember(sql: Sql, { by, accountId }: Acting, userId: number, link: string): Promise<boolean> {
-  const [row] = await inTurn(
-    sql,
-    () => sql<[{ linked: boolean }]>`
+  const store = () => sql<[{ linked: boolean }]>`
     with person as (
       select user_id from memberships where user_id = ${userId} group by user_id
       having bool_or(account_id = ${accountId}) and bool_and(account_id in (${ownedBy(sql, by)}))
@@ -109,7 +99,7 @@ export async function linkMember(sql: Sql, { by, accountId }: Acting, userId: nu
       ${auditOf(sql, { by, action: 'link.make', accountId, adding: 'user' }, sql`person`)}
     )
     select exists (select from person) as linked`
-  )
+  const [row] = await inTurn(sql, store)
   return row.linked
 }
 

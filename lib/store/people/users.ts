@@ -2,8 +2,7 @@
 import type { Sql } from 'postgres'
 import type { Role } from '../../schema/roles.ts'
 import { auditOf } from '../audit.ts'
-import { inTurn } from './in-turn.ts'
-import { announcePeople } from './sessions.ts'
+import { announcePeople, inTurn } from './sessions.ts'
 
 export interface UserRow {
   readonly id: number
