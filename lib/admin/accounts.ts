@@ -5,12 +5,9 @@ import type { AccountRow, AccountType } from '../store/projects/accounts.ts'
 import * as store from '../store/projects/accounts.ts'
 import { checkText } from './text.ts'
 
-export interface Account {
+export interface Account extends Omit<AccountRow, 'id' | 'type'> {
   readonly id: string
-  readonly name: string
   readonly kind: AccountType
-  readonly trialUsed: number
-  readonly createdAt: string
 }
 
 export async function createAccount(sql: Sql, name: string, kind: AccountType): Promise<Account> {

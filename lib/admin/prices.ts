@@ -8,7 +8,8 @@ import {
   type PriceRow,
   readPrices,
   readUnpriced,
-  storePrice
+  storePrice,
+  type UnpricedModel
 } from '../store/projects/prices.ts'
 import { readProjects } from '../store/projects/projects.ts'
 import { requireProject } from './projects.ts'
@@ -19,11 +20,8 @@ export interface DescribedPrice extends ModelPrice {
   readonly project: string | null
 }
 
-export interface DescribedUnpriced {
+export interface DescribedUnpriced extends Omit<UnpricedModel, 'projectId'> {
   readonly project: string
-  readonly model: string
-  readonly calls: number
-  readonly lastAt: string
 }
 
 export interface PriceListing {

@@ -4,10 +4,7 @@ import { readUnkept, type UnkeptRow } from '../store/projects/unkept-records.ts'
 import type { DescribedProject } from './projects.ts'
 
 /** `firstAt` and `lastAt` are ISO timestamps. */
-export interface ShownUnkept {
-  readonly signal: UnkeptRow['signal']
-  readonly name: string
-  readonly count: number
+export interface ShownUnkept extends Omit<UnkeptRow, 'projectId' | 'firstAt' | 'lastAt'> {
   readonly firstAt: string
   readonly lastAt: string
 }

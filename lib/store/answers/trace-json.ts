@@ -102,28 +102,13 @@ export function summaryMembers(trace: SummaryRow, scores: string, environment = 
   )
 }
 
-/** JSON-encoded values of a summary's members, except that id, status and startedAt lack quotes. */
-export interface SummaryParts {
-  readonly id: string
-  readonly name: string
-  readonly status: string
-  /** The whole member, with a leading comma. */
-  readonly environment: string
-  readonly startedAt: string
-  readonly endedAt: string
-  readonly durationMs: number | string | null
-  readonly provider: string
-  readonly model: string
-  readonly sessionId: string
-  readonly userId: string
-  readonly tags: string
-  readonly usage: string
-  readonly costUsd: number | null
-  readonly spanCount: number | string
-  readonly errorCount: number | string
-  readonly estimatedBytes: number | string
-  readonly ingestedAt: string
-}
+/**
+ * JSON-encoded values of a summary's members, except that id, status and startedAt lack quotes. `environment` is the
+ * whole member, with a leading comma.
+ */
+export type SummaryParts = Readonly<
+  Record<Exclude<keyof SummaryRow, keyof UsageFields> | 'usage', number | string | null>
+>
 
 /** Joins the members of a summary, in the order of the specification. */
 export function joinSummary(trace: SummaryParts, scores: string): string {

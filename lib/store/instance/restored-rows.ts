@@ -5,17 +5,11 @@
 import type { Sql } from 'postgres'
 import { NUMBERED_TABLES } from '../../database/tables.ts'
 import { writeAudit } from '../audit.ts'
+import type { AccountRow } from '../projects/accounts.ts'
 import type { ModelPrice } from '../projects/prices.ts'
-import type {
-  BackupAccount,
-  BackupKey,
-  BackupMember,
-  BackupProject,
-  BackupSecret,
-  InstanceHead
-} from './backup-head.ts'
+import type { BackupProject, BackupSecret, InstanceHead } from './backup-head.ts'
 import type { Restoration } from './restoration.ts'
-import { admitUsers, type BackupUser, insertUser, nextId } from './users.ts'
+import { admitUsers, insertUser, nextId } from './users.ts'
 
 /**
  * Creates the accounts, projects and users. Passwords and memberships are restored later, so nobody can sign in until
@@ -45,7 +39,7 @@ async function numbered<T extends { readonly id: number }>(items: readonly T[], 
   return numbers
 }
 
-async function insertAccount(sql: Sql, account: BackupAccount, into: boolean): Promise<number> {
+async function insertAccount(sql: Sql, account: AccountRow, into: boolean): Promise<number> {
   const { id, name, type, trialUsed, createdAt } = account
   const [row] = await sql<[{ id: number }]>`
     insert into accounts (id, name, type, trial_used, created_at) overriding system value
@@ -73,14 +67,7 @@ async function raiseSequences(sql: Sql): Promise<void> {
 }
 
 /** Rows that grant access (passwords, memberships, keys and their secret's fingerprint), and users' saved views. */
-export interface Admissions {
-  /** Prices that apply to all projects. */
-  readonly prices: readonly ModelPrice[]
-  /** Projects whose saved views, prices and search settings are restored. */
-  readonly projects: readonly BackupProject[]
-  readonly users: readonly BackupUser[]
-  readonly members: readonly BackupMember[]
-  readonly keys: readonly BackupKey[]
+export interface Admissions extends Pick<InstanceHead, 'prices' | 'projects' | 'users' | 'members' | 'keys'> {
   /** Fingerprint to store; if undefined, the existing fingerprint is kept. */
   readonly secret: BackupSecret | undefined
   readonly revokeKeys: boolean

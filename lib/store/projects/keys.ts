@@ -26,27 +26,13 @@ export interface KeyForAuth {
 }
 
 /** A key as shown by commands: all fields except the digest. */
-export interface KeyRow {
-  readonly id: string
-  readonly projectId: number
+export interface KeyRow extends Omit<KeyForAuth, 'digest' | 'accountId' | 'accountType'> {
   readonly projectSlug: string
-  readonly label: string
-  readonly scopes: Scope[] | null
-  readonly environment: string | null
-  /** This and the following times are in ISO 8601 (UTC). */
   readonly createdAt: string
-  readonly expiresAt: string | null
-  readonly lastUsedAt: string | null
-  readonly revokedAt: string | null
 }
 
-export interface NewKey {
-  readonly id: string
-  readonly digest: Buffer
-  readonly projectId: number
-  readonly label: string
+export interface NewKey extends Pick<KeyForAuth, 'id' | 'digest' | 'projectId' | 'label' | 'environment'> {
   readonly scopes: readonly Scope[]
-  readonly environment: string | null
   /** Days from now; null if the key never expires. */
   readonly expiresInDays: number | null
 }

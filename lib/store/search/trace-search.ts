@@ -18,6 +18,7 @@ import { list } from '../answers/json-text.ts'
 import type { Edge } from '../lists/cursor.ts'
 import { edgeAbove, edgeBelow, TRACE_ORDERS } from '../lists/order.ts'
 import { readSummaries } from '../lists/summary-page.ts'
+import type { TracePage } from '../lists/trace-list.ts'
 import type { TraceQuery } from '../lists/trace-query.ts'
 import { TraceStatement } from '../lists/trace-statement.ts'
 import { inMs, readSources } from './sources.ts'
@@ -49,12 +50,8 @@ const TEXTS_AT_ONCE = { traces: 64, bytes: 4 * 1024 * 1024 }
 /** Time spent searching texts before other requests are processed, in milliseconds. */
 const LOOK_MS = 5
 
-export interface SearchPage {
-  /** Summaries of the page's traces, as a JSON array string. */
-  readonly traces: string
+export interface SearchPage extends TracePage {
   readonly excerpts: Readonly<Record<string, Excerpt>>
-  readonly next: Edge | undefined
-  readonly previous: Edge | undefined
   /**
    * Start time (ISO 8601) at which the search stopped because it met a bound before the page was full; otherwise
    * undefined.

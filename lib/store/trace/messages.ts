@@ -209,11 +209,8 @@ export async function sweepMessages(sql: Sql, afterMs: number): Promise<Swept> {
     from span_messages where waits and received_at < now() - ${afterMs} * interval '1 ms' limit ${MOST_SWEPT}`
   const leftOut: { projectId: number; counts: ReadonlyMap<string, number> }[] = []
   for (const projectId of new Set(old.map(each => each.projectId))) {
-    const counts = await sweepProject(
-      sql,
-      projectId,
-      old.filter(each => each.projectId === projectId)
-    )
+    const own = old.filter(each => each.projectId === projectId)
+    const counts = await sweepProject(sql, projectId, own)
     if (counts.size > 0) leftOut.push({ projectId, counts })
   }
   return { looked: old.length, leftOut }

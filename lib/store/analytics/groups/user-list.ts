@@ -6,29 +6,24 @@
  */
 import type { Sql } from 'postgres'
 import { toDollars } from '../../../rollups/amounts.ts'
+import type { Sums } from '../../../rollups/series.ts'
 import { hashInSql } from '../../../rows/list-numbers.ts'
 import type { Edge } from '../../lists/cursor.ts'
 import { edgeBelow, TRACE_ORDERS } from '../../lists/order.ts'
 import { listTraces } from '../../lists/trace-list.ts'
 import { userListInSql } from '../rollups/users.ts'
-import { readSessionSums, type SessionGroupSums } from './sessions.ts'
+import { readSessionSums, type SessionGroupSums, type SessionQuery } from './sessions.ts'
 
 /** Maximum number of traces that a page examines. */
 export const MOST_USERS_LOOKED_AT = 5000
 
-export interface UserQuery {
-  /**
-   * Prefix of the user id. A user whose id equals the prefix comes first, regardless of the age of the user's last
-   * trace.
-   */
-  readonly prefix?: string | undefined
-  /** If set, only traces in this environment determine the listed users, their positions and their sums. */
-  readonly environment?: string | undefined
+/**
+ * Like a query for sessions. `prefix` is a prefix of the user id. If `environment` is set, only traces in this
+ * environment determine the listed users, their positions and their sums.
+ */
+export interface UserQuery extends SessionQuery {
   /** Start of the first day (UTC) whose ended traces are summed. */
   readonly from: string
-  readonly limit: number
-  /** Position in the list of traces, newest first. */
-  readonly after?: Edge | undefined
 }
 
 export interface UserListPage {
@@ -138,16 +133,7 @@ async function readLast(sql: Sql, projectId: number, id: string, environment?: s
   )
 }
 
-interface SumsRow {
-  readonly id: string
-  readonly firstAt: string | null
-  readonly traces: number
-  readonly priced: number
-  readonly errors: number
-  readonly inputTokens: number
-  readonly outputTokens: number
-  readonly cost: number
-}
+type SumsRow = Omit<Sums, 'latency'> & { readonly id: string; readonly firstAt: string | null }
 
 /**
  * Returns the sums of the users' ended traces, in the order of `users`. Stored sums and rollup_news are read in one
