@@ -9,7 +9,6 @@ import type { KeyRow } from '../projects/keys.ts'
 import { type ModelPrice, type PriceRow, readPrices } from '../projects/prices.ts'
 import type { NewProject } from '../projects/projects.ts'
 import type { View } from '../projects/saved-views.ts'
-import { type BackupUser, readUsers } from './users.ts'
 
 export interface BackupView extends Omit<View, 'shared'> {
   /** The view's user; null for a shared view. */
@@ -120,4 +119,35 @@ export async function countProject(sql: Sql, projectId: number): Promise<Project
       coalesce(sum(score_count), 0)::bigint as scores
     from traces where project_id = ${projectId}`
   return row
+}
+
+export interface BackupUser {
+  readonly id: number
+  readonly email: string
+  readonly name: string
+  /** Stored hash, never the password itself. */
+  readonly password: string | null
+  readonly createdAt: string
+  /** Identities at OpenID Connect providers. Absent in backups made before identities were stored. */
+  readonly identities?: BackupIdentity[]
+  /** Time until which an identity can be linked to the user by email address alone (sql/0012-identities.sql). */
+  readonly oidcEmailUntil?: string | null
+}
+
+export interface BackupIdentity {
+  readonly issuer: string
+  readonly subject: string
+  readonly linkedAt: string
+}
+
+async function readUsers(sql: Sql): Promise<BackupUser[]> {
+  const users = await sql<BackupUser[]>`
+    select id, email, name, password, created_at as "createdAt", oidc_email_until as "oidcEmailUntil"
+    from users order by id`
+  const identities = await sql<(BackupIdentity & { userId: number })[]>`
+    select user_id as "userId", issuer, subject, linked_at as "linkedAt"
+    from oidc_identities order by user_id, issuer, subject`
+  const byUser = new Map<number, BackupIdentity[]>(users.map(({ id }) => [id, []]))
+  for (const { userId, ...identity } of identities) byUser.get(userId)?.push(identity)
+  return users.map(user => ({ ...user, identities: byUser.get(user.id) ?? [] }))
 }

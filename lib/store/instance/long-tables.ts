@@ -1,7 +1,7 @@
 /** Reads and writes an instance's tables of unbounded length, except traces, a page at a time. */
 import type { Sql } from 'postgres'
 import type { PlacedMessages } from '../../trace/span-messages.ts'
-import type { Numbers, Restoration } from './restoration.ts'
+import type { Numbers, Restoration } from './restored-rows.ts'
 
 /** Number of rows read at a time. */
 const PAGE_ROWS = 1000

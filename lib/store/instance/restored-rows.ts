@@ -1,15 +1,87 @@
 /**
  * Writes a backup's contents, except traces. A restore has three stages: a transaction that creates the accounts,
- * projects and users; the import of the traces; and a transaction that restores access for people and keys.
+ * projects and users; the import of the traces; and a transaction that restores access for people and keys. The rows
+ * `restore.begin` and `restore.end` of `audit` record the progress, so that an interrupted restore can continue.
  */
 import type { Sql } from 'postgres'
+import { ADVISORY_LOCK } from '../../database/advisory-locks.ts'
 import { NUMBERED_TABLES } from '../../database/tables.ts'
 import { writeAudit } from '../audit.ts'
 import type { AccountRow } from '../projects/accounts.ts'
 import type { ModelPrice } from '../projects/prices.ts'
-import type { BackupProject, BackupSecret, InstanceHead } from './backup-head.ts'
-import type { Restoration } from './restoration.ts'
-import { admitUsers, insertUser, nextId } from './users.ts'
+import type { BackupIdentity, BackupProject, BackupSecret, BackupUser, InstanceHead } from './backup-head.ts'
+
+/** Maps ids in the backup to ids in this instance. */
+export type Numbers = ReadonlyMap<number, number>
+
+export interface Restoration {
+  /** Id of the backup. */
+  readonly backup: string
+  /** Whether the backup is restored into a database that already has rows. If false, all ids are kept. */
+  readonly into: boolean
+  readonly accounts: Numbers
+  readonly projects: Numbers
+  readonly users: Numbers
+}
+
+/** Returns the progress of this backup's restore; undefined if no restore has begun. */
+export async function readRestoration(
+  sql: Sql,
+  backup: string
+): Promise<{ readonly ended: boolean; readonly restoration: Restoration } | undefined> {
+  const rows = await sql<{ action: string; detail: string }[]>`
+    select action, detail from audit
+    where action in ('restore.begin', 'restore.end') and detail->>'backup' = ${backup}
+    order by id`
+  const begun = rows.find(({ action }) => action === 'restore.begin')
+  if (begun === undefined) return undefined
+  const { into, accounts, projects, users } = JSON.parse(begun.detail)
+  return {
+    ended: rows.some(({ action }) => action === 'restore.end'),
+    restoration: { backup, into, accounts: new Map(accounts), projects: new Map(projects), users: new Map(users) }
+  }
+}
+
+/** Rows of this instance that may conflict with a restore. */
+export interface Occupation {
+  readonly accounts: number
+  readonly projects: number
+  readonly users: number
+  /** Slugs of the backup that already exist here. */
+  readonly slugs: readonly string[]
+  /** Ids of the backup's keys that already exist here. */
+  readonly keys: readonly string[]
+}
+
+export async function readOccupation(sql: Sql, head: Pick<InstanceHead, 'projects' | 'keys'>): Promise<Occupation> {
+  const { projects, keys } = head
+  const [row] = await sql<[Occupation]>`
+    select (select count(*) from accounts) as accounts, (select count(*) from projects) as projects,
+      (select count(*) from users) as users,
+      array(select slug from projects where slug = any (${projects.map(({ slug }) => slug)}::text[]) order by id) as slugs,
+      array(select id from api_keys where id = any (${keys.map(({ id }) => id)}::text[]) order by id) as keys`
+  return row
+}
+
+/**
+ * Takes the restore lock, which is held until `unlockRestore` is called or the connection ends. Returns false if the
+ * lock is already held.
+ */
+export async function lockRestore(sql: Sql): Promise<boolean> {
+  const [row] = await sql<[{ locked: boolean }]>`select pg_try_advisory_lock(${ADVISORY_LOCK.restore}) as locked`
+  return row.locked
+}
+
+/** Releases the restore lock. Ignores errors, because a lost connection has already released the lock. */
+export async function unlockRestore(sql: Sql): Promise<void> {
+  await sql`select pg_advisory_unlock(${ADVISORY_LOCK.restore})`.catch(() => {})
+}
+
+/** Whether a KEY_DIGEST_SECRET's fingerprint is stored. */
+export async function hasFingerprint(sql: Sql): Promise<boolean> {
+  const [row] = await sql<[{ has: boolean }]>`select exists (select from key_digest_secret) as has`
+  return row.has
+}
 
 /**
  * Creates the accounts, projects and users. Passwords and memberships are restored later, so nobody can sign in until
@@ -131,3 +203,56 @@ async function insertPrices(sql: Sql, projectId: number | null, prices: readonly
       values (${projectId}, ${model}, ${from}, ${input}, ${output}, ${cacheRead}, ${cacheWrite})`
   }
 }
+
+/** Creates a user without a password. A user whose address exists here is mapped to the existing user. */
+async function insertUser(sql: Sql, { id, email, name, createdAt }: BackupUser, into: boolean): Promise<number> {
+  const [row] = await sql<{ id: number }[]>`
+    insert into users (id, email, name, created_at) overriding system value
+    values (${nextId(sql, 'users', id, into)}, ${email}, ${name}, ${createdAt})
+    on conflict on constraint users_email do nothing returning id`
+  if (row !== undefined) return row.id
+  const [known] = await sql<[{ id: number }]>`select id from users where email = ${email}`
+  return known.id
+}
+
+/**
+ * Restores users' passwords and identities. Must run before memberships are restored, because users who already belong
+ * to an account in this database keep their passwords and identities. `restored` maps users' ids in the backup to ids
+ * here.
+ */
+async function admitUsers(
+  sql: Sql,
+  restored: ReadonlyMap<number, number>,
+  users: readonly BackupUser[],
+  members: readonly { readonly userId: number; readonly byClaim?: boolean }[]
+): Promise<void> {
+  for (const { id, password, identities, oidcEmailUntil = null } of users) {
+    const own = restored.get(id) as number
+    const [changed] = await sql`
+      update users u set password = coalesce(password, ${password}), oidc_email_until = ${oidcEmailUntil} where id = ${own}
+        and not exists (select from memberships m where m.user_id = u.id)
+      returning id`
+    if (changed !== undefined) await insertIdentities(sql, own, identities ?? [])
+  }
+  // A backup without identities predates sql/0012-identities.sql, so its users are treated as that migration treats
+  // existing users.
+  const before = users.filter(({ identities }) => identities === undefined).map(({ id }) => id)
+  const claimed = members.filter(({ userId, byClaim }) => byClaim === true && before.includes(userId))
+  await sql`
+    update users u set oidc_email_until = now() + interval '90 days'
+    where id = any (${claimed.map(({ userId }) => restored.get(userId) as number)}::int[])
+      and not exists (select from memberships m where m.user_id = u.id)`
+}
+
+/** Stores identities. An identity that is already linked to a user here stays linked to that user. */
+async function insertIdentities(sql: Sql, userId: number, identities: readonly BackupIdentity[]): Promise<void> {
+  for (const { issuer, subject, linkedAt } of identities) {
+    await sql`
+      insert into oidc_identities (issuer, subject, user_id, linked_at)
+      values (${issuer}, ${subject}, ${userId}, ${linkedAt}) on conflict do nothing`
+  }
+}
+
+/** Returns SQL for a new id if the database already has rows, otherwise for the row's original id. */
+const nextId = (sql: Sql, table: string, id: number, into: boolean) =>
+  into ? sql`nextval(pg_get_serial_sequence(${table}, 'id'))` : sql`${id}::int`
