@@ -28,13 +28,7 @@ export interface ProjectRow {
   readonly lastTraceAt: string | null
 }
 
-export interface NewProject {
-  readonly accountId: number
-  readonly name: string
-  readonly slug: string
-  readonly description: string
-  readonly storageLimit: number | null
-}
+export type NewProject = Pick<ProjectRow, 'accountId' | 'name' | 'slug' | 'description' | 'storageLimit'>
 
 /** Stores a new project and returns its id. Returns undefined and stores nothing if the slug is taken. */
 export async function insertProject(sql: Sql, project: NewProject): Promise<number | undefined> {
@@ -96,17 +90,6 @@ const BARE = `select ${COLUMNS} from projects p where p.id = $1`
 const ONE_PROJECT = `
   with held as (${holdingsOf(SCHEMA_NAMES)})
   select ${COLUMNS}, held.* from projects p cross join held where p.id = $1`
-
-/** Renames a project and writes the audit entry. Returns false if the project does not exist. */
-export async function renameProject(sql: Sql, id: number, name: string, audit: AuditEntry): Promise<boolean> {
-  const [row] = await sql<[{ renamed: boolean }]>`
-    with changed as (
-      update projects set name = ${name} where id = ${id} returning id
-    )
-    ${auditStep(sql, audit, sql`changed`)}
-    select exists (select from changed) as renamed`
-  return row.renamed
-}
 
 /** Fields of a project that can change. An undefined field stays unchanged. */
 export type ProjectChanges = { readonly [K in keyof NewProject]?: NewProject[K] | undefined }
