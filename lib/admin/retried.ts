@@ -1,6 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { classifyFailure } from '../database/failure.ts'
 
+/** Options of work that a command does in batches. */
+export interface BatchOptions<T> {
+  /** Called after every batch with what was done so far. */
+  readonly onProgress?: (done: T) => void
+  /** Aborting this signal stops the work after the current batch. */
+  readonly signal?: AbortSignal
+}
+
 const ATTEMPTS = 10
 const RETRY_DELAY_MS = 20
 

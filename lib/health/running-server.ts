@@ -7,7 +7,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Sql } from 'postgres'
 import type { Config } from '../config.ts'
-import { readHolder } from '../database/embedded/data-dir-lock.ts'
+import { readHolder } from '../database/embedded/lock-file.ts'
 import { readOwnFile, replaceFile } from '../database/embedded/own-file.ts'
 import { readDatabaseId } from '../store/server/properties.ts'
 

@@ -5,15 +5,14 @@
  */
 import type { Sql } from 'postgres'
 import { MAX_SCORES } from '../schema/input.ts'
+import type { ExportPlace } from './answers/export-page.ts'
 import { CHANGED, compareAndSet } from './trace/compare-and-set.ts'
 import { type NewScore, newScoreId } from './trace/scores.ts'
 import { fitting, started, type TraceConditions } from './trace/trace-conditions.ts'
 import { freshVersion } from './write/trace-numbers.ts'
 
 /** A trace to judge; also the position after which the search continues. */
-export interface Unjudged {
-  readonly id: string
-  readonly startedAt: string
+export interface Unjudged extends ExportPlace {
   /** Hash of the content to judge, in hexadecimal. */
   readonly hash: string
 }

@@ -17,12 +17,8 @@ import { CHANGED, compareAndSet } from './compare-and-set.ts'
 import { removeAudited } from './deletion.ts'
 
 /** A received score after validation, with ids in lower case. */
-export interface NewScore {
-  readonly name: string
-  readonly dataType: string
+export interface NewScore extends Pick<ScoreRow, 'name' | 'dataType' | 'comment' | 'spanId'> {
   readonly value: number | string | boolean
-  readonly comment: string | null
-  readonly spanId: string | null
   /** The user who gives the score in the dashboard; undefined for a score from the API. */
   readonly authorId?: number
 }
