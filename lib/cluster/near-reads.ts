@@ -103,12 +103,8 @@ export class NearReads implements Near {
     if (known !== undefined) return known
     const { connect, limit } = this.#nodeOf(node)
     const { connection, size } = this.#options
-    const { statementTimeoutMs } = connection
-    const pool = new Pool(onClose => connect({ ...connection, isLocal: true, onClose }), {
-      size,
-      statementTimeoutMs,
-      limit
-    })
+    const options = { size, limit, statementTimeoutMs: connection.statementTimeoutMs }
+    const pool = new Pool(onClose => connect({ ...connection, isLocal: true, onClose }), options)
     this.#pools.set(key, pool)
     return pool
   }

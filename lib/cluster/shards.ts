@@ -93,11 +93,6 @@ export async function readShardsOf(sql: Sql, projects: readonly number[]): Promi
   return new Map(rows.map(({ project, shard }) => [project, shard]))
 }
 
-/** Throws if this connection cannot take a shard's lock, which the write path requires. */
-export async function tryHold(sql: Sql, shard: number): Promise<void> {
-  await sql.unsafe(HOLD_SHARDS.replace('$1', `'{${shard}}'::bigint[]`))
-}
-
 /**
  * Prevents shards from being moved or split until the transaction ends, as Citus's own statements do. 5 is ShareLock.
  * The next statement must check for earlier moves, because writes to a shard that was moved away are lost.
