@@ -114,13 +114,16 @@ export async function listSessions(sql: Sql, projectId: number, query: SessionQu
   }
 }
 
-/** Returns the position at which a walk of `length` traces ended; undefined if the walk reached the end of the list. */
-async function edgeOfWalk(sql: Sql, projectId: number, edge: Edge, length: number): Promise<Edge | undefined> {
+/**
+ * Returns the position at which a walk of `length` traces ended; undefined if the walk reached the end of the list, or
+ * the traces that started before `from`.
+ */
+export async function edgeOfWalk(sql: Sql, projectId: number, edge: Edge, length: number, from = '-infinity') {
   const [row] = await sql.unsafe<{ startedAt: string; id: string }[]>(
     `select started_at as "startedAt", id from traces
-    where project_id = $1 and (started_at, id) ${edge.inclusive ? '<=' : '<'} ($2, $3)
+    where project_id = $1 and (started_at, id) ${edge.inclusive ? '<=' : '<'} ($2, $3) and started_at >= $5
     order by started_at desc, id desc offset $4 limit 1`,
-    [projectId, edge.key, edge.tie, length],
+    [projectId, edge.key, edge.tie, length, from],
     { prepare: true }
   )
   return row && { key: row.startedAt, tie: row.id, inclusive: true }

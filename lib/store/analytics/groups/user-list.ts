@@ -12,7 +12,7 @@ import type { Edge } from '../../lists/cursor.ts'
 import { edgeBelow, TRACE_ORDERS } from '../../lists/order.ts'
 import { listTraces } from '../../lists/trace-list.ts'
 import { userListInSql } from '../rollups/users.ts'
-import { readSessionSums, type SessionGroupSums, type SessionQuery } from './sessions.ts'
+import { edgeOfWalk, readSessionSums, type SessionGroupSums, type SessionQuery } from './sessions.ts'
 
 /** Maximum number of traces that a page examines. */
 export const MOST_USERS_LOOKED_AT = 5000
@@ -80,43 +80,33 @@ export async function listTracedUsers(
         ) t limit 1
       ), false)`
   const begins = prefix === undefined ? '' : `and starts_with(user_id, ${bind(prefix)}) and user_id <> ${bind(prefix)}`
-  const rows = await sql.unsafe<((Seen & { isEnd: boolean }) | { id: null; traceId: string; lastAt: string })[]>(
+  const found = await sql.unsafe<Seen[]>(
     `with looked as materialized (
       select id, started_at, user_id, environment from traces
       where project_id = $1 and started_at >= ${bind(from)}
         and (started_at, id) ${edge.inclusive ? '<=' : '<'} (${key}, ${tie})
-      order by started_at desc, id desc limit ${bind(mostLookedAt + 1)}
+      order by started_at desc, id desc limit ${bind(mostLookedAt)}
     ), fitting as materialized (
-      select id, started_at, user_id from (
-        select * from looked order by started_at desc, id desc limit ${bind(mostLookedAt)}
-      ) l
+      select id, started_at, user_id from looked
       where user_id is not null ${begins} ${environment === undefined ? '' : `and environment = ${bind(environment)}`}
     ), users as (
       select distinct on (user_id) user_id as id, id as trace_id, started_at
       from fitting order by user_id, started_at desc, id desc
     )
-    (
-      -- "offset 0" keeps PostgreSQL from checking all users for earlier pages: only those nearest the edge are checked.
-      select id, trace_id as "traceId", started_at as "lastAt"
-      from (select * from users order by started_at desc, trace_id desc offset 0) u where not ${wasSeen}
-      order by started_at desc, trace_id desc limit ${bind(limit + 1)}
-    )
-    union all
-    (
-      select null, id, started_at from looked order by started_at desc, id desc offset ${bind(mostLookedAt)} limit 1
-    )`,
+    -- "offset 0" keeps PostgreSQL from checking all users for earlier pages: only those nearest the edge are checked.
+    select id, trace_id as "traceId", started_at as "lastAt"
+    from (select * from users order by started_at desc, trace_id desc offset 0) u where not ${wasSeen}
+    order by started_at desc, trace_id desc limit ${bind(limit + 1)}`,
     values,
     { prepare: true }
   )
-  const found = rows.filter(row => row.id !== null) as Seen[]
-  const beyond = rows.find(row => row.id === null)
   const exact = prefix === undefined || after !== undefined ? [] : await readLast(sql, projectId, prefix, environment)
   const shown = found.slice(0, limit)
   const last = shown.at(-1)
   const next: Edge | undefined =
     found.length > limit && last !== undefined
       ? { key: last.lastAt, tie: last.traceId, inclusive: false }
-      : beyond && { key: beyond.lastAt, tie: beyond.traceId, inclusive: true }
+      : await edgeOfWalk(sql, projectId, edge, mostLookedAt, from)
   return { groups: await addUp(sql, projectId, [...exact, ...shown], query), next }
 }
 
