@@ -5,6 +5,7 @@ import { PricedModel, PriceRange } from '../schema/price.ts'
 import {
   deletePrices,
   type ModelPrice,
+  type PriceName,
   type PriceRow,
   readPrices,
   readUnpriced,
@@ -72,10 +73,8 @@ export async function listPrices(sql: Sql, project?: string): Promise<PriceListi
 }
 
 /** If `from` is undefined, removes all prices of the model; if null, removes only the price without a start time. */
-export interface PriceRemoval {
+export interface PriceRemoval extends Omit<PriceName, 'projectId'> {
   readonly project?: string | undefined
-  readonly model: string
-  readonly from?: string | null | undefined
 }
 
 export async function removePrices(sql: Sql, { project, model, from }: PriceRemoval): Promise<DescribedPrice[]> {

@@ -4,6 +4,7 @@
  */
 import type { Sql } from 'postgres'
 import type { Role } from '../../schema/roles.ts'
+import type { UserRow } from '../people/users.ts'
 import { type AccountRow, readAccounts } from '../projects/accounts.ts'
 import type { KeyRow } from '../projects/keys.ts'
 import { type ModelPrice, type PriceRow, readPrices } from '../projects/prices.ts'
@@ -121,13 +122,9 @@ export async function countProject(sql: Sql, projectId: number): Promise<Project
   return row
 }
 
-export interface BackupUser {
-  readonly id: number
-  readonly email: string
-  readonly name: string
+export interface BackupUser extends Pick<UserRow, 'id' | 'email' | 'name' | 'createdAt'> {
   /** Stored hash, never the password itself. */
   readonly password: string | null
-  readonly createdAt: string
   /** Identities at OpenID Connect providers. Absent in backups made before identities were stored. */
   readonly identities?: BackupIdentity[]
   /** Time until which an identity can be linked to the user by email address alone (sql/0012-identities.sql). */

@@ -3,7 +3,7 @@ import type { PendingQuery, Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { MAX_DOCUMENT_BYTES, MAX_EVENTS } from '../../schema/input.ts'
 import { callsOf } from '../../trace/call-details.ts'
-import { type CallMessage, findTargets, type PlacedMessages } from '../../trace/span-messages.ts'
+import { type CallMessage, type CallSpan, findTargets, type PlacedMessages } from '../../trace/span-messages.ts'
 import { isSearched } from '../search/state.ts'
 import { inTransaction } from '../transactions.ts'
 import { freshVersion } from '../write/trace-numbers.ts'
@@ -216,11 +216,8 @@ export async function sweepMessages(sql: Sql, afterMs: number): Promise<Swept> {
   return { looked: old.length, leftOut }
 }
 
-interface WaitingMessage {
+interface WaitingMessage extends Pick<PlacedMessages, 'traceId' | 'spanId' | 'digest'> {
   readonly projectId: number
-  readonly traceId: string
-  readonly spanId: string
-  readonly digest: string
   readonly call: string | null
 }
 
@@ -263,13 +260,9 @@ async function sweepProject(
 /** Whether more messages may be waiting, because a sweep reached its maximum. */
 export const isUnfinished = ({ looked }: Swept): boolean => looked === MOST_SWEPT
 
-interface CallRow {
-  readonly traceId: string
-  readonly id: string
+interface CallRow extends Omit<CallSpan, 'calls'> {
   /** The span's call details as JSON text. */
   readonly details: string
-  readonly startMicros: number
-  readonly endMicros: number
 }
 
 /** Returns the messages with the spans of their calls. The spans are read only if a message names a call. */
