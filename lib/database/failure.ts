@@ -116,6 +116,16 @@ export const isReadOnlyRefusal = (error: unknown): boolean => describe(error).co
  */
 export const isUniqueViolation = (error: unknown): boolean => describe(error).code === SQLSTATE.uniqueViolation
 
+/** Runs the `work` callback. Returns `otherwise` if a row violated a unique constraint. */
+export async function ifUnique<T, O>(work: () => Promise<T>, otherwise: O): Promise<T | O> {
+  try {
+    return await work()
+  } catch (error) {
+    if (isUniqueViolation(error)) return otherwise
+    throw error
+  }
+}
+
 /**
  * Statements divide by zero deliberately if a trace has changed since an update of that trace was decided
  * (lib/store/write/changes.ts), or if a charge exceeds a trial account's allowance (lib/store/write/charge.ts).

@@ -1,6 +1,6 @@
 /** Stores projects, which have keys and traces. A project's totals are the sums of its slots. */
 import type { Sql } from 'postgres'
-import { isUniqueViolation } from '../../database/failure.ts'
+import { ifUnique } from '../../database/failure.ts'
 import type { Client } from '../../database/pooled/cancellation.ts'
 import type { SqlAccess } from '../../database/sql-access.ts'
 import { PROJECT_TABLES, SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
@@ -104,7 +104,7 @@ export async function writeProject(
   { name, slug, description, accountId, storageLimit }: ProjectChanges,
   audit: AuditEntry
 ): Promise<true | 'taken' | undefined> {
-  try {
+  return ifUnique(async () => {
     const [row] = await sql<[{ updated: boolean }]>`
       with changed as (
         update projects
@@ -117,10 +117,7 @@ export async function writeProject(
       ${auditStep(sql, audit, sql`changed`)}
       select exists (select from changed) as updated`
     return row.updated || undefined
-  } catch (error) {
-    if (isUniqueViolation(error)) return 'taken'
-    throw error
-  }
+  }, 'taken')
 }
 
 /**
@@ -186,7 +183,7 @@ export async function insertFirstProject(
   sql: Sql,
   key: { readonly id: string; readonly digest: Buffer }
 ): Promise<number | undefined> {
-  try {
+  return ifUnique(async () => {
     const [row] = await sql<{ projectId: number }[]>`
       with empty as (
         select 1 where not exists (select from projects)
@@ -203,8 +200,5 @@ export async function insertFirstProject(
       select ${key.id}, ${key.digest}::bytea, id, 'first start', ${[...SCOPES]}::text[] from project
       returning project_id as "projectId"`
     return row?.projectId
-  } catch (error) {
-    if (isUniqueViolation(error)) return undefined
-    throw error
-  }
+  }, undefined)
 }
