@@ -11,7 +11,7 @@ import postgres, { type Sql } from 'postgres'
 import type { ConnectOptions, OnSocket } from './database.ts'
 import { setSession } from './session/open-session.ts'
 import { type Address, atHost, describeAddress, type Host, readAddress } from './sockets/address.ts'
-import { CONNECT_TIMEOUT_MS, describeTransport, Opener } from './sockets/open-socket.ts'
+import { CONNECT_TIMEOUT_MS, describeTransport, Opener, Series } from './sockets/open-socket.ts'
 import { readTls } from './sockets/tls.ts'
 import { TYPES } from './types.ts'
 
@@ -57,7 +57,7 @@ export function connectorTo(target: DatabaseTarget, host?: Host): Connect {
     ...(database !== undefined && { database })
   }
   return (options = {}, onSocket) => {
-    const series = opener.series()
+    const series = new Series(opener)
     const open = async () => {
       const socket = await series.open()
       onSocket?.(socket)

@@ -13,8 +13,8 @@ import { within } from '../within.ts'
 import { classifyFailure, endsConnection, PoolError } from './failure.ts'
 import { type Client, watchDeparture } from './pooled/cancellation.ts'
 import { ConnectionLimit, type Holder } from './pooled/connection-limit.ts'
-import { type Connect, TICK_MS } from './pooled/hung-connection.ts'
-import { abandon, failIfLost, forgetRows, giveUpIfHung, giveUpOpening, type Lease, makeLease } from './pooled/lease.ts'
+import { type Connect, pidOf, TICK_MS } from './pooled/hung-connection.ts'
+import { abandon, failIfLost, forgetRows, giveUpIfHung, type Lease, makeLease } from './pooled/lease.ts'
 import { openSession } from './session/open-session.ts'
 
 export interface PoolOptions {
@@ -202,7 +202,10 @@ export class Pool implements Holder {
   async #open(): Promise<Lease> {
     const lease = makeLease(this.#connect, this.#statementTimeoutMs, lost => this.#forget(lost))
     const opening = openSession(lease.sql)
-    const clock = setInterval(() => void giveUpOpening(lease, opening), TICK_MS).unref()
+    // Closes the connection if it hangs. No statement time-out applies yet.
+    const clock = setInterval(async () => {
+      if (await lease.hungCheck.hangs(opening, pidOf(opening))) lease.sql.end({ timeout: 0 }).catch(() => {})
+    }, TICK_MS).unref()
     try {
       await opening
       failIfLost(lease)

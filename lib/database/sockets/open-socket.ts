@@ -42,10 +42,6 @@ export class Opener {
     this.#timeoutMs = timeoutMs
   }
 
-  series(): Series {
-    return new Series(this)
-  }
-
   attempts(): ConnectAttempt[] {
     return attemptsOf(this.#route, this.tls, server => this.#isSilent(server))
   }
@@ -87,7 +83,7 @@ export class Opener {
 }
 
 /** Opens the sockets of one driver instance. */
-class Series {
+export class Series {
   readonly #opener: Opener
   /** Remaining attempts; undefined while no series is in progress. */
   #left: ConnectAttempt[] | undefined
