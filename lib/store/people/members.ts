@@ -4,7 +4,7 @@
  */
 import type { Sql } from 'postgres'
 import type { Role } from '../../schema/roles.ts'
-import { auditOf } from '../audit.ts'
+import { auditStep } from '../audit.ts'
 import { announcePeople, INVITATION_MINUTES, inTurn, storingLink } from './sessions.ts'
 import type { UserRow } from './users.ts'
 
@@ -71,9 +71,8 @@ export async function inviteMember(
       delete from web_sessions where user_id in (select user_id from made)
     ), linked as (
       ${storingLink(sql, link, INVITATION_MINUTES, sql`added`)}
-    ), audited as (
-      ${auditOf(sql, { by, action: 'member.add', accountId, detail: { email, role } }, sql`added`)}
     )
+    ${auditStep(sql, { by, action: 'member.add', accountId, detail: { email, role } }, sql`added`)}
     select (select user_id from added) as "userId",
       exists (select from theirs where account_id = ${accountId}) as "isKnown"`
   const [row] = await inTurn(sql, invite)
@@ -95,9 +94,8 @@ export async function linkMember(sql: Sql, { by, accountId }: Acting, userId: nu
       having bool_or(account_id = ${accountId}) and bool_and(account_id in (${ownedBy(sql, by)}))
     ), linked as (
       ${storingLink(sql, link, INVITATION_MINUTES, sql`person`)}
-    ), audited as (
-      ${auditOf(sql, { by, action: 'link.make', accountId, adding: 'user' }, sql`person`)}
     )
+    ${auditStep(sql, { by, action: 'link.make', accountId, adding: 'user' }, sql`person`)}
     select exists (select from person) as linked`
   const [row] = await inTurn(sql, store)
   return row.linked
@@ -141,9 +139,8 @@ export async function setRole(
       returning m.user_id, ${announcePeople(sql)} as announced
     ), ended as (
       delete from web_sessions where user_id in (select user_id from changed) and digest is distinct from ${keep}::bytea
-    ), audited as (
-      ${auditOf(sql, { by, action: 'member.role', accountId, detail: { role }, adding: 'user' }, sql`changed`)}
     )
+    ${auditStep(sql, { by, action: 'member.role', accountId, detail: { role }, adding: 'user' }, sql`changed`)}
     select exists (select from member) as "isThere",
       exists (select from changed) or exists (select from member where role = ${role}) as "isDone"`
   return row.isDone ? 'done' : row.isThere ? 'last' : 'missing'
@@ -163,9 +160,8 @@ export async function removeMember(sql: Sql, { by, accountId }: Actor, userId: n
       delete from web_sessions where user_id in (select user_id from gone)
     ), links as (
       delete from sign_in_links where user_id in (select user_id from gone)
-    ), audited as (
-      ${auditOf(sql, { by, action: 'member.remove', accountId, adding: 'user' }, sql`gone`)}
     )
+    ${auditStep(sql, { by, action: 'member.remove', accountId, adding: 'user' }, sql`gone`)}
     select exists (select from member) as "isThere", exists (select from gone) as "isDone"`
   return row.isDone ? 'done' : row.isThere ? 'last' : 'missing'
 }

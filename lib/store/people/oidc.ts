@@ -2,7 +2,7 @@
 import type { Sql } from 'postgres'
 import type { Attempts } from '../../database/sql-access.ts'
 import type { Role } from '../../schema/roles.ts'
-import { auditOf } from '../audit.ts'
+import { auditOf, auditStep } from '../audit.ts'
 import { announcePeople, inTurn, makingSession, type NewSession, userOfAttempt } from './sessions.ts'
 
 /**
@@ -158,9 +158,8 @@ export async function unlinkIdentities(sql: Sql, userId: number): Promise<number
       delete from web_sessions where user_id in (select user_id from gone)
     ), links as (
       delete from sign_in_links where user_id in (select user_id from gone)
-    ), audited as (
-      ${auditOf(sql, { by: null, action: 'oidc.unlink', adding: 'user' }, sql`gone`)}
     )
+    ${auditStep(sql, { by: null, action: 'oidc.unlink', adding: 'user' }, sql`gone`)}
     select count(*)::int as unlinked, (select ${announcePeople(sql)} from gone limit 1) as announced from gone`
   const [row] = await inTurn(sql, unlink)
   return row.unlinked

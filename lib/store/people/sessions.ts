@@ -7,7 +7,7 @@ import type { Sql } from 'postgres'
 import { ADVISORY_LOCK } from '../../database/advisory-locks.ts'
 import type { Attempts } from '../../database/sql-access.ts'
 import type { Role } from '../../schema/roles.ts'
-import { auditOf } from '../audit.ts'
+import { auditOf, auditStep } from '../audit.ts'
 import { KEYS_CHANNEL } from '../projects/keys.ts'
 
 /** A session ends SESSION_DAYS after its last use or MOST_DAYS after its creation, whichever comes first. */
@@ -162,9 +162,8 @@ export async function endSession(sql: Sql, userId: number, digest: string): Prom
     with gone as (
       delete from web_sessions where digest = ${digest}::bytea and user_id = ${userId}
       returning user_id, ${announcePeople(sql)} as announced
-    ), audited as (
-      ${auditOf(sql, { by: 'source', action: 'sign-out' }, sql`gone`)}
     )
+    ${auditStep(sql, { by: 'source', action: 'sign-out' }, sql`gone`)}
     select exists (select from gone) as ended`
   return row.ended
 }
@@ -176,9 +175,8 @@ export async function endAllSessions(sql: Sql, userId: number, by: number | null
       delete from web_sessions where user_id = ${userId} returning user_id
     ), links as (
       delete from sign_in_links where user_id = ${userId}
-    ), audited as (
-      ${auditOf(sql, { by, action: 'sign-out', adding: 'user' }, sql`gone`)}
     )
+    ${auditStep(sql, { by, action: 'sign-out', adding: 'user' }, sql`gone`)}
     select count(*)::int as ended, ${announcePeople(sql)} as announced from gone`
   return row.ended
 }
@@ -252,10 +250,7 @@ export async function signInByLink(
 }
 
 /** Returns the id and the stored password of the user with this email address. */
-export async function readPassword(
-  sql: Sql,
-  email: string
-): Promise<{ readonly userId: number; readonly password: string | null } | undefined> {
+export async function readPassword(sql: Sql, email: string) {
   const [row] = await sql<{ userId: number; password: string | null }[]>`
     select id as "userId", password from users where email = ${email}`
   return row
@@ -324,9 +319,8 @@ export async function setPassword(
       delete from web_sessions where digest is distinct from ${keep}::bytea and user_id in (select user_id from changed)
     ), links as (
       delete from sign_in_links where user_id in (select user_id from changed)
-    ), audited as (
-      ${auditOf(sql, { by, action, adding: 'user' }, sql`changed`)}
     )
+    ${auditStep(sql, { by, action, adding: 'user' }, sql`changed`)}
     select exists (select from changed) as set`
   const [row] = await inTurn(sql, set)
   return row.set
