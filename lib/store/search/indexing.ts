@@ -202,12 +202,9 @@ export async function fillBack(
   return looked.length
 }
 
-interface Segment {
-  readonly members: readonly SegmentMember[]
-  readonly buckets: readonly Buffer[]
-}
+type Segment = Awaited<ReturnType<typeof segmentOf>>
 
-async function segmentOf(indexed: readonly Indexed[], rest: Rest): Promise<Segment> {
+async function segmentOf(indexed: readonly Indexed[], rest: Rest) {
   const members = [...indexed].sort((a, b) => b.startedMs - a.startedMs || b.seq - a.seq)
   const terms = members.map(member => member.terms)
   return { members, buckets: await makeBuckets(terms, rest) }

@@ -16,10 +16,10 @@ import { findTraces, readMembers, type SegmentMember, segmentBucketOf } from '..
 import { type Excerpt, findIn, type Wanted } from '../../search/wanted.ts'
 import type { Edge } from '../lists/cursor.ts'
 import { edgeAbove, edgeBelow, TRACE_ORDERS } from '../lists/order.ts'
+import { readTracesById } from '../lists/summary-page.ts'
 import type { TracePage } from '../lists/trace-list.ts'
 import type { TraceQuery } from '../lists/trace-query.ts'
 import { TraceStatement } from '../lists/trace-statement.ts'
-import { readTracesById } from '../lists/traces-by-id.ts'
 import { inMs, readSources } from './sources.ts'
 
 export interface SearchBounds {
