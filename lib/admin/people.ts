@@ -77,14 +77,12 @@ export async function makeLink(sql: Sql, email: string, baseUrl: string): Promis
 
 /** Ends all of a user's sessions and invalidates the user's sign-in links. Returns the number of sessions. */
 export async function signOutUser(sql: Sql, email: string): Promise<number> {
-  const user = await requireUser(sql, email)
-  return endAllSessions(sql, user.id, null)
+  return endAllSessions(sql, (await requireUser(sql, email)).id, null)
 }
 
 /** Unlinks a user's OpenID Connect identities. Returns the number of identities. */
 export async function unlinkUser(sql: Sql, email: string): Promise<number> {
-  const user = await requireUser(sql, email)
-  return unlinkIdentities(sql, user.id)
+  return unlinkIdentities(sql, (await requireUser(sql, email)).id)
 }
 
 /** Sets a user's password, or removes the password if `password` is undefined, and ends all of the user's sessions. */
@@ -123,11 +121,8 @@ function check(change: MemberChange): void {
   if (change === 'missing') throw new AdminError('this member has just been removed')
 }
 
-function lastOwner(): AdminError {
-  return new AdminError(
-    'an account would be left without an owner: add another with `spoor user add EMAIL --role owner`'
-  )
-}
+const lastOwner = () =>
+  new AdminError('an account would be left without an owner: add another with `spoor user add EMAIL --role owner`')
 
 const membershipsOf = ({ memberships }: UserRow) => JSON.parse(memberships) as User['memberships']
 

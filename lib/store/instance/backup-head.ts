@@ -99,11 +99,7 @@ function groupByProject<T extends { readonly projectId: number | null }, V>(
   toValue: (row: T) => V
 ) {
   const groups = new Map<number | null, V[]>()
-  for (const row of rows) {
-    const group = groups.get(row.projectId)
-    if (group === undefined) groups.set(row.projectId, [toValue(row)])
-    else group.push(toValue(row))
-  }
+  for (const row of rows) groups.set(row.projectId, [...(groups.get(row.projectId) ?? []), toValue(row)])
   return groups
 }
 

@@ -9,7 +9,7 @@ import { NUMBERED_TABLES } from '../../database/tables.ts'
 import { writeAudit } from '../audit.ts'
 import type { AccountRow } from '../projects/accounts.ts'
 import type { ModelPrice } from '../projects/prices.ts'
-import type { BackupIdentity, BackupProject, BackupSecret, BackupUser, InstanceHead } from './backup-head.ts'
+import type { BackupProject, BackupSecret, BackupUser, InstanceHead } from './backup-head.ts'
 
 /** Maps ids in the backup to ids in this instance. */
 export type Numbers = ReadonlyMap<number, number>
@@ -232,7 +232,13 @@ async function admitUsers(
       update users u set password = coalesce(password, ${password}), oidc_email_until = ${oidcEmailUntil} where id = ${own}
         and not exists (select from memberships m where m.user_id = u.id)
       returning id`
-    if (changed !== undefined) await insertIdentities(sql, own, identities ?? [])
+    if (changed === undefined) continue
+    // An identity that is already linked to a user here stays linked to that user.
+    for (const { issuer, subject, linkedAt } of identities ?? []) {
+      await sql`
+        insert into oidc_identities (issuer, subject, user_id, linked_at)
+        values (${issuer}, ${subject}, ${own}, ${linkedAt}) on conflict do nothing`
+    }
   }
   // A backup without identities predates sql/0012-identities.sql, so its users are treated as that migration treats
   // existing users.
@@ -242,15 +248,6 @@ async function admitUsers(
     update users u set oidc_email_until = now() + interval '90 days'
     where id = any (${claimed.map(({ userId }) => restored.get(userId) as number)}::int[])
       and not exists (select from memberships m where m.user_id = u.id)`
-}
-
-/** Stores identities. An identity that is already linked to a user here stays linked to that user. */
-async function insertIdentities(sql: Sql, userId: number, identities: readonly BackupIdentity[]): Promise<void> {
-  for (const { issuer, subject, linkedAt } of identities) {
-    await sql`
-      insert into oidc_identities (issuer, subject, user_id, linked_at)
-      values (${issuer}, ${subject}, ${userId}, ${linkedAt}) on conflict do nothing`
-  }
 }
 
 /** Returns SQL for a new id if the database already has rows, otherwise for the row's original id. */
