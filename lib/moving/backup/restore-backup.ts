@@ -13,6 +13,7 @@ import { isStoredPassword } from '../../people/passwords.ts'
 import { noteSystemUser } from '../../store/audit.ts'
 import type { InstanceHead } from '../../store/instance/backup-head.ts'
 import { insertAudit, setAuthors } from '../../store/instance/long-tables.ts'
+import * as progress from '../../store/instance/restoration.ts'
 import * as store from '../../store/instance/restored-rows.ts'
 import { isOtherSecret, matches } from '../../store/projects/digest-secret.ts'
 import { addMessages } from '../../store/trace/messages.ts'
@@ -62,12 +63,12 @@ export async function restoreBackup(
 ): Promise<Restored> {
   const lines = new Lines(source)
   return target.pool.run(async sql => {
-    if (!(await store.lockRestore(sql))) throw new AdminError('another restore into this database is under way')
+    if (!(await progress.lockRestore(sql))) throw new AdminError('another restore into this database is under way')
     try {
       return await new Restore(target, options, lines).run()
     } finally {
       await lines.close()
-      await store.unlockRestore(sql)
+      await progress.unlockRestore(sql)
     }
   })
 }
@@ -89,7 +90,7 @@ class Restore {
     const head = await this.#readHead()
     const { id } = head.manifest
     await this.#requireSchema(head.manifest)
-    const earlier = await pool.run(sql => store.readRestoration(sql, id))
+    const earlier = await pool.run(sql => progress.readRestoration(sql, id))
     if (earlier?.ended) throw new AdminError('this backup is restored in this database already')
     checkReferences(head)
     checkPeople(head)
@@ -127,7 +128,7 @@ class Restore {
   }
 
   async #requireRoom(head: Head): Promise<void> {
-    const occupation = await this.#target.pool.run(sql => store.readOccupation(sql, head))
+    const occupation = await this.#target.pool.run(sql => progress.readOccupation(sql, head))
     const { accounts, projects, users, slugs, keys } = occupation
     if (!this.#options.into && accounts + projects + users > 0) {
       throw new AdminError(
@@ -154,7 +155,7 @@ class Restore {
     return this.#options.into && (await pool.run(sql => isOtherSecret(sql, digestSecret)))
   }
 
-  async #restoreProject(project: number, head: Head, restoration: store.Restoration): Promise<void> {
+  async #restoreProject(project: number, head: Head, restoration: progress.Restoration): Promise<void> {
     const { pool } = this.#target
     const own = restoration.projects.get(project)
     if (own === undefined) throw new AdminError(`the backup has traces of project ${project}, but not the project`)
@@ -213,10 +214,10 @@ class Restore {
   /** Stores the audit entries and enables sign-ins and keys. Commits only if the backup proves complete. */
   async #end(
     { manifest, projects, users, members, keys }: Head,
-    restoration: store.Restoration
+    restoration: progress.Restoration
   ): Promise<BackupCounts> {
     const { revokeKeys } = this.#options
-    const known = restoration.into && (await this.#target.pool.run(sql => store.hasFingerprint(sql)))
+    const known = restoration.into && (await this.#target.pool.run(sql => progress.hasFingerprint(sql)))
     const secret = known ? undefined : (manifest.secret ?? undefined)
     return this.#transaction(async sql => {
       for await (const entries of this.#lines.batches('act')) {

@@ -2,7 +2,7 @@
 import type { Sql } from 'postgres'
 import type { PlacedMessages } from '../../trace/span-messages.ts'
 import type { AuditRow } from '../audit.ts'
-import type { Numbers, Restoration } from './restored-rows.ts'
+import type { Numbers, Restoration } from './restoration.ts'
 
 /** Number of rows read at a time. */
 const PAGE_ROWS = 1000
