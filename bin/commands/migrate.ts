@@ -75,7 +75,7 @@ async function readShards(text: string | undefined): Promise<number | undefined>
 
 async function distribute(env: NodeJS.ProcessEnv, shards: number | undefined, apply: boolean, progress: Progress) {
   const [{ applyDistribution, readDistributionPlan }, { acquireLock }, { migrateSchema }] = await Promise.all([
-    import('../../lib/cluster/distribute.ts'),
+    import('../../lib/cluster/distribution.ts'),
     import('../../lib/database/migrate.ts'),
     import('../../lib/cluster/distribution.ts')
   ])

@@ -5,12 +5,9 @@ import type { AccountRow, AccountType } from '../store/projects/accounts.ts'
 import * as store from '../store/projects/accounts.ts'
 import { checkText } from './text.ts'
 
-export interface Account {
+export interface Account extends Omit<AccountRow, 'id' | 'type'> {
   readonly id: string
-  readonly name: string
   readonly kind: AccountType
-  readonly trialUsed: number
-  readonly createdAt: string
 }
 
 export async function createAccount(sql: Sql, name: string, kind: AccountType): Promise<Account> {
@@ -25,7 +22,8 @@ export async function renameAccount(sql: Sql, id: string, name: string): Promise
   const { id: accountId, name: before } = await findAccount(sql, id)
   const audit = { by: null, action: 'account.rename', accountId, detail: { account: accountId, before, name } } as const
   const row = await store.setAccountName(sql, accountId, checkText('the name', name, 1, 200), audit)
-  return present(row ?? gone(id))
+  if (row === undefined) throw new AdminError(`account ${id} has just been deleted`)
+  return present(row)
 }
 
 /** Deletes an account that has no projects, together with its memberships. */
@@ -35,10 +33,6 @@ export async function deleteAccount(sql: Sql, id: string): Promise<Account> {
   const row = await store.deleteAccountRow(sql, accountId, { by: null, action: 'account.delete', accountId, detail })
   if (row !== undefined) return present(row)
   throw new AdminError(`account ${id} has projects: delete them, or give them to another with \`spoor project update\``)
-}
-
-function gone(id: string): never {
-  throw new AdminError(`account ${id} has just been deleted`)
 }
 
 /** Returns the account for a new project: the requested account, or the oldest owner account. */

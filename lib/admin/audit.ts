@@ -1,15 +1,11 @@
 /** Implements `spoor audit`. */
 import type { Sql } from 'postgres'
-import { readAudit } from '../store/audit.ts'
+import { type AuditRow, readAudit } from '../store/audit.ts'
 import { requireProject } from './projects.ts'
 
-export interface AuditListing {
-  readonly at: string
+export interface AuditListing extends Omit<AuditRow, 'id' | 'email' | 'detail'> {
   /** A user's e-mail address, `command (OPERATING-SYSTEM USER)`, `key ID`, or `server`. */
   readonly by: string
-  readonly action: string
-  readonly project: string | null
-  readonly account: string | null
   readonly detail: Readonly<Record<string, unknown>>
 }
 

@@ -18,26 +18,20 @@ export interface KeyMaking {
 }
 
 /** A new key. `key` is the whole key, which cannot be shown again. */
-export interface IssuedKey {
+export interface IssuedKey extends Pick<KeyRow, 'label' | 'environment' | 'expiresAt'> {
   readonly key: string
   readonly keyId: string
   readonly projectId: string
-  readonly label: string
   readonly scopes: readonly Scope[]
-  readonly environment: string | null
-  readonly expiresAt: string | null
 }
 
 /** The parts of a new key that are stored. */
 export type MadeKey = Pick<NewKey, 'id' | 'digest'>
 
 /** A key's data without its secret. */
-export interface KeyListing extends Omit<IssuedKey, 'key'> {
+export interface KeyListing extends Omit<IssuedKey, 'key'>, Pick<KeyRow, 'createdAt' | 'lastUsedAt' | 'revokedAt'> {
   readonly project: string
   readonly state: 'active' | 'expired' | 'revoked'
-  readonly createdAt: string
-  readonly lastUsedAt: string | null
-  readonly revokedAt: string | null
 }
 
 export interface KeyRequest {
@@ -58,22 +52,13 @@ export async function createKey(sql: Sql, making: KeyMaking, request: KeyRequest
   const environment = request.environment === undefined ? null : parseEnvironment(request.environment)
   const projectId = await requireProject(sql, request.project)
   const { key, stored } = await makeKey(sql, making)
-  const made = {
-    ...stored,
-    projectId,
-    label,
-    scopes: request.scopes ?? DEFAULT_SCOPES,
-    environment,
-    expiresInDays: request.expiresInDays ?? null
-  }
-  const { scopes } = made
-  const audit = entryOn(
-    'key.create',
-    { keyId: stored.id, label, scopes, environment },
-    actor ?? { by: null, projectId }
+  const { scopes = DEFAULT_SCOPES, expiresInDays = null } = request
+  const detail = { keyId: stored.id, label, scopes, environment }
+  const audit = entryOn('key.create', detail, actor ?? { by: null, projectId })
+  return issued(
+    key,
+    await store.insertKey(sql, { ...stored, projectId, label, scopes, environment, expiresInDays }, audit)
   )
-  const row = await store.insertKey(sql, made, audit)
-  return issued(key, row)
 }
 
 /** Selects the keys to list. If `expiringDays` or `unusedDays` is set, only active keys are listed. */
@@ -107,8 +92,7 @@ function isSelected(key: KeyListing, { expiringDays, unusedDays }: KeySelection,
 export async function revokeKeysOf(sql: Sql, project: string): Promise<KeyListing[]> {
   const projectId = await requireProject(sql, project)
   const audit = { by: null, action: 'key.revoke', projectId, detail: { all: true } } as const
-  const now = Date.now()
-  return (await store.setKeysRevoked(sql, projectId, audit)).map(row => listing(row, now))
+  return (await store.setKeysRevoked(sql, projectId, audit)).map(row => listing(row))
 }
 
 /** Revokes a key and creates its replacement, which differs only in its id and secret. */
@@ -120,20 +104,16 @@ export async function rotateKey(sql: Sql, making: KeyMaking, keyId: string, acto
 
 /** Revokes a key. Revoking it again changes nothing. */
 export async function revokeKey(sql: Sql, keyId: string, actor?: Actor): Promise<KeyListing> {
-  return listing(
-    (await store.setKeyRevoked(sql, keyId, entryOn('key.revoke', { keyId }, actor))) ?? (await refuseKey(sql, keyId)),
-    Date.now()
-  )
+  const row = await store.setKeyRevoked(sql, keyId, entryOn('key.revoke', { keyId }, actor))
+  return listing(row ?? (await refuseKey(sql, keyId)))
 }
 
 /** Sets the environment of future traces recorded with a key; `unassigned` removes the environment. */
 export async function setKeyEnvironment(sql: Sql, keyId: string, environment: string): Promise<KeyListing> {
   const label = environment.toLowerCase() === UNASSIGNED ? null : parseEnvironment(environment)
   const audit = entryOn('key.environment', { keyId, environment: label })
-  return listing(
-    (await store.writeKeyEnvironment(sql, keyId, label, audit)) ?? (await refuseKey(sql, keyId)),
-    Date.now()
-  )
+  const row = await store.writeKeyEnvironment(sql, keyId, label, audit)
+  return listing(row ?? (await refuseKey(sql, keyId)))
 }
 
 export interface SecretReplacement {
@@ -153,8 +133,7 @@ export async function replaceKeySecret(sql: Sql, making: KeyMaking, apply: boole
     await writeAudit(sql, entryOn('key.replace-secret', { keys }, { by: null }))
     return { keys, differs, applied: true }
   }
-  const now = Date.now()
-  const working = (await store.readKeys(sql)).filter(row => stateOf(row, now) === 'active')
+  const working = (await store.readKeys(sql)).filter(row => stateOf(row) === 'active')
   return { keys: differs ? working.length : 0, differs, applied: false }
 }
 
@@ -184,18 +163,16 @@ function requireSecret({ digestSecret }: KeyMaking): string {
 async function refuseKey(sql: Sql, keyId: string): Promise<never> {
   const row = await store.readKey(sql, keyId)
   if (row === undefined) throw new AdminError(`there is no key ${quoteKeyId(keyId)}: see \`spoor key list\``)
-  const state = stateOf(row, Date.now()) === 'revoked' ? 'is revoked' : 'has expired'
+  const state = stateOf(row) === 'revoked' ? 'is revoked' : 'has expired'
   throw new AdminError(`key ${keyId} ${state}: make another with \`spoor key create --project ${row.projectSlug}\``)
 }
 
-function stateOf(row: KeyRow, now: number): KeyListing['state'] {
+function stateOf(row: KeyRow, now = Date.now()): KeyListing['state'] {
   if (row.revokedAt !== null) return 'revoked'
   return row.expiresAt !== null && Date.parse(row.expiresAt) <= now ? 'expired' : 'active'
 }
 
-function issued(key: string, row: KeyRow): IssuedKey {
-  return { key, ...described(row) }
-}
+const issued = (key: string, row: KeyRow): IssuedKey => ({ key, ...described(row) })
 
 function described(row: KeyRow): Omit<IssuedKey, 'key'> {
   return {
@@ -208,7 +185,7 @@ function described(row: KeyRow): Omit<IssuedKey, 'key'> {
   }
 }
 
-function listing(row: KeyRow, now: number): KeyListing {
+function listing(row: KeyRow, now = Date.now()): KeyListing {
   return {
     ...described(row),
     project: row.projectSlug,

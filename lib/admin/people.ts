@@ -6,25 +6,17 @@ import { EMAIL_RULE, FIRST_USER, foldEmail, readEmail } from '../people/email.ts
 import { faultOfPassword, hashPassword } from '../people/passwords.ts'
 import { digestToken, makeToken } from '../people/tokens.ts'
 import { isRole, ROLES, type Role } from '../schema/roles.ts'
-import { insertLink } from '../store/people/links.ts'
 import { type MemberChange, removeMember, setRole } from '../store/people/members.ts'
 import { unlinkIdentities } from '../store/people/oidc.ts'
-import { setPassword } from '../store/people/passwords.ts'
-import { endAllSessions } from '../store/people/sessions.ts'
+import { endAllSessions, insertLink, setPassword } from '../store/people/sessions.ts'
 import type { UserRow } from '../store/people/users.ts'
 import * as store from '../store/people/users.ts'
 import { chooseAccount } from './accounts.ts'
 import { checkText } from './text.ts'
 
-export interface User {
+export interface User extends Omit<UserRow, 'id' | 'memberships'> {
   readonly id: string
-  readonly email: string
-  readonly name: string
   readonly memberships: readonly { readonly account: string; readonly role: Role }[]
-  readonly hasPassword: boolean
-  readonly createdAt: string
-  /** Latest use of any of the user's sessions; null if the user has no session. */
-  readonly seenAt: string | null
 }
 
 export interface UserRequest {
@@ -85,14 +77,12 @@ export async function makeLink(sql: Sql, email: string, baseUrl: string): Promis
 
 /** Ends all of a user's sessions and invalidates the user's sign-in links. Returns the number of sessions. */
 export async function signOutUser(sql: Sql, email: string): Promise<number> {
-  const user = await requireUser(sql, email)
-  return endAllSessions(sql, user.id, null)
+  return endAllSessions(sql, (await requireUser(sql, email)).id, null)
 }
 
 /** Unlinks a user's OpenID Connect identities. Returns the number of identities. */
 export async function unlinkUser(sql: Sql, email: string): Promise<number> {
-  const user = await requireUser(sql, email)
-  return unlinkIdentities(sql, user.id)
+  return unlinkIdentities(sql, (await requireUser(sql, email)).id)
 }
 
 /** Sets a user's password, or removes the password if `password` is undefined, and ends all of the user's sessions. */
@@ -131,11 +121,8 @@ function check(change: MemberChange): void {
   if (change === 'missing') throw new AdminError('this member has just been removed')
 }
 
-function lastOwner(): AdminError {
-  return new AdminError(
-    'an account would be left without an owner: add another with `spoor user add EMAIL --role owner`'
-  )
-}
+const lastOwner = () =>
+  new AdminError('an account would be left without an owner: add another with `spoor user add EMAIL --role owner`')
 
 const membershipsOf = ({ memberships }: UserRow) => JSON.parse(memberships) as User['memberships']
 

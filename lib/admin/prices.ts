@@ -5,10 +5,12 @@ import { PricedModel, PriceRange } from '../schema/price.ts'
 import {
   deletePrices,
   type ModelPrice,
+  type PriceName,
   type PriceRow,
   readPrices,
   readUnpriced,
-  storePrice
+  storePrice,
+  type UnpricedModel
 } from '../store/projects/prices.ts'
 import { readProjects } from '../store/projects/projects.ts'
 import { requireProject } from './projects.ts'
@@ -19,11 +21,8 @@ export interface DescribedPrice extends ModelPrice {
   readonly project: string | null
 }
 
-export interface DescribedUnpriced {
+export interface DescribedUnpriced extends Omit<UnpricedModel, 'projectId'> {
   readonly project: string
-  readonly model: string
-  readonly calls: number
-  readonly lastAt: string
 }
 
 export interface PriceListing {
@@ -74,10 +73,8 @@ export async function listPrices(sql: Sql, project?: string): Promise<PriceListi
 }
 
 /** If `from` is undefined, removes all prices of the model; if null, removes only the price without a start time. */
-export interface PriceRemoval {
+export interface PriceRemoval extends Omit<PriceName, 'projectId'> {
   readonly project?: string | undefined
-  readonly model: string
-  readonly from?: string | null | undefined
 }
 
 export async function removePrices(sql: Sql, { project, model, from }: PriceRemoval): Promise<DescribedPrice[]> {

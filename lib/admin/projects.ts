@@ -8,21 +8,14 @@ import { setSearch } from '../store/search/state.ts'
 import { chooseAccount } from './accounts.ts'
 import { checkText } from './text.ts'
 
-/** A project in the form that the API returns (specification 2.8), without the calling key's scopes. */
-export interface DescribedProject {
+/**
+ * A project in the form that the API returns (specification 2.8), without the calling key's scopes. `search` (whether
+ * the project's traces are searchable by words) is not part of the API.
+ */
+export interface DescribedProject extends Omit<ProjectRow, 'id' | 'accountId' | 'storageLimit'> {
   readonly id: string
   readonly accountId: string
-  readonly name: string
-  readonly slug: string
-  readonly description: string
-  readonly traceCount: number
-  readonly spanCount: number
-  readonly estimatedBytes: number
-  readonly lastTraceAt: string | null
-  readonly createdAt: string
   readonly storage: { readonly limitBytes: number; readonly level: StorageLevel }
-  /** Whether the project's traces are searchable by words. Not part of the API. */
-  readonly search: boolean
 }
 
 export interface ProjectRequest {
@@ -56,14 +49,10 @@ export async function createProject(sql: Sql, defaultLimitBytes: number, request
 }
 
 /** Changes to a project. An undefined field stays unchanged. */
-export interface ProjectUpdate {
+export interface ProjectUpdate extends Omit<Partial<ProjectRequest>, 'name' | 'storageLimitBytes'> {
   readonly name?: string | undefined
-  readonly slug?: string | undefined
-  readonly description?: string | undefined
-  readonly accountId?: string | undefined
   /** New storage limit in bytes; null restores the server's STORAGE_LIMIT_BYTES. */
   readonly storageLimitBytes?: number | null | undefined
-  readonly search?: boolean | undefined
 }
 
 const switchSearch = (sql: Sql, projectId: number, search: boolean) =>

@@ -1,5 +1,12 @@
-import { setTimeout as delay } from 'node:timers/promises'
-import { classifyFailure } from '../database/failure.ts'
+import { withAttempts } from '../database/sql-access.ts'
+
+/** Options of work that a command does in batches. */
+export interface BatchOptions<T> {
+  /** Called after every batch with what was done so far. */
+  readonly onProgress?: (done: T) => void
+  /** Aborting this signal stops the work after the current batch. */
+  readonly signal?: AbortSignal
+}
 
 const ATTEMPTS = 10
 const RETRY_DELAY_MS = 20
@@ -8,13 +15,5 @@ const RETRY_DELAY_MS = 20
  * Retries work that PostgreSQL rolled back to end a deadlock. Deadlocks occur because ingest and commands lock traces
  * in different orders.
  */
-export async function retried<T>(work: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await work()
-    } catch (error) {
-      if (attempt === ATTEMPTS || classifyFailure(error) !== 'retry') throw error
-    }
-    await delay(RETRY_DELAY_MS * attempt * Math.random())
-  }
-}
+export const retried = <T>(work: () => Promise<T>): Promise<T> =>
+  withAttempts(ATTEMPTS, ['retry'], work, RETRY_DELAY_MS)

@@ -16,19 +16,11 @@ import type { Client } from '../database/pooled/cancellation.ts'
 import { nameOf } from '../database/sockets/address.ts'
 import { ELSEWHERE, type Near, type ProjectRead } from '../database/sql-access.ts'
 import { allAnswered } from '../store/transactions.ts'
+import type { Routes } from './routes.ts'
 import type { Shard, ShardNode } from './shards.ts'
 
-/** Locates shards (lib/cluster/routes.ts). */
-export interface Directory {
-  /** Returns the project's shard; undefined if it is unknown or unreachable, or on a single PostgreSQL server. */
-  shardOf(projectId: number): Shard | undefined
-  /** Looks up the projects' unknown shards in the background. */
-  learn(projects: readonly { readonly projectId: number }[]): void
-  /** Discards all known shards, because shards have moved. */
-  forget(): void
-  /** Stops using a node that could not be reached. */
-  avoid(node: ShardNode, error: unknown): void
-}
+/** Locates shards. */
+export type Directory = Pick<Routes, 'shardOf' | 'learn' | 'forget' | 'avoid'>
 
 export interface NearOptions {
   readonly connection: ConnectOptions
@@ -111,12 +103,8 @@ export class NearReads implements Near {
     if (known !== undefined) return known
     const { connect, limit } = this.#nodeOf(node)
     const { connection, size } = this.#options
-    const { statementTimeoutMs } = connection
-    const pool = new Pool(onClose => connect({ ...connection, isLocal: true, onClose }), {
-      size,
-      statementTimeoutMs,
-      limit
-    })
+    const options = { size, limit, statementTimeoutMs: connection.statementTimeoutMs }
+    const pool = new Pool(onClose => connect({ ...connection, isLocal: true, onClose }), options)
     this.#pools.set(key, pool)
     return pool
   }

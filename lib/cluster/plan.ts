@@ -72,22 +72,13 @@ export interface DistributionPlan {
 export function planDistribution(found: FoundCluster, shards?: number): DistributionPlan {
   const [first] = PROJECT_TABLES
   const anchor = found.tables.find(({ name }) => name === first)?.distributed
-  const steps: PlanStep[] = []
-  const done: ProjectTable[] = []
-  for (const table of found.tables) {
-    const { name, rows, localBytes: bytes } = table
-    const isFirst = name === first
-    if (table.distributed !== undefined) done.push(name)
-    else {
-      steps.push({
-        table: name,
-        beside: isFirst ? undefined : first,
-        shards: isFirst ? (shards ?? DEFAULT_SHARDS) : undefined,
-        rows,
-        bytes
-      })
-    }
-  }
+  const done = found.tables.filter(({ distributed }) => distributed !== undefined).map(({ name }) => name)
+  const left = found.tables.filter(({ distributed }) => distributed === undefined)
+  const steps = left.map(({ name: table, rows, localBytes: bytes }): PlanStep => {
+    const place =
+      table === first ? { beside: undefined, shards: shards ?? DEFAULT_SHARDS } : { beside: first, shards: undefined }
+    return { table, ...place, rows, bytes }
+  })
   const obstacles = [
     ...engineObstacles(found),
     ...(found.citus === undefined ? [] : nodeObstacles(found.nodes)),

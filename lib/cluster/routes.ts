@@ -24,8 +24,7 @@ import {
   readShards,
   readShardsOf,
   type Shard,
-  type ShardNode,
-  tryHold
+  type ShardNode
 } from './shards.ts'
 
 type Run = <T>(work: (sql: Sql) => Promise<T>) => Promise<T>
@@ -230,9 +229,8 @@ export class Routes implements RouteNews {
 
   /** Checks whether batches can be written on a node. */
   async #try({ id, node }: Shard): Promise<void> {
-    const connections = this.#connectionsOf(node)
     try {
-      await probe(connections, id)
+      await probe(this.#connectionsOf(node), id)
       const key = nameOf(node)
       this.#reached.set(key, 'open')
       this.#told.delete(key)
@@ -245,7 +243,8 @@ export class Routes implements RouteNews {
 async function probe(connections: Connections, shard: number): Promise<void> {
   const sql = await openSingle(connections, { applicationName: 'writer', statementTimeoutMs: PROBE_TIMEOUT_MS })
   try {
-    await tryHold(sql, shard)
+    // Fails if this connection cannot take the shard's lock, which the write path requires.
+    await sql.unsafe(HOLD_SHARDS.replace('$1', `'{${shard}}'::bigint[]`))
   } finally {
     void closeSingle(connections, sql)
   }

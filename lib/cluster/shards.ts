@@ -15,16 +15,10 @@ export async function isSpread(sql: Sql): Promise<boolean> {
   return row !== undefined
 }
 
-export interface ProjectShard {
-  readonly shard: number
-  /** Whether the shard's range excludes all other projects. */
-  readonly isAlone: boolean
-}
-
 /** Returns a project's shard; undefined on a single PostgreSQL server. */
-export async function readShard(sql: Sql, projectId: number): Promise<ProjectShard | undefined> {
+export async function readShard(sql: Sql, projectId: number): Promise<Omit<Isolation, 'applied'> | undefined> {
   if (!(await isSpread(sql))) return undefined
-  const [row] = await sql<[ProjectShard]>`
+  const [row] = await sql<[Omit<Isolation, 'applied'>]>`
     select shardid as shard, shardminvalue = shardmaxvalue as "isAlone" from pg_dist_shard
     where shardid = get_shard_id_for_distribution_column('traces', ${projectId}::int)`
   return row
@@ -97,11 +91,6 @@ export async function readShardsOf(sql: Sql, projects: readonly number[]): Promi
     select p as project, get_shard_id_for_distribution_column('traces', p) as shard
     from unnest(${`{${projects.join(',')}}`}::int[]) p`
   return new Map(rows.map(({ project, shard }) => [project, shard]))
-}
-
-/** Throws if this connection cannot take a shard's lock, which the write path requires. */
-export async function tryHold(sql: Sql, shard: number): Promise<void> {
-  await sql.unsafe(HOLD_SHARDS.replace('$1', `'{${shard}}'::bigint[]`))
 }
 
 /**

@@ -10,8 +10,8 @@
 import postgres, { type Sql } from 'postgres'
 import type { ConnectOptions, OnSocket } from './database.ts'
 import { setSession } from './session/open-session.ts'
-import { type Address, atHost, describeAddress, type Host, readAddress, withPath } from './sockets/address.ts'
-import { CONNECT_TIMEOUT_MS, describeTransport, Opener } from './sockets/open-socket.ts'
+import { type Address, atHost, describeAddress, type Host, readAddress } from './sockets/address.ts'
+import { CONNECT_TIMEOUT_MS, describeTransport, Opener, Series } from './sockets/open-socket.ts'
 import { readTls } from './sockets/tls.ts'
 import { TYPES } from './types.ts'
 
@@ -57,7 +57,7 @@ export function connectorTo(target: DatabaseTarget, host?: Host): Connect {
     ...(database !== undefined && { database })
   }
   return (options = {}, onSocket) => {
-    const series = opener.series()
+    const series = new Series(opener)
     const open = async () => {
       const socket = await series.open()
       onSocket?.(socket)
@@ -135,11 +135,6 @@ function addressOf(target: DatabaseTarget): Address {
 export function transportOf(target: DatabaseTarget): string {
   const address = addressOf(target)
   return describeTransport(address, readTls(address))
-}
-
-/** Returns the target with a different database on the same server. */
-export function withDatabaseAt(target: DatabaseTarget, database: string): DatabaseTarget {
-  return typeof target === 'string' ? withPath(target, database) : { ...target, database }
 }
 
 /** Describes a target's address without the user and password. */

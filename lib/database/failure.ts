@@ -108,15 +108,23 @@ export function classifyFailure(error: unknown): DatabaseFailure {
 }
 
 /** Returns whether the database rejects writes. A retry a few seconds later would fail too. */
-export function isReadOnlyRefusal(error: unknown): boolean {
-  return describe(error).code === SQLSTATE.readOnlyTransaction
-}
+export const isReadOnlyRefusal = (error: unknown): boolean => describe(error).code === SQLSTATE.readOnlyTransaction
 
 /**
  * Returns whether a row violated a unique constraint. COPY raises this error if a trace to be created already exists
  * (lib/store/write/copy-batch.ts).
  */
 export const isUniqueViolation = (error: unknown): boolean => describe(error).code === SQLSTATE.uniqueViolation
+
+/** Runs the `work` callback. Returns `otherwise` if a row violated a unique constraint. */
+export async function ifUnique<T, O>(work: () => Promise<T>, otherwise: O): Promise<T | O> {
+  try {
+    return await work()
+  } catch (error) {
+    if (isUniqueViolation(error)) return otherwise
+    throw error
+  }
+}
 
 /**
  * Statements divide by zero deliberately if a trace has changed since an update of that trace was decided
@@ -125,10 +133,8 @@ export const isUniqueViolation = (error: unknown): boolean => describe(error).co
 export const isDivisionByZero = (error: unknown): boolean => describe(error).code === SQLSTATE.divisionByZero
 
 /** Returns whether a project's tables have moved to another server (lib/store/write/homes.ts) or no longer exist. */
-export const hasMoved = (error: unknown): boolean => {
-  const { code } = describe(error)
-  return code === SQLSTATE.invalidPowerArgument || code === SQLSTATE.undefinedTable
-}
+export const hasMoved = (error: unknown): boolean =>
+  [SQLSTATE.invalidPowerArgument, SQLSTATE.undefinedTable].some(state => state === describe(error).code)
 
 /** Returns whether a lock could not be acquired within lock_timeout. */
 export const isLockTimeout = (error: unknown): boolean => describe(error).code === SQLSTATE.lockNotAvailable

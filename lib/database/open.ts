@@ -1,11 +1,11 @@
 /** Opens the configured database: the user's own server (DATABASE_URL) or the embedded PostgreSQL. */
 import type { Config } from '../config.ts'
 import type { Logger } from '../log.ts'
-import { connectorTo, describeTarget, transportOf } from './connection.ts'
-import type { Database } from './database.ts'
+import { connectorTo, type DatabaseTarget, describeTarget, transportOf } from './connection.ts'
+import type { Connections, Database } from './database.ts'
 import { type EmbeddedRole, openEmbedded } from './embedded/embedded.ts'
 import { ConnectionLimit } from './pooled/connection-limit.ts'
-import { nodesOf } from './pooled/nodes.ts'
+import { nameOf } from './sockets/address.ts'
 
 const TOO_FEW = 'PostgreSQL allows fewer connections than this process would use; continuing with these connections'
 
@@ -47,5 +47,19 @@ export async function openDatabase(config: Config, log: Logger, { role, patience
     digestSecret: keyDigestSecret ?? cluster.digestSecret,
     recovery: cluster.recovery,
     close: cluster.close
+  }
+}
+
+/**
+ * Caches the connections to servers other than the server in the database's address. Each server has its own connection
+ * limit. `target` supplies the login and all other parameters.
+ */
+export function nodesOf(target: DatabaseTarget, makeLimit: () => ConnectionLimit): Database['node'] {
+  const servers = new Map<string, Connections>()
+  return host => {
+    const key = nameOf(host)
+    const known = servers.get(key) ?? { connect: connectorTo(target, host), limit: makeLimit() }
+    servers.set(key, known)
+    return known
   }
 }

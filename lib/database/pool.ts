@@ -13,8 +13,8 @@ import { within } from '../within.ts'
 import { classifyFailure, endsConnection, PoolError } from './failure.ts'
 import { type Client, watchDeparture } from './pooled/cancellation.ts'
 import { ConnectionLimit, type Holder } from './pooled/connection-limit.ts'
-import { type Connect, TICK_MS } from './pooled/hung-connection.ts'
-import { abandon, failIfLost, forgetRows, giveUpIfHung, giveUpOpening, type Lease, makeLease } from './pooled/lease.ts'
+import { type Connect, pidOf, TICK_MS } from './pooled/hung-connection.ts'
+import { abandon, failIfLost, forgetRows, giveUpIfHung, type Lease, makeLease } from './pooled/lease.ts'
 import { openSession } from './session/open-session.ts'
 
 export interface PoolOptions {
@@ -105,20 +105,19 @@ export class Pool implements Holder {
    * outcome is unknown and the rejection counts as `lost`.
    */
   async transaction<T>(work: (sql: Sql) => Promise<T>, mode = ''): Promise<T> {
-    const lease = await this.#lease()
-    try {
-      await lease.guarded.unsafe(`begin ${mode}`)
-      const result = await this.#workOrRollBack(lease, work)
-      const { command } = await lease.guarded.unsafe('commit')
+    return this.run(async sql => {
+      await sql.unsafe(`begin ${mode}`)
+      const rollBack = async () => sql.unsafe('rollback')
+      const result = await work(sql).catch(async error => {
+        // A rollback sent to a dying connection may never settle. If a rollback fails, so does the next query.
+        if (!endsConnection(error)) await rollBack().catch(() => {})
+        throw error
+      })
+      const { command } = await sql.unsafe('commit')
       // PostgreSQL responds with ROLLBACK if a query of the transaction failed and `work` caught the error.
       if (command === 'ROLLBACK') throw new PoolError('TX_ABORTED', 'A query failed inside the transaction')
       return result
-    } catch (error) {
-      if (endsConnection(error)) lease.dead = true
-      throw error
-    } finally {
-      this.#release(lease)
-    }
+    })
   }
 
   /** Rejects new work, waits briefly for work in flight, and closes all connections. */
@@ -141,24 +140,6 @@ export class Pool implements Holder {
     const living = [...this.#leases].filter(lease => !lease.dead)
     // The promise that `end` returns may never settle if the server has disappeared, so the wait is limited.
     await within(graceMs, Promise.allSettled(living.map(lease => this.#giveUp(lease, graceMs))))
-  }
-
-  async #workOrRollBack<T>(lease: Lease, work: (sql: Sql) => Promise<T>): Promise<T> {
-    try {
-      const result = await work(lease.guarded)
-      failIfLost(lease)
-      return result
-    } catch (error) {
-      if (endsConnection(error)) lease.dead = true
-      // A rollback sent to a dying connection may never settle.
-      if (!lease.dead) {
-        // The rollback also absorbs the stray rows of the failed query (forgetRows).
-        await lease.guarded.unsafe('rollback').catch(() => {
-          lease.dead = true
-        })
-      }
-      throw error
-    }
   }
 
   async #lease(client?: Client): Promise<Lease> {
@@ -221,7 +202,10 @@ export class Pool implements Holder {
   async #open(): Promise<Lease> {
     const lease = makeLease(this.#connect, this.#statementTimeoutMs, lost => this.#forget(lost))
     const opening = openSession(lease.sql)
-    const clock = setInterval(() => void giveUpOpening(lease, opening), TICK_MS).unref()
+    // Closes the connection if it hangs. No statement time-out applies yet.
+    const clock = setInterval(async () => {
+      if (await lease.hungCheck.hangs(opening, pidOf(opening))) lease.sql.end({ timeout: 0 }).catch(() => {})
+    }, TICK_MS).unref()
     try {
       await opening
       failIfLost(lease)

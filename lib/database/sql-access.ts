@@ -12,7 +12,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import { Refusal } from '../errors.ts'
 import type { SharedGate } from '../limits/shared-gate.ts'
-import { classifyFailure, isReadOnlyRefusal } from './failure.ts'
+import { classifyFailure, type DatabaseFailure, isReadOnlyRefusal } from './failure.ts'
 import type { Pool } from './pool.ts'
 import type { Client } from './pooled/cancellation.ts'
 import { SCHEMA_NAMES, type TableNames } from './tables.ts'
@@ -99,7 +99,13 @@ export function createSqlAccess(
   }
 }
 
-async function withAttempts<T>(attempts: number, failures: readonly string[], work: () => Promise<T>): Promise<T> {
+/** Runs the `work` callback up to `attempts` times, as long as it fails in one of these ways. */
+export async function withAttempts<T>(
+  attempts: number,
+  failures: readonly DatabaseFailure[],
+  work: () => Promise<T>,
+  delayMs = RETRY_DELAY_MS
+): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await work()
@@ -107,7 +113,7 @@ async function withAttempts<T>(attempts: number, failures: readonly string[], wo
       if (attempt === attempts || !failures.includes(classifyFailure(error))) throw error
     }
     // The pause is random, because conflicting transactions would collide again after equal pauses.
-    await delay(RETRY_DELAY_MS * attempt * Math.random())
+    await delay(delayMs * attempt * Math.random())
   }
 }
 

@@ -7,7 +7,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Sql } from 'postgres'
 import type { Config } from '../config.ts'
-import { readHolder } from '../database/embedded/data-dir-lock.ts'
+import { readHolder } from '../database/embedded/lock-file.ts'
 import { readOwnFile, replaceFile } from '../database/embedded/own-file.ts'
 import { readDatabaseId } from '../store/server/properties.ts'
 
@@ -54,15 +54,12 @@ export type FoundServer =
    */
   | { readonly is: 'nothing'; readonly address: string | undefined }
 
-/** Returns this database's server; undefined if none responds. */
-export async function findServer(config: Config, sql: Sql): Promise<RunningServer | undefined> {
-  const found = await lookForServer(config, await readDatabaseId(sql))
-  return found.is === 'ours' ? found.server : undefined
-}
-
-/** Returns the server at the expected address, unverified, for use while the database cannot be queried. */
-export async function findLikelyServer(config: Config): Promise<RunningServer | undefined> {
-  const found = await lookForServer(config, undefined)
+/**
+ * Returns this database's server; undefined if none responds. Without `sql`, because the database cannot be queried,
+ * returns the server at the expected address, unverified.
+ */
+export async function findServer(config: Config, sql?: Sql): Promise<RunningServer | undefined> {
+  const found = await lookForServer(config, sql && (await readDatabaseId(sql)))
   return found.is === 'ours' ? found.server : undefined
 }
 

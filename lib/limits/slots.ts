@@ -14,22 +14,12 @@ export interface SlotBounds {
   readonly waitMs: number
 }
 
-interface Waiting {
-  readonly party: unknown
-  readonly weight: number
-  /** Position in line, in units of weight, after the party's earlier work. */
-  readonly turn: number
-  readonly late: NodeJS.Timeout
-  enter(): void
-  refuse(): void
-}
-
 export class Slots {
   readonly #bounds: SlotBounds
   /** Admitted weight by party. */
   readonly #inside = new Map<unknown, number>()
   /** Waiting work in order of arrival. */
-  readonly #waiting = new Set<Waiting>()
+  readonly #waiting = new Set<Slot>()
   /** Position that each party's next work will get; empty while no work waits. */
   readonly #next = new Map<unknown, number>()
   /** Position of the work that entered last. */
@@ -49,38 +39,23 @@ export class Slots {
   }
 
   /**
-   * Calls the `enter` callback when it is the work's turn and capacity is free, which may be immediately. Calls the
-   * `refuse` callback if the wait is too long. Throws `quota_exhausted` if too much of the party's work is already
-   * waiting. The returned function frees the slot, or removes the work from the line.
+   * Lets the work wait for its turn, which may come immediately. Throws `quota_exhausted` if too much of the party's
+   * work is already waiting. Called by Slot only.
    */
-  join(party: unknown, weight: number, enter: () => void, refuse: (refusal: Refusal) => void): () => void {
-    if (this.#countWaiting(party) >= this.#bounds.line) throw busy()
-    const turn = Math.max(this.#entered, this.#next.get(party) ?? 0)
-    this.#next.set(party, turn + weight)
-    let isInside = false
-    const waiting: Waiting = {
-      party,
-      weight,
-      turn,
-      late: setTimeout(() => waiting.refuse(), this.#bounds.waitMs).unref(),
-      enter: () => {
-        isInside = true
-        enter()
-      },
-      refuse: () => {
-        this.#dequeue(waiting)
-        refuse(busy())
-        this.#admit()
-      }
-    }
-    this.#waiting.add(waiting)
+  join(slot: Slot): void {
+    if (this.#countWaiting(slot.party) >= this.#bounds.line) throw busy()
+    slot.turn = Math.max(this.#entered, this.#next.get(slot.party) ?? 0)
+    this.#next.set(slot.party, slot.turn + slot.weight)
+    slot.late = setTimeout(() => slot.refuse(), this.#bounds.waitMs).unref()
+    this.#waiting.add(slot)
     this.#admit()
-    return () => {
-      if (isInside) this.#take(party, -weight)
-      else this.#dequeue(waiting)
-      isInside = false
-      this.#admit()
-    }
+  }
+
+  /** Frees the slot, or removes the work from the line. Called by Slot only. */
+  part(slot: Slot): void {
+    if (slot.isInside) this.#take(slot.party, -slot.weight)
+    else this.#dequeue(slot)
+    this.#admit()
   }
 
   /** Returns whether any waiting work could enter if this party's work of the given weight left. */
@@ -98,7 +73,7 @@ export class Slots {
       this.#dequeue(first)
       this.#entered = first.turn
       this.#take(first.party, first.weight)
-      first.enter()
+      first.admit()
     }
     if (this.#waiting.size > 0) return
     this.#next.clear()
@@ -106,8 +81,8 @@ export class Slots {
   }
 
   /** Returns the first work in line that its party may hold. */
-  #first(): Waiting | undefined {
-    let first: Waiting | undefined
+  #first(): Slot | undefined {
+    let first: Slot | undefined
     for (const waiting of this.#waiting) {
       if (first !== undefined && waiting.turn >= first.turn) continue
       if (this.#mayHold(waiting)) first = waiting
@@ -116,12 +91,12 @@ export class Slots {
   }
 
   /** Returns whether the party may hold this work. A party without admitted work may hold work of any weight. */
-  #mayHold({ party, weight }: Waiting, leaving = 0): boolean {
+  #mayHold({ party, weight }: Slot, leaving = 0): boolean {
     const inside = (this.#inside.get(party) ?? 0) - leaving
     return inside === 0 || inside + weight <= this.#bounds.each
   }
 
-  #dequeue(waiting: Waiting): void {
+  #dequeue(waiting: Slot): void {
     clearTimeout(waiting.late)
     this.#waiting.delete(waiting)
   }
@@ -142,17 +117,21 @@ export class Slots {
 
 /** A slot for one work item. */
 export class Slot {
+  readonly party: unknown
+  weight = 0
+  /** Position in line, in units of weight, after the party's earlier work. */
+  turn = 0
+  /** Ends the wait when it has taken too long. */
+  late: NodeJS.Timeout | undefined
   readonly #slots: Slots
-  readonly #party: unknown
   #entered: Promise<void> | undefined
-  #weight = 0
+  #settle: { resolve(): void; reject(refusal: Refusal): void } | undefined
   #isInside = false
   #isOver = false
-  #leave: (() => void) | undefined
 
   constructor(slots: Slots, party: unknown) {
     this.#slots = slots
-    this.#party = party
+    this.party = party
   }
 
   get isInside(): boolean {
@@ -161,7 +140,7 @@ export class Slot {
 
   /** Whether this work keeps other work waiting. */
   get isWanted(): boolean {
-    return this.#isInside && this.#slots.wants(this.#party, this.#weight)
+    return this.#isInside && this.#slots.wants(this.party, this.weight)
   }
 
   /**
@@ -171,22 +150,31 @@ export class Slot {
   enter(weight = 1): Promise<void> {
     this.#entered ??= new Promise((resolve, reject) => {
       if (this.#isOver) return
-      this.#weight = weight
-      const enter = () => {
-        this.#isInside = true
-        resolve()
-      }
-      this.#leave = this.#slots.join(this.#party, weight, enter, reject)
+      this.weight = weight
+      this.#settle = { resolve, reject }
+      this.#slots.join(this)
     })
     return this.#entered
   }
 
+  /** Called by Slots only. */
+  admit(): void {
+    this.#isInside = true
+    this.#settle?.resolve()
+  }
+
+  /** Called by Slots only. */
+  refuse(): void {
+    this.#settle?.reject(busy())
+    this.leave()
+  }
+
   /** Frees the slot, or removes the work from the line. Called when the work is finished or no longer needed. */
   leave(): void {
+    if (this.#isOver) return
     this.#isOver = true
+    this.#slots.part(this)
     this.#isInside = false
-    this.#leave?.()
-    this.#leave = undefined
   }
 }
 

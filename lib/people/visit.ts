@@ -1,15 +1,10 @@
 /** Defines a visit to the dashboard: the visitor, and a route's requirements for its visitors. */
 import type { Role } from '../schema/roles.ts'
+import type { VisitRow } from '../store/people/sessions.ts'
 
-export interface Visitor {
-  readonly userId: number
-  readonly email: string
-  readonly name: string
-  readonly hasPassword: boolean
+export interface Visitor extends Pick<VisitRow, 'userId' | 'email' | 'name' | 'hasPassword' | 'provenAt'> {
   /** Digest of the session's token; null if a trusted proxy vouches for the person. */
   readonly session: string | null
-  /** Time of the person's last proof of identity; null if unknown or if a trusted proxy vouches for the person. */
-  readonly provenAt: string | null
 }
 
 /** The project in the URL, and the visitor's role there. */

@@ -79,12 +79,8 @@ export class Visitors {
 
   async #answer(batch: readonly Lookup[]): Promise<void> {
     const moment = this.#remembered.now()
-    const rows = await this.#options.sql.read(sql =>
-      readVisits(
-        sql,
-        batch.map(({ asked }) => asked)
-      )
-    )
+    const visits = batch.map(({ asked }) => asked)
+    const rows = await this.#options.sql.read(sql => readVisits(sql, visits))
     const found = new Map(rows.map(row => [row.place - 1, row]))
     const due = new Set<string>()
     for (const [place, { name, asked, resolve }] of batch.entries()) {

@@ -45,15 +45,20 @@ function goesOn(kind: number | undefined, text: string, at: number): boolean {
   return next === kind || next === MARK
 }
 
-const widthAt = (text: string, at: number): number => (text.codePointAt(at)! > 0xffff ? 2 : 1)
+/** Returns the end of the run of this kind that begins at `start`. */
+function endOfRun(kind: number | undefined, text: string, start: number): number {
+  let at = start
+  do at += text.codePointAt(at)! > 0xffff ? 2 : 1
+  while (goesOn(kind, text, at))
+  return at
+}
 
 export function runsOf(text: string): WordRun[] {
   const runs: WordRun[] = []
   for (let at = 0; at < text.length; ) {
     const kind = classOf(text, at)
     const start = at
-    do at += widthAt(text, at)
-    while (goesOn(kind, text, at))
+    at = endOfRun(kind, text, at)
     if (kind === WORD || kind === DENSE) runs.push({ start, end: at, isDense: kind === DENSE })
   }
   return runs
@@ -184,9 +189,7 @@ function addTerms(text: string, terms: Terms): void {
 /** Adds the terms of the run at `start`, and returns the run's end. */
 function addRun(text: string, start: number, terms: Terms): number {
   const kind = classOf(text, start)
-  let end = start
-  do end += widthAt(text, end)
-  while (goesOn(kind, text, end))
+  const end = endOfRun(kind, text, start)
   if (kind === WORD && end - start <= MOST_UNITS) terms.add(termOf(fold(text.slice(start, end))))
   if (kind === DENSE) {
     const folded = fold(text.slice(start, end))

@@ -5,15 +5,14 @@
  */
 import type { Sql } from 'postgres'
 import { MAX_SCORES } from '../schema/input.ts'
+import type { ExportPlace } from './answers/export-page.ts'
 import { CHANGED, compareAndSet } from './trace/compare-and-set.ts'
-import { newScoreId } from './trace/scores.ts'
+import { type NewScore, newScoreId } from './trace/scores.ts'
 import { fitting, started, type TraceConditions } from './trace/trace-conditions.ts'
 import { freshVersion } from './write/trace-numbers.ts'
 
 /** A trace to judge; also the position after which the search continues. */
-export interface Unjudged {
-  readonly id: string
-  readonly startedAt: string
+export interface Unjudged extends ExportPlace {
   /** Hash of the content to judge, in hexadecimal. */
   readonly hash: string
 }
@@ -43,14 +42,9 @@ export async function findUnjudged(
     order by started_at desc, id desc limit ${limit}`
 }
 
-export interface EvalScore {
+export interface EvalScore extends Omit<NewScore, 'authorId'> {
   readonly evaluatorId: string
   readonly runId: string
-  readonly name: string
-  readonly dataType: string
-  readonly value: number | string | boolean
-  readonly comment: string | null
-  readonly spanId: string | null
 }
 
 /**

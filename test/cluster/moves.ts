@@ -4,9 +4,10 @@
  */
 import { strict as assert } from 'node:assert'
 import { isolateProject } from '../../lib/cluster/shards.ts'
-import { connectTo, type SocketTarget, withDatabaseAt } from '../../lib/database/connection.ts'
+import { connectTo, type SocketTarget } from '../../lib/database/connection.ts'
 import type { Pool } from '../../lib/database/pool.ts'
 import { countOrphans, countStrays, NO_ORPHANS, NO_STRAYS } from '../fixtures/database/seed.ts'
+import { withDatabaseAt } from '../fixtures/database/target.ts'
 import { until } from '../fixtures/until.ts'
 import { Witness } from '../torture/load/witness.ts'
 import type { Nodes } from './nodes.ts'

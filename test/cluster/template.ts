@@ -1,9 +1,10 @@
 /** The template of a cluster's test databases. A test clones it on every node to get its own distributed database. */
-import { applyDistribution, readDistributionPlan } from '../../lib/cluster/distribute.ts'
-import { connectTo, type SocketTarget, withDatabaseAt } from '../../lib/database/connection.ts'
+import { applyDistribution, readDistributionPlan } from '../../lib/cluster/distribution.ts'
+import { connectTo, type SocketTarget } from '../../lib/database/connection.ts'
 import { migrate } from '../../lib/database/migrate.ts'
 import { createLog } from '../../lib/log.ts'
 import { databaseAt, runOn } from '../fixtures/database/database.ts'
+import { withDatabaseAt } from '../fixtures/database/target.ts'
 import { joinNodes } from './nodes.ts'
 
 /** The number of shards is small, because each test has all of them. */

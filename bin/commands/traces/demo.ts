@@ -3,7 +3,7 @@ import { AdminError } from '../../../lib/admin-error.ts'
 import { readConfig } from '../../../lib/config.ts'
 import type { RecordedDemo } from '../../../lib/demo/record.ts'
 import { MOST_TRACES, WRITTEN_OUT } from '../../../lib/demo/traces.ts'
-import { findLikelyServer, findServer } from '../../../lib/health/running-server.ts'
+import { findServer } from '../../../lib/health/running-server.ts'
 import { command, UsageError } from '../../command.ts'
 import { withDatabase } from '../../database.ts'
 import { table } from '../../terminal/table.ts'
@@ -67,7 +67,7 @@ function parseCount(text: string | undefined): number {
  */
 async function requireServer(env: NodeJS.ProcessEnv, hasKey: boolean): Promise<string> {
   const server = hasKey
-    ? await findLikelyServer(readConfig(env))
+    ? await findServer(readConfig(env))
     : await withDatabase(env, ({ config, sql }) => findServer(config, sql))
   if (server !== undefined) return server.address
   throw new AdminError('no server is running: start one with `spoor serve`, or give its address with --url')

@@ -11,7 +11,7 @@ import {
 import { readKey } from '../../store/projects/keys.ts'
 import { parseEnvironment, UNASSIGNED } from '../../trace/environment.ts'
 import { requireProject } from '../projects.ts'
-import { retried } from '../retried.ts'
+import { type BatchOptions, retried } from '../retried.ts'
 import { quoteKeyId } from '../text.ts'
 
 export interface BackfillRequest extends TraceSelection {
@@ -62,19 +62,12 @@ export async function planBackfill(sql: Sql, request: BackfillRequest): Promise<
   }
 }
 
-export interface BackfillOptions {
-  /** Called after every batch with the number of traces changed so far. */
-  readonly onProgress?: (changed: number) => void
-  /** Aborting this signal stops the work after the current batch. */
-  readonly signal?: AbortSignal
-}
-
 /**
  * Applies a plan in batches. Finished batches stay committed, so a new plan after an interruption covers the rest. The
  * result may differ from the plan because of concurrent writes. In the result, `matched` is never less than `changed`,
  * because selected traces up to `upToSeq` are counted when their batch is processed, and later traces at the end.
  */
-export async function applyBackfill(sql: Sql, plan: BackfillPlan, options: BackfillOptions = {}) {
+export async function applyBackfill(sql: Sql, plan: BackfillPlan, options: BatchOptions<number> = {}) {
   const { projectId, selection, relabelling, upToSeq } = plan
   if (plan.changing === 0) return { matched: sum(await countEnvironments(sql, projectId, selection)), changed: 0 }
   const detail = { ...selection, ...relabelling, planned: plan.changing, traces: 0 }

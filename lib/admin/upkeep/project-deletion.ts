@@ -4,11 +4,12 @@ import type { Sql } from 'postgres'
 import { writeAudit } from '../../store/audit.ts'
 import * as keyStore from '../../store/projects/keys.ts'
 import { deleteProject } from '../../store/projects/projects.ts'
-import { countSelected, type SelectedTotals } from '../../store/trace/pruning.ts'
+import { countSelected } from '../../store/trace/pruning.ts'
+import type { Totals } from '../../store/write/totals.ts'
 import { requireProject } from '../projects.ts'
 import { type Pruned, type PruneOptions, pruneAll } from './pruning.ts'
 
-export interface ProjectDeletion extends SelectedTotals {
+export interface ProjectDeletion extends Totals {
   readonly projectId: number
   /** Number of keys that are not revoked. */
   readonly keys: number

@@ -1,18 +1,20 @@
 /** Implements `spoor trace delete`, which deletes a project's matching traces in batches. */
 import type { Sql } from 'postgres'
 import { AdminError, InputError } from '../../admin-error.ts'
+import type { ExportPlace } from '../../store/answers/export-page.ts'
 import { amendAudit, writeAudit } from '../../store/audit.ts'
-import { countSelected, type PrunePlace, pruneBatch, type SelectedTotals } from '../../store/trace/pruning.ts'
+import { countSelected, pruneBatch } from '../../store/trace/pruning.ts'
 import type { TraceConditions } from '../../store/trace/trace-conditions.ts'
+import type { Totals } from '../../store/write/totals.ts'
 import { parseEnvironment, UNASSIGNED } from '../../trace/environment.ts'
 import { requireProject } from '../projects.ts'
-import { retried } from '../retried.ts'
+import { type BatchOptions, retried } from '../retried.ts'
 
 export interface PruneRequest extends TraceConditions {
   readonly project: string
 }
 
-export interface PrunePlan extends SelectedTotals {
+export interface PrunePlan extends Totals {
   readonly projectId: number
   readonly selection: TraceConditions
 }
@@ -26,11 +28,7 @@ export interface Pruned {
   readonly kept: number
 }
 
-export interface PruneOptions {
-  readonly onProgress?: (pruned: Pruned) => void
-  /** Aborting this signal stops the work after the current batch. */
-  readonly signal?: AbortSignal
-}
+export type PruneOptions = BatchOptions<Pruned>
 
 /**
  * Maximum size of a batch. A batch takes a few tenths of a second, during which its traces can be read but not changed.
@@ -84,7 +82,7 @@ export async function pruneAll(
   }: PruneOptions & { readonly auditId?: number | undefined; before?: number } = {}
 ): Promise<Pruned> {
   let pruned = NOTHING
-  let after: PrunePlace | null = null
+  let after: ExportPlace | null = null
   let pass = 1
   for (;;) {
     if (signal?.aborted) {

@@ -1,13 +1,13 @@
 /** Implements `spoor price recompute`, which recomputes stored costs at current prices. */
 import type { Sql } from 'postgres'
 import { AdminError } from '../../admin-error.ts'
+import type { ExportWindow } from '../../store/answers/export-page.ts'
 import { amendAudit, writeAudit } from '../../store/audit.ts'
 import { ownPricesOf, readPrices } from '../../store/projects/prices.ts'
 import {
   type GatheredTrace,
   readGatheredTraces,
   readUnstatedCalls,
-  type StartedBetween,
   type TraceRepricing,
   writeRepricings
 } from '../../store/trace/repricing.ts'
@@ -16,9 +16,9 @@ import type { PriceSources } from '../../trace/prices/computed-cost.ts'
 import { reprice } from '../../trace/prices/repricing.ts'
 import { sumExactly } from '../../trace/span-usage.ts'
 import { requireProject } from '../projects.ts'
-import { retried } from '../retried.ts'
+import { type BatchOptions, retried } from '../retried.ts'
 
-export interface RecomputeRequest extends StartedBetween {
+export interface RecomputeRequest extends ExportWindow {
   readonly project: string
   /** Whether to store the new costs. If false, the costs are computed but not stored. */
   readonly apply: boolean
@@ -33,12 +33,6 @@ export interface Recomputed {
   /** Total cost in US dollars, before and after the change, of the traces whose cost changes. */
   readonly before: number
   readonly after: number
-}
-
-export interface RecomputeOptions {
-  readonly onProgress?: (so: Recomputed) => void
-  /** Aborting this signal stops the work after the current batch. */
-  readonly signal?: AbortSignal
 }
 
 /**
@@ -61,7 +55,7 @@ interface Change extends TraceRepricing {
 export async function recomputeCosts(
   sql: Sql,
   { project, apply, ...selection }: RecomputeRequest,
-  { onProgress, signal }: RecomputeOptions = {}
+  { onProgress, signal }: BatchOptions<Recomputed> = {}
 ): Promise<Recomputed> {
   const projectId = await requireProject(sql, project)
   const sources = { own: ownPricesOf(await readPrices(sql, projectId), projectId), mayLoad: true }

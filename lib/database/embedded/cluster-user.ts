@@ -24,9 +24,7 @@ export function isRoot(): boolean {
 export function findClusterUser(passwd: string = '/etc/passwd'): ClusterUser | undefined {
   if (!isRoot()) return undefined
   const users = readFileSync(passwd, 'utf8').split('\n').map(readUser)
-  const user = NAMES.map(name => users.find(user => user.name === name && user.uid > 0)).find(
-    user => user !== undefined
-  )
+  const [user] = NAMES.flatMap(name => users.find(user => user.name === name && user.uid > 0) ?? [])
   if (user === undefined) throw new Error(`PostgreSQL does not run as root, and there is no user ${NAMES.join(' or ')}`)
   return user
 }

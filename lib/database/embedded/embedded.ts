@@ -2,7 +2,7 @@
  * Opens the embedded PostgreSQL of a data folder for a server or a command. PostgreSQL listens only on a Unix socket.
  *
  * The first process starts PostgreSQL, later processes connect to it, and the last process to leave stops it
- * (cluster-lock.ts). Only one server at a time holds a data folder (data-dir-lock.ts). If a server was killed, the next
+ * (cluster-lock.ts). Only one server at a time holds a data folder (lock-file.ts). If a server was killed, the next
  * server may find PostgreSQL running without any users. That server then restarts PostgreSQL, so that PostgreSQL's
  * messages reach a log again. If PostgreSQL exits unexpectedly, one of the processes that were using PostgreSQL
  * restarts it.
@@ -20,10 +20,10 @@ import { findBinaries } from './binaries.ts'
 import { requireMajor } from './cluster-folders.ts'
 import { claimAlone, enter, leave } from './cluster-lock.ts'
 import { chooseSettings } from './cluster-settings.ts'
-import { holdFolder, readHolder } from './data-dir-lock.ts'
 import { enterFolder } from './folder-users.ts'
 import { type DataHome, LIBRARIES, prepareDataFolder, prepareHome, prepareSocketFolder } from './folders.ts'
-import { type Release, tryLock } from './lock-file.ts'
+import { holdFolder, type Release, readHolder, tryLock } from './lock-file.ts'
+import { readOrCreateSecret } from './own-file.ts'
 import {
   initializeCluster,
   inspectPostmaster,
@@ -38,7 +38,6 @@ import {
   startPostmaster,
   stopPostmaster
 } from './postmaster.ts'
-import { readOrCreateSecret } from './secrets.ts'
 
 export type EmbeddedRole = 'serve' | 'command'
 

@@ -27,18 +27,20 @@ const NAME = /^(\w+)-[\da-f-]{36}\.sock$/
  * system does not support sockets, other processes are not detected.
  */
 export async function enterFolder(dataDir: string, log: Logger, namespace = readNamespace()): Promise<Release> {
-  const users = new SocketFolder(await openFolder(join(dataDir, 'users')))
+  const path = join(dataDir, 'users')
+  await mkdir(path, { mode: 0o700 }).catch(onCode('EEXIST', undefined))
+  const folder = { path, handle: await open(path, 'r') }
   const name = `${namespace}-${randomUUID()}.sock`
-  const server = await users.listen(name).catch(error => {
+  const server = await listen(folder, name).catch(error => {
     log.warn({ err: error }, 'processes of other containers are not noticed: no socket can be made in DATA_DIR')
     return undefined
   })
   const leave = async () => {
     server?.close()
-    await users.remove(name)
-    await users.close()
+    await rm(join(path, name), { force: true })
+    await folder.handle.close()
   }
-  if (await users.hasOthers(namespace)) {
+  if (await hasOthers(folder, namespace)) {
     await leave()
     throw new ConfigError(
       `DATA_DIR ${dataDir} is in use by a process of another container (another PID namespace): stop that, or use another`
@@ -47,60 +49,42 @@ export async function enterFolder(dataDir: string, log: Logger, namespace = read
   return leave
 }
 
-async function openFolder(path: string): Promise<{ path: string; handle: FileHandle }> {
-  await mkdir(path, { mode: 0o700 }).catch(onCode('EEXIST', undefined))
-  return { path, handle: await open(path, 'r') }
+/** The folder of the sockets, open. */
+interface SocketFolder {
+  readonly path: string
+  readonly handle: FileHandle
 }
 
-class SocketFolder {
-  readonly #path: string
-  readonly #handle: FileHandle
+/**
+ * Returns a socket's path. A socket's path is limited to 107 bytes, but the folder's path alone may be longer. On
+ * Linux, the open folder also has a short path in /proc.
+ */
+const socketIn = ({ path, handle }: SocketFolder, name: string): string =>
+  process.platform === 'linux' ? `/proc/self/fd/${handle.fd}/${name}` : join(path, name)
 
-  constructor({ path, handle }: { path: string; handle: FileHandle }) {
-    this.#path = path
-    this.#handle = handle
-  }
+/**
+ * Gives the socket its final name only once the server listens, so that no process finds a socket without a listener.
+ */
+async function listen(folder: SocketFolder, name: string): Promise<Server> {
+  const draft = `new-${randomUUID().slice(0, 8)}`
+  // Without `exclusive`, node:cluster would listen in the primary process, where the path refers to a different file.
+  const server = createServer(socket => socket.destroy()).listen({ path: socketIn(folder, draft), exclusive: true })
+  await once(server, 'listening')
+  server.unref()
+  await rename(join(folder.path, draft), join(folder.path, name))
+  return server
+}
 
-  /**
-   * Returns a socket's path. A socket's path is limited to 107 bytes, but the folder's path alone may be longer. On
-   * Linux, the open folder also has a short path in /proc.
-   */
-  #at(name: string): string {
-    return process.platform === 'linux' ? `/proc/self/fd/${this.#handle.fd}/${name}` : join(this.#path, name)
+/** Returns whether a process of another namespace listens. Removes stale sockets. */
+async function hasOthers(folder: SocketFolder, namespace: string): Promise<boolean> {
+  let isUsed = false
+  for (const name of await readdir(folder.path)) {
+    const [, theirs] = NAME.exec(name) ?? []
+    if (theirs === undefined) continue
+    if (!(await isListening(socketIn(folder, name)))) await rm(join(folder.path, name), { force: true })
+    else if (theirs !== namespace) isUsed = true
   }
-
-  /**
-   * Gives the socket its final name only once the server listens, so that no process finds a socket without a listener.
-   */
-  async listen(name: string): Promise<Server> {
-    const draft = `new-${randomUUID().slice(0, 8)}`
-    // Without `exclusive`, node:cluster would listen in the primary process, where the path refers to a different file.
-    const server = createServer(socket => socket.destroy()).listen({ path: this.#at(draft), exclusive: true })
-    await once(server, 'listening')
-    server.unref()
-    await rename(join(this.#path, draft), join(this.#path, name))
-    return server
-  }
-
-  /** Returns whether a process of another namespace listens. Removes stale sockets. */
-  async hasOthers(namespace: string): Promise<boolean> {
-    let isUsed = false
-    for (const name of await readdir(this.#path)) {
-      const [, theirs] = NAME.exec(name) ?? []
-      if (theirs === undefined) continue
-      if (!(await isListening(this.#at(name)))) await this.remove(name)
-      else if (theirs !== namespace) isUsed = true
-    }
-    return isUsed
-  }
-
-  async remove(name: string): Promise<void> {
-    await rm(join(this.#path, name), { force: true })
-  }
-
-  async close(): Promise<void> {
-    await this.#handle.close()
-  }
+  return isUsed
 }
 
 /** Returns the number of this process's PID namespace; `host` on systems without namespaces. */

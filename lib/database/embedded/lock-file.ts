@@ -5,7 +5,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { link, rename, rm, stat, writeFile } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { ConfigError } from '../../variables.ts'
 import { onCode, readOwnFile } from './own-file.ts'
 import { isAlive, readBirth } from './process-identity.ts'
@@ -63,4 +63,21 @@ async function setAside(path: string): Promise<number | undefined> {
   if (holder === undefined) await rm(aside)
   else await rename(aside, path)
   return holder
+}
+
+/** Lock file that allows only one server at a time to hold a data folder. */
+const SERVER_FILE = 'spoor.pid'
+
+/** Claims the folder for this process. Throws a ConfigError if a live server holds the folder. */
+export async function holdFolder(dataDir: string): Promise<Release> {
+  const outcome = await tryLock(join(dataDir, SERVER_FILE))
+  if (typeof outcome !== 'number') return outcome
+  throw new ConfigError(
+    `DATA_DIR ${dataDir} is held by the server with process id ${outcome}: stop that, or use another`
+  )
+}
+
+/** Returns the process id of the live server that holds the folder; undefined if there is none. */
+export function readHolder(dataDir: string): Promise<number | undefined> {
+  return readLock(join(dataDir, SERVER_FILE))
 }

@@ -1,11 +1,13 @@
 /**
  * Lets a root process access data folder files safely, even if other users have planted files there. Does not follow
- * links, and accepts only files that belong to this user or the folder's owner.
+ * links, and accepts only files that belong to this user or the folder's owner. Secrets are created once, readable only
+ * by their owner.
  */
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
-import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
+import { type FileHandle, link, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import type { Logger } from '../../log.ts'
 import { ConfigError } from '../../variables.ts'
 
 const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constants
@@ -74,3 +76,41 @@ const notOwn = (path: string) =>
   new ConfigError(
     `${path} must be a file, no link, that belongs to this user or to the owner of DATA_DIR: put the right file there`
   )
+
+const SECRET_BYTES = 32
+const OTHERS = 0o077
+
+/**
+ * Reads the secret in the file `path`, or creates a secret if the file does not exist. A secret is 43 URL-safe
+ * characters. If other users can read the file (for example, after a restore), makes the file private again, and throws
+ * if that fails.
+ */
+export async function readOrCreateSecret(path: string, log: Logger): Promise<string> {
+  const file = await openOwnFile(path)
+  if (file === undefined) return createSecret(path)
+  try {
+    if (((await file.stat()).mode & OTHERS) !== 0) {
+      await file.chmod(OWNER_ONLY)
+      log.warn({ file: path }, 'others could read this secret; now its owner only can')
+    }
+    return (await file.readFile('utf8')).trim()
+  } finally {
+    await file.close()
+  }
+}
+
+/**
+ * Creates the file, which appears only when complete and on disk. If another process creates the file first, keeps that
+ * file.
+ */
+async function createSecret(path: string): Promise<string> {
+  const secret = randomBytes(SECRET_BYTES).toString('base64url')
+  const draft = `${path}-${randomUUID()}`
+  const file = await createFile(draft)
+  await file.writeFile(`${secret}\n`)
+  await file.sync()
+  await file.close()
+  const linked = link(draft, path).then(() => true, onCode('EEXIST', false))
+  const isNew = await linked.finally(() => rm(draft))
+  return isNew ? secret : (await readOwnFile(path))!.trim()
+}

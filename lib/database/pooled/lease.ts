@@ -110,11 +110,6 @@ export async function giveUpIfHung(lease: Lease): Promise<void> {
   lease.sql.end({ timeout: 0 }).catch(() => {})
 }
 
-/** Closes a connection that hangs while opening. Must be called at each tick. No statement time-out applies yet. */
-export async function giveUpOpening(lease: Lease, opening: object): Promise<void> {
-  if (await lease.hungCheck.hangs(opening, pidOf(opening))) lease.sql.end({ timeout: 0 }).catch(() => {})
-}
-
 /**
  * After a query fails part-way, the driver (postgres 3.4.9) keeps the query's row count and prepends that many empty
  * rows to the connection's next result. Absorbs the rows with a query whose result is ignored.

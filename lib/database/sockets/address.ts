@@ -83,11 +83,6 @@ export function readAddress(url: string, env: NodeJS.ProcessEnv = process.env): 
   }
 }
 
-/** Returns the address with a different database. */
-export function withPath(url: string, database: string): string {
-  return url.replace(/^([^:]+:\/\/[^/?#]*)(?:\/[^?#]*)?/, `$1/${encodeURIComponent(database)}`)
-}
-
 /** Returns the address with a different server. */
 export function atHost(address: Address, server: Host): Address {
   const servers = [serverAt(server.host, server.port)]

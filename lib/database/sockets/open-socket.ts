@@ -27,14 +27,6 @@ const SILENT_MS = 60_000
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])
 const YES = 'S'.charCodeAt(0)
 
-/** Opens the sockets of one driver instance. */
-export interface SocketSeries {
-  /** Never rejects, because the driver detects failures only through a socket that fails. */
-  open(): Promise<Socket>
-  /** Closes any socket that is still being opened, because no more sockets are needed. */
-  stop(): void
-}
-
 /** Opens sockets to one address and holds the state that all its connections share. */
 export class Opener {
   readonly tls: Tls
@@ -48,10 +40,6 @@ export class Opener {
     this.tls = readTls(address)
     this.#route = readRoute(address)
     this.#timeoutMs = timeoutMs
-  }
-
-  series(): SocketSeries {
-    return new Series(this)
   }
 
   attempts(): ConnectAttempt[] {
@@ -94,7 +82,8 @@ export class Opener {
   }
 }
 
-class Series implements SocketSeries {
+/** Opens the sockets of one driver instance. */
+export class Series {
   readonly #opener: Opener
   /** Remaining attempts; undefined while no series is in progress. */
   #left: ConnectAttempt[] | undefined
@@ -108,6 +97,7 @@ class Series implements SocketSeries {
     this.#opener = opener
   }
 
+  /** Never rejects, because the driver detects failures only through a socket that fails. */
   async open(): Promise<Socket> {
     // While a connection is open, the driver requests another socket only to cancel a query.
     if (this.#standing?.socket.destroyed === false) {
@@ -132,6 +122,7 @@ class Series implements SocketSeries {
     )
   }
 
+  /** Closes any socket that is still being opened, because no more sockets are needed. */
   stop(): void {
     this.#isStopped = true
     if (this.#left !== undefined) this.#socket?.destroy()

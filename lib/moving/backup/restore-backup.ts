@@ -11,11 +11,10 @@ import type { Pool } from '../../database/pool.ts'
 import type { WritePath } from '../../ingest/write-path.ts'
 import { isStoredPassword } from '../../people/passwords.ts'
 import { noteSystemUser } from '../../store/audit.ts'
-import type { BackupAccount, BackupKey, BackupMember, BackupProject } from '../../store/instance/backup-head.ts'
+import type { InstanceHead } from '../../store/instance/backup-head.ts'
 import { insertAudit, setAuthors } from '../../store/instance/long-tables.ts'
 import * as progress from '../../store/instance/restoration.ts'
 import * as store from '../../store/instance/restored-rows.ts'
-import type { BackupUser } from '../../store/instance/users.ts'
 import { isOtherSecret, matches } from '../../store/projects/digest-secret.ts'
 import { addMessages } from '../../store/trace/messages.ts'
 import { exportPages } from '../export-project.ts'
@@ -53,13 +52,8 @@ export interface Restored {
   readonly otherSecret: boolean
 }
 
-interface Head {
+interface Head extends Omit<InstanceHead, 'secret' | 'prices'> {
   readonly manifest: Manifest
-  readonly accounts: readonly BackupAccount[]
-  readonly projects: readonly BackupProject[]
-  readonly users: readonly BackupUser[]
-  readonly members: readonly BackupMember[]
-  readonly keys: readonly BackupKey[]
 }
 
 export async function restoreBackup(

@@ -18,8 +18,8 @@ import {
   startPostmaster,
   stopPostmaster
 } from '../../database/embedded/postmaster.ts'
+import { nodesOf } from '../../database/open.ts'
 import { ConnectionLimit } from '../../database/pooled/connection-limit.ts'
-import { nodesOf } from '../../database/pooled/nodes.ts'
 
 const POLL_MS = 100
 /** Connection limit. Exceeds the number of connections that a restore's lanes open; nothing else connects. */

@@ -7,6 +7,7 @@
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES } from '../../database/tables.ts'
 import { unpackSpans } from '../../rows/packed-texts.ts'
+import type { ProjectCounts } from '../instance/backup-head.ts'
 import { readMessagePages, readMessages } from '../trace/messages.ts'
 import { bytewise, type RawRow, RowReader } from './byte-rows.ts'
 import {
@@ -15,7 +16,6 @@ import {
   factsOf,
   footAround,
   renderExportLine,
-  renderLineFoot,
   renderLineHead,
   renderMessage,
   type SpanFacts
@@ -46,12 +46,9 @@ export interface ExportWindow {
 }
 
 /** A piece of an export, with the numbers of traces, spans and scores that the piece completes. */
-export interface ExportPage {
+export interface ExportPage extends ProjectCounts {
   /** One line per trace, including the line break, or part of a long trace's line. */
   readonly lines: Buffer
-  readonly traces: number
-  readonly spans: number
-  readonly scores: number
 }
 
 /**
@@ -165,7 +162,7 @@ export async function* renderLongTrace(sql: Sql, projectId: number, traceId: str
       }
     }
   }
-  text += `${isFirst ? renderLineFoot(trace, facts, scores) : after}\n`
+  text += `${isFirst ? footAround(trace, facts, scores, false).join('') : after}\n`
   yield take({ traces: 1, scores: scores.length })
 }
 

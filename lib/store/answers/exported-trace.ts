@@ -34,7 +34,8 @@ export function renderExportLine(
   messages: readonly SpanMessages[] = []
 ): string {
   const rendered = spans.map(span => renderSpan(span, trace.id)).join(',')
-  return `${renderLineHead(trace, scores)}${rendered}${renderLineFoot(trace, spans.map(factsOf), scores, messages)}`
+  const [before, after] = footAround(trace, spans.map(factsOf), scores, messages.length > 0)
+  return `${renderLineHead(trace, scores)}${rendered}${before}${messages.map(renderMessage).join(',')}${after}`
 }
 
 /** Renders the beginning of a line, up to its first span. */
@@ -60,18 +61,10 @@ export const factsOf = ({ id, callDetails, hash, attributes, ...usage }: Exporte
   totalTokens: usage.totalTokens
 })
 
-/** Renders the end of a line, after its last span. */
-export function renderLineFoot(
-  trace: ExportedRow,
-  spans: readonly SpanFacts[],
-  scores: readonly ScoreRow[],
-  messages: readonly SpanMessages[] = []
-): string {
-  const [before, after] = footAround(trace, spans, scores, messages.length > 0)
-  return `${before}${messages.map(renderMessage).join(',')}${after}`
-}
-
-/** Renders the end of a line as two strings. The messages of the trace, if any, belong between the two strings. */
+/**
+ * Renders the end of a line, after its last span, as two strings. The messages of the trace, if any, belong between the
+ * two strings.
+ */
 export function footAround(
   trace: ExportedRow,
   spans: readonly SpanFacts[],

@@ -73,12 +73,7 @@ export async function readSpan(
 }
 
 /** Returns the trace's own input, output and metadata; undefined if the trace does not exist. */
-export async function readTraceBody(
-  sql: Sql,
-  projectId: number,
-  traceId: string,
-  names: TableNames = SCHEMA_NAMES
-): Promise<string | undefined> {
+export async function readTraceBody(sql: Sql, projectId: number, traceId: string, names: TableNames = SCHEMA_NAMES) {
   const trace = await readOwnTexts(sql, projectId, traceId, names)
   return trace && `{${bodies(trace)},"metadata":${raw(trace.metadata, '{}')}}`
 }

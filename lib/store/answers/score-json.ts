@@ -1,20 +1,12 @@
 /** Renders scores as JSON for responses, without parsing the JSON in the rows. */
 import type { TableNames } from '../../database/tables.ts'
 import { MAX_SCORES } from '../../schema/input.ts'
+import type { PastScore } from '../../trace/prepared.ts'
 import { type AnswerTexts, plain, text } from './json-text.ts'
 
 /** Columns of a score in responses. Ids are hexadecimal; `value` is JSON-encoded. */
-export interface ScoreRow {
-  readonly id: string
-  readonly spanId: string | null
-  readonly name: string
-  readonly dataType: string
+export interface ScoreRow extends Omit<PastScore, 'value'> {
   readonly value: string
-  readonly comment: string | null
-  readonly source: string
-  readonly evaluatorId: string | null
-  readonly runId: string | null
-  readonly createdAt: string
 }
 
 /** Renders the score output object (specification 2.7). */

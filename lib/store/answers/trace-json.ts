@@ -3,25 +3,16 @@
  * output is therefore exact, and costs little more than copying (test/bench/RESULTS.md, "JSON text").
  */
 import { UNASSIGNED } from '../../trace/environment.ts'
-import type { UsageFields } from '../../trace/prepared.ts'
+import type { PreparedSpan, TraceFields, UsageFields } from '../../trace/prepared.ts'
 import { list, plain, raw, text } from './json-text.ts'
 import { renderScore, renderScoreMap, type ScoreRow } from './score-json.ts'
 
-export interface SummaryRow extends UsageFields {
+export interface SummaryRow extends Omit<TraceFields, 'tags' | 'metadata'> {
   readonly id: string
-  readonly name: string
-  readonly status: string
   /** The trace's environment: a label or 'unassigned'; null if the environment was never recorded. */
   readonly environment: string | null
-  readonly startedAt: string
-  readonly endedAt: string | null
   readonly durationMs: number | null
-  readonly provider: string | null
-  readonly model: string | null
-  readonly sessionId: string | null
-  readonly userId: string | null
   readonly tags: readonly string[] | null
-  readonly costUsd: number | null
   readonly spanCount: number
   readonly errorCount: number
   readonly estimatedBytes: number
@@ -38,22 +29,9 @@ export interface StoredTraceRow extends SummaryRow {
 }
 
 /** Columns of a span. Input, output, attributes and events are JSON-encoded. */
-export interface SpanRow extends UsageFields {
-  readonly id: string
+export interface SpanRow extends Omit<PreparedSpan, 'parentId' | 'callDetails' | 'hash' | 'formerHash' | 'bytes'> {
   readonly parentSpanId: string | null
-  readonly name: string
-  readonly kind: string
-  readonly status: string
-  readonly startedAt: string
-  readonly endedAt: string
   readonly durationMs: number
-  readonly provider: string | null
-  readonly model: string | null
-  readonly input: string | null
-  readonly output: string | null
-  readonly attributes: string | null
-  readonly events: string | null
-  readonly costUsd: number | null
 }
 
 /** Renders usage with all three counts. A missing count is 0, and a missing total is the sum, up to 2^53 - 1. */
@@ -102,28 +80,13 @@ export function summaryMembers(trace: SummaryRow, scores: string, environment = 
   )
 }
 
-/** JSON-encoded values of a summary's members, except that id, status and startedAt lack quotes. */
-export interface SummaryParts {
-  readonly id: string
-  readonly name: string
-  readonly status: string
-  /** The whole member, with a leading comma. */
-  readonly environment: string
-  readonly startedAt: string
-  readonly endedAt: string
-  readonly durationMs: number | string | null
-  readonly provider: string
-  readonly model: string
-  readonly sessionId: string
-  readonly userId: string
-  readonly tags: string
-  readonly usage: string
-  readonly costUsd: number | null
-  readonly spanCount: number | string
-  readonly errorCount: number | string
-  readonly estimatedBytes: number | string
-  readonly ingestedAt: string
-}
+/**
+ * JSON-encoded values of a summary's members, except that id, status and startedAt lack quotes. `environment` is the
+ * whole member, with a leading comma.
+ */
+export type SummaryParts = Readonly<
+  Record<Exclude<keyof SummaryRow, keyof UsageFields> | 'usage', number | string | null>
+>
 
 /** Joins the members of a summary, in the order of the specification. */
 export function joinSummary(trace: SummaryParts, scores: string): string {

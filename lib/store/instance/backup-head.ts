@@ -4,35 +4,21 @@
  */
 import type { Sql } from 'postgres'
 import type { Role } from '../../schema/roles.ts'
-import type { Scope } from '../../schema/scopes.ts'
-import type { AccountType } from '../projects/accounts.ts'
+import type { UserRow } from '../people/users.ts'
+import { type AccountRow, readAccounts } from '../projects/accounts.ts'
+import type { KeyRow } from '../projects/keys.ts'
 import { type ModelPrice, type PriceRow, readPrices } from '../projects/prices.ts'
-import { type BackupUser, readUsers } from './users.ts'
+import type { NewProject } from '../projects/projects.ts'
+import type { View } from '../projects/saved-views.ts'
 
-export interface BackupAccount {
-  readonly id: number
-  readonly name: string
-  readonly type: AccountType
-  readonly trialUsed: number
-  readonly createdAt: string
-}
-
-export interface BackupView {
+export interface BackupView extends Omit<View, 'shared'> {
   /** The view's user; null for a shared view. */
   readonly userId: number | null
-  readonly name: string
-  readonly page: string
-  readonly query: string
   readonly createdAt: string
 }
 
-export interface BackupProject {
+export interface BackupProject extends NewProject {
   readonly id: number
-  readonly accountId: number
-  readonly name: string
-  readonly slug: string
-  readonly description: string
-  readonly storageLimit: number | null
   readonly createdAt: string
   readonly views?: BackupView[]
   readonly prices?: ModelPrice[]
@@ -48,18 +34,9 @@ export interface BackupMember {
   readonly createdAt: string
 }
 
-export interface BackupKey {
-  readonly id: string
-  readonly projectId: number
-  readonly label: string
-  readonly scopes: readonly Scope[] | null
-  readonly environment: string | null
+export interface BackupKey extends Omit<KeyRow, 'projectSlug'> {
   /** The secret's digest, in hexadecimal. */
   readonly digest: string
-  readonly createdAt: string
-  readonly expiresAt: string | null
-  readonly lastUsedAt: string | null
-  readonly revokedAt: string | null
 }
 
 /** The fingerprint of a KEY_DIGEST_SECRET and its salt, both in hexadecimal. */
@@ -75,7 +52,7 @@ export interface InstanceHead {
   readonly secret: BackupSecret | null
   /** Prices that apply to all projects. */
   readonly prices: readonly ModelPrice[]
-  readonly accounts: readonly BackupAccount[]
+  readonly accounts: readonly AccountRow[]
   readonly projects: readonly BackupProject[]
   readonly users: readonly BackupUser[]
   readonly members: readonly BackupMember[]
@@ -85,12 +62,11 @@ export interface InstanceHead {
 export async function readHead(sql: Sql): Promise<InstanceHead> {
   const [secret = null] = await sql<BackupSecret[]>`
     select salt, fingerprint, made_at as "madeAt" from key_digest_secret`
-  const prices = groupBy(await readPrices(sql), ({ projectId }) => projectId, priceOf)
+  const prices = groupByProject(await readPrices(sql), ({ id: _, projectId: __, ...price }: PriceRow) => price)
   return {
     secret,
     prices: prices.get(null) ?? [],
-    accounts: await sql<BackupAccount[]>`
-      select id, name, type, trial_used as "trialUsed", created_at as "createdAt" from accounts order by id`,
+    accounts: await readAccounts(sql),
     projects: await readProjects(sql, prices),
     users: await readUsers(sql),
     members: await sql<BackupMember[]>`
@@ -103,8 +79,6 @@ export async function readHead(sql: Sql): Promise<InstanceHead> {
   }
 }
 
-const priceOf = ({ id: _, projectId: __, ...price }: PriceRow): ModelPrice => price
-
 async function readProjects(sql: Sql, prices: ReadonlyMap<number | null, ModelPrice[]>): Promise<BackupProject[]> {
   const projects = await sql<BackupProject[]>`
     select id, account_id as "accountId", name, slug, description, storage_limit as "storageLimit",
@@ -113,25 +87,19 @@ async function readProjects(sql: Sql, prices: ReadonlyMap<number | null, ModelPr
   const rows = await sql<(BackupView & { projectId: number })[]>`
     select project_id as "projectId", user_id as "userId", name, page, query, created_at as "createdAt"
     from saved_views order by id`
-  const views = groupBy(
-    rows,
-    ({ projectId }) => projectId,
-    ({ projectId: _, ...view }) => view
-  )
+  const views = groupByProject(rows, ({ projectId: _, ...view }) => view)
   return projects.map(project => {
     const [ownViews, ownPrices] = [views.get(project.id), prices.get(project.id)]
     return { ...project, ...(ownViews && { views: ownViews }), ...(ownPrices && { prices: ownPrices }) }
   })
 }
 
-function groupBy<T, K, V>(items: readonly T[], keyOf: (item: T) => K, toValue: (item: T) => V): Map<K, V[]> {
-  const groups = new Map<K, V[]>()
-  for (const item of items) {
-    const key = keyOf(item)
-    const group = groups.get(key)
-    if (group === undefined) groups.set(key, [toValue(item)])
-    else group.push(toValue(item))
-  }
+function groupByProject<T extends { readonly projectId: number | null }, V>(
+  rows: readonly T[],
+  toValue: (row: T) => V
+) {
+  const groups = new Map<number | null, V[]>()
+  for (const row of rows) groups.set(row.projectId, [...(groups.get(row.projectId) ?? []), toValue(row)])
   return groups
 }
 
@@ -148,4 +116,31 @@ export async function countProject(sql: Sql, projectId: number): Promise<Project
       coalesce(sum(score_count), 0)::bigint as scores
     from traces where project_id = ${projectId}`
   return row
+}
+
+export interface BackupUser extends Pick<UserRow, 'id' | 'email' | 'name' | 'createdAt'> {
+  /** Stored hash, never the password itself. */
+  readonly password: string | null
+  /** Identities at OpenID Connect providers. Absent in backups made before identities were stored. */
+  readonly identities?: BackupIdentity[]
+  /** Time until which an identity can be linked to the user by email address alone (sql/0012-identities.sql). */
+  readonly oidcEmailUntil?: string | null
+}
+
+export interface BackupIdentity {
+  readonly issuer: string
+  readonly subject: string
+  readonly linkedAt: string
+}
+
+async function readUsers(sql: Sql): Promise<BackupUser[]> {
+  const users = await sql<BackupUser[]>`
+    select id, email, name, password, created_at as "createdAt", oidc_email_until as "oidcEmailUntil"
+    from users order by id`
+  const identities = await sql<(BackupIdentity & { userId: number })[]>`
+    select user_id as "userId", issuer, subject, linked_at as "linkedAt"
+    from oidc_identities order by user_id, issuer, subject`
+  const byUser = new Map<number, BackupIdentity[]>(users.map(({ id }) => [id, []]))
+  for (const { userId, ...identity } of identities) byUser.get(userId)?.push(identity)
+  return users.map(user => ({ ...user, identities: byUser.get(user.id) ?? [] }))
 }

@@ -1,6 +1,7 @@
 /** Reads and writes an instance's tables of unbounded length, except traces, a page at a time. */
 import type { Sql } from 'postgres'
 import type { PlacedMessages } from '../../trace/span-messages.ts'
+import type { AuditRow } from '../audit.ts'
 import type { Numbers, Restoration } from './restoration.ts'
 
 /** Number of rows read at a time. */
@@ -52,14 +53,10 @@ export async function* readAuthors(sql: Sql, projectId: number): AsyncGenerator<
   }
 }
 
-export interface StoredAuditEntry {
-  readonly at: string
+export interface StoredAuditEntry extends Pick<AuditRow, 'at' | 'action' | 'detail'> {
   readonly userId: number | null
   readonly accountId: number | null
   readonly projectId: number | null
-  readonly action: string
-  /** The entry's detail, JSON-encoded. */
-  readonly detail: string | null
 }
 
 export async function* readAuditRows(sql: Sql): AsyncGenerator<readonly StoredAuditEntry[]> {

@@ -5,17 +5,10 @@
 import type { Sql } from 'postgres'
 import { NUMBERED_TABLES } from '../../database/tables.ts'
 import { writeAudit } from '../audit.ts'
+import type { AccountRow } from '../projects/accounts.ts'
 import type { ModelPrice } from '../projects/prices.ts'
-import type {
-  BackupAccount,
-  BackupKey,
-  BackupMember,
-  BackupProject,
-  BackupSecret,
-  InstanceHead
-} from './backup-head.ts'
+import type { BackupProject, BackupSecret, BackupUser, InstanceHead } from './backup-head.ts'
 import type { Restoration } from './restoration.ts'
-import { admitUsers, type BackupUser, insertUser, nextId } from './users.ts'
 
 /**
  * Creates the accounts, projects and users. Passwords and memberships are restored later, so nobody can sign in until
@@ -28,10 +21,9 @@ export async function beginRestore(
   head: Pick<InstanceHead, 'accounts' | 'projects' | 'users'>
 ): Promise<Restoration> {
   const accounts = await numbered(head.accounts, account => insertAccount(sql, account, into))
-  const projects = await numbered(head.projects, project => {
-    const accountId = accounts.get(project.accountId) as number
-    return insertProject(sql, { ...project, accountId }, into)
-  })
+  const projects = await numbered(head.projects, project =>
+    insertProject(sql, { ...project, accountId: accounts.get(project.accountId) as number }, into)
+  )
   const users = await numbered(head.users, user => insertUser(sql, user, into))
   if (!into) await raiseSequences(sql)
   const detail = { backup, into, accounts: [...accounts], projects: [...projects], users: [...users] }
@@ -45,8 +37,7 @@ async function numbered<T extends { readonly id: number }>(items: readonly T[], 
   return numbers
 }
 
-async function insertAccount(sql: Sql, account: BackupAccount, into: boolean): Promise<number> {
-  const { id, name, type, trialUsed, createdAt } = account
+async function insertAccount(sql: Sql, { id, name, type, trialUsed, createdAt }: AccountRow, into: boolean) {
   const [row] = await sql<[{ id: number }]>`
     insert into accounts (id, name, type, trial_used, created_at) overriding system value
     values (${nextId(sql, 'accounts', id, into)}, ${name}, ${type}, ${trialUsed}, ${createdAt}) returning id`
@@ -73,14 +64,7 @@ async function raiseSequences(sql: Sql): Promise<void> {
 }
 
 /** Rows that grant access (passwords, memberships, keys and their secret's fingerprint), and users' saved views. */
-export interface Admissions {
-  /** Prices that apply to all projects. */
-  readonly prices: readonly ModelPrice[]
-  /** Projects whose saved views, prices and search settings are restored. */
-  readonly projects: readonly BackupProject[]
-  readonly users: readonly BackupUser[]
-  readonly members: readonly BackupMember[]
-  readonly keys: readonly BackupKey[]
+export interface Admissions extends Pick<InstanceHead, 'prices' | 'projects' | 'users' | 'members' | 'keys'> {
   /** Fingerprint to store; if undefined, the existing fingerprint is kept. */
   readonly secret: BackupSecret | undefined
   readonly revokeKeys: boolean
@@ -144,3 +128,53 @@ async function insertPrices(sql: Sql, projectId: number | null, prices: readonly
       values (${projectId}, ${model}, ${from}, ${input}, ${output}, ${cacheRead}, ${cacheWrite})`
   }
 }
+
+/** Creates a user without a password. A user whose address exists here is mapped to the existing user. */
+async function insertUser(sql: Sql, { id, email, name, createdAt }: BackupUser, into: boolean): Promise<number> {
+  const [row] = await sql<{ id: number }[]>`
+    insert into users (id, email, name, created_at) overriding system value
+    values (${nextId(sql, 'users', id, into)}, ${email}, ${name}, ${createdAt})
+    on conflict on constraint users_email do nothing returning id`
+  if (row !== undefined) return row.id
+  const [known] = await sql<[{ id: number }]>`select id from users where email = ${email}`
+  return known.id
+}
+
+/**
+ * Restores users' passwords and identities. Must run before memberships are restored, because users who already belong
+ * to an account in this database keep their passwords and identities. `restored` maps users' ids in the backup to ids
+ * here.
+ */
+async function admitUsers(
+  sql: Sql,
+  restored: ReadonlyMap<number, number>,
+  users: readonly BackupUser[],
+  members: readonly { readonly userId: number; readonly byClaim?: boolean }[]
+): Promise<void> {
+  for (const { id, password, identities, oidcEmailUntil = null } of users) {
+    const own = restored.get(id) as number
+    const [changed] = await sql`
+      update users u set password = coalesce(password, ${password}), oidc_email_until = ${oidcEmailUntil} where id = ${own}
+        and not exists (select from memberships m where m.user_id = u.id)
+      returning id`
+    if (changed === undefined) continue
+    // An identity that is already linked to a user here stays linked to that user.
+    for (const { issuer, subject, linkedAt } of identities ?? []) {
+      await sql`
+        insert into oidc_identities (issuer, subject, user_id, linked_at)
+        values (${issuer}, ${subject}, ${own}, ${linkedAt}) on conflict do nothing`
+    }
+  }
+  // A backup without identities predates sql/0012-identities.sql, so its users are treated as that migration treats
+  // existing users.
+  const before = users.filter(({ identities }) => identities === undefined).map(({ id }) => id)
+  const claimed = members.filter(({ userId, byClaim }) => byClaim === true && before.includes(userId))
+  await sql`
+    update users u set oidc_email_until = now() + interval '90 days'
+    where id = any (${claimed.map(({ userId }) => restored.get(userId) as number)}::int[])
+      and not exists (select from memberships m where m.user_id = u.id)`
+}
+
+/** Returns SQL for a new id if the database already has rows, otherwise for the row's original id. */
+const nextId = (sql: Sql, table: string, id: number, into: boolean) =>
+  into ? sql`nextval(pg_get_serial_sequence(${table}, 'id'))` : sql`${id}::int`

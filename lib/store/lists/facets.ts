@@ -21,17 +21,12 @@ export interface Facets {
  */
 export async function readFacets(sql: Sql, projectId: number, names: TableNames = SCHEMA_NAMES): Promise<Facets> {
   const [traces, families] = [sql.unsafe(names.traces), sql.unsafe(names.trace_families)]
+  const distinct = (column: 'status' | 'model' | 'environment') => sql`array(
+    select distinct ${sql(column)} from ${families} where project_id = ${projectId} and ${sql(column)} is not null
+    order by 1 limit ${MOST})`
   const [row] = await sql<[Facets]>`
-    select
-      array(select distinct status from ${families} where project_id = ${projectId} order by 1) as statuses,
-      array(
-        select distinct model from ${families} where project_id = ${projectId} and model is not null
-        order by 1 limit ${MOST}
-      ) as models,
-      array(
-        select distinct environment from ${families} where project_id = ${projectId} and environment is not null
-        order by 1 limit ${MOST}
-      ) as environments,
+    select ${distinct('status')} as statuses, ${distinct('model')} as models,
+      ${distinct('environment')} as environments,
       array(
         select name from (
           select name from ${traces} where project_id = ${projectId} order by started_at desc, id desc limit ${LOOKED_AT}

@@ -6,17 +6,13 @@ import { renderScore, type ScoreRow } from '../answers/score-json.ts'
 import { SCORE_FIELDS } from '../trace/scores.ts'
 import type { Edge } from './cursor.ts'
 import { edgeBelow, SCORE_ORDER } from './order.ts'
+import type { TraceFilters } from './trace-query.ts'
 
 /** Maximum number of scores that a call examines when filtering without an index: by environment, value or source. */
 export const MAX_EXAMINED = 1000
 
-export interface ScoreQuery {
-  readonly name?: string | undefined
-  /** Environment of the score's trace, in lower case. */
-  readonly environment?: string | undefined
-  /** Inclusive bounds of createdAt, as canonical timestamps. */
-  readonly from?: string | undefined
-  readonly to?: string | undefined
+/** `environment` is that of the score's trace; `from` and `to` are inclusive bounds of createdAt. */
+export interface ScoreQuery extends Pick<TraceFilters, 'name' | 'environment' | 'from' | 'to'> {
   readonly limit: number
   readonly after?: Edge | undefined
   readonly picked?: PickedScores | undefined

@@ -5,9 +5,10 @@
  * is slow at producing JSON. In addition, PostgreSQL's format for times and for exponents of doubles differs from the
  * format of responses.
  */
-import type { TableNames } from '../../database/tables.ts'
+import type { Sql } from 'postgres'
+import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { readTimestamp, readUuid } from '../../database/types.ts'
-import type { AnswerTexts } from '../answers/json-text.ts'
+import { type AnswerTexts, list } from '../answers/json-text.ts'
 import { readScoreMap, scoreMapText } from '../answers/score-json.ts'
 import { environmentMember, joinSummary, renderUsage, type SummaryParts } from '../answers/trace-json.ts'
 
@@ -107,4 +108,21 @@ function readSummary(values: readonly string[]): Summary {
     costUsd: costUsd === null ? '' : String(costUsd),
     render: () => `{${joinSummary(parts, readScoreMap(scores))}}`
   }
+}
+
+/** Returns the summaries of the given traces that exist, newest first, as a JSON array string. */
+export async function readTracesById(
+  sql: Sql,
+  projectId: number,
+  ids: readonly string[],
+  names: TableNames = SCHEMA_NAMES
+): Promise<string> {
+  const [{ page }] = await sql.unsafe<[{ readonly page: string | null }]>(
+    `select ${pageText(names)} as page from (
+      select * from ${names.traces} where project_id = $1 and id = any ($2::uuid[]) order by started_at desc, id desc
+    ) t`,
+    [projectId, ids as string[]],
+    { prepare: true }
+  )
+  return list(readSummaries(page).map(trace => trace.render()))
 }

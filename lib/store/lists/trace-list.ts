@@ -6,7 +6,7 @@
  * - A list with filters is merged from the lists of the matching families (lib/store/lists/trace-merge.ts).
  * - Deep pages of the slowest or costliest traces with filters are found as described in
  *   lib/store/lists/trace-depth.ts.
- * - A page of a list of runs is first sought among the runs (lib/store/lists/trace-runs.ts). If the page is not
+ * - A page of a list of runs is first sought among the runs (lib/store/lists/trace-depth.ts). If the page is not
  *   found there, it is found in one of the ways above, by checking each trace.
  *
  * A statement's text alone determines which indexes the statement uses; its parameters have no influence. Each
@@ -19,10 +19,9 @@ import { list } from '../answers/json-text.ts'
 import type { Edge } from './cursor.ts'
 import { behindEdge, edgeAbove, edgeBelow, TRACE_ORDERS } from './order.ts'
 import { readSummaries, type Summary } from './summary-page.ts'
-import { DEPTH, readDeep } from './trace-depth.ts'
+import { DEPTH, findAmongRuns, MOST_RUNS, readDeep } from './trace-depth.ts'
 import { MOST_FAMILIES, mergeLists } from './trace-merge.ts'
-import type { FoundTraces, Start, TraceQuery } from './trace-query.ts'
-import { findAmongRuns, MOST_RUNS } from './trace-runs.ts'
+import type { FoundTraces, PageSearch, Start, TraceQuery } from './trace-query.ts'
 import { FAMILY_FILTERS } from './trace-statement.ts'
 import { walkTraces } from './trace-walk.ts'
 
@@ -53,7 +52,7 @@ export async function listTraces(
   const down = before === undefined
   const edge = down ? edgeBelow(order, after, query.to) : edgeAbove(order, before, query.from)
   const start: Start = { edge, down, isCursor: after !== undefined || before !== undefined, limit }
-  const { page, behind } = await findPage(sql, projectId, query, start, names, bounds)
+  const { page, behind } = await findPage({ sql, projectId, query, start, names }, bounds)
   const found = readSummaries(page)
   const traces = found.slice(0, limit)
   if (!down) traces.reverse()
@@ -73,26 +72,18 @@ const ALL_FAMILIES = 2 ** 31 - 2
 
 const MERGED_FILTERS = [...FAMILY_FILTERS, 'name', 'tag', 'userId'] as const
 
-async function findPage(
-  sql: Sql,
-  projectId: number,
-  query: TraceQuery,
-  start: Start,
-  names: TableNames,
-  { mostFamilies, runs, ...depth }: typeof BOUNDS
-): Promise<FoundTraces> {
+async function findPage(search: PageSearch, { mostFamilies, runs, ...depth }: typeof BOUNDS): Promise<FoundTraces> {
+  const { query } = search
   const isNewest = query.sort === 'newest'
   const isMerged = query.sessionId === undefined && MERGED_FILTERS.some(name => query[name] !== undefined)
   if (query.runsOnly && (isMerged || !isNewest)) {
-    const found = await findAmongRuns(sql, projectId, query, start, { runs, near: depth.near }, names)
+    const found = await findAmongRuns(search, runs, depth.near)
     if (found) return found
   }
   // Only the `newest` order can fall back to a walk along the index, so only this order limits the number of merged
   // families.
   const most = isNewest ? mostFamilies : ALL_FAMILIES
-  const page = isMerged && (await mergeLists(sql, projectId, query, start, most, names))
+  const page = isMerged && (await mergeLists(search, most))
   if (page) return page
-  return isMerged && !isNewest
-    ? readDeep(sql, projectId, query, start, depth, names)
-    : walkTraces(sql, projectId, query, start, names)
+  return isMerged && !isNewest ? readDeep(search, depth) : walkTraces(search)
 }

@@ -20,13 +20,11 @@
  * orders, the index of a long list contains only the list's top traces. Deeper pages are found by
  * lib/store/lists/trace-depth.ts.
  */
-import type { Sql } from 'postgres'
-import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { hashInSql } from '../../rows/list-numbers.ts'
 import { isRanked } from '../rankings/rankings.ts'
 import type { Edge } from './cursor.ts'
 import { behindEdge } from './order.ts'
-import type { FoundTraces, Start, TraceQuery } from './trace-query.ts'
+import type { FoundTraces, PageSearch, TraceQuery } from './trace-query.ts'
 import { FAMILY_FILTERS, TraceStatement } from './trace-statement.ts'
 
 /**
@@ -44,14 +42,9 @@ const FREQUENT = 4
 const SAMPLE = 100
 
 /** Reads the page. Returns undefined if too many families match or the page lies deeper than the rankings reach. */
-export async function mergeLists(
-  sql: Sql,
-  projectId: number,
-  query: TraceQuery,
-  { edge, down, isCursor, limit }: Start,
-  mostFamilies: number,
-  names: TableNames = SCHEMA_NAMES
-): Promise<FoundTraces | undefined> {
+export async function mergeLists(search: PageSearch, mostFamilies: number): Promise<FoundTraces | undefined> {
+  const { sql, projectId, query, names } = search
+  const { edge, down, isCursor, limit } = search.start
   const statement = new TraceStatement(projectId, query, names)
   const { list, listed, nearest, row } = findLists(statement, query)
   const most = statement.bind(mostFamilies)

@@ -1,4 +1,6 @@
 /** Describes a query of the trace list and its result. */
+import type { Sql } from 'postgres'
+import type { TableNames } from '../../database/tables.ts'
 import type { Edge } from './cursor.ts'
 import type { Sort } from './order.ts'
 
@@ -37,6 +39,15 @@ export interface Start {
   /** Whether the page begins at a cursor, so that traces may exist on the other side of the edge. */
   readonly isCursor: boolean
   readonly limit: number
+}
+
+/** A page to find, and the tables to read it from. */
+export interface PageSearch {
+  readonly sql: Sql
+  readonly projectId: number
+  readonly query: TraceQuery
+  readonly start: Start
+  readonly names: TableNames
 }
 
 export interface FoundTraces {

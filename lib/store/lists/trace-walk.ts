@@ -1,21 +1,13 @@
 /** Finds pages of traces by walking an index in the order of the list. */
-import type { Sql } from 'postgres'
-import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import type { Edge } from './cursor.ts'
 import { behindEdge } from './order.ts'
-import type { FoundTraces, Start, TraceQuery } from './trace-query.ts'
+import type { FoundTraces, PageSearch } from './trace-query.ts'
 import { TraceStatement } from './trace-statement.ts'
 
 /** Reads the page, checking any filters on each trace along the way. */
-export async function walkTraces(
-  sql: Sql,
-  projectId: number,
-  query: TraceQuery,
-  start: Start,
-  names: TableNames = SCHEMA_NAMES
-): Promise<FoundTraces> {
-  const { statement, filters, page, behind } = walkOf(projectId, query, start, names)
-  const [found] = await sql.unsafe<[FoundTraces]>(
+export async function walkTraces(search: PageSearch): Promise<FoundTraces> {
+  const { statement, filters, page, behind } = walkOf(search)
+  const [found] = await search.sql.unsafe<[FoundTraces]>(
     `select ${statement.pageOfRows(`(${page()})`)} as page, ${behind} as behind`,
     statement.values,
     // Statements with two or more filters are not cached, because the filters have too many combinations.
@@ -28,17 +20,10 @@ export async function walkTraces(
  * Reads the page by walking past at most `most` traces. Returns undefined if the page is not full although the walk has
  * more traces.
  */
-export async function walkNear(
-  sql: Sql,
-  projectId: number,
-  query: TraceQuery,
-  start: Start,
-  most: number,
-  names: TableNames
-): Promise<FoundTraces | undefined> {
-  const { statement, filters, wanted, order, page, walked, behind } = walkOf(projectId, query, start, names)
+export async function walkNear(search: PageSearch, most: number): Promise<FoundTraces | undefined> {
+  const { statement, filters, wanted, order, page, walked, behind } = walkOf(search)
   const bound = statement.bind(most)
-  const [{ isWhole, ...found }] = await sql.unsafe<[FoundTraces & { readonly isWhole: boolean }]>(
+  const [{ isWhole, ...found }] = await search.sql.unsafe<[FoundTraces & { readonly isWhole: boolean }]>(
     `with picked as materialized (${page(bound)})
     select case when (select count(*) from picked) = ${wanted} then true
         else (select count(*) from (${walked(bound)}) walked) < ${bound} end as "isWhole",
@@ -53,7 +38,7 @@ export async function walkNear(
  * Builds the pieces of the statement. `page` takes the maximum number of traces to examine; by default, the number is
  * unlimited.
  */
-function walkOf(projectId: number, query: TraceQuery, { edge, down, isCursor, limit }: Start, names: TableNames) {
+function walkOf({ projectId, query, start: { edge, down, isCursor, limit }, names }: PageSearch) {
   const statement = new TraceStatement(projectId, query, names)
   const filters = statement.columnFilters()
   const next = (columns: string, down: boolean, edge: Edge) =>

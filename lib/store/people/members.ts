@@ -4,21 +4,15 @@
  */
 import type { Sql } from 'postgres'
 import type { Role } from '../../schema/roles.ts'
-import { auditOf } from '../audit.ts'
-import { inTurn } from './in-turn.ts'
-import { INVITATION_MINUTES, storingLink } from './links.ts'
-import { announcePeople } from './sessions.ts'
+import { auditStep } from '../audit.ts'
+import { announcePeople, INVITATION_MINUTES, inTurn, storingLink } from './sessions.ts'
+import type { UserRow } from './users.ts'
 
-export interface MemberRow {
-  readonly id: number
-  readonly email: string
-  readonly name: string
+/** A member; `createdAt` is the time of joining. */
+export interface MemberRow extends Omit<UserRow, 'hasPassword' | 'memberships'> {
   readonly role: Role
   /** Whether an OpenID Connect provider assigned the role. If so, every sign-in updates the role. */
   readonly byClaim: boolean
-  readonly createdAt: string
-  /** Latest use of any of the user's sessions; null if there are no sessions. */
-  readonly seenAt: string | null
 }
 
 export interface Acting {
@@ -54,9 +48,7 @@ export async function inviteMember(
   { by, accountId }: Acting,
   { email, role, link }: { readonly email: string; readonly role: Role; readonly link: string }
 ): Promise<number | 'known' | 'elsewhere'> {
-  const [row] = await inTurn(
-    sql,
-    () => sql<{ userId: number | null; isKnown: boolean }[]>`
+  const invite = () => sql<[{ userId: number | null; isKnown: boolean }]>`
     with found as (
       select id as user_id from users where email = ${email}
     ), theirs as (
@@ -79,14 +71,13 @@ export async function inviteMember(
       delete from web_sessions where user_id in (select user_id from made)
     ), linked as (
       ${storingLink(sql, link, INVITATION_MINUTES, sql`added`)}
-    ), audited as (
-      ${auditOf(sql, { by, action: 'member.add', accountId, detail: { email, role } }, sql`added`)}
     )
+    ${auditStep(sql, { by, action: 'member.add', accountId, detail: { email, role } }, sql`added`)}
     select (select user_id from added) as "userId",
       exists (select from theirs where account_id = ${accountId}) as "isKnown"`
-  )
-  if (row!.userId !== null) return row!.userId
-  return row!.isKnown ? 'known' : 'elsewhere'
+  const [row] = await inTurn(sql, invite)
+  if (row.userId !== null) return row.userId
+  return row.isKnown ? 'known' : 'elsewhere'
 }
 
 const ownedBy = (sql: Sql, userId: number) => sql`
@@ -97,19 +88,16 @@ const ownedBy = (sql: Sql, userId: number) => sql`
  * account.
  */
 export async function linkMember(sql: Sql, { by, accountId }: Acting, userId: number, link: string): Promise<boolean> {
-  const [row] = await inTurn(
-    sql,
-    () => sql<[{ linked: boolean }]>`
+  const store = () => sql<[{ linked: boolean }]>`
     with person as (
       select user_id from memberships where user_id = ${userId} group by user_id
       having bool_or(account_id = ${accountId}) and bool_and(account_id in (${ownedBy(sql, by)}))
     ), linked as (
       ${storingLink(sql, link, INVITATION_MINUTES, sql`person`)}
-    ), audited as (
-      ${auditOf(sql, { by, action: 'link.make', accountId, adding: 'user' }, sql`person`)}
     )
+    ${auditStep(sql, { by, action: 'link.make', accountId, adding: 'user' }, sql`person`)}
     select exists (select from person) as linked`
-  )
+  const [row] = await inTurn(sql, store)
   return row.linked
 }
 
@@ -151,9 +139,8 @@ export async function setRole(
       returning m.user_id, ${announcePeople(sql)} as announced
     ), ended as (
       delete from web_sessions where user_id in (select user_id from changed) and digest is distinct from ${keep}::bytea
-    ), audited as (
-      ${auditOf(sql, { by, action: 'member.role', accountId, detail: { role }, adding: 'user' }, sql`changed`)}
     )
+    ${auditStep(sql, { by, action: 'member.role', accountId, detail: { role }, adding: 'user' }, sql`changed`)}
     select exists (select from member) as "isThere",
       exists (select from changed) or exists (select from member where role = ${role}) as "isDone"`
   return row.isDone ? 'done' : row.isThere ? 'last' : 'missing'
@@ -173,9 +160,8 @@ export async function removeMember(sql: Sql, { by, accountId }: Actor, userId: n
       delete from web_sessions where user_id in (select user_id from gone)
     ), links as (
       delete from sign_in_links where user_id in (select user_id from gone)
-    ), audited as (
-      ${auditOf(sql, { by, action: 'member.remove', accountId, adding: 'user' }, sql`gone`)}
     )
+    ${auditStep(sql, { by, action: 'member.remove', accountId, adding: 'user' }, sql`gone`)}
     select exists (select from member) as "isThere", exists (select from gone) as "isDone"`
   return row.isDone ? 'done' : row.isThere ? 'last' : 'missing'
 }

@@ -2,9 +2,8 @@
 import type { Sql } from 'postgres'
 import type { Attempts } from '../../database/sql-access.ts'
 import type { Role } from '../../schema/roles.ts'
-import { auditOf } from '../audit.ts'
-import { inTurn } from './in-turn.ts'
-import { announcePeople, makingSession, type NewSession, userOfSession } from './sessions.ts'
+import { auditOf, auditStep } from '../audit.ts'
+import { announcePeople, inTurn, makingSession, type NewSession, userOfAttempt } from './sessions.ts'
 
 /**
  * A person's identity at a provider. `authTime` is the time of the last authentication in seconds since 1970, if known.
@@ -55,19 +54,14 @@ export async function signInByOidc(
   session: NewSession,
   attempts: Attempts = { sent: false }
 ): Promise<number | Refused> {
-  if (attempts.sent) {
-    const known = await userOfSession(sql, session.digest)
-    if (known !== undefined) return known
-  }
-  attempts.sent = true
+  const known = await userOfAttempt(sql, session, attempts)
+  if (known !== undefined) return known
   const role = given ?? null
   const proof = proven ?? null
   const means = 'oidc'
   const audit = { by: null, detail: { email, role, means } } as const
   const identity = { issuer, subject, email }
-  const [row] = await inTurn(
-    sql,
-    () => sql<{ userId: number | null; refused: Refused }[]>`
+  const signIn = () => sql<[{ userId: number | null; refused: Refused }]>`
     with account as (
       select id as account_id from accounts where type = 'owner' order by id limit 1
     ), identified as (
@@ -148,15 +142,13 @@ export async function signInByOidc(
       select ${announcePeople(sql)} from (
         select from entered union all select from changed union all select from lost) news limit 1
     ) as announced`
-  )
-  return row!.userId ?? row!.refused
+  const [row] = await inTurn(sql, signIn)
+  return row.userId ?? row.refused
 }
 
 /** Deletes a user's identities, and ends the user's sessions and links. Returns the number of deleted identities. */
 export async function unlinkIdentities(sql: Sql, userId: number): Promise<number> {
-  const [row] = await inTurn(
-    sql,
-    () => sql<[{ unlinked: number }]>`
+  const unlink = () => sql<[{ unlinked: number }]>`
     with gone as (
       delete from oidc_identities where user_id = ${userId} returning user_id
     ), person as (
@@ -166,10 +158,9 @@ export async function unlinkIdentities(sql: Sql, userId: number): Promise<number
       delete from web_sessions where user_id in (select user_id from gone)
     ), links as (
       delete from sign_in_links where user_id in (select user_id from gone)
-    ), audited as (
-      ${auditOf(sql, { by: null, action: 'oidc.unlink', adding: 'user' }, sql`gone`)}
     )
+    ${auditStep(sql, { by: null, action: 'oidc.unlink', adding: 'user' }, sql`gone`)}
     select count(*)::int as unlinked, (select ${announcePeople(sql)} from gone limit 1) as announced from gone`
-  )
+  const [row] = await inTurn(sql, unlink)
   return row.unlinked
 }

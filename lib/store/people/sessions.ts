@@ -1,10 +1,13 @@
 /**
- * Sessions of signed-in users. A write that changes a session's permissions also tells all server processes, through
- * KEYS_CHANNEL, to discard their cached data.
+ * Sessions of signed-in users, and how they begin: by single-use links and by passwords (for providers, see oidc.ts). A
+ * write that changes a session's permissions also tells all server processes, through KEYS_CHANNEL, to discard their
+ * cached data.
  */
 import type { Sql } from 'postgres'
+import { ADVISORY_LOCK } from '../../database/advisory-locks.ts'
+import type { Attempts } from '../../database/sql-access.ts'
 import type { Role } from '../../schema/roles.ts'
-import { auditOf } from '../audit.ts'
+import { auditOf, auditStep } from '../audit.ts'
 import { KEYS_CHANNEL } from '../projects/keys.ts'
 
 /** A session ends SESSION_DAYS after its last use or MOST_DAYS after its creation, whichever comes first. */
@@ -87,8 +90,6 @@ export interface NewSession {
   readonly replaces: string | undefined
 }
 
-export type Means = 'link' | 'password' | 'oidc'
-
 /**
  * Proof of a user's identity. A link or a password proves the identity at the time of sign-in. An OpenID Connect
  * provider may have authenticated the user days ago, so the time that the provider states is used.
@@ -125,8 +126,14 @@ export function makingSession(sql: Sql, session: NewSession, proof: Proof, sourc
     )`
 }
 
-/** Returns a session's user; undefined if the session does not exist or has expired. */
-export async function userOfSession(sql: Sql, digest: string): Promise<number | undefined> {
+/**
+ * Returns the session's user if an earlier attempt has created the session. Otherwise, notes that an attempt is being
+ * sent, and returns undefined.
+ */
+export async function userOfAttempt(sql: Sql, { digest }: NewSession, attempts: Attempts): Promise<number | undefined> {
+  const wasSent = attempts.sent
+  attempts.sent = true
+  if (!wasSent) return undefined
   const [row] = await sql<{ userId: number }[]>`
     select user_id as "userId" from web_sessions where digest = ${digest}::bytea and expires_at > now()`
   return row?.userId
@@ -155,9 +162,8 @@ export async function endSession(sql: Sql, userId: number, digest: string): Prom
     with gone as (
       delete from web_sessions where digest = ${digest}::bytea and user_id = ${userId}
       returning user_id, ${announcePeople(sql)} as announced
-    ), audited as (
-      ${auditOf(sql, { by: 'source', action: 'sign-out' }, sql`gone`)}
     )
+    ${auditStep(sql, { by: 'source', action: 'sign-out' }, sql`gone`)}
     select exists (select from gone) as ended`
   return row.ended
 }
@@ -169,9 +175,8 @@ export async function endAllSessions(sql: Sql, userId: number, by: number | null
       delete from web_sessions where user_id = ${userId} returning user_id
     ), links as (
       delete from sign_in_links where user_id = ${userId}
-    ), audited as (
-      ${auditOf(sql, { by, action: 'sign-out', adding: 'user' }, sql`gone`)}
     )
+    ${auditStep(sql, { by, action: 'sign-out', adding: 'user' }, sql`gone`)}
     select count(*)::int as ended, ${announcePeople(sql)} as announced from gone`
   return row.ended
 }
@@ -182,4 +187,141 @@ export async function countSessions(sql: Sql): Promise<{ users: number; sessions
     select (select count(*)::int from users) as users,
       (select count(*)::int from web_sessions where expires_at > now()) as sessions`
   return row
+}
+
+/**
+ * Serializes changes to memberships, and to members' links and passwords. Statements read memberships to ensure that no
+ * owner gains access to another owner's account. A statement does not see rows committed after the statement began, so
+ * a separate statement takes the lock first.
+ */
+export async function inTurn<T>(sql: Sql, work: () => Promise<T>): Promise<T> {
+  await sql`select pg_advisory_lock(${ADVISORY_LOCK.people})`
+  try {
+    return await work()
+  } finally {
+    // A lost connection has already released the lock, and the work's own error is more specific.
+    await sql`select pg_advisory_unlock(${ADVISORY_LOCK.people})`.catch(() => {})
+  }
+}
+
+/** Link lifetimes in minutes. Invitations last longer because a recipient may read an invitation a day later. */
+export const LINK_MINUTES = 15
+export const INVITATION_MINUTES = 24 * 60
+
+/** Returns a statement step that stores a link for each user in `source`, which has the column user_id. */
+export const storingLink = (sql: Sql, digest: string, minutes: number, source: ReturnType<Sql>) => sql`
+  insert into sign_in_links (digest, user_id, expires_at)
+  select ${digest}::bytea, user_id, now() + ${minutes} * interval '1 minute' from ${source}`
+
+/** Stores a link for a user and deletes expired links. */
+export async function insertLink(sql: Sql, userId: number, digest: string, by: number | null): Promise<void> {
+  await sql`
+    with expired as (
+      delete from sign_in_links where expires_at <= now()
+    ), person as (
+      select id as user_id from users where id = ${userId}
+    ), linked as (
+      ${storingLink(sql, digest, LINK_MINUTES, sql`person`)}
+    )
+    ${auditOf(sql, { by, action: 'link.make', adding: 'user' }, sql`person`)}`
+}
+
+/**
+ * Deletes a link and creates a session, or does neither. Returns the user's id; undefined if the link is unknown, was
+ * already used, has expired, or belongs to a user other than `only` (if set).
+ */
+export async function signInByLink(
+  sql: Sql,
+  link: string,
+  session: NewSession,
+  attempts: Attempts = { sent: false },
+  only: number | undefined = undefined
+): Promise<number | undefined> {
+  const known = await userOfAttempt(sql, session, attempts)
+  if (known !== undefined) return known
+  const [row] = await sql<{ userId: number }[]>`
+    with used as (
+      delete from sign_in_links where digest = ${link}::bytea and expires_at > now()
+        and user_id = coalesce(${only ?? null}::int, user_id)
+      returning user_id
+    ), ${makingSession(sql, session, { means: 'link' }, sql`used`)}
+    select user_id as "userId" from made`
+  return row?.userId
+}
+
+/** Returns the id and the stored password of the user with this email address. */
+export async function readPassword(sql: Sql, email: string) {
+  const [row] = await sql<{ userId: number; password: string | null }[]>`
+    select id as "userId", password from users where email = ${email}`
+  return row
+}
+
+export async function hasPasswords(sql: Sql): Promise<boolean> {
+  const [row] = await sql<[{ has: boolean }]>`select exists (select from users where password is not null) as has`
+  return row.has
+}
+
+/** A verified password. */
+export interface Proven {
+  readonly userId: number
+  /** Stored hash that the entered password was compared with. */
+  readonly password: string
+  /**
+   * Signing in clears all attempts counted for `own`. For `network`, signing in clears only this attempt, because other
+   * people on the same network may be guessing passwords.
+   */
+  readonly own: string
+  readonly network: string | undefined
+}
+
+/**
+ * Creates a session and returns the user's id; undefined if the stored password has changed or the user no longer
+ * exists.
+ */
+export async function signInByPassword(
+  sql: Sql,
+  { userId, password, own, network }: Proven,
+  session: NewSession,
+  attempts: Attempts = { sent: false }
+): Promise<number | undefined> {
+  const known = await userOfAttempt(sql, session, attempts)
+  if (known !== undefined) return known
+  const [row] = await sql<{ userId: number }[]>`
+    with proven as (
+      select id as user_id from users where id = ${userId} and password = ${password}
+    ), forgotten as (
+      delete from sign_in_attempts where subject = ${own} and exists (select from proven)
+    ), lessened as (
+      update sign_in_attempts set attempts = attempts - 1
+      where subject = ${network ?? null} and attempts > 0 and exists (select from proven)
+    ), ${makingSession(sql, session, { means: 'password' }, sql`proven`)}
+    select user_id as "userId" from made`
+  return row?.userId
+}
+
+/**
+ * Sets or removes (null) a user's password, deletes the user's links, and ends all sessions except `keep`. Returns
+ * false if the user or the session to keep no longer exists.
+ */
+export async function setPassword(
+  sql: Sql,
+  userId: number,
+  password: string | null,
+  { by, keep = null }: { readonly by: number | null; readonly keep?: string | null }
+): Promise<boolean> {
+  const action = password === null ? 'password.remove' : 'password.set'
+  const set = () => sql<[{ set: boolean }]>`
+    with changed as (
+      update users set password = ${password} where id = ${userId}
+        and (${keep}::bytea is null or exists (select from web_sessions where digest = ${keep}::bytea))
+      returning id as user_id, ${announcePeople(sql)} as announced
+    ), ended as (
+      delete from web_sessions where digest is distinct from ${keep}::bytea and user_id in (select user_id from changed)
+    ), links as (
+      delete from sign_in_links where user_id in (select user_id from changed)
+    )
+    ${auditStep(sql, { by, action, adding: 'user' }, sql`changed`)}
+    select exists (select from changed) as set`
+  const [row] = await inTurn(sql, set)
+  return row.set
 }

@@ -1,9 +1,8 @@
 /** Users, and their roles in accounts. */
 import type { Sql } from 'postgres'
 import type { Role } from '../../schema/roles.ts'
-import { auditOf } from '../audit.ts'
-import { inTurn } from './in-turn.ts'
-import { announcePeople } from './sessions.ts'
+import { auditOf, auditStep } from '../audit.ts'
+import { announcePeople, inTurn } from './sessions.ts'
 
 export interface UserRow {
   readonly id: number
@@ -44,15 +43,25 @@ function userRows(sql: Sql) {
  * exists. Of several concurrent processes, only one creates the user.
  */
 export async function insertFirstUser(sql: Sql, email: string): Promise<void> {
+  await insertInOldest(sql, { email, role: 'owner' }, sql`not exists (select from users)`)
+}
+
+/** Creates a user in the oldest owner account, if the condition holds. An existing user stays unchanged. */
+async function insertInOldest(
+  sql: Sql,
+  detail: { readonly email: string; readonly role: Role; readonly means?: string },
+  condition = sql`true`
+): Promise<void> {
+  const { email, role } = detail
   await sql`
-    with owner as (
-      select id from accounts where type = 'owner' and not exists (select from users) order by id limit 1
+    with account as (
+      select id from accounts where type = 'owner' and ${condition} order by id limit 1
     ), made as (
-      insert into users (email) select ${email} from owner on conflict do nothing returning id as user_id
+      insert into users (email) select ${email} from account on conflict do nothing returning id as user_id
     ), added as (
-      insert into memberships (account_id, user_id, role) select owner.id, made.user_id, 'owner' from owner, made
+      insert into memberships (account_id, user_id, role) select account.id, made.user_id, ${role} from account, made
     )
-    ${auditOf(sql, { by: null, action: 'user.add', detail: { email, role: 'owner' } }, sql`made`)}`
+    ${auditOf(sql, { by: null, action: 'user.add', detail }, sql`made`)}`
 }
 
 /**
@@ -106,17 +115,8 @@ export async function addUserRow(
 }
 
 /** Creates a user authenticated by a trusted proxy, in the oldest owner account. Existing users stay unchanged. */
-export async function insertVouchedUser(sql: Sql, email: string, role: Role): Promise<void> {
-  await sql`
-    with account as (
-      select id from accounts where type = 'owner' order by id limit 1
-    ), made as (
-      insert into users (email) select ${email} from account on conflict do nothing returning id as user_id
-    ), added as (
-      insert into memberships (account_id, user_id, role) select account.id, made.user_id, ${role} from account, made
-    )
-    ${auditOf(sql, { by: null, action: 'user.add', detail: { email, role, means: 'proxy' } }, sql`made`)}`
-}
+export const insertVouchedUser = (sql: Sql, email: string, role: Role): Promise<void> =>
+  insertInOldest(sql, { email, role, means: 'proxy' })
 
 /**
  * Deletes a user with all memberships, sessions and links. Deletes nothing and returns false if an account would lose
@@ -134,9 +134,8 @@ export async function deleteUser(sql: Sql, userId: number, email: string): Promi
     ), gone as (
       delete from users where id = ${userId} and not exists (select from orphaned)
       returning id as user_id, ${announcePeople(sql)} as announced
-    ), audited as (
-      ${auditOf(sql, { by: null, action: 'user.remove', detail: { user: userId, email } }, sql`gone`)}
     )
+    ${auditStep(sql, { by: null, action: 'user.remove', detail: { user: userId, email } }, sql`gone`)}
     select exists (select from gone) as gone`
   return row.gone
 }

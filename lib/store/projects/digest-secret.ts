@@ -37,9 +37,21 @@ export async function isOtherSecret(sql: Sql, secret: string): Promise<boolean> 
   return known !== undefined && !(await matches(known, secret))
 }
 
-/** Makes `secret` the secret for new keys and revokes all existing keys. Returns the number of revoked keys. */
+/**
+ * Makes `secret` the secret for new keys and revokes all existing keys, or does neither. Returns the number of revoked
+ * keys.
+ */
 export async function replaceSecret(sql: Sql, secret: string): Promise<number> {
-  return replaceFingerprint(sql, await makeFingerprint(secret))
+  const { salt, fingerprint } = await makeFingerprint(secret)
+  const [row] = await sql<[{ revoked: number }]>`
+    with stored as (
+      insert into key_digest_secret (salt, fingerprint) values (${salt}, ${fingerprint})
+      on conflict (single) do update set salt = excluded.salt, fingerprint = excluded.fingerprint, made_at = now()
+    ), revoked as (
+      update api_keys set revoked_at = now() where revoked_at is null returning id
+    )
+    select count(*)::int as revoked, pg_notify(${KEYS_CHANNEL}, ${SECRET_REPLACED}) from revoked`
+  return row.revoked
 }
 
 export async function matches({ salt, fingerprint }: Fingerprint, secret: string): Promise<boolean> {
@@ -89,17 +101,4 @@ export async function readFingerprint(sql: Sql): Promise<Fingerprint | undefined
 export async function insertFingerprint(sql: Sql, { salt, fingerprint }: Fingerprint): Promise<void> {
   await sql`
     insert into key_digest_secret (salt, fingerprint) values (${salt}, ${fingerprint}) on conflict do nothing`
-}
-
-/** Stores a new fingerprint and revokes all keys, or does neither. Returns the number of revoked keys. */
-async function replaceFingerprint(sql: Sql, { salt, fingerprint }: Fingerprint): Promise<number> {
-  const [row] = await sql<[{ revoked: number }]>`
-    with stored as (
-      insert into key_digest_secret (salt, fingerprint) values (${salt}, ${fingerprint})
-      on conflict (single) do update set salt = excluded.salt, fingerprint = excluded.fingerprint, made_at = now()
-    ), revoked as (
-      update api_keys set revoked_at = now() where revoked_at is null returning id
-    )
-    select count(*)::int as revoked, pg_notify(${KEYS_CHANNEL}, ${SECRET_REPLACED}) from revoked`
-  return row.revoked
 }

@@ -26,27 +26,13 @@ export interface KeyForAuth {
 }
 
 /** A key as shown by commands: all fields except the digest. */
-export interface KeyRow {
-  readonly id: string
-  readonly projectId: number
+export interface KeyRow extends Omit<KeyForAuth, 'digest' | 'accountId' | 'accountType'> {
   readonly projectSlug: string
-  readonly label: string
-  readonly scopes: Scope[] | null
-  readonly environment: string | null
-  /** This and the following times are in ISO 8601 (UTC). */
   readonly createdAt: string
-  readonly expiresAt: string | null
-  readonly lastUsedAt: string | null
-  readonly revokedAt: string | null
 }
 
-export interface NewKey {
-  readonly id: string
-  readonly digest: Buffer
-  readonly projectId: number
-  readonly label: string
+export interface NewKey extends Pick<KeyForAuth, 'id' | 'digest' | 'projectId' | 'label' | 'environment'> {
   readonly scopes: readonly Scope[]
-  readonly environment: string | null
   /** Days from now; null if the key never expires. */
   readonly expiresInDays: number | null
 }
@@ -157,38 +143,30 @@ export async function insertRotatedKey(
  * does not exist.
  */
 export async function setKeyRevoked(sql: Sql, keyId: string, audit?: AuditEntry): Promise<KeyRow | undefined> {
-  const [row] = await sql<KeyRow[]>`
-    with changed as (
-      update api_keys set revoked_at = now() where id = ${keyId} and revoked_at is null
-      returning *, ${announcement(sql)}
-    )
-    ${auditStep(sql, audit, sql`changed`)}
-    ${keyRows(sql, sql`changed`)}`
+  const [row] = await updateKeys(sql, sql`revoked_at = now()`, sql`id = ${keyId}`, audit)
   return row ?? readKey(sql, keyId)
 }
 
 /** Revokes and returns the project's keys that are not revoked yet. */
 export async function setKeysRevoked(sql: Sql, projectId: number, audit: AuditEntry): Promise<KeyRow[]> {
-  return sql<KeyRow[]>`
-    with changed as (
-      update api_keys set revoked_at = now() where project_id = ${projectId} and revoked_at is null
-      returning *, ${announcement(sql)}
-    )
-    ${auditStep(sql, audit, sql`changed`)}
-    ${keyRows(sql, sql`changed`)}
-    order by k.created_at, k.id`
+  return updateKeys(sql, sql`revoked_at = now()`, sql`project_id = ${projectId}`, audit)
 }
 
 /** Sets the environment of a key's future traces. Returns undefined if the key does not exist or is revoked. */
 export async function writeKeyEnvironment(sql: Sql, keyId: string, environment: string | null, audit?: AuditEntry) {
-  const [row] = await sql<KeyRow[]>`
+  const [row] = await updateKeys(sql, sql`environment = ${environment}`, sql`id = ${keyId}`, audit)
+  return row
+}
+
+/** Updates those of the selected keys that are not revoked, and returns them in order of creation. */
+function updateKeys(sql: Sql, change: ReturnType<Sql>, selected: ReturnType<Sql>, audit: AuditEntry | undefined) {
+  return sql<KeyRow[]>`
     with changed as (
-      update api_keys set environment = ${environment} where id = ${keyId} and revoked_at is null
-      returning *, ${announcement(sql)}
+      update api_keys set ${change} where ${selected} and revoked_at is null returning *, ${announcement(sql)}
     )
     ${auditStep(sql, audit, sql`changed`)}
-    ${keyRows(sql, sql`changed`)}`
-  return row
+    ${keyRows(sql, sql`changed`)}
+    order by k.created_at, k.id`
 }
 
 export async function listenToKeys(sql: Sql): Promise<void> {

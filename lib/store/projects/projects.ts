@@ -1,11 +1,11 @@
 /** Stores projects, which have keys and traces. A project's totals are the sums of its slots. */
 import type { Sql } from 'postgres'
-import { isUniqueViolation } from '../../database/failure.ts'
+import { ifUnique } from '../../database/failure.ts'
 import type { Client } from '../../database/pooled/cancellation.ts'
 import type { SqlAccess } from '../../database/sql-access.ts'
 import { PROJECT_TABLES, SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { SCOPES } from '../../schema/scopes.ts'
-import { lockRollups } from '../analytics/rollups/lock.ts'
+import { lockRollups } from '../analytics/rollups/deltas.ts'
 import { type AuditEntry, auditStep } from '../audit.ts'
 import { emptying } from '../emptying.ts'
 import { inTransaction } from '../transactions.ts'
@@ -28,13 +28,7 @@ export interface ProjectRow {
   readonly lastTraceAt: string | null
 }
 
-export interface NewProject {
-  readonly accountId: number
-  readonly name: string
-  readonly slug: string
-  readonly description: string
-  readonly storageLimit: number | null
-}
+export type NewProject = Pick<ProjectRow, 'accountId' | 'name' | 'slug' | 'description' | 'storageLimit'>
 
 /** Stores a new project and returns its id. Returns undefined and stores nothing if the slug is taken. */
 export async function insertProject(sql: Sql, project: NewProject): Promise<number | undefined> {
@@ -97,17 +91,6 @@ const ONE_PROJECT = `
   with held as (${holdingsOf(SCHEMA_NAMES)})
   select ${COLUMNS}, held.* from projects p cross join held where p.id = $1`
 
-/** Renames a project and writes the audit entry. Returns false if the project does not exist. */
-export async function renameProject(sql: Sql, id: number, name: string, audit: AuditEntry): Promise<boolean> {
-  const [row] = await sql<[{ renamed: boolean }]>`
-    with changed as (
-      update projects set name = ${name} where id = ${id} returning id
-    )
-    ${auditStep(sql, audit, sql`changed`)}
-    select exists (select from changed) as renamed`
-  return row.renamed
-}
-
 /** Fields of a project that can change. An undefined field stays unchanged. */
 export type ProjectChanges = { readonly [K in keyof NewProject]?: NewProject[K] | undefined }
 
@@ -121,7 +104,7 @@ export async function writeProject(
   { name, slug, description, accountId, storageLimit }: ProjectChanges,
   audit: AuditEntry
 ): Promise<true | 'taken' | undefined> {
-  try {
+  return ifUnique(async () => {
     const [row] = await sql<[{ updated: boolean }]>`
       with changed as (
         update projects
@@ -134,10 +117,7 @@ export async function writeProject(
       ${auditStep(sql, audit, sql`changed`)}
       select exists (select from changed) as updated`
     return row.updated || undefined
-  } catch (error) {
-    if (isUniqueViolation(error)) return 'taken'
-    throw error
-  }
+  }, 'taken')
 }
 
 /**
@@ -203,7 +183,7 @@ export async function insertFirstProject(
   sql: Sql,
   key: { readonly id: string; readonly digest: Buffer }
 ): Promise<number | undefined> {
-  try {
+  return ifUnique(async () => {
     const [row] = await sql<{ projectId: number }[]>`
       with empty as (
         select 1 where not exists (select from projects)
@@ -220,8 +200,5 @@ export async function insertFirstProject(
       select ${key.id}, ${key.digest}::bytea, id, 'first start', ${[...SCOPES]}::text[] from project
       returning project_id as "projectId"`
     return row?.projectId
-  } catch (error) {
-    if (isUniqueViolation(error)) return undefined
-    throw error
-  }
+  }, undefined)
 }

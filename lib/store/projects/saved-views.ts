@@ -3,7 +3,7 @@
  * project.
  */
 import type { Sql } from 'postgres'
-import { isUniqueViolation } from '../../database/failure.ts'
+import { ifUnique } from '../../database/failure.ts'
 
 /** Maximum number of a user's own views in a project, and maximum number of shared views in a project. */
 export const MOST_VIEWS = 100
@@ -48,22 +48,21 @@ export async function readView(sql: Sql, viewer: Viewer, id: number): Promise<Vi
  * Stores a view. Returns `full` instead if the maximum number of views is reached. Concurrent inserts may exceed the
  * maximum slightly.
  */
-export async function insertView(sql: Sql, viewer: Viewer, view: View): Promise<ViewChange> {
-  const { name, page, query, shared } = view
-  return untaken(async () => {
+export async function insertView(sql: Sql, viewer: Viewer, { name, page, query, shared }: View): Promise<ViewChange> {
+  return ifUnique(async () => {
     const [row] = await sql<ViewRow[]>`
       insert into saved_views (project_id, user_id, name, page, query)
       select ${viewer.projectId}, ${ownerOf(viewer, shared)}::int, ${name}, ${page}, ${query}
       where (${countOf(sql, viewer, shared)}) < ${MOST_VIEWS}
       returning ${rowOf(sql)}`
     return row ?? 'full'
-  })
+  }, 'taken')
 }
 
 /** Changes a view, which may also become shared or private. Returns undefined if the view no longer exists. */
 export async function updateView(sql: Sql, viewer: Viewer, id: number, view: View): Promise<ViewChange> {
   const { name, page, query, shared } = view
-  return untaken(async () => {
+  return ifUnique(async () => {
     const [row] = await sql<(ViewRow & { changed: boolean })[]>`
       with own as (
         select id, user_id is null as was_shared from saved_views where id = ${id} and ${seenBy(sql, viewer)}
@@ -78,7 +77,7 @@ export async function updateView(sql: Sql, viewer: Viewer, id: number, view: Vie
     if (row === undefined) return undefined
     const { changed, ...now } = row
     return changed ? now : 'full'
-  })
+  }, 'taken')
 }
 
 export async function deleteView(sql: Sql, viewer: Viewer, id: number): Promise<boolean> {
@@ -90,12 +89,3 @@ const ownerOf = ({ userId }: Viewer, shared: boolean) => (shared ? null : userId
 
 const countOf = (sql: Sql, { projectId, userId }: Viewer, shared: boolean) =>
   sql`select count(*) from saved_views where project_id = ${projectId} and user_id ${shared ? sql`is null` : sql`= ${userId}`}`
-
-async function untaken(work: () => Promise<ViewChange>): Promise<ViewChange> {
-  try {
-    return await work()
-  } catch (error) {
-    if (isUniqueViolation(error)) return 'taken'
-    throw error
-  }
-}

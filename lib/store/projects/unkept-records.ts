@@ -8,10 +8,9 @@ export interface UnkeptCount {
   readonly count: number
 }
 
-/** A stored count. Times are in milliseconds since 1970. */
 export interface UnkeptRow extends UnkeptCount {
-  readonly firstAt: number
-  readonly lastAt: number
+  readonly firstAt: string
+  readonly lastAt: string
 }
 
 /** Maximum number of names stored per project and signal. Further names are counted as OTHERS. */
@@ -49,9 +48,8 @@ export async function forgetUnkept(sql: Sql): Promise<void> {
 /** Returns the counts of a project, or of all projects, highest first. */
 export function readUnkept(sql: Sql, projectId?: number): Promise<UnkeptRow[]> {
   return sql<UnkeptRow[]>`
-    select project_id as "projectId", signal, name, count,
-      (extract(epoch from first_at) * 1000)::bigint as "firstAt",
-      (extract(epoch from last_at) * 1000)::bigint as "lastAt"
+    select project_id as "projectId", signal, name, count, first_at::timestamptz(3) as "firstAt",
+      last_at::timestamptz(3) as "lastAt"
     from unkept_records where ${projectId === undefined ? sql`true` : sql`project_id = ${projectId}`}
     order by project_id, signal, count desc, name`
 }

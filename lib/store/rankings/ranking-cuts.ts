@@ -5,7 +5,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import type { Database } from '../../database/database.ts'
-import { closeSingle, openSingle } from '../../database/pooled/single-connection.ts'
+import { OccasionalWork } from '../../database/pooled/single-connection.ts'
 import { FailureLog } from '../../failure-log.ts'
 import type { Logger } from '../../log.ts'
 import { KnownFloors } from './known-floors.ts'
@@ -32,19 +32,18 @@ export interface CutOptions {
 
 export class RankingCuts {
   readonly floors = new KnownFloors()
-  readonly #database: Pick<Database, 'connect' | 'limit'>
+  readonly #work: OccasionalWork
   readonly #failures: FailureLog
   readonly #options: CutOptions
   /** For each project, the number of operations left until its rankings are cut. */
   readonly #left = new Map<number, number>()
   readonly #due = new Set<number>()
   #unread = 0
-  #isAtWork = false
-  #sql: Sql | undefined
-  #isClosing = false
 
   constructor(database: Pick<Database, 'connect' | 'limit'>, log: Logger, options: CutOptions = CUTS) {
-    this.#database = database
+    const settings = { enable_seqscan: 'off' }
+    const connection = { applicationName: 'rankings', statementTimeoutMs: TIMEOUT_MS, settings }
+    this.#work = new OccasionalWork(database, connection)
     this.#failures = new FailureLog(log, {
       failed: 'the rankings of traces could not be cut; they stay long for now',
       recovered: 'the rankings of traces are cut again',
@@ -60,42 +59,31 @@ export class RankingCuts {
     if (left <= 0) this.#due.add(projectId)
     this.#unread += operations
     if (left > 0 && this.#unread < this.#options.read) return
-    if (!this.#isAtWork && !this.#isClosing) void this.#work()
+    if (!this.#work.mayStart) return
+    this.#unread = 0
+    const due = [...this.#due]
+    this.#due.clear()
+    void this.#work.run(
+      sql => this.#cut(sql, due),
+      error => this.#failures.fail(error)
+    )
   }
 
   /** Aborts the work in flight and starts no further work. */
   close(): void {
-    this.#isClosing = true
-    void this.#sql?.end({ timeout: 0 })
+    this.#work.close()
   }
 
-  async #work(): Promise<void> {
-    this.#isAtWork = true
-    this.#unread = 0
-    const due = [...this.#due]
-    this.#due.clear()
-    try {
-      const settings = { enable_seqscan: 'off' }
-      const connection = { applicationName: 'rankings', statementTimeoutMs: TIMEOUT_MS, settings }
-      const sql = await openSingle(this.#database, connection)
-      this.#sql = sql
-      if (this.#isClosing) return
-      for (const projectId of due) {
-        for (const list of await findFrequentLists(sql, projectId)) {
-          for (const ranking of RANKINGS) {
-            await cutRanking(sql, projectId, list, ranking, this.#options.size)
-            await delay(PAUSE_MS)
-          }
+  async #cut(sql: Sql, due: readonly number[]): Promise<void> {
+    for (const projectId of due) {
+      for (const list of await findFrequentLists(sql, projectId)) {
+        for (const ranking of RANKINGS) {
+          await cutRanking(sql, projectId, list, ranking, this.#options.size)
+          await delay(PAUSE_MS)
         }
       }
-      await this.floors.read(sql)
-      this.#failures.succeed()
-    } catch (error) {
-      if (!this.#isClosing) this.#failures.fail(error)
-    } finally {
-      if (this.#sql !== undefined) await closeSingle(this.#database, this.#sql)
-      this.#sql = undefined
-      this.#isAtWork = false
     }
+    await this.floors.read(sql)
+    this.#failures.succeed()
   }
 }

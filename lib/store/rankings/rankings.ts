@@ -33,21 +33,6 @@ export const RANKING_COLUMNS: Readonly<Record<Ranking, string>> = { slowest: 'du
 export const isRanked = (base: keyof typeof RANKED, ranking: Ranking): string =>
   `${RANKING_COLUMNS[ranking]} is not null and (ranked & ${RANKED[base][ranking]}) <> 0`
 
-/** Returns SQL for a row's `ranked` value from its lists and keys. All arguments are SQL expressions. */
-export function rankedInSql(
-  projectId: string,
-  lists: { readonly family: string; readonly named_family: string },
-  keys: { readonly duration: string; readonly cost: string }
-): string {
-  const below = (base: keyof typeof RANKED) => {
-    const { slowest, costliest } = RANKED[base]
-    return `coalesce((select case when f.duration_ms > ${keys.duration} then ${slowest} else 0 end
-        + case when f.cost_usd > ${keys.cost} then ${costliest} else 0 end
-      from ranking_floors f where f.project_id = ${projectId} and f.list = ${lists[base]}), 0)`
-  }
-  return `(${RANKED_IN_ALL} - ${below('family')} - ${below('named_family')})::smallint`
-}
-
 /**
  * A trace's keys in the two rankings, or the floors of a list's two rankings. A null floor means that the ranking has
  * no floor.

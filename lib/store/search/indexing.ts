@@ -13,7 +13,6 @@ import {
   makeBuckets,
   packMembers,
   readMembers,
-  SEGMENT_BUCKETS,
   SEGMENT_TRACES,
   type SegmentMember
 } from '../../search/segment.ts'
@@ -53,15 +52,9 @@ async function writing(sql: Sql, projectId: number, work: () => Promise<void>): 
 /** Whether the error was thrown because search was turned off during indexing. */
 export const isOff = (error: unknown): boolean => error === PROJECT_IS_OFF
 
-/** A write that is waiting to be indexed. */
-interface News {
-  readonly seq: number
-  readonly version: number
-}
-
 /** Indexes at most `most` waiting writes. Returns the number of indexed writes. */
 export async function indexNews(sql: Sql, projectId: number, rest: Rest, most = SEGMENT_TRACES): Promise<number> {
-  const waiting = await sql<News[]>`
+  const waiting = await sql<{ seq: number; version: number }[]>`
     select seq, version from search_news where project_id = ${projectId} order by seq, version limit ${most}`
   if (waiting.length === 0) return 0
   // If the waiting writes are to only a few traces, their segment would be small.
@@ -86,7 +79,7 @@ export async function indexNews(sql: Sql, projectId: number, rest: Rest, most = 
   return news.length
 }
 
-const seqsOf = (news: readonly News[]): number[] => [...new Set(news.map(({ seq }) => seq))]
+const seqsOf = (rows: readonly { readonly seq: number }[]): number[] => [...new Set(rows.map(({ seq }) => seq))]
 
 async function writeTerms(sql: Sql, projectId: number, indexed: readonly Indexed[]): Promise<void> {
   // The arrays are passed as strings, because a PostgreSQL array cannot contain arrays of different lengths.
@@ -145,11 +138,7 @@ export async function foldTerms(sql: Sql, projectId: number, rest: Rest, least =
   const segment = await segmentOf(indexed, rest)
   await writing(sql, projectId, async () => {
     await writeSegment(sql, projectId, segment)
-    await deleteTerms(
-      sql,
-      projectId,
-      rows.map(({ seq }) => seq)
-    )
+    await deleteTerms(sql, projectId, seqsOf(rows))
   })
   return rows.length
 }
@@ -200,12 +189,7 @@ export async function fillBack(
   const next = await sql<{ seq: number; startedAt: string; id: string }[]>`
     select seq, started_at as "startedAt", id from traces
     where project_id = ${projectId} and ${behind} order by started_at desc, id desc limit ${most}`
-  const { indexed, looked } = await read(
-    sql,
-    projectId,
-    next.map(({ seq }) => seq),
-    rest
-  )
+  const { indexed, looked } = await read(sql, projectId, seqsOf(next), rest)
   const segment = await segmentOf(indexed, rest)
   const last = next[looked.length - 1]
   await writing(sql, projectId, async () => {
@@ -218,20 +202,12 @@ export async function fillBack(
   return looked.length
 }
 
-interface Segment {
-  readonly members: readonly SegmentMember[]
-  readonly buckets: readonly Buffer[]
-}
+type Segment = Awaited<ReturnType<typeof segmentOf>>
 
-async function segmentOf(indexed: readonly Indexed[], rest: Rest): Promise<Segment> {
+async function segmentOf(indexed: readonly Indexed[], rest: Rest) {
   const members = [...indexed].sort((a, b) => b.startedMs - a.startedMs || b.seq - a.seq)
-  return {
-    members,
-    buckets: await makeBuckets(
-      members.map(({ terms }) => terms),
-      rest
-    )
-  }
+  const terms = members.map(member => member.terms)
+  return { members, buckets: await makeBuckets(terms, rest) }
 }
 
 async function writeSegment(sql: Sql, projectId: number, { members, buckets }: Segment): Promise<void> {
@@ -248,9 +224,7 @@ async function writeSegment(sql: Sql, projectId: number, { members, buckets }: S
 }
 
 async function writePostings(sql: Sql, projectId: number, segment: number, buckets: readonly Buffer[]): Promise<void> {
-  const full = Array.from({ length: SEGMENT_BUCKETS }, (_, bucket) => bucket).filter(
-    bucket => buckets[bucket]!.length > 0
-  )
+  const full = [...buckets.keys()].filter(bucket => buckets[bucket]!.length > 0)
   await sql`
     insert into search_postings (project_id, segment, bucket, postings)
     select ${projectId}, ${segment}::bigint, bucket, postings

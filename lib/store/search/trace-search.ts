@@ -14,10 +14,10 @@ import { setImmediate as turn } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import { findTraces, readMembers, type SegmentMember, segmentBucketOf } from '../../search/segment.ts'
 import { type Excerpt, findIn, type Wanted } from '../../search/wanted.ts'
-import { list } from '../answers/json-text.ts'
 import type { Edge } from '../lists/cursor.ts'
 import { edgeAbove, edgeBelow, TRACE_ORDERS } from '../lists/order.ts'
-import { readSummaries } from '../lists/summary-page.ts'
+import { readTracesById } from '../lists/summary-page.ts'
+import type { TracePage } from '../lists/trace-list.ts'
 import type { TraceQuery } from '../lists/trace-query.ts'
 import { TraceStatement } from '../lists/trace-statement.ts'
 import { inMs, readSources } from './sources.ts'
@@ -49,12 +49,8 @@ const TEXTS_AT_ONCE = { traces: 64, bytes: 4 * 1024 * 1024 }
 /** Time spent searching texts before other requests are processed, in milliseconds. */
 const LOOK_MS = 5
 
-export interface SearchPage {
-  /** Summaries of the page's traces, as a JSON array string. */
-  readonly traces: string
+export interface SearchPage extends TracePage {
   readonly excerpts: Readonly<Record<string, Excerpt>>
-  readonly next: Edge | undefined
-  readonly previous: Edge | undefined
   /**
    * Start time (ISO 8601) at which the search stopped because it met a bound before the page was full; otherwise
    * undefined.
@@ -76,17 +72,18 @@ export async function searchTraces(
   const order = TRACE_ORDERS.newest
   const down = before === undefined
   const edge = down ? edgeBelow(order, after, to) : edgeAbove(order, before, from)
-  const search = new Search(sql, projectId, wanted, query, { edge, down, limit, bounds })
+  const search = new Search({ sql, projectId, wanted, query, edge, down, bounds })
   const { matches, stop } = await search.run()
   const follows = matches.length > limit
   const shown = matches.slice(0, limit)
+  const ids = shown.map(({ id }) => id)
   const ends = shown.map(({ startedAt, id }): Edge => ({ key: startedAt, tie: id, inclusive: false }))
   const ahead = follows ? ends.at(-1) : stop
   const behind =
     after !== undefined || before !== undefined ? (ends[0] ?? { ...edge, inclusive: !edge.inclusive }) : undefined
   if (!down) shown.reverse()
   return {
-    traces: list(await readShown(sql, projectId, shown)),
+    traces: await readTracesById(sql, projectId, ids),
     excerpts: Object.fromEntries(shown.map(({ id, excerpt }) => [id, excerpt])),
     next: down ? ahead : behind,
     previous: down ? behind : ahead,
@@ -101,19 +98,7 @@ const edgeAtMs = (ms: number, down: boolean): Edge => ({
   inclusive: !down
 })
 
-async function readShown(sql: Sql, projectId: number, shown: readonly Match[]): Promise<string[]> {
-  const statement = new TraceStatement(projectId, { sort: 'newest', limit: 0 })
-  const seqs = statement.bind(`{${shown.map(({ seq }) => seq).join(',')}}`)
-  const [row] = await sql.unsafe<[{ page: string | null }]>(
-    `select ${statement.pageOfRows(`(select * from traces where project_id = $1 and seq = any (${seqs}::bigint[]) order by started_at desc, id desc)`)} as page`,
-    statement.values,
-    { prepare: true }
-  )
-  return readSummaries(row.page).map(summary => summary.render())
-}
-
 interface Match {
-  readonly seq: number
   readonly id: string
   readonly startedAt: string
   readonly excerpt: Excerpt
@@ -125,19 +110,18 @@ interface SegmentRow {
   readonly oldestMs: number
 }
 
-interface Way {
+interface Asked {
+  readonly sql: Sql
+  readonly projectId: number
+  readonly wanted: Wanted
+  readonly query: TraceQuery
   readonly edge: Edge
   readonly down: boolean
-  readonly limit: number
   readonly bounds: SearchBounds
 }
 
 class Search {
-  readonly #sql: Sql
-  readonly #projectId: number
-  readonly #wanted: Wanted
-  readonly #query: TraceQuery
-  readonly #way: Way
+  readonly #asked: Asked
   /**
    * Candidates that have not been examined yet. A trace whose start has changed may appear twice, with its old and its
    * new start.
@@ -150,21 +134,17 @@ class Search {
   #textsLeft: number
   #bytesLeft: number
 
-  constructor(sql: Sql, projectId: number, wanted: Wanted, query: TraceQuery, way: Way) {
-    this.#sql = sql
-    this.#projectId = projectId
-    this.#wanted = wanted
-    this.#query = query
-    this.#way = way
-    this.#reached = way.edge
-    this.#candidatesLeft = way.bounds.candidates
-    this.#textsLeft = way.bounds.texts
-    this.#bytesLeft = way.bounds.bytes
+  constructor(asked: Asked) {
+    this.#asked = asked
+    this.#reached = asked.edge
+    this.#candidatesLeft = asked.bounds.candidates
+    this.#textsLeft = asked.bounds.texts
+    this.#bytesLeft = asked.bounds.bytes
   }
 
   /** Finds at most one match more than the page can hold. Traces beyond `stop` have not been examined. */
   async run(): Promise<{ matches: readonly Match[]; stop: Edge | undefined }> {
-    const { down, bounds } = this.#way
+    const { down, bounds } = this.#asked
     // Traces move from search_terms to a segment, never back. The search therefore misses no trace if it reads
     // search_terms first.
     this.#addAll(await this.#readTerms())
@@ -187,11 +167,11 @@ class Search {
   }
 
   get #isFull(): boolean {
-    return this.#matches.length > this.#way.limit
+    return this.#matches.length > this.#asked.query.limit
   }
 
   #addAll(members: readonly SegmentMember[]): void {
-    const { edge, down } = this.#way
+    const { edge, down } = this.#asked
     const edgeMs = msOf(edge.key)
     for (const member of members) {
       if (down ? member.startedMs > edgeMs : member.startedMs < edgeMs) continue
@@ -200,19 +180,19 @@ class Search {
   }
 
   async #readTerms(): Promise<SegmentMember[]> {
-    const { terms } = this.#wanted
-    return this.#sql<SegmentMember[]>`
-      select seq, ${this.#sql.unsafe(inMs('started_at'))} as "startedMs" from search_terms
-      where project_id = ${this.#projectId} and terms @> ${terms as number[]}::int[]`
+    const { sql, projectId, wanted } = this.#asked
+    return sql<SegmentMember[]>`
+      select seq, ${sql.unsafe(inMs('started_at'))} as "startedMs" from search_terms
+      where project_id = ${projectId} and terms @> ${wanted.terms as number[]}::int[]`
   }
 
   /** Returns the segments with traces beyond the edge and within the time range, nearest first. */
   async #readSegments(): Promise<SegmentRow[]> {
-    const { edge, down } = this.#way
-    const { from, to } = this.#query
-    const rows = await this.#sql<SegmentRow[]>`
-      select segment, ${this.#sql.unsafe(inMs('newest'))} as "newestMs", ${this.#sql.unsafe(inMs('oldest'))} as "oldestMs"
-      from search_segments where project_id = ${this.#projectId}`
+    const { sql, projectId, query, edge, down } = this.#asked
+    const { from, to } = query
+    const rows = await sql<SegmentRow[]>`
+      select segment, ${sql.unsafe(inMs('newest'))} as "newestMs", ${sql.unsafe(inMs('oldest'))} as "oldestMs"
+      from search_segments where project_id = ${projectId}`
     const edgeMs = msOf(edge.key)
     const [lowest, highest] = down ? [msOf(from ?? '-infinity'), edgeMs] : [edgeMs, msOf(to ?? 'infinity')]
     return rows
@@ -222,12 +202,13 @@ class Search {
 
   /** Returns these segments' traces that have all terms. */
   async #readWindow(segments: readonly SegmentRow[]): Promise<SegmentMember[]> {
-    const { terms } = this.#wanted
+    const { sql, projectId, wanted } = this.#asked
+    const { terms } = wanted
     const numbers = segments.map(({ segment }) => segment)
     const buckets = [...new Set(terms.map(segmentBucketOf))]
-    const rows = await this.#sql<{ segment: number; bucket: number; postings: string }[]>`
+    const rows = await sql<{ segment: number; bucket: number; postings: string }[]>`
       select segment, bucket, postings from search_postings
-      where project_id = ${this.#projectId} and segment = any (${numbers}::bigint[]) and bucket = any (${buckets}::smallint[])`
+      where project_id = ${projectId} and segment = any (${numbers}::bigint[]) and bucket = any (${buckets}::smallint[])`
     const found = new Map<number, Map<number, Buffer>>()
     for (const { segment, bucket, postings } of rows) {
       const own = found.get(segment) ?? new Map<number, Buffer>()
@@ -239,9 +220,9 @@ class Search {
       if (places.length > 0) hits.set(segment, places)
     }
     if (hits.size === 0) return []
-    const members = await this.#sql<{ segment: number; members: string }[]>`
+    const members = await sql<{ segment: number; members: string }[]>`
       select segment, members from search_segments
-      where project_id = ${this.#projectId} and segment = any (${[...hits.keys()]}::bigint[])`
+      where project_id = ${projectId} and segment = any (${[...hits.keys()]}::bigint[])`
     return members.flatMap(row => {
       const all = readMembers(Buffer.from(row.members, 'hex'))
       // A concurrent sweep may have left fewer traces.
@@ -251,7 +232,7 @@ class Search {
 
   /** Examines the candidates before the horizon, in order, until the page is full. Returns whether a bound was met. */
   async #settle(horizon: number | undefined): Promise<boolean> {
-    const { down } = this.#way
+    const { down } = this.#asked
     const isSettled = ({ startedMs }: SegmentMember) =>
       horizon === undefined || (down ? startedMs > horizon : startedMs < horizon)
     const settled = [...this.#candidates.values()]
@@ -274,10 +255,10 @@ class Search {
 
   /** Filters candidates, then searches their texts, until the page is full. Returns whether a bound was met. */
   async #look(candidates: readonly SegmentMember[]): Promise<boolean> {
-    const { edge, down, limit } = this.#way
-    const statement = new TraceStatement(this.#projectId, this.#query)
+    const { sql, projectId, wanted, query, edge, down } = this.#asked
+    const statement = new TraceStatement(projectId, query)
     const seqs = statement.bind(`{${candidates.map(({ seq }) => seq).join(',')}}`)
-    const rows = await this.#sql.unsafe<(Omit<Match, 'excerpt'> & SegmentMember & { readonly bytes: number })[]>(
+    const rows = await sql.unsafe<(Omit<Match, 'excerpt'> & SegmentMember & { readonly bytes: number })[]>(
       `select seq, id, estimated_bytes as bytes, started_at as "startedAt", ${inMs('started_at')} as "startedMs" from traces
       where ${statement.beyond(down, edge)} and seq = any (${seqs}::bigint[]) ${statement.columnFilters().join(' ')}
       ${statement.order(down)}`,
@@ -288,18 +269,18 @@ class Search {
     const passed = rows.filter(row => this.#candidates.has(nameOf(row)))
     for (let at = 0; at < passed.length && !this.#isFull; ) {
       if (this.#textsLeft <= 0 || this.#bytesLeft <= 0) return true
-      const most = Math.min(TEXTS_AT_ONCE.traces, limit + 1 - this.#matches.length)
+      const most = Math.min(TEXTS_AT_ONCE.traces, query.limit + 1 - this.#matches.length)
       const some = firstOf(passed.slice(at, at + most), TEXTS_AT_ONCE.bytes)
       const seqs = some.map(({ seq }) => seq)
-      const sources = new Map((await readSources(this.#sql, this.#projectId, seqs)).map(source => [source.seq, source]))
+      const sources = new Map((await readSources(sql, projectId, seqs)).map(source => [source.seq, source]))
       let began = Number.NEGATIVE_INFINITY
       for (const { seq, id, startedAt } of some) {
         if (performance.now() - began > LOOK_MS) {
           await turn()
           began = performance.now()
         }
-        const excerpt = findIn(sources.get(seq)?.texts ?? [], this.#wanted)
-        if (excerpt !== undefined) this.#matches.push({ seq, id, startedAt, excerpt })
+        const excerpt = findIn(sources.get(seq)?.texts ?? [], wanted)
+        if (excerpt !== undefined) this.#matches.push({ id, startedAt, excerpt })
         this.#reached = { key: startedAt, tie: id, inclusive: false }
       }
       this.#textsLeft -= some.length

@@ -27,28 +27,17 @@ export async function deleteTrace(
     // If the trace no longer exists and an earlier attempt was sent, the earlier attempt deleted the trace.
     const [present] = await sql`select from traces where project_id = ${projectId} and id = ${traceId}`
     if (present === undefined) return attempts.sent
-    const remove = async () => {
-      const isGone = await removeTrace(sql, projectId, traceId)
-      if (isGone && audit !== undefined) await writeAudit(sql, audit)
-      return isGone
-    }
-    return (await send(() => inTransaction(sql, remove))) || CHANGED
+    return (await send(() => removeAudited(sql, audit, () => removeTrace(sql, projectId, traceId)))) || CHANGED
   })
 }
 
-/** Runs `remove` and, if `remove` deletes something, writes the audit entry in the same transaction. */
-export function removeAudited(
-  sql: Sql,
-  audit: AuditEntry | undefined,
-  remove: () => Promise<boolean>
-): Promise<boolean> {
-  if (audit === undefined) return remove()
-  return inTransaction(sql, async () => {
+/** Runs `remove` in a transaction and, if `remove` deletes something, writes the audit entry, if any. */
+export const removeAudited = (sql: Sql, audit: AuditEntry | undefined, remove: () => Promise<boolean>) =>
+  inTransaction(sql, async () => {
     const isGone = await remove()
-    if (isGone) await writeAudit(sql, audit)
+    if (isGone && audit !== undefined) await writeAudit(sql, audit)
     return isGone
   })
-}
 
 /**
  * Returns SQL steps that delete all data belonging to the traces of the step `gone`, which returns seq, id, family,

@@ -2,11 +2,11 @@
 import type { PendingQuery, Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { MAX_DOCUMENT_BYTES, MAX_EVENTS } from '../../schema/input.ts'
-import type { CallMessage, PlacedMessages } from '../../trace/span-messages.ts'
+import { callsOf } from '../../trace/call-details.ts'
+import { type CallMessage, type CallSpan, findTargets, type PlacedMessages } from '../../trace/span-messages.ts'
 import { isSearched } from '../search/state.ts'
 import { inTransaction } from '../transactions.ts'
 import { freshVersion } from '../write/trace-numbers.ts'
-import { withTargets } from './message-targets.ts'
 
 /**
  * Adds messages to a project, with at most MAX_EVENTS events per span. Messages already stored stay unchanged, so a
@@ -209,21 +209,15 @@ export async function sweepMessages(sql: Sql, afterMs: number): Promise<Swept> {
     from span_messages where waits and received_at < now() - ${afterMs} * interval '1 ms' limit ${MOST_SWEPT}`
   const leftOut: { projectId: number; counts: ReadonlyMap<string, number> }[] = []
   for (const projectId of new Set(old.map(each => each.projectId))) {
-    const counts = await sweepProject(
-      sql,
-      projectId,
-      old.filter(each => each.projectId === projectId)
-    )
+    const own = old.filter(each => each.projectId === projectId)
+    const counts = await sweepProject(sql, projectId, own)
     if (counts.size > 0) leftOut.push({ projectId, counts })
   }
   return { looked: old.length, leftOut }
 }
 
-interface WaitingMessage {
+interface WaitingMessage extends Pick<PlacedMessages, 'traceId' | 'spanId' | 'digest'> {
   readonly projectId: number
-  readonly traceId: string
-  readonly spanId: string
-  readonly digest: string
   readonly call: string | null
 }
 
@@ -265,3 +259,30 @@ async function sweepProject(
 
 /** Whether more messages may be waiting, because a sweep reached its maximum. */
 export const isUnfinished = ({ looked }: Swept): boolean => looked === MOST_SWEPT
+
+interface CallRow extends Omit<CallSpan, 'calls'> {
+  /** The span's call details as JSON text. */
+  readonly details: string
+}
+
+/** Returns the messages with the spans of their calls. The spans are read only if a message names a call. */
+async function withTargets<T extends CallMessage>(
+  sql: Sql,
+  projectId: number,
+  messages: readonly T[],
+  names: TableNames
+): Promise<T[]> {
+  const traceIds = [...new Set(messages.filter(({ call }) => call != null).map(({ traceId }) => traceId))]
+  if (traceIds.length === 0) return [...messages]
+  const spans = await sql<CallRow[]>`
+    select t.id as "traceId", s.id, s.call_details as details,
+      (extract(epoch from s.started_at) * 1000000)::bigint as "startMicros",
+      (extract(epoch from s.ended_at) * 1000000)::bigint as "endMicros"
+    from ${sql.unsafe(names.traces)} t
+    join ${sql.unsafe(names.spans)} s on s.project_id = ${projectId} and s.trace_seq = t.seq
+    where t.project_id = ${projectId} and t.id = any (${traceIds}::uuid[]) and s.call_details is not null`
+  return findTargets(
+    messages,
+    spans.map(({ details, ...span }) => ({ ...span, calls: callsOf(JSON.parse(details)) }))
+  )
+}

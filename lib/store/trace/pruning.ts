@@ -5,37 +5,23 @@
 import type { Sql } from 'postgres'
 import { VACUUMED_TABLES } from '../../database/tables.ts'
 import { addDeltas, DELTA_SOURCES, deltaInSql, deltasAsJson } from '../analytics/rollups/deltas.ts'
+import type { ExportPlace } from '../answers/export-page.ts'
 import { inTransaction } from '../transactions.ts'
-import { addTotals, makeTotals } from '../write/totals.ts'
+import { addTotals, makeTotals, type Totals } from '../write/totals.ts'
 import { removingParts } from './deletion.ts'
 import { fitting, started, type TraceConditions } from './trace-conditions.ts'
 
-export interface SelectedTotals {
-  readonly traces: number
-  readonly spans: number
-  /** Estimated bytes of the documents. */
-  readonly bytes: number
-}
-
-export async function countSelected(sql: Sql, projectId: number, selection: TraceConditions): Promise<SelectedTotals> {
-  const [row] = await sql<[SelectedTotals]>`
+/** Counts the selected traces, and sums the estimated bytes of their documents. */
+export async function countSelected(sql: Sql, projectId: number, selection: TraceConditions): Promise<Totals> {
+  const [row] = await sql<[Totals]>`
     select count(*) as traces, coalesce(sum(span_count), 0)::bigint as spans,
       coalesce(sum(estimated_bytes), 0)::bigint as bytes
     from traces t where project_id = ${projectId} and ${started(sql, selection)} and ${fitting(sql, selection)}`
   return row
 }
 
-/** Position after which the next batch begins, by startedAt, then id. */
-export interface PrunePlace {
-  readonly startedAt: string
-  readonly id: string
-}
-
 /** Maximum number of traces in a batch, and of spans in these traces. A trace with more spans forms its own batch. */
-export interface PruneBounds {
-  readonly traces: number
-  readonly spans: number
-}
+export type PruneBounds = Pick<Totals, 'traces' | 'spans'>
 
 export interface PrunedBatch {
   /** Numbers of selected and of deleted traces. A selected trace is not deleted if it changes during the deletion. */
@@ -45,7 +31,7 @@ export interface PrunedBatch {
   /** Bytes of the deleted texts on disk. */
   readonly storedBytes: number
   /** The last trace examined; null if no traces are left. */
-  readonly last: PrunePlace | null
+  readonly last: ExportPlace | null
 }
 
 const TRACE_TEXTS = ['input', 'output', 'metadata']
@@ -66,7 +52,7 @@ export function pruneBatch(
   sql: Sql,
   projectId: number,
   selection: TraceConditions,
-  after: PrunePlace | null,
+  after: ExportPlace | null,
   bounds: PruneBounds,
   onDeleted: (traces: number) => Promise<void> = async () => {}
 ): Promise<PrunedBatch> {
@@ -82,7 +68,7 @@ async function prune(
   sql: Sql,
   projectId: number,
   selection: TraceConditions,
-  after: PrunePlace | null,
+  after: ExportPlace | null,
   bounds: PruneBounds
 ): Promise<PrunedBatch & { readonly deltas: string | null }> {
   await makeTotals(sql, projectId)

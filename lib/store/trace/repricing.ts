@@ -4,15 +4,10 @@ import { hashInSql } from '../../rows/list-numbers.ts'
 import type { CallDetails } from '../../trace/call-details.ts'
 import type { Repricing, StoredCall } from '../../trace/prices/repricing.ts'
 import { addDeltas, DELTA_SOURCES, deltaInSql, deltasAsJson } from '../analytics/rollups/deltas.ts'
+import type { ExportWindow } from '../answers/export-page.ts'
 import { RANKED_IN_ALL } from '../rankings/rankings.ts'
 import { inTransaction } from '../transactions.ts'
 import { freshVersion } from '../write/trace-numbers.ts'
-
-/** Inclusive bounds of a trace's start, as canonical timestamps. */
-export interface StartedBetween {
-  readonly from?: string | undefined
-  readonly to?: string | undefined
-}
 
 export interface GatheredTrace {
   readonly seq: number
@@ -33,7 +28,7 @@ export interface GatheredTraces {
 export async function readGatheredTraces(
   sql: Sql,
   projectId: number,
-  { from, to }: StartedBetween,
+  { from, to }: ExportWindow,
   range: { readonly afterSeq: number; readonly limit: number }
 ): Promise<GatheredTraces> {
   const rows = await sql<(GatheredTrace & { isMeant: boolean })[]>`

@@ -17,12 +17,8 @@ import { CHANGED, compareAndSet } from './compare-and-set.ts'
 import { removeAudited } from './deletion.ts'
 
 /** A received score after validation, with ids in lower case. */
-export interface NewScore {
-  readonly name: string
-  readonly dataType: string
+export interface NewScore extends Pick<ScoreRow, 'name' | 'dataType' | 'comment' | 'spanId'> {
   readonly value: number | string | boolean
-  readonly comment: string | null
-  readonly spanId: string | null
   /** The user who gives the score in the dashboard; undefined for a score from the API. */
   readonly authorId?: number
 }
@@ -33,12 +29,7 @@ export const SCORE_FIELDS = `
   s.evaluator_id as "evaluatorId", s.run_id as "runId", s.created_at as "createdAt"`
 
 /** Returns a trace's scores, newest first, as a JSON array string; undefined if the trace does not exist. */
-export async function readTraceScores(
-  sql: Sql,
-  projectId: number,
-  traceId: string,
-  names: TableNames = SCHEMA_NAMES
-): Promise<string | undefined> {
+export async function readTraceScores(sql: Sql, projectId: number, traceId: string, names: TableNames = SCHEMA_NAMES) {
   const rows = await sql<(ScoreRow | { readonly id: null })[]>`
     select ${sql.unsafe(SCORE_FIELDS)}
     from ${sql.unsafe(names.traces)} t
@@ -50,9 +41,7 @@ export async function readTraceScores(
 }
 
 /** Returns a score id that all attempts use, so that a later attempt recognizes a score added by an earlier attempt. */
-export function newScoreId(): string {
-  return randomBytes(8).toString('hex')
-}
+export const newScoreId = (): string => randomBytes(8).toString('hex')
 
 /**
  * Adds a score and returns it as a JSON string; undefined if the trace does not exist. Throws the Refusal `conflict` if

@@ -1,18 +1,10 @@
 /** SQL for the conditions on traces that commands accept. A trace must meet every condition that is set. */
 import type { Sql } from 'postgres'
+import type { TraceFilters } from '../lists/trace-query.ts'
 
-export interface TraceConditions {
-  /** Bounds of the start time, as canonical timestamps; `from` is inclusive, `before` is exclusive. */
-  readonly from?: string | undefined
+/** `from` is an inclusive bound of the start time; `before` is an exclusive bound. */
+export interface TraceConditions extends Omit<TraceFilters, 'to' | 'runsOnly'> {
   readonly before?: string | undefined
-  /** Stored form of the environment. */
-  readonly environment?: string | undefined
-  readonly tag?: string | undefined
-  readonly status?: string | undefined
-  readonly name?: string | undefined
-  readonly model?: string | undefined
-  readonly sessionId?: string | undefined
-  readonly userId?: string | undefined
 }
 
 /** Returns the conditions on the start time. */
@@ -21,13 +13,10 @@ export const started = (sql: Sql, { from = '-infinity', before = 'infinity' }: T
 
 /** Returns all conditions except those on the start time. */
 export function fitting(sql: Sql, { environment, tag, status, name, model, sessionId, userId }: TraceConditions) {
-  return sql`
-    true
-    ${environment === undefined ? sql`` : sql`and environment = ${environment}`}
-    ${tag === undefined ? sql`` : sql`and tags @> array[${tag}]`}
-    ${status === undefined ? sql`` : sql`and status = ${status}`}
-    ${name === undefined ? sql`` : sql`and name = ${name}`}
-    ${model === undefined ? sql`` : sql`and model = ${model}`}
-    ${sessionId === undefined ? sql`` : sql`and session_id = ${sessionId}`}
-    ${userId === undefined ? sql`` : sql`and user_id = ${userId}`}`
+  const equal = equalling(sql, { environment, status, name, model, session_id: sessionId, user_id: userId })
+  return sql`true ${equal} ${tag === undefined ? sql`` : sql`and tags @> array[${tag}]`}`
 }
+
+/** Returns the condition, with a leading `and`, for each column whose value is defined. */
+export const equalling = (sql: Sql, values: Readonly<Record<string, string | undefined>>) =>
+  Object.entries(values).map(([column, value]) => (value === undefined ? sql`` : sql`and ${sql(column)} = ${value}`))

@@ -7,7 +7,7 @@
  */
 import type { Sql } from 'postgres'
 import type { Database } from '../../database/database.ts'
-import { closeSingle, openSingle } from '../../database/pooled/single-connection.ts'
+import { OccasionalWork } from '../../database/pooled/single-connection.ts'
 import type { Logger } from '../../log.ts'
 
 /**
@@ -18,17 +18,13 @@ const STEPS = [100, 1000, 10_000] as const
 const TIMEOUT_MS = 30_000
 
 export class Statistics {
-  readonly #database: Pick<Database, 'connect' | 'limit'>
+  readonly #work: OccasionalWork
   readonly #log: Logger
   #steps: readonly number[] = STEPS
   #operations = 0
-  #isAtWork = false
-  /** Connection that is analyzing the tables, if any. */
-  #sql: Sql | undefined
-  #isClosing = false
 
   constructor(database: Pick<Database, 'connect' | 'limit'>, log: Logger) {
-    this.#database = database
+    this.#work = new OccasionalWork(database, { applicationName: 'statistics', statementTimeoutMs: TIMEOUT_MS })
     this.#log = log
   }
 
@@ -36,37 +32,24 @@ export class Statistics {
   count(operations: number): void {
     this.#operations += operations
     const [step, ...others] = this.#steps
-    if (step === undefined || this.#operations < step || this.#isAtWork) return
+    if (step === undefined || this.#operations < step || !this.#work.mayStart) return
     this.#steps = others
-    void this.#analyze(step)
+    void this.#work.run(
+      sql => analyze(sql, step),
+      error => this.#log.warn({ err: error }, 'the tables could not be analyzed; autovacuum will do it')
+    )
   }
 
   /** Aborts any analysis in flight and starts no further analysis. */
   close(): void {
-    this.#isClosing = true
-    this.#steps = []
-    void this.#sql?.end({ timeout: 0 })
+    this.#work.close()
   }
+}
 
-  async #analyze(step: number): Promise<void> {
-    this.#isAtWork = true
-    try {
-      const sql = await openSingle(this.#database, { applicationName: 'statistics', statementTimeoutMs: TIMEOUT_MS })
-      this.#sql = sql
-      if (this.#isClosing) return
-      const [row] = await sql<
-        { known: number }[]
-      >`select reltuples as known from pg_class where oid = 'traces'::regclass`
-      // skip_locked skips tables that another process or a migration has locked.
-      if (row !== undefined && row.known < step) {
-        await sql`analyze (skip_locked) traces, spans, trace_tags, trace_families, scores, rollups`
-      }
-    } catch (error) {
-      if (!this.#isClosing) this.#log.warn({ err: error }, 'the tables could not be analyzed; autovacuum will do it')
-    } finally {
-      if (this.#sql !== undefined) await closeSingle(this.#database, this.#sql)
-      this.#sql = undefined
-      this.#isAtWork = false
-    }
+async function analyze(sql: Sql, step: number): Promise<void> {
+  const [row] = await sql<{ known: number }[]>`select reltuples as known from pg_class where oid = 'traces'::regclass`
+  // skip_locked skips tables that another process or a migration has locked.
+  if (row !== undefined && row.known < step) {
+    await sql`analyze (skip_locked) traces, spans, trace_tags, trace_families, scores, rollups`
   }
 }

@@ -52,10 +52,7 @@ export interface TotalsCheck {
   readonly counters: Totals
 }
 
-interface Row {
-  readonly traces: number
-  readonly spans: number
-  readonly bytes: number
+interface Row extends Totals {
   readonly countedTraces: number
   readonly countedSpans: number
   readonly countedBytes: number

@@ -9,8 +9,13 @@ import { faultOfPassword, hashPassword } from '../../../lib/people/passwords.ts'
 import { digestToken } from '../../../lib/people/tokens.ts'
 import type { Visitor } from '../../../lib/people/visit.ts'
 import { closed } from '../../../lib/schema/object.ts'
-import { hasPasswords, readPassword, setPassword } from '../../../lib/store/people/passwords.ts'
-import { endSession, listWebSessions } from '../../../lib/store/people/sessions.ts'
+import {
+  endSession,
+  hasPasswords,
+  listWebSessions,
+  readPassword,
+  setPassword
+} from '../../../lib/store/people/sessions.ts'
 import { listSeenProjects } from '../../../lib/store/people/users.ts'
 import { bodyReader, pageRoute, readRoute } from '../page-routes.ts'
 import { DoneReply, NothingReply, SessionReply, SessionsReply } from '../replies.ts'

@@ -2,12 +2,11 @@
 
 import Type from 'typebox'
 import { describeProject } from '../../../lib/admin/projects.ts'
-import { describeUnkept } from '../../../lib/admin/unkept-records.ts'
 import type { App } from '../../../lib/app.ts'
 import { checkQueryTexts, found, refuseField } from '../../../lib/http/refuse.ts'
 import type { RequestOf } from '../../../lib/http/route.ts'
 import { closed } from '../../../lib/schema/object.ts'
-import { readProjectNear, renameProject } from '../../../lib/store/projects/projects.ts'
+import { readProjectNear, writeProject } from '../../../lib/store/projects/projects.ts'
 import { readUnkept } from '../../../lib/store/projects/unkept-records.ts'
 import { readSearchState, setSearch } from '../../../lib/store/search/state.ts'
 import { bodyReader, IN_PROJECT, pageRoute, readRoute } from '../page-routes.ts'
@@ -41,7 +40,7 @@ export default function project(app: App): void {
       if (name !== undefined) {
         const own = checkName(name)
         const audit = entryOf(request, 'project.rename', { name: own })
-        found(await sql.write(each => renameProject(each, id, own, audit)), 'project')
+        found(await sql.write(each => writeProject(each, id, { name: own }, audit)), 'project')
       }
       if (search !== undefined) {
         const audit = entryOf(request, 'project.update', { search })
@@ -56,7 +55,8 @@ export default function project(app: App): void {
     const row = found(await readProjectNear(sql, id, request), 'project')
     const { accountId: _, search: isOn, ...shown } = describeProject(row, config.storageLimitBytes)
     const search = isOn ? await sql.readOf(id, (each, names) => readSearchState(each, id, names), request) : null
-    const unkept = (await sql.read(each => readUnkept(each, id), request)).map(describeUnkept)
+    const rows = await sql.read(each => readUnkept(each, id), request)
+    const unkept = rows.map(({ projectId: _, ...each }) => each)
     return { body: { ...shown, role, search, unkept } }
   }
 }

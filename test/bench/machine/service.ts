@@ -8,9 +8,10 @@ import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Sql } from 'postgres'
-import { connectTo, type DatabaseTarget, withDatabaseAt } from '../../../lib/database/connection.ts'
+import { connectTo, type DatabaseTarget } from '../../../lib/database/connection.ts'
 import { openEmbedded } from '../../../lib/database/embedded/embedded.ts'
 import { createLog } from '../../../lib/log.ts'
+import { withDatabaseAt } from '../../fixtures/database/target.ts'
 import type { Undo } from './undo.ts'
 
 export interface Service {

@@ -1,7 +1,6 @@
 import t from 'tap'
 import { describeLeftBehind, migrateSchema, readLeftBehind, readTables } from '../../../lib/cluster/distribution.ts'
 import { readMigrations } from '../../../lib/database/migrate.ts'
-import { PROJECT_TABLES } from '../../../lib/database/tables.ts'
 import { createLog } from '../../../lib/log.ts'
 import { isOnCluster, testDatabase } from '../../fixtures/database/database.ts'
 import { seedProject } from '../../fixtures/database/seed.ts'
@@ -28,9 +27,7 @@ t.test('the tables that a migration makes are distributed where traces are, with
   const { pool } = database
   const ids = await pool.run(async sql => [await seedProject(sql), await seedProject(sql)])
   const where = () =>
-    pool.run(async sql =>
-      (await readTables(sql, PROJECT_TABLES)).map(({ name, column, colocation }) => ({ name, column, colocation }))
-    )
+    pool.run(async sql => (await readTables(sql)).map(({ name, column, colocation }) => ({ name, column, colocation })))
   const before = await where()
   await pool.run(async sql => {
     for (const statement of BACK.split(';')) await sql.unsafe(statement)

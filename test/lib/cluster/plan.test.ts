@@ -1,5 +1,5 @@
 import t from 'tap'
-import { readDistributionPlan } from '../../../lib/cluster/distribute.ts'
+import { readDistributionPlan } from '../../../lib/cluster/distribution.ts'
 import { type FoundCluster, type FoundTable, planDistribution } from '../../../lib/cluster/plan.ts'
 import { LOCAL_TABLES, PROJECT_TABLES } from '../../../lib/database/tables.ts'
 import { isOnCluster, testDatabase } from '../../fixtures/database/database.ts'

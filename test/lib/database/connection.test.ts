@@ -1,8 +1,9 @@
 import { connect, createServer, type Server } from 'node:net'
 import t, { type Test } from 'tap'
-import { connectTo, type SocketTarget, withDatabaseAt } from '../../../lib/database/connection.ts'
+import { connectTo, type SocketTarget } from '../../../lib/database/connection.ts'
 import { openSession } from '../../../lib/database/session/open-session.ts'
 import { readTestServer, testDatabase } from '../../fixtures/database/database.ts'
+import { withDatabaseAt } from '../../fixtures/database/target.ts'
 
 const database = await testDatabase(t)
 const sql = database.connect({ applicationName: 'test', statementTimeoutMs: 60_000 })

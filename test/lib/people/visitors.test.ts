@@ -6,8 +6,7 @@ import { createProject } from '../../../lib/admin/projects.ts'
 import { createLog } from '../../../lib/log.ts'
 import { digestToken, makeToken } from '../../../lib/people/tokens.ts'
 import { Visitors } from '../../../lib/people/visitors.ts'
-import { insertLink, signInByLink } from '../../../lib/store/people/links.ts'
-import { endAllSessions } from '../../../lib/store/people/sessions.ts'
+import { endAllSessions, insertLink, signInByLink } from '../../../lib/store/people/sessions.ts'
 import { testDatabase } from '../../fixtures/database/database.ts'
 
 /**

@@ -2,6 +2,7 @@ import type { Sql } from 'postgres'
 import t from 'tap'
 import { READER_SETTINGS } from '../../../lib/database/reader-settings.ts'
 import { openSession } from '../../../lib/database/session/open-session.ts'
+import { SCHEMA_NAMES } from '../../../lib/database/tables.ts'
 import { edgeBelow, TRACE_ORDERS } from '../../../lib/store/lists/order.ts'
 import { listScores, type ScoreQuery } from '../../../lib/store/lists/score-list.ts'
 import { DEPTH, readDeep } from '../../../lib/store/lists/trace-depth.ts'
@@ -193,7 +194,9 @@ t.test('no list sorts a project or passes over it', async t => {
   }
   for (const query of QUERIES.flatMap(walksOf).filter(({ sort }) => sort !== 'newest')) {
     for (const depth of [DEPTH, { near: 0, few: -1 }]) {
-      for (const each of await statementsOf(sql, sql => readDeep(sql, projectId, query, startOf(query), depth)))
+      for (const each of await statementsOf(sql, sql =>
+        readDeep({ sql, projectId, query, start: startOf(query), names: SCHEMA_NAMES }, depth)
+      ))
         early.set(each.text, shapeOf(await explain(sql, each, 'costs off')))
     }
   }

@@ -6,6 +6,7 @@
  * even if more pages follow.
  */
 import type { Sql } from 'postgres'
+import { SCHEMA_NAMES } from '../../../database/tables.ts'
 import { list } from '../../answers/json-text.ts'
 import type { Edge } from '../../lists/cursor.ts'
 import { edgeBelow, TRACE_ORDERS } from '../../lists/order.ts'
@@ -33,11 +34,14 @@ export interface SessionGroupSums {
   readonly traces: number
   /** Whether more traces exist than were summed. */
   readonly isMore: boolean
+  /** Number of failed traces. */
   readonly errors: number
   readonly inputTokens: number
   readonly outputTokens: number
+  /** Total cost; null if no trace has a cost. */
   readonly costUsd: number | null
   readonly firstAt: string
+  /** Start of the last trace. */
   readonly lastAt: string
 }
 
@@ -110,13 +114,16 @@ export async function listSessions(sql: Sql, projectId: number, query: SessionQu
   }
 }
 
-/** Returns the position at which a walk of `length` traces ended; undefined if the walk reached the end of the list. */
-async function edgeOfWalk(sql: Sql, projectId: number, edge: Edge, length: number): Promise<Edge | undefined> {
+/**
+ * Returns the position at which a walk of `length` traces ended; undefined if the walk reached the end of the list, or
+ * the traces that started before `from`.
+ */
+export async function edgeOfWalk(sql: Sql, projectId: number, edge: Edge, length: number, from = '-infinity') {
   const [row] = await sql.unsafe<{ startedAt: string; id: string }[]>(
     `select started_at as "startedAt", id from traces
-    where project_id = $1 and (started_at, id) ${edge.inclusive ? '<=' : '<'} ($2, $3)
+    where project_id = $1 and (started_at, id) ${edge.inclusive ? '<=' : '<'} ($2, $3) and started_at >= $5
     order by started_at desc, id desc offset $4 limit 1`,
-    [projectId, edge.key, edge.tie, length],
+    [projectId, edge.key, edge.tie, length, from],
     { prepare: true }
   )
   return row && { key: row.startedAt, tie: row.id, inclusive: true }
@@ -142,20 +149,10 @@ const MOST_SUMMED_OF_ONE = 5000
 /** Maximum number of users listed for a session. */
 const MOST_USERS = 20
 
-interface SessionSums {
-  readonly traces: number
+interface SessionSums extends Omit<SessionGroupSums, 'id' | 'isMore'> {
   readonly running: number
-  /** Number of failed traces. */
-  readonly errors: number
-  readonly inputTokens: number
-  readonly outputTokens: number
-  /** Total cost; null if no trace has a cost. */
-  readonly costUsd: number | null
   /** Sum of the traces' durations. */
   readonly durationMs: number
-  readonly firstAt: string
-  /** Start of the session's last trace. */
-  readonly lastAt: string
   readonly users: readonly string[]
   /** Number of traces summed, if the session has further traces; otherwise null. */
   readonly newest: number | null
@@ -198,8 +195,9 @@ export async function readSessionTraces(
   sessionId: string,
   { after = BEGINNING, limit }: { readonly after?: Edge | undefined; readonly limit: number }
 ): Promise<SessionPage> {
+  const query = { sort: 'newest', sessionId, limit } as const
   const start = { edge: after, down: false, isCursor: false, limit }
-  const { page } = await walkTraces(sql, projectId, { sort: 'newest', sessionId, limit }, start)
+  const { page } = await walkTraces({ sql, projectId, query, start, names: SCHEMA_NAMES })
   const found = readSummaries(page)
   const last = found[limit - 1]
   return {

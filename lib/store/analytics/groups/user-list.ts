@@ -6,29 +6,24 @@
  */
 import type { Sql } from 'postgres'
 import { toDollars } from '../../../rollups/amounts.ts'
+import type { Sums } from '../../../rollups/series.ts'
 import { hashInSql } from '../../../rows/list-numbers.ts'
 import type { Edge } from '../../lists/cursor.ts'
 import { edgeBelow, TRACE_ORDERS } from '../../lists/order.ts'
 import { listTraces } from '../../lists/trace-list.ts'
 import { userListInSql } from '../rollups/users.ts'
-import { readSessionSums, type SessionGroupSums } from './sessions.ts'
+import { edgeOfWalk, readSessionSums, type SessionGroupSums, type SessionQuery } from './sessions.ts'
 
 /** Maximum number of traces that a page examines. */
 export const MOST_USERS_LOOKED_AT = 5000
 
-export interface UserQuery {
-  /**
-   * Prefix of the user id. A user whose id equals the prefix comes first, regardless of the age of the user's last
-   * trace.
-   */
-  readonly prefix?: string | undefined
-  /** If set, only traces in this environment determine the listed users, their positions and their sums. */
-  readonly environment?: string | undefined
+/**
+ * Like a query for sessions. `prefix` is a prefix of the user id. If `environment` is set, only traces in this
+ * environment determine the listed users, their positions and their sums.
+ */
+export interface UserQuery extends SessionQuery {
   /** Start of the first day (UTC) whose ended traces are summed. */
   readonly from: string
-  readonly limit: number
-  /** Position in the list of traces, newest first. */
-  readonly after?: Edge | undefined
 }
 
 export interface UserListPage {
@@ -85,43 +80,33 @@ export async function listTracedUsers(
         ) t limit 1
       ), false)`
   const begins = prefix === undefined ? '' : `and starts_with(user_id, ${bind(prefix)}) and user_id <> ${bind(prefix)}`
-  const rows = await sql.unsafe<((Seen & { isEnd: boolean }) | { id: null; traceId: string; lastAt: string })[]>(
+  const found = await sql.unsafe<Seen[]>(
     `with looked as materialized (
       select id, started_at, user_id, environment from traces
       where project_id = $1 and started_at >= ${bind(from)}
         and (started_at, id) ${edge.inclusive ? '<=' : '<'} (${key}, ${tie})
-      order by started_at desc, id desc limit ${bind(mostLookedAt + 1)}
+      order by started_at desc, id desc limit ${bind(mostLookedAt)}
     ), fitting as materialized (
-      select id, started_at, user_id from (
-        select * from looked order by started_at desc, id desc limit ${bind(mostLookedAt)}
-      ) l
+      select id, started_at, user_id from looked
       where user_id is not null ${begins} ${environment === undefined ? '' : `and environment = ${bind(environment)}`}
     ), users as (
       select distinct on (user_id) user_id as id, id as trace_id, started_at
       from fitting order by user_id, started_at desc, id desc
     )
-    (
-      -- "offset 0" keeps PostgreSQL from checking all users for earlier pages: only those nearest the edge are checked.
-      select id, trace_id as "traceId", started_at as "lastAt"
-      from (select * from users order by started_at desc, trace_id desc offset 0) u where not ${wasSeen}
-      order by started_at desc, trace_id desc limit ${bind(limit + 1)}
-    )
-    union all
-    (
-      select null, id, started_at from looked order by started_at desc, id desc offset ${bind(mostLookedAt)} limit 1
-    )`,
+    -- "offset 0" keeps PostgreSQL from checking all users for earlier pages: only those nearest the edge are checked.
+    select id, trace_id as "traceId", started_at as "lastAt"
+    from (select * from users order by started_at desc, trace_id desc offset 0) u where not ${wasSeen}
+    order by started_at desc, trace_id desc limit ${bind(limit + 1)}`,
     values,
     { prepare: true }
   )
-  const found = rows.filter(row => row.id !== null) as Seen[]
-  const beyond = rows.find(row => row.id === null)
   const exact = prefix === undefined || after !== undefined ? [] : await readLast(sql, projectId, prefix, environment)
   const shown = found.slice(0, limit)
   const last = shown.at(-1)
   const next: Edge | undefined =
     found.length > limit && last !== undefined
       ? { key: last.lastAt, tie: last.traceId, inclusive: false }
-      : beyond && { key: beyond.lastAt, tie: beyond.traceId, inclusive: true }
+      : await edgeOfWalk(sql, projectId, edge, mostLookedAt, from)
   return { groups: await addUp(sql, projectId, [...exact, ...shown], query), next }
 }
 
@@ -138,16 +123,7 @@ async function readLast(sql: Sql, projectId: number, id: string, environment?: s
   )
 }
 
-interface SumsRow {
-  readonly id: string
-  readonly firstAt: string | null
-  readonly traces: number
-  readonly priced: number
-  readonly errors: number
-  readonly inputTokens: number
-  readonly outputTokens: number
-  readonly cost: number
-}
+type SumsRow = Omit<Sums, 'latency'> & { readonly id: string; readonly firstAt: string | null }
 
 /**
  * Returns the sums of the users' ended traces, in the order of `users`. Stored sums and rollup_news are read in one

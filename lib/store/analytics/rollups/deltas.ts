@@ -5,6 +5,7 @@
  * test/fixtures/statements/lint.ts forbids an insert and a deletion in one statement.
  */
 import type { Sql } from 'postgres'
+import { ADVISORY_LOCK } from '../../../database/advisory-locks.ts'
 import { AMOUNTS, type Amount, amountsInSql } from '../../../rollups/amounts.ts'
 import { hashInSql } from '../../../rows/list-numbers.ts'
 
@@ -16,10 +17,10 @@ export const dayOf = (time: string): string => `date_bin('1 day', ${time}, ${ORI
 /** Returns SQL for an environment's key. The `environment` expression may yield null. */
 export const environmentKeyInSql = (environment: string): string => hashInSql(`coalesce(${environment}, '')`, '0')
 
+const WIDE: readonly Amount[] = ['input_tokens', 'output_tokens', 'cost']
 /** Clamps sums of tokens and costs to the range of bigint. Trace counts never come close to the limits of bigint. */
 export const held = (name: Amount, sum: string): string =>
   WIDE.includes(name) ? `greatest(least(${sum}, ${MOST}), -${MOST})::bigint` : sum
-const WIDE: readonly Amount[] = ['input_tokens', 'output_tokens', 'cost']
 const MOST = '9000000000000000000'
 
 /** Columns of rollup_news, except `project_id`. */
@@ -55,26 +56,32 @@ export async function addDeltas(sql: Sql, projectId: number, deltas: string | nu
   if (deltas !== null) await sql.unsafe(ADD_DELTAS, [projectId, deltas], { prepare: true })
 }
 
-const TYPES: Readonly<Record<(typeof DELTA_NAMES)[number], string>> = {
-  started_at: 'timestamptz',
-  family: 'bigint',
-  name: 'text',
-  user_id: 'text',
-  traces: 'int',
-  errors: 'int',
-  priced: 'int',
-  input_tokens: 'numeric',
-  output_tokens: 'numeric',
-  cost: 'numeric',
-  latency: 'numeric'
-}
+/** Returns SQL that declares the amounts' columns. `count` is the type of numbers of traces. */
+export const amountColumns = (count: 'int' | 'bigint'): string =>
+  AMOUNTS.map(name => `${name} ${name === 'latency' || WIDE.includes(name) ? 'numeric' : count}`).join(', ')
 const ADD_DELTAS = `
   insert into rollup_news (project_id, ${DELTA_NAMES.join(', ')})
   select $1::int, ${DELTA_NAMES.join(', ')} from json_to_recordset($2::json) as told (
-    ${DELTA_NAMES.map(name => `${name} ${TYPES[name]}`).join(', ')})`
+    started_at timestamptz, family bigint, name text, user_id text, ${amountColumns('int')})`
 
 /** Counts the rows of rollup_news that are waiting to be folded, across all projects. */
 export async function countDeltas(sql: Sql): Promise<number> {
   const [row] = await sql<[{ rows: number }]>`select count(*) as rows from rollup_news`
   return row.rows
+}
+
+/**
+ * Waits for the lock on a project's rollups and holds it until the transaction ends. Every transaction that changes
+ * rollups takes this lock, so that only one such transaction runs at a time, across all processes.
+ */
+export async function lockRollups(sql: Sql, projectId: number): Promise<void> {
+  await sql`select pg_advisory_xact_lock(${ADVISORY_LOCK.rollups}, ${projectId})`
+}
+
+/** Tries to take the lock without waiting. Returns whether the lock was taken. */
+export async function tryLockRollups(sql: Sql, projectId: number): Promise<boolean> {
+  const [row] = await sql<
+    [{ locked: boolean }]
+  >`select pg_try_advisory_xact_lock(${ADVISORY_LOCK.rollups}, ${projectId}) as locked`
+  return row.locked
 }

@@ -9,9 +9,8 @@ import { GROUPS, LEVELS, levelArray, type RollupGroup } from '../../../rollups/l
 import { findFull, findRoom, NAME_LEVELS, type RollupPart } from '../../../rollups/name-limits.ts'
 import { hashInSql } from '../../../rows/list-numbers.ts'
 import { inTransaction } from '../../transactions.ts'
-import { dayOf, environmentKeyInSql, held, hourOf, SUMS } from './deltas.ts'
+import { amountColumns, dayOf, environmentKeyInSql, held, hourOf, SUMS, tryLockRollups } from './deltas.ts'
 import { forgetFortnights } from './fortnights.ts'
-import { tryLockRollups } from './lock.ts'
 import { foldUsers } from './users.ts'
 
 /** Counts each project's rows of rollup_news. */
@@ -83,24 +82,13 @@ const TAKE = `
     (select sum(taken)::bigint from hours) as taken, ${SUMS} from keyed group by 2, 3, 4, 5`
   ).join(' union all ')}`
 
-const TYPES: Readonly<Record<(typeof AMOUNTS)[number], string>> = {
-  traces: 'bigint',
-  errors: 'bigint',
-  priced: 'bigint',
-  input_tokens: 'numeric',
-  output_tokens: 'numeric',
-  cost: 'numeric',
-  latency: 'numeric'
-}
-
 /** Adds rows to rollups, in the same order in every fold. */
 const ADD = `
   insert into rollups as r (project_id, level, start, list, within, name, ${AMOUNTS.join(', ')})
   select $1::int, level, start, list, within, min(name),
     ${AMOUNTS.map(name => held(name, `sum(${name})`)).join(', ')}
   from json_to_recordset($2::json) as part (
-    level "char", start timestamptz, list bigint, within bigint, name text,
-    ${AMOUNTS.map(name => `${name} ${TYPES[name]}`).join(', ')}
+    level "char", start timestamptz, list bigint, within bigint, name text, ${amountColumns('bigint')}
   )
   group by level, start, list, within order by level, start, list
   on conflict (project_id, level, within, start, list) do update

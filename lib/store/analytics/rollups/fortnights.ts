@@ -7,8 +7,7 @@ import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
 import { GROUPS, LEVELS, levelArray, levelsOf } from '../../../rollups/levels.ts'
 import { inTransaction } from '../../transactions.ts'
-import { held, ORIGIN } from './deltas.ts'
-import { lockRollups } from './lock.ts'
+import { held, lockRollups, ORIGIN } from './deltas.ts'
 
 /**
  * Returns SQL, of type text, for the fortnight level that corresponds to the given day level. Avoids `case level when`,

@@ -8,15 +8,11 @@ import { AMOUNTS, type Amount, amountsInSql } from '../../../rollups/amounts.ts'
 import { LEVELS, type RollupGroup } from '../../../rollups/levels.ts'
 import { FORTNIGHT, hasUtcDays, type Period, type PeriodPiece, piecesOf } from '../../../rollups/period.ts'
 import { hashInSql } from '../../../rows/list-numbers.ts'
+import type { TraceFilters } from '../../lists/trace-query.ts'
+import { equalling } from '../../trace/trace-conditions.ts'
 import { environmentKeyInSql } from './deltas.ts'
 
-export interface ChartFilters {
-  readonly status?: string | undefined
-  /** Environment as stored. */
-  readonly environment?: string | undefined
-  readonly model?: string | undefined
-  readonly name?: string | undefined
-}
+export type ChartFilters = Pick<TraceFilters, 'status' | 'environment' | 'model' | 'name'>
 export type ChartField = keyof ChartFilters
 
 /**
@@ -140,10 +136,8 @@ function piecesInSql(sql: Sql, projectId: number, pieces: readonly PeriodPiece[]
 
 function familiesOf(sql: Sql, projectId: number, { status, environment, model }: ChartFilters) {
   return sql`
-    select family, status, environment, model from trace_families where project_id = ${projectId}
-      ${status === undefined ? sql`` : sql`and status = ${status}`}
-      ${environment === undefined ? sql`` : sql`and environment = ${environment}`}
-      ${model === undefined ? sql`` : sql`and model = ${model}`}`
+    select family, status, environment, model from trace_families
+    where project_id = ${projectId} ${equalling(sql, { status, environment, model })}`
 }
 
 const MOST_RUNNING = 1000

@@ -1,6 +1,6 @@
 /** Finds the traces and spans to which two sources gave different scores of the same name. */
 import type { Sql } from 'postgres'
-import { readTracesById } from '../../lists/traces-by-id.ts'
+import { readTracesById } from '../../lists/summary-page.ts'
 import { isFull, newestScores, type ScoresQuery } from './series.ts'
 import type { SummarySource } from './summary.ts'
 

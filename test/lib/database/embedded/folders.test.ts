@@ -12,7 +12,7 @@ import { findClusterUser, isRoot } from '../../../../lib/database/embedded/clust
 import { openEmbedded } from '../../../../lib/database/embedded/embedded.ts'
 import { prepareDataFolder, prepareHome } from '../../../../lib/database/embedded/folders.ts'
 import { tryLock } from '../../../../lib/database/embedded/lock-file.ts'
-import { readOrCreateSecret } from '../../../../lib/database/embedded/secrets.ts'
+import { readOrCreateSecret } from '../../../../lib/database/embedded/own-file.ts'
 import { announceServer } from '../../../../lib/health/running-server.ts'
 import { createLog } from '../../../../lib/log.ts'
 import { testFolder } from '../../../fixtures/folder.ts'

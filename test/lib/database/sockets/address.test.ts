@@ -1,5 +1,6 @@
 import t from 'tap'
-import { atHost, describeAddress, readAddress, withPath } from '../../../../lib/database/sockets/address.ts'
+import { atHost, describeAddress, readAddress } from '../../../../lib/database/sockets/address.ts'
+import { withPath } from '../../../fixtures/database/target.ts'
 
 t.test('reads the hosts of an address as libpq does', t => {
   const host = (name: string, port = 5432) => ({ host: name, port })

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
+import { SCHEMA_NAMES } from '../../../../lib/database/tables.ts'
 import type { Edge } from '../../../../lib/store/lists/cursor.ts'
 import { edgeAbove, edgeBelow, type Sort, TRACE_ORDERS } from '../../../../lib/store/lists/order.ts'
 import { readSummaries } from '../../../../lib/store/lists/summary-page.ts'
@@ -72,7 +73,10 @@ t.test('a page is the nearest of what matches, from any place in the list, up or
           const order = TRACE_ORDERS[sort]
           const edge = down ? edgeBelow(order, cursor, undefined) : edgeAbove(order, cursor!, undefined)
           const start = { edge, down, isCursor: at !== undefined, limit }
-          const found = await mergeLists(sql, projectId, { sort, limit, ...filters }, start, 1000)
+          const found = await mergeLists(
+            { sql, projectId, query: { sort, limit, ...filters }, start, names: SCHEMA_NAMES },
+            1000
+          )
           const list = matching(traces, sort, filters)
           const rank = (trace: Trace) => all.findIndex(({ id }) => id === trace.id)
           const below = at === undefined ? list : list.filter(trace => rank(trace) > rank(at))
@@ -100,10 +104,13 @@ t.test('too many families, and what lies below a floor, are left to other ways',
     await seedTraces(sql, projectId, traces)
     const page = (mostFamilies: number, limit = 3) =>
       mergeLists(
-        sql,
-        projectId,
-        { sort: 'slowest', limit, environment: 'unassigned' },
-        { ...start, limit },
+        {
+          sql,
+          projectId,
+          query: { sort: 'slowest', limit, environment: 'unassigned' },
+          start: { ...start, limit },
+          names: SCHEMA_NAMES
+        },
         mostFamilies
       )
     t.equal(await page(2), undefined)

@@ -1,9 +1,8 @@
 import t, { type Test } from 'tap'
 import { createAccount } from '../../../../lib/admin/accounts.ts'
 import { digestToken, makeToken } from '../../../../lib/people/tokens.ts'
-import { signInByLink } from '../../../../lib/store/people/links.ts'
 import * as members from '../../../../lib/store/people/members.ts'
-import { setPassword } from '../../../../lib/store/people/passwords.ts'
+import { setPassword, signInByLink } from '../../../../lib/store/people/sessions.ts'
 import { addUserRow, findUser } from '../../../../lib/store/people/users.ts'
 import { testDatabase } from '../../../fixtures/database/database.ts'
 

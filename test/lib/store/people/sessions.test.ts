@@ -4,9 +4,8 @@ import { addUser } from '../../../../lib/admin/people.ts'
 import { createProject } from '../../../../lib/admin/projects.ts'
 import { digestToken, makeToken } from '../../../../lib/people/tokens.ts'
 import { countAttempt } from '../../../../lib/store/people/attempts.ts'
-import { insertLink, signInByLink } from '../../../../lib/store/people/links.ts'
-import { setPassword, signInByPassword } from '../../../../lib/store/people/passwords.ts'
 import * as sessions from '../../../../lib/store/people/sessions.ts'
+import { insertLink, setPassword, signInByLink, signInByPassword } from '../../../../lib/store/people/sessions.ts'
 import { testDatabase } from '../../../fixtures/database/database.ts'
 
 const digest = (token = makeToken()) => digestToken(token)!
@@ -83,7 +82,7 @@ t.test('a session replaces that of the same browser, and the agent is cut', asyn
     const link = digest()
     await insertLink(sql, ada.userId, link, null)
     await signInByLink(sql, link, newSession({ replaces: bob.session, agent: 'x'.repeat(1000) }))
-    t.equal(await sessions.userOfSession(sql, bob.session), undefined)
+    t.equal(await sessions.userOfAttempt(sql, newSession({ digest: bob.session }), { sent: true }), undefined)
     t.same((await sessions.listWebSessions(sql, ada.userId)).map(({ agent }) => agent.length).sort(), [1, 200])
     t.equal(await sessions.endSession(sql, bob.userId, ada.session), false, 'of others none is ended')
     t.equal(await sessions.endSession(sql, ada.userId, ada.session), true)
