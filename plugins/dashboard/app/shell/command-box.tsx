@@ -115,7 +115,6 @@ export function CommandBox({ slug, onClose, openHelp }: Props) {
         <label class="field">
           <span>Id, name, tag, view, page or command</span>
           <input
-            autoFocus
             role="combobox"
             aria-expanded="true"
             aria-controls={list}
