@@ -266,7 +266,6 @@ function Opened({ slug, outline, refresh }: OpenedProps) {
               hits={hits}
               critical={critical}
               frame={frame}
-              now={now}
               select={select}
               fold={fold}
             />
