@@ -13,7 +13,7 @@ import { useInterval, useLoad } from '../state/load.ts'
 import { go, goSearch, useArrival, usePlace } from '../state/navigation.ts'
 import { fetchOutline } from '../state/outline.ts'
 import { prefer, preferences } from '../state/preferences.ts'
-import { pathOf } from '../state/route.ts'
+import { pathOf, searchOf } from '../state/route.ts'
 import { may } from '../state/session.ts'
 import { useStore } from '../state/store.ts'
 import { copy, tell } from '../state/toasts.ts'
@@ -119,13 +119,8 @@ function Opened({ slug, outline, refresh }: OpenedProps) {
     parameters.get('view') === 'log' || parameters.get('view') === 'tree' ? parameters.get('view')! : preferred
 
   const change = (changes: Readonly<Record<string, string | undefined>>) => {
-    const next = new URLSearchParams(location.search)
-    for (const [name, value] of Object.entries(changes)) {
-      if (value === undefined || value === '') next.delete(name)
-      else next.set(name, value)
-    }
-    const text = next.toString()
-    goSearch(text === '' ? '' : `?${text}`, { replace: true })
+    const next = { ...Object.fromEntries(new URLSearchParams(location.search)), ...changes }
+    goSearch(searchOf(next, Object.keys(next)), { replace: true })
   }
   const select = (key: string) => {
     const hidden = ancestorsOf(roots, key).filter(each => folded.has(each))
