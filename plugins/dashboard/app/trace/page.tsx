@@ -8,7 +8,6 @@ import { at, errorMessageOf } from '../state/api.ts'
 import { useKeys } from '../state/keys.ts'
 import { usePart } from '../state/lazy-part.ts'
 import { neighbourOf } from '../state/list-pages.ts'
-import { writeQuery } from '../state/list-query.ts'
 import { useInterval, useLoad } from '../state/load.ts'
 import { go, goSearch, useArrival, usePlace } from '../state/navigation.ts'
 import { fetchOutline } from '../state/outline.ts'
@@ -172,7 +171,7 @@ function Opened({ slug, outline, refresh }: OpenedProps) {
   const neighbour = async (by: 1 | -1) => {
     if (list === undefined) return
     try {
-      const next = await neighbourOf(slug, list, trace.id, by, writeQuery)
+      const next = await neighbourOf(slug, list, trace.id, by)
       if (next === undefined)
         tell(by === 1 ? 'This is the last trace in the list' : 'This is the first trace in the list')
       else go(pathOf({ page: 'trace', slug, traceId: next.id }), { replace: true, list: next.list })
