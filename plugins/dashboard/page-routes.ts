@@ -2,6 +2,7 @@
 import Type, { type Static, type TObject, type TSchema } from 'typebox'
 import type { App } from '../../lib/app.ts'
 import { Refusal } from '../../lib/errors.ts'
+import { checkQueryTexts, refuseField } from '../../lib/http/refuse.ts'
 import type { Reply, RequestOf, RouteOptions } from '../../lib/http/route.ts'
 import { requireFresh } from '../../lib/people/fresh.ts'
 import { checker } from '../../lib/schema/check.ts'
@@ -77,6 +78,20 @@ type Handler<Q> = (request: RequestOf<Q>) => Reply | Promise<Reply>
 /** Reads an id in a path; returns undefined if no row can have this id. */
 export function readId(text = ''): number | undefined {
   return /^[1-9]\d{0,9}$/.test(text) && Number(text) <= MAX_ID ? Number(text) : undefined
+}
+
+/** Returns a name without surrounding spaces. Throws `invalid_request` if it is empty or takes more than a line. */
+export function readName(field: string, given: string): string {
+  const name = given.trim()
+  if (name === '') refuseField(field, 'must not be empty')
+  checkLine(field, name)
+  return name
+}
+
+/** Throws `invalid_request` if a text cannot be stored or contains control characters. */
+export function checkLine(field: string, text: string): void {
+  checkQueryTexts({ [field]: text })
+  if (/\p{Cc}/u.test(text)) refuseField(field, 'must not hold control characters')
 }
 
 /** Creates the reader of a small body. The reader throws `invalid_json` and `invalid_request`. */

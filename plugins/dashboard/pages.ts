@@ -11,6 +11,7 @@ import { DASHBOARD_ERRORS, ERROR_CODES, Refusal } from '../../lib/errors.ts'
 import { found } from '../../lib/http/refuse.ts'
 import { Content, type Reply } from '../../lib/http/route.ts'
 import { closed } from '../../lib/schema/object.ts'
+import type { AssetManifest } from './build.ts'
 import { pageRoute } from './page-routes.ts'
 import { contentReply } from './replies.ts'
 
@@ -19,18 +20,10 @@ const MANIFEST = 'manifest.json'
 
 const TYPES: Readonly<Record<string, string>> = {
   '.js': 'text/javascript; charset=utf-8',
-  '.css': 'text/css; charset=utf-8',
-  '.svg': 'image/svg+xml',
-  '.woff2': 'font/woff2'
+  '.css': 'text/css; charset=utf-8'
 }
 const HTML = 'text/html; charset=utf-8'
 const FOR_EVER = 'public, max-age=31536000, immutable'
-
-interface Manifest {
-  readonly app: string
-  readonly css: string
-  readonly preload?: readonly string[]
-}
 
 export default async function pages(app: App): Promise<void> {
   const { baseUrl } = app.config
@@ -92,12 +85,12 @@ export default async function pages(app: App): Promise<void> {
   })
 }
 
-async function readManifest(): Promise<Manifest> {
+async function readManifest(): Promise<AssetManifest> {
   return JSON.parse(await readFile(new URL(MANIFEST, BUILT), 'utf8'))
 }
 
 /** `base` is the path of BASE_URL, in which only `&` needs HTML escaping. */
-function shellOf(base: string, { app, css, preload = [] }: Manifest): string {
+function shellOf(base: string, { app, css, preload }: AssetManifest): string {
   const preloads = preload.map(name => `<link rel="modulepreload" href="assets/${name}">\n`).join('')
   return `<!doctype html>
 <html lang="en">

@@ -3,7 +3,7 @@
  * (test/fixtures/service/reply-check.ts), and the page takes its types from the schemas
  * (plugins/dashboard/app/contract.ts), so this file imports nothing that browsers lack.
  */
-import Type from 'typebox'
+import Type, { type TArray, type TSchema } from 'typebox'
 import { STEPS } from '../../lib/rollups/period.ts'
 import { DATA_TYPES } from '../../lib/schema/input.ts'
 import { closed, mapOf, nullable } from '../../lib/schema/object.ts'
@@ -69,12 +69,8 @@ export const TracePageReply = closed({
   search: Type.Optional(closed({ reached: nullable(DateTime), ...SearchState }))
 })
 
-export const FacetsReply = closed({
-  statuses: Type.Array(text),
-  models: Type.Array(text),
-  environments: Type.Array(text),
-  names: Type.Array(text)
-})
+const facetsOf = <T extends TSchema>(each: T) => ({ statuses: each, models: each, environments: each, names: each })
+export const FacetsReply = closed(facetsOf(Type.Array(text)))
 
 const DataType = Type.Enum([...DATA_TYPES])
 /** Names of the newest scores, most frequent first. */
@@ -96,20 +92,9 @@ const Total = closed({
   p95: quantile,
   p99: quantile
 })
-const counts = Type.Array(Count)
-const quantiles = Type.Array(quantile)
 /** Sums per step. */
-const Steps = {
-  traces: counts,
-  errors: counts,
-  inputTokens: counts,
-  outputTokens: counts,
-  costUsd: Type.Array(Type.Number()),
-  priced: counts,
-  p50: quantiles,
-  p90: quantiles,
-  p95: quantiles,
-  p99: quantiles
+const Steps = Object.fromEntries(Object.entries(Total.properties).map(([name, each]) => [name, Type.Array(each)])) as {
+  [Name in keyof typeof Total.properties]: TArray<(typeof Total.properties)[Name]>
 }
 /** Time zone offset in minutes east of UTC. Days start at midnight in this zone. */
 const offset = Type.Integer()
@@ -140,13 +125,7 @@ export const TotalsReply = closed({ ...Covered, groups: Type.Array(Group) })
 export const SeriesOrTotalsReply = Type.Union([SeriesReply, TotalsReply])
 
 const valueCounts = Type.Array(closed({ value: text, traces: Count }))
-export const FacetCountsReply = closed({
-  statuses: valueCounts,
-  models: valueCounts,
-  environments: valueCounts,
-  names: valueCounts,
-  countedFrom
-})
+export const FacetCountsReply = closed({ ...facetsOf(valueCounts), countedFrom })
 
 const Unchanged = closed({ unchanged: Type.Literal(true) })
 /** A score, with its author if a member gave it on the dashboard. `own` is true if the visitor is the author. */
@@ -255,18 +234,12 @@ const GroupSums = closed({
 export const SessionPageReply = closed({ groups: Type.Array(GroupSums), nextCursor: cursor })
 export const UserPageReply = closed({ ...SessionPageReply.properties, countedFrom })
 export const UserSumsReply = closed({ ...GroupSums.properties, sessions: Type.Array(GroupSums), countedFrom })
+const { isMore: _, ...sums } = GroupSums.properties
 export const SessionSumsReply = closed({
-  id: text,
-  traces: Count,
+  ...sums,
   running: Count,
-  errors: Count,
-  inputTokens: Count,
-  outputTokens: Count,
-  costUsd: cost,
   /** Total duration of the session's traces. */
   durationMs: Count,
-  firstAt: DateTime,
-  lastAt: DateTime,
   users: Type.Array(text),
   /** Number of newest traces that were summed, if the session has more traces; otherwise null. */
   newest: nullable(Count)
@@ -274,9 +247,9 @@ export const SessionSumsReply = closed({
 /** Traces of a session, oldest first. */
 export const SessionTracesReply = closed({ traces: Type.Array(TraceSummary), nextCursor: cursor })
 
-export const RoleReply = Type.Enum([...ROLES])
+const RoleReply = Type.Enum([...ROLES])
 
-const { keyScopes: _, ...described } = Project.properties
+const { keyScopes: __, ...described } = Project.properties
 /** A project and, if search is on, the progress of its index. */
 export const ProjectPageReply = closed({
   ...described,

@@ -116,8 +116,8 @@ export default function trace(app: App): void {
     async handler(request) {
       const { visitor, project, traceId, scoreId } = request
       const { id } = project
-      const author = await sql.readOf(id, (each, names) => readAuthor(each, id, traceId, scoreId, names), request)
-      if (author === undefined) throw new Refusal('not_found', 'There is no such score on this trace.')
+      const read = sql.readOf(id, (each, names) => readAuthor(each, id, traceId, scoreId, names), request)
+      const author = found(await read, 'score on this trace')
       if (project.role !== 'owner' && author !== visitor.userId) {
         throw new Refusal('forbidden', 'Members delete the scores that they gave; owners delete all.')
       }

@@ -17,7 +17,7 @@ import { type Refused, signInByOidc } from '../../../lib/store/people/oidc.ts'
 import { OIDC_CALLBACK } from '../guard.ts'
 import { pageRoute } from '../page-routes.ts'
 import { NothingReply } from '../replies.ts'
-import { newSession } from './new-session.ts'
+import { newSession } from './sign-in.ts'
 
 /**
  * `to` is the page to open afterwards, relative to `/app/`. `fresh` makes the provider verify the identity again

@@ -19,7 +19,7 @@ import {
 import { listSeenProjects } from '../../../lib/store/people/users.ts'
 import { bodyReader, pageRoute, readRoute } from '../page-routes.ts'
 import { DoneReply, NothingReply, SessionReply, SessionsReply } from '../replies.ts'
-import { PROVIDER_ONLY } from './new-session.ts'
+import { PROVIDER_ONLY } from './sign-in.ts'
 
 const PasswordBody = closed({
   /** Current password; omitted if there is none. */

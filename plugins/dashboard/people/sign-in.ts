@@ -3,16 +3,16 @@
 import Type from 'typebox'
 import type { App } from '../../../lib/app.ts'
 import { Refusal } from '../../../lib/errors.ts'
-import { DeviceCookie } from '../../../lib/http/people/cookie.ts'
+import { type Cookie, DeviceCookie } from '../../../lib/http/people/cookie.ts'
+import type { RequestOf } from '../../../lib/http/route.ts'
 import { subjectsOf, tryPassword } from '../../../lib/people/attempts.ts'
 import { foldEmail } from '../../../lib/people/email.ts'
-import { digestToken } from '../../../lib/people/tokens.ts'
+import { digestToken, makeToken } from '../../../lib/people/tokens.ts'
 import type { Visitor } from '../../../lib/people/visit.ts'
 import { closed } from '../../../lib/schema/object.ts'
-import { readPassword, signInByLink, signInByPassword } from '../../../lib/store/people/sessions.ts'
+import { type NewSession, readPassword, signInByLink, signInByPassword } from '../../../lib/store/people/sessions.ts'
 import { bodyReader, pageRoute } from '../page-routes.ts'
 import { NothingReply } from '../replies.ts'
-import { newSession, PROVIDER_ONLY, withoutNul } from './new-session.ts'
 
 /** User who must sign in. Set by a page that will repeat the user's interrupted action. */
 const userId = Type.Optional(Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1 }))
@@ -23,6 +23,8 @@ const PasswordBody = closed({
   userId
 })
 
+/** Error message for password sign-ins if DASHBOARD_SIGN_IN is oidc. */
+export const PROVIDER_ONLY = 'People sign in by the provider of OpenID Connect here, not with passwords.'
 const WRONG = 'The address or the password is wrong.'
 const USED = 'This link was used already, or is too old. Ask for another.'
 const NOT_YOURS = 'This link was used already, is too old, or signs in somebody else. Ask for another.'
@@ -79,3 +81,21 @@ export default function signIn(app: App): void {
     }
   })
 }
+
+/** Returns a session that the caller must store, and the Set-Cookie header with its token. */
+export function newSession(
+  cookie: Cookie,
+  { headers }: Pick<RequestOf<unknown>, 'headers'>
+): { readonly session: NewSession; readonly kept: string } {
+  const token = makeToken()
+  const before = cookie.read(headers.cookie as string | undefined)
+  const session = {
+    digest: digestToken(token) as string,
+    agent: withoutNul(String(headers['user-agent'] ?? '')),
+    replaces: before === undefined ? undefined : digestToken(before)
+  }
+  return { session, kept: cookie.keep(token) }
+}
+
+/** Removes U+0000, which a PostgreSQL text column cannot store. */
+const withoutNul = (text: string): string => text.replaceAll('\0', '').toWellFormed()

@@ -5,7 +5,7 @@ import { createKey, listKeys, revokeKey, rotateKey } from '../../../lib/admin/ke
 import { AdminError } from '../../../lib/admin-error.ts'
 import type { App } from '../../../lib/app.ts'
 import { Refusal } from '../../../lib/errors.ts'
-import { checkQueryTexts } from '../../../lib/http/refuse.ts'
+import { checkQueryTexts, found } from '../../../lib/http/refuse.ts'
 import type { RequestOf } from '../../../lib/http/route.ts'
 import { closed } from '../../../lib/schema/object.ts'
 import { SCOPES } from '../../../lib/schema/scopes.ts'
@@ -95,8 +95,7 @@ export default function keys(app: App): void {
   async function requireKey(request: Pick<RequestOf<unknown>, 'params' | 'signal'>): Promise<string> {
     const { slug, keyId } = request.params
     const own = await sql.read(each => listKeys(each, slug), request)
-    if (own.some(key => key.keyId === keyId)) return keyId as string
-    throw new Refusal('not_found', 'There is no such key in this project.')
+    return found(own.find(key => key.keyId === keyId)?.keyId, 'key in this project')
   }
 }
 

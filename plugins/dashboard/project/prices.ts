@@ -4,8 +4,7 @@
  */
 import Type from 'typebox'
 import type { App } from '../../../lib/app.ts'
-import { Refusal } from '../../../lib/errors.ts'
-import { checkQueryTexts, refuseField } from '../../../lib/http/refuse.ts'
+import { found, refuseField } from '../../../lib/http/refuse.ts'
 import { closed } from '../../../lib/schema/object.ts'
 import { PricedModel, PriceRange } from '../../../lib/schema/price.ts'
 import {
@@ -16,7 +15,7 @@ import {
   storePrice
 } from '../../../lib/store/projects/prices.ts'
 import { parseTimestamp } from '../../../lib/trace/timestamp.ts'
-import { bodyReader, IN_PROJECT, pageRoute, readRoute } from '../page-routes.ts'
+import { bodyReader, IN_PROJECT, pageRoute, readName, readRoute } from '../page-routes.ts'
 import { DoneReply, OnePriceReply, PricesReply } from '../replies.ts'
 import { entryOf } from '../trace.ts'
 
@@ -59,10 +58,7 @@ export default function prices(app: App): void {
     replies: { 201: OnePriceReply },
     async handler(request) {
       const { from, cacheRead = null, cacheWrite = null, input, output, ...body } = readPrice(request.payload)
-      const model = body.model.trim()
-      checkQueryTexts({ model })
-      if (model === '') refuseField('model', 'must not be empty')
-      if (/\p{Cc}/u.test(model)) refuseField('model', 'must not hold control characters')
+      const model = readName('model', body.model)
       const time = from == null ? null : parseTimestamp(from)
       if (time === undefined) refuseField('from', 'must be an ISO 8601 date and time, such as 2026-11-21T12:00:00Z')
       const given = { model, from: time ?? null, input, output, cacheRead, cacheWrite }
@@ -80,9 +76,8 @@ export default function prices(app: App): void {
     async handler(request) {
       const { id: projectId } = request.project
       const rows = await sql.read(each => readPrices(each, projectId), request)
-      const row = rows.find(({ id, projectId: of }) => String(id) === request.params.priceId && of === projectId)
-      if (row === undefined) throw new Refusal('not_found', 'There is no such price of this project.')
-      const { model, from } = row
+      const own = rows.find(({ id, projectId: of }) => String(id) === request.params.priceId && of === projectId)
+      const { model, from } = found(own, 'price of this project')
       const entry = entryOf(request, 'price.remove', { model, from })
       await sql.write(each => deletePrices(each, { projectId, model, from }, entry))
       return { body: { ok: true } }

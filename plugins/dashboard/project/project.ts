@@ -3,13 +3,13 @@
 import Type from 'typebox'
 import { describeProject } from '../../../lib/admin/projects.ts'
 import type { App } from '../../../lib/app.ts'
-import { checkQueryTexts, found, refuseField } from '../../../lib/http/refuse.ts'
+import { found, refuseField } from '../../../lib/http/refuse.ts'
 import type { RequestOf } from '../../../lib/http/route.ts'
 import { closed } from '../../../lib/schema/object.ts'
 import { readProjectNear, writeProject } from '../../../lib/store/projects/projects.ts'
 import { readUnkept } from '../../../lib/store/projects/unkept-records.ts'
 import { readSearchState, setSearch } from '../../../lib/store/search/state.ts'
-import { bodyReader, IN_PROJECT, pageRoute, readRoute } from '../page-routes.ts'
+import { bodyReader, IN_PROJECT, pageRoute, readName, readRoute } from '../page-routes.ts'
 import { ProjectPageReply } from '../replies.ts'
 import { entryOf } from '../trace.ts'
 
@@ -38,13 +38,13 @@ export default function project(app: App): void {
       const { id } = request.project
       if (name === undefined && search === undefined) refuseField('name', 'is required, or search')
       if (name !== undefined) {
-        const own = checkName(name)
+        const own = readName('name', name)
         const audit = entryOf(request, 'project.rename', { name: own })
         found(await sql.write(each => writeProject(each, id, { name: own }, audit)), 'project')
       }
       if (search !== undefined) {
         const audit = entryOf(request, 'project.update', { search })
-        found((await sql.write(each => setSearch(each, id, search, audit))) || undefined, 'project')
+        found(await sql.write(each => setSearch(each, id, search, audit)), 'project')
       }
       return answer(request)
     }
@@ -59,12 +59,4 @@ export default function project(app: App): void {
     const unkept = rows.map(({ projectId: _, ...each }) => each)
     return { body: { ...shown, role, search, unkept } }
   }
-}
-
-function checkName(text: string): string {
-  const name = text.trim()
-  checkQueryTexts({ name })
-  if (name === '') refuseField('name', 'must not be empty')
-  if (/\p{Cc}/u.test(name)) refuseField('name', 'must not hold control characters')
-  return name
 }

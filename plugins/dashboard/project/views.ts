@@ -3,7 +3,7 @@
 import Type from 'typebox'
 import type { App } from '../../../lib/app.ts'
 import { Refusal } from '../../../lib/errors.ts'
-import { checkQueryTexts, found, refuseField } from '../../../lib/http/refuse.ts'
+import { found, refuseField } from '../../../lib/http/refuse.ts'
 import type { RequestOf } from '../../../lib/http/route.ts'
 import { closed } from '../../../lib/schema/object.ts'
 import { isEnough } from '../../../lib/schema/roles.ts'
@@ -19,7 +19,7 @@ import {
   type ViewChange,
   type ViewRow
 } from '../../../lib/store/projects/saved-views.ts'
-import { bodyReader, IN_PROJECT, pageRoute, readId, readRoute } from '../page-routes.ts'
+import { bodyReader, checkLine, IN_PROJECT, pageRoute, readId, readName, readRoute } from '../page-routes.ts'
 import { DoneReply, OneViewReply, ViewsReply } from '../replies.ts'
 
 const VIEW = `${IN_PROJECT}/views/:viewId`
@@ -106,13 +106,9 @@ function requireMember({ project }: Asking): void {
 }
 
 function checked(view: View): View {
-  const name = view.name.trim()
+  const name = readName('name', view.name)
   const { query } = view
-  checkQueryTexts({ name, query })
-  if (name === '') refuseField('name', 'must not be empty')
-  for (const [field, text] of Object.entries({ name, query })) {
-    if (/\p{Cc}/u.test(text)) refuseField(field, 'must not hold control characters')
-  }
+  checkLine('query', query)
   if (query !== '' && !query.startsWith('?')) refuseField('query', 'must be empty, or begin with ?')
   if (query.includes('#')) refuseField('query', 'must not hold #')
   return { ...view, name }

@@ -60,11 +60,9 @@ export function timeAxis({ starts, to, step, offset: days }: TimeSteps, zone: Zo
 }
 
 function momentOf(iso: string, zone: Zone, stepMinutes: number): Moment {
-  const at = new Date(iso)
-  const { year, month, day, hour, minute } = timeFieldsOf(at, zone)
-  const ofDay = hour * 60 + minute
-  const minutes = ofDay - (ofDay % stepMinutes)
-  return { iso, year, month, day, minutes, weekday: zone === 'utc' ? at.getUTCDay() : at.getDay() }
+  const { clock, ...date } = timeFieldsOf(new Date(iso), zone)
+  const ofDay = Number(clock.slice(0, 2)) * 60 + Number(clock.slice(3, 5))
+  return { ...date, iso, minutes: ofDay - (ofDay % stepMinutes) }
 }
 
 const dateOf = ({ day, month }: Moment) => `${day} ${MONTHS[month]}`

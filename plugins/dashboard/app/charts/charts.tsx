@@ -1,4 +1,4 @@
-/** The three kinds of charts. Each slot is a link. A table of the numbers is also available (figure.tsx). */
+/** The two kinds of charts. Each slot is a link. A table of the numbers is also available (figure.tsx). */
 
 import type { ComponentChildren } from 'preact'
 import { useMemo, useRef, useState } from 'preact/hooks'
@@ -41,12 +41,7 @@ export interface ChartProps {
   readonly bare?: boolean
 }
 
-export const toneClass = (tone: Tone) => `tone-${tone}`
-
-/** Draws one bar per slot for the first series. */
-export function BarChart(props: ChartProps) {
-  return <StackChart {...props} series={props.series.slice(0, 1)} />
-}
+const toneClass = (tone: Tone) => `tone-${tone}`
 
 /** Draws stacked bars with the first series at the bottom. Negative values are not drawn. */
 export function StackChart(props: ChartProps) {
@@ -57,11 +52,11 @@ export function StackChart(props: ChartProps) {
     return { axis, paths: stackPaths(lists, axis) }
   }, [series, unit])
   return (
-    <Framed {...props} values={axis}>
+    <Plot {...props} values={axis}>
       {paths.map((path, i) => (
         <path key={series[i]!.name} class={`bars ${toneClass(series[i]!.tone)}`} d={path} />
       ))}
-    </Framed>
+    </Plot>
   )
 }
 
@@ -73,37 +68,13 @@ export function LineChart(props: ChartProps) {
     return { axis, paths: lists.map(values => linePaths(values, axis)) }
   }, [series, unit])
   return (
-    <Framed {...props} values={axis}>
+    <Plot {...props} values={axis}>
       {paths.map(({ line, points }, i) => (
         <g key={series[i]!.name} class={toneClass(series[i]!.tone)}>
           <path class="line" d={line} />
           <path class="line points" d={points} />
         </g>
       ))}
-    </Framed>
-  )
-}
-
-function Framed({
-  title,
-  axis,
-  series,
-  unit,
-  format = value => shortValue(value, unit),
-  href,
-  zoom,
-  bare = false,
-  values,
-  children
-}: ChartProps & Pick<Parameters<typeof Plot>[0], 'children'> & { values: ReturnType<typeof valueAxis> }) {
-  const said = (at: number) =>
-    series.map(({ name, values, tone }) => {
-      const value = values[at] ?? null
-      return { name, tone: toneClass(tone), value: value === null ? 'none' : format(value) }
-    })
-  return (
-    <Plot title={title} axis={axis} unit={unit} said={said} href={href} zoom={zoom} {...(!bare && { values })}>
-      {children}
     </Plot>
   )
 }
@@ -134,24 +105,8 @@ export function Legend({
   )
 }
 
-/** A labelled value of a slot. */
-interface Said {
-  readonly name: string
-  readonly value: string
-  /** CSS class of the value's colour, if any. */
-  readonly tone?: string
-}
-
-interface PlotProps {
-  readonly title: string
-  readonly axis: Axis
-  /** If undefined, the chart has no axis labels. */
-  readonly values?: ValueAxis
-  readonly unit?: Unit
-  said(at: number): readonly Said[]
-  href(at: number): string
-  /** Receives a range selected by dragging or with Shift and arrow keys. `undefined` disables selection. */
-  zoom?: ((first: number, last: number) => void) | undefined
+interface PlotProps extends ChartProps {
+  readonly values: ValueAxis
   /** The drawing, one unit wide per slot. */
   readonly children: ComponentChildren
 }
@@ -162,7 +117,9 @@ const percent = (share: number) => `${(share * 100).toFixed(3)}%`
  * The frame of a chart: its axes, and one link that covers the drawing. The link leads to the slot selected by pointer
  * or arrow keys, so even 168 slots need only one Tab stop and one element.
  */
-function Plot({ title, axis, values, unit = 'number', said, href, zoom, children }: PlotProps) {
+function Plot(props: PlotProps) {
+  const { title, axis, series, values, unit, href, zoom, bare = false, children } = props
+  const { format = value => shortValue(value, unit) } = props
   const size = axis.names.length
   const [at, setAt] = useState<number | undefined>()
   /** The slot where a range selection started. */
@@ -174,10 +131,12 @@ function Plot({ title, axis, values, unit = 'number', said, href, zoom, children
   const current = Math.min(at ?? size - 1, size - 1)
   const range = from === undefined || from === current ? undefined : [Math.min(from, current), Math.max(from, current)]
   const name = range === undefined ? axis.names[current]! : `${axis.names[range[0]!]} to ${axis.names[range[1]!]}`
+  const said = (place: number, { values }: ChartSeries) => {
+    const value = values[place] ?? null
+    return value === null ? 'none' : format(value)
+  }
   const words = (place: number) =>
-    `${axis.names[place]}: ${said(place)
-      .map(each => `${each.name} ${each.value}`)
-      .join(', ')}`
+    `${axis.names[place]}: ${series.map(each => `${each.name} ${said(place, each)}`).join(', ')}`
   const leave = () => {
     setAt(undefined)
     setFrom(undefined)
@@ -220,8 +179,8 @@ function Plot({ title, axis, values, unit = 'number', said, href, zoom, children
     setSpoken(words(next))
   }
   return (
-    <div class={values === undefined ? 'plot is-bare' : 'plot'}>
-      {values !== undefined && (
+    <div class={bare ? 'plot is-bare' : 'plot'}>
+      {!bare && (
         <div class="plot-values" aria-hidden="true">
           {values.ticks.map(tick => (
             <span key={tick} style={{ insetBlockEnd: percent(placeOf(tick, values)) }}>
@@ -232,10 +191,11 @@ function Plot({ title, axis, values, unit = 'number', said, href, zoom, children
       )}
       <div class="plot-area">
         <svg viewBox={`0 0 ${Math.max(1, size)} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={title}>
-          {values?.ticks.map(tick => {
-            const y = (1 - placeOf(tick, values)) * HEIGHT
-            return <line key={tick} class="plot-grid" x1="0" x2={size} y1={y} y2={y} />
-          })}
+          {!bare &&
+            values.ticks.map(tick => {
+              const y = (1 - placeOf(tick, values)) * HEIGHT
+              return <line key={tick} class="plot-grid" x1="0" x2={size} y1={y} y2={y} />
+            })}
           {children}
         </svg>
         {size > 0 && (
@@ -291,10 +251,10 @@ function Plot({ title, axis, values, unit = 'number', said, href, zoom, children
               >
                 <b>{name}</b>
                 {range === undefined
-                  ? said(current).map(each => (
+                  ? series.map(each => (
                       <span key={each.name}>
-                        {each.tone !== undefined && <i class={`swatch ${each.tone}`} />}
-                        {each.name} <span class="number">{each.value}</span>
+                        <i class={`swatch ${toneClass(each.tone)}`} />
+                        {each.name} <span class="number">{said(current, each)}</span>
                       </span>
                     ))
                   : 'Let go, or press Enter, to see this time alone'}
@@ -306,7 +266,7 @@ function Plot({ title, axis, values, unit = 'number', said, href, zoom, children
           {spoken}
         </span>
       </div>
-      {values !== undefined && (
+      {!bare && (
         <>
           <span class="plot-zone" aria-hidden="true">
             {axis.zone}

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { useId } from 'preact/hooks'
 import { NONE } from '../ui/format.ts'
-import { type ChartProps, Legend } from './charts.tsx'
+import { type ChartProps, Legend, LineChart } from './charts.tsx'
 
 interface FigureProps {
   readonly title: string
@@ -14,8 +14,6 @@ interface FigureProps {
   setAsTable(asTable: boolean): void
   readonly chart: (props: ChartProps) => ComponentChildren
   readonly of: ChartProps
-  /** Whether the legend uses line colours. */
-  readonly lines?: boolean
   /** Header of the table's first column. */
   readonly places?: string
   readonly wide?: boolean
@@ -30,7 +28,6 @@ export function Figure({
   setAsTable,
   chart: Chart,
   of,
-  lines = false,
   places = 'Time',
   wide = false
 }: FigureProps) {
@@ -46,7 +43,7 @@ export function Figure({
           as table<span class="unseen">: {title}</span>
         </button>
       </header>
-      {of.series.length > 1 && !asTable && <Legend series={of.series} line={lines} />}
+      {of.series.length > 1 && !asTable && <Legend series={of.series} line={Chart === LineChart} />}
       {asTable ? <NumbersTable {...of} places={places} /> : <Chart {...of} />}
       {foot}
     </section>

@@ -6,7 +6,7 @@ import type { Outline, Status as StatusName, TokenUsage } from '../contract.ts'
 import { StatusIcon } from '../ui/controls.tsx'
 import { formatCost, formatCount, formatCounted, formatDuration, NONE } from '../ui/format.ts'
 import { asLine } from '../ui/text.ts'
-import { useShown, useVirtual } from '../ui/virtual-rows.ts'
+import { VirtualRows } from '../ui/virtual-rows.tsx'
 import type { AlignedRow, AlignedStep } from './align.ts'
 import { formatChange } from './format-change.ts'
 
@@ -38,26 +38,7 @@ function useNarrow(): boolean {
 export function RowsView({ a, b, rows, selected, pick }: Props) {
   const rowPx = useNarrow() ? NARROW_ROW_PX : ROW_PX
   const keys = [TRACE_ROW, ...rows.map(({ key }) => key)]
-  const virtual = useVirtual(keys.length, rowPx)
   const index = keys.indexOf(selected)
-  useShown(virtual, index, selected)
-  const press = (event: KeyboardEvent) => {
-    const steps: Record<string, number> = {
-      ArrowDown: index + 1,
-      ArrowUp: index - 1,
-      Home: 0,
-      End: keys.length - 1,
-      PageDown: index + 15,
-      PageUp: index - 15
-    }
-    if (event.ctrlKey || event.metaKey || event.altKey) return
-    const to = steps[event.key]
-    if (to === undefined && event.key !== 'Enter') return
-    event.preventDefault()
-    if (to === undefined) document.getElementById('compared')?.focus()
-    else pick(keys[Math.max(0, Math.min(keys.length - 1, to))]!)
-  }
-  const drawn = keys.slice(virtual.from, virtual.to)
   const pairs = rows.filter(row => row.a !== undefined && row.b !== undefined).length
   return (
     <section class="pane" aria-label="Spans of both traces">
@@ -79,29 +60,29 @@ export function RowsView({ a, b, rows, selected, pick }: Props) {
             <span>A</span> <span>B</span>
           </span>
         </div>
-        <div
+        <VirtualRows
           class="rows"
-          ref={virtual.box}
-          role="listbox"
-          tabIndex={0}
           id="aligned"
-          aria-label="Spans of both traces"
-          aria-activedescendant={drawn.includes(selected) ? `both-${index}` : undefined}
-          onKeyDown={press}
-        >
-          <div role="none" style={{ blockSize: `${keys.length * rowPx}px` }}>
-            {drawn.map((key, i) => {
-              const at = virtual.from + i
-              const place = { at, of: keys.length, top: at * rowPx, selected: at === index, pick: () => pick(key) }
-              const row = rows[at - 1]
-              return row === undefined ? (
-                <Row key={key} {...place} name="Whole trace" depth={0} a={whole(a)} b={whole(b)} />
-              ) : (
-                <SpanRow key={key} {...place} row={row} />
-              )
-            })}
-          </div>
-        </div>
+          role="listbox"
+          label="Spans of both traces"
+          count={keys.length}
+          rowPx={rowPx}
+          at={index}
+          active={`both-${index}`}
+          page={15}
+          keys={{ Enter: () => document.getElementById('compared')?.focus() }}
+          select={index => pick(keys[index]!)}
+          row={(at, top) => {
+            const key = keys[at]!
+            const place = { at, of: keys.length, top, selected: at === index, pick: () => pick(key) }
+            const row = rows[at - 1]
+            return row === undefined ? (
+              <Row key={key} {...place} name="Whole trace" depth={0} a={whole(a)} b={whole(b)} />
+            ) : (
+              <SpanRow key={key} {...place} row={row} />
+            )
+          }}
+        />
       </div>
     </section>
   )

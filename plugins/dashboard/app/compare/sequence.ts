@@ -120,42 +120,26 @@ class Search {
         places[zero - d - 1] = -1
         places[zero + d + 1] = -1
       }
-      for (let k = -d; k <= d; k += 2) {
-        const x = next(forward, zero + k, d, n, m, k)
-        if (x === -1) {
-          forward[zero + k] = -1
-          continue
-        }
-        let end = x
-        while (end < n && end - k < m && a[aFrom + end] === b[bFrom + end - k]) end++
-        forward[zero + k] = end
-        steps += end - x + 1
-        const back = delta - k
-        if (isOdd && Math.abs(back) < d) {
-          const other = backward[zero + back]!
-          if (other !== -1 && end + other >= n) {
-            this.#left -= steps
-            return { a: aFrom + x, b: bFrom + x - k, length: end - x }
+      for (const isBack of [false, true]) {
+        const [own, other] = isBack ? [backward, forward] : [forward, backward]
+        const mayMeet = isOdd !== isBack
+        for (let k = -d; k <= d; k += 2) {
+          const x = next(own, zero + k, d, n, m, k)
+          let end = x
+          if (x !== -1) {
+            if (isBack) while (end < n && end - k < m && a[aTo - 1 - end] === b[bTo - 1 - end + k]) end++
+            else while (end < n && end - k < m && a[aFrom + end] === b[bFrom + end - k]) end++
+            steps += end - x + 1
           }
-        }
-      }
-      for (let k = -d; k <= d; k += 2) {
-        const x = next(backward, zero + k, d, n, m, k)
-        if (x === -1) {
-          backward[zero + k] = -1
-          continue
-        }
-        let end = x
-        while (end < n && end - k < m && a[aTo - 1 - end] === b[bTo - 1 - end + k]) end++
-        backward[zero + k] = end
-        steps += end - x + 1
-        const back = delta - k
-        if (!isOdd && Math.abs(back) <= d) {
-          const other = forward[zero + back]!
-          if (other !== -1 && end + other >= n) {
-            this.#left -= steps
-            return { a: aTo - end, b: bTo - end + k, length: end - x }
-          }
+          own[zero + k] = end
+          const across = delta - k
+          if (x === -1 || !mayMeet || Math.abs(across) > (isBack ? d : d - 1)) continue
+          const reached = other[zero + across]!
+          if (reached === -1 || end + reached < n) continue
+          this.#left -= steps
+          return isBack
+            ? { a: aTo - end, b: bTo - end + k, length: end - x }
+            : { a: aFrom + x, b: bFrom + x - k, length: end - x }
         }
       }
     }

@@ -198,26 +198,19 @@ function readNode(text: string, node: JsonNode): unknown {
 }
 
 /** Formats a value as indented JSON, with exact numbers in their original notation. */
-export function writeIndented(value: unknown): string {
-  return write(value, '')
-}
+export const writeIndented = (value: unknown): string => write(value, '')
 
 /** Formats a value as JSON on one line, with exact numbers in their original notation. */
-export function writeCompact(value: unknown): string {
-  if (value instanceof ExactNumber) return value.text
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
-  if (Array.isArray(value)) return `[${value.map(writeCompact).join(', ')}]`
-  const fields = Object.entries(value).map(([key, each]) => `${JSON.stringify(key)}: ${writeCompact(each)}`)
-  return `{${fields.join(', ')}}`
-}
+export const writeCompact = (value: unknown): string => write(value, undefined)
 
-function write(value: unknown, indent: string): string {
+function write(value: unknown, indent: string | undefined): string {
   if (value instanceof ExactNumber) return value.text
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
-  const inner = `${indent}  `
+  const inner = indent === undefined ? undefined : `${indent}  `
   const parts = Array.isArray(value)
     ? value.map(each => write(each, inner))
     : Object.entries(value).map(([key, each]) => `${JSON.stringify(key)}: ${write(each, inner)}`)
   const [open, close] = Array.isArray(value) ? '[]' : '{}'
-  return parts.length === 0 ? `${open}${close}` : `${open}\n${inner}${parts.join(`,\n${inner}`)}\n${indent}${close}`
+  if (parts.length === 0 || inner === undefined) return `${open}${parts.join(', ')}${close}`
+  return `${open}\n${inner}${parts.join(`,\n${inner}`)}\n${indent}${close}`
 }

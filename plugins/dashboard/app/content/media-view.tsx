@@ -1,5 +1,6 @@
 /** Images and audio recorded in a trace. Other media are shown as a chip with type and size, and can be saved. */
 import { useState } from 'preact/hooks'
+import { save } from '../state/toasts.ts'
 import { Icon, LinkButton } from '../ui/controls.tsx'
 import { formatBytes } from '../ui/format.ts'
 import type { Media } from '../ui/media.ts'
@@ -36,9 +37,5 @@ export function MediaView({ media, shown = false }: { media: Media; shown?: bool
 function saveMedia({ data }: Media, extension: string): void {
   const binary = atob(data.slice(data.indexOf(',') + 1).replace(/\s/g, ''))
   const bytes = Uint8Array.from(binary, character => character.charCodeAt(0))
-  const link = document.createElement('a')
-  link.href = URL.createObjectURL(new Blob([bytes], { type: 'application/octet-stream' }))
-  link.download = `recorded.${extension}`
-  link.click()
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000)
+  save(bytes, `recorded.${extension}`, 'application/octet-stream')
 }

@@ -34,11 +34,9 @@ function each(value: unknown, read: (item: MessageFields) => Message | undefined
   return messages
 }
 
-function message(role: string, parts: readonly MessagePart[], more: Omit<Message, 'role' | 'parts'> = {}): Message {
-  return { role, parts, ...more }
+function message(role: string, parts: readonly MessagePart[], finish?: string): Message {
+  return { role, parts, ...(finish !== undefined && { finish }) }
 }
-
-const named = (fields: MessageFields) => (typeof fields.name === 'string' ? { name: fields.name } : {})
 
 /** Reads an OpenAI-style message, including members other than its content. */
 function openAiParts(fields: MessageFields): MessagePart[] {
@@ -79,7 +77,7 @@ function chatMessage(fields: MessageFields): Message | undefined {
       readMessagePart({ type: 'tool_result', id: answered, name: fields.name, content: fields.content })
     )
   }
-  return message(role, parts, named(fields))
+  return { ...message(role, parts), ...(typeof fields.name === 'string' && { name: fields.name }) }
 }
 
 /** Messages of OpenAI's chat completions, Anthropic, the AI SDK and Bedrock. Only the message parts differ. */
@@ -95,7 +93,7 @@ const choices: Shape = {
       if (inner === undefined) {
         return typeof choice.text === 'string' ? message('assistant', readContent(choice.text)) : undefined
       }
-      return message(textOf(inner.role) ?? 'assistant', openAiParts(inner), finish === undefined ? {} : { finish })
+      return message(textOf(inner.role) ?? 'assistant', openAiParts(inner), finish)
     })
   }
 }
@@ -152,10 +150,7 @@ const anthropic: Shape = {
   read(value) {
     if (!isFields(value)) return undefined
     if (value.type === 'message' && Array.isArray(value.content)) {
-      const finish = textOf(value.stop_reason)
-      return [
-        message(textOf(value.role) ?? 'assistant', readContent(value.content), finish === undefined ? {} : { finish })
-      ]
+      return [message(textOf(value.role) ?? 'assistant', readContent(value.content), textOf(value.stop_reason))]
     }
     return undefined
   }
@@ -166,21 +161,19 @@ const GEMINI_ROLES = new Map([
   ['function', 'tool']
 ])
 
-function geminiContent(fields: MessageFields): Message | undefined {
+function geminiContent(fields: MessageFields, finish?: string): Message | undefined {
   if (!Array.isArray(fields.parts) || (fields.parts.length === 0 && fields.role === undefined)) return undefined
   const role = textOf(fields.role) ?? 'user'
-  return message(GEMINI_ROLES.get(role) ?? role, fields.parts.flatMap(readContent))
+  return message(GEMINI_ROLES.get(role) ?? role, fields.parts.flatMap(readContent), finish)
 }
 
 const gemini: Shape = {
   name: 'gemini',
   read(value) {
     if (isFields(value) && Array.isArray(value.candidates)) {
-      return each(value.candidates, candidate => {
-        const content = isFields(candidate.content) ? geminiContent({ role: 'model', ...candidate.content }) : undefined
-        const finish = textOf(candidate.finishReason)
-        return content && finish !== undefined ? { ...content, finish } : content
-      })
+      return each(value.candidates, ({ content, finishReason }) =>
+        isFields(content) ? geminiContent({ role: 'model', ...content }, textOf(finishReason)) : undefined
+      )
     }
     if (isFields(value) && value.contents !== undefined) {
       const contents =
@@ -199,13 +192,7 @@ const gemini: Shape = {
 /** Messages with a role and parts: OpenTelemetry's conventions, the AI SDK's UI messages and Gemini's contents. */
 const parts: Shape = {
   name: 'parts',
-  read: value =>
-    each(value, fields => {
-      if (!Array.isArray(fields.parts)) return undefined
-      const content = geminiContent(fields)
-      const finish = pickText(fields, 'finish_reason', 'finishReason')
-      return content && finish !== undefined ? { ...content, finish } : content
-    })
+  read: value => each(value, fields => geminiContent(fields, pickText(fields, 'finish_reason', 'finishReason')))
 }
 
 /** A list of parts without a role: an AI SDK response or Anthropic content. */
@@ -230,7 +217,6 @@ const generated: Shape = {
     if (typeof value.text !== 'string' && !Array.isArray(calls)) return undefined
     const known = ['text', 'toolCalls', 'reasoning', 'finishReason', 'role', 'files', 'reasoningText']
     if (!Object.keys(value).every(key => known.includes(key))) return undefined
-    const finish = textOf(value.finishReason)
     const thinking = pickText(value, 'reasoning', 'reasoningText')
     return [
       message(
@@ -242,7 +228,7 @@ const generated: Shape = {
             ? calls.flatMap(one => (isFields(one) ? readMessagePart({ ...one, type: 'tool_call' }) : []))
             : [])
         ],
-        finish === undefined ? {} : { finish }
+        textOf(value.finishReason)
       )
     ]
   }

@@ -34,24 +34,18 @@ export function ColumnsDialog({ chosen, scores, onClose, choose }: Props) {
               />
               {titleOf(name)}
             </label>
-            <button
-              type="button"
-              class="plain"
-              aria-label={`Move ${titleOf(name)} up`}
-              disabled={i === 0}
-              onClick={() => move(name, -1)}
-            >
-              <Icon name="down" class="is-up" />
-            </button>
-            <button
-              type="button"
-              class="plain"
-              aria-label={`Move ${titleOf(name)} down`}
-              disabled={i === chosen.length - 1}
-              onClick={() => move(name, 1)}
-            >
-              <Icon name="down" />
-            </button>
+            {([-1, 1] as const).map(by => (
+              <button
+                key={by}
+                type="button"
+                class="plain"
+                aria-label={`Move ${titleOf(name)} ${by === 1 ? 'down' : 'up'}`}
+                disabled={chosen[i + by] === undefined}
+                onClick={() => move(name, by)}
+              >
+                <Icon name="down" class={by === 1 ? '' : 'is-up'} />
+              </button>
+            ))}
           </li>
         ))}
         {rest.map(name => (

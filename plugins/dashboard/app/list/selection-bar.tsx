@@ -5,7 +5,7 @@ import { pathOf } from '../state/route.ts'
 import { may } from '../state/session.ts'
 import { save, tell } from '../state/toasts.ts'
 import { Button, ButtonLink, LinkButton } from '../ui/controls.tsx'
-import { Dialog, Form } from '../ui/dialog.tsx'
+import { Field, FormDialog } from '../ui/dialog.tsx'
 import { formatCounted } from '../ui/format.ts'
 
 interface Props {
@@ -65,27 +65,26 @@ export function Selection({ slug, traces, selection, changed }: Props) {
       )}
       <LinkButton onClick={selection.clear}>Clear</LinkButton>
       {asking && (
-        <Dialog title={`Delete ${formatCounted(ids.length, 'trace')}?`} onClose={() => setAsking(false)}>
-          <Form
-            submit={`Delete ${formatCounted(ids.length, 'trace')}`}
-            danger
-            onCancel={() => setAsking(false)}
-            onSubmit={remove}
-          >
-            <p>Their spans and scores go with them. This cannot be undone.</p>
-            <label class="field">
-              <span>
+        <FormDialog
+          title={`Delete ${formatCounted(ids.length, 'trace')}?`}
+          submit={`Delete ${formatCounted(ids.length, 'trace')}`}
+          danger
+          onClose={() => setAsking(false)}
+          onSubmit={remove}
+        >
+          <p>Their spans and scores go with them. This cannot be undone.</p>
+          <Field
+            label={
+              <>
                 To confirm, type <strong>{ids.length}</strong>
-              </span>
-              <input
-                inputMode="numeric"
-                autocomplete="off"
-                value={typed}
-                onInput={event => setTyped(event.currentTarget.value)}
-              />
-            </label>
-          </Form>
-        </Dialog>
+              </>
+            }
+            inputMode="numeric"
+            autocomplete="off"
+            value={typed}
+            set={setTyped}
+          />
+        </FormDialog>
       )}
     </div>
   )

@@ -68,6 +68,5 @@ function shapeOf(answer: SeriesAnswer, zone: Zone) {
     { name: 'without error', tone: 1, values: traces.map((count, i) => count - errors[i]!) },
     { name: 'errors', tone: 'bad', values: errors }
   ]
-  const axis = timeAxis(answer, zone)
-  return { axis, series, traces: total.traces, errors: total.errors }
+  return { axis: timeAxis(answer, zone), series, traces: total.traces, errors: total.errors }
 }

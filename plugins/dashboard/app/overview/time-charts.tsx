@@ -1,5 +1,6 @@
 /** Charts of the numbers in one response: traces and errors, error rate, latency, tokens and cost. */
 
+import type { ComponentChildren } from 'preact'
 import { useMemo } from 'preact/hooks'
 import { timeAxis } from '../charts/axis.ts'
 import { type ChartProps, type ChartSeries, LineChart, StackChart } from '../charts/charts.tsx'
@@ -10,17 +11,15 @@ import { type ListQuery, narrowed, withTime, writeQuery } from '../state/list-qu
 import { formatCost, formatCount, formatCounted, formatDuration, formatPercent } from '../ui/format.ts'
 import type { Zone } from '../ui/time.ts'
 
-export interface Showing {
-  readonly tables: readonly string[]
-  show(name: string, asTable: boolean): void
-}
-
-interface Props extends Showing {
+interface Props {
   readonly answer: SeriesAnswer
   readonly query: ListQuery
   readonly zone: Zone
   /** Address of the trace list, without query string. */
   readonly list: string
+  /** Names of the charts shown as tables. */
+  readonly tables: readonly string[]
+  show(name: string, asTable: boolean): void
   zoom(time: { readonly from: string; readonly to: string }): void
 }
 
@@ -36,89 +35,78 @@ export function TimeCharts({ answer, query, zone, list, tables, show, zoom }: Pr
   }
   /** Query for the same traces with absolute times, because a relative range would move on while the chart does not. */
   const whole = withTime(query, stepsBetween(answer))
-  const all = (status?: string) => `${list}${writeQuery(status === undefined ? whole : narrowed(whole, { status }))}`
-  const of = (
+  const figure = (
     title: string,
-    values: readonly ChartSeries[],
-    more: Pick<ChartProps, 'unit' | 'format'>,
-    status?: string
-  ): ChartProps => ({
-    title,
-    axis,
-    series: values,
-    ...more,
-    href: at => listOf(at, status),
-    zoom: (first, last) => zoom(stepsBetween(answer, first, last))
-  })
-  const table = (name: string) => ({
-    asTable: tables.includes(name),
-    setAsTable: (asTable: boolean) => show(name, asTable)
-  })
+    chart: typeof StackChart,
+    of: Pick<ChartProps, 'series' | 'unit' | 'format'> & { readonly title?: string },
+    head: ComponentChildren,
+    { name = title.toLowerCase(), status }: { readonly name?: string; readonly status?: string } = {}
+  ) => (
+    <Figure
+      title={title}
+      href={`${list}${writeQuery(status === undefined ? whole : narrowed(whole, { status }))}`}
+      head={head}
+      asTable={tables.includes(name)}
+      setAsTable={asTable => show(name, asTable)}
+      chart={chart}
+      of={{
+        title,
+        axis,
+        ...of,
+        href: at => listOf(at, status),
+        zoom: (first, last) => zoom(stepsBetween(answer, first, last))
+      }}
+    />
+  )
   return (
     <>
-      <Figure
-        title="Traces"
-        href={all()}
-        head={<TotalNumber value={total.traces} before={before?.traces} format={formatCount} />}
-        chart={StackChart}
-        of={of('Traces and errors', series.traces, { unit: 'count', format: formatCount })}
-        {...table('traces')}
-      />
-      <Figure
-        title="Error rate"
-        href={all('error')}
-        head={
-          <TotalNumber
-            points
-            value={rateOf(total.errors, total.traces)}
-            before={before && rateOf(before.errors, before.traces)}
-            format={formatPercent}
-          />
-        }
-        chart={LineChart}
-        of={of('Error rate', series.rate, { unit: 'share', format: formatPercent }, 'error')}
-        {...table('errors')}
-      />
-      <Figure
-        title="Latency"
-        href={all()}
-        head={(['p50', 'p90', 'p99'] as const).map(each => (
+      {figure(
+        'Traces',
+        StackChart,
+        { title: 'Traces and errors', series: series.traces, unit: 'count', format: formatCount },
+        <TotalNumber value={total.traces} before={before?.traces} format={formatCount} />
+      )}
+      {figure(
+        'Error rate',
+        LineChart,
+        { series: series.rate, unit: 'share', format: formatPercent },
+        <TotalNumber
+          points
+          value={rateOf(total.errors, total.traces)}
+          before={before && rateOf(before.errors, before.traces)}
+          format={formatPercent}
+        />,
+        { name: 'errors', status: 'error' }
+      )}
+      {figure(
+        'Latency',
+        LineChart,
+        { series: series.latency, unit: 'ms', format: about },
+        (['p50', 'p90', 'p99'] as const).map(each => (
           <TotalNumber key={each} name={each} value={total[each]} before={before?.[each]} format={about} />
-        ))}
-        lines
-        chart={LineChart}
-        of={of('Latency', series.latency, { unit: 'ms', format: about })}
-        {...table('latency')}
-      />
-      <Figure
-        title="Tokens"
-        href={all()}
-        head={
-          <TotalNumber
-            value={total.inputTokens + total.outputTokens}
-            before={before && before.inputTokens + before.outputTokens}
-            format={formatCount}
-          />
-        }
-        chart={StackChart}
-        of={of('Tokens', series.tokens, { unit: 'count', format: formatCount })}
-        {...table('tokens')}
-      />
-      <Figure
-        title="Cost"
-        href={all()}
-        head={
-          <>
-            <TotalNumber value={total.costUsd} before={before?.costUsd} format={formatCost} />
-            {total.priced < total.traces && (
-              <span class="soft small">of the {formatCounted(total.priced, 'trace')} whose cost is known</span>
-            )}
-          </>
-        }
-        chart={StackChart}
-        of={of('Cost', series.cost, { unit: 'usd', format: formatCost })}
-        {...table('cost')}
-      />
+        ))
+      )}
+      {figure(
+        'Tokens',
+        StackChart,
+        { series: series.tokens, unit: 'count', format: formatCount },
+        <TotalNumber
+          value={total.inputTokens + total.outputTokens}
+          before={before && before.inputTokens + before.outputTokens}
+          format={formatCount}
+        />
+      )}
+      {figure(
+        'Cost',
+        StackChart,
+        { series: series.cost, unit: 'usd', format: formatCost },
+        <>
+          <TotalNumber value={total.costUsd} before={before?.costUsd} format={formatCost} />
+          {total.priced < total.traces && (
+            <span class="soft small">of the {formatCounted(total.priced, 'trace')} whose cost is known</span>
+          )}
+        </>
+      )}
     </>
   )
 }

@@ -1,7 +1,7 @@
 /** The distribution of a score's values and sources. Each number links to the traces that it counts. */
 
 import { type Axis, placesAxis } from '../charts/axis.ts'
-import { BarChart } from '../charts/charts.tsx'
+import { StackChart } from '../charts/charts.tsx'
 import { Figure } from '../charts/figure.tsx'
 import { SHOWN_SOURCES, type Source } from '../charts/series.ts'
 import type { ScoreOverTime } from '../contract.ts'
@@ -29,7 +29,7 @@ export function Distribution({ score, query, base, change }: Props) {
       title="Values"
       asTable={query.table !== undefined}
       setAsTable={asTable => change(withTable(query, asTable))}
-      chart={BarChart}
+      chart={StackChart}
       places="Values"
       of={{
         title: `${score.name}: how often each value was given`,

@@ -107,8 +107,6 @@ interface Props {
   change(query: ScorePageQuery): void
 }
 
-const nameOfRange = (range: string): string => (range === '1y' ? 'Last year' : rangeName(range))
-
 /** Selects the score, environment and time range of the page. */
 function ScoreBar({ query, names, facets, zone, change }: Props) {
   const { range: _, from, to, ...rest } = withChoice(query, {})
@@ -139,9 +137,9 @@ function ScoreBar({ query, names, facets, zone, change }: Props) {
         end
         class="time"
         down
-        label={isRange ? nameOfRange(range) : `${word(from, 'the first')} – ${word(to, 'now')}`}
+        label={isRange ? rangeName(range) : `${word(from, 'the first')} – ${word(to, 'now')}`}
         items={CHART_RANGES.map(each => ({
-          label: nameOfRange(each),
+          label: rangeName(each),
           checked: isRange && each === range,
           act: () => change({ ...rest, range: each })
         }))}

@@ -72,7 +72,6 @@ export function ScoreChart({ score, series, axis, query, base, title, href, wide
       setAsTable={asTable => change(withTable(query, asTable))}
       chart={isNumeric ? LineChart : StackChart}
       of={of}
-      lines={isNumeric}
       wide={wide}
     />
   )

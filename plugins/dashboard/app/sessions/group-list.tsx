@@ -1,27 +1,39 @@
 /** A project's sessions or users, most recently seen first. */
 
+import type { ComponentChildren } from 'preact'
 import type { Group, SessionPage, UserPage } from '../contract.ts'
 import { at, read } from '../state/api.ts'
 import { useLoad, useRead } from '../state/load.ts'
 import { goSearch, useArrival, usePlace } from '../state/navigation.ts'
 import { preferences } from '../state/preferences.ts'
-import { pathOf } from '../state/route.ts'
+import { pathOf, readParameters, searchOf } from '../state/route.ts'
 import { useStore } from '../state/store.ts'
 import { DAY_RANGE_CHOICES } from '../state/time-range.ts'
 import { ButtonLink } from '../ui/controls.tsx'
-import { Day, Moment } from '../ui/facts.tsx'
+import { Day, Fact, Moment } from '../ui/facts.tsx'
 import { ChosenFilter, TypedFilter } from '../ui/filter-bar.tsx'
 import { formatCost, formatCount, formatCounted, NONE } from '../ui/format.ts'
 import { Pending } from '../ui/problem.tsx'
 import { LinkedRows, numbers } from '../ui/table.tsx'
 import { asLine } from '../ui/text.ts'
 import { shortTime, type Zone } from '../ui/time.ts'
-import { type GroupKind, type GroupQuery, readGroupQuery, writeGroupQuery } from './groups.ts'
 
 const WORDS = {
   sessions: { title: 'Sessions', one: 'session', field: 'sessionId' },
   users: { title: 'Users', one: 'user', field: 'userId' }
 } as const
+
+type GroupKind = keyof typeof WORDS
+
+/**
+ * Parameters in the page's URL and in requests: the prefix by which ids are filtered and, for users, the time range of
+ * the totals.
+ */
+const NAMES = ['prefix', 'env', 'range', 'after'] as const
+type GroupQuery = Partial<Record<(typeof NAMES)[number], string>>
+
+export const readGroupQuery = (search: string): GroupQuery => readParameters(search, NAMES)
+export const writeGroupQuery = (query: GroupQuery): string => searchOf(query, NAMES)
 
 /** Maximum number of cached pages. A cached page is shown at once when the visitor goes back. */
 const KEPT = 10
@@ -185,7 +197,7 @@ export function GroupTable({ slug, kind, groups, zone }: TableProps) {
 /** The server's default range. */
 const USUAL = '30d'
 
-const NAMES = { '7d': '7 days', '30d': '30 days', '90d': '90 days', '1y': 'year' } as const
+const RANGE_NAMES = { '7d': '7 days', '30d': '30 days', '90d': '90 days', '1y': 'year' } as const
 
 /** Selects the time range over which users' totals are computed. */
 export function RangeChoice({ range = USUAL, set }: { range?: string | undefined; set(range: string): void }) {
@@ -195,10 +207,48 @@ export function RangeChoice({ range = USUAL, set }: { range?: string | undefined
       <select value={range} onChange={event => set(event.currentTarget.value)}>
         {DAY_RANGE_CHOICES.map(each => (
           <option key={each} value={each}>
-            {NAMES[each]}
+            {RANGE_NAMES[each]}
           </option>
         ))}
       </select>
     </label>
+  )
+}
+
+interface FactsProps {
+  readonly sums: Omit<Group, 'isMore'>
+  readonly running?: number
+  /** Whether only the day of the first trace is known, not its time. */
+  readonly byDay?: boolean
+  readonly zone: Zone
+  readonly now: Date
+  readonly children?: ComponentChildren
+}
+
+export function GroupFacts({ sums, running = 0, byDay = false, zone, now, children }: FactsProps) {
+  const { traces, errors, inputTokens, outputTokens, costUsd, firstAt, lastAt } = sums
+  return (
+    <dl class="trace-facts">
+      <Fact name="Traces">
+        {formatCount(traces)} {running > 0 && <small>{formatCount(running)} running</small>}
+      </Fact>
+      <Fact name="Errors">
+        <span class={errors > 0 ? 'is-error' : ''}>{formatCount(errors)}</span>
+      </Fact>
+      <Fact name="Tokens">
+        {formatCount(inputTokens + outputTokens)}{' '}
+        {inputTokens + outputTokens > 0 && (
+          <small>
+            {formatCount(inputTokens)} in, {formatCount(outputTokens)} out
+          </small>
+        )}
+      </Fact>
+      <Fact name="Cost">{formatCost(costUsd)}</Fact>
+      <Fact name="First">{byDay ? <Day iso={firstAt} /> : <Moment iso={firstAt} zone={zone} now={now} />}</Fact>
+      <Fact name="Last">
+        <Moment iso={lastAt} zone={zone} now={now} />
+      </Fact>
+      {children}
+    </dl>
   )
 }

@@ -11,8 +11,7 @@ import { formatCount, formatDuration } from '../ui/format.ts'
 import { Problem } from '../ui/problem.tsx'
 import { asLine } from '../ui/text.ts'
 import { ConversationView, useConversation } from './conversation-view.tsx'
-import { GroupFacts } from './group-facts.tsx'
-import { GroupList } from './group-list.tsx'
+import { GroupFacts, GroupList } from './group-list.tsx'
 
 export function SessionsPage({ slug }: { slug: string }) {
   return <GroupList slug={slug} kind="sessions" />

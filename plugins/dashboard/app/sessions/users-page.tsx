@@ -9,9 +9,7 @@ import { Problem, Waiting } from '../ui/problem.tsx'
 import { asLine } from '../ui/text.ts'
 import { shortTime } from '../ui/time.ts'
 import { TraceRowList } from '../ui/trace-rows.tsx'
-import { GroupFacts } from './group-facts.tsx'
-import { GroupList, GroupTable, RangeChoice } from './group-list.tsx'
-import { readGroupQuery, writeGroupQuery } from './groups.ts'
+import { GroupFacts, GroupList, GroupTable, RangeChoice, readGroupQuery, writeGroupQuery } from './group-list.tsx'
 
 const NEWEST = '20'
 

@@ -6,7 +6,7 @@ import { type ApiPath, at, errorMessageOf, isAway, write } from '../state/api.ts
 import { useRead } from '../state/load.ts'
 import { copy } from '../state/toasts.ts'
 import { LinkButton, MainButton } from '../ui/controls.tsx'
-import { Dialog, Field, Form, Secret } from '../ui/dialog.tsx'
+import { Dialog, Field, FormDialog, Secret } from '../ui/dialog.tsx'
 import { Moment } from '../ui/facts.tsx'
 import { NONE } from '../ui/format.ts'
 import { asLine } from '../ui/text.ts'
@@ -94,21 +94,20 @@ export function KeySettings({ slug, zone }: { slug: string; zone: Zone }) {
       )}
       {asked?.what === 'create' && <CreateKey onClose={close} create={body => issue(path, LOST_CREATION, body)} />}
       {(asked?.what === 'rotate' || asked?.what === 'revoke') && (
-        <Dialog title={asked.what === 'rotate' ? 'Rotate this key?' : 'Revoke this key?'} onClose={close}>
-          <Form
-            submit={asked.what === 'rotate' ? 'Rotate' : 'Revoke'}
-            danger
-            onCancel={close}
-            onSubmit={() => (asked.what === 'rotate' ? rotate(asked.key) : revoke(asked.key))}
-          >
-            <p>
-              <b>{asLine(asked.key.label, 80) || asked.key.keyId}</b>{' '}
-              {asked.what === 'rotate'
-                ? 'gets a new secret, and the old one ends at once: applications that use it are refused until they have the new one.'
-                : 'ends at once: applications that use it are refused. This cannot be undone.'}
-            </p>
-          </Form>
-        </Dialog>
+        <FormDialog
+          title={asked.what === 'rotate' ? 'Rotate this key?' : 'Revoke this key?'}
+          submit={asked.what === 'rotate' ? 'Rotate' : 'Revoke'}
+          danger
+          onClose={close}
+          onSubmit={() => (asked.what === 'rotate' ? rotate(asked.key) : revoke(asked.key))}
+        >
+          <p>
+            <b>{asLine(asked.key.label, 80) || asked.key.keyId}</b>{' '}
+            {asked.what === 'rotate'
+              ? 'gets a new secret, and the old one ends at once: applications that use it are refused until they have the new one.'
+              : 'ends at once: applications that use it are refused. This cannot be undone.'}
+          </p>
+        </FormDialog>
       )}
       {asked?.what === 'show' && (
         <Dialog title="The new key" onClose={close}>
@@ -158,67 +157,66 @@ function CreateKey({ onClose, create }: { onClose(): void; create(body: unknown)
   const [environment, setEnvironment] = useState('')
   const [days, setDays] = useState<number | null>(null)
   return (
-    <Dialog title="Create a key" onClose={onClose}>
-      <Form
-        submit="Create"
-        onCancel={onClose}
-        onSubmit={() => {
-          if (scopes.length === 0) throw new Error('A key needs a scope.')
-          return create({
-            ...(label.trim() !== '' && { label: label.trim() }),
-            scopes,
-            environment: environment.trim() === '' ? null : environment.trim(),
-            expiresInDays: days
-          })
-        }}
-      >
-        <Field
-          label="Label"
-          maxLength={200}
-          autocomplete="off"
-          value={label}
-          set={setLabel}
-          note="What it is for, such as the application that uses it."
-        />
-        <fieldset class="choices">
-          <legend>Scopes</legend>
-          {SCOPES.map(scope => (
-            <label key={scope}>
-              <input
-                type="checkbox"
-                checked={scopes.includes(scope)}
-                onChange={event =>
-                  setScopes(event.currentTarget.checked ? [...scopes, scope] : scopes.filter(each => each !== scope))
-                }
-              />
-              {scope}
-            </label>
+    <FormDialog
+      title="Create a key"
+      submit="Create"
+      onClose={onClose}
+      onSubmit={() => {
+        if (scopes.length === 0) throw new Error('A key needs a scope.')
+        return create({
+          ...(label.trim() !== '' && { label: label.trim() }),
+          scopes,
+          environment: environment.trim() === '' ? null : environment.trim(),
+          expiresInDays: days
+        })
+      }}
+    >
+      <Field
+        label="Label"
+        maxLength={200}
+        autocomplete="off"
+        value={label}
+        set={setLabel}
+        note="What it is for, such as the application that uses it."
+      />
+      <fieldset class="choices">
+        <legend>Scopes</legend>
+        {SCOPES.map(scope => (
+          <label key={scope}>
+            <input
+              type="checkbox"
+              checked={scopes.includes(scope)}
+              onChange={event =>
+                setScopes(event.currentTarget.checked ? [...scopes, scope] : scopes.filter(each => each !== scope))
+              }
+            />
+            {scope}
+          </label>
+        ))}
+      </fieldset>
+      <Field
+        label="Environment"
+        maxLength={32}
+        placeholder="none"
+        spellcheck={false}
+        autocomplete="off"
+        value={environment}
+        set={setEnvironment}
+        note="Such as prod or staging: stamped on every trace that the key records."
+      />
+      <label class="field">
+        <span>Expires</span>
+        <select
+          value={String(days)}
+          onChange={event => setDays(event.currentTarget.value === 'null' ? null : Number(event.currentTarget.value))}
+        >
+          {EXPIRIES.map(({ days, label }) => (
+            <option key={label} value={String(days)}>
+              {label}
+            </option>
           ))}
-        </fieldset>
-        <Field
-          label="Environment"
-          maxLength={32}
-          placeholder="none"
-          spellcheck={false}
-          autocomplete="off"
-          value={environment}
-          set={setEnvironment}
-          note="Such as prod or staging: stamped on every trace that the key records."
-        />
-        <label class="field">
-          <span>Expires</span>
-          <select
-            value={String(days)}
-            onChange={event => setDays(event.currentTarget.value === 'null' ? null : Number(event.currentTarget.value))}
-          >
-            {EXPIRIES.map(({ days, label }) => (
-              <option key={label} value={String(days)}>
-                {label}
-              </option>
-            ))}
-          </select>
-        </label>
-      </Form>
-    </Dialog>
+        </select>
+      </label>
+    </FormDialog>
   )
 }

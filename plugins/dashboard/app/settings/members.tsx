@@ -8,7 +8,7 @@ import { at, errorMessageOf, write } from '../state/api.ts'
 import { useRead } from '../state/load.ts'
 import { copy, tell } from '../state/toasts.ts'
 import { MainButton } from '../ui/controls.tsx'
-import { Dialog, Field, Form, Secret } from '../ui/dialog.tsx'
+import { Dialog, Field, FormDialog, Secret } from '../ui/dialog.tsx'
 import { Moment } from '../ui/facts.tsx'
 import { asLine } from '../ui/text.ts'
 import { ago, type Zone } from '../ui/time.ts'
@@ -130,25 +130,22 @@ export function Members({ slug, zone }: { slug: string; zone: Zone }) {
         </Dialog>
       )}
       {asked?.what === 'remove' && (
-        <Dialog title="Remove this member?" onClose={close}>
-          <Form
-            submit="Remove"
-            danger
-            onCancel={close}
-            onSubmit={async () => {
-              await write('DELETE', at('p/:slug/members/:userId', { slug, userId: asked.member.id }))
-              again()
-              close()
-            }}
-          >
-            <p>
-              <b>{asLine(asked.member.email, 120)}</b> will not see this account any more. What they have annotated
-              stays.
-              {asked.member.byClaim &&
-                ' The sign-in provider lets them in again unless it takes the role away as well.'}
-            </p>
-          </Form>
-        </Dialog>
+        <FormDialog
+          title="Remove this member?"
+          submit="Remove"
+          danger
+          onClose={close}
+          onSubmit={async () => {
+            await write('DELETE', at('p/:slug/members/:userId', { slug, userId: asked.member.id }))
+            again()
+            close()
+          }}
+        >
+          <p>
+            <b>{asLine(asked.member.email, 120)}</b> will not see this account any more. What they have annotated stays.
+            {asked.member.byClaim && ' The sign-in provider lets them in again unless it takes the role away as well.'}
+          </p>
+        </FormDialog>
       )}
     </section>
   )
@@ -158,30 +155,32 @@ function Invite({ onClose, invite }: { onClose(): void; invite(email: string, ro
   const [email, setEmail] = useState('')
   const [role, setRole] = useState<Role>('member')
   return (
-    <Dialog title="Invite somebody" onClose={onClose}>
-      <Form submit="Make a link" onCancel={onClose} onSubmit={() => invite(email.trim(), role)}>
-        <Field
-          label="E-mail address"
-          type="email"
-          required
-          autoFocus
-          autocomplete="off"
-          value={email}
-          set={setEmail}
-          note="Nothing is sent. You get a link to pass on."
-        />
-        <fieldset class="choices is-column">
-          <legend>Role</legend>
-          {ROLES.map(each => (
-            <label key={each.role}>
-              <input type="radio" name="role" checked={role === each.role} onChange={() => setRole(each.role)} />
-              <span>
-                {each.role} <span class="soft">{each.may}</span>
-              </span>
-            </label>
-          ))}
-        </fieldset>
-      </Form>
-    </Dialog>
+    <FormDialog
+      title="Invite somebody"
+      submit="Make a link"
+      onClose={onClose}
+      onSubmit={() => invite(email.trim(), role)}
+    >
+      <Field
+        label="E-mail address"
+        type="email"
+        required
+        autocomplete="off"
+        value={email}
+        set={setEmail}
+        note="Nothing is sent. You get a link to pass on."
+      />
+      <fieldset class="choices is-column">
+        <legend>Role</legend>
+        {ROLES.map(each => (
+          <label key={each.role}>
+            <input type="radio" name="role" checked={role === each.role} onChange={() => setRole(each.role)} />
+            <span>
+              {each.role} <span class="soft">{each.may}</span>
+            </span>
+          </label>
+        ))}
+      </fieldset>
+    </FormDialog>
   )
 }

@@ -1,11 +1,11 @@
 /** Lists and sets model prices, and lists models whose calls have no price. */
 import { useState } from 'preact/hooks'
 import type { OwnPrice } from '../contract.ts'
-import { at, read, write } from '../state/api.ts'
-import { useLoad } from '../state/load.ts'
+import { at, write } from '../state/api.ts'
+import { useRead } from '../state/load.ts'
 import { may } from '../state/session.ts'
 import { tell } from '../state/toasts.ts'
-import { Dialog, Field, Form } from '../ui/dialog.tsx'
+import { Field, FormDialog } from '../ui/dialog.tsx'
 import { formatCount } from '../ui/format.ts'
 import { asLine } from '../ui/text.ts'
 import { fullTime, type Zone } from '../ui/time.ts'
@@ -15,8 +15,7 @@ const MOST_NAME = 200
 const AMOUNT = /^\d+(\.\d+)?$/
 
 export function Prices({ slug, zone }: { slug: string; zone: Zone }) {
-  const path = at('p/:slug/prices', { slug })
-  const loaded = useLoad(path, signal => read(path, { signal }))
+  const loaded = useRead(at('p/:slug/prices', { slug }))
   const [adding, setAdding] = useState<string | undefined>()
   const isOwner = may(slug, 'owner')
   const { prices = [], unpriced = [] } = loaded.value ?? {}
@@ -103,13 +102,11 @@ function Remove({ price, remove }: { price: OwnPrice; remove(price: OwnPrice): P
     <>
       <RowAction label="Remove" name={`Remove the price of ${name}`} act={() => setAsked(true)} />
       {asked && (
-        <Dialog title="Remove this price?" onClose={close}>
-          <Form submit="Remove" danger onCancel={close} onSubmit={() => remove(price)}>
-            <p>
-              The price of <b>{name}</b> goes. Costs that were computed stay.
-            </p>
-          </Form>
-        </Dialog>
+        <FormDialog title="Remove this price?" submit="Remove" danger onClose={close} onSubmit={() => remove(price)}>
+          <p>
+            The price of <b>{name}</b> goes. Costs that were computed stay.
+          </p>
+        </FormDialog>
       )}
     </>
   )
@@ -132,45 +129,43 @@ function SetPrice({ slug, model: given, onClose, done }: SetPriceProps) {
   const isValid = amounts.every((text, i) => AMOUNT.test(text) || (i > 1 && text === ''))
   const [inputUsd, outputUsd, readUsd, writeUsd] = amounts.map(text => (text === '' ? null : Number(text)))
   return (
-    <Dialog title="Set a price" onClose={onClose}>
-      <Form
-        submit="Set"
-        disabled={model.trim() === '' || !isValid}
-        onCancel={onClose}
-        onSubmit={async () => {
-          const prices = { input: inputUsd, output: outputUsd, cacheRead: readUsd, cacheWrite: writeUsd }
-          await write('POST', at('p/:slug/prices', { slug }), { body: { model: model.trim(), ...prices } })
-          done()
-        }}
-      >
-        <p class="soft">In US dollars for a million tokens; 0 for a model that costs nothing.</p>
-        <Field
-          label="Model"
-          note="As spans name it."
-          required
-          autoFocus
-          autocomplete="off"
-          maxLength={MOST_NAME}
-          value={model}
-          set={setModel}
-        />
-        <Field label="Input" required autocomplete="off" placeholder="2.50" value={input} set={setInput} />
-        <Field label="Output" required autocomplete="off" placeholder="10" value={output} set={setOutput} />
-        <Field
-          label="Input read from a cache"
-          note="As input if empty."
-          autocomplete="off"
-          value={cacheRead}
-          set={setCacheRead}
-        />
-        <Field
-          label="Input written to a cache"
-          note="As input if empty."
-          autocomplete="off"
-          value={cacheWrite}
-          set={setCacheWrite}
-        />
-      </Form>
-    </Dialog>
+    <FormDialog
+      title="Set a price"
+      submit="Set"
+      disabled={model.trim() === '' || !isValid}
+      onClose={onClose}
+      onSubmit={async () => {
+        const prices = { input: inputUsd, output: outputUsd, cacheRead: readUsd, cacheWrite: writeUsd }
+        await write('POST', at('p/:slug/prices', { slug }), { body: { model: model.trim(), ...prices } })
+        done()
+      }}
+    >
+      <p class="soft">In US dollars for a million tokens; 0 for a model that costs nothing.</p>
+      <Field
+        label="Model"
+        note="As spans name it."
+        required
+        autocomplete="off"
+        maxLength={MOST_NAME}
+        value={model}
+        set={setModel}
+      />
+      <Field label="Input" required autocomplete="off" placeholder="2.50" value={input} set={setInput} />
+      <Field label="Output" required autocomplete="off" placeholder="10" value={output} set={setOutput} />
+      <Field
+        label="Input read from a cache"
+        note="As input if empty."
+        autocomplete="off"
+        value={cacheRead}
+        set={setCacheRead}
+      />
+      <Field
+        label="Input written to a cache"
+        note="As input if empty."
+        autocomplete="off"
+        value={cacheWrite}
+        set={setCacheWrite}
+      />
+    </FormDialog>
   )
 }

@@ -7,7 +7,7 @@ import { changeView, removeView, useViews } from '../state/saved-views.ts'
 import { may } from '../state/session.ts'
 import { tell } from '../state/toasts.ts'
 import { addressOf, describeQuery, MOST_NAME, VIEW_PAGES } from '../state/views.ts'
-import { Dialog, Field, Form } from '../ui/dialog.tsx'
+import { Field, FormDialog } from '../ui/dialog.tsx'
 import { asLine } from '../ui/text.ts'
 import { Listing, RowAction } from './listing.tsx'
 
@@ -57,22 +57,21 @@ export function Views({ slug }: { slug: string }) {
       </Listing>
       {asked?.what === 'rename' && <Rename slug={slug} view={asked.view} onClose={close} done={finish} />}
       {asked?.what === 'delete' && (
-        <Dialog title="Delete this view?" onClose={close}>
-          <Form
-            submit="Delete"
-            danger
-            onCancel={close}
-            onSubmit={async () => {
-              await removeView(slug, asked.view.id)
-              finish()
-            }}
-          >
-            <p>
-              <b>{asLine(asked.view.name, MOST_NAME)}</b>{' '}
-              {asked.view.shared ? 'goes for everybody.' : 'goes. Traces stay as they are.'}
-            </p>
-          </Form>
-        </Dialog>
+        <FormDialog
+          title="Delete this view?"
+          submit="Delete"
+          danger
+          onClose={close}
+          onSubmit={async () => {
+            await removeView(slug, asked.view.id)
+            finish()
+          }}
+        >
+          <p>
+            <b>{asLine(asked.view.name, MOST_NAME)}</b>{' '}
+            {asked.view.shared ? 'goes for everybody.' : 'goes. Traces stay as they are.'}
+          </p>
+        </FormDialog>
       )}
     </section>
   )
@@ -110,18 +109,17 @@ interface RenameProps {
 function Rename({ slug, view, onClose, done }: RenameProps) {
   const [name, setName] = useState(view.name)
   return (
-    <Dialog title="Rename the view" onClose={onClose}>
-      <Form
-        submit="Rename"
-        disabled={name.trim() === '' || name.trim() === view.name}
-        onCancel={onClose}
-        onSubmit={async () => {
-          await changeView(slug, view.id, { name: name.trim() })
-          done()
-        }}
-      >
-        <Field label="Name" required autoFocus autocomplete="off" maxLength={MOST_NAME} value={name} set={setName} />
-      </Form>
-    </Dialog>
+    <FormDialog
+      title="Rename the view"
+      submit="Rename"
+      disabled={name.trim() === '' || name.trim() === view.name}
+      onClose={onClose}
+      onSubmit={async () => {
+        await changeView(slug, view.id, { name: name.trim() })
+        done()
+      }}
+    >
+      <Field label="Name" required autocomplete="off" maxLength={MOST_NAME} value={name} set={setName} />
+    </FormDialog>
   )
 }

@@ -2,6 +2,7 @@
 
 import { useEffect, useId, useMemo, useRef, useState } from 'preact/hooks'
 import { ApiError, at, errorMessageOf, read } from '../state/api.ts'
+import { isTraceId } from '../state/comparison.ts'
 import { useRead } from '../state/load.ts'
 import { go } from '../state/navigation.ts'
 import { prefer, preferences } from '../state/preferences.ts'
@@ -115,7 +116,6 @@ export function CommandBox({ slug, onClose, openHelp }: Props) {
         <label class="field">
           <span>Id, name, tag, view, page or command</span>
           <input
-            autoFocus
             role="combobox"
             aria-expanded="true"
             aria-controls={list}
@@ -192,7 +192,6 @@ function keep(text: string): void {
 }
 
 const TYPING_MS = 150
-const TRACE_ID = /^[0-9a-f]{32}$/i
 const MOST = 3
 
 interface IdLookup {
@@ -210,7 +209,7 @@ function useLookup(slug: string, typed: string): IdLookup {
     if (typed === '') return
     const stop = new AbortController()
     const timer = setTimeout(async () => {
-      const lookups = TRACE_ID.test(typed)
+      const lookups = isTraceId(typed.toLowerCase())
         ? [findTrace(slug, typed.toLowerCase(), stop.signal)]
         : [
             findListed(slug, typed, 'name', stop.signal),

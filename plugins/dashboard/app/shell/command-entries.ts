@@ -51,24 +51,20 @@ export interface Known {
   readonly commands: readonly PageCommand[]
 }
 
+const entry = (kind: Kind, label: string, address: string, note?: string): Entry => ({
+  kind,
+  label,
+  ...(note !== undefined && { note }),
+  target: { address }
+})
+
 /** Returns all entries that are known without a request to the server. */
 export function knownEntries({ slug, projects, views, names, commands }: Known): Entry[] {
-  const page = (label: string, to: Page, note?: string): Entry => ({
-    kind: 'page',
-    label,
-    ...(note !== undefined && { note }),
-    target: { address: pathOf(to) }
-  })
+  const page = (label: string, to: Page, note?: string) => entry('page', label, pathOf(to), note)
+  const noteOf = (view: View) => `${VIEW_PAGES[view.page]}: ${describeQuery(view.query)}`
   return [
     ...names.map(name => nameEntry(slug, name)),
-    ...views.map(
-      (view): Entry => ({
-        kind: 'view',
-        label: view.name,
-        note: `${VIEW_PAGES[view.page]}: ${describeQuery(view.query)}`,
-        target: { address: addressOf(slug, view) }
-      })
-    ),
+    ...views.map(view => entry('view', view.name, addressOf(slug, view), noteOf(view))),
     page('Overview', { page: 'overview', slug }),
     page('Traces', { page: 'traces', slug }),
     page('Sessions', { page: 'sessions', slug }),
@@ -81,14 +77,7 @@ export function knownEntries({ slug, projects, views, names, commands }: Known):
     page('Account', { page: 'account' }, 'Your password, and where you are signed in'),
     ...projects
       .filter(project => project.slug !== slug)
-      .map(
-        (project): Entry => ({
-          kind: 'project',
-          label: project.name,
-          note: project.slug,
-          target: { address: pathOf({ page: 'traces', slug: project.slug }) }
-        })
-      ),
+      .map(project => entry('project', project.name, pathOf({ page: 'traces', slug: project.slug }), project.slug)),
     ...commands.map((command): Entry => ({ kind: 'command', label: COMMANDS[command], target: { command } }))
   ]
 }
@@ -96,25 +85,13 @@ export function knownEntries({ slug, projects, views, names, commands }: Known):
 const filtered = (slug: string, filters: Parameters<typeof writeQuery>[0]['filters']): string =>
   `${pathOf({ page: 'traces', slug })}${writeQuery({ filters, sort: 'newest' })}`
 
-export function nameEntry(slug: string, name: string): Entry {
-  return { kind: 'name', label: name, target: { address: filtered(slug, { name }) } }
-}
-
-export function tagEntry(slug: string, tag: string): Entry {
-  return { kind: 'tag', label: tag, target: { address: filtered(slug, { tag }) } }
-}
-
-export function sessionEntry(slug: string, sessionId: string): Entry {
-  return { kind: 'session', label: sessionId, target: { address: pathOf({ page: 'session', slug, sessionId }) } }
-}
-
-export function userEntry(slug: string, userId: string): Entry {
-  return { kind: 'user', label: userId, target: { address: pathOf({ page: 'user', slug, userId }) } }
-}
-
-export function traceEntry(slug: string, traceId: string, note: string): Entry {
-  return { kind: 'trace', label: traceId, note, target: { address: pathOf({ page: 'trace', slug, traceId }) } }
-}
+export const nameEntry = (slug: string, name: string) => entry('name', name, filtered(slug, { name }))
+export const tagEntry = (slug: string, tag: string) => entry('tag', tag, filtered(slug, { tag }))
+export const sessionEntry = (slug: string, sessionId: string) =>
+  entry('session', sessionId, pathOf({ page: 'session', slug, sessionId }))
+export const userEntry = (slug: string, userId: string) => entry('user', userId, pathOf({ page: 'user', slug, userId }))
+export const traceEntry = (slug: string, traceId: string, note: string) =>
+  entry('trace', traceId, pathOf({ page: 'trace', slug, traceId }), note)
 
 /** Maximum number of entries per kind. */
 const MOST_OF_KIND = 6

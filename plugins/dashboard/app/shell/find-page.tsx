@@ -1,25 +1,18 @@
 /** Redirects to the trace with a given id, as found in logs and alerts, if the visitor may see the trace's project. */
-import { useEffect, useState } from 'preact/hooks'
-import { at, read } from '../state/api.ts'
+import { useEffect } from 'preact/hooks'
+import { at } from '../state/api.ts'
+import { useRead } from '../state/load.ts'
 import { go, useArrival, usePlace } from '../state/navigation.ts'
 import { pathOf } from '../state/route.ts'
 import { Problem, Waiting } from '../ui/problem.tsx'
 
 export function FindPage({ traceId }: { traceId: string }) {
   const { search } = usePlace()
-  const [error, setError] = useState<unknown>()
+  const { value, error } = useRead(at('traces/:traceId', { traceId }))
   useEffect(() => {
-    const stop = new AbortController()
-    read(at('traces/:traceId', { traceId }), { signal: stop.signal }).then(
-      ({ slug }) => {
-        go(`${pathOf({ page: 'trace', slug, traceId: traceId.toLowerCase() })}${search}`, { replace: true })
-      },
-      error => {
-        if (!stop.signal.aborted) setError(error)
-      }
-    )
-    return () => stop.abort()
-  }, [traceId])
+    if (value === undefined) return
+    go(`${pathOf({ page: 'trace', slug: value.slug, traceId: traceId.toLowerCase() })}${search}`, { replace: true })
+  }, [value])
   useArrival(true)
   return (
     <div class="narrow">

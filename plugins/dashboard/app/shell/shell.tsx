@@ -30,34 +30,27 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
   const { zone } = useStore(preferences)
   const { search } = usePlace()
   const known = useStore(session)
-  useKeys({
-    '?': () => setHelp(true),
-    '/': () => setJump(true),
-    ...(slug !== undefined && {
-      'g o': () => go(pathOf({ page: 'overview', slug })),
-      'g t': () => go(pathOf({ page: 'traces', slug })),
-      'g s': () => go(pathOf({ page: 'sessions', slug })),
-      'g u': () => go(pathOf({ page: 'users', slug })),
-      'g c': () => go(pathOf({ page: 'scores', slug })),
-      'g p': () => go(pathOf({ page: 'settings', slug, tab: 'keys' }))
-    })
-  })
-  const projects = known?.projects ?? []
-  const current = projects.find(project => project.slug === slug)
-  const link = (label: string, to: Page, ...inside: Page['page'][]): Link => {
-    return { label, to, active: [to.page, ...inside].includes(page.page) }
+  const link = (label: string, keys: string, to: Page, ...inside: Page['page'][]): Link => {
+    return { label, keys, to, active: [to.page, ...inside].includes(page.page) }
   }
   const links =
     slug === undefined
       ? []
       : [
-          link('Overview', { page: 'overview', slug }),
-          link('Traces', { page: 'traces', slug }, 'trace', 'compare'),
-          link('Sessions', { page: 'sessions', slug }, 'session'),
-          link('Users', { page: 'users', slug }, 'user'),
-          link('Scores', { page: 'scores', slug }),
-          link('Settings', { page: 'settings', slug, tab: 'keys' })
+          link('Overview', 'g o', { page: 'overview', slug }),
+          link('Traces', 'g t', { page: 'traces', slug }, 'trace', 'compare'),
+          link('Sessions', 'g s', { page: 'sessions', slug }, 'session'),
+          link('Users', 'g u', { page: 'users', slug }, 'user'),
+          link('Scores', 'g c', { page: 'scores', slug }),
+          link('Settings', 'g p', { page: 'settings', slug, tab: 'keys' })
         ]
+  useKeys({
+    '?': () => setHelp(true),
+    '/': () => setJump(true),
+    ...Object.fromEntries(links.map(({ keys, to }) => [keys, () => go(pathOf(to))]))
+  })
+  const projects = known?.projects ?? []
+  const current = projects.find(project => project.slug === slug)
   return (
     <>
       <a class="skip" href={`${location.pathname}${search}#main`} data-outside onClick={skip}>
@@ -183,6 +176,7 @@ function SignInAgain() {
 
 interface Link {
   readonly label: string
+  readonly keys: string
   readonly to: Page
   readonly active: boolean
 }

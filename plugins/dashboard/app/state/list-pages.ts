@@ -1,7 +1,7 @@
 /** Caches recent list pages, so that going back is instant and a trace can find its neighbours. */
 import type { TracePage } from '../contract.ts'
 import { at, read } from './api.ts'
-import { type ListQuery, readQuery, toServer } from './list-query.ts'
+import { type ListQuery, readQuery, toServer, writeQuery } from './list-query.ts'
 
 const KEPT = 5
 const pages = new Map<string, TracePage>()
@@ -27,20 +27,16 @@ export async function loadPage(slug: string, query: ListQuery, signal?: AbortSig
   return read(path, signal === undefined ? {} : { signal })
 }
 
-export interface Neighbour {
-  readonly id: string
-  /** Query string of the neighbour's list page. */
-  readonly list: string
-}
-
-/** Returns the trace after (1) or before (-1) a given trace in the list; undefined at either end of the list. */
+/**
+ * Returns the trace after (1) or before (-1) a given trace in the list, and the query string of its list page;
+ * undefined at either end of the list.
+ */
 export async function neighbourOf(
   slug: string,
   list: string,
   id: string,
-  by: 1 | -1,
-  write: (query: ListQuery) => string
-): Promise<Neighbour | undefined> {
+  by: 1 | -1
+): Promise<{ readonly id: string; readonly list: string } | undefined> {
   const page = await pageOf(slug, list)
   const at = page.traces.findIndex(trace => trace.id === id)
   const next = at === -1 ? undefined : page.traces[at + by]
@@ -48,7 +44,7 @@ export async function neighbourOf(
   const cursor = by === 1 ? page.nextCursor : page.prevCursor
   if (cursor === null || at === -1) return undefined
   const { after, before, ...query } = readQuery(list)
-  const search = write({ ...query, ...(by === 1 ? { after: cursor } : { before: cursor }) })
+  const search = writeQuery({ ...query, ...(by === 1 ? { after: cursor } : { before: cursor }) })
   const { traces } = await pageOf(slug, search)
   const found = by === 1 ? traces[0] : traces.at(-1)
   return found === undefined ? undefined : { id: found.id, list: search }

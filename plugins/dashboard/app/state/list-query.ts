@@ -2,6 +2,7 @@
  * The query of a trace list. The page's URL holds the whole query, so that back, forward, reload and a copied link show
  * the same list. The URL uses short names; requests to the server use the API's names.
  */
+import { readParameters, searchOf } from './route.ts'
 import { isInstant, rangeMs } from './time-range.ts'
 
 export const SORTS = ['newest', 'slowest', 'costliest'] as const
@@ -21,8 +22,9 @@ export const FILTERS = {
 export type Filter = keyof typeof FILTERS
 export const FILTER_NAMES = Object.keys(FILTERS) as readonly Filter[]
 
-/** Name and value of the URL parameter that lists only runs. */
-const RUNS = 'runs'
+/** The URL's other parameters. */
+const OTHER_NAMES = ['runs', 'range', 'from', 'to', 'sort', 'after', 'before', 'cols'] as const
+/** Value of the parameter `runs` that lists only runs. */
 const ONLY = 'only'
 
 /** Filters that the two rankings do not support (the API returns 400). */
@@ -45,21 +47,10 @@ export interface ListQuery {
 
 /** Reads a query from a URL and ignores unknown parts. */
 export function readQuery(search: string): ListQuery {
-  const parameters = new URLSearchParams(search)
-  const filters: Partial<Record<Filter, string>> = {}
-  for (const name of FILTER_NAMES) {
-    const value = parameters.get(name)
-    if (value !== null && value !== '') filters[name] = value
-  }
-  const text = (name: string) => parameters.get(name) || undefined
-  const range = text('range')
-  const [from, to] = [text('from'), text('to')]
-  const sort = SORTS.find(each => each === parameters.get('sort')) ?? 'newest'
-  const after = text('after')
-  const before = after === undefined ? text('before') : undefined
-  const cols = text('cols')
-    ?.split(',')
-    .filter(name => name !== '')
+  const filters = readParameters(search, FILTER_NAMES)
+  const { range, from, to, after, before, ...given } = readParameters(search, OTHER_NAMES)
+  const sort = SORTS.find(each => each === given.sort) ?? 'newest'
+  const cols = given.cols?.split(',').filter(name => name !== '')
   const instants = {
     ...(from !== undefined && isInstant(from) && { from }),
     ...(to !== undefined && isInstant(to) && { to })
@@ -67,12 +58,12 @@ export function readQuery(search: string): ListQuery {
   const relative = Object.keys(instants).length === 0 && range !== undefined && rangeMs(range) !== undefined
   const query = {
     filters,
-    ...(parameters.get(RUNS) === ONLY && { runsOnly: true as const }),
+    ...(given.runs === ONLY && { runsOnly: true as const }),
     ...instants,
     ...(relative && { range }),
     sort,
     ...(after !== undefined && { after }),
-    ...(before !== undefined && { before }),
+    ...(after === undefined && before !== undefined && { before }),
     ...(cols !== undefined && cols.length > 0 && { cols })
   }
   return sort === 'newest' ? query : asRanking(query)
@@ -98,21 +89,18 @@ export function keptFromRanking(query: ListQuery): string[] {
 }
 
 /** Formats a query as a query string: `?…`, or an empty string for all traces. */
-export function writeQuery(query: ListQuery): string {
-  const parameters = new URLSearchParams()
-  for (const name of FILTER_NAMES) {
-    const value = query.filters[name]
-    if (value !== undefined && value !== '') parameters.set(name, value)
+export function writeQuery({ filters, runsOnly, range, from, to, sort, after, before, cols }: ListQuery): string {
+  const others = {
+    runs: runsOnly && ONLY,
+    range,
+    from,
+    to,
+    sort: sort === 'newest' ? undefined : sort,
+    after,
+    before: after === undefined ? before : undefined,
+    cols: cols?.join(',')
   }
-  if (query.runsOnly) parameters.set(RUNS, ONLY)
-  const { range, from, to, sort, after, before, cols } = query
-  for (const [name, value] of Object.entries({ range, from, to })) if (value !== undefined) parameters.set(name, value)
-  if (sort !== 'newest') parameters.set('sort', sort)
-  if (after !== undefined) parameters.set('after', after)
-  else if (before !== undefined) parameters.set('before', before)
-  if (cols !== undefined && cols.length > 0) parameters.set('cols', cols.join(','))
-  const text = parameters.toString()
-  return text === '' ? '' : `?${text}`
+  return searchOf({ ...filters, ...others }, [...FILTER_NAMES, ...OTHER_NAMES])
 }
 
 /** Returns the query with the given filter changes, reset to the list's first page. */
@@ -147,22 +135,18 @@ export function withSort(query: ListQuery, sort: ListSort): ListQuery {
 }
 
 /** Returns the query string that the server accepts, in which a relative range is replaced by an absolute time. */
-export function toServer(query: ListQuery, now: number, limit = 50): string {
-  const parameters = new URLSearchParams()
-  for (const name of FILTER_NAMES) {
-    const value = query.filters[name]
-    if (value !== undefined) parameters.set(FILTERS[name], value)
+export function toServer({ filters, range, ...query }: ListQuery, now: number): string {
+  const length = range === undefined ? undefined : rangeMs(range)
+  const others = {
+    ...Object.fromEntries(FILTER_NAMES.map(name => [FILTERS[name], filters[name]])),
+    runsOnly: query.runsOnly && 'true',
+    from: query.from ?? (length === undefined ? undefined : new Date(now - length).toISOString()),
+    to: query.to,
+    sort: query.sort === 'newest' ? undefined : query.sort,
+    after: query.after,
+    before: query.before
   }
-  if (query.runsOnly) parameters.set('runsOnly', 'true')
-  const length = query.range === undefined ? undefined : rangeMs(query.range)
-  if (length !== undefined) parameters.set('from', new Date(now - length).toISOString())
-  if (query.from !== undefined) parameters.set('from', query.from)
-  if (query.to !== undefined) parameters.set('to', query.to)
-  if (query.sort !== 'newest') parameters.set('sort', query.sort)
-  if (query.after !== undefined) parameters.set('after', query.after)
-  if (query.before !== undefined) parameters.set('before', query.before)
-  if (limit !== 50) parameters.set('limit', String(limit))
-  return `?${parameters}`
+  return searchOf(others, Object.keys(others))
 }
 
 /** Filters supported by counts over time. */

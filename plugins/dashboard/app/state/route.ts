@@ -81,3 +81,24 @@ function decode(part: string): string {
     return part
   }
 }
+
+/** Returns the parameters with the given names. An empty parameter counts as missing. */
+export function readParameters<N extends string>(search: string, names: readonly N[]): Partial<Record<N, string>> {
+  const given = new URLSearchParams(search)
+  const found: Partial<Record<N, string>> = {}
+  for (const name of names) {
+    const value = given.get(name)
+    if (value) found[name] = value
+  }
+  return found
+}
+
+/** Formats the named parameters as a query string: `?…`, or an empty string if all are empty. */
+export function searchOf<N extends string>(
+  parameters: Readonly<Partial<Record<N, string | undefined>>>,
+  names: readonly N[]
+): string {
+  const written = new URLSearchParams()
+  for (const name of names) if (parameters[name]) written.set(name, parameters[name])
+  return written.size === 0 ? '' : `?${written}`
+}

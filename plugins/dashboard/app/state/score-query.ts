@@ -1,4 +1,5 @@
 /** The query of the scores page, as written in the page's URL and in requests to the server. */
+import { readParameters, searchOf } from './route.ts'
 import { CHART_RANGES, isInstant } from './time-range.ts'
 
 /** The page's choices. All except `table` have the same names as in the server's query. */
@@ -25,12 +26,7 @@ export type ScorePicks = Pick<ScorePageQuery, (typeof PICKS)[number]>
 const NAMES = ['name', 'env', ...TIME, ...PICKS, 'after', 'table'] as const
 
 export function readScoreQuery(search: string): ScorePageQuery {
-  const parameters = new URLSearchParams(search)
-  const query: Partial<Record<(typeof NAMES)[number], string>> = {}
-  for (const name of NAMES) {
-    const value = parameters.get(name)
-    if (value !== null && value !== '') query[name] = value
-  }
+  const query = readParameters(search, NAMES)
   for (const name of ['from', 'to'] as const)
     if (query[name] !== undefined && !isInstant(query[name])) delete query[name]
   if (query.from !== undefined || query.to !== undefined || !CHART_RANGES.some(each => each === query.range))
@@ -38,23 +34,11 @@ export function readScoreQuery(search: string): ScorePageQuery {
   return query
 }
 
-function written(query: ScorePageQuery, names: readonly (typeof NAMES)[number][]): URLSearchParams {
-  const parameters = new URLSearchParams()
-  for (const name of names) if (query[name]) parameters.set(name, query[name])
-  return parameters
-}
-
-export function writeScoreQuery(query: ScorePageQuery): string {
-  const text = written(query, NAMES).toString()
-  return text === '' ? '' : `?${text}`
-}
+export const writeScoreQuery = (query: ScorePageQuery): string => searchOf(query, NAMES)
 
 /** Returns the server's query string, with the choices that `names` lists. */
-function asked(query: ScorePageQuery, offset: number, names: readonly (typeof NAMES)[number][]): string {
-  const parameters = written(query, names)
-  parameters.set('offset', String(offset))
-  return `?${parameters}`
-}
+const asked = (query: ScorePageQuery, offset: number, names: readonly (typeof NAMES)[number][]): string =>
+  searchOf({ ...query, offset: String(offset) }, [...names, 'offset'])
 export const seriesQuery = (query: ScorePageQuery, offset: number): string =>
   asked(query, offset, ['name', 'env', ...TIME])
 export const disagreementQuery = seriesQuery

@@ -32,9 +32,9 @@ export async function copy(text: string, what: string): Promise<void> {
   }
 }
 
-export function save(text: string, name: string, type: string): void {
+export function save(content: BlobPart, name: string, type: string): void {
   const link = document.createElement('a')
-  link.href = URL.createObjectURL(new Blob([text], { type }))
+  link.href = URL.createObjectURL(new Blob([content], { type }))
   link.download = name
   link.click()
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000)

@@ -5,7 +5,7 @@ import type { DataType, Score } from '../contract.ts'
 import { at, write } from '../state/api.ts'
 import { useRead } from '../state/load.ts'
 import { tell } from '../state/toasts.ts'
-import { Dialog, Form } from '../ui/dialog.tsx'
+import { FormDialog } from '../ui/dialog.tsx'
 import { asLine } from '../ui/text.ts'
 
 interface Props {
@@ -60,115 +60,107 @@ export function Annotate({ slug, traceId, span, scores, onClose, changed }: Prop
     onClose()
   }
   return (
-    <Dialog title="Annotate" onClose={onClose}>
-      <Form submit="Add the score" onCancel={onClose} onSubmit={submit}>
-        <label class="field">
-          <span>Name</span>
-          <input
-            autoFocus
-            required
-            list={`${id}-names`}
-            value={name}
-            spellcheck={false}
-            autocomplete="off"
-            onInput={event => take(event.currentTarget.value)}
-          />
-          <datalist id={`${id}-names`}>
-            {known.map(each => (
-              <option key={`${each.name} ${each.dataType}`} value={each.name} />
-            ))}
-          </datalist>
-        </label>
-        {known.length > 0 && (
-          <p class="names">
-            {known.slice(0, 6).map(each => (
-              <button
-                key={`${each.name} ${each.dataType}`}
-                type="button"
-                aria-pressed={name === each.name}
-                onClick={() => take(each.name)}
-              >
-                {each.name}
-              </button>
-            ))}
-          </p>
-        )}
+    <FormDialog title="Annotate" submit="Add the score" onClose={onClose} onSubmit={submit}>
+      <label class="field">
+        <span>Name</span>
+        <input
+          required
+          list={`${id}-names`}
+          value={name}
+          spellcheck={false}
+          autocomplete="off"
+          onInput={event => take(event.currentTarget.value)}
+        />
+        <datalist id={`${id}-names`}>
+          {known.map(each => (
+            <option key={`${each.name} ${each.dataType}`} value={each.name} />
+          ))}
+        </datalist>
+      </label>
+      {known.length > 0 && (
+        <p class="names">
+          {known.slice(0, 6).map(each => (
+            <button
+              key={`${each.name} ${each.dataType}`}
+              type="button"
+              aria-pressed={name === each.name}
+              onClick={() => take(each.name)}
+            >
+              {each.name}
+            </button>
+          ))}
+        </p>
+      )}
+      <fieldset class="choices">
+        <legend>Kind</legend>
+        {TYPES.map(each => (
+          <label key={each.type}>
+            <input
+              type="radio"
+              name={`${id}-type`}
+              checked={type === each.type}
+              onChange={() => {
+                setType(each.type)
+                setValue('')
+              }}
+            />
+            {each.label}
+          </label>
+        ))}
+      </fieldset>
+      {type === 'boolean' ? (
         <fieldset class="choices">
-          <legend>Kind</legend>
-          {TYPES.map(each => (
-            <label key={each.type}>
+          <legend>Value</legend>
+          {['yes', 'no'].map(each => (
+            <label key={each}>
               <input
                 type="radio"
-                name={`${id}-type`}
-                checked={type === each.type}
-                onChange={() => {
-                  setType(each.type)
-                  setValue('')
-                }}
+                name={`${id}-value`}
+                required
+                checked={value === each}
+                onChange={() => setValue(each)}
               />
-              {each.label}
+              {each}
             </label>
           ))}
         </fieldset>
-        {type === 'boolean' ? (
-          <fieldset class="choices">
-            <legend>Value</legend>
-            {['yes', 'no'].map(each => (
-              <label key={each}>
-                <input
-                  type="radio"
-                  name={`${id}-value`}
-                  required
-                  checked={value === each}
-                  onChange={() => setValue(each)}
-                />
-                {each}
-              </label>
-            ))}
-          </fieldset>
-        ) : (
-          <label class="field">
-            <span>Value</span>
-            <input
-              required
-              inputMode={type === 'numeric' ? 'decimal' : undefined}
-              maxLength={type === 'categorical' ? 200 : 40}
-              list={type === 'categorical' ? `${id}-values` : undefined}
-              value={value}
-              autocomplete="off"
-              onInput={event => setValue(event.currentTarget.value)}
-            />
-            <datalist id={`${id}-values`}>
-              {categories.map(each => (
-                <option key={each} value={each} />
-              ))}
-            </datalist>
-          </label>
-        )}
+      ) : (
         <label class="field">
-          <span>Comment (may be left out)</span>
-          <textarea
-            rows={3}
-            maxLength={2000}
-            value={comment}
-            onInput={event => setComment(event.currentTarget.value)}
+          <span>Value</span>
+          <input
+            required
+            inputMode={type === 'numeric' ? 'decimal' : undefined}
+            maxLength={type === 'categorical' ? 200 : 40}
+            list={type === 'categorical' ? `${id}-values` : undefined}
+            value={value}
+            autocomplete="off"
+            onInput={event => setValue(event.currentTarget.value)}
           />
+          <datalist id={`${id}-values`}>
+            {categories.map(each => (
+              <option key={each} value={each} />
+            ))}
+          </datalist>
         </label>
-        {span !== undefined && (
-          <fieldset class="choices">
-            <legend>Of</legend>
-            <label>
-              <input type="radio" name={`${id}-of`} checked={onSpan} onChange={() => setOnSpan(true)} />
-              this span, {asLine(span.name, 60)}
-            </label>
-            <label>
-              <input type="radio" name={`${id}-of`} checked={!onSpan} onChange={() => setOnSpan(false)} />
-              the whole trace
-            </label>
-          </fieldset>
-        )}
-      </Form>
-    </Dialog>
+      )}
+      <label class="field">
+        <span>Comment (may be left out)</span>
+        <textarea rows={3} maxLength={2000} value={comment} onInput={event => setComment(event.currentTarget.value)} />
+      </label>
+      {span !== undefined && (
+        <fieldset class="choices">
+          <legend>Of</legend>
+          <label>
+            <input type="radio" name={`${id}-of`} checked={onSpan} onChange={() => setOnSpan(true)} />
+            this span, {asLine(span.name, 60)}
+          </label>
+          <label>
+            <input type="radio" name={`${id}-of`} checked={!onSpan} onChange={() => setOnSpan(false)} />
+            the whole trace
+          </label>
+        </fieldset>
+      )}
+    </FormDialog>
   )
 }
 

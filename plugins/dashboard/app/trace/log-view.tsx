@@ -8,7 +8,7 @@ import { Icon } from '../ui/controls.tsx'
 import { formatDuration } from '../ui/format.ts'
 import { asLine, cut } from '../ui/text.ts'
 import { clockTime, type Zone } from '../ui/time.ts'
-import { useShown, useVirtual } from '../ui/virtual-rows.ts'
+import { VirtualRows } from '../ui/virtual-rows.tsx'
 
 const ROW_PX = 46
 
@@ -23,32 +23,21 @@ interface Props {
 
 export function LogView({ slug, outline, selected, hits, zone, select }: Props) {
   const spans = outline.spans
-  const virtual = useVirtual(spans.length, ROW_PX)
-  const index = spans.findIndex(({ id }) => id === selected)
-  useShown(virtual, index, selected)
-  const move = (by: number) => {
-    const next = spans[Math.max(0, Math.min(spans.length - 1, index + by))]
-    if (next !== undefined) select(next.id)
-  }
-  const drawn = spans.slice(virtual.from, virtual.to)
   return (
-    <div
+    <VirtualRows
       class="rows log"
-      ref={virtual.box}
-      role="listbox"
-      tabIndex={0}
       id="spans"
-      aria-label="Spans by time"
-      aria-activedescendant={drawn.some(({ id }) => id === selected) ? `row-${selected}` : undefined}
-      onKeyDown={event => {
-        const by = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -1e6, End: 1e6 }[event.key]
-        if (by === undefined) return
-        event.preventDefault()
-        move(by)
-      }}
-    >
-      <div role="none" style={{ blockSize: `${spans.length * ROW_PX}px` }}>
-        {drawn.map((span, i) => (
+      role="listbox"
+      label="Spans by time"
+      count={spans.length}
+      rowPx={ROW_PX}
+      at={spans.findIndex(({ id }) => id === selected)}
+      active={`row-${selected}`}
+      page={10}
+      select={index => select(spans[index]!.id)}
+      row={(index, top) => {
+        const span = spans[index]!
+        return (
           // biome-ignore lint/a11y/useKeyWithClickEvents: the list handles the keys.
           <div
             key={span.id}
@@ -57,7 +46,7 @@ export function LogView({ slug, outline, selected, hits, zone, select }: Props) 
             role="option"
             aria-selected={span.id === selected}
             tabIndex={-1}
-            style={{ insetBlockStart: `${(virtual.from + i) * ROW_PX}px` }}
+            style={{ insetBlockStart: `${top}px` }}
             onClick={() => select(span.id)}
           >
             <span class="log-head">
@@ -69,9 +58,9 @@ export function LogView({ slug, outline, selected, hits, zone, select }: Props) 
             </span>
             <Preview slug={slug} traceId={outline.trace.id} span={span} version={outline.version} />
           </div>
-        ))}
-      </div>
-    </div>
+        )
+      }}
+    />
   )
 }
 

@@ -8,12 +8,11 @@ import { at, errorMessageOf } from '../state/api.ts'
 import { useKeys } from '../state/keys.ts'
 import { usePart } from '../state/lazy-part.ts'
 import { neighbourOf } from '../state/list-pages.ts'
-import { writeQuery } from '../state/list-query.ts'
 import { useInterval, useLoad } from '../state/load.ts'
 import { go, goSearch, useArrival, usePlace } from '../state/navigation.ts'
 import { fetchOutline } from '../state/outline.ts'
 import { prefer, preferences } from '../state/preferences.ts'
-import { pathOf } from '../state/route.ts'
+import { pathOf, searchOf } from '../state/route.ts'
 import { may } from '../state/session.ts'
 import { useStore } from '../state/store.ts'
 import { copy, tell } from '../state/toasts.ts'
@@ -119,13 +118,8 @@ function Opened({ slug, outline, refresh }: OpenedProps) {
     parameters.get('view') === 'log' || parameters.get('view') === 'tree' ? parameters.get('view')! : preferred
 
   const change = (changes: Readonly<Record<string, string | undefined>>) => {
-    const next = new URLSearchParams(location.search)
-    for (const [name, value] of Object.entries(changes)) {
-      if (value === undefined || value === '') next.delete(name)
-      else next.set(name, value)
-    }
-    const text = next.toString()
-    goSearch(text === '' ? '' : `?${text}`, { replace: true })
+    const next = { ...Object.fromEntries(new URLSearchParams(location.search)), ...changes }
+    goSearch(searchOf(next, Object.keys(next)), { replace: true })
   }
   const select = (key: string) => {
     const hidden = ancestorsOf(roots, key).filter(each => folded.has(each))
@@ -177,7 +171,7 @@ function Opened({ slug, outline, refresh }: OpenedProps) {
   const neighbour = async (by: 1 | -1) => {
     if (list === undefined) return
     try {
-      const next = await neighbourOf(slug, list, trace.id, by, writeQuery)
+      const next = await neighbourOf(slug, list, trace.id, by)
       if (next === undefined)
         tell(by === 1 ? 'This is the last trace in the list' : 'This is the first trace in the list')
       else go(pathOf({ page: 'trace', slug, traceId: next.id }), { replace: true, list: next.list })
@@ -266,7 +260,6 @@ function Opened({ slug, outline, refresh }: OpenedProps) {
               hits={hits}
               critical={critical}
               frame={frame}
-              now={now}
               select={select}
               fold={fold}
             />

@@ -61,44 +61,35 @@ export function readPattern(text: string): Pattern | undefined {
   }
 }
 
+/** Yields the start and end of each match. `folded` is the text in lower case. */
+function* matchesOf(text: string, folded: string, pattern: Pattern): Generator<[start: number, end: number]> {
+  if ('plain' in pattern) {
+    const { plain } = pattern
+    if (plain === '') return
+    for (let at = folded.indexOf(plain); at !== -1; at = folded.indexOf(plain, at + plain.length)) {
+      yield [at, at + plain.length]
+    }
+    return
+  }
+  for (const { 0: match, index } of text.matchAll(pattern.expression)) {
+    if (match !== '') yield [index, index + match.length]
+  }
+}
+
 const MOST_HITS = 10_000
 
 export function countHits({ text, folded }: Searchable, pattern: Pattern): number {
   let count = 0
-  if ('plain' in pattern) {
-    const { plain } = pattern
-    if (plain === '') return 0
-    for (let at = folded.indexOf(plain); at !== -1 && count < MOST_HITS; at = folded.indexOf(plain, at + plain.length))
-      count++
-    return count
-  }
-  for (const [match] of text.matchAll(pattern.expression)) {
-    if (match !== '') count++
-    if (count >= MOST_HITS) break
-  }
+  for (const _ of matchesOf(text, folded, pattern)) if (++count >= MOST_HITS) break
   return count
 }
 
 /** Returns the start and end of each of the first `most` matches. */
-export function findMarks(text: string, pattern: Pattern, most = 1000): [start: number, end: number][] {
+export function findMarks(text: string, pattern: Pattern, most: number): [start: number, end: number][] {
+  const folded = 'plain' in pattern ? text.toLowerCase() : text
+  // In a few scripts the lower-case string is longer, so positions would not match.
+  if (folded.length !== text.length) return []
   const marks: [number, number][] = []
-  if ('plain' in pattern) {
-    const { plain } = pattern
-    const folded = text.toLowerCase()
-    // In a few scripts the lower-case string is longer, so positions would not match.
-    if (plain === '' || folded.length !== text.length) return []
-    for (
-      let at = folded.indexOf(plain);
-      at !== -1 && marks.length < most;
-      at = folded.indexOf(plain, at + plain.length)
-    ) {
-      marks.push([at, at + plain.length])
-    }
-    return marks
-  }
-  for (const match of text.matchAll(pattern.expression)) {
-    if (match[0] !== '') marks.push([match.index, match.index + match[0].length])
-    if (marks.length >= most) break
-  }
+  for (const match of matchesOf(text, folded, pattern)) if (marks.push(match) >= most) break
   return marks
 }

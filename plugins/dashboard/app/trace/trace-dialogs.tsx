@@ -8,7 +8,7 @@ import { compareAddress, idIn, isTraceId } from '../state/comparison.ts'
 import { useRead } from '../state/load.ts'
 import { go } from '../state/navigation.ts'
 import { tell } from '../state/toasts.ts'
-import { Dialog, Field, Form } from '../ui/dialog.tsx'
+import { Dialog, Field, Form, FormDialog } from '../ui/dialog.tsx'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { asLine } from '../ui/text.ts'
 import { fullTime, type Zone } from '../ui/time.ts'
@@ -36,22 +36,20 @@ export function MetadataDialog({ slug, traceId, text, onClose, changed }: Metada
     onClose()
   }
   return (
-    <Dialog title="Metadata" wide onClose={onClose}>
-      <Form submit="Save" onCancel={onClose} onSubmit={save}>
-        <label class="field">
-          <span>
-            A JSON object. Fields are added or replaced; one that is deleted here stays, set it to null instead.
-          </span>
-          <textarea
-            class="mono"
-            rows={14}
-            spellcheck={false}
-            value={after}
-            onInput={event => setAfter(event.currentTarget.value)}
-          />
-        </label>
-      </Form>
-    </Dialog>
+    <FormDialog title="Metadata" wide submit="Save" onClose={onClose} onSubmit={save}>
+      <label class="field">
+        <span>
+          A JSON object. Fields are added or replaced; one that is deleted here stays, set it to null instead.
+        </span>
+        <textarea
+          class="mono"
+          rows={14}
+          spellcheck={false}
+          value={after}
+          onInput={event => setAfter(event.currentTarget.value)}
+        />
+      </label>
+    </FormDialog>
   )
 }
 

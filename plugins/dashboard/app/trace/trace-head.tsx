@@ -13,15 +13,14 @@ import { pathOf } from '../state/route.ts'
 import { may } from '../state/session.ts'
 import { copy, tell } from '../state/toasts.ts'
 import { Button, Icon, StatusIcon } from '../ui/controls.tsx'
-import { Dialog, Form } from '../ui/dialog.tsx'
+import { FormDialog } from '../ui/dialog.tsx'
 import { Fact, Moment } from '../ui/facts.tsx'
 import { formatBytes, formatCost, formatCount, formatDuration, knowsParts, NONE } from '../ui/format.ts'
 import { Menu } from '../ui/menu.tsx'
 import { asLine } from '../ui/text.ts'
 import { ago, fullTime, shortTime, type Zone } from '../ui/time.ts'
 
-const loadMetadataDialog = () => import('./trace-dialogs.tsx')
-const loadCompareDialog = () => import('./trace-dialogs.tsx')
+const loadDialogs = () => import('./trace-dialogs.tsx')
 
 interface Props {
   readonly slug: string
@@ -40,8 +39,7 @@ export function TraceHead(props: Props) {
   const { slug, outline, selected, list, zone, now, neighbour, annotate, changed } = props
   const [dialog, setDialog] = useState<'metadata' | 'compare' | 'delete' | undefined>()
   const [metadata, setMetadata] = useState('{}')
-  const metadataDialog = usePart(loadMetadataDialog, dialog === 'metadata').part
-  const compareDialog = usePart(loadCompareDialog, dialog === 'compare').part
+  const dialogs = usePart(loadDialogs, dialog === 'metadata' || dialog === 'compare').part
   const { trace } = outline
   const base = pathOf({ page: 'traces', slug })
   const isRunning = trace.status === 'running'
@@ -187,8 +185,8 @@ export function TraceHead(props: Props) {
           </Fact>
         )}
       </dl>
-      {dialog === 'metadata' && metadataDialog !== undefined && (
-        <metadataDialog.MetadataDialog
+      {dialog === 'metadata' && dialogs !== undefined && (
+        <dialogs.MetadataDialog
           slug={slug}
           traceId={trace.id}
           text={metadata}
@@ -196,27 +194,26 @@ export function TraceHead(props: Props) {
           changed={changed}
         />
       )}
-      {dialog === 'compare' && compareDialog !== undefined && (
-        <compareDialog.CompareDialog slug={slug} trace={trace} zone={zone} onClose={() => setDialog(undefined)} />
+      {dialog === 'compare' && dialogs !== undefined && (
+        <dialogs.CompareDialog slug={slug} trace={trace} zone={zone} onClose={() => setDialog(undefined)} />
       )}
       {dialog === 'delete' && (
-        <Dialog title="Delete this trace?" onClose={() => setDialog(undefined)}>
-          <Form
-            submit="Delete the trace"
-            danger
-            onCancel={() => setDialog(undefined)}
-            onSubmit={async () => {
-              await write('DELETE', path)
-              tell('Trace deleted')
-              go(`${base}${list ?? ''}`)
-            }}
-          >
-            <p>
-              <b>{asLine(trace.name, 100)}</b> with its {formatCount(trace.spanCount)} spans and all its scores. This
-              cannot be undone.
-            </p>
-          </Form>
-        </Dialog>
+        <FormDialog
+          title="Delete this trace?"
+          submit="Delete the trace"
+          danger
+          onClose={() => setDialog(undefined)}
+          onSubmit={async () => {
+            await write('DELETE', path)
+            tell('Trace deleted')
+            go(`${base}${list ?? ''}`)
+          }}
+        >
+          <p>
+            <b>{asLine(trace.name, 100)}</b> with its {formatCount(trace.spanCount)} spans and all its scores. This
+            cannot be undone.
+          </p>
+        </FormDialog>
       )}
     </header>
   )

@@ -7,10 +7,10 @@ import type { Outline, OutlineSpan } from '../contract.ts'
 import { Icon, LinkButton } from '../ui/controls.tsx'
 import { formatDuration, shortId } from '../ui/format.ts'
 import { asLine } from '../ui/text.ts'
-import { useShown, useVirtual } from '../ui/virtual-rows.ts'
+import { VirtualRows } from '../ui/virtual-rows.tsx'
 import { barOf, ticks, type WaterfallFrame } from './waterfall.ts'
 
-export const ROW_PX = 28
+const ROW_PX = 28
 const STEP_PX = 14
 /** Maximum indent. Deeper trees have smaller steps, and rows beyond the maximum show their depth as a number. */
 const MOST_INDENT_PX = 112
@@ -22,7 +22,6 @@ interface Props {
   readonly hits: ReadonlyMap<string, number> | undefined
   readonly critical: ReadonlySet<string>
   readonly frame: WaterfallFrame
-  readonly now: number
   select(key: string): void
   fold(key: string, open: boolean): void
 }
@@ -34,66 +33,49 @@ export function TreeView(props: Props) {
   const step = Math.max(5, Math.min(STEP_PX, MOST_INDENT_PX / deepest))
   const shown = zoom ?? frame
   // The trace itself is the first row.
-  const virtual = useVirtual(rows.length + 1, ROW_PX)
   const index = selected === TRACE_ROW ? 0 : rows.findIndex(({ key }) => key === selected) + 1
-  useShown(virtual, index, selected)
-  const press = (event: KeyboardEvent) => {
-    const at = index
-    const row = at === 0 ? undefined : rows[at - 1]
-    const to = (place: number) => {
-      const clamped = Math.max(0, Math.min(rows.length, place))
-      select(clamped === 0 ? TRACE_ROW : rows[clamped - 1]!.key)
+  const row = rows[index - 1]
+  const to = (place: number) => select(rows[place - 1]?.key ?? TRACE_ROW)
+  const keys = {
+    Enter: () => document.getElementById('tab-panel')?.focus(),
+    ArrowRight() {
+      if (row === undefined || row.node.children.length === 0) return
+      if (row.open) to(index + 1)
+      else fold(row.key, true)
+    },
+    ArrowLeft() {
+      if (row === undefined) return
+      if (row.open) return fold(row.key, false)
+      to(rows.slice(0, index - 1).findLastIndex(({ depth }) => depth < row.depth) + 1)
     }
-    const steps: Record<string, () => void> = {
-      ArrowDown: () => to(at + 1),
-      ArrowUp: () => to(at - 1),
-      Home: () => to(0),
-      End: () => to(rows.length),
-      PageDown: () => to(at + 15),
-      PageUp: () => to(at - 15),
-      Enter: () => document.getElementById('tab-panel')?.focus(),
-      ArrowRight() {
-        if (row === undefined || row.node.children.length === 0) return
-        if (row.open) to(at + 1)
-        else fold(row.key, true)
-      },
-      ArrowLeft() {
-        if (row === undefined) return
-        if (row.open) return fold(row.key, false)
-        const parent = rows.slice(0, at - 1).findLastIndex(({ depth }) => depth < row.depth)
-        to(parent + 1)
-      }
-    }
-    const step = steps[event.key]
-    if (step === undefined || event.ctrlKey || event.metaKey || event.altKey) return
-    event.preventDefault()
-    step()
   }
-  const drawn = rows.slice(Math.max(0, virtual.from - 1), Math.max(0, virtual.to - 1))
-  const isDrawn = index === 0 ? virtual.from === 0 : drawn.some(({ key }) => key === selected)
   return (
     <div class="tree">
       <Axis frame={shown} origin={Date.parse(outline.trace.startedAt)} zoomed={zoom !== undefined} zoom={setZoom} />
-      <div
+      <VirtualRows
         class="rows"
-        ref={virtual.box}
-        role="tree"
-        tabIndex={0}
         id="spans"
-        aria-label="Spans"
-        aria-activedescendant={isDrawn ? `row-${selected}` : undefined}
-        onKeyDown={press}
-      >
-        <div role="none" style={{ blockSize: `${(rows.length + 1) * ROW_PX}px` }}>
-          {virtual.from === 0 && (
-            <TraceRow outline={outline} selected={selected === TRACE_ROW} select={() => select(TRACE_ROW)} />
-          )}
-          {drawn.map((row, i) => (
+        role="tree"
+        label="Spans"
+        count={rows.length + 1}
+        rowPx={ROW_PX}
+        at={index}
+        active={`row-${selected}`}
+        page={15}
+        keys={keys}
+        select={to}
+        row={(at, top) => {
+          const row = rows[at - 1]
+          if (row === undefined) {
+            const isSelected = selected === TRACE_ROW
+            return <TraceRow key="" outline={outline} selected={isSelected} select={() => select(TRACE_ROW)} />
+          }
+          return (
             <SpanRow
               key={row.key}
               row={row}
               step={step}
-              top={(Math.max(1, virtual.from) + i) * ROW_PX}
+              top={top}
               selected={row.key === selected}
               hits={hits?.get(row.key)}
               searching={hits !== undefined}
@@ -102,9 +84,9 @@ export function TreeView(props: Props) {
               select={select}
               fold={fold}
             />
-          ))}
-        </div>
-      </div>
+          )
+        }}
+      />
     </div>
   )
 }

@@ -104,6 +104,21 @@ export function Form({ children, submit, danger = false, disabled = false, onCan
   )
 }
 
+interface FormDialogProps extends Omit<FormProps, 'onCancel'> {
+  readonly title: string
+  readonly wide?: boolean
+  onClose(): void
+}
+
+/** A dialog that consists of a form. */
+export function FormDialog({ title, wide = false, onClose, ...form }: FormDialogProps) {
+  return (
+    <Dialog title={title} wide={wide} onClose={onClose}>
+      <Form {...form} onCancel={onClose} />
+    </Dialog>
+  )
+}
+
 /** A secret that is shown once, with a copy button. */
 export function Secret({ label, value, onCopy }: { label: string; value: string; onCopy(): void }) {
   const id = useId()
@@ -121,20 +136,19 @@ export function Secret({ label, value, onCopy }: { label: string; value: string;
 }
 
 interface FieldProps {
-  readonly label: string
+  readonly label: ComponentChildren
   readonly value: string
   set(value: string): void
   readonly note?: ComponentChildren
-  readonly type?: 'text' | 'email' | 'password'
+  readonly type?: 'email' | 'password' | 'datetime-local'
   readonly autocomplete?: 'off' | 'username' | 'current-password' | 'new-password'
-  readonly inputMode?: 'email'
+  readonly inputMode?: 'email' | 'numeric'
   readonly required?: boolean
   readonly readOnly?: boolean
   readonly minLength?: number
   readonly maxLength?: number
   readonly placeholder?: string
   readonly spellcheck?: boolean
-  readonly autoFocus?: boolean
 }
 
 export function Field({ label, value, note, set, ...rest }: FieldProps) {

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { type ListQuery, withTime } from '../state/list-query.ts'
 import { preferences } from '../state/preferences.ts'
 import { useStore } from '../state/store.ts'
-import { Dialog, Form } from './dialog.tsx'
+import { Field, FormDialog } from './dialog.tsx'
 import { fromInput, offsetName, toInput } from './time.ts'
 
 interface Props {
@@ -21,18 +21,10 @@ export function TimeDialog({ query, onClose, change }: Props) {
     change(withTime(query, { ...(start !== undefined && { from: start }), ...(end !== undefined && { to: end }) }))
   }
   return (
-    <Dialog title="Traces that started" onClose={onClose}>
-      <Form submit="Show" onCancel={onClose} onSubmit={apply}>
-        <label class="field">
-          <span>From</span>
-          <input type="datetime-local" value={from} onInput={event => setFrom(event.currentTarget.value)} />
-        </label>
-        <label class="field">
-          <span>To</span>
-          <input type="datetime-local" value={to} onInput={event => setTo(event.currentTarget.value)} />
-        </label>
-        <p class="soft">Times are {zone === 'utc' ? 'UTC' : `local, ${offsetName(new Date())}`}.</p>
-      </Form>
-    </Dialog>
+    <FormDialog title="Traces that started" submit="Show" onClose={onClose} onSubmit={apply}>
+      <Field label="From" type="datetime-local" value={from} set={setFrom} />
+      <Field label="To" type="datetime-local" value={to} set={setTo} />
+      <p class="soft">Times are {zone === 'utc' ? 'UTC' : `local, ${offsetName(new Date())}`}.</p>
+    </FormDialog>
   )
 }

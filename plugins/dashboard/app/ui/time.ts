@@ -3,36 +3,19 @@ import type { Zone } from '../state/time-range.ts'
 
 export type { Zone }
 
-export interface TimeFields {
-  readonly year: number
-  readonly month: number
-  readonly day: number
-  readonly hour: number
-  readonly minute: number
-  readonly second: number
-  readonly ms: number
-}
-
-export function timeFieldsOf(at: Date, zone: Zone): TimeFields {
-  return zone === 'utc'
-    ? {
-        year: at.getUTCFullYear(),
-        month: at.getUTCMonth(),
-        day: at.getUTCDate(),
-        hour: at.getUTCHours(),
-        minute: at.getUTCMinutes(),
-        second: at.getUTCSeconds(),
-        ms: at.getUTCMilliseconds()
-      }
-    : {
-        year: at.getFullYear(),
-        month: at.getMonth(),
-        day: at.getDate(),
-        hour: at.getHours(),
-        minute: at.getMinutes(),
-        second: at.getSeconds(),
-        ms: at.getMilliseconds()
-      }
+/** Returns a date and time of day in a zone, and the day of the week. */
+export function timeFieldsOf(at: Date, zone: Zone) {
+  // The UTC fields of the shifted time are the fields in the zone.
+  const shifted = zone === 'utc' ? at : new Date(at.getTime() - at.getTimezoneOffset() * 60_000)
+  const clock = [shifted.getUTCHours(), shifted.getUTCMinutes(), shifted.getUTCSeconds()].map(two).join(':')
+  return {
+    year: shifted.getUTCFullYear(),
+    month: shifted.getUTCMonth(),
+    day: shifted.getUTCDate(),
+    weekday: shifted.getUTCDay(),
+    /** Time of day with milliseconds: `09:41:07.123`. */
+    clock: `${clock}.${String(shifted.getUTCMilliseconds()).padStart(3, '0')}`
+  }
 }
 
 export const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
@@ -40,8 +23,7 @@ const two = (value: number) => String(value).padStart(2, '0')
 
 /** Formats the time of day: `09:41:07`. */
 export function clockTime(iso: string, zone: Zone, withMs = false): string {
-  const { hour, minute, second, ms } = timeFieldsOf(new Date(iso), zone)
-  return `${two(hour)}:${two(minute)}:${two(second)}${withMs ? `.${String(ms).padStart(3, '0')}` : ''}`
+  return timeFieldsOf(new Date(iso), zone).clock.slice(0, withMs ? 12 : 8)
 }
 
 /** Formats a time today as `09:41:07`, and any other time with as much of the date as needed. */
@@ -86,8 +68,8 @@ export function zoneName(minutes: number): string {
 
 /** Converts an instant to the value of an `<input type=datetime-local>`. */
 export function toInput(iso: string, zone: Zone): string {
-  const { year, month, day, hour, minute } = timeFieldsOf(new Date(iso), zone)
-  return `${String(year).padStart(4, '0')}-${two(month + 1)}-${two(day)}T${two(hour)}:${two(minute)}`
+  const { year, month, day, clock } = timeFieldsOf(new Date(iso), zone)
+  return `${String(year).padStart(4, '0')}-${two(month + 1)}-${two(day)}T${clock.slice(0, 5)}`
 }
 
 /** Converts the input's value to an instant; undefined if invalid. */

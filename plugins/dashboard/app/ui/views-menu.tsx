@@ -8,7 +8,7 @@ import { changeView, saveView, useViews } from '../state/saved-views.ts'
 import { may } from '../state/session.ts'
 import { tell } from '../state/toasts.ts'
 import { addressOf, inOrder, MOST_NAME, VIEW_PAGES, type ViewPage } from '../state/views.ts'
-import { Dialog, Field, Form } from './dialog.tsx'
+import { Field, FormDialog } from './dialog.tsx'
 import { Menu, type MenuItem } from './menu.tsx'
 import { asLine } from './text.ts'
 
@@ -74,35 +74,33 @@ function SaveDialog({ slug, page, search, views, onClose, saved }: SaveProps) {
     onClose()
   }
   return (
-    <Dialog title="Save this view" onClose={onClose}>
-      <Form
-        submit={same === undefined ? 'Save' : 'Replace'}
-        disabled={wanted === ''}
-        onCancel={onClose}
-        onSubmit={save}
-      >
-        <Field
-          label="Name"
-          required
-          autoFocus
-          autocomplete="off"
-          maxLength={MOST_NAME}
-          value={name}
-          set={setName}
-          note={
-            same === undefined ? 'Times such as “last 24 hours” stay relative.' : 'There is one of this name already.'
-          }
-        />
-        {may(slug, 'member') && (
-          <fieldset class="choices">
-            <legend class="unseen">Sharing</legend>
-            <label>
-              <input type="checkbox" checked={shared} onChange={event => setShared(event.currentTarget.checked)} />
-              Everybody who sees this project has it
-            </label>
-          </fieldset>
-        )}
-      </Form>
-    </Dialog>
+    <FormDialog
+      title="Save this view"
+      submit={same === undefined ? 'Save' : 'Replace'}
+      disabled={wanted === ''}
+      onClose={onClose}
+      onSubmit={save}
+    >
+      <Field
+        label="Name"
+        required
+        autocomplete="off"
+        maxLength={MOST_NAME}
+        value={name}
+        set={setName}
+        note={
+          same === undefined ? 'Times such as “last 24 hours” stay relative.' : 'There is one of this name already.'
+        }
+      />
+      {may(slug, 'member') && (
+        <fieldset class="choices">
+          <legend class="unseen">Sharing</legend>
+          <label>
+            <input type="checkbox" checked={shared} onChange={event => setShared(event.currentTarget.checked)} />
+            Everybody who sees this project has it
+          </label>
+        </fieldset>
+      )}
+    </FormDialog>
   )
 }
