@@ -13,6 +13,8 @@ export interface TreesOptions {
   readonly runs: string | undefined
   readonly rounds: number
   readonly seconds: number
+  /** Whether each measurement begins right after its server's start, without a warm-up. */
+  readonly isFresh: boolean
   /** Duration of the warm-up before the first round. */
   readonly warmUpSeconds: number
   readonly connections: number | undefined
@@ -49,6 +51,7 @@ percent. Give the machine nothing else to do meanwhile.
   --rounds N         rounds of each of the two halves (default: ${ROUNDS})
   --seconds N        how long each measurement takes (default: ${SECONDS})
   --warm-up N        seconds of load on each new server before the first round (default: ${WARM_UP_SECONDS})
+  --fresh            measure the first seconds after a start: each measurement has a new server, without a warm-up
   --connections N    connections of the load generator (default: 256; large and agent kinds 16)
   --rate N           traces a second, to compare CPU under a given load (default: as many as it takes)
   --folder DIR       where the databases are put for the time (default: ${tmpdir()})
@@ -81,6 +84,7 @@ export function readTreesOptions(parameters: readonly string[]): TreesOptions {
     runs: values.runs,
     rounds: Math.ceil(positive('rounds') ?? ROUNDS),
     seconds: positive('seconds') ?? SECONDS,
+    isFresh: values.fresh ?? false,
     warmUpSeconds: positive('warm-up') ?? WARM_UP_SECONDS,
     connections: positive('connections'),
     rate: positive('rate'),
@@ -96,6 +100,7 @@ const FLAGS = {
   rounds: text,
   seconds: text,
   'warm-up': text,
+  fresh: flag,
   connections: text,
   rate: text,
   folder: text,

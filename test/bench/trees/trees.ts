@@ -27,8 +27,11 @@ export async function measureTrees(
   progress: Progress,
   undo: Undo
 ): Promise<TreeResult[]> {
+  const { isFresh } = options
   const runs = new Map<string, LoadFigures[]>(options.trees.map(tree => [tree, []]))
-  for (const trees of [options.trees, options.trees.toReversed()]) {
+  const starts = isFresh ? 2 * options.rounds : 2
+  for (let start = 0; start < starts; start++) {
+    const trees = start % 2 === 0 ? options.trees : options.trees.toReversed()
     const half = new Undo()
     undo.add(() => half.run())
     const benches = new Map<string, Bench>()
@@ -43,14 +46,16 @@ export async function measureTrees(
         ...(options.rate !== undefined && { rate: options.rate }),
         ...(options.runs !== undefined && { runs: options.runs })
       })
-    for (const tree of trees) {
+    for (const tree of isFresh ? [] : trees) {
       progress.step = `warming up ${tree}`
       await measure(tree, options.warmUpSeconds * 1000)
     }
-    for (let round = 0; round < options.rounds; round++) {
+    for (let round = 0; round < (isFresh ? 1 : options.rounds); round++) {
       for (const tree of round % 2 === 0 ? trees : trees.toReversed()) {
-        progress.step = `round ${round + 1} of ${options.rounds}: ${tree}`
-        runs.get(tree)?.push(await measure(tree, OPENING_MS))
+        progress.step = isFresh
+          ? `start ${start + 1} of ${starts}: ${tree}`
+          : `round ${round + 1} of ${options.rounds}: ${tree}`
+        runs.get(tree)?.push(await measure(tree, isFresh ? 0 : OPENING_MS))
       }
     }
     progress.step = 'stopping'
