@@ -47,8 +47,10 @@ export async function startJaeger(mode: JaegerMode, place: PeerPlace, undo: Undo
 }
 
 const SETTINGS: Readonly<Record<JaegerMode, string>> = {
-  batched:
-    "badger with the settings of Jaeger's example: it answers when the spans are in memory, batches them, and does not sync.",
+  batched: [
+    "badger with the settings of Jaeger's example:",
+    'it answers when the spans are in memory, batches them, and does not sync.'
+  ].join(' '),
   synced: 'badger without the batch processor and with `consistency: true`: it answers when the spans are on disk.'
 }
 

@@ -1,9 +1,11 @@
+import { join } from 'node:path'
 import t from 'tap'
 import { AcceptedLog } from '../load/accepted.ts'
 import { buildScript } from '../load/requests.ts'
+import { Undo } from '../machine/undo.ts'
 import { readOptions } from '../options.ts'
 import { describeSkipped, type PeerFigures, sumUp } from './peers.ts'
-import { renderCommand, runCommand } from './programs.ts'
+import { renderCommand, runCommand, startProgram } from './programs.ts'
 import { readBack } from './read-back.ts'
 import { renderPeers } from './report.ts'
 
@@ -67,6 +69,21 @@ t.test('a program that is missing or fails gives the reason', async t => {
   })
   const args = ['-e', 'console.error("first\\nthe reason"); process.exit(3)']
   await t.rejects(runCommand({ program: process.execPath, args }), { name: 'Unavailable', message: /\(the reason\)$/ })
+})
+
+t.test('a server that is missing or ends at once gives the reason', async t => {
+  const place = { logFile: join(t.testdir(), 'log'), healthUrl: 'http://127.0.0.1:1/' }
+  const undo = new Undo()
+  t.teardown(() => undo.run())
+  await t.rejects(startProgram({ program: '/no/such/program', args: [] }, place, undo), {
+    name: 'Unavailable',
+    message: /^\/no\/such\/program could not be started \(.*ENOENT\)$/
+  })
+  const args = ['-e', 'console.error("the reason"); process.exit(3)']
+  await t.rejects(startProgram({ program: process.execPath, args }, place, undo), {
+    name: 'Unavailable',
+    message: /did not start \(the reason\)$/
+  })
 })
 
 t.test('a command is printed as it is typed', async t => {

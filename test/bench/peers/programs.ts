@@ -62,21 +62,18 @@ export async function startProgram(
   const stdio = ['ignore', log.fd, log.fd] as const
   // The server leads a group of processes, so that its workers can be stopped with it.
   const child = spawn(program, args, { cwd, env: { ...process.env, ...env }, detached: true, stdio: [...stdio] })
-  const failed = once(child, 'error').then(([error]) => (error as Error).message)
+  const failed = new Promise<string>(resolve => child.on('error', error => resolve(error.message)))
   await log.close()
+  if (child.pid === undefined) throw new Unavailable(`${program} could not be started (${await failed})`)
   undo.add(() => stopGroup(child))
   const deadline = performance.now() + START_TIMEOUT_MS
-  let failure: string | undefined
-  failed.then(message => {
-    failure = message
-  })
-  while (performance.now() < deadline && failure === undefined && !hasEnded(child)) {
+  while (performance.now() < deadline && !hasEnded(child)) {
     const response = await fetch(healthUrl).catch(() => undefined)
     await response?.arrayBuffer()
     if (response?.ok) return { pid: child.pid! }
     await delay(POLL_MS)
   }
-  throw new Unavailable(`${program} did not start (${failure ?? lastLine(await readFile(logFile, 'utf8'))})`)
+  throw new Unavailable(`${program} did not start (${lastLine(await readFile(logFile, 'utf8'))})`)
 }
 
 const hasEnded = (child: ChildProcess) => child.exitCode !== null || child.signalCode !== null

@@ -36,10 +36,12 @@ function renderPeer(peer: PeerResult): string {
 function renderKind(name: string, { kind, connections, own, peer, ratio }: PeerKindResult): string {
   return table(
     [`${TITLES[kind]} by OTLP, ${connections} connections`, ...HEAD],
-    [row('spoor', own), row(name, peer), [`spoor to ${name}`, `**${round(ratio)}**`, ...HEAD.slice(1).map(() => '')]]
+    [row('spoor', own), row(name, peer), [`spoor to ${name}`, `**${finite(ratio)}**`, ...HEAD.slice(1).map(() => '')]]
   )
 }
 
+/** Formats a figure that is infinite if no trace was acknowledged in the measured period. */
+const finite = (value: number) => round(Number.isFinite(value) ? value : Number.NaN)
 const percent = (share: number) => (Number.isNaN(share) ? '–' : `${round(share * 100)} %`)
 
 function row(name: string, { figures, refused, acknowledged }: PeerRuns): string[] {
@@ -49,6 +51,6 @@ function row(name: string, { figures, refused, acknowledged }: PeerRuns): string
     ...[tracesPerSecond, bytesPerSecond / 1e6, p50, p99, acknowledged, refused].map(round),
     ...[figures.readableAtOnce, figures.readable].map(percent),
     Number.isFinite(figures.secondsToReadable) ? round(figures.secondsToReadable) : 'never',
-    ...[serverCpu, postgresCpu, diskBytes, idleCores].map(round)
+    ...[serverCpu, postgresCpu, diskBytes, idleCores].map(finite)
   ]
 }
