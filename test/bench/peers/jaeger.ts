@@ -9,7 +9,7 @@ import { type Peer, readJson } from './otlp-server.ts'
 import { type Command, renderCommand, runCommand, startProgram } from './programs.ts'
 
 const MODULE = 'github.com/jaegertracing/jaeger'
-/** The last version that Go can fetch by the module's path. It contains Jaeger 2.13. */
+/** The last version that Go can fetch by the module's path. Its cmd/jaeger is Jaeger 2. */
 const VERSION = 'v1.76.0'
 const BLOCK_BYTES = 512
 
