@@ -7,6 +7,7 @@ import { startTcpDatabase } from './machine/tcp-database.ts'
 import { Undo } from './machine/undo.ts'
 import type { Bench, StartAnother } from './measure.ts'
 import { HELP, readOptions, UsageError } from './options.ts'
+import { measurePeers } from './peers/peers.ts'
 import { Interrupted, Progress } from './progress.ts'
 import { READS_HELP, readReadsOptions } from './reads/options.ts'
 import { measureAllReads } from './reads/reads.ts'
@@ -44,8 +45,12 @@ async function runIngest(parameters: readonly string[]): Promise<string> {
   if (options.help) return HELP
   const sender = startSender()
   const work: Work<Results> = (service, progress, startAnother, undo) => {
-    const startTcp = () => startTcpDatabase(service.folder, undo)
-    return measureCases({ service, sender, options, startAnother, startTcp }, progress)
+    let tcp: Promise<string> | undefined
+    const startTcp = () => {
+      tcp ??= startTcpDatabase(service.folder, undo)
+      return tcp
+    }
+    return measureCases({ service, sender, options, startAnother, startTcp }, progress, undo)
   }
   const results = await withService(options, () => sender.stop(), work)
   return options.json ? toJson(results) : renderReport(results)
@@ -116,7 +121,7 @@ async function interruptibly<T>(stop: () => void, work: (progress: Progress, und
   }
 }
 
-async function measureCases(bench: Bench, progress: Progress): Promise<Results> {
+async function measureCases(bench: Bench, progress: Progress, undo: Undo): Promise<Results> {
   const { options, service } = bench
   progress.step = 'looking at the machine'
   const machine = await readMachine(service.sql, options.folder)
@@ -138,6 +143,7 @@ async function measureCases(bench: Bench, progress: Progress): Promise<Results> 
   const mcp = options.cases.includes('mcp') ? await cases.mcp() : undefined
   const otlp = options.cases.includes('otlp') ? await cases.otlp() : undefined
   const long = options.cases.includes('long') ? await cases.long() : undefined
+  const peers = options.cases.includes('peers') ? await measurePeers(bench, progress, undo) : undefined
   const stored = options.stored > 0 ? await cases.stored(options.stored, emptyRates.keys()) : undefined
   const beside = options.database === undefined ? undefined : await cases.beside(options.database, emptyRates.keys())
   return {
@@ -152,6 +158,7 @@ async function measureCases(bench: Bench, progress: Progress): Promise<Results> 
     ...(mcp && { mcp }),
     ...(otlp && { otlp }),
     ...(long && { long }),
+    ...(peers && { peers }),
     ...(stored && { stored: Object.fromEntries(stored) }),
     ...(beside && { beside })
   }

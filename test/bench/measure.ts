@@ -81,7 +81,7 @@ export interface Bench {
   readonly sender: Sender
   readonly options: Options
   readonly startAnother: StartAnother
-  /** Starts a PostgreSQL server that accepts TLS. Returns its address. */
+  /** Returns the address of a PostgreSQL server that accepts TCP and TLS, which the first call starts. */
   startTcp(): Promise<string>
 }
 
@@ -240,6 +240,7 @@ function perTrace({ traces, spans, walBytes, diskBytes, spanIndexBytes }: Storag
   }
 }
 
-function countRefused({ statuses }: LoadReport): number {
+/** Returns the number of responses with another status than 2xx. */
+export function countRefused({ statuses }: Pick<LoadReport, 'statuses'>): number {
   return Object.entries(statuses).reduce((sum, [status, count]) => (status < '300' ? sum : sum + count), 0)
 }

@@ -1,5 +1,6 @@
 /** The flags of `npm run bench`. */
-import { availableParallelism, tmpdir } from 'node:os'
+import { availableParallelism, homedir, tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 
 export const CASES = [
@@ -13,8 +14,11 @@ export const CASES = [
   'latency',
   'mcp',
   'otlp',
-  'long'
+  'long',
+  'peers'
 ] as const
+/** The peers are measured only if chosen, because they are installed from other registries. */
+const USUAL_CASES = CASES.filter(name => name !== 'peers')
 export type Case = (typeof CASES)[number]
 
 export interface Options {
@@ -28,6 +32,10 @@ export interface Options {
   readonly stored: number
   /** URL of another PostgreSQL server, measured in turns with the embedded server; undefined for none. */
   readonly database: string | undefined
+  /** MLflow's program, and Jaeger's; undefined to install them in `cache`. */
+  readonly mlflow: string | undefined
+  readonly jaeger: string | undefined
+  readonly cache: string
   readonly folder: string
   /** Folder in which the server writes a CPU profile of its main thread when it ends; undefined for no profile. */
   readonly profile: string | undefined
@@ -46,16 +54,21 @@ It starts a server and an embedded PostgreSQL of its own (fsync on) in a tempora
 separate process over keep-alive connections, and prints medians as Markdown tables. test/bench/README.md says how
 everything is measured. Give the machine nothing else to do meanwhile.
 
-  --case NAME        ${CASES.join(', ')}; several with commas, or the flag again (default: all)
+  --case NAME        ${CASES.join(', ')}; several with commas, or the flag again (default: all but peers)
   --seconds N        how long each measurement takes (default: 4)
   --runs N           runs of each case, of which the median is printed (default: 3)
   --connections N    connections of the load generator (default: 256, large 16)
   --stored N         then fill a second server with so many spans (20M, 500k) and measure again; about 1 kB of disk each
   --database URL     then measure again beside a server that uses this PostgreSQL, in a database that is made for the time
+  --mlflow PATH      for peers: MLflow's program, of 3.6 or later, with psycopg2 (default: install it by pip in --cache)
+  --jaeger PATH      for peers: Jaeger 2's program (default: build it with go in --cache, which takes minutes)
+  --cache DIR        where peers are installed and kept (default: spoor-bench in XDG_CACHE_HOME or ~/.cache)
   --folder DIR       where the database is put for the time (default: ${tmpdir()})
   --profile DIR      have the server write a CPU profile of all that was measured (node --cpu-prof) into DIR
   --json             print one JSON value instead
   --help             print this
+
+--case peers sends the same OTLP exports to this service, MLflow and Jaeger, which run one after the other beside it.
 
 npm run bench -- reads measures lists and details instead, search searches by words, and trees compares working trees; each
 has a --help of its own.
@@ -80,6 +93,9 @@ export function readOptions(parameters: readonly string[]): Options {
       flags.connections === undefined ? undefined : number('connections', 0, isCount, 'a whole number of connections'),
     stored: readAmount(flags.stored ?? '0'),
     database: readUrl(flags.database),
+    mlflow: flags.mlflow,
+    jaeger: flags.jaeger,
+    cache: flags.cache ?? join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'spoor-bench'),
     folder: flags.folder ?? tmpdir(),
     profile: flags.profile,
     json: flags.json ?? false,
@@ -96,6 +112,9 @@ const FLAGS = {
   connections: text,
   stored: text,
   database: text,
+  mlflow: text,
+  jaeger: text,
+  cache: text,
   folder: text,
   profile: text,
   json: flag,
@@ -119,7 +138,7 @@ export function readArguments<T extends Flags>(parameters: readonly string[], op
 }
 
 function readCases(names: readonly string[] | undefined): readonly Case[] {
-  if (names === undefined) return CASES
+  if (names === undefined) return USUAL_CASES
   const wanted = names.flatMap(name => name.split(','))
   const unknown = wanted.find(name => !CASES.includes(name as Case))
   if (unknown !== undefined)

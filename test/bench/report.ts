@@ -18,6 +18,8 @@ import type { ListCost } from './mcp.ts'
 import type { LoadFigures } from './measure.ts'
 import type { Options } from './options.ts'
 import type { OtlpCost } from './otlp.ts'
+import type { PeersResult } from './peers/peers.ts'
+import { renderPeers } from './peers/report.ts'
 
 export interface Results {
   readonly machine: Machine
@@ -31,6 +33,7 @@ export interface Results {
   readonly mcp?: ListCost
   readonly otlp?: OtlpCost
   readonly long?: LongCost
+  readonly peers?: PeersResult
   readonly stored?: Partial<Record<LoadKind, StoredResult>>
   readonly beside?: BesideResult
 }
@@ -45,6 +48,7 @@ export function renderReport(results: Results): string {
     renderListCost(results),
     renderOtlpCost(results),
     renderLongCost(results),
+    results.peers === undefined ? '' : renderPeers(results.peers),
     renderStored(results),
     renderBeside(results),
     renderRefused(results)

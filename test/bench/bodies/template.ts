@@ -61,6 +61,12 @@ function placesOf(bytes: Buffer, placeholder: string | Buffer, digits = placehol
   return places
 }
 
+/** Returns the trace id that was last written into a template, in hexadecimal. */
+export function readTraceId({ bytes, traceIds: [text], traceBytes: [binary] }: Template): string {
+  if (text !== undefined) return bytes.toString('latin1', text, text + TRACE_ID_PLACE.length)
+  return bytes.toString('hex', binary, binary! + TRACE_BYTES_PLACE.length)
+}
+
 /**
  * Generates the identities of traces one after another: `next` advances to a new trace, and `stamp` writes its identity
  * into a template.

@@ -9,7 +9,8 @@ const received = Buffer.alloc(64 * 1024)
 const HEAD_END = '\r\n\r\n'
 
 export interface ConnectionEvents {
-  onAnswer(status: number): void
+  /** Called with the response's status and the number of its body's bytes. */
+  onAnswer(status: number, bodyBytes: number): void
   onLost(reason: string): void
 }
 
@@ -22,6 +23,7 @@ export class Connection {
   /** The start of a response head whose end has not arrived. */
   #head = ''
   #status = 0
+  #bodyBytes = 0
   #bodyLeft = 0
   #closing = false
 
@@ -85,7 +87,7 @@ export class Connection {
       this.#bodyLeft -= part
       if (this.#bodyLeft === 0) {
         this.#isResting = true
-        this.#events.onAnswer(this.#status)
+        this.#events.onAnswer(this.#status, this.#bodyBytes)
       }
     }
   }
@@ -95,7 +97,8 @@ export class Connection {
     this.#status = Number(this.#head.slice('HTTP/1.1 '.length, 'HTTP/1.1 200'.length))
     const bodyLength = /\r\ncontent-length: *(\d+)/i.exec(this.#head.slice(0, end))
     this.#head = ''
-    this.#bodyLeft = Number(bodyLength?.[1])
+    this.#bodyBytes = Number(bodyLength?.[1])
+    this.#bodyLeft = this.#bodyBytes
     return bodyLength !== null
   }
 

@@ -9,10 +9,28 @@ import type { BodyKind } from '../bodies/bodies.ts'
 export type LoadKind = BodyKind | 'streaming' | 'otlp-json' | 'otlp-protobuf' | AgentKind
 /**
  * A run sent whole; or as start, an append for each span, and end; or as OTLP exports of four spans, as a batching
- * exporter sends them.
+ * exporter sends them; or as one OTLP export in protobuf.
  */
-export type AgentKind = 'agent' | 'agent-live' | 'agent-otlp-json' | 'agent-otlp-protobuf'
-export const AGENT_KINDS: readonly AgentKind[] = ['agent', 'agent-live', 'agent-otlp-json', 'agent-otlp-protobuf']
+export type AgentKind = 'agent' | 'agent-live' | 'agent-otlp-json' | 'agent-otlp-protobuf' | 'agent-otlp-whole'
+export const AGENT_KINDS: readonly AgentKind[] = [
+  'agent',
+  'agent-live',
+  'agent-otlp-json',
+  'agent-otlp-protobuf',
+  'agent-otlp-whole'
+]
+
+/** Path and headers of another program's OTLP endpoint. */
+export interface OtlpEndpoint {
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** A trace for which every request was accepted. */
+export interface AcceptedTrace {
+  readonly id: string
+  readonly spans: number
+}
 
 export interface LoadPlan {
   readonly port: number
@@ -20,6 +38,10 @@ export interface LoadPlan {
   /** Keys of several projects, which the connections use in turn instead of `key`. */
   readonly keys?: readonly string[]
   readonly kind: LoadKind
+  /** Receives OTLP exports in place of this service's endpoint. */
+  readonly endpoint?: OtlpEndpoint
+  /** Size of `last` and `sample` in the report. Defaults to 0. */
+  readonly keep?: number
   /** File of runs that replace the generated runs of the agent kinds: one body of `POST /api/v1/traces` per line. */
   readonly runs?: string
   /** Number of connections, each with at most one request in flight. */
@@ -46,6 +68,11 @@ export interface LoadReport {
   readonly bodyBytes: number
   /** Number of responses by status. */
   readonly statuses: Readonly<Record<string, number>>
+  /**
+   * Number of OTLP exports in protobuf that were answered with 2xx and a partial success, which rejects spans or warns.
+   * Their traces are not counted.
+   */
+  readonly partial: number
   readonly seconds: number
   /**
    * Milliseconds per request. At a fixed rate they include the wait for a connection. NaN if no request was answered.
@@ -57,9 +84,18 @@ export interface LoadReport {
   readonly cpuMicros: number
 }
 
+/** Traces that were accepted in the measured period, or before or after it. */
+export interface AcceptedTraces {
+  readonly accepted: number
+  /** The latest traces, in the order of the responses. */
+  readonly last: readonly AcceptedTrace[]
+  /** Traces drawn from all, each with the same probability. */
+  readonly sample: readonly AcceptedTrace[]
+}
+
 export type SenderMessage =
   | { readonly event: 'opened' }
-  | { readonly event: 'finished' }
+  | { readonly event: 'finished'; readonly accepted: AcceptedTraces }
   | { readonly event: 'closed'; readonly report: LoadReport }
   | { readonly event: 'failed'; readonly reason: string }
 
@@ -71,7 +107,7 @@ export interface Window {
 
 export interface Sender {
   /** Runs a plan. Resolves when the last request has been answered. */
-  run(plan: LoadPlan, window?: Window): Promise<LoadReport>
+  run(plan: LoadPlan, window?: Window): Promise<LoadReport & AcceptedTraces>
   stop(): void
 }
 
@@ -83,7 +119,7 @@ export function startSender(): Sender {
   return { run: (plan, window) => runPlan(child, plan, window), stop: () => void child.kill() }
 }
 
-function runPlan(child: ChildProcess, plan: LoadPlan, window?: Window): Promise<LoadReport> {
+function runPlan(child: ChildProcess, plan: LoadPlan, window?: Window): Promise<LoadReport & AcceptedTraces> {
   return new Promise((resolve, reject) => {
     if (!child.connected) throw new Error(ENDED)
     let report: LoadReport | undefined
@@ -97,8 +133,10 @@ function runPlan(child: ChildProcess, plan: LoadPlan, window?: Window): Promise<
       else if (message.event === 'closed') {
         report = message.report
         window?.closed()
-      } else if (message.event === 'finished') settle(() => resolve(report!))
-      else settle(() => reject(new Error(message.reason)))
+      } else if (message.event === 'finished') {
+        const { accepted } = message
+        settle(() => resolve({ ...report!, ...accepted }))
+      } else settle(() => reject(new Error(message.reason)))
     }
     child.on('message', onMessage).on('exit', onExit)
     child.send(plan)

@@ -12,6 +12,8 @@ export interface Script {
   readonly requests: readonly Template[]
   /** Bytes of the bodies only. */
   readonly bodyBytes: number
+  /** Number of the trace's spans. */
+  readonly spans: number
 }
 
 /** Returns the number of scripts of a kind. */
@@ -24,26 +26,32 @@ export const bodyKindOf = (kind: LoadKind): BodyKind => (kind in SHAPES ? (kind 
 
 export const isAgent = (kind: LoadKind): kind is AgentKind => (AGENT_KINDS as readonly LoadKind[]).includes(kind)
 
+/** Returns whether the kind's bodies, and the responses to them, are OTLP in protobuf. */
+export const isProtobuf = (kind: LoadKind): boolean => PROTOBUF_KINDS.includes(kind)
+const PROTOBUF_KINDS: readonly LoadKind[] = ['otlp-protobuf', 'agent-otlp-protobuf', 'agent-otlp-whole']
+
 /** Returns the requests that record one trace of a variant, in order. */
 export function buildScript(
   kind: LoadKind,
   variant: number,
-  { port, key, runs }: Pick<LoadPlan, 'port' | 'key' | 'runs'>
+  { port, key, runs, endpoint }: Pick<LoadPlan, 'port' | 'key' | 'runs' | 'endpoint'>
 ): Script {
   let bodyBytes = 0
-  const requests = partsOf(kind, variant, runs).map(({ path, type = 'application/json', body }) => {
+  const headers = Object.entries(endpoint?.headers ?? { Authorization: `Bearer ${key}` })
+  const { parts, spans } = traceOf(kind, variant, runs)
+  const requests = parts.map(({ path, type = 'application/json', body }) => {
     const bytes = Buffer.from(body)
     bodyBytes += bytes.length
     const head = [
-      `POST ${path} HTTP/1.1`,
+      `POST ${endpoint?.path ?? path} HTTP/1.1`,
       `Host: 127.0.0.1:${port}`,
-      `Authorization: Bearer ${key}`,
+      ...headers.map(([name, value]) => `${name}: ${value}`),
       `Content-Type: ${type}`,
       `Content-Length: ${bytes.length}`
     ]
     return createTemplate(Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), bytes]))
   })
-  return { requests, bodyBytes }
+  return { requests, bodyBytes, spans }
 }
 
 interface Part {
@@ -56,19 +64,35 @@ interface Part {
 const TRACES = '/api/v1/traces'
 const OTLP = '/api/v1/otlp/v1/traces'
 const MINUTE = '2026-06-01T12:00'
-/** The requests built so far, kept because large bodies take longer to build than to record. */
-const made = new Map<string, readonly Part[]>()
-
-function partsOf(kind: LoadKind, variant: number, runs: string | undefined): readonly Part[] {
-  const name = `${kind} ${variant}`
-  const parts = made.get(name) ?? (isAgent(kind) ? agentParts(kind, variant, runs) : makeParts(kind, variant))
-  made.set(name, parts)
-  return parts
+interface MadeTrace {
+  readonly parts: readonly Part[]
+  readonly spans: number
 }
 
-function makeParts(kind: Exclude<LoadKind, AgentKind>, variant: number): Part[] {
+/** The requests built so far, kept because large bodies take longer to build than to record. */
+const made = new Map<string, MadeTrace>()
+
+function traceOf(kind: LoadKind, variant: number, runs: string | undefined): MadeTrace {
+  const name = `${kind} ${variant}`
+  const trace = made.get(name) ?? makeTrace(kind, variant, runs)
+  made.set(name, trace)
+  return trace
+}
+
+function makeTrace(kind: LoadKind, variant: number, runs: string | undefined): MadeTrace {
+  const body = bodyOf(kind, variant, runs)
+  const parts = isAgent(kind) ? agentParts(kind, body) : makeParts(kind, variant, body)
+  return { parts, spans: body.trace.spans?.length ?? 0 }
+}
+
+/** Builds the body that records the whole trace of a variant. */
+function bodyOf(kind: LoadKind, variant: number, runs: string | undefined): IngestBody {
+  if (!isAgent(kind)) return ingestBody(bodyKindOf(kind), variant)
+  return runs === undefined ? agentRun(variant) : (readRuns(runs)[variant] as IngestBody)
+}
+
+function makeParts(kind: Exclude<LoadKind, AgentKind>, variant: number, body: IngestBody): Part[] {
   if (kind === 'streaming') return streamedParts(streamedBodies(variant))
-  const body = ingestBody(bodyKindOf(kind), variant)
   if (kind !== 'otlp-json' && kind !== 'otlp-protobuf') return [{ path: TRACES, body: JSON.stringify(body) }]
   return [exportPart(kind === 'otlp-json', inMinute(body).trace)]
 }
@@ -76,11 +100,11 @@ function makeParts(kind: Exclude<LoadKind, AgentKind>, variant: number): Part[] 
 /** Spans in an OTLP export of a run. */
 const EXPORTED = 4
 
-function agentParts(kind: AgentKind, variant: number, runs: string | undefined): Part[] {
-  const body = runs === undefined ? agentRun(variant) : (readRuns(runs)[variant] as IngestBody)
+function agentParts(kind: AgentKind, body: IngestBody): Part[] {
   if (kind === 'agent') return [{ path: TRACES, body: JSON.stringify(body) }]
   if (kind === 'agent-live') return streamedParts(streamed(body, 1))
   const { trace } = inMinute(body)
+  if (kind === 'agent-otlp-whole') return [exportPart(false, trace)]
   // A span is exported when it ends, so the root comes last.
   const spans = [...(trace.spans ?? [])].sort((a, b) => (a.endedAt < b.endedAt ? -1 : 1))
   return Array.from({ length: Math.ceil(spans.length / EXPORTED) }, (_, i) =>

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import t, { type Test } from 'tap'
 import { SHAPES } from '../bodies/bodies.ts'
-import { type LoadPlan, type LoadReport, startSender } from './load.ts'
+import { type AcceptedTraces, type LoadPlan, type LoadReport, startSender } from './load.ts'
 
 interface Seen {
   readonly method: string
@@ -37,7 +37,7 @@ async function listen(t: Test, server: Pick<Server, 'listen' | 'close' | 'addres
   return (server.address() as AddressInfo).port
 }
 
-function send(t: Test, plan: Partial<LoadPlan>): Promise<LoadReport> {
+function send(t: Test, plan: Partial<LoadPlan>): Promise<LoadReport & AcceptedTraces> {
   const sender = startSender()
   t.teardown(() => sender.stop())
   const usual = { port: 0, key: 'the key', kind: 'small', connections: 4, firstNumber: 1, warmUpMs: 0 } as const
@@ -70,6 +70,23 @@ t.test('a refused trace is counted by its status only', async t => {
   t.ok(statuses[429]! > 0)
   t.equal(traces, statuses[201])
   t.equal(requests, statuses[201]! + statuses[429]!)
+})
+
+t.test('an export that is accepted in part is counted as partial, and its trace is not', async t => {
+  let requests = 0
+  const server = createServer((request, response) => {
+    request.resume().on('end', () => {
+      // An empty partial success has two bytes.
+      const body = ++requests % 10 === 0 ? 'rejects some' : requests % 2 === 0 ? 'ok' : ''
+      response.setHeader('Content-Length', body.length).end(body)
+    })
+  })
+  const port = await listen(t, server)
+  const report = await send(t, { port, kind: 'otlp-protobuf', keep: 5 })
+  t.ok(report.partial > 0)
+  t.equal(report.traces, report.requests - report.partial)
+  t.equal(new Set(report.last.map(({ id }) => id)).size, 5)
+  for (const { id, spans } of report.last) t.match([id, spans], [/^[0-9a-f]{32}$/, 8])
 })
 
 t.test('a streamed trace is six requests about one trace, in order', async t => {

@@ -4,12 +4,18 @@
  * report states the CPU time that it used.
  */
 import { createHistogram, performance } from 'node:perf_hooks'
-import { createIdentities, type Identities } from '../bodies/template.ts'
+import { createIdentities, type Identities, readTraceId } from '../bodies/template.ts'
+import { AcceptedLog } from './accepted.ts'
 import { Connection } from './connection.ts'
 import type { LoadPlan, LoadReport, SenderMessage } from './load.ts'
-import { buildScript, isAgent, type Script, variantsOf } from './requests.ts'
+import { buildScript, isAgent, isProtobuf, type Script, variantsOf } from './requests.ts'
 
 const MAX_LATENCY_MICROS = 600_000_000
+/**
+ * Bytes of an OTLP response in protobuf that rejects nothing. The collector's receivers encode an empty partial success
+ * in two bytes. Rejected spans or a warning make a response longer.
+ */
+const EMPTY_PARTIAL_SUCCESS_BYTES = 2
 
 const tell = (message: SenderMessage) => process.send!(message)
 
@@ -32,6 +38,8 @@ interface Track {
   refused: boolean
 }
 
+const startCounts = () => ({ traces: 0, requests: 0, bodyBytes: 0, partial: 0, statuses: {} as Record<string, number> })
+
 class Load {
   readonly #plan: LoadPlan
   readonly #identities: Identities
@@ -46,21 +54,29 @@ class Load {
   #ending = false
   /** Number of resends that are due, including a fraction. */
   #resendsDue = 0
-  #measured = { traces: 0, requests: 0, bodyBytes: 0, statuses: {} as Record<string, number> }
+  #measured = startCounts()
+  readonly #accepted: AcceptedLog
+  readonly #isProtobuf: boolean
 
   constructor(plan: LoadPlan) {
     this.#plan = plan
+    this.#accepted = new AcceptedLog(plan.keep ?? 0)
+    this.#isProtobuf = isProtobuf(plan.kind)
     this.#identities = createIdentities(plan.firstNumber)
-    const { kind, port, runs, keys = [plan.key] } = plan
+    const { kind, port, runs, endpoint, keys = [plan.key] } = plan
     const variants = variantsOf(kind, runs)
     const build = (i: number) =>
-      buildScript(kind, i % variants, { port, key: keys[i % keys.length] as string, ...(runs && { runs }) })
+      buildScript(kind, i % variants, {
+        ...{ port, key: keys[i % keys.length] as string },
+        ...(runs && { runs }),
+        ...(endpoint && { endpoint })
+      })
     const spare = isAgent(kind) ? Math.max(1, variants - plan.connections) : 0
     this.#runs = Array.from({ length: spare }, (_, i) => build(plan.connections + i))
     this.#tracks = Array.from({ length: plan.connections }, (_, i) => {
       const track: Track = {
         connection: new Connection(port, {
-          onAnswer: status => this.#answered(track, status),
+          onAnswer: (status, bodyBytes) => this.#answered(track, status, bodyBytes),
           onLost: reason => this.#fail(reason)
         }),
         script: build(i),
@@ -82,7 +98,7 @@ class Load {
 
   #measure(): void {
     this.#latency.reset()
-    this.#measured = { traces: 0, requests: 0, bodyBytes: 0, statuses: {} }
+    this.#measured = startCounts()
     const cpu = process.cpuUsage()
     const began = performance.now()
     tell({ event: 'opened' })
@@ -110,7 +126,7 @@ class Load {
   #finishIfIdle(): void {
     if (this.#idle.length < this.#tracks.length) return
     for (const { connection } of this.#tracks) connection.close()
-    tell({ event: 'finished' })
+    tell({ event: 'finished', accepted: this.#accepted.traces })
   }
 
   /** Reports that a connection was lost, and ends the process. */
@@ -166,13 +182,17 @@ class Load {
     track.connection.send(track.script.requests[track.step]!.bytes)
   }
 
-  #answered(track: Track, status: number): void {
+  #answered(track: Track, status: number, bodyBytes: number): void {
     const now = performance.now()
     this.#latency.record(Math.max(1, Math.round((now - track.since) * 1_000)))
     const measured = this.#measured
     measured.requests += 1
     measured.statuses[status] = (measured.statuses[status] ?? 0) + 1
     if (status >= 300) track.refused = true
+    else if (this.#isProtobuf && bodyBytes > EMPTY_PARTIAL_SUCCESS_BYTES) {
+      track.refused = true
+      measured.partial += 1
+    }
     track.step += 1
     if (track.step < track.script.requests.length) this.#send(track, now)
     else this.#completed(track, now)
@@ -182,6 +202,7 @@ class Load {
     if (!track.refused) {
       this.#measured.traces += 1
       this.#measured.bodyBytes += track.script.bodyBytes
+      this.#accepted.add(() => ({ id: readTraceId(track.script.requests[0]!), spans: track.script.spans }))
     }
     if (this.#ending) {
       this.#idle.push(track)

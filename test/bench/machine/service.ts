@@ -110,7 +110,7 @@ async function readIdentity(sql: Sql): Promise<Pick<Service, 'postmasterPid' | '
 /**
  * Returns the postmaster's process id; undefined if PostgreSQL runs elsewhere, or does not reveal the id to this user.
  */
-async function findPostmaster(sql: Sql): Promise<number | undefined> {
+export async function findPostmaster(sql: Sql): Promise<number | undefined> {
   const question = sql<{ pid: number }[]>`select split_part(pg_read_file('postmaster.pid'), E'\n', 1)::int as pid`
   const [row] = await question.catch(() => [])
   if (row === undefined) return undefined

@@ -1,8 +1,6 @@
 /** A PostgreSQL server on a TCP port, with or without TLS. It has an embedded server's settings and its own folder. */
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { chmod, copyFile, mkdir } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -17,6 +15,7 @@ import {
   stopPostmaster
 } from '../../../lib/database/embedded/postmaster.ts'
 import { createLog } from '../../../lib/log.ts'
+import { findFreePort } from './port.ts'
 import type { Undo } from './undo.ts'
 
 const PASSWORD = 'pass-phrase-of-the-benchmark'
@@ -73,13 +72,4 @@ async function untilItAnswers(url: string, isAlive: () => boolean): Promise<void
     }
   }
   throw new Error('PostgreSQL did not start with TLS')
-}
-
-async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
 }
