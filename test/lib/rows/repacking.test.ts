@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { MAX_BLOCK_BYTES, packTexts, unpackTexts } from '../../../lib/rows/packed-texts.ts'
-import { isWorthwhile, mayShrink, Repacker, type StoredSizes } from '../../../lib/rows/repacking.ts'
+import { isWorthwhile, mayShrink, Repacker, type StoredSizes, spansOfGroup } from '../../../lib/rows/repacking.ts'
 
 const MIB = 1024 * 1024
 const LIVE: StoredSizes = {
@@ -62,7 +62,7 @@ t.test('texts stay as they are, however they were packed', () =>
           expected.set(id, { input, output, attributes, events })
         }
         const slices = stored.flatMap(({ packed }) => (packed ? [Buffer.from(packed)] : []))
-        await repacker.addGroup(slices, () => true)
+        for await (const span of spansOfGroup(slices, () => true)) await repacker.addPacked(span)
         for (const [i, span] of spans.entries()) if (!stored[i]!.packed) await repacker.addPlain(span)
       }
       await repacker.end()
@@ -102,10 +102,8 @@ t.test('blocks are limited, spans that are longer stay as they are, and rows tha
     ]
   )
   const again = new Repacker()
-  await again.addGroup(
-    repacker.rows.slice(0, 2).map(({ packed }) => Buffer.from(packed)),
-    id => id !== '1'.repeat(16)
-  )
+  const group = repacker.rows.slice(0, 2).map(({ packed }) => Buffer.from(packed))
+  for await (const span of spansOfGroup(group, id => id !== '1'.repeat(16))) await again.addPacked(span)
   await again.end()
   t.same(
     again.rows.map(({ id }) => id),

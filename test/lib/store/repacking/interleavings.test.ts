@@ -233,5 +233,5 @@ async function repackOne(sql: Sql, projectId: number, id: string): Promise<strin
   const [row] = await sql<{ seq: number }[]>`select seq from traces where project_id = ${projectId} and id = ${id}`
   if (row === undefined) return 'gone'
   const [trace] = await readNext(sql, projectId, row.seq - 1, row.seq + 1, 1)
-  return trace === undefined ? 'gone' : (await repackTrace(sql, projectId, trace)).outcome
+  return trace === undefined ? 'gone' : (await repackTrace(sql, projectId, { ...trace, packs: true })).outcome
 }
