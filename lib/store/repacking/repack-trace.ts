@@ -104,8 +104,8 @@ interface Unit {
 }
 
 /**
- * Packs the texts. Returns the rows to write, the stored bytes of the texts in these rows, and the spans whose texts the
- * trace can share.
+ * Packs the texts. Returns the rows to write, the stored bytes of the texts in these rows, and the spans that have the
+ * trace's own texts.
  */
 async function pack(
   sql: Sql,
@@ -212,7 +212,7 @@ async function writeRows(sql: Sql, projectId: number, { seq }: Written, rows: re
   if (written !== rows.length) throw new Error(`${written} of ${rows.length} spans were there to be repacked`)
 }
 
-/** Writes which spans have the trace's own texts, in place of these texts. */
+/** Writes which spans have the trace's own texts, in place of these texts. Only one process repacks at a time. */
 async function writeShared(
   sql: Sql,
   projectId: number,
@@ -225,8 +225,8 @@ async function writeShared(
       output = case when ${outputSpanId}::bytea is null then output end,
       input_span_id = coalesce(${inputSpanId}::bytea, input_span_id),
       output_span_id = coalesce(${outputSpanId}::bytea, output_span_id),
-      input_bytes = coalesce(case when ${inputSpanId}::bytea is not null then octet_length(input::text) end, input_bytes),
-      output_bytes = coalesce(case when ${outputSpanId}::bytea is not null then octet_length(output::text) end, output_bytes)
+      input_bytes = case when ${inputSpanId}::bytea is null then input_bytes else octet_length(input::text) end,
+      output_bytes = case when ${outputSpanId}::bytea is null then output_bytes else octet_length(output::text) end
     where project_id = ${projectId} and seq = ${seq}`
   if (count !== 1) throw new Error(`${count} traces were there to share their texts`)
 }

@@ -46,8 +46,8 @@ export const inMs = (time: string): string => `floor(extract(epoch from ${time})
 
 /**
  * Reads the existing traces with these internal numbers, in no particular order. Only the beginning of a long text is
- * read. Texts packed together can only be read together. If the texts of a model call, or of a span with whose texts the
- * trace shares its own, are packed, all rows of the span's group are read. A row without texts may belong to any group
+ * read. Texts packed together can only be read together. If the texts of a model call are packed, or those of a span
+ * that has the trace's own texts, all rows of the span's group are read. A row without texts may belong to any group
  * that is stored as a single slice.
  */
 export async function readSources(sql: Sql, projectId: number, seqs: readonly number[]): Promise<TextSource[]> {
@@ -71,7 +71,8 @@ export async function readSources(sql: Sql, projectId: number, seqs: readonly nu
     ), wanted as materialized (
       select seq, id, group_id, is_bare from calls
       union
-      select ${found} from unnest(${shared.map(({ seq }) => seq)}::bigint[], ${shared.map(({ id }) => id)}::bytea[]) as k (seq, span_id)
+      select ${found}
+      from unnest(${shared.map(({ seq }) => seq)}::bigint[], ${shared.map(({ id }) => id)}::bytea[]) as k (seq, span_id)
       join spans on project_id = ${projectId} and trace_seq = k.seq and id = k.span_id
     ), bare as materialized (
       select distinct seq from wanted where is_bare

@@ -176,8 +176,10 @@ function statesText(of: keyof typeof PROJECT): string {
       t.ranks is not null as "isGathered", t.status, t.name, t.session_id as "sessionId", t.user_id as "userId",
       t.metadata_updated_at as "metadataUpdatedAt",
       case when k.detail <> 'none' then t.metadata end as metadata,
-      case when k.detail in ('end', 'export') then coalesce(octet_length(t.output::text), t.output_bytes, 4) else 4 end as "outputBytes",
-      case when k.detail = 'export' then coalesce(octet_length(t.input::text), t.input_bytes, 4) else 4 end as "inputBytes",
+      coalesce(case when k.detail in ('end', 'export') then coalesce(octet_length(t.output::text), t.output_bytes) end, 4)
+        as "outputBytes",
+      coalesce(case when k.detail = 'export' then coalesce(octet_length(t.input::text), t.input_bytes) end, 4)
+        as "inputBytes",
       case when k.detail in ('export', 'restore') then t.ranks end as ranks,
       case when k.detail = 'restore' then t.input::text end as input,
       case when k.detail = 'restore' then t.output::text end as output,
