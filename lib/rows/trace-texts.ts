@@ -70,45 +70,48 @@ export function withSharedTexts<T extends Texts & SharedTexts>(
   }
 }
 
+const SIDES = ['input', 'output'] as const
+interface Wanted {
+  readonly text: string
+  readonly bytes: Buffer
+}
+
 /** Finds the spans that have the input and the output of a stored trace. */
 export class SharedFinder {
-  readonly #wanted: readonly [input: Buffer | null, output: Buffer | null]
-  readonly #found: [input: string | null, output: string | null] = [null, null]
+  readonly #wanted: readonly (Wanted | undefined)[]
+  readonly #found: (string | null)[] = SIDES.map(() => null)
 
   /** Texts that are null or too short are not looked for. */
-  constructor({ input, output }: Texts) {
-    const wanted = (text: string | null) => (text === null || text.length < LEAST_SHARED ? null : Buffer.from(text))
-    this.#wanted = [wanted(input), wanted(output)]
+  constructor(texts: Texts) {
+    this.#wanted = SIDES.map(side => {
+      const text = texts[side]
+      return text === null || text.length < LEAST_SHARED ? undefined : { text, bytes: Buffer.from(text) }
+    })
   }
 
   get found(): SharedTexts {
-    const [inputSpanId, outputSpanId] = this.#found
+    const [inputSpanId = null, outputSpanId = null] = this.#found
     return { inputSpanId, outputSpanId }
   }
 
   /** Whether every wanted text is found, so that no further span need be looked at. */
   get isDone(): boolean {
-    return this.#wanted.every((text, side) => text === null || this.#found[side] !== null)
+    return this.#wanted.every((wanted, i) => wanted === undefined || this.#found[i] !== null)
   }
 
   /** Looks at a span with plain texts. */
-  lookAt({ id, input, output }: Texts & { readonly id: string }): void {
-    this.#look(id, side => {
-      const text = side === 0 ? input : output
-      return text === null ? null : Buffer.from(text)
-    })
+  lookAt(span: Texts & { readonly id: string }): void {
+    this.#look(span.id, ({ text }, i) => span[SIDES[i]!] === text)
   }
 
-  /** Looks at a span of a block, which begins with its id. */
+  /** Looks at a span of a block, which begins with the field of its id. */
   lookAtPacked({ id, bytes }: { readonly id: string; readonly bytes: Buffer }): void {
-    this.#look(id, side => readField(bytes, skipFields(bytes, 0, 1 + side)).bytes ?? null)
+    this.#look(id, (wanted, i) => readField(bytes, skipFields(bytes, 0, 1 + i)).bytes?.equals(wanted.bytes) === true)
   }
 
-  #look(id: string, textOf: (side: 0 | 1) => Buffer | null): void {
-    for (const side of [0, 1] as const) {
-      const wanted = this.#wanted[side]
-      if (wanted === null || this.#found[side] !== null) continue
-      if (textOf(side)?.equals(wanted) === true) this.#found[side] = id
+  #look(id: string, has: (wanted: Wanted, i: number) => boolean): void {
+    for (const [i, wanted] of this.#wanted.entries()) {
+      if (wanted !== undefined && this.#found[i] === null && has(wanted, i)) this.#found[i] = id
     }
   }
 }
