@@ -27,7 +27,7 @@ import {
   type WalkedProject,
   type WalkedTrace
 } from '../store/repacking/progress.ts'
-import { findShrinkable, repackTrace } from '../store/repacking/repack-trace.ts'
+import { findShrinkable, repackTrace, type Shrinkable } from '../store/repacking/repack-trace.ts'
 import { Rounds, type RoundsOptions } from './rounds.ts'
 
 export interface RepackingOptions {
@@ -181,7 +181,7 @@ export class Repacking {
   }
 
   /** Repacks a trace. Returns whether the trace has changed, so that nothing was written. */
-  async #isChanged(sql: Sql, projectId: number, trace: WalkedTrace): Promise<boolean> {
+  async #isChanged(sql: Sql, projectId: number, trace: Shrinkable): Promise<boolean> {
     try {
       return (await repackTrace(sql, projectId, trace)).outcome === 'changed'
     } catch (error) {

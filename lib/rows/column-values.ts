@@ -22,9 +22,11 @@ import type {
   SPAN_HEAD_COLUMNS,
   TAG_BODY_COLUMNS,
   TRACE_BODY_COLUMNS,
+  TRACE_TEXT_COLUMNS,
   Value
 } from './columns.ts'
 import type { TagLists, TraceLists } from './list-numbers.ts'
+import type { TraceTexts } from './trace-texts.ts'
 
 /** For each column, the function that returns an item's value. */
 type ValuesFor<Columns extends readonly { readonly name: string }[], Item> = Readonly<
@@ -80,8 +82,6 @@ export const traceValues: ValuesFor<typeof TRACE_BODY_COLUMNS, NewTrace> = {
   body_hash: trace => trace.hash,
   end_hash: trace => trace.past?.endHash ?? null,
   ranks: trace => trace.ranks ?? null,
-  input: trace => trace.input,
-  output: trace => trace.output,
   metadata: trace => trace.metadata,
   name: trace => trace.name,
   provider: trace => trace.provider,
@@ -89,6 +89,15 @@ export const traceValues: ValuesFor<typeof TRACE_BODY_COLUMNS, NewTrace> = {
   session_id: trace => trace.sessionId,
   user_id: trace => trace.userId,
   tags: trace => orNull(trace.tags)
+}
+
+export const traceTextValues: ValuesFor<typeof TRACE_TEXT_COLUMNS, TraceTexts> = {
+  input: texts => texts.input,
+  output: texts => texts.output,
+  input_span_id: texts => texts.inputSpanId,
+  output_span_id: texts => texts.outputSpanId,
+  input_bytes: texts => texts.inputBytes,
+  output_bytes: texts => texts.outputBytes
 }
 
 const orNull = (tags: readonly string[]) => (tags.length === 0 ? null : tags)

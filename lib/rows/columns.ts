@@ -68,8 +68,6 @@ export const TRACE_BODY_COLUMNS = [
   column('body_hash', 'bytea'),
   column('end_hash', 'bytea'),
   column('ranks', 'json'),
-  column('input', 'json'),
-  column('output', 'json'),
   column('metadata', 'json'),
   column('name', 'text'),
   column('provider', 'text'),
@@ -79,7 +77,22 @@ export const TRACE_BODY_COLUMNS = [
   column('tags', 'text[]')
 ] as const
 
-export const TRACE_COLUMNS: readonly Column[] = [...TRACE_STAMP_COLUMNS, ...LIST_COLUMNS, ...TRACE_BODY_COLUMNS]
+/** A trace's input and output, or the spans that have the same texts (lib/rows/trace-texts.ts). */
+export const TRACE_TEXT_COLUMNS = [
+  column('input', 'json'),
+  column('output', 'json'),
+  column('input_span_id', 'bytea'),
+  column('output_span_id', 'bytea'),
+  column('input_bytes', 'int'),
+  column('output_bytes', 'int')
+] as const
+
+export const TRACE_COLUMNS: readonly Column[] = [
+  ...TRACE_STAMP_COLUMNS,
+  ...LIST_COLUMNS,
+  ...TRACE_BODY_COLUMNS,
+  ...TRACE_TEXT_COLUMNS
+]
 
 /** The trace that owns a span or score. Known only when the row is written. */
 export const OWNER_COLUMNS = [fixed('project_id', 'int'), fixed('trace_seq', 'bigint')] as const

@@ -17,6 +17,7 @@ import {
   spanHeadValues,
   tagValues,
   traceDuration,
+  traceTextValues,
   traceValues
 } from './column-values.ts'
 import {
@@ -33,12 +34,14 @@ import {
   TAG_BODY_COLUMNS,
   TAG_COLUMNS,
   TAG_STAMP_COLUMNS,
-  TRACE_BODY_COLUMNS
+  TRACE_BODY_COLUMNS,
+  TRACE_TEXT_COLUMNS
 } from './columns.ts'
 import { CopyWriter, fieldWriter, readField, skipFields } from './copy-format.ts'
 import { listsOf, type TraceLists, tagListsOf } from './list-numbers.ts'
 import { EncodedTexts, packTexts, type SpanTexts, type StoredTexts, textValues, unpackTexts } from './packed-texts.ts'
 import type { Allocate } from './thread-bytes.ts'
+import { textsOfTrace } from './trace-texts.ts'
 
 /** Consecutive span rows, with each row's offset in `bytes`. */
 export interface SpanRows {
@@ -79,6 +82,7 @@ export interface TraceRows extends ListedRows, SpanRows {
 const rows = new CopyWriter()
 const writeLists = fieldWriter(LIST_COLUMNS, listValues)
 const writeTrace = fieldWriter(TRACE_BODY_COLUMNS, traceValues)
+const writeTraceTexts = fieldWriter(TRACE_TEXT_COLUMNS, traceTextValues)
 /** These zeros are replaced when the batch is written. */
 const writeTagStamp = fieldWriter(TAG_STAMP_COLUMNS, { project_id: () => 0, ranked: () => 0 })
 const writeOwner = fieldWriter(OWNER_COLUMNS, { project_id: () => 0, trace_seq: () => 0 })
@@ -102,6 +106,7 @@ export function renderTraceRows(
   const lists = listsOf(trace, trace.past === undefined ? (environment ?? UNASSIGNED) : (trace.past.environment ?? ''))
   writeLists(rows, lists)
   writeTrace(rows, trace)
+  writeTraceTexts(rows, textsOfTrace(trace))
   const tags = writeTags(trace, lists)
   const tagsEnd = rows.length
   const deltas = writeDeltas(trace.endedAt === null ? [] : [{ sign: 1, trace, lists }])

@@ -105,9 +105,12 @@ export function packTexts(spans: readonly Span[], hurries: boolean): readonly St
   const least = hurries ? LENGTH.compressed * spans.length : LENGTH.least
   if (spans.length === 0 || length < least) return spans
   // Steps are not packed. If a step's row were removed later, the other rows of its group could no longer be unpacked.
-  if (spans.some(({ callDetails }) => callDetails?.includes('"step"') === true)) return spans
+  if (spans.some(isStep)) return spans
   return packBlocks(spans)
 }
+
+/** Whether a span is a coding agent's step, whose row may be removed later (lib/trace/states/steps.ts). */
+export const isStep = ({ callDetails }: Pick<Span, 'callDetails'>): boolean => callDetails?.includes('"step"') === true
 
 /** Fills blocks with spans, in order. */
 function packBlocks(spans: readonly Span[]): StoredTexts[] {

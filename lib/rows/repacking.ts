@@ -59,6 +59,24 @@ export function mayShrink(stored: StoredSizes): boolean {
   return groups > Math.max(1, 2 * Math.ceil(estimatedBytes / MAX_BLOCK_BYTES) - 1)
 }
 
+/**
+ * Minimum length of a text that is looked for in the spans of a trace that cannot shrink otherwise, and maximum number
+ * of stored bytes that are read for it.
+ */
+const LOOKED_FOR = { leastBytes: 1024, mostStoredBytes: 65_536 }
+
+/**
+ * Whether a trace's own texts may equal those of its spans (lib/rows/trace-texts.ts). This was decided already for a
+ * trace that was recorded by a single request, and is cheap to find out for a short trace.
+ */
+export function mayShare(
+  { spans, packedBytes, plainBytes }: StoredSizes,
+  { ownBytes, isGrown }: { readonly ownBytes: number; readonly isGrown: boolean }
+): boolean {
+  const isShort = spans <= MOST.spans && packedBytes + plainBytes <= LOOKED_FOR.mostStoredBytes
+  return isGrown && isShort && ownBytes >= LOOKED_FOR.leastBytes
+}
+
 /** Whether to replace `before` bytes in these rows by `after` bytes. */
 export const isWorthwhile = (rows: number, before: number, after: number): boolean =>
   before - after >= LEAST_GAIN * (after + ROW_BYTES * rows)
@@ -70,25 +88,39 @@ export interface RepackedRow {
 }
 
 type PlainSpan = SpanTexts & { readonly id: string }
+/** A span with its fields in a block, the first of which is its id. */
+interface PackedSpan {
+  readonly id: string
+  readonly bytes: Buffer
+}
+
+/** Yields the spans of a group that `isStored` accepts. `slices` must be all of the group's slices. */
+export async function* spansOfGroup(
+  slices: readonly Buffer[],
+  isStored: (id: string) => boolean
+): AsyncGenerator<PackedSpan, void> {
+  for (const packed of joinSlices(slices)) {
+    for (const span of spansIn(await unpack(packed))) if (isStored(span.id)) yield span
+  }
+}
 
 /** Fills blocks with spans in the order in which they are added. */
 export class Repacker {
   readonly rows: RepackedRow[] = []
-  #spans: { readonly id: string; readonly bytes: Buffer }[] = []
+  #spans: PackedSpan[] = []
   #bytes = 0
 
   /** Adds a span whose texts are not packed. A span that is longer than a block stays as it is. */
   async addPlain(span: PlainSpan): Promise<void> {
     if (lengthOfTexts([span]) > MAX_BLOCK_BYTES) return
     const bytes = fieldsOf(span)
-    if (bytes.length <= MAX_BLOCK_BYTES) await this.#add({ id: span.id, bytes })
+    if (bytes.length <= MAX_BLOCK_BYTES) await this.addPacked({ id: span.id, bytes })
   }
 
-  /** Adds the spans of a group that `isStored` accepts. `slices` must be all of the group's slices. */
-  async addGroup(slices: readonly Buffer[], isStored: (id: string) => boolean): Promise<void> {
-    for (const packed of joinSlices(slices)) {
-      for (const span of spansIn(await unpack(packed))) if (isStored(span.id)) await this.#add(span)
-    }
+  async addPacked(span: PackedSpan): Promise<void> {
+    if (this.#bytes + span.bytes.length > MAX_BLOCK_BYTES) await this.end()
+    this.#spans.push(span)
+    this.#bytes += span.bytes.length
   }
 
   /** Packs what is left. `rows` is complete afterwards. */
@@ -103,11 +135,5 @@ export class Repacker {
     if (!(await unpack(packed)).equals(block)) throw new Error('a block of texts does not unpack to what was packed')
     const stored = sliceBlock(spans, packed)
     this.rows.push(...spans.map(({ id }, i) => ({ id, packed: (stored[i] as { packed: Uint8Array }).packed })))
-  }
-
-  async #add(span: { readonly id: string; readonly bytes: Buffer }): Promise<void> {
-    if (this.#bytes + span.bytes.length > MAX_BLOCK_BYTES) await this.end()
-    this.#spans.push(span)
-    this.#bytes += span.bytes.length
   }
 }

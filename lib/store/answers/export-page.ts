@@ -7,6 +7,7 @@
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES } from '../../database/tables.ts'
 import { unpackSpans } from '../../rows/packed-texts.ts'
+import { type SharedTexts, withSharedTexts } from '../../rows/trace-texts.ts'
 import type { ProjectCounts } from '../instance/backup-head.ts'
 import { readMessagePages, readMessages } from '../trace/messages.ts'
 import { bytewise, type RawRow, RowReader } from './byte-rows.ts'
@@ -27,10 +28,12 @@ import {
   type Apart,
   DETAIL_COLUMNS,
   DETAIL_ORDER,
+  type DetailRow,
   hasMessages,
   type StoredSpanRow,
-  selectTraceDetail,
-  textBytes
+  selectTraceAlone,
+  textBytes,
+  withOwnTexts
 } from './traces.ts'
 
 /** The trace after which an export's next page begins. Exported traces are ordered by startedAt, then id. */
@@ -63,6 +66,7 @@ const PIECE_BYTES = 1024 * 1024
 const LOWEST_ID = '0'.repeat(32)
 
 type Part = 'trace' | 'span' | 'score'
+type PagedTrace = ExportedRow & Apart & SharedTexts
 
 /** A page's rows, which `renderExportPage` turns into lines. */
 export interface FetchedPage {
@@ -121,17 +125,16 @@ export async function fetchExportPage(
  * trace.
  */
 export async function* renderLongTrace(sql: Sql, projectId: number, traceId: string): AsyncGenerator<ExportPage, void> {
-  const found = await selectTraceDetail(sql, projectId, traceId, undefined, {
-    more: sql`, t.seq as "traceSeq", t.key_id as "keyId", t.end_hash as "endHash", t.ranks`,
-    spans: sql`and false`
-  }).raw()
+  const columns = sql`, t.seq as "traceSeq", t.key_id as "keyId", t.end_hash as "endHash", t.ranks`
+  const found = await selectTraceAlone(sql, projectId, traceId, SCHEMA_NAMES, columns).raw()
   const reader = new RowReader(found.columns)
-  const rows: readonly RawRow[] = found
-  const [first, ...others] = rows
+  const [first, ...others] = (found as readonly RawRow[]).map(row =>
+    reader.row<DetailRow<PagedTrace & { readonly traceSeq: number }>>(row)
+  )
   // The trace may have been deleted since its page was read.
-  if (first === undefined) return
-  const trace = reader.row<ExportedRow & Apart & { readonly traceSeq: number }>(first)
-  const scores = others.map(row => reader.row<ScoreRow>(row))
+  if (first?.part !== 'trace') return
+  const trace = await withOwnTexts(first, others, 'latin1')
+  const scores = others.filter(row => row.part === 'score')
   const facts: SpanFacts[] = []
   let text = renderLineHead(trace, scores)
   let spans = 0
@@ -172,7 +175,7 @@ export async function renderExportPage(
   projectId: number,
   { rows, reader }: FetchedPage
 ): Promise<ExportPage> {
-  const found = new Map<unknown, { trace: ExportedRow & Apart; spans: RawRow[]; scores: RawRow[] }>()
+  const found = new Map<unknown, { trace: PagedTrace; spans: RawRow[]; scores: RawRow[] }>()
   for (const row of rows) {
     const part = reader.field(row, 'part') as Part
     const seq = reader.field(row, 'traceSeq')
@@ -190,7 +193,7 @@ export async function renderExportPage(
       'latin1'
     )
     lines += `${renderExportLine(
-      trace,
+      withSharedTexts(trace, unpacked),
       unpacked,
       scores.map(score => reader.row<ScoreRow>(score)),
       own

@@ -7,6 +7,7 @@ import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import type { ListWriter } from '../../limits/list-writer.ts'
 import { Slices } from '../../limits/slices.ts'
 import { MAX_SLICED_BYTES, type SpanTexts, unpackSpans } from '../../rows/packed-texts.ts'
+import { type SharedTexts, withSharedTexts } from '../../rows/trace-texts.ts'
 import {
   findSpeakers,
   joinMessages,
@@ -34,7 +35,7 @@ export type DetailRow<T extends StoredTraceRow, S extends ScoreRow = ScoreRow> =
   | ({ readonly part: 'span' } & StoredSpanRow)
   | ({ readonly part: 'score' } & S)
 
-type SingleRow = DetailRow<StoredTraceRow & Apart, AuthoredScore>
+type SingleRow = DetailRow<StoredTraceRow & Apart & SharedTexts, AuthoredScore>
 
 /**
  * Columns of whole traces, from the tables traces as t, spans as s and scores as c. A `full join on false` concatenates
@@ -58,6 +59,7 @@ const HEAD_COLUMNS = `
   t.environment, t.session_id as "sessionId", t.user_id as "userId", t.tags, t.span_count as "spanCount",
   t.error_count as "errorCount", t.estimated_bytes as "estimatedBytes", t.ingested_at as "ingestedAt",
   t.metadata, t.metadata_updated_at as "metadataUpdatedAt", t.body_hash as "bodyHash",
+  t.input_span_id as "inputSpanId", t.output_span_id as "outputSpanId",
   s.parent_id as "parentSpanId", s.kind, s.packed,
   c.span_id as "spanId", c.data_type as "dataType", c.value, c.comment, c.source, c.evaluator_id as "evaluatorId",
   c.run_id as "runId", c.created_at as "createdAt"`
@@ -71,8 +73,8 @@ export const DETAIL_COLUMNS = `${HEAD_COLUMNS}, ${TEXT_COLUMNS}`
 
 /** Sizes instead of texts. PostgreSQL determines the sizes without reading the texts. Packed texts have null sizes. */
 const SIZE_COLUMNS = `null as input, null as output, null as attributes, null as events,
-  octet_length(coalesce(t.input, s.input)::text) as "inputBytes",
-  octet_length(coalesce(t.output, s.output)::text) as "outputBytes",
+  coalesce(octet_length(coalesce(t.input, s.input)::text), t.input_bytes) as "inputBytes",
+  coalesce(octet_length(coalesce(t.output, s.output)::text), t.output_bytes) as "outputBytes",
   octet_length(s.attributes::text) as "attributesBytes", json_array_length(s.events) as "eventCount",
   s.call_details ->> 'computedCost' as "computedCost"`
 
@@ -200,18 +202,16 @@ export function streamTrace(
   needs?: (id: string, count: number) => boolean
 ): Promise<boolean> {
   return inSnapshot(sql, async () => {
-    const found = await selectTraceDetail(sql, projectId, traceId, SCHEMA_NAMES, {
-      more: sql`, t.seq as "traceSeq"`,
-      spans: sql`and false`
-    }).raw()
+    const found = await selectTraceAlone(sql, projectId, traceId, SCHEMA_NAMES, sql`, t.seq as "traceSeq"`).raw()
     const reader = new RowReader(found.columns)
-    const [trace, ...scores] = (found as readonly RawRow[]).map(row => reader.row<SingleRow & Seq>(row))
-    if (trace?.part !== 'trace') return false
+    const [stored, ...others] = (found as readonly RawRow[]).map(row => reader.row<SingleRow & Seq>(row))
+    if (stored?.part !== 'trace') return false
+    const trace = await withOwnTexts(stored, others, 'latin1')
     const place = { projectId, traceId, traceSeq: trace.traceSeq, names: SCHEMA_NAMES }
     const messages = trace.hasMessages ? await TraceMessages.list(sql, place) : undefined
     const shown = {
       trace: messages === undefined ? trace : await withMessageTexts(sql, place, trace, messages),
-      scores: scores.filter(row => row.part === 'score')
+      scores: others.filter(row => row.part === 'score')
     }
     await writer.head(parts.head(shown))
     for await (const { spans } of readSpanPages(sql, place, { messages, needs })) {
@@ -262,18 +262,52 @@ export async function readShownSpan(
   spanId: string,
   names: TableNames
 ): Promise<SpanRow | undefined> {
-  const own = sql`select packed from ${sql.unsafe(names.spans)}
-    where project_id = ${projectId} and trace_seq = (select seq from trace) and id = ${spanId}`
-  // A row without a slice may belong to any group that is stored as a single slice.
-  const which = sql`and (id = ${spanId} or substr(packed, 3, 8) = (select substr(packed, 3, 8) from (${own}) own)
-    or octet_length(packed) > ${MAX_SLICED_BYTES} and (select packed is null from (${own}) own))`
-  const rows = await selectTraceDetail(sql, projectId, traceId, names, { spans: which })
+  const spans = packedWith(sql, projectId, names, sql`${[spanId]}::bytea[]`)
+  const rows = await selectTraceDetail(sql, projectId, traceId, names, { spans })
   const shown = await show(sql, projectId, traceId, names, rows)
   return shown?.spans.find(({ id }) => id === spanId)
 }
 
+/** SQL for the spans with these ids, of the trace `trace`, and for all spans that may be packed with them. */
+function packedWith(sql: Sql, projectId: number, names: TableNames, ids: Fragment): Fragment {
+  const own = (columns: Fragment) => sql`select ${columns} from ${sql.unsafe(names.spans)}
+    where project_id = ${projectId} and trace_seq = (select seq from trace) and id = any (${ids})`
+  // A row without a slice may belong to any group that is stored as a single slice.
+  return sql`and (id = any (${ids}) or substr(packed, 3, 8) = any (array(${own(sql`substr(packed, 3, 8)`)}))
+    or octet_length(packed) > ${MAX_SLICED_BYTES} and exists (${own(sql``)} and packed is null))`
+}
+
+/** Selects the trace, its scores, and those of its spans that are needed for the texts that it shares with them. */
+export function selectTraceAlone(
+  sql: Sql,
+  projectId: number,
+  traceId: string,
+  names: TableNames,
+  more: Fragment = sql``
+): PendingQuery<SingleRow[]> {
+  const ids = sql`(select array[input_span_id, output_span_id] from trace)::bytea[]`
+  return selectTraceDetail(sql, projectId, traceId, names, {
+    texts: sql`coalesce(t.input, s.input) as input, coalesce(t.output, s.output) as output,
+      null as attributes, null as events`,
+    spans: sql`and (select num_nulls(input_span_id, output_span_id) < 2 from trace)
+      ${packedWith(sql, projectId, names, ids)}`,
+    more
+  })
+}
+
+/** Returns the trace with its texts, which are taken from its row and from the spans among `rows`. */
+export async function withOwnTexts<T extends StoredTraceRow & SharedTexts>(
+  trace: T,
+  rows: readonly DetailRow<StoredTraceRow>[],
+  encoding: 'utf8' | 'latin1'
+): Promise<T> {
+  const { inputSpanId, outputSpanId } = trace
+  const spans = rows.filter(row => row.part === 'span')
+  return withSharedTexts(trace, await unpackSpans(spans, encoding, id => id === inputSpanId || id === outputSpanId))
+}
+
 /**
- * Returns the trace without its spans. The spans' texts are read only if the trace's own texts may come from the spans.
+ * Returns the trace without its spans. All spans' texts are read only if the trace's own texts may come from messages.
  */
 export async function readOwnTexts(
   sql: Sql,
@@ -281,10 +315,10 @@ export async function readOwnTexts(
   traceId: string,
   names: TableNames
 ): Promise<StoredTraceRow | undefined> {
-  const own = sql.unsafe('t.input, t.output, null as attributes, null as events')
-  const [first] = await selectTraceDetail(sql, projectId, traceId, names, { texts: own })
+  const [first, ...others] = await selectTraceAlone(sql, projectId, traceId, names)
   if (first?.part !== 'trace') return undefined
-  return first.hasMessages ? (await readShownTrace(sql, projectId, traceId, names))?.trace : first
+  if (first.hasMessages) return (await readShownTrace(sql, projectId, traceId, names))?.trace
+  return withOwnTexts(first, others, 'utf8')
 }
 
 /** Sizes in bytes of the texts of a trace or span, and the number of a span's events. */
@@ -421,7 +455,7 @@ async function showWith(
   const packed = rest.filter(row => row.part === 'span')
   const spans = await unpackSpans(packed, encoding, undefined, pause)
   const scores = rest.filter(row => row.part === 'score')
-  return { ...joinMessages(trace, spans, messages), scores }
+  return { ...joinMessages(withSharedTexts(trace, spans), spans, messages), scores }
 }
 
 /** Selects the parts of a trace to read. An omitted member selects everything. */

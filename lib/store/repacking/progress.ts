@@ -65,9 +65,15 @@ export interface WalkedTrace {
   readonly isEnded: boolean
   readonly spanCount: number
   readonly estimatedBytes: number
+  /** Bytes of the input or output, whichever is longer, that the trace's row has. */
+  readonly ownBytes: number
+  /** Whether the trace was recorded by more than one request, or by OpenTelemetry. */
+  readonly isGrown: boolean
 }
 const WALKED = `t.seq, t.version, t.ended_at is not null as "isEnded", t.span_count as "spanCount",
-  t.estimated_bytes as "estimatedBytes"`
+  t.estimated_bytes as "estimatedBytes",
+  coalesce(greatest(octet_length(t.input::text), octet_length(t.output::text)), 0) as "ownBytes",
+  t.end_hash is not null or t.ranks is not null as "isGrown"`
 
 /** Returns the project's next traces with a seq above `after` and below `below`. */
 export const readNext = (sql: Sql, projectId: number, after: number, below: number, limit: number) =>

@@ -1,5 +1,6 @@
 /**
- * Packs a trace's texts again (lib/rows/repacking.ts). The texts are read and packed without a lock. They are written
+ * Packs a trace's texts again (lib/rows/repacking.ts), and lets the trace share its own texts with its spans
+ * (lib/rows/trace-texts.ts). The texts are read and packed without a lock. They are written
  * only if the trace still has the version that was read, because every write changes the version. The row of the trace
  * is locked meanwhile, so that writes, patches and deletions of this trace wait.
  *
@@ -8,7 +9,16 @@
  */
 import type { Sql } from 'postgres'
 import type { SpanTexts } from '../../rows/packed-texts.ts'
-import { isWorthwhile, mayShrink, type RepackedRow, Repacker, type StoredSizes } from '../../rows/repacking.ts'
+import {
+  isWorthwhile,
+  mayShare,
+  mayShrink,
+  type RepackedRow,
+  Repacker,
+  type StoredSizes,
+  spansOfGroup
+} from '../../rows/repacking.ts'
+import { SharedFinder, type SharedTexts } from '../../rows/trace-texts.ts'
 import { inSnapshot, inTransaction } from '../transactions.ts'
 import type { WalkedTrace } from './progress.ts'
 
@@ -23,12 +33,17 @@ const IS_STEP = `coalesce(call_details::text like '%"step"%', false)`
 
 type Sizes = Omit<StoredSizes, 'estimatedBytes'>
 
+/** A complete trace whose texts may become smaller. If `packs` is false, only by sharing its own texts. */
+export interface Shrinkable extends WalkedTrace {
+  readonly packs: boolean
+}
+
 /** Returns the traces whose texts may become smaller. */
 export async function findShrinkable(
   sql: Sql,
   projectId: number,
   traces: readonly WalkedTrace[]
-): Promise<readonly WalkedTrace[]> {
+): Promise<readonly Shrinkable[]> {
   if (traces.length === 0) return []
   const rows = await sql<(Sizes & { seq: number })[]>`
     select trace_seq as seq, count(*) as spans, count(distinct substr(packed, 3, 8)) as groups,
@@ -38,30 +53,38 @@ export async function findShrinkable(
     from spans where project_id = ${projectId} and trace_seq = any (${traces.map(({ seq }) => seq)}::bigint[])
     group by trace_seq`
   const sizes = new Map(rows.map(row => [row.seq, row]))
-  return traces.filter(({ seq, estimatedBytes }) => {
+  return traces.flatMap(trace => {
+    const { seq, estimatedBytes } = trace
     const stored = sizes.get(seq)
-    return stored !== undefined && mayShrink({ ...stored, estimatedBytes })
+    if (stored === undefined) return []
+    const packs = mayShrink({ ...stored, estimatedBytes })
+    return packs || mayShare({ ...stored, estimatedBytes }, trace) ? { ...trace, packs } : []
   })
 }
 
 export interface Repacked {
-  /** Bytes of the trace's texts before and after, as stored. */
+  /** Bytes of the spans' texts before and after, as stored. */
   readonly before: number
   readonly after: number
   /** Whether the texts were written. They are not if that would save too little, or if the trace has changed. */
   readonly outcome: 'repacked' | 'kept' | 'changed'
 }
 
-/** Packs the trace's texts again. */
-export async function repackTrace(
-  sql: Sql,
-  projectId: number,
-  { seq, version }: Pick<WalkedTrace, 'seq' | 'version'>
-): Promise<Repacked> {
-  const { rows, before } = await inSnapshot(sql, () => pack(sql, projectId, seq))
+type Written = Pick<Shrinkable, 'seq' | 'version' | 'packs'>
+
+/** Packs the texts of a complete trace again. */
+export async function repackTrace(sql: Sql, projectId: number, trace: Written): Promise<Repacked> {
+  const { rows, before, shared } = await inSnapshot(sql, () => pack(sql, projectId, trace))
   const after = rows.reduce((sum, { packed }) => sum + packed.length, 0)
-  if (!isWorthwhile(rows.length, before, after)) return { before, after, outcome: 'kept' }
-  const isWritten = await inTransaction(sql, () => write(sql, projectId, { seq, version }, rows))
+  const packed = isWorthwhile(rows.length, before, after) ? rows : []
+  const isShared = shared.inputSpanId !== null || shared.outputSpanId !== null
+  if (packed.length === 0 && !isShared) return { before, after, outcome: 'kept' }
+  const isWritten = await inTransaction(sql, async () => {
+    if (!(await lock(sql, projectId, trace))) return false
+    await writeRows(sql, projectId, trace, packed)
+    if (isShared) await writeShared(sql, projectId, trace, shared)
+    return true
+  })
   return { before, after, outcome: isWritten ? 'repacked' : 'changed' }
 }
 
@@ -70,6 +93,7 @@ interface ListedRow {
   /** Id of the first span of the group that the row's slice belongs to. */
   readonly groupId: string | null
   readonly isBare: boolean
+  readonly isStep: boolean
   readonly bytes: number
 }
 
@@ -79,29 +103,50 @@ interface Unit {
   bytes: number
 }
 
-/** Packs the texts. Returns the rows to write, and the stored bytes of the texts in these rows. */
+/**
+ * Packs the texts. Returns the rows to write, the stored bytes of the texts in these rows, and the spans that have the
+ * trace's own texts.
+ */
 async function pack(
   sql: Sql,
   projectId: number,
-  seq: number
-): Promise<{ rows: readonly RepackedRow[]; before: number }> {
+  { seq, packs }: Written
+): Promise<{ rows: readonly RepackedRow[]; before: number; shared: SharedTexts }> {
+  const finder = await readFinder(sql, projectId, seq)
   const listed = await sql<ListedRow[]>`
     select id, substr(packed, 3, 8) as "groupId", num_nulls(input, output, attributes, events, packed) = 5 as "isBare",
-      ${sql.unsafe(SIZE)} + coalesce(pg_column_size(packed), 0) as bytes
+      ${sql.unsafe(IS_STEP)} as "isStep", ${sql.unsafe(SIZE)} + coalesce(pg_column_size(packed), 0) as bytes
     from spans where project_id = ${projectId} and trace_seq = ${seq} order by started_at, id`
   const sizes = new Map(listed.map(({ id, bytes }) => [id, bytes]))
+  const steps = new Set(listed.flatMap(({ id, isStep }) => (isStep ? [id] : [])))
   const repacker = new Repacker()
   for (const units of portions(unitsOf(listed))) {
+    if (!packs && finder.isDone) break
     const stored = new Map((await readTexts(sql, projectId, seq, units)).map(row => [row.id, row]))
     for (const { rows } of units) {
       const [first, ...others] = rows.map(({ id }) => stored.get(id)!) as [StoredSpan, ...StoredSpan[]]
-      if (first.packed === null) await repacker.addPlain(first)
-      else await repacker.addGroup([first, ...others].map(sliceOf), id => sizes.has(id))
+      if (first.packed === null) {
+        if (!steps.has(first.id)) finder.lookAt(first)
+        if (packs) await repacker.addPlain(first)
+        continue
+      }
+      for await (const span of spansOfGroup([first, ...others].map(sliceOf), id => sizes.has(id))) {
+        if (!steps.has(span.id)) finder.lookAtPacked(span)
+        if (packs) await repacker.addPacked(span)
+      }
     }
   }
   await repacker.end()
   const { rows } = repacker
-  return { rows, before: rows.reduce((sum, { id }) => sum + sizes.get(id)!, 0) }
+  return { rows, before: rows.reduce((sum, { id }) => sum + sizes.get(id)!, 0), shared: finder.found }
+}
+
+/** Reads the texts in the row of a complete trace, to find them among the texts of its spans. */
+async function readFinder(sql: Sql, projectId: number, seq: number): Promise<SharedFinder> {
+  const [own] = await sql<{ input: string | null; output: string | null }[]>`
+    select input::text as input, output::text as output from traces
+    where project_id = ${projectId} and seq = ${seq} and ended_at is not null`
+  return new SharedFinder(own ?? { input: null, output: null })
 }
 
 type StoredSpan = SpanTexts & { readonly id: string; readonly packed: string | null }
@@ -146,16 +191,14 @@ function portions(units: readonly Unit[]): Unit[][] {
   return all
 }
 
-/** Writes the rows if the trace still has this version. */
-async function write(
-  sql: Sql,
-  projectId: number,
-  { seq, version }: Pick<WalkedTrace, 'seq' | 'version'>,
-  rows: readonly RepackedRow[]
-): Promise<boolean> {
+/** Locks the trace's row. Returns whether the trace still has this version. */
+async function lock(sql: Sql, projectId: number, { seq, version }: Written): Promise<boolean> {
   const [locked] = await sql`
     select version from traces where project_id = ${projectId} and seq = ${seq} and version = ${version} for update`
-  if (locked === undefined) return false
+  return locked !== undefined
+}
+
+async function writeRows(sql: Sql, projectId: number, { seq }: Written, rows: readonly RepackedRow[]): Promise<void> {
   let written = 0
   for (let i = 0; i < rows.length; i += WRITTEN_ROWS) {
     const part = rows.slice(i, i + WRITTEN_ROWS)
@@ -167,5 +210,23 @@ async function write(
     written += count
   }
   if (written !== rows.length) throw new Error(`${written} of ${rows.length} spans were there to be repacked`)
-  return true
+}
+
+/** Writes which spans have the trace's own texts, in place of these texts. Only one process repacks at a time. */
+async function writeShared(
+  sql: Sql,
+  projectId: number,
+  { seq }: Written,
+  { inputSpanId, outputSpanId }: SharedTexts
+): Promise<void> {
+  const { count } = await sql`
+    update traces set
+      input = case when ${inputSpanId}::bytea is null then input end,
+      output = case when ${outputSpanId}::bytea is null then output end,
+      input_span_id = coalesce(${inputSpanId}::bytea, input_span_id),
+      output_span_id = coalesce(${outputSpanId}::bytea, output_span_id),
+      input_bytes = case when ${inputSpanId}::bytea is null then input_bytes else octet_length(input::text) end,
+      output_bytes = case when ${outputSpanId}::bytea is null then output_bytes else octet_length(output::text) end
+    where project_id = ${projectId} and seq = ${seq}`
+  if (count !== 1) throw new Error(`${count} traces were there to share their texts`)
 }

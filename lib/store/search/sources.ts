@@ -2,6 +2,7 @@
 import type { Sql } from 'postgres'
 import { Slices } from '../../limits/slices.ts'
 import { MAX_SLICED_BYTES, unpackSpans } from '../../rows/packed-texts.ts'
+import { type SharedTexts, withSharedTexts } from '../../rows/trace-texts.ts'
 import { SEARCHED, type SearchedText, searchedTexts } from '../../search/texts.ts'
 import { joinMessages } from '../../trace/span-messages.ts'
 import { readMessages } from '../trace/messages.ts'
@@ -12,7 +13,7 @@ export interface TextSource {
   readonly texts: readonly SearchedText[]
 }
 
-interface TraceRow {
+interface TraceRow extends SharedTexts {
   readonly seq: number
   readonly id: string
   readonly startedMs: number
@@ -45,37 +46,48 @@ export const inMs = (time: string): string => `floor(extract(epoch from ${time})
 
 /**
  * Reads the existing traces with these internal numbers, in no particular order. Only the beginning of a long text is
- * read. Texts packed together can only be read together. If a model call's texts are packed, all rows of the call's
- * group are read. A row without texts may belong to any group that is stored as a single slice.
+ * read. Texts packed together can only be read together. If the texts of a model call are packed, or those of a span
+ * that has the trace's own texts, all rows of the span's group are read. A row without texts may belong to any group
+ * that is stored as a single slice.
  */
 export async function readSources(sql: Sql, projectId: number, seqs: readonly number[]): Promise<TextSource[]> {
   if (seqs.length === 0) return []
   const traces = await sql<TraceRow[]>`
     select seq, id, name, ${sql.unsafe(inMs('started_at'))} as "startedMs",
       left(input::text, ${SEARCHED.json}) as input, left(output::text, ${SEARCHED.json}) as output,
+      input_span_id as "inputSpanId", output_span_id as "outputSpanId",
       exists (select from span_messages m where m.project_id = ${projectId} and m.trace_id = t.id) as "hasMessages"
     from traces t where project_id = ${projectId} and seq = any (${seqs as number[]}::bigint[])`
+  const shared = traces.flatMap(({ seq, ...trace }) => sharedIds(trace).map(id => ({ seq, id })))
+  const found = sql.unsafe(FOUND)
   const rows = await sql<SpanRow[]>`
     with calls as materialized (
       select * from (
-        select trace_seq as seq, id, substr(packed, 3, 8) as group_id, num_nulls(input, output, packed) = 3 as is_bare,
+        select ${found},
           row_number() over (partition by trace_seq order by started_at, id) as place
         from spans
         where project_id = ${projectId} and trace_seq = any (${seqs as number[]}::bigint[]) and kind = 'llm'
       ) c where place <= ${SEARCHED.calls}
+    ), wanted as materialized (
+      select seq, id, group_id, is_bare from calls
+      union
+      select ${found}
+      from unnest(${shared.map(({ seq }) => seq)}::bigint[], ${shared.map(({ id }) => id)}::bytea[]) as k (seq, span_id)
+      join spans on project_id = ${projectId} and trace_seq = k.seq and id = k.span_id
     ), bare as materialized (
-      select distinct seq from calls where is_bare
+      select distinct seq from wanted where is_bare
     ), groups as materialized (
-      select distinct seq, group_id from calls where group_id is not null
+      select distinct seq, group_id from wanted where group_id is not null
     )
     select s.trace_seq as seq, s.id, c.id is not null as "isCall", s.packed,
       left(s.input::text, ${SEARCHED.json}) as input, left(s.output::text, ${SEARCHED.json}) as output
     from spans s
     left join calls c on c.seq = s.trace_seq and c.id = s.id
+    left join wanted w on w.seq = s.trace_seq and w.id = s.id
     left join groups g on g.seq = s.trace_seq and g.group_id = substr(s.packed, 3, 8)
     left join bare b on b.seq = s.trace_seq and octet_length(s.packed) > ${MAX_SLICED_BYTES}
     where s.project_id = ${projectId} and s.trace_seq = any (${seqs as number[]}::bigint[])
-      and (c.id is not null or g.seq is not null or b.seq is not null)
+      and (w.id is not null or g.seq is not null or b.seq is not null)
     order by s.trace_seq, s.started_at, s.id`
   const spans = new Map<number, SpanRow[]>(seqs.map(seq => [seq, []]))
   for (const row of rows) spans.get(row.seq)!.push(row)
@@ -85,13 +97,14 @@ export async function readSources(sql: Sql, projectId: number, seqs: readonly nu
     const own = spans.get(trace.seq)!
     const calls = own.filter(({ isCall }) => isCall).slice(0, SEARCHED.calls)
     const isCall = new Set(calls.map(({ id }) => id))
+    const isRead = new Set([...isCall, ...sharedIds(trace)])
     const unpacked = await unpackSpans(
       own,
       'utf8',
-      id => isCall.has(id),
+      id => isRead.has(id),
       () => slices.next()
     )
-    const all = { ...trace, calls: unpacked.filter(({ id }) => isCall.has(id)) }
+    const all = { ...withSharedTexts(trace, unpacked), calls: unpacked.filter(({ id }) => isCall.has(id)) }
     sources.push({
       seq: trace.seq,
       startedMs: trace.startedMs,
@@ -100,6 +113,10 @@ export async function readSources(sql: Sql, projectId: number, seqs: readonly nu
   }
   return sources
 }
+
+const FOUND = `trace_seq as seq, id, substr(packed, 3, 8) as group_id, num_nulls(input, output, packed) = 3 as is_bare`
+const sharedIds = ({ inputSpanId, outputSpanId }: SharedTexts): string[] =>
+  [inputSpanId, outputSpanId].filter(id => id !== null)
 
 /**
  * Returns a trace with the separately stored messages of its calls. Messages of the trace's remaining spans, such as a

@@ -166,6 +166,13 @@ function updateOf<T, N extends string>(
       const isSet = source.get(`sets_${name}`)
       return `${name} = ${isSet === undefined ? value : `case when ${isSet} then ${value} else t.${name} end`}`
     })
+  // A new text belongs to the trace alone, even if its former text was shared with a span.
+  for (const side of ['input', 'output']) {
+    const isSet = source.get(`sets_${side}`)
+    if (isSet === undefined) continue
+    for (const name of [`${side}_span_id`, `${side}_bytes`])
+      sets.push(`${name} = case when not ${isSet} then t.${name} end`)
+  }
   const text: Statement<T>['text'] = ({ traces }) => `with changed as (
       update ${traces} as t set ${sets.join(', ')} from ${rowSource(columns, 3, 'c')}
       where t.project_id = $1::int and t.seq = ${source.get('seq')} and t.version = ${source.get('old_version')}

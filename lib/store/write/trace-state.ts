@@ -1,5 +1,7 @@
 /** Reads the states of stored traces. The write path bases its decisions on these states. */
 import type { Sql } from 'postgres'
+import { MAX_SLICED_BYTES, unpackSpans } from '../../rows/packed-texts.ts'
+import { type SharedTexts, withSharedTexts } from '../../rows/trace-texts.ts'
 import type { CallDetails } from '../../trace/call-details.ts'
 import { type PastScore, SHORT_HASH_DIGITS } from '../../trace/prepared.ts'
 import { SpanTree } from '../../trace/span-tree.ts'
@@ -27,7 +29,7 @@ export interface Look extends TraceKey {
   readonly detail: 'end' | 'export' | 'restore' | 'none'
 }
 
-interface Row extends Omit<TraceState, 'running' | 'spanHashes' | 'tags' | 'gathered' | 'copy'> {
+interface Row extends Omit<TraceState, 'running' | 'spanHashes' | 'tags' | 'gathered' | 'copy'>, SharedTexts {
   readonly n: number
   readonly endedAt: string | null
   readonly tags: string[] | null
@@ -42,6 +44,8 @@ interface Row extends Omit<TraceState, 'running' | 'spanHashes' | 'tags' | 'gath
   readonly scores: string | null
   readonly input: string | null
   readonly output: string | null
+  /** The spans whose texts the trace shares, and the spans that are packed with them, as SharedCells. */
+  readonly shared: string | null
   /** Id and short hash of each stored span, without separators. */
   readonly hashes: string | null
 }
@@ -67,8 +71,18 @@ function gatheredOf(row: Row, tags: readonly string[]) {
   return { gathered, spanHashes: new Map(cells.map(([id, ...others]) => [id, others.at(-1) as string])) }
 }
 
-function copyOf(row: Row): CopyState {
-  const { status, endedAt, sessionId, input, output, metadataUpdatedAt, hasComputedCosts, ranks, scores } = row
+type SharedCells = [id: string, input: string | null, output: string | null, packed: string | null]
+
+async function copyOf(row: Row): Promise<CopyState> {
+  const { status, endedAt, sessionId, metadataUpdatedAt, hasComputedCosts, ranks, scores } = row
+  const cells: readonly SharedCells[] = row.shared === null ? [] : JSON.parse(row.shared)
+  const isShared = (id: string) => id === row.inputSpanId || id === row.outputSpanId
+  const spans = await unpackSpans(
+    cells.map(([id, input, output, packed]) => ({ id, input, output, packed })),
+    'utf8',
+    isShared
+  )
+  const { input, output } = withSharedTexts(row, spans)
   return {
     hasComputedCosts,
     status,
@@ -151,6 +165,8 @@ const tracesByKey = (project: string) =>
 /** Returns the statement that reads states, with scores as ScoreCells and token usage as UsageCells. */
 function statesText(of: keyof typeof PROJECT): string {
   const project = PROJECT[of]
+  const sharing = `from spans where project_id = ${project} and trace_seq = t.seq
+    and id in (t.input_span_id, t.output_span_id)`
   return `
     select k.n, t.seq, t.version, t.ended_at as "endedAt", t.body_hash as "bodyHash", t.end_hash as "endHash",
       t.environment, t.started_at as "startedAt", t.provider, t.model, t.cost_usd as "costUsd", t.tags,
@@ -160,11 +176,22 @@ function statesText(of: keyof typeof PROJECT): string {
       t.ranks is not null as "isGathered", t.status, t.name, t.session_id as "sessionId", t.user_id as "userId",
       t.metadata_updated_at as "metadataUpdatedAt",
       case when k.detail <> 'none' then t.metadata end as metadata,
-      case when k.detail in ('end', 'export') and t.output is not null then octet_length(t.output::text) else 4 end as "outputBytes",
-      case when k.detail = 'export' and t.input is not null then octet_length(t.input::text) else 4 end as "inputBytes",
+      coalesce(case when k.detail in ('end', 'export') then coalesce(octet_length(t.output::text), t.output_bytes) end, 4)
+        as "outputBytes",
+      coalesce(case when k.detail = 'export' then coalesce(octet_length(t.input::text), t.input_bytes) end, 4)
+        as "inputBytes",
       case when k.detail in ('export', 'restore') then t.ranks end as ranks,
       case when k.detail = 'restore' then t.input::text end as input,
       case when k.detail = 'restore' then t.output::text end as output,
+      case when k.detail = 'restore' then encode(t.input_span_id, 'hex') end as "inputSpanId",
+      case when k.detail = 'restore' then encode(t.output_span_id, 'hex') end as "outputSpanId",
+      case when k.detail = 'restore' and num_nulls(t.input_span_id, t.output_span_id) < 2 then
+        (select json_agg(json_build_array(encode(s.id, 'hex'), s.input::text, s.output::text, encode(s.packed, 'hex')))
+          from spans s where s.project_id = ${project} and s.trace_seq = t.seq
+            and (s.id in (t.input_span_id, t.output_span_id)
+              or substr(s.packed, 3, 8) = any (array(select substr(packed, 3, 8) ${sharing}))
+              or octet_length(s.packed) > ${MAX_SLICED_BYTES} and exists (select ${sharing} and packed is null)))
+      end as shared,
       case when k.detail = 'restore' and t.score_count > 0 then
         (select json_agg(json_build_array(encode(c.id, 'hex'), encode(c.span_id, 'hex'), c.name, c.data_type, c.value,
             c.comment, c.source, c.evaluator_id, c.run_id,
@@ -220,7 +247,7 @@ export async function readTraceStates(sql: Sql, looks: readonly Look[]): Promise
     const read = detail === 'export' ? gatheredOf(row, tags) : undefined
     const gathered = read?.gathered
     const known = read?.spanHashes ?? spanHashes(row.hashes)
-    const copy = detail === 'restore' ? copyOf(row) : undefined
+    const copy = detail === 'restore' ? await copyOf(row) : undefined
     states[row.n - 1] = { running, spanHashes: known, gathered, copy, ...row, tags }
   }
   return states

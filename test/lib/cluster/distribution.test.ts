@@ -13,6 +13,8 @@ const BACK = `
   drop table search_news, search_terms, search_segments, search_postings, search_fills;
   drop table oidc_identities, unkept_records;
   alter table spans drop column call_details;
+  alter table traces drop column input_span_id, drop column output_span_id, drop column input_bytes,
+    drop column output_bytes;
   alter table span_messages drop column event, drop column facts, drop column call;
   drop index sign_in_attempts_until;
   alter table users drop column oidc_email_until;

@@ -7,6 +7,7 @@ import {
   scoreValues,
   spanHeadValues,
   tagValues,
+  traceTextValues,
   traceValues
 } from '../../../lib/rows/column-values.ts'
 import {
@@ -16,9 +17,11 @@ import {
   SPAN_HEAD_COLUMNS,
   TAG_BODY_COLUMNS,
   TRACE_BODY_COLUMNS,
+  TRACE_TEXT_COLUMNS,
   type Value
 } from '../../../lib/rows/columns.ts'
 import { listsOf, tagListsOf } from '../../../lib/rows/list-numbers.ts'
+import { textsOfTrace } from '../../../lib/rows/trace-texts.ts'
 import { prepare } from '../../../lib/trace/prepare.ts'
 import type { Past, PastScore } from '../../../lib/trace/prepared.ts'
 import type { Ending } from '../../../lib/trace/states/decide.ts'
@@ -30,7 +33,10 @@ const rowOf = <T>(columns: readonly { readonly name: string }[], values: object,
   Object.fromEntries(columns.map(({ name }) => [name, (values as Record<string, (item: T) => Value>)[name]!(item)]))
 
 const record = (body: object) => prepare('record', Buffer.from(JSON.stringify(body)))
-const traceRow = (body: object) => rowOf(TRACE_BODY_COLUMNS, traceValues, record(body))
+const traceRow = (body: object) => ({
+  ...rowOf(TRACE_BODY_COLUMNS, traceValues, record(body)),
+  ...rowOf(TRACE_TEXT_COLUMNS, traceTextValues, textsOfTrace(record(body)))
+})
 
 t.test('a trace has in each column what its body says of it', async t => {
   const spans = [span({ status: 'error' }), span({ status: 'ok' }), span({ status: 'error' })]
@@ -50,11 +56,26 @@ t.test('a trace has in each column what its body says of it', async t => {
       status: 'ok'
     },
     ...{ body_hash: trace.hash, end_hash: null, ranks: null, input: '[1]', output: '{"o":1}', metadata: '{"k":1}' },
-    ...{ name: 'n', provider: 'p', model: 'm', session_id: 's', user_id: 'u', tags: ['b', 'a'] }
+    ...{ name: 'n', provider: 'p', model: 'm', session_id: 's', user_id: 'u', tags: ['b', 'a'] },
+    ...{ input_span_id: null, output_span_id: null, input_bytes: null, output_bytes: null }
   })
   t.equal(estimatedBytes(trace), trace.bytes + trace.spans.reduce((sum, { bytes }) => sum + bytes, 0))
   const running = { ended_at: null, duration_ms: null, status: 'running', tags: null, input: null, user_id: null }
   t.match(traceRow(startBody()), running, 'what is not there is null, and so are no tags')
+})
+
+t.test('a text that a span has as well is in the span only', t => {
+  const [input, other] = ['é'.repeat(200), 'x'.repeat(200)]
+  const body = ingestBody({
+    input,
+    output: other,
+    spans: [span({ output: input }), span({ id: 'ab'.repeat(8), input })]
+  })
+  t.match(traceRow(body), {
+    ...{ input: null, input_span_id: 'ab'.repeat(8), input_bytes: 402 },
+    ...{ output: JSON.stringify(other), output_span_id: null, output_bytes: null }
+  })
+  t.end()
 })
 
 const SCORE: PastScore = {

@@ -1,7 +1,14 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { MAX_BLOCK_BYTES, packTexts, unpackTexts } from '../../../lib/rows/packed-texts.ts'
-import { isWorthwhile, mayShrink, Repacker, type StoredSizes } from '../../../lib/rows/repacking.ts'
+import {
+  isWorthwhile,
+  mayShare,
+  mayShrink,
+  Repacker,
+  type StoredSizes,
+  spansOfGroup
+} from '../../../lib/rows/repacking.ts'
 
 const MIB = 1024 * 1024
 const LIVE: StoredSizes = {
@@ -24,6 +31,17 @@ t.test('a trace may shrink if it has several groups, or plain texts that are wor
     ['too many bytes', { estimatedBytes: 257 * MIB }, false]
   ]
   for (const [name, stored, expected] of decisions) t.equal(mayShrink({ ...LIVE, ...stored }), expected, name)
+  t.end()
+})
+
+t.test('a long text of a short trace that came in pieces may be that of a span', t => {
+  const grown = { ownBytes: 5000, isGrown: true }
+  t.ok(mayShare(LIVE, grown))
+  t.ok(mayShare({ ...LIVE, hasSteps: true }, grown), 'other spans may have it')
+  t.notOk(mayShare(LIVE, { ...grown, isGrown: false }), 'it was compared when the trace was recorded')
+  t.notOk(mayShare(LIVE, { ...grown, ownBytes: 1000 }))
+  t.notOk(mayShare({ ...LIVE, packedBytes: 70_000 }, grown))
+  t.notOk(mayShare({ ...LIVE, spans: 50_001 }, grown))
   t.end()
 })
 
@@ -62,7 +80,7 @@ t.test('texts stay as they are, however they were packed', () =>
           expected.set(id, { input, output, attributes, events })
         }
         const slices = stored.flatMap(({ packed }) => (packed ? [Buffer.from(packed)] : []))
-        await repacker.addGroup(slices, () => true)
+        for await (const span of spansOfGroup(slices, () => true)) await repacker.addPacked(span)
         for (const [i, span] of spans.entries()) if (!stored[i]!.packed) await repacker.addPlain(span)
       }
       await repacker.end()
@@ -102,10 +120,8 @@ t.test('blocks are limited, spans that are longer stay as they are, and rows tha
     ]
   )
   const again = new Repacker()
-  await again.addGroup(
-    repacker.rows.slice(0, 2).map(({ packed }) => Buffer.from(packed)),
-    id => id !== '1'.repeat(16)
-  )
+  const group = repacker.rows.slice(0, 2).map(({ packed }) => Buffer.from(packed))
+  for await (const span of spansOfGroup(group, id => id !== '1'.repeat(16))) await again.addPacked(span)
   await again.end()
   t.same(
     again.rows.map(({ id }) => id),

@@ -1,22 +1,20 @@
 import type { Sql } from 'postgres'
 import t, { type Test } from 'tap'
-import { exportPages } from '../../../../lib/moving/export-project.ts'
-import { readOutline } from '../../../../lib/store/answers/outline.ts'
-import { readParsedTrace } from '../../../../lib/store/answers/parsed-trace.ts'
 import { readTraceDetail } from '../../../../lib/store/answers/traces.ts'
 import { readNext } from '../../../../lib/store/repacking/progress.ts'
 import { repackTrace } from '../../../../lib/store/repacking/repack-trace.ts'
-import { readSources } from '../../../../lib/store/search/sources.ts'
 import { deleteTrace } from '../../../../lib/store/trace/deletion.ts'
 import { patchMetadata } from '../../../../lib/store/trace/metadata.ts'
 import { pruneBatch } from '../../../../lib/store/trace/pruning.ts'
 import { ingestBody, spanId, traceId } from '../../../fixtures/bodies/bodies.ts'
 import { exportOf, otlpSpan } from '../../../fixtures/bodies/otlp.ts'
+import { MAIN_READERS, readTextsEverywhere } from '../../../fixtures/database/all-readers.ts'
 import { backupOf } from '../../../fixtures/database/backups.ts'
 import { type TestDatabase, testDatabase } from '../../../fixtures/database/database.ts'
 import { stopAnywhere } from '../../../fixtures/database/gates.ts'
 import { recordTrace, runOf } from '../../../fixtures/database/repacking.ts'
 import { countOrphans, countStrays, NO_ORPHANS, NO_STRAYS, seedProject } from '../../../fixtures/database/seed.ts'
+import { countShared } from '../../../fixtures/database/stored-spans.ts'
 import { bytes, testWritePath, writer } from '../../../fixtures/database/write-path.ts'
 
 /** Sets up a project, and a trace that is recorded anew for each round. */
@@ -176,31 +174,10 @@ t.test('reads while a trace is repacked see it as it was', async t => {
   t.ok(stops > 5, `${stops} stops`)
 })
 
-/** Everything that reads the texts of a trace, on one connection. */
-const READS: Readonly<Record<string, (sql: Sql, projectId: number, id: string) => Promise<unknown>>> = {
-  detail: readTraceDetail,
-  'parsed detail': readParsedTrace,
-  outline: async (sql, projectId, id) =>
-    JSON.parse((await readOutline(sql, projectId, id, { userId: 0 }))!.replace(/"version":"[^"]*"/, '"version":""')),
-  export: async (sql, projectId) => {
-    const lines: Buffer[] = []
-    for await (const page of exportPages(sql, projectId)) lines.push(page.lines)
-    return Buffer.concat(lines).toString()
-  },
-  'words of a search': async (sql, projectId) => {
-    const seqs = (await readNext(sql, projectId, 0, Number.MAX_SAFE_INTEGER, 100)).map(({ seq }) => seq)
-    return readSources(sql, projectId, seqs)
-  }
-}
-
 const readAll = (database: TestDatabase, projectId: number, id: string) =>
-  database.pool.run(async sql => {
-    const found: Record<string, unknown> = {}
-    for (const [name, read] of Object.entries(READS)) found[name] = await read(sql, projectId, id)
-    return found
-  })
+  database.pool.run(sql => readTextsEverywhere(sql, projectId, [id], MAIN_READERS))
 
-for (const [name, read] of Object.entries(READS)) {
+for (const [name, read] of MAIN_READERS) {
   t.test(`a repack within a read is not seen: ${name} of a long trace`, async t => {
     const setup = await setUp(t, long)
     const { database, projectId, prepare, current } = setup
@@ -209,12 +186,17 @@ for (const [name, read] of Object.entries(READS)) {
       prepare: async () => {
         if (current() === '') {
           await prepare()
-          await database.pool.run(sql => sql`create table kept as select * from spans`)
+          await database.pool.run(async sql => {
+            await sql`create table kept as select * from spans`
+            await sql`create table kept_traces as select * from traces`
+          })
           before = JSON.stringify(await database.pool.run(sql => read(sql, projectId, current())))
         } else {
           await database.pool.run(async sql => {
             await sql`delete from spans where project_id = ${projectId}`
             await sql`insert into spans select * from kept`
+            await sql`delete from traces where project_id = ${projectId}`
+            await sql`insert into traces select * from kept_traces`
           })
         }
       },
@@ -223,6 +205,8 @@ for (const [name, read] of Object.entries(READS)) {
       check: async (seen, outcome) => {
         t.equal(outcome, 'repacked')
         t.ok(JSON.stringify(seen) === before, 'the same as before')
+        const { shared, wrong } = await database.pool.run(sql => countShared(sql, projectId))
+        t.same([shared, wrong], [2, 0])
       }
     })
     t.ok(stops >= 2, `${stops} stops`)
@@ -233,5 +217,5 @@ async function repackOne(sql: Sql, projectId: number, id: string): Promise<strin
   const [row] = await sql<{ seq: number }[]>`select seq from traces where project_id = ${projectId} and id = ${id}`
   if (row === undefined) return 'gone'
   const [trace] = await readNext(sql, projectId, row.seq - 1, row.seq + 1, 1)
-  return trace === undefined ? 'gone' : (await repackTrace(sql, projectId, trace)).outcome
+  return trace === undefined ? 'gone' : (await repackTrace(sql, projectId, { ...trace, packs: true })).outcome
 }

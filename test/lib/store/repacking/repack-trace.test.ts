@@ -1,10 +1,14 @@
 import t from 'tap'
-import { traceId } from '../../../fixtures/bodies/bodies.ts'
+import { encodeSteps } from '../../../../lib/otlp/agents/steps.ts'
+import { readTraceDetail } from '../../../../lib/store/answers/traces.ts'
+import { spanId, traceId } from '../../../fixtures/bodies/bodies.ts'
+import { DAY, exportOf, otlpSpan } from '../../../fixtures/bodies/otlp.ts'
 import { testDatabase } from '../../../fixtures/database/database.ts'
 import { projectRows } from '../../../fixtures/database/moving.ts'
 import { recordTrace, repackAll, runOf, storedTexts } from '../../../fixtures/database/repacking.ts'
 import { countOrphans, NO_ORPHANS, seedProject } from '../../../fixtures/database/seed.ts'
-import { testWritePath, writer } from '../../../fixtures/database/write-path.ts'
+import { countShared } from '../../../fixtures/database/stored-spans.ts'
+import { bytes, testWritePath, writer } from '../../../fixtures/database/write-path.ts'
 
 t.test('a run that came in pieces takes hardly more disk than a whole one, once repacked', async t => {
   const database = await testDatabase(t)
@@ -33,5 +37,47 @@ t.test('a run that came in pieces takes hardly more disk than a whole one, once 
     }
     t.same(await countOrphans(sql), NO_ORPHANS)
     t.same(await repackAll(sql, key.projectId), [], 'nothing is left to repack')
+  })
+})
+
+t.test('a trace shares no text with a step, and another late text is its own', async t => {
+  const database = await testDatabase(t)
+  const path = testWritePath(t, database)
+  await database.pool.run(async sql => {
+    const key = writer({ projectId: await seedProject(sql) })
+    const { projectId } = key
+    const id = traceId()
+    const callSpanId = spanId()
+    const texts = (word: string) => ({
+      'openinference.span.kind': 'LLM',
+      'input.value': `${word} `.repeat(500),
+      'output.value': word.repeat(500)
+    })
+    const read = async () => JSON.parse((await readTraceDetail(sql, projectId, id))!).trace
+    const micros = (DAY + 5000) * 1000
+    const step = {
+      ...{ traceId: id, id: spanId(), callSpanId, parentId: undefined, name: 'step', failure: undefined },
+      ...{ startMicros: micros, endMicros: micros + 1, attributes: new Map(Object.entries(texts('step'))) },
+      resource: new Map()
+    }
+    await path.exportSteps(key, encodeSteps([step]))
+    await repackAll(sql, projectId)
+    t.same(await countShared(sql, projectId), { shared: 0, wrong: 0 })
+    t.equal((await read()).output, 'step'.repeat(500))
+
+    const span = otlpSpan({ traceId: id, spanId: callSpanId, start: 6, attributes: texts('span') })
+    await path.export(key, bytes(exportOf(span)), 'json')
+    const spanned = await read()
+    await repackAll(sql, projectId)
+    t.same(await countShared(sql, projectId), { shared: 1, wrong: 0 }, 'the span has replaced the step')
+    t.same(await read(), spanned)
+
+    const late = otlpSpan({ traceId: id, spanId: spanId(), start: 1, end: 20, attributes: texts('late') })
+    await path.export(key, bytes(exportOf(late)), 'json')
+    t.match(await read(), { input: 'late '.repeat(500), output: 'late'.repeat(500) })
+    t.same(await countShared(sql, projectId), { shared: 0, wrong: 0 })
+    await repackAll(sql, projectId)
+    t.same(await countShared(sql, projectId), { shared: 2, wrong: 0 })
+    t.match(await read(), { input: 'late '.repeat(500), output: 'late'.repeat(500) })
   })
 })

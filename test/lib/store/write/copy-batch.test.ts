@@ -4,8 +4,9 @@ import fc from 'fast-check'
 import t from 'tap'
 import { WritePath } from '../../../../lib/ingest/write-path.ts'
 import { createLog } from '../../../../lib/log.ts'
-import { traceValues } from '../../../../lib/rows/column-values.ts'
-import { type Column, TRACE_BODY_COLUMNS, TRACE_COLUMNS } from '../../../../lib/rows/columns.ts'
+import { traceTextValues, traceValues } from '../../../../lib/rows/column-values.ts'
+import { type Column, TRACE_BODY_COLUMNS, TRACE_COLUMNS, TRACE_TEXT_COLUMNS } from '../../../../lib/rows/columns.ts'
+import { textsOfTrace } from '../../../../lib/rows/trace-texts.ts'
 import { prepare } from '../../../../lib/trace/prepare.ts'
 import { endBody, ingestBody, span, spanId, spansBody, startBody, traceId } from '../../../fixtures/bodies/bodies.ts'
 import { anyJson, anyObject, writeJson } from '../../../fixtures/bodies/odd-json.ts'
@@ -133,7 +134,11 @@ const withNewId = (body: string) => body.replace(/"id":"[0-9a-f]{32}"/, `"id":"$
 /** Computes the expected values of a trace's own columns, in the form in which they are read. */
 function columnsOf(body: string) {
   const trace = prepare('record', Buffer.from(body))
-  return Object.fromEntries(TRACE_BODY_COLUMNS.map(({ name }) => [name, traceValues[name](trace)]))
+  const texts = textsOfTrace(trace)
+  return Object.fromEntries([
+    ...TRACE_BODY_COLUMNS.map(({ name }) => [name, traceValues[name](trace)]),
+    ...TRACE_TEXT_COLUMNS.map(({ name }) => [name, traceTextValues[name](texts)])
+  ])
 }
 
 t.test('a trace leaves in each column what its body says, packed or not', async t => {

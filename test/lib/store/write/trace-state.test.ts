@@ -6,8 +6,10 @@ import { prepare } from '../../../../lib/trace/prepare.ts'
 import { decide, type TraceState } from '../../../../lib/trace/states/decide.ts'
 import { changedState, type KeptState, startedState } from '../../../../lib/trace/states/state-after.ts'
 import { spans, start } from '../../../fixtures/bodies/arbitrary-bodies.ts'
-import { spansBody, traceId } from '../../../fixtures/bodies/bodies.ts'
+import { ingestBody, span, spansBody, traceId } from '../../../fixtures/bodies/bodies.ts'
+import { linesOf } from '../../../fixtures/database/all-readers.ts'
 import { testDatabase } from '../../../fixtures/database/database.ts'
+import { countShared } from '../../../fixtures/database/stored-spans.ts'
 import { bytes, testWritePath, writer } from '../../../fixtures/database/write-path.ts'
 
 /** The ids of the arbitrary spans. */
@@ -53,4 +55,35 @@ t.test('a trace is stored in the state that its recording and its appends left i
     }),
     { numRuns: 60 }
   )
+})
+
+t.test('a line is compared with the texts that a trace shares with its spans, packed or not', async t => {
+  const database = await testDatabase(t)
+  const path = testWritePath(t, database)
+  const key = writer({ projectId: (await database.pool.run(sql => sql`select id from projects`))[0]?.id ?? 1 })
+  for (const filler of ['', 'packed '.repeat(1000)]) {
+    const [input, output] = [`é ${'x'.repeat(200)}`, { said: 'y'.repeat(200) }]
+    const spans = [span({ input, attributes: { filler } }), span({ output })]
+    const { id } = ingestBody().trace
+    await path.record(key, bytes(ingestBody({ id, input, output, spans })))
+    await database.pool.run(async sql => {
+      t.match(await countShared(sql, key.projectId), { wrong: 0 })
+      const [{ shared }] = await sql<[{ shared: boolean }]>`
+        select num_nulls(input_span_id, output_span_id) = 0 and num_nulls(input, output) = 2 as shared
+        from traces where project_id = ${key.projectId} and id = ${id}`
+      t.ok(shared)
+      const look = { traceId: id, projectId: key.projectId, spanIds: [] }
+      const [copied, exported] = await readTraceStates(sql, [
+        { ...look, detail: 'restore' },
+        { ...look, detail: 'end' }
+      ])
+      t.match(copied?.copy, { input: JSON.stringify(input), output: JSON.stringify(output) })
+      t.equal(exported?.outputBytes, JSON.stringify(output).length)
+      const line = (await linesOf(sql, key.projectId)).split('\n').find(each => each.includes(id))!
+      t.equal(await path.restore(key.projectId, Buffer.from(line)), 'duplicate')
+      const edited = line.replace('"input":"é', '"input":"e')
+      t.not(edited, line)
+      await t.rejects(path.restore(key.projectId, Buffer.from(edited)), /its input is stored with different content/)
+    })
+  }
 })
