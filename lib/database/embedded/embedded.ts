@@ -23,6 +23,7 @@ import { chooseSettings } from './cluster-settings.ts'
 import { holdFolder, readHolder } from './data-dir-lock.ts'
 import { enterFolder } from './folder-users.ts'
 import { type DataHome, LIBRARIES, prepareDataFolder, prepareHome, prepareSocketFolder } from './folders.ts'
+import { readDisk } from './free-disk.ts'
 import { type Release, tryLock } from './lock-file.ts'
 import {
   initializeCluster,
@@ -249,7 +250,7 @@ class Cluster {
     const { pid } = await startPostmaster(runner, {
       dataDir: this.#pgData,
       socketDir,
-      settings: chooseSettings(),
+      settings: chooseSettings((await readDisk(this.#dataDir))?.totalBytes),
       onLine: line => logLine(this.#log, line),
       onSpawn: child => {
         this.#child = child
