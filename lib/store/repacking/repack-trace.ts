@@ -52,6 +52,13 @@ export interface Repacked {
   readonly outcome: 'repacked' | 'kept' | 'changed'
 }
 
+/** Packs the trace's texts again without writing them. Returns the bytes as stored, and as they would be stored. */
+export async function tryRepacking(sql: Sql, projectId: number, seq: number): Promise<Omit<Repacked, 'outcome'>> {
+  const { rows, before } = await inSnapshot(sql, () => pack(sql, projectId, seq))
+  const after = rows.reduce((sum, { packed }) => sum + packed.length, 0)
+  return isWorthwhile(rows.length, before, after) ? { before, after } : { before, after: before }
+}
+
 /** Packs the trace's texts again. */
 export async function repackTrace(
   sql: Sql,
@@ -134,9 +141,9 @@ function unitsOf(listed: readonly ListedRow[]): Unit[] {
 /** Divides units into portions of at most READ_BYTES. */
 function portions(units: readonly Unit[]): Unit[][] {
   const all: Unit[][] = []
-  let bytes = READ_BYTES
+  let bytes = 0
   for (const unit of units) {
-    if (bytes + unit.bytes > READ_BYTES) {
+    if (all.length === 0 || bytes + unit.bytes > READ_BYTES) {
       all.push([])
       bytes = 0
     }
