@@ -75,6 +75,12 @@ export const readNext = (sql: Sql, projectId: number, after: number, below: numb
     select ${sql.unsafe(WALKED)} from traces t
     where project_id = ${projectId} and seq > ${after} and seq < ${below} order by seq limit ${limit}`
 
+/** Returns the project's next waiting traces with a seq above `after`, due or not, up to `to`. */
+export const readWaits = (sql: Sql, projectId: number, after: number, to: number, limit: number) =>
+  sql<WalkedTrace[]>`
+    select ${sql.unsafe(WALKED)} from repack_waits w join traces t on t.project_id = ${projectId} and t.seq = w.seq
+    where w.project_id = ${projectId} and w.seq > ${after} and w.seq <= ${to} order by w.seq limit ${limit}`
+
 /** Returns the waiting traces that are due. A trace that was deleted has no `version`. */
 export const readDue = (sql: Sql, projectId: number, limit: number) =>
   sql<(WalkedTrace | { readonly seq: number; readonly version: null })[]>`
