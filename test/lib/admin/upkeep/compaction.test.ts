@@ -10,6 +10,8 @@ import { lockTable } from '../../../fixtures/database/locks.ts'
 import { recordTrace, runOf, storedTexts } from '../../../fixtures/database/repacking.ts'
 import { seedProject } from '../../../fixtures/database/seed.ts'
 import { bytes, testWritePath, writer } from '../../../fixtures/database/write-path.ts'
+import { configurationFor, jsonHere, start } from '../../../fixtures/service/spoor.ts'
+import { until } from '../../../fixtures/until.ts'
 
 /** Sets up a database in which most of many traces were deleted. */
 async function bloated(t: Test) {
@@ -126,5 +128,31 @@ t.test('the invalid index of an interrupted rebuild is dropped, and the rebuild 
     await reader.unsafe('rollback')
     t.match((await apply(t, database, sql, {}, false)).result.dropped, ['traces_newest_ccnew'])
     t.same(await readLeftovers(sql), [])
+  })
+})
+
+t.test('a compaction that is killed while it rebuilds an index is completed by the next', async t => {
+  const { database } = await bloated(t)
+  const env = configurationFor(database)
+  await database.pool.run(async sql => {
+    const reader = database.connect()
+    t.teardown(() => reader.end({ timeout: 1 }))
+    // The rebuild of an index waits for this snapshot.
+    await reader.unsafe('begin isolation level repeatable read; select from projects limit 1')
+    const server = database.connect({ applicationName: 'writer' })
+    t.teardown(() => server.end({ timeout: 1 }))
+    await server`select 1`
+    const child = start(['compact', '--apply'], env)
+    await until(async () => (await readLeftovers(sql)).length > 0)
+    child.kill('SIGKILL')
+    const isAway = async () =>
+      (await sql`select from pg_stat_activity where datname = current_database() and application_name ~ 'compaction$'`)
+        .length === 0
+    await until(isAway)
+    t.equal((await readLeftovers(sql)).length, 1)
+    await reader.unsafe('rollback')
+    t.match(await jsonHere(['compact', '--apply'], env), { dropped: [/_ccnew$/], skipped: [] })
+    t.same(await readLeftovers(sql), [])
+    t.match(await jsonHere(['compact'], env), { steps: [], leftovers: [] })
   })
 })
