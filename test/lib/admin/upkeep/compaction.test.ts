@@ -6,7 +6,6 @@ import { readLeftovers } from '../../../../lib/store/compaction/rebuild.ts'
 import { ingestBody, traceId } from '../../../fixtures/bodies/bodies.ts'
 import { deleteWhere, fillBloat } from '../../../fixtures/database/bloat.ts'
 import { type TestDatabase, testDatabase } from '../../../fixtures/database/database.ts'
-import { lockTable } from '../../../fixtures/database/locks.ts'
 import { recordTrace, runOf, storedTexts } from '../../../fixtures/database/repacking.ts'
 import { seedProject } from '../../../fixtures/database/seed.ts'
 import { bytes, testWritePath, writer } from '../../../fixtures/database/write-path.ts'
@@ -95,23 +94,6 @@ t.test('indexes are rebuilt while traces are recorded, and nothing is lost', asy
     const [row] =
       await sql`select count(*)::int as found from traces where project_id = 1 and id = any (${ids}::uuid[])`
     t.equal(row!.found, ids.length)
-  })
-})
-
-t.test('a table in use is left alone, and the report names the connection', async t => {
-  const { database } = await bloated(t)
-  await database.pool.run(async sql => {
-    const release = await lockTable(t, database, 'spans', 'exclusive')
-    const patience = { timeoutMs: 100, pauseMs: 10, attempts: 2 }
-    const worker = database.connect({ applicationName: 'compaction' })
-    t.teardown(() => worker.end({ timeout: 1 }))
-    const { rebuildTable, readPid } = await import('../../../../lib/store/compaction/rebuild.ts')
-    const signal = new AbortController().signal
-    const pid = await readPid(worker)
-    const run = () => rebuildTable({ sql: worker, watcher: sql, pid, signal, onStep: () => {} }, 'spans', patience)
-    t.match(await run(), /^spoor\[\d+.*\(PostgreSQL process \d+\)$/)
-    await release()
-    t.equal(await run(), undefined)
   })
 })
 
