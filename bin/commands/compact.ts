@@ -28,8 +28,8 @@ export default command({
     'meanwhile, so tables are rebuilt only if no server is connected, or with --rebuild-tables. Requests then wait. If',
     'one waits for longer than the server allows, a read is answered with 503, and a write with 429, to be sent again.',
     '',
-    'A rebuild needs free disk space for a copy. If the command is interrupted, everything stays usable, finished steps',
-    'stay, and running it again does the rest.'
+    'A rebuild needs free disk space for a copy. If the command is interrupted, everything stays usable, finished',
+    'steps stay, and running it again does the rest.'
   ].join('\n'),
   examples: ['compact', 'compact --apply', 'compact --apply --rebuild-tables --json'],
   async run({ flags, env, print, progress }) {
@@ -120,6 +120,7 @@ function describePlan(plan: CompactionPlan, total: number): string {
     ...sizes({ bytes: sum(of => of.bytes), afterBytes: sum(of => of.afterBytes) })
   ])
   const gain = steps.reduce((sum, step) => sum + gainOf(step), 0)
+  const names = steps.map(({ name }) => name).join(', ')
   const lines = [
     table(['', 'NAME', 'NOW', 'REBUILT, ABOUT', 'GAIN, ABOUT'], rows, ''),
     '',
@@ -130,7 +131,7 @@ function describePlan(plan: CompactionPlan, total: number): string {
     ...describeElsewhere(elsewhere),
     gain === 0
       ? `Nothing is worth rebuilding: ${size(total)} are in use.`
-      : `About ${size(gain)} of ${size(total)} can be given back by rebuilding ${steps.map(({ name }) => name).join(', ')}.`,
+      : `About ${size(gain)} of ${size(total)} can be given back by rebuilding ${names}.`,
     ...(steps.length === 0 ? [] : [`The largest copy needs about ${size(neededBytes)} of free disk space.`]),
     ...describeTables(plan),
     gain === 0 && leftovers.length === 0 && repacking.traces === 0
@@ -173,9 +174,7 @@ function describeCompacted({ beforeBytes, afterBytes, repacked, dropped, done, s
     ...(rows.length === 0 ? [] : [table(['', 'NAME', 'BEFORE', 'AFTER', 'GAIN'], rows, ''), '']),
     ...(repacked === undefined ? ['A server is repacking traces at the moment, so this command repacked none.'] : []),
     ...(repacked !== undefined && repacked.traces > 0
-      ? [
-          `Repacked ${counted(repacked.traces, 'trace')}: ${size(repacked.bytes)} of texts became ${size(repacked.afterBytes)}.`
-        ]
+      ? [`Repacked ${counted(repacked.traces, 'trace')}: ${size(repacked.bytes)} became ${size(repacked.afterBytes)}.`]
       : []),
     ...(repacked !== undefined && repacked.failed > 0
       ? [`${counted(repacked.failed, 'trace')} could not be unpacked and stayed as before.`]

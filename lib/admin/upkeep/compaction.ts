@@ -33,8 +33,8 @@ import { noteMark, readMarks } from '../../store/repacking/progress.ts'
 import { retried } from '../retried.ts'
 
 /**
- * Least gain for which something is rebuilt. Both limits are above the error of an estimate, so that a second compaction
- * does not rebuild the same again. Random inserts leave a B-tree 23 % larger than a rebuild does.
+ * Least gain for which something is rebuilt. Both limits are above the error of an estimate, so that a second
+ * compaction does not rebuild the same again. Random inserts leave a B-tree 23 % larger than a rebuild does.
  */
 const LEAST_GAIN = { share: 0.25, bytes: 1024 ** 2 }
 /** Factor by which a new copy may exceed its estimate. */

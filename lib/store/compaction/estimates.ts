@@ -34,7 +34,7 @@ export interface Column {
   readonly length: number
   /** The values' alignment, as in pg_type: c, s, i or d. */
   readonly align: string
-  /** Where PostgreSQL may store the values, as in pg_type: p, e, m or x. */
+  /** The storage of the values, as in pg_type: p, e, m or x. */
   readonly storage: string
 }
 

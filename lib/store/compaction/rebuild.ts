@@ -1,7 +1,7 @@
 /**
- * Writes tables and indexes anew, which gives the space of deleted rows back to the disk. PostgreSQL keeps the old files
- * until the new ones are complete, so an interruption leaves everything usable. An interrupted `reindex concurrently`
- * also leaves an invalid index behind, which dropLeftovers removes.
+ * Writes tables and indexes anew, which gives the space of deleted rows back to the disk. PostgreSQL keeps the old
+ * files until the new ones are complete, so an interruption leaves everything usable. An interrupted `reindex
+ * concurrently` also leaves an invalid index behind, which dropLeftovers removes.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
