@@ -2,6 +2,7 @@
 import type { Commands } from '../command-line.ts'
 import * as account from './account.ts'
 import audit from './audit.ts'
+import compact from './compact.ts'
 import completion from './completion.ts'
 import * as environment from './environment.ts'
 import * as key from './key.ts'
@@ -61,6 +62,7 @@ export const commands: Commands = {
   'evaluate list': listEvaluations,
   export: exportTraces,
   import: importTraces,
+  compact,
   backup,
   restore,
   upgrade,

@@ -1,6 +1,6 @@
 import type { InstanceStatus } from '../../lib/admin/status.ts'
 import { AdminError } from '../../lib/admin-error.ts'
-import { MOST_COUNTED } from '../../lib/store/repacking/progress.ts'
+import { MOST_WAITING } from '../../lib/store/repacking/progress.ts'
 import { command } from '../command.ts'
 import { withAnyDatabase } from '../database.ts'
 import { alignColumns } from '../terminal/table.ts'
@@ -58,7 +58,7 @@ function describe(status: InstanceStatus): string {
     facts.push(['search', `${project}: ${back}${waiting === 0 ? '' : `, ${counted(waiting, 'write')} to be indexed`}`])
   }
   for (const { project, waiting } of status.repacking) {
-    const most = waiting === MOST_COUNTED ? 'at least ' : ''
+    const most = waiting === MOST_WAITING ? 'at least ' : ''
     facts.push(['repacking', `${project}: ${most}${counted(waiting, 'trace')} to be looked at`])
   }
   for (const { project, model, calls } of status.unpriced.slice(0, MOST_UNPRICED)) {

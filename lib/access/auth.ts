@@ -7,7 +7,7 @@ import { hash, timingSafeEqual } from 'node:crypto'
 import type { SqlAccess } from '../database/sql-access.ts'
 import { Refusal } from '../errors.ts'
 import { FailureLog } from '../failure-log.ts'
-import { type Moment, Remembered } from '../limits/remembered.ts'
+import { type CacheMoment, Remembered } from '../limits/remembered.ts'
 import { type Lookup as LookupOf, SharedLookups } from '../limits/shared-lookups.ts'
 import type { Logger } from '../log.ts'
 import type { Access, Principal } from '../schema/principal.ts'
@@ -131,7 +131,7 @@ export class KeyRing {
     }
   }
 
-  #accept(lookup: Lookup, row: KeyForAuth, lastUsedAt: Principal['lastUsedAt'], moment: Moment): void {
+  #accept(lookup: Lookup, row: KeyForAuth, lastUsedAt: Principal['lastUsedAt'], moment: CacheMoment): void {
     const principal = toPrincipal(row, lastUsedAt)
     const { expiresAt } = principal
     const leftMs = expiresAt === null ? undefined : Date.parse(expiresAt) - Date.now()

@@ -11,6 +11,7 @@ import { closeSingle, openSingle } from '../database/pooled/single-connection.ts
 import type { SqlAccess } from '../database/sql-access.ts'
 import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
+import { LOOK, tracePortions } from '../store/repacking/portions.ts'
 import {
   addWaits,
   forgetWaits,
@@ -49,8 +50,6 @@ const BACKLOG_PAUSE_MS = 60_000
 const TIMEOUT_MS = 30_000
 /** Pause after each step, as a multiple of the step's duration. */
 const PAUSES = { calm: 1, busy: 9 }
-/** Maximum numbers of traces, and of their spans, that are looked at in one step. */
-const LOOK = { traces: 200, spans: 5000 }
 
 export class Repacking {
   readonly #options: RepackingOptions
@@ -169,7 +168,7 @@ export class Repacking {
   /** Repacks traces where it is worthwhile. Returns the traces that have changed meanwhile. */
   async #repack(sql: Sql, projectId: number, traces: readonly WalkedTrace[]): Promise<number[]> {
     const changed: number[] = []
-    for (const portion of portionsOf(traces)) {
+    for (const portion of tracePortions(traces)) {
       const shrinkable = await findShrinkable(sql, projectId, portion)
       await this.#rest()
       for (const trace of shrinkable) {
@@ -200,21 +199,6 @@ export class Repacking {
     this.#began = performance.now()
     this.#rounds.advance()
   }
-}
-
-/** Divides traces into portions with a limited number of spans. A trace with more spans forms its own portion. */
-export function portionsOf<T extends Pick<WalkedTrace, 'spanCount'>>(traces: readonly T[]): T[][] {
-  const portions: T[][] = []
-  let spans = LOOK.spans
-  for (const trace of traces) {
-    if (spans + trace.spanCount > LOOK.spans) {
-      portions.push([])
-      spans = 0
-    }
-    portions.at(-1)!.push(trace)
-    spans += trace.spanCount
-  }
-  return portions
 }
 
 interface Mark {

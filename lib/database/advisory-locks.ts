@@ -16,6 +16,8 @@ export const ADVISORY_LOCK = {
   searchIndex: 5_700_103,
   /** Limits repacking to one process at a time. */
   repacking: 5_700_104,
+  /** Limits compaction to one process at a time. */
+  compaction: 5_700_105,
   /** Limits the number of concurrent restores to one. */
   restore: 0x726573,
   /** With a project id, limits changes to the project's rollups to one process at a time. */

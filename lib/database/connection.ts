@@ -11,7 +11,7 @@ import postgres, { type Sql } from 'postgres'
 import type { ConnectOptions, OnSocket } from './database.ts'
 import { setSession } from './session/open-session.ts'
 import { type Address, atHost, describeAddress, type Host, readAddress } from './sockets/address.ts'
-import { CONNECT_TIMEOUT_MS, describeTransport, Opener, Series } from './sockets/open-socket.ts'
+import { CONNECT_TIMEOUT_MS, describeTransport, Opener, Openings } from './sockets/open-socket.ts'
 import { readTls } from './sockets/tls.ts'
 import { TYPES } from './types.ts'
 
@@ -57,9 +57,9 @@ export function connectorTo(target: DatabaseTarget, host?: Host): Connect {
     ...(database !== undefined && { database })
   }
   return (options = {}, onSocket) => {
-    const series = new Series(opener)
+    const openings = new Openings(opener)
     const open = async () => {
-      const socket = await series.open()
+      const socket = await openings.open()
       onSocket?.(socket)
       return socket
     }
@@ -67,9 +67,9 @@ export function connectorTo(target: DatabaseTarget, host?: Host): Connect {
     const sql = unnoticed('PGTARGETSESSIONATTRS', () => postgres(driven as never))
     const { end } = sql
     sql.end = async settings => {
-      if (settings?.timeout === 0) series.stop()
+      if (settings?.timeout === 0) openings.stop()
       await end(settings)
-      series.stop()
+      openings.stop()
     }
     setSession(sql as unknown as Sql, options)
     return sql as unknown as Sql

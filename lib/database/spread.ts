@@ -1,4 +1,8 @@
-/** Handles Citus's statement planning and error messages, for a database spread over several servers (lib/cluster). */
+/**
+ * Handles Citus's statement planning, catalog and error messages, for a database spread over several servers
+ * (lib/cluster).
+ */
+import type { Sql } from 'postgres'
 
 /** Citus sent an intermediate result to a node that no longer holds the shard. */
 export const INTERMEDIATE_RESULT_NOT_FOUND = 'CIINF'
@@ -53,3 +57,13 @@ const NODE_AWAY = new RegExp(
  */
 export const setPlanning = (mode: string): string => `select set_config('plan_cache_mode',
   case when to_regclass('pg_catalog.pg_dist_partition') is null then '${mode}' else 'auto' end, false)`
+
+/** Returns the tables whose rows are on other servers. */
+export async function readElsewhere(sql: Sql): Promise<string[]> {
+  const [engine] = await sql`select from pg_class where oid = to_regclass('pg_catalog.pg_dist_partition')`
+  if (engine === undefined) return []
+  const rows = await sql<{ name: string }[]>`
+    select c.relname as name from pg_dist_partition p join pg_class c on c.oid = p.logicalrelid::oid
+    where p.partmethod = 'h' order by 1`
+  return rows.map(({ name }) => name)
+}

@@ -5,10 +5,10 @@ const REMEMBERED_MS = 5000
 const MOST = 10_000
 
 /**
- * The state of the cache before a database read. The caller takes a Moment before its query, so that a result is not
+ * The state of the cache before a database read. The caller takes it before its query, so that a result is not
  * cached if data changed during the query.
  */
-export interface Moment {
+export interface CacheMoment {
   readonly epoch: number
   /** Expiry time, in ms of performance.now(). */
   readonly until: number
@@ -25,7 +25,7 @@ export class Remembered<T> {
     return found !== undefined && performance.now() < found.until ? found.value : undefined
   }
 
-  now(): Moment {
+  now(): CacheMoment {
     return { epoch: this.#epoch, until: performance.now() + REMEMBERED_MS }
   }
 
@@ -33,7 +33,7 @@ export class Remembered<T> {
    * Caches the result of a read that began at the given moment, unless `forget` was called since then. `leftMs` limits
    * the result's lifetime.
    */
-  add(name: string, value: T, { epoch, until }: Moment, leftMs = Number.POSITIVE_INFINITY): void {
+  add(name: string, value: T, { epoch, until }: CacheMoment, leftMs = Number.POSITIVE_INFINITY): void {
     if (epoch !== this.#epoch) return
     this.#found.delete(name)
     this.#found.set(name, { value, until: Math.min(until, performance.now() + leftMs) })

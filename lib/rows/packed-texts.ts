@@ -141,7 +141,7 @@ function writeSpan(span: Pick<Span, 'id' | keyof SpanTexts>): void {
 }
 
 /** Returns a span's five fields in a block. */
-export function fieldsOf(span: Pick<Span, 'id' | keyof SpanTexts>): Buffer {
+export function blockFieldsOf(span: Pick<Span, 'id' | keyof SpanTexts>): Buffer {
   fields.reset()
   writeSpan(span)
   return Buffer.from(fields.bytes.subarray(0, fields.length))
@@ -257,7 +257,7 @@ export class EncodedTexts implements SpanTexts {
 }
 
 /** Unpacks a block, on another thread if the block, or the `total` of compressed bytes, is large. */
-export async function unpack(packed: Buffer, total = packed.length): Promise<Buffer> {
+export async function unpackBlock(packed: Buffer, total = packed.length): Promise<Buffer> {
   const chunkSize = bufferFor(packed)
   if (total <= LARGE.packed) {
     try {
@@ -275,7 +275,7 @@ export async function unpackGroup(
   encoding: TextEncoding = 'utf8'
 ): Promise<ReadonlyMap<string, SpanTexts>> {
   const texts = new Map<string, SpanTexts>()
-  for (const packed of joinSlices(slices)) readFields(await unpack(packed), texts, encoding)
+  for (const packed of joinSlices(slices)) readFields(await unpackBlock(packed), texts, encoding)
   return texts
 }
 
@@ -329,7 +329,7 @@ export async function unpackSpans<T extends StoredRow>(
   const texts = new Map<string, SpanTexts>()
   for (const packed of joinSlices(slices)) {
     await pause?.()
-    readFields(await unpack(packed, total), texts, encoding, isWanted)
+    readFields(await unpackBlock(packed, total), texts, encoding, isWanted)
   }
   return rows.map(row => ({ ...row, ...texts.get(row.id) }))
 }

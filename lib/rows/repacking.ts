@@ -6,7 +6,7 @@
 import { promisify } from 'node:util'
 import { type BrotliOptions, brotliCompress, brotliCompressSync, type InputType } from 'node:zlib'
 import {
-  fieldsOf,
+  blockFieldsOf,
   joinSlices,
   LENGTH,
   lengthOfTexts,
@@ -15,7 +15,7 @@ import {
   type SpanTexts,
   sliceBlock,
   spansIn,
-  unpack
+  unpackBlock
 } from './packed-texts.ts'
 
 const compressElsewhere = promisify<InputType, BrotliOptions, Buffer>(brotliCompress)
@@ -100,7 +100,7 @@ export async function* spansOfGroup(
   isStored: (id: string) => boolean
 ): AsyncGenerator<PackedSpan, void> {
   for (const packed of joinSlices(slices)) {
-    for (const span of spansIn(await unpack(packed))) if (isStored(span.id)) yield span
+    for (const span of spansIn(await unpackBlock(packed))) if (isStored(span.id)) yield span
   }
 }
 
@@ -113,7 +113,7 @@ export class Repacker {
   /** Adds a span whose texts are not packed. A span that is longer than a block stays as it is. */
   async addPlain(span: PlainSpan): Promise<void> {
     if (lengthOfTexts([span]) > MAX_BLOCK_BYTES) return
-    const bytes = fieldsOf(span)
+    const bytes = blockFieldsOf(span)
     if (bytes.length <= MAX_BLOCK_BYTES) await this.addPacked({ id: span.id, bytes })
   }
 
@@ -132,7 +132,8 @@ export class Repacker {
     const block = Buffer.concat(spans.map(({ bytes }) => bytes))
     const packed = await compress(block)
     // The rows that are overwritten have the only copy of the texts.
-    if (!(await unpack(packed)).equals(block)) throw new Error('a block of texts does not unpack to what was packed')
+    if (!(await unpackBlock(packed)).equals(block))
+      throw new Error('a block of texts does not unpack to what was packed')
     const stored = sliceBlock(spans, packed)
     this.rows.push(...spans.map(({ id }, i) => ({ id, packed: (stored[i] as { packed: Uint8Array }).packed })))
   }

@@ -92,3 +92,23 @@ t.test('projects, accounts and keys are changed and deleted', async t => {
   ]
   for (const [args, code, message] of refused) t.match(await runHere(args, env), { code, out: '', err: message })
 })
+
+t.test('compact reports, and rebuilds tables beside a server only when it is told to', async t => {
+  const database = await testDatabase(t)
+  const env = configurationFor(database)
+  await runHere(['account', 'create', 'owner'], env)
+  await runHere(['project', 'create', 'default'], env)
+  t.match(await runHere(['compact'], env), { code: 0, out: /^ +NAME +NOW.*Nothing was changed\.\n$/s })
+  t.match(await jsonHere(['compact'], env), { applied: false, steps: [], repacking: { traces: 0 }, leftovers: [] })
+  t.match(await jsonHere(['compact', '--apply'], env), { applied: true, done: [], skipped: [], dropped: [] })
+  t.match(await runHere(['compact', '--rebuild-tables'], env), { code: 2, err: /--rebuild-tables needs --apply/ })
+  const server = database.connect({ applicationName: 'writer' })
+  t.teardown(() => server.end({ timeout: 1 }))
+  await server`select 1`
+  t.match(await jsonHere(['compact'], env), { rebuildsTables: false, servers: [/ writer$/] })
+  await database.pool.run(async sql => {
+    await sql`select pg_advisory_lock(5700105)`
+    t.match(await runHere(['compact', '--apply'], env), { code: 1, err: /another compaction .* is running/ })
+    await sql`select pg_advisory_unlock(5700105)`
+  })
+})

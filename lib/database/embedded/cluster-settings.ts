@@ -15,10 +15,14 @@ function readMemoryBytes(): number {
 
 /**
  * Returns the settings, which are passed to postgres at every start so that they always match the code and the machine.
+ * `diskBytes` is the size of the disk that holds the data folder; if it is undefined, the disk is taken to be large.
  */
-export function chooseSettings(memoryBytes: number = readMemoryBytes()): Record<string, string> {
-  const megabytes = (share: number, least: number, most: number) =>
-    `${Math.round(Math.min(most, Math.max(least, memoryBytes * share)) / MIB)}MB`
+export function chooseSettings(diskBytes?: number, memoryBytes: number = readMemoryBytes()): Record<string, string> {
+  const megabytes = (share: number, least: number, most: number, whole = memoryBytes) =>
+    `${Math.round(Math.min(most, Math.max(least, whole * share)) / MIB)}MB`
+  // The log keeps its size even if nothing is recorded. Without this share, the log of an idle database would fill a
+  // small disk.
+  const logSize = megabytes(1 / 20, 32 * MIB, 512 * MIB, diskBytes ?? Number.POSITIVE_INFINITY)
   return {
     fsync: 'on',
     synchronous_commit: 'on',
@@ -33,10 +37,10 @@ export function chooseSettings(memoryBytes: number = readMemoryBytes()): Record<
     // Recovery from a crash takes seconds, because it replays at most about this amount of log. The first change to a
     // page after a checkpoint logs the whole page, so a larger value would reduce the number of checkpoints, the amount
     // of log and CPU use (test/bench/RESULTS.md).
-    max_wal_size: '512MB',
+    max_wal_size: logSize,
     // Amount of log space that is kept for reuse, because commits wait while PostgreSQL creates new files
     // (WAL_SEGMENT_MIB).
-    min_wal_size: '512MB',
+    min_wal_size: logSize,
     checkpoint_timeout: '15min',
     // Compressing full-page images slowed recording and did not reduce the amount of log (test/bench/RESULTS.md, "The
     // embedded PostgreSQL and its connections").

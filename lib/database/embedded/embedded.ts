@@ -22,6 +22,7 @@ import { claimAlone, enter, leave } from './cluster-lock.ts'
 import { chooseSettings } from './cluster-settings.ts'
 import { enterFolder } from './folder-users.ts'
 import { type DataHome, LIBRARIES, prepareDataFolder, prepareHome, prepareSocketFolder } from './folders.ts'
+import { readDisk } from './free-disk.ts'
 import { holdFolder, type Release, readHolder, tryLock } from './lock-file.ts'
 import { readOrCreateSecret } from './own-file.ts'
 import {
@@ -248,7 +249,7 @@ class Cluster {
     const { pid } = await startPostmaster(runner, {
       dataDir: this.#pgData,
       socketDir,
-      settings: chooseSettings(),
+      settings: chooseSettings((await readDisk(this.#dataDir))?.totalBytes),
       onLine: line => logLine(this.#log, line),
       onSpawn: child => {
         this.#child = child

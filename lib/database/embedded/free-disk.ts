@@ -1,4 +1,4 @@
-/** Free disk space for an embedded database. */
+/** The size and free space of an embedded database's disk. */
 import { statfs } from 'node:fs/promises'
 
 export interface Disk {
@@ -9,7 +9,7 @@ export interface Disk {
 
 /**
  * Free space, in bytes, below which the disk may fill up before the next check. The write-ahead log alone may take 512
- * MB.
+ * MB (cluster-settings.ts).
  */
 export const LITTLE_DISK_BYTES = 2 * 1024 ** 3
 

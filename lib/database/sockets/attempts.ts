@@ -28,7 +28,7 @@ export interface SocketRoute {
   readonly isShuffled: boolean
 }
 
-export function readRoute({ servers, parameter }: Address): SocketRoute {
+export function socketRouteOf({ servers, parameter }: Address): SocketRoute {
   const session = (parameter('target_session_attrs') ?? 'any') as SessionKind
   if (!SESSIONS.includes(session)) refuse('target_session_attrs', SESSIONS)
   const balance = parameter('load_balance_hosts') ?? 'disable'

@@ -12,9 +12,9 @@ import {
   attemptsOf,
   type ConnectAttempt,
   nextAfterRefusal,
-  readRoute,
   type ServerState,
   type SocketRoute,
+  socketRouteOf,
   suits
 } from './attempts.ts'
 import { readTls, type Tls } from './tls.ts'
@@ -38,7 +38,7 @@ export class Opener {
   /** Throws a ConfigError if the address contradicts itself. */
   constructor(address: Address, timeoutMs: number) {
     this.tls = readTls(address)
-    this.#route = readRoute(address)
+    this.#route = socketRouteOf(address)
     this.#timeoutMs = timeoutMs
   }
 
@@ -83,7 +83,7 @@ export class Opener {
 }
 
 /** Opens the sockets of one driver instance. */
-export class Series {
+export class Openings {
   readonly #opener: Opener
   /** Remaining attempts; undefined while no series is in progress. */
   #left: ConnectAttempt[] | undefined

@@ -7,6 +7,7 @@ import type { Database } from '../../database/database.ts'
 import { claimAlone } from '../../database/embedded/cluster-lock.ts'
 import { chooseSettings } from '../../database/embedded/cluster-settings.ts'
 import { type DataHome, prepareSocketFolder } from '../../database/embedded/folders.ts'
+import { readDisk } from '../../database/embedded/free-disk.ts'
 import {
   inspectPostmaster,
   MAIN_DATABASE,
@@ -46,7 +47,7 @@ export async function withPrivate<T>(
   await removeStaleFile(pgData, user)
   const socketDir = await prepareSocketFolder(home)
   await removeCopiedLock(socketDir, pgData, user)
-  const settings = chooseSettings()
+  const settings = chooseSettings((await readDisk(pgData))?.totalBytes)
   const child = await startPostmaster(runner, { dataDir: pgData, socketDir, settings, onLine: () => {} })
   const target = targetIn(socketDir, password)
   const door = connectTo(target, { applicationName: 'upgrade' })

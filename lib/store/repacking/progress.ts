@@ -14,7 +14,7 @@ const MARK_MS = 60_000
 const SETTLED_MS = KEPT_MS + 60_000
 /** Limits of a waiting trace's next pause, which is as long as the trace has waited so far. */
 const PAUSE = { leastMs: 1000, most: '1 day' }
-export const MOST_COUNTED = 10_000
+export const MOST_WAITING = 10_000
 
 export interface Marks {
   /** A trace whose version is below this number is calm. */
@@ -81,6 +81,12 @@ export const readNext = (sql: Sql, projectId: number, after: number, below: numb
     select ${sql.unsafe(WALKED)} from traces t
     where project_id = ${projectId} and seq > ${after} and seq < ${below} order by seq limit ${limit}`
 
+/** Returns the project's next waiting traces with a seq above `after`, due or not, up to `to`. */
+export const readWaits = (sql: Sql, projectId: number, after: number, to: number, limit: number) =>
+  sql<WalkedTrace[]>`
+    select ${sql.unsafe(WALKED)} from repack_waits w join traces t on t.project_id = ${projectId} and t.seq = w.seq
+    where w.project_id = ${projectId} and w.seq > ${after} and w.seq <= ${to} order by w.seq limit ${limit}`
+
 /** Returns the waiting traces that are due. A trace that was deleted has no `version`. */
 export const readDue = (sql: Sql, projectId: number, limit: number) =>
   sql<(WalkedTrace | { readonly seq: number; readonly version: null })[]>`
@@ -114,7 +120,7 @@ export async function forgetWaits(sql: Sql, projectId: number, seqs: readonly nu
 
 export interface RepackBacklog {
   readonly projectId: number
-  /** Number of calm traces that the walk has not passed, counted up to MOST_COUNTED. */
+  /** Number of calm traces that the walk has not passed, counted up to MOST_WAITING. */
   readonly waiting: number
   /** The last trace of them that was counted; null if there is none. */
   readonly last: number | null
@@ -135,7 +141,7 @@ async function countUnpassed(sql: Sql, projectId: number, to: number, below: num
   const [row] = await sql<[{ waiting: number; last: number | null }]>`
     select count(*)::int as waiting, max(seq) as last from (
       select seq from traces
-      where project_id = ${projectId} and seq > ${to} and seq < ${below} order by seq limit ${MOST_COUNTED}
+      where project_id = ${projectId} and seq > ${to} and seq < ${below} order by seq limit ${MOST_WAITING}
     ) t`
   return row
 }

@@ -72,6 +72,17 @@ export interface Repacked {
 
 type Written = Pick<Shrinkable, 'seq' | 'version' | 'packs'>
 
+/** Packs the trace's texts again without writing them. Returns the bytes as stored, and as they would be stored. */
+export async function tryRepacking(
+  sql: Sql,
+  projectId: number,
+  trace: Pick<Shrinkable, 'seq' | 'packs'>
+): Promise<Omit<Repacked, 'outcome'>> {
+  const { rows, before } = await inSnapshot(sql, () => pack(sql, projectId, trace))
+  const after = rows.reduce((sum, { packed }) => sum + packed.length, 0)
+  return isWorthwhile(rows.length, before, after) ? { before, after } : { before, after: before }
+}
+
 /** Packs the texts of a complete trace again. */
 export async function repackTrace(sql: Sql, projectId: number, trace: Written): Promise<Repacked> {
   const { rows, before, shared } = await inSnapshot(sql, () => pack(sql, projectId, trace))
@@ -110,7 +121,7 @@ interface Unit {
 async function pack(
   sql: Sql,
   projectId: number,
-  { seq, packs }: Written
+  { seq, packs }: Pick<Written, 'seq' | 'packs'>
 ): Promise<{ rows: readonly RepackedRow[]; before: number; shared: SharedTexts }> {
   const finder = await readFinder(sql, projectId, seq)
   const listed = await sql<ListedRow[]>`
@@ -179,9 +190,9 @@ function unitsOf(listed: readonly ListedRow[]): Unit[] {
 /** Divides units into portions of at most READ_BYTES. */
 function portions(units: readonly Unit[]): Unit[][] {
   const all: Unit[][] = []
-  let bytes = READ_BYTES
+  let bytes = 0
   for (const unit of units) {
-    if (bytes + unit.bytes > READ_BYTES) {
+    if (all.length === 0 || bytes + unit.bytes > READ_BYTES) {
       all.push([])
       bytes = 0
     }

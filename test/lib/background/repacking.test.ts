@@ -1,8 +1,9 @@
 import type { Sql } from 'postgres'
 import t, { type Test } from 'tap'
-import { portionsOf, RepackAge, Repacking, type RepackingOptions } from '../../../lib/background/repacking.ts'
+import { RepackAge, Repacking, type RepackingOptions } from '../../../lib/background/repacking.ts'
 import { createLog } from '../../../lib/log.ts'
 import { Metrics } from '../../../lib/metrics.ts'
+import { tracePortions } from '../../../lib/store/repacking/portions.ts'
 import { readRepackBacklog } from '../../../lib/store/repacking/progress.ts'
 import { deleteTrace } from '../../../lib/store/trace/deletion.ts'
 import { endBody, hexId, span, spansBody, startBody, traceId } from '../../fixtures/bodies/bodies.ts'
@@ -131,7 +132,8 @@ t.test('if it is off, nothing is noted and nothing is measured', async t => {
 
 t.test('traces are looked at in portions of few spans', async t => {
   const trace = (spanCount: number) => ({ spanCount })
-  const counts = (...all: number[]) => portionsOf(all.map(trace)).map(part => part.map(({ spanCount }) => spanCount))
+  const counts = (...all: number[]) => tracePortions(all.map(trace)).map(part => part.map(({ spanCount }) => spanCount))
   t.same(counts(), [])
+  t.same(counts(0, 0, 5000, 0, 1), [[0, 0, 5000, 0], [1]], 'a trace without spans may come first')
   t.same(counts(2000, 3000, 1, 9000, 1), [[2000, 3000], [1], [9000], [1]])
 })

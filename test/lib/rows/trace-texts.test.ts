@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { fieldsOf } from '../../../lib/rows/packed-texts.ts'
+import { blockFieldsOf } from '../../../lib/rows/packed-texts.ts'
 import { LEAST_SHARED, SharedFinder, textsOfTrace, withSharedTexts } from '../../../lib/rows/trace-texts.ts'
 import type { PreparedSpan } from '../../../lib/trace/prepared.ts'
 
@@ -65,7 +65,7 @@ t.test('the texts of a stored trace are found in its spans, packed or not', asyn
       const finder = new SharedFinder({ input, output })
       for (const span of given) {
         const texts = { ...span, attributes: null, events: null }
-        if (isPacked.next().value) finder.lookAtPacked({ id: span.id, bytes: fieldsOf(texts) })
+        if (isPacked.next().value) finder.lookAtPacked({ id: span.id, bytes: blockFieldsOf(texts) })
         else finder.lookAt(span)
       }
       const found = (side: 'input' | 'output', text: string | null) =>

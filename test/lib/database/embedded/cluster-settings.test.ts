@@ -4,7 +4,7 @@ import { chooseSettings } from '../../../../lib/database/embedded/cluster-settin
 const GIB = 1024 ** 3
 
 t.test('memory follows the machine, within bounds', async t => {
-  const buffers = (memory: number) => chooseSettings(memory).shared_buffers
+  const buffers = (memory: number) => chooseSettings(undefined, memory).shared_buffers
   t.equal(buffers(GIB / 2), '128MB')
   t.equal(buffers(8 * GIB), '1024MB')
   t.equal(buffers(256 * GIB), '2048MB')
@@ -12,11 +12,24 @@ t.test('memory follows the machine, within bounds', async t => {
 
 t.test('nothing is lost in a crash, and its recovery is bounded whatever the machine', async t => {
   for (const memory of [GIB / 2, 256 * GIB]) {
-    t.match(chooseSettings(memory), {
+    t.match(chooseSettings(undefined, memory), {
       fsync: 'on',
       synchronous_commit: 'on',
       full_page_writes: 'on',
       max_wal_size: '512MB'
     })
   }
+})
+
+t.test('the log takes a twentieth of the disk, within bounds', async t => {
+  const log = (disk: number | undefined) => {
+    const { min_wal_size: kept, max_wal_size: most } = chooseSettings(disk, GIB)
+    t.equal(kept, most)
+    return most
+  }
+  t.equal(log(undefined), '512MB', 'the size of the disk is unknown')
+  t.equal(log(1000 * GIB), '512MB')
+  t.equal(log(10 * GIB), '512MB')
+  t.equal(log(2 * GIB), '102MB')
+  t.equal(log(GIB / 4), '32MB')
 })
