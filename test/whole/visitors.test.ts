@@ -180,16 +180,19 @@ const nowhere = (): Ids => ({
   sessionId: hexId(32)
 })
 
-/** Returns all tables' rows, except sign-in attempts, times of use, and sums that a fold may move at any time. */
+/** Returns all tables' rows, except sign-in attempts, times of use, and what background rounds may change at any time. */
 async function readAll(): Promise<string> {
   return database.pool.run(async sql => {
     const tables = await sql`
       select tablename as name from pg_tables
-      where schemaname = 'public' and tablename not in ('sign_in_attempts', 'rollups', 'rollup_news', 'user_sums', 'rollup_history') order by 1`
+      where schemaname = 'public' and tablename <> 'sign_in_attempts' and tablename !~ '^(rollup|user_sums|repack_)'
+      order by 1`
     const rows = await Promise.all(
       tables.map(
         ({ name }) =>
-          sql`select to_jsonb(r) - 'last_used_at' - 'seen_at' - 'expires_at' as row from ${sql(name)} r order by 1`
+          sql`
+            select to_jsonb(r) - ${['last_used_at', 'seen_at', 'expires_at', 'repacked_to']}::text[] as row
+            from ${sql(name)} r order by 1`
       )
     )
     return JSON.stringify(rows.map(list => list.map(({ row }) => row)))
