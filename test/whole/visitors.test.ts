@@ -180,7 +180,7 @@ const nowhere = (): Ids => ({
   sessionId: hexId(32)
 })
 
-/** Returns all tables' rows, except sign-in attempts, times of use, and what background rounds may change at any time. */
+/** Returns all tables' rows, except sign-in attempts, times of use, and what background rounds may change. */
 async function readAll(): Promise<string> {
   return database.pool.run(async sql => {
     const tables = await sql`
