@@ -20,7 +20,7 @@ export const remove = command({
     'command every night with cron.',
     '',
     'PostgreSQL reuses the space of deleted rows for new rows. Only free space at the end of its files is returned to',
-    'the disk.'
+    'the disk; `spoor compact` returns the rest.'
   ].join('\n'),
   examples: [
     'trace delete --project default --before 90d',
