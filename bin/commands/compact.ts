@@ -158,7 +158,7 @@ function describeElsewhere(elsewhere: readonly string[]): string[] {
 /** Says what the rebuild of tables means for servers that are connected. */
 function describeTables({ tables, servers, rebuildsTables, steps, longestSeconds }: CompactionPlan): string[] {
   if (servers.length === 0) return []
-  if (rebuildsTables) return [`Servers wait while a table is rebuilt, ${counted(longestSeconds, 'second')} at most.`]
+  if (rebuildsTables) return [`Requests wait while a table is rebuilt, for about ${counted(longestSeconds, 'second')}.`]
   const left = tables.reduce((sum, { bytes, afterBytes }) => sum + bytes - afterBytes, 0)
   if (left < LISTED_BYTES) return []
   const names = steps.length === 0 ? 'The tables' : 'Their tables'

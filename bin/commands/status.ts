@@ -59,7 +59,7 @@ function describe(status: InstanceStatus): string {
   }
   for (const { project, waiting } of status.repacking) {
     const most = waiting === MOST_WAITING ? 'at least ' : ''
-    facts.push(['repacking', `${project}: ${most}${counted(waiting, 'trace')} to be looked at`])
+    facts.push(['repacking', `${project}: ${most}${counted(waiting, 'trace')} waiting`])
   }
   for (const { project, model, calls } of status.unpriced.slice(0, MOST_UNPRICED)) {
     facts.push(['no price', `${model}, ${counted(calls, 'call')} in ${project}`])

@@ -128,10 +128,11 @@ export class Repacking {
       )
       const changed = await this.#repack(sql, projectId, fresh.filter(isDue))
       await addWaits(sql, projectId, changed)
-      for (const { seq } of fresh) passed.add(seq)
       // No further trace gets a seq below the settled mark.
-      const settled = next.findLast(({ seq }) => seq < marks.settled)?.seq
-      if (settled !== undefined) await moveOn(sql, projectId, settled)
+      const settled = next.findLast(({ seq }) => seq < marks.settled)?.seq ?? after
+      if (settled > after) await moveOn(sql, projectId, settled)
+      // Those up to the new position need not be remembered, which may be millions.
+      for (const { seq } of fresh) if (seq > settled) passed.add(seq)
       after = last
       await this.#rest()
     }

@@ -43,7 +43,7 @@ export function textsOfTrace(trace: Pick<PreparedTrace, 'endedAt' | 'input' | 'o
   }
 }
 
-/** Returns the first span with this text. Strings of different lengths are told apart without reading them. */
+/** Returns the first span with this text. Comparing strings is cheap, because nearly all differ in length. */
 function spanWith(side: 'input' | 'output', text: string | null, spans: readonly PreparedSpan[]): string | null {
   if (text === null || text.length < LEAST_SHARED) return null
   for (const span of spans) if (span[side] === text && !isStep(span)) return span.id

@@ -39,7 +39,7 @@ import { retried } from '../retried.ts'
 const LEAST_GAIN = { share: 0.25, bytes: 1024 ** 2 }
 /** Factor by which a new copy may exceed its estimate. */
 const COPY_MARGIN = 1.2
-/** Bytes per second that a rebuild is assumed to write at least. */
+/** Bytes per second that a rebuild is assumed to write. Not measured; disks differ. */
 const REBUILT_PER_SECOND = 20e6
 /** Time to wait for another process's lock. */
 const PATIENCE_MS = { compaction: 5000, repacking: 10_000 }
@@ -67,7 +67,7 @@ export interface CompactionPlan {
   readonly steps: readonly CompactionStep[]
   /** Bytes of free disk space that the largest step needs. */
   readonly neededBytes: number
-  /** Upper bound for the time in which a table can be neither read nor written, in seconds. */
+  /** Estimate of the longest time in which a table can be neither read nor written, in seconds. */
   readonly longestSeconds: number
 }
 
@@ -173,7 +173,7 @@ export async function applyCompaction(sql: Sql, plan: CompactionPlan, options: C
   if (!(await tryLock(own, 'compaction', signal))) {
     throw new AdminError('another compaction of this database is running: wait until it ends')
   }
-  let what = 'removing what an interrupted run left'
+  let what = 'removing the leftovers of an interrupted run'
   const worker: Worker = {
     sql: own,
     watcher: sql,
@@ -250,7 +250,7 @@ async function rebuild(worker: Worker, step: CompactionStep, options: Compaction
     return undefined
   }
   const holder = await rebuildTable(worker, step.name, options.patience)
-  if (holder !== undefined) return `${holder} has been using the table all the while: run it again later`
+  if (holder !== undefined) return `${holder} kept using the table: run the command again later`
   // A rebuilt table has no map of the rows that every reader sees, which lists rely on.
   await vacuumTables(worker, [step.name])
   return undefined

@@ -144,7 +144,7 @@ export function Annotate({ slug, traceId, span, scores, onClose, changed }: Prop
         </label>
       )}
       <label class="field">
-        <span>Comment (may be left out)</span>
+        <span>Comment (optional)</span>
         <textarea rows={3} maxLength={2000} value={comment} onInput={event => setComment(event.currentTarget.value)} />
       </label>
       {span !== undefined && (
