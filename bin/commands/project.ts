@@ -7,6 +7,7 @@ import { command, UsageError } from '../command.ts'
 import { withDatabase, withKnownSchema } from '../database.ts'
 import { readAnswer } from '../terminal/input.ts'
 import { interruptible } from '../terminal/interrupt.ts'
+import { parseSize } from '../terminal/sizes.ts'
 import { table } from '../terminal/table.ts'
 import { counted, relativeTime, size, tracesDone } from '../terminal/words.ts'
 
@@ -23,19 +24,19 @@ export const create = command({
     },
     'storage-limit': {
       type: 'string',
-      value: 'BYTES',
-      about: 'the limit for the level in `storage`; STORAGE_LIMIT_BYTES by default'
+      value: 'SIZE',
+      about: 'the limit for the level in `storage`, such as 5GB; STORAGE_LIMIT_BYTES by default'
     },
     search: { type: 'boolean', about: 'make the words of its traces searchable in the dashboard' }
   },
-  examples: ['project create "Support bot"', 'project create Evals --slug evals --storage-limit 5000000000 --json'],
+  examples: ['project create "Support bot"', 'project create Evals --slug evals --storage-limit 5GB --json'],
   async run({ parameters, flags, env, print }) {
     const request = {
       name: parameters.NAME,
       slug: flags.slug,
       description: flags.description,
       accountId: flags.account,
-      storageLimitBytes: parseBytes(flags['storage-limit']),
+      storageLimitBytes: parseSize('storage-limit', flags['storage-limit']),
       search: flags.search
     }
     const project = await withDatabase(env, ({ sql, config }) => createProject(sql, config.storageLimitBytes, request))
@@ -119,8 +120,8 @@ export const update = command({
     account: { type: 'string', value: 'ID', about: 'the account that owns the project from now on' },
     'storage-limit': {
       type: 'string',
-      value: 'BYTES',
-      about: 'the storage limit, or `default` for STORAGE_LIMIT_BYTES'
+      value: 'SIZE',
+      about: 'the storage limit, such as 5GB, or `default` for STORAGE_LIMIT_BYTES'
     },
     search: {
       type: 'string',
@@ -139,7 +140,7 @@ export const update = command({
   ],
   async run({ parameters, flags, env, print }) {
     const { name, slug, description, account: accountId, 'storage-limit': limit } = flags
-    const storageLimitBytes = limit === 'default' ? null : parseBytes(limit)
+    const storageLimitBytes = limit === 'default' ? null : parseSize('storage-limit', limit)
     const changes = { name, slug, description, accountId, storageLimitBytes, search: parseSwitch(flags.search) }
     const project = await withDatabase(env, ({ sql, config }) =>
       updateProject(sql, config.storageLimitBytes, parameters.SLUG, changes)
@@ -224,11 +225,4 @@ export function projectTable(projects: readonly DescribedProject[]): string {
 function parseSwitch(text: string | undefined): boolean | undefined {
   if (text === undefined || text === 'on' || text === 'off') return text === undefined ? undefined : text === 'on'
   throw new UsageError(`--search must be on or off, but is ${JSON.stringify(text)}`)
-}
-
-function parseBytes(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined
-  const bytes = /^\d{1,16}$/.test(text) ? Number(text) : 0
-  if (bytes >= 1 && Number.isSafeInteger(bytes)) return bytes
-  throw new UsageError(`--storage-limit must be a whole number of bytes, at least 1, but is ${JSON.stringify(text)}`)
 }

@@ -6,7 +6,6 @@ import { type EvaluationSummary, type RunOptions, runEvaluators, Tally } from '.
 import { readParsedTrace } from '../store/answers/parsed-trace.ts'
 import { addVerdict, type EvaluationRun, findUnjudged, listRuns, type Unjudged } from '../store/evaluations.ts'
 import type { TraceConditions } from '../store/trace/trace-conditions.ts'
-import { parseEnvironment, UNASSIGNED } from '../trace/environment.ts'
 import { requireProject } from './projects.ts'
 import { retried } from './retried.ts'
 
@@ -24,13 +23,11 @@ const MOST_RUNS = 100
 
 export async function evaluateTraces(
   sql: Sql,
-  { project, environment, ...rest }: EvaluationRequest,
+  { project, ...conditions }: EvaluationRequest,
   evaluators: readonly Evaluator[],
   options: Omit<RunOptions, 'onProgress'> & { readonly onProgress?: (evaluation: Evaluation) => void }
 ): Promise<Evaluation> {
   const projectId = await requireProject(sql, project)
-  const label = environment?.toLowerCase() === UNASSIGNED ? UNASSIGNED : environment && parseEnvironment(environment)
-  const conditions = { ...rest, environment: label }
   const runId = `${new Date().toISOString().slice(0, 19)}Z-${randomBytes(3).toString('hex')}`
   const tallies = evaluators.map(() => new Tally())
   const soFar = (): Evaluation => ({

@@ -39,9 +39,12 @@ t.test('a wrong command line is one line on stderr that says what there is, and 
     [['key', 'rotate'], /KEYID is missing; usage: spoor key rotate KEYID/],
     [['key', 'set-environment', 'someKey'], /E is missing/],
     [['account', 'create', 'a', 'b'], /"b" is one word too many/],
-    [['project', 'create', 'a', '--storage-limit', '10GB'], /--storage-limit must be a whole number of bytes/],
+    [
+      ['project', 'create', 'a', '--storage-limit', '10XB'],
+      /--storage-limit must be a size of at least 1 byte, such as 5GB, but is "10XB"/
+    ],
     [['project', 'create', 'a', '--storage-limit', '0'], /--storage-limit must be/],
-    [['project', 'create', 'a', '--storage-limit', '-1'], /--storage-limit must be .* at least 1, but is "-1"/],
+    [['project', 'create', 'a', '--storage-limit', '-1'], /--storage-limit must be .* at least 1 byte, .* but is "-1"/],
     [['project', 'create', 'a', '--slug', '-x'], /--slug is followed by "-x": .* dash is written --slug=-x; usage: /],
     [['project', 'create', '-1'], /no flag "-1"/],
     [[...BACKFILL, '--tag', ''], /--tag must have 1 to 64 characters, but is ""/],

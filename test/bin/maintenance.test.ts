@@ -43,8 +43,11 @@ t.test('trace delete counts, then deletes when it is told to, and says what room
   const refused: [string[], number, RegExp][] = [
     [prune(), 2, /name at least one condition/],
     [['trace', 'delete', '--before', '1d'], 2, /--project is missing/],
-    [prune('--before', 'soon'), 2, /--before must be an ISO 8601 date and time.*"soon"/],
+    [prune('--before', 'soon'), 2, /--before must be an ISO 8601 date or time.*"soon"/],
     [prune('--tag', ''), 2, /--tag must not be empty/],
+    [prune('--environment', 'all'), 2, /'all' is reserved/],
+    [prune('--since', '1d', '--from', '2d'), 2, /--since and --from mean the same/],
+    [prune('--user', ''), 2, /--user must not be empty/],
     [prune('--status', 'fine'), 2, /--status must be one of ok, error, unset, running, but is "fine"/],
     [prune('--before', '1d', '--apply', '--dry-run'), 2, /cannot be combined/],
     [['trace', 'delete', '--project', 'none', '--before', '1d'], 1, /no project "none"/]
@@ -86,7 +89,7 @@ t.test('projects, accounts and keys are changed and deleted', async t => {
     [['key', 'revoke'], 2, /give KEYID, or --project SLUG --all/],
     [['key', 'revoke', 'K', '--all'], 2, /cannot be combined with KEYID/],
     [['key', 'list', '--unused', 'long'], 2, /--unused must be a number of days, such as 30d, but is "long"/],
-    [['project', 'update', 'bot', '--storage-limit', '-1'], 2, /--storage-limit must be a whole number of bytes/],
+    [['project', 'update', 'bot', '--storage-limit', '-1'], 2, /--storage-limit must be a size of at least 1 byte/],
     [['project', 'delete', 'bot'], 1, /no project "bot"/],
     [['account', 'rename', '1', 'x'], 1, /no account "1"/]
   ]

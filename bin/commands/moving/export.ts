@@ -3,14 +3,14 @@ import { AdminError } from '../../../lib/admin-error.ts'
 import { command } from '../../command.ts'
 import { withDatabase } from '../../database.ts'
 import { interruptible } from '../../terminal/interrupt.ts'
-import { parseTimes, TIME_FLAGS } from '../../terminal/times.ts'
 import { counted, rate, size } from '../../terminal/words.ts'
+import { CONDITION_FLAGS, readConditions } from '../traces/conditions.ts'
 
 export default command({
   summary: 'Write the traces of a project to stdout, one per line',
   flags: {
     project: { type: 'string', value: 'SLUG', required: true, about: 'the project whose traces to export' },
-    ...TIME_FLAGS
+    ...CONDITION_FLAGS
   },
   details: [
     'A line is the response to GET /api/v1/traces/{traceId}, with the recording key in `trace.keyId` and, in',
@@ -19,16 +19,17 @@ export default command({
     'time when it is read. Traces that are recorded or deleted during the export may or may not be included. With',
     '--json, the output is one array of lines.',
     '',
-    'To keep a copy up to date, import later exports into it. --from refers to the start of a trace, so choose a time',
+    'To keep a copy up to date, import later exports into it. --since refers to the start of a trace, so choose a time',
     'before the start of all traces that are still running, patched or scored.'
   ].join('\n'),
   examples: [
     'export --project default > traces.ndjson',
-    'export --project default --from 2026-01-01T00:00:00Z --to 2026-01-31T23:59:59.999Z | gzip > january.ndjson.gz',
-    'export --project default --from 2026-01-01T00:00:00Z | spoor import --project archive -'
+    'export --project default --since 2026-01-01 --before 2026-02-01 | gzip > january.ndjson.gz',
+    'export --project default --user user-42 > everything-of-user-42.ndjson',
+    'export --project default --since 7d --errors | spoor import --project failures -'
   ],
   async run({ flags, env, json, stream, progress }) {
-    const window = parseTimes(flags)
+    const conditions = readConditions(flags)
     let traces = 0
     let bytes = 0
     const elements = new Elements()
@@ -39,7 +40,7 @@ export default command({
         import('../../../lib/admin/projects.ts')
       ])
       const projectId = await requireProject(sql, flags.project)
-      for await (const page of exportPages(sql, projectId, window)) {
+      for await (const page of exportPages(sql, projectId, conditions)) {
         if (signal.aborted) throw new AdminError('interrupted: the output is incomplete')
         await stream(json ? elements.of(page.lines) : page.lines)
         traces += page.traces

@@ -1,32 +1,46 @@
-/** Defines the flags with which commands select traces. */
+/** Defines the flags with which commands select traces, as one table that all of these commands share. */
+import type { TraceConditions } from '../../../lib/store/trace/trace-conditions.ts'
+import { parseEnvironment, UNASSIGNED } from '../../../lib/trace/environment.ts'
 import { UsageError } from '../../command.ts'
-import { parseMoment } from '../../terminal/times.ts'
+import { parseEnd, parseMoment, TIME_FLAGS } from '../../terminal/times.ts'
 
 const STATUSES: readonly string[] = ['ok', 'error', 'unset', 'running']
 
 export const CONDITION_FLAGS = {
-  before: {
-    type: 'string',
-    value: 'TIME',
-    about: 'only traces that started before this time, or before a number of days ago, such as 90d'
-  },
-  from: { type: 'string', value: 'TIME', about: 'only traces that started at this time or later' },
+  since: TIME_FLAGS.from,
+  from: { type: 'string', value: 'TIME', about: 'the same as --since' },
+  to: TIME_FLAGS.to,
+  before: { type: 'string', value: 'TIME', about: 'only traces that started before this time' },
   environment: { type: 'string', value: 'E', about: 'only traces of this environment, or `unassigned`' },
   tag: { type: 'string', value: 'T', about: 'only traces with this tag' },
   status: { type: 'string', value: 'S', about: `only traces with this status: ${STATUSES.join(', ')}` },
-  name: { type: 'string', value: 'N', about: 'only traces with exactly this name' }
+  errors: { type: 'boolean', about: 'only traces with the status error or with a failed step' },
+  name: { type: 'string', value: 'N', about: 'only traces with exactly this name' },
+  model: { type: 'string', value: 'M', about: 'only traces of this model' },
+  session: { type: 'string', value: 'ID', about: 'only traces of this session' },
+  user: { type: 'string', value: 'ID', about: 'only traces of this user' }
 } as const
 
-type ConditionFlags = { readonly [Name in keyof typeof CONDITION_FLAGS]: string | undefined }
+type Conditioned = typeof CONDITION_FLAGS
+type ConditionFlags = {
+  readonly [Name in keyof Conditioned]: Conditioned[Name]['type'] extends 'boolean' ? boolean : string | undefined
+}
 
 /** Validates the given conditions, and returns them with times in canonical form. */
-export function readConditions({ before, from, environment, tag, status, name }: ConditionFlags) {
+export function readConditions(flags: ConditionFlags): TraceConditions {
+  const { since, from, to, before } = flags
+  if (since !== undefined && from !== undefined) throw new UsageError('--since and --from mean the same: give one')
   return {
-    environment,
-    tag: parseText('tag', tag),
-    name: parseText('name', name),
-    status: parseStatus(status),
-    from: parseMoment('from', from),
+    environment: readEnvironment(flags.environment),
+    tag: parseText('tag', flags.tag),
+    status: parseStatus(flags.status),
+    errors: flags.errors || undefined,
+    name: parseText('name', flags.name),
+    model: parseText('model', flags.model),
+    sessionId: parseText('session', flags.session),
+    userId: parseText('user', flags.user),
+    from: parseMoment(since === undefined ? 'from' : 'since', since ?? from),
+    to: parseEnd('to', to),
     before: parseMoment('before', before)
   }
 }
@@ -34,6 +48,10 @@ export function readConditions({ before, from, environment, tag, status, name }:
 export function parseText(flag: string, text: string | undefined): string | undefined {
   if (text !== '') return text
   throw new UsageError(`--${flag} must not be empty`)
+}
+
+function readEnvironment(text: string | undefined): string | undefined {
+  return text === undefined || text.toLowerCase() === UNASSIGNED ? text?.toLowerCase() : parseEnvironment(text)
 }
 
 function parseStatus(text: string | undefined): string | undefined {

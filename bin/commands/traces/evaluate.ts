@@ -10,7 +10,7 @@ import { withDatabase } from '../../database.ts'
 import { Interrupted, interruptible } from '../../terminal/interrupt.ts'
 import { table } from '../../terminal/table.ts'
 import { count, counted, relativeTime } from '../../terminal/words.ts'
-import { CONDITION_FLAGS, parseText, readConditions } from './conditions.ts'
+import { CONDITION_FLAGS, readConditions } from './conditions.ts'
 
 const CONCURRENCY = 4
 const MOST_CONCURRENCY = 100
@@ -26,9 +26,6 @@ export default command({
   flags: {
     project: { type: 'string', value: 'SLUG', required: true, about: 'the project whose traces to judge' },
     ...CONDITION_FLAGS,
-    model: { type: 'string', value: 'M', about: 'only traces of this model' },
-    session: { type: 'string', value: 'ID', about: 'only traces of this session' },
-    user: { type: 'string', value: 'ID', about: 'only traces of this user' },
     limit: { type: 'string', value: 'N', about: 'the maximum number of traces, newest first' },
     concurrency: {
       type: 'string',
@@ -61,7 +58,7 @@ export default command({
   ].join('\n'),
   examples: [
     'evaluate ./short.mjs --project default',
-    'evaluate ./judge.mjs --project default --from 7d --tag support --concurrency 16',
+    'evaluate ./judge.mjs --project default --since 7d --tag support --concurrency 16',
     'evaluate ./judge.mjs --project default --name nightly-check --fail-below 0.8 --json',
     'evaluate list --project default'
   ],
@@ -70,13 +67,7 @@ export default command({
     const limit = parseCount('limit', flags.limit, Number.MAX_SAFE_INTEGER) ?? Number.POSITIVE_INFINITY
     const timeoutMs = (parseCount('timeout', flags.timeout, 86_400) ?? TIMEOUT_S) * 1000
     const failBelow = parseNumber('fail-below', flags['fail-below'])
-    const request = {
-      project: flags.project,
-      ...readConditions(flags),
-      model: parseText('model', flags.model),
-      sessionId: parseText('session', flags.session),
-      userId: parseText('user', flags.user)
-    }
+    const request = { project: flags.project, ...readConditions(flags) }
     const evaluators = await load(parameters.FILE)
     const unordered = failBelow === undefined ? undefined : evaluators.find(each => each.dataType === 'categorical')
     if (unordered !== undefined) throw new UsageError(`--fail-below: the categories of ${unordered.id} have no mean`)

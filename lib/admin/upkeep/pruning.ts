@@ -6,7 +6,6 @@ import { amendAudit, writeAudit } from '../../store/audit.ts'
 import { countSelected, pruneBatch } from '../../store/trace/pruning.ts'
 import type { TraceConditions } from '../../store/trace/trace-conditions.ts'
 import type { Totals } from '../../store/write/totals.ts'
-import { parseEnvironment, UNASSIGNED } from '../../trace/environment.ts'
 import { requireProject } from '../projects.ts'
 import { type BatchOptions, retried } from '../retried.ts'
 
@@ -42,12 +41,10 @@ const SPAN_BYTES = 200
 
 /** Counts the rows to delete, but deletes nothing. */
 export async function planPruning(sql: Sql, request: PruneRequest): Promise<PrunePlan> {
-  const { project, environment, ...rest } = request
-  if ([environment, ...Object.values(rest)].every(value => value === undefined)) {
+  const { project, ...selection } = request
+  if (Object.values(selection).every(value => value === undefined)) {
     throw new InputError('name at least one condition, such as --before 90d')
   }
-  const label = environment?.toLowerCase() === UNASSIGNED ? UNASSIGNED : environment && parseEnvironment(environment)
-  const selection = { ...rest, environment: label }
   const projectId = await requireProject(sql, project)
   return { projectId, selection, ...(await countSelected(sql, projectId, selection)) }
 }

@@ -10,6 +10,7 @@ import { unpackSpans } from '../../rows/packed-texts.ts'
 import { type SharedTexts, withSharedTexts } from '../../rows/trace-texts.ts'
 import type { ProjectCounts } from '../instance/backup-head.ts'
 import { readMessagePages, readMessages } from '../trace/messages.ts'
+import { fitting, started, type TraceConditions } from '../trace/trace-conditions.ts'
 import { bytewise, type RawRow, RowReader } from './byte-rows.ts'
 import {
   type ExportedRow,
@@ -43,10 +44,7 @@ export interface ExportPlace {
 }
 
 /** Inclusive bounds of startedAt, as canonical timestamps. */
-export interface ExportWindow {
-  readonly from?: string | undefined
-  readonly to?: string | undefined
-}
+export type ExportWindow = Pick<TraceConditions, 'from' | 'to'>
 
 /** A piece of an export, with the numbers of traces, spans and scores that the piece completes. */
 export interface ExportPage extends ProjectCounts {
@@ -79,22 +77,24 @@ export interface FetchedPage {
 
 /**
  * Reads the export page that begins after `after`, or the first page, with each trace in its current state. Returns
- * undefined if no traces remain.
+ * undefined if no traces remain. `is true` makes PostgreSQL scan the index on startedAt, as in
+ * lib/store/trace/pruning.ts, so that all pages together read a trace once.
  */
 export async function fetchExportPage(
   sql: Sql,
   projectId: number,
-  { from = '-infinity', to = 'infinity' }: ExportWindow,
+  conditions: TraceConditions,
   after?: ExportPlace
 ): Promise<FetchedPage | undefined> {
   const start =
     after === undefined
-      ? sql`(started_at, id) >= (${from}, ${LOWEST_ID})`
+      ? sql`(started_at, id) >= (${conditions.from ?? '-infinity'}, ${LOWEST_ID})`
       : sql`(started_at, id) > (${after.startedAt}, ${after.id})`
   const found = await sql`
     with next as materialized (
       select *, ${textBytes(sql, projectId)} as text_bytes from traces t
-      where project_id = ${projectId} and ${start} and started_at <= ${to}
+      where project_id = ${projectId} and ${start} and ${started(sql, conditions)}
+        and (${fitting(sql, conditions)}) is true
       order by started_at, id
       limit ${PAGE_TRACES}
     ), page as materialized (

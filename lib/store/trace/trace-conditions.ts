@@ -2,19 +2,27 @@
 import type { Sql } from 'postgres'
 import type { TraceFilters } from '../lists/trace-query.ts'
 
-/** `from` is an inclusive bound of the start time; `before` is an exclusive bound. */
-export interface TraceConditions extends Omit<TraceFilters, 'to' | 'runsOnly'> {
+/** `from` and `to` are inclusive bounds of the start time; `before` is an exclusive bound. */
+export interface TraceConditions extends Omit<TraceFilters, 'runsOnly'> {
   readonly before?: string | undefined
+  /** Whether the trace must have the status `error` or a failed span. False is the same as undefined. */
+  readonly errors?: boolean | undefined
 }
 
 /** Returns the conditions on the start time. */
-export const started = (sql: Sql, { from = '-infinity', before = 'infinity' }: TraceConditions) =>
-  sql`started_at >= ${from} and started_at < ${before}`
+export const started = (
+  sql: Sql,
+  { from = '-infinity', to = 'infinity', before = 'infinity' }: Pick<TraceConditions, 'from' | 'to' | 'before'>
+) => sql`started_at >= ${from} and started_at <= ${to} and started_at < ${before}`
 
 /** Returns all conditions except those on the start time. */
-export function fitting(sql: Sql, { environment, tag, status, name, model, sessionId, userId }: TraceConditions) {
+export function fitting(
+  sql: Sql,
+  { environment, tag, status, errors = false, name, model, sessionId, userId }: TraceConditions
+) {
   const equal = equalling(sql, { environment, status, name, model, session_id: sessionId, user_id: userId })
-  return sql`true ${equal} ${tag === undefined ? sql`` : sql`and tags @> array[${tag}]`}`
+  const tagged = tag === undefined ? sql`` : sql`and tags @> array[${tag}]`
+  return sql`true ${equal} ${tagged} ${errors ? sql`and (status = 'error' or error_count > 0)` : sql``}`
 }
 
 /** Returns the condition, with a leading `and`, for each column whose value is defined. */

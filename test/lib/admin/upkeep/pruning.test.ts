@@ -2,7 +2,9 @@ import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { applyPruning, type PruneRequest, planPruning } from '../../../../lib/admin/upkeep/pruning.ts'
 import { addScore } from '../../../../lib/store/trace/scores.ts'
+import type { TraceConditions } from '../../../../lib/store/trace/trace-conditions.ts'
 import { type TestDatabase, testDatabase } from '../../../fixtures/database/database.ts'
+import { exportLines } from '../../../fixtures/database/moving.ts'
 import {
   countOrphans,
   countStrays,
@@ -17,7 +19,9 @@ import {
 } from '../../../fixtures/database/seed.ts'
 import { runs } from '../../../torture/orders.ts'
 
-type Trace = Required<Pick<SeedTrace, 'environment' | 'name' | 'startedAt' | 'status' | 'tags'>>
+type Trace = Required<
+  Pick<SeedTrace, 'environment' | 'name' | 'startedAt' | 'status' | 'tags' | 'model' | 'sessionId' | 'userId'>
+>
 
 const day = (n: number) => `2026-01-0${n}T00:00:00.000Z`
 const trace: fc.Arbitrary<Trace> = fc.record({
@@ -25,6 +29,9 @@ const trace: fc.Arbitrary<Trace> = fc.record({
   status: fc.constantFrom('ok', 'error', 'running'),
   environment: fc.constantFrom('production', 'unassigned', null),
   tags: fc.subarray(['a', 'b']),
+  model: fc.constantFrom('m', null),
+  sessionId: fc.constantFrom('s', null),
+  userId: fc.constantFrom('u', 'v', null),
   startedAt: fc.integer({ min: 1, max: 4 }).map(day)
 })
 const selection = fc
@@ -34,19 +41,25 @@ const selection = fc
       status: fc.constantFrom('ok', 'error', 'running'),
       environment: fc.constantFrom('production', 'unassigned'),
       tag: fc.constantFrom('a', 'b'),
+      model: fc.constant('m'),
+      sessionId: fc.constant('s'),
+      userId: fc.constantFrom('u', 'v'),
+      errors: fc.constant(true),
       from: fc.integer({ min: 1, max: 4 }).map(day),
+      to: fc.integer({ min: 1, max: 5 }).map(day),
       before: fc.integer({ min: 1, max: 5 }).map(day)
     },
     { requiredKeys: [] }
   )
   .filter(conditions => Object.keys(conditions).length > 0)
 
-const fits = (one: Trace, { name, status, environment, tag, from, before }: Omit<PruneRequest, 'project'>): boolean =>
-  (name === undefined || one.name === name) &&
-  (status === undefined || one.status === status) &&
-  (environment === undefined || one.environment === environment) &&
+/** Seeded traces have no failed spans, so only their status makes them errors. */
+const fits = (one: Trace, { tag, errors, from, to, before, ...equal }: TraceConditions): boolean =>
+  Object.entries(equal).every(([field, value]) => value === undefined || one[field as keyof Trace] === value) &&
+  (errors === undefined || one.status === 'error') &&
   (tag === undefined || one.tags!.includes(tag)) &&
   (from === undefined || one.startedAt >= from) &&
+  (to === undefined || one.startedAt <= to) &&
   (before === undefined || one.startedAt < before)
 
 /** Creates a project with the given traces, each with spans and scores, and another project, which must not change. */
@@ -75,7 +88,7 @@ async function checkRows(t: Test, { pool }: TestDatabase): Promise<void> {
   t.same(await pool.run(countOrphans), NO_ORPHANS)
 }
 
-t.test('exactly the traces that meet all conditions go, with all that is under them', async t => {
+t.test('exactly the traces that meet all conditions are exported, and go, with all that is under them', async t => {
   const database = await testDatabase(t)
   const property = fc.asyncProperty(
     fc.array(trace, { minLength: 1, maxLength: 12 }),
@@ -85,6 +98,7 @@ t.test('exactly the traces that meet all conditions go, with all that is under t
       const selected = traces.filter(each => fits(each, conditions)).length
       const plan = await database.pool.run(sql => planPruning(sql, { project, ...conditions }))
       t.equal(plan.traces, selected, 'the plan counts them')
+      t.equal((await exportLines(database, project, conditions)).length, selected, 'an export has them')
       t.equal(await countTraces(database, id), traces.length, 'and changes nothing')
       t.match(await database.pool.run(sql => applyPruning(sql, plan)), { traces: selected, kept: 0 })
       t.equal(await countTraces(database, id), traces.length - selected)
@@ -177,5 +191,4 @@ t.test('a selection needs a condition, and a project that there is', async t => 
   const plan = (request: PruneRequest) => database.pool.run(sql => planPruning(sql, request))
   await t.rejects(plan({ project: 'none' }), { message: /at least one condition/ })
   await t.rejects(plan({ project: 'none', name: 'x' }), { message: /no project "none"/ })
-  await t.rejects(plan({ project: 'none', environment: 'all' }), { message: /'all' is reserved/ })
 })
