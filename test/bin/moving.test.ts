@@ -185,7 +185,7 @@ t.test('what is refused is one line on stderr; nothing is half done', async t =>
     [['import', '--project', 'default', '--format', 'csv', '-'], 2, /--format must be one of spoor, langfuse/],
     [['import', 'x'], 2, /--project is missing/],
     [['export', '--project', 'nowhere'], 1, /no project "nowhere"/],
-    [['export', '--project', 'default', '--to', 'noon'], 2, /--to must be an ISO 8601 date and time.*"noon"/],
+    [['export', '--project', 'default', '--to', 'noon'], 2, /--to must be an ISO 8601 date or time.*"noon"/],
     [['environment', 'backfill', '--project', 'default'], 2, /--environment is missing/],
     [['environment', 'backfill', '--project', 'default', '--environment', 'all'], 2, /'all' is reserved/],
     [['key', 'create', '--project', 'default', '--environment', 'Unassigned'], 2, /'unassigned' is reserved/],
