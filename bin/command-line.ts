@@ -12,10 +12,11 @@ import { type Call, type Command, type Flags, UsageError } from './command.ts'
 import { commandHelp, overview, usageLine } from './terminal/help.ts'
 import { Interrupted } from './terminal/interrupt.ts'
 import { Progress, type Terminal } from './terminal/progress.ts'
+import { Screen, type Shown } from './terminal/screen.ts'
 
 export type Commands = Readonly<Record<string, Command>>
 
-interface Output {
+interface Output extends Shown {
   write(bytes: string | Uint8Array, done?: (error?: Error | null) => void): unknown
   on?(event: 'error', listener: (error: Error) => void): unknown
 }
@@ -43,7 +44,8 @@ export async function runCommandLine(
     else {
       const { name, words } = findCommand(commands, args)
       const call = parseCall(name, commands[name]!, words, write)
-      await commands[name]!.run({ ...call, env, stream: streamTo(stdout), progress })
+      const stream = streamTo(stdout)
+      await commands[name]!.run({ ...call, env, stream, progress, screen: new Screen(stdout, env, stream) })
     }
     return 0
   } catch (error) {
@@ -140,7 +142,9 @@ function joinNegativeNumbers(words: readonly string[], flags: Flags): string[] {
 }
 
 function parseWords(name: string, words: readonly string[], flags: Flags, refuse: (problem: string) => never) {
-  const options = Object.fromEntries(Object.entries(flags).map(([flag, { type }]) => [flag, { type }]))
+  const options = Object.fromEntries(
+    Object.entries(flags).map(([flag, { type, short }]) => [flag, { type, ...(short && { short }) }])
+  )
   try {
     return parseArgs({
       args: joinNegativeNumbers(words, flags),

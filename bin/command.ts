@@ -1,6 +1,7 @@
 /** A command: its usage as data, and `run`, which receives the parsed values and prints through a Call. */
 
 import type { Progress } from './terminal/progress.ts'
+import type { Screen } from './terminal/screen.ts'
 
 /** Thrown for incorrect usage (exit code 2). */
 export class UsageError extends Error {
@@ -13,6 +14,8 @@ export interface Flag {
   readonly value?: string
   readonly about: string
   readonly required?: true
+  /** One letter, so that `-f` means the same as `--follow`. */
+  readonly short?: string
 }
 export type Flags = Readonly<Record<string, Flag>>
 
@@ -37,6 +40,8 @@ export interface Call<F extends Flags = Flags, P extends string = string> {
   stream(bytes: string | Uint8Array): Promise<void>
   /** Shows the command's progress on stderr. */
   readonly progress: Progress
+  /** Writes lines of styled text to stdout instead of `print`, for recorded data. */
+  readonly screen: Screen
 }
 
 interface Usage<F extends Flags, P extends string> {

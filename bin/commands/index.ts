@@ -14,13 +14,16 @@ import restore from './moving/restore.ts'
 import upgrade from './moving/upgrade.ts'
 import * as price from './price.ts'
 import * as project from './project.ts'
+import * as score from './score.ts'
 import serve from './serve.ts'
 import status from './status.ts'
 import demo from './traces/demo.ts'
 import evaluate, { list as listEvaluations } from './traces/evaluate.ts'
+import * as read from './traces/read.ts'
 import send from './traces/send.ts'
 import * as trace from './traces/trace.ts'
 import * as user from './user.ts'
+import whoami from './whoami.ts'
 
 export const commands: Commands = {
   serve,
@@ -44,6 +47,7 @@ export const commands: Commands = {
   'key revoke': key.revoke,
   'key set-environment': key.setEnvironment,
   'key replace-secret': key.replaceSecret,
+  'key whoami': whoami,
   'user add': user.add,
   'user list': user.list,
   'user role': user.role,
@@ -52,7 +56,12 @@ export const commands: Commands = {
   'user password': user.password,
   'user sign-out': user.signOut,
   'user unlink': user.unlink,
+  'trace list': read.list,
+  'trace show': read.show,
+  'trace tail': read.tail,
   'trace delete': trace.remove,
+  'score list': score.list,
+  'score add': score.add,
   'environment backfill': environment.backfill,
   'price set': price.set,
   'price list': price.listing,

@@ -7,7 +7,10 @@ export const SHARED_FLAGS: [flag: string, about: string][] = [
 ]
 
 export function commandHelp(name: string, { summary, usage }: Command): string {
-  const flags = Object.entries(usage.flags).map(([flag, spec]) => [flagForm(flag, spec), spec.about])
+  const flags = Object.entries(usage.flags).map(([flag, spec]) => [
+    `${spec.short === undefined ? '' : `-${spec.short}, `}${flagForm(flag, spec)}`,
+    spec.about
+  ])
   return [
     `Usage: ${usageLine(name, usage)}`,
     '',

@@ -61,3 +61,32 @@ const BAR_LENGTH = 20
 export function tracesDone(done: number, total: number): string {
   return `${bar(done, total)}  ${count(done)} of ${counted(total, 'trace')}`
 }
+
+/** Formats a duration as `450 ms`, `3.21 s`, `2 min 3 s` or `1 h 5 min`; null as an empty string. */
+export function duration(ms: number | null): string {
+  if (ms === null) return ''
+  if (ms < 1000) return `${ms} ms`
+  if (ms < 59_950) return `${(ms / 1000).toFixed(ms < 9995 ? 2 : 1)} s`
+  const seconds = Math.round(ms / 1000)
+  const minutes = Math.round(ms / 60_000)
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
+  return `${count(Math.floor(minutes / 60))} h ${minutes % 60} min`
+}
+
+/** Formats a cost as `$12.30` or, below ten cents, with two significant digits; null as an empty string. */
+export function money(usd: number | null): string {
+  if (usd === null) return ''
+  if (usd === 0 || usd >= 0.0995) return `$${usd.toLocaleString('en', DOLLARS)}`
+  return usd < 0.000_001 ? '<$0.000001' : `$${usd.toLocaleString('en', SMALL_SUM)}`
+}
+
+const DOLLARS = { minimumFractionDigits: 2, maximumFractionDigits: 2 }
+const SMALL_SUM = { maximumSignificantDigits: 2 }
+
+/** Formats a canonical timestamp as `2026-01-31 12:00:00`, in UTC. */
+export const clock = (iso: string): string => iso.slice(0, 19).replace('T', ' ')
+
+/** Formats a canonical timestamp as `01-31 12:00:00`, or as `2025-01-31` if it is in another year. */
+export function shortClock(iso: string, now = new Date().toISOString()): string {
+  return iso.slice(0, 4) === now.slice(0, 4) ? clock(iso).slice(5) : iso.slice(0, 10)
+}

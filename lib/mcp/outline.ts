@@ -9,6 +9,7 @@ import { closed, named } from '../schema/object.ts'
 import { SpanOutput, TraceDetail } from '../schema/output.ts'
 import { stringifyExact } from '../trace/json/exact-json.ts'
 import { leftOutOf } from '../trace/states/left-out.ts'
+import { inTreeOrder, type Placed, type TreeNode } from '../trace/tree-order.ts'
 
 /** The parsed getTrace response. Free-form JSON in the response may contain LosslessNumbers. */
 export type Detail = Static<typeof TraceDetail>
@@ -181,7 +182,7 @@ interface Part {
 }
 
 /** A span in the tree. A span of a long trace is parsed and measured only if the outline shows the span. */
-export interface PlannedSpan extends Node {
+export interface PlannedSpan extends TreeNode {
   measure(): MeasuredSpan
 }
 
@@ -341,44 +342,3 @@ function notStored(metadata: object): string[] {
 const KIND_BYTES = 40
 
 const listed = (names: readonly string[]): string => `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`
-
-interface Node {
-  readonly id: string
-  readonly parentSpanId: string | null
-}
-interface Placed<T> {
-  readonly span: T
-  /** Depth in the tree, 0 at the top. */
-  readonly depth: number
-}
-
-/**
- * Orders spans depth first. Each span is followed by its children in their original order. The top level consists of
- * spans without a parent, spans whose parent is missing, and one span of each parent cycle.
- */
-export function inTreeOrder<T extends Node>(spans: readonly T[]): Placed<T>[] {
-  const children = childrenById(spans)
-  const order: Placed<T>[] = []
-  const seen = new Set<T>()
-  const visit = (top: T) => {
-    const stack: Placed<T>[] = [{ span: top, depth: 0 }]
-    for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
-      if (seen.has(next.span)) continue
-      seen.add(next.span)
-      order.push(next)
-      const depth = next.depth + 1
-      for (const child of (children.get(next.span.id) ?? []).toReversed()) stack.push({ span: child, depth })
-    }
-  }
-  for (const span of spans) if (span.parentSpanId === null || !children.has(span.parentSpanId)) visit(span)
-  // A span that is not yet reached belongs to a cycle or is a descendant of a cycle.
-  for (const span of spans) visit(span)
-  return order
-}
-
-/** Returns every span's children by span id; empty for a span without children. */
-function childrenById<T extends Node>(spans: readonly T[]): Map<string, T[]> {
-  const children = new Map<string, T[]>(spans.map(span => [span.id, []]))
-  for (const span of spans) if (span.parentSpanId !== null) children.get(span.parentSpanId)?.push(span)
-  return children
-}

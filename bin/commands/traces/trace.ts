@@ -1,20 +1,26 @@
 import type { Pruned, PrunePlan } from '../../../lib/admin/upkeep/pruning.ts'
-import { command, UsageError } from '../../command.ts'
+import { ASKING_FLAGS, withAsker } from '../../asking/asker.ts'
+import { parseId } from '../../asking/output.ts'
+import { type Call, command, UsageError } from '../../command.ts'
 import { withDatabase } from '../../database.ts'
 import { interruptible } from '../../terminal/interrupt.ts'
+import type { Detail } from '../../terminal/trace-lines.ts'
 import { count, counted, size, tracesDone } from '../../terminal/words.ts'
 import { CONDITION_FLAGS, readConditions } from './conditions.ts'
 
 export const remove = command({
-  summary: 'Delete traces of a project that are old or meet other conditions',
+  summary: 'Delete a trace, or traces of a project that are old or meet other conditions',
+  parameters: ['TRACE'],
+  lastIsOptional: true,
   flags: {
-    project: { type: 'string', value: 'SLUG', required: true, about: 'the project whose traces to delete' },
+    ...ASKING_FLAGS,
     ...CONDITION_FLAGS,
     'dry-run': { type: 'boolean', about: 'only count the traces; the default' },
     apply: { type: 'boolean', about: 'delete the traces with all their data' }
   },
   details: [
-    'A trace must meet all conditions, and at least one condition is required. The command works in small batches',
+    'TRACE is the id of one trace, which can be deleted with a key. Conditions need --project. A trace must meet all',
+    'conditions, and at least one condition is required. The command works in small batches',
     'beside a running server, and the totals are correct after each batch. If it is interrupted, finished batches',
     'stay, and running it again does the rest. Traces are never deleted automatically. To limit their age, run this',
     'command every night with cron.',
@@ -24,13 +30,24 @@ export const remove = command({
   ].join('\n'),
   examples: [
     'trace delete --project default --before 90d',
-    'trace delete --project default --before 2026-01-01T00:00:00Z --environment staging --apply',
-    'trace delete --project default --before 30d --status error --tag nightly --apply --json'
+    'trace delete --project default --before 2026-01-01 --environment staging --apply',
+    'trace delete --project default --user user-42 --apply',
+    'trace delete 4bf92f3577b34da6a3ce929d0e0e4736 --apply'
   ],
-  async run({ flags, env, print, progress }) {
+  async run(call) {
+    const { parameters, flags, env, print, progress } = call
     const { project, apply, 'dry-run': dryRun } = flags
     if (apply && dryRun) throw new UsageError('--apply and --dry-run cannot be combined')
-    const request = { project, ...readConditions(flags) }
+    const conditions = readConditions(flags)
+    if (parameters.TRACE !== undefined) {
+      if (Object.values(conditions).some(value => value !== undefined)) {
+        throw new UsageError('TRACE cannot be combined with conditions')
+      }
+      return deleteOne(parseId('TRACE', parameters.TRACE, 32), call)
+    }
+    if (project === undefined)
+      throw new UsageError('--project is missing: conditions select traces beside the database')
+    const request = { project, ...conditions }
     await withDatabase(env, async ({ sql }) => {
       // Loaded here because --help does not need these modules.
       const [{ applyPruning, planPruning }, { reclaimRoom }, { measureDatabase }] = await Promise.all([
@@ -65,6 +82,28 @@ export const remove = command({
     })
   }
 })
+
+/** Deletes a trace, or describes it if `--apply` is missing. */
+async function deleteOne(
+  id: string,
+  {
+    flags,
+    env,
+    print
+  }: Pick<Call<typeof ASKING_FLAGS & { apply: { type: 'boolean'; about: string } }>, 'flags' | 'env' | 'print'>
+): Promise<void> {
+  const path = `/api/v1/traces/${id}`
+  await withAsker(flags, env, async asker => {
+    if (flags.apply) {
+      await asker.ask('DELETE', path)
+      print({ traceId: id, applied: true }, `deleted trace ${id}`)
+      return
+    }
+    const { trace } = JSON.parse(await asker.ask('GET', path)) as Detail
+    const what = `${id} (${trace.name}, with ${counted(trace.spanCount, 'span')})`
+    print({ traceId: id, applied: false }, `trace ${what} selected. Nothing was changed: add --apply to delete it.`)
+  })
+}
 
 const describePlan = ({ traces, spans, bytes }: PrunePlan): string =>
   `${counted(traces, 'trace')} selected, with ${counted(spans, 'span')} (${size(bytes)})`

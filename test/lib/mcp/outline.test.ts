@@ -1,7 +1,8 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import t, { type Test } from 'tap'
-import { inTreeOrder, outlineOf, outlineTrace, planSpan, SHOWN_BYTES, TraceOutline } from '../../../lib/mcp/outline.ts'
+import { outlineOf, outlineTrace, planSpan, SHOWN_BYTES, TraceOutline } from '../../../lib/mcp/outline.ts'
 import { parseInexact } from '../../../lib/trace/json/exact-json.ts'
+import { inTreeOrder } from '../../../lib/trace/tree-order.ts'
 import { answer, DETAIL, type Values } from './trace-answer.ts'
 
 const isOutline = new Ajv2020({ strict: false, validateFormats: false }).compile(TraceOutline)

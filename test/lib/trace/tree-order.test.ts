@@ -1,7 +1,7 @@
 import assert from 'node:assert'
 import fc from 'fast-check'
 import t from 'tap'
-import { inTreeOrder } from '../../../lib/mcp/outline.ts'
+import { inTreeOrder } from '../../../lib/trace/tree-order.ts'
 
 /** Parses a notation for spans: `a` is a root, `b<a` is a child of `a`. */
 function spansOf(text: string) {

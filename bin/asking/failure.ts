@@ -1,0 +1,30 @@
+/** Explains rejected requests to people. */
+import { AdminError, InputError } from '../../lib/admin-error.ts'
+
+/** A rejected request. `code` is undefined if the response is not from spoor. */
+export interface Rejection {
+  readonly status: number
+  readonly code: string | undefined
+  readonly message: string
+}
+
+/** Thrown if the same request may succeed later. */
+export class PassingFailure extends AdminError {}
+
+/** Returns the error to report. `where` names the server or the database, and `key` says where the key comes from. */
+export function failureOf({ status, code, message }: Rejection, where: string, key: string): Error {
+  if (status === 0) {
+    const advice = 'see that it runs, and that SPOOR_URL or --url is right'
+    return new PassingFailure(`no server responds at ${where} (${message}): ${advice}`)
+  }
+  if (status === 429 || status >= 500) {
+    const reason = code === undefined ? `HTTP ${status}` : message
+    return new PassingFailure(`${where} cannot do this now: ${reason}`)
+  }
+  if (code === undefined) {
+    return new AdminError(`${where} responds with HTTP ${status}, but not as spoor does: see that the address is right`)
+  }
+  if (code === 'invalid_api_key') return new AdminError(`${where} rejects the key of ${key}: ${message}`)
+  if (code === 'insufficient_scope') return new AdminError(`the key of ${key} may not do this: ${message}`)
+  return code === 'invalid_request' ? new InputError(message) : new AdminError(message)
+}

@@ -1,0 +1,103 @@
+/** Prints responses of the API: as text for people, as one JSON value, or as one JSON value per line. */
+import { visible } from '../../lib/log-text.ts'
+import { parseExact, stringifyExact } from '../../lib/trace/json/exact-json.ts'
+import { type Call, UsageError } from '../command.ts'
+import type { Line } from '../terminal/lines.ts'
+import { type Asker, pathOf, type Query } from './asker.ts'
+
+export const OUTPUT_FLAGS = {
+  ndjson: { type: 'boolean', about: 'print one JSON value per line' }
+} as const
+export const LIMIT_FLAG = (most: number) =>
+  ({ type: 'string', value: 'N', about: `the maximum number, up to ${most.toLocaleString('en')}` }) as const
+
+interface Printing extends Pick<Call, 'json' | 'stream' | 'screen'> {
+  readonly flags: { readonly ndjson: boolean }
+}
+
+const isJson = ({ json, flags }: Printing): boolean => {
+  if (json && flags.ndjson) throw new UsageError('--json and --ndjson cannot be combined')
+  return json || flags.ndjson
+}
+
+/** Writes JSON on one line. Escaped control characters do not change its meaning. */
+export const jsonLine = (text: string): string => `${visible(text.trimEnd())}\n`
+
+/** Prints a response: its text as it is, or the lines that describe its value. */
+export async function printAnswer<T>(call: Printing, text: string, describe: (value: T) => readonly Line[]) {
+  if (isJson(call)) await call.stream(jsonLine(text))
+  else await call.screen.page(describe(parseExact(text) as T))
+}
+
+export interface ListRequest {
+  readonly path: string
+  readonly query: Query
+  /** The member of a page that holds its items. */
+  readonly member: string
+  /** Maximum number of items, and of items per request. */
+  readonly limit: number
+  readonly pageSize: number
+}
+
+interface Page {
+  readonly [member: string]: unknown
+  readonly nextCursor?: string | null
+}
+
+/** Yields the pages of a list, until there are no more items or enough. Returns whether more follow. */
+export async function* listPages<T>(
+  asker: Asker,
+  { path, query, member, limit, pageSize }: ListRequest
+): AsyncGenerator<readonly T[], boolean> {
+  let left = limit
+  for (let after: string | null | undefined; after !== null; ) {
+    if (left === 0) return true
+    const asked = pathOf(path, { ...query, limit: Math.min(left, pageSize), after: after ?? undefined })
+    const page = parseExact(await asker.ask('GET', asked)) as Page
+    const items = page[member] as readonly T[]
+    left -= items.length
+    yield items
+    after = page.nextCursor ?? null
+  }
+  return false
+}
+
+export async function collect<T>(asker: Asker, request: ListRequest): Promise<T[]> {
+  const all: T[] = []
+  for await (const page of listPages<T>(asker, request)) all.push(...page)
+  return all
+}
+
+/** Prints a list. With --ndjson, each page is written as it arrives. */
+export async function printList<T>(
+  call: Printing,
+  pages: AsyncGenerator<readonly T[], boolean>,
+  describe: (items: readonly T[], hasMore: boolean) => readonly Line[]
+): Promise<void> {
+  const inJson = isJson(call)
+  const all: T[] = []
+  for (;;) {
+    const { value, done } = await pages.next()
+    if (done) {
+      if (call.json) await call.stream(jsonLine(`[${all.map(item => stringifyExact(item)).join(',')}]`))
+      else if (!inJson) await call.screen.page(describe(all, value))
+      return
+    }
+    if (call.flags.ndjson) await call.stream(value.map(item => jsonLine(stringifyExact(item))).join(''))
+    else all.push(...value)
+  }
+}
+
+/** Parses a flag with a number of items. */
+export function parseLimit(flag: string, text: string | undefined, usual: number, most: number): number {
+  if (text === undefined) return usual
+  const number = /^\d{1,9}$/.test(text) ? Number(text) : 0
+  if (number >= 1 && number <= most) return number
+  throw new UsageError(`--${flag} must be from 1 to ${most.toLocaleString('en')}, but is ${JSON.stringify(text)}`)
+}
+
+/** Reads the id of a trace or of a step. */
+export function parseId(what: string, text: string, digits: 16 | 32): string {
+  if (text.length === digits && /^[0-9a-f]+$/i.test(text)) return text.toLowerCase()
+  throw new UsageError(`${what} must be ${digits} hexadecimal digits, but is ${JSON.stringify(text)}`)
+}

@@ -1,0 +1,160 @@
+/** Commands that read traces. */
+import { setTimeout } from 'node:timers/promises'
+import type { TraceConditions } from '../../../lib/store/trace/trace-conditions.ts'
+import { stringifyExact } from '../../../lib/trace/json/exact-json.ts'
+import { epochMs, microsOf, timestampOf } from '../../../lib/trace/timestamp.ts'
+import { ASKING_FLAGS, type Query, withAsker } from '../../asking/asker.ts'
+import { PassingFailure } from '../../asking/failure.ts'
+import {
+  collect,
+  jsonLine,
+  LIMIT_FLAG,
+  listPages,
+  OUTPUT_FLAGS,
+  parseId,
+  parseLimit,
+  printAnswer,
+  printList
+} from '../../asking/output.ts'
+import { command, UsageError } from '../../command.ts'
+import { fitTable } from '../../terminal/fitted-table.ts'
+import { interruptible } from '../../terminal/interrupt.ts'
+import { type Detail, type Summary, TRACE_COLUMNS, tailLine, traceLines } from '../../terminal/trace-lines.ts'
+import { CONDITION_FLAGS, readConditions } from './conditions.ts'
+import { Watch } from './watch.ts'
+
+const TRACES = '/api/v1/traces'
+/** Numbers of traces that a list shows by default and at most, and that one request returns at most. */
+const USUAL = 50
+const MOST = 100_000
+const PAGE = 200
+const SORTS = ['newest', 'slowest', 'costliest']
+
+const READ_FLAGS = { ...ASKING_FLAGS, ...OUTPUT_FLAGS }
+
+/** Returns the conditions as a query of the trace list. */
+export function queryOf({ before, to, errors, ...same }: TraceConditions): Query {
+  const last = before === undefined ? undefined : justBefore(before)
+  return { ...same, to: last !== undefined && (to === undefined || last < to) ? last : to }
+}
+
+function justBefore(time: string): string {
+  const micros = epochMs(time) * 1000 + microsOf(time)
+  return timestampOf(micros - 1)
+}
+
+export const list = command({
+  summary: 'List traces, newest first',
+  flags: {
+    ...CONDITION_FLAGS,
+    'runs-only': { type: 'boolean', about: 'only traces with a model, a cost, or a step of a telling kind' },
+    sort: { type: 'string', value: 'S', about: `${SORTS.join(', ')}; newest by default` },
+    limit: LIMIT_FLAG(MOST),
+    ...READ_FLAGS
+  },
+  examples: [
+    'trace list --since 1h',
+    'trace list --errors --name answer-question --limit 200',
+    'trace list --sort costliest --model gpt-5 --project default',
+    'trace list --since today --ndjson | jq -r .id'
+  ],
+  async run(call) {
+    const { flags, env, screen } = call
+    const query = {
+      ...queryOf(readConditions(flags)),
+      runsOnly: flags['runs-only'] || undefined,
+      sort: readSort(flags.sort)
+    }
+    const limit = parseLimit('limit', flags.limit, USUAL, MOST)
+    await withAsker(flags, env, asker =>
+      printList<Summary>(
+        call,
+        listPages(asker, { path: TRACES, query, member: 'traces', limit, pageSize: PAGE }),
+        (traces, hasMore) => {
+          if (traces.length === 0) return [['There are no such traces.']]
+          const more = hasMore ? [[`More traces follow: --limit ${Math.min(MOST, limit * 4)} shows more of them.`]] : []
+          return [...fitTable(TRACE_COLUMNS, traces, screen.columns), ...more]
+        }
+      )
+    )
+  }
+})
+
+function readSort(text: string | undefined): string | undefined {
+  if (text === undefined || SORTS.includes(text)) return text
+  throw new UsageError(`--sort must be one of ${SORTS.join(', ')}, but is ${JSON.stringify(text)}`)
+}
+
+export const show = command({
+  summary: 'Show a trace as the tree of its steps, the failed step first',
+  parameters: ['TRACE'],
+  flags: {
+    texts: { type: 'boolean', about: 'also show inputs, outputs, attributes and events' },
+    ...READ_FLAGS
+  },
+  details: 'With --json, the output is the response of GET /api/v1/traces/{traceId}.',
+  examples: [
+    'trace show 4bf92f3577b34da6a3ce929d0e0e4736',
+    'trace show 4bf92f3577b34da6a3ce929d0e0e4736 --texts',
+    "trace show 4bf92f3577b34da6a3ce929d0e0e4736 --json | jq '.spans[].name'"
+  ],
+  async run(call) {
+    const { parameters, flags, env, screen } = call
+    const id = parseId('TRACE', parameters.TRACE, 32)
+    const text = await withAsker(flags, env, asker => asker.ask('GET', `${TRACES}/${id}`))
+    const options = { columns: screen.columns, hasTexts: flags.texts }
+    await printAnswer<Detail>(call, text, detail => traceLines(detail, options))
+  }
+})
+
+const TAIL_USUAL = 10
+const POLL_MS = 2000
+/** Number of newest traces among which `tail` looks for traces that were recorded or have ended since. */
+const WATCHED = 5 * PAGE
+
+export const tail = command({
+  summary: 'Show the newest traces, and with -f new traces as they arrive',
+  flags: {
+    follow: { type: 'boolean', short: 'f', about: 'keep showing new traces until Ctrl-C' },
+    ...CONDITION_FLAGS,
+    limit: { type: 'string', value: 'N', about: `the number of traces at first; ${TAIL_USUAL} by default` },
+    ...READ_FLAGS
+  },
+  details: [
+    'With -f, a trace is shown when it appears, and again when it ends. The command looks every two seconds among',
+    `the ${WATCHED.toLocaleString('en')} traces that started last, so it misses traces that are recorded long after their start.`
+  ].join('\n'),
+  examples: ['trace tail -f', 'trace tail -f --errors --environment production', 'trace tail --ndjson --limit 100'],
+  async run(call) {
+    const { flags, env, json, screen, stream, progress } = call
+    if (json && flags.follow) throw new UsageError('--follow never ends: use --ndjson instead of --json')
+    const query = queryOf(readConditions(flags))
+    const limit = parseLimit('limit', flags.limit, TAIL_USUAL, WATCHED)
+    const request = { path: TRACES, query, member: 'traces', limit, pageSize: PAGE }
+    await withAsker(flags, env, async asker => {
+      const newest = await collect<Summary>(asker, { ...request, limit: flags.follow ? WATCHED : limit })
+      const first = newest.slice(0, limit).reverse()
+      const write = async (traces: readonly Summary[]) => {
+        if (flags.ndjson) await stream(traces.map(trace => jsonLine(stringifyExact(trace))).join(''))
+        else await screen.write(traces.map(trace => tailLine(trace, screen.columns)))
+      }
+      if (json) await stream(jsonLine(stringifyExact(first)))
+      else await write(first)
+      if (!flags.follow) return
+      await interruptible(async signal => {
+        const watch = new Watch(newest)
+        while (!signal.aborted) {
+          await setTimeout(POLL_MS, undefined, { signal }).catch(() => {})
+          if (signal.aborted) break
+          try {
+            await write(watch.changed(await collect<Summary>(asker, { ...request, limit: WATCHED })))
+            progress.clear()
+          } catch (error) {
+            if (!(error instanceof PassingFailure)) throw error
+            progress.say(`spoor: ${(error as Error).message}`)
+          }
+        }
+      })
+    })
+  }
+})

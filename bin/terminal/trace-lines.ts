@@ -1,0 +1,224 @@
+/** Lays out traces for the terminal: lists of traces, and one trace as the tree of its steps. */
+import type { Static } from 'typebox'
+import { visible } from '../../lib/log-text.ts'
+import type { ScoreOutput, TraceDetail, TraceSummary } from '../../lib/schema/output.ts'
+import { failureOf } from '../../lib/trace/failure.ts'
+import { prettyLines } from '../../lib/trace/json/pretty.ts'
+import { leftOutOf } from '../../lib/trace/states/left-out.ts'
+import { inTreeOrder } from '../../lib/trace/tree-order.ts'
+import { type Column, fitTable } from './fitted-table.ts'
+import { cutTo, type Line, type Piece, type Style } from './lines.ts'
+import { clock, count, counted, duration, money, relativeTime, shortClock } from './words.ts'
+
+export type Summary = Static<typeof TraceSummary>
+/** A parsed trace, whose free-form JSON may contain LosslessNumbers. */
+export type Detail = Static<typeof TraceDetail>
+type Span = Detail['spans'][number]
+
+const STATUS_STYLES: Readonly<Record<string, Style>> = { error: 'red', ok: 'green', running: 'yellow' }
+export const statusPiece = (status: string): Piece => ({ text: status, style: STATUS_STYLES[status] })
+
+const tokens = ({ totalTokens }: { readonly totalTokens: number }): string =>
+  totalTokens === 0 ? '' : count(totalTokens)
+
+export const TRACE_COLUMNS: readonly Column<Summary>[] = [
+  { title: 'TRACE', of: ({ id }) => ({ text: id, style: 'cyan' }) },
+  { title: 'STARTED (UTC)', of: ({ startedAt }) => shortClock(startedAt), rank: 3 },
+  { title: 'NAME', of: ({ name }) => name, least: 12 },
+  { title: 'STATUS', of: statusOf },
+  { title: 'DURATION', of: ({ durationMs }) => duration(durationMs), isNumber: true },
+  { title: 'STEPS', of: ({ spanCount }) => count(spanCount), isNumber: true, rank: 7 },
+  { title: 'TOKENS', of: ({ usage }) => tokens(usage), isNumber: true, rank: 5 },
+  { title: 'COST', of: ({ costUsd }) => money(costUsd), isNumber: true, rank: 4 },
+  { title: 'MODEL', of: ({ model }) => model ?? '', least: 8, rank: 6 },
+  { title: 'ENVIRONMENT', of: ({ environment }) => environment ?? '', rank: 8 },
+  { title: 'USER', of: ({ userId }) => userId ?? '', least: 8, rank: 9 }
+]
+
+/** Returns the status. A trace without the status `error` may have failed steps. */
+function statusOf({ status, errorCount }: Summary): Piece {
+  if (status === 'error' || errorCount === 0) return statusPiece(status)
+  return { text: `${status}, ${counted(errorCount, 'error')}`, style: 'red' }
+}
+
+/** Returns the failed steps below which no step failed, in the order in which they ended. */
+export function failedSteps(spans: readonly Span[]): Span[] {
+  const failed = spans.filter(({ status }) => status === 'error')
+  const byId = new Map(spans.map(span => [span.id, span]))
+  const above = new Set<string>()
+  for (const { id, parentSpanId } of failed) {
+    // Stops at a marked span, whose ancestors are marked already. Parents may form a cycle.
+    for (let parent = parentSpanId; parent !== null && parent !== id && !above.has(parent); ) {
+      above.add(parent)
+      parent = byId.get(parent)?.parentSpanId ?? null
+    }
+  }
+  const deepest = failed.filter(({ id }) => !above.has(id))
+  return (deepest.length > 0 ? deepest : failed).sort((one, other) => (one.endedAt < other.endedAt ? -1 : 1))
+}
+
+/** Maximum number of further failed steps that are listed by name. */
+const MOST_FAILED = 5
+/** Maximum length of an error's message, in characters. */
+const LONGEST_MESSAGE = 500
+
+function failureLines({ spans }: Detail): Line[] {
+  const [first, ...others] = failedSteps(spans)
+  if (first === undefined) return []
+  const { type, message } = failureOf(JSON.stringify(first.attributes), JSON.stringify(first.events))
+  const head: Line = [
+    { text: `Failed: ${first.name}`, style: 'red' },
+    ` (${first.kind}, ${first.id}), after ${duration(first.durationMs)}`
+  ]
+  const reason = [type, message].filter(Boolean).join(': ')
+  const lines = reason === '' ? [] : splitLines(cutTo(reason, LONGEST_MESSAGE))
+  const names = others.slice(0, MOST_FAILED).map(({ name }) => name)
+  const more = others.length > MOST_FAILED ? [`${others.length - MOST_FAILED} more`] : []
+  const also: Line[] = others.length === 0 ? [] : [[`Also failed: ${[...names, ...more].join(', ')}`]]
+  return [head, ...lines.map(text => ['  ', text]), ...also, []]
+}
+
+interface Step {
+  readonly span: Span
+  readonly branch: string
+  /** What precedes further lines of the step. */
+  readonly below: string
+}
+
+/** Returns the steps as a tree, depth first, with the lines that connect them. */
+export function stepsOf(spans: readonly Span[]): Step[] {
+  const placed = inTreeOrder(spans)
+  // Whether the ancestors of a step at each depth have a following sibling is known from the end of the list.
+  const follows: boolean[] = []
+  const steps: Step[] = []
+  for (const { span, depth } of placed.toReversed()) {
+    const rails = Array.from({ length: depth }, (_, at) => (follows[at] === true ? '│  ' : '   '))
+    const hasNext = follows[depth] === true
+    // The top level has no branch of its own, so the first rail is left out.
+    const before = rails.slice(1).join('')
+    const branch = depth === 0 ? '' : `${before}${hasNext ? '├─ ' : '└─ '}`
+    const hasChildren = follows.length > depth + 1 && follows[depth + 1] === true
+    const own = depth === 0 ? '' : hasNext ? '│  ' : '   '
+    steps.push({ span, branch, below: `${before}${own}${hasChildren ? '│  ' : '   '}` })
+    follows.length = depth
+    follows[depth] = true
+  }
+  return steps.reverse()
+}
+
+const FAILED_MARK = '✗ '
+
+const STEP_COLUMNS: readonly Column<Step>[] = [
+  {
+    title: 'STEP',
+    of: ({ span: { status, name }, branch }) =>
+      status === 'error' ? { text: `${branch}${FAILED_MARK}${name}`, style: 'red' } : `${branch}${name}`,
+    least: 24
+  },
+  { title: 'KIND', of: ({ span }) => span.kind, rank: 3 },
+  { title: 'DURATION', of: ({ span }) => duration(span.durationMs), isNumber: true },
+  { title: 'TOKENS', of: ({ span }) => (span.usage === null ? '' : tokens(span.usage)), isNumber: true, rank: 2 },
+  { title: 'COST', of: ({ span }) => money(span.costUsd), isNumber: true, rank: 1 },
+  { title: 'MODEL', of: ({ span }) => span.model ?? '', least: 10, rank: 4 },
+  { title: 'ID', of: ({ span }) => ({ text: span.id, style: 'dim' }), rank: 5 }
+]
+
+export interface TraceOptions {
+  readonly columns: number
+  /** Whether inputs, outputs, attributes and events are shown. */
+  readonly hasTexts: boolean
+}
+
+/** Returns a trace: its facts, the failed step, the tree of its steps, and its scores. */
+export function traceLines(detail: Detail, { columns, hasTexts }: TraceOptions): Line[] {
+  const { trace, spans, scores } = detail
+  const steps = stepsOf(spans)
+  const [heading, ...rows] = fitTable(STEP_COLUMNS, steps, columns)
+  const tree = rows.flatMap((row, i) => (hasTexts ? [row, ...spanTexts(steps[i]!)] : [row]))
+  const leftOut = leftOutOf(trace.metadata)?.count
+  return [
+    [{ text: trace.name, style: 'bold' }, '  ', statusPiece(trace.status)],
+    ...factLines(trace),
+    [],
+    ...failureLines(detail),
+    ...(hasTexts ? traceTexts(trace) : []),
+    ...(spans.length === 0 ? [['The trace has no steps.']] : [heading!, ...tree]),
+    ...(leftOut === undefined ? [] : [[`${counted(leftOut, 'more step')} could not be stored.`]]),
+    ...scoreLines(scores, columns)
+  ]
+}
+
+function factLines(trace: Detail['trace']): Line[] {
+  const { usage, environment, provider, model, tags } = trace
+  const facts: [string, string | null][] = [
+    ['id', trace.id],
+    ['started', `${clock(trace.startedAt)} UTC, ${relativeTime(trace.startedAt)}`],
+    ['duration', duration(trace.durationMs)],
+    ['tokens', usage.totalTokens === 0 ? '' : `${count(usage.inputTokens)} in, ${count(usage.outputTokens)} out`],
+    ['cost', money(trace.costUsd)],
+    ['model', [provider, model].filter(Boolean).join(' / ')],
+    ['environment', environment],
+    ['session', trace.sessionId],
+    ['user', trace.userId],
+    ['tags', tags.join(', ')]
+  ]
+  return facts.flatMap(([name, value]): Line[] =>
+    value === null || value === '' ? [] : [[{ text: name.padEnd(13), style: 'dim' }, value]]
+  )
+}
+
+/** Returns a value in lines: a string as it is, other JSON indented. Null and empty values have no lines. */
+function valueLines(name: string, value: unknown, before: string): Line[] {
+  if (value === null || value === undefined) return []
+  const lines = typeof value === 'string' ? splitLines(value) : prettyLines(value)
+  if (['', '{}', '[]'].includes(lines.join('\n'))) return []
+  return [[before, { text: name, style: 'dim' }], ...lines.map(line => [before, '  ', line])]
+}
+
+const TEXTS = ['input', 'output', 'attributes', 'events'] as const
+
+const spanTexts = ({ span, below }: Step): Line[] => TEXTS.flatMap(name => valueLines(name, span[name], below))
+
+function traceTexts({ input, output, metadata }: Detail['trace']): Line[] {
+  const lines = Object.entries({ input, output, metadata }).flatMap(([name, value]) => valueLines(name, value, ''))
+  return lines.length === 0 ? [] : [...lines, []]
+}
+
+/** Splits a text into lines without line breaks and tabs. */
+function splitLines(text: string): string[] {
+  return text.split(/\r\n|\n|\r/).map(line => line.replaceAll('\t', '    '))
+}
+
+export const SCORE_COLUMNS: readonly Column<ScoreOutput>[] = [
+  { title: 'SCORE', of: ({ name }) => name, least: 10 },
+  { title: 'VALUE', of: ({ value }) => String(value), least: 5 },
+  { title: 'CREATED (UTC)', of: ({ createdAt }) => shortClock(createdAt), rank: 2 },
+  { title: 'SOURCE', of: ({ source, evaluatorId }) => evaluatorId ?? source, least: 8, rank: 3 },
+  { title: 'TRACE', of: ({ traceId }) => ({ text: traceId, style: 'cyan' }) },
+  { title: 'STEP', of: ({ spanId }) => spanId ?? '', rank: 4 },
+  { title: 'COMMENT', of: ({ comment }) => comment?.replace(/\s+/g, ' ') ?? '', least: 10, rank: 1 }
+]
+
+function scoreLines(scores: readonly ScoreOutput[], width: number): Line[] {
+  if (scores.length === 0) return []
+  const columns = SCORE_COLUMNS.filter(({ title }) => title !== 'TRACE')
+  return [[], ...fitTable(columns, scores, width)]
+}
+
+/** Returns one line for a trace of a list that grows, so its columns have fixed widths. */
+export function tailLine({ id, startedAt, name, status, errorCount, ...trace }: Summary, columns: number): Line {
+  const isFailed = status === 'error' || errorCount > 0
+  const before: Line = [
+    { text: id, style: 'cyan' },
+    `  ${startedAt.slice(11, 19)}  `,
+    { text: status.padEnd(7), style: isFailed ? 'red' : STATUS_STYLES[status] },
+    `  ${duration(trace.durationMs).padStart(9)}  `
+  ]
+  const facts = [trace.model ?? '', tokens(trace.usage) && `${tokens(trace.usage)} tokens`, money(trace.costUsd)]
+  const left = Math.max(TAIL_NAME, columns - TAIL_BEFORE)
+  return [...before, cutTo([visible(name), ...facts.filter(Boolean).map(visible)].join('  '), left)]
+}
+
+/** Number of columns before the name in `tailLine`, and the minimum for the name. */
+const TAIL_BEFORE = 32 + 2 + 8 + 2 + 7 + 2 + 9 + 2
+const TAIL_NAME = 12
