@@ -2,7 +2,7 @@
 import { setTimeout } from 'node:timers/promises'
 import type { TraceConditions } from '../../../lib/store/trace/trace-conditions.ts'
 import { stringifyExact } from '../../../lib/trace/json/exact-json.ts'
-import { epochMs, microsOf, timestampOf } from '../../../lib/trace/timestamp.ts'
+import { epochMs, isBefore, microsOf, timestampOf } from '../../../lib/trace/timestamp.ts'
 import { ASKING_FLAGS, type Query, withAsker } from '../../asking/asker.ts'
 import { PassingFailure } from '../../asking/failure.ts'
 import {
@@ -35,7 +35,7 @@ const READ_FLAGS = { ...ASKING_FLAGS, ...OUTPUT_FLAGS }
 /** Returns the conditions as a query of the trace list. */
 export function queryOf({ before, to, errors, ...same }: TraceConditions): Query {
   const last = before === undefined ? undefined : justBefore(before)
-  return { ...same, to: last !== undefined && (to === undefined || last < to) ? last : to }
+  return { ...same, to: last !== undefined && (to === undefined || isBefore(last, to)) ? last : to }
 }
 
 function justBefore(time: string): string {

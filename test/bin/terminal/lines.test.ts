@@ -25,8 +25,7 @@ t.test('only styles control the terminal', async t => {
         texts.map(text => ({ text, style: 'cyan' }) as const),
         true
       )
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the styles.
-      assert.doesNotMatch(coloured.replaceAll(/\u001b\[(?:36|0)m/g, ''), CONTROLS)
+      assert.doesNotMatch(coloured.replaceAll('\u001b[36m', '').replaceAll('\u001b[0m', ''), CONTROLS)
     }),
     runs(100)
   )
@@ -123,10 +122,7 @@ t.test('long output goes through the pager of a terminal, and nothing else does'
   const all = lines.map(([text]) => `${text}\n`).join('')
   t.equal(await show(terminal, { PAGER: `cat > ${file}` }), '')
   t.equal(await readFile(file, 'utf8'), all)
-  t.equal(
-    await show(terminal, { PAGER: `tail -n 1 > ${file}` }, lines.slice(0, 20)),
-    lines.slice(0, 20).join('\n') + '\n'
-  )
+  t.equal(await show(terminal, { PAGER: `tail -n 1 > ${file}` }, lines.slice(0, 20)), all.split('line 20')[0])
   t.equal(await readFile(file, 'utf8'), all, 'what fits is written at once')
   t.equal(await show({}, { PAGER: `tail -n 1 > ${file}` }), all)
   t.equal(await readFile(file, 'utf8'), all, 'a file needs no pager')
