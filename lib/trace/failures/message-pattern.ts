@@ -217,7 +217,9 @@ function memberValue(_match: string, [name, double, single]: readonly (string | 
 }
 
 function memberNumber(match: string, [name]: readonly (string | undefined)[]): string {
-  return /^(?:code|errno|status|status_?code|error_?code)$/i.test(name ?? '') && /^-?\d{1,5}$/.test(match) ? match : '<number>'
+  return /^(?:code|errno|status|status_?code|error_?code)$/i.test(name ?? '') && /^-?\d{1,5}$/.test(match)
+    ? match
+    : '<number>'
 }
 
 function namedValue(_match: string, [name]: readonly (string | undefined)[]): string {

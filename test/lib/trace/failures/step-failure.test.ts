@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { failureOf } from '../../../../lib/trace/failures/step-failure.ts'
+import { failureOfStep } from '../../../../lib/trace/failures/step-failure.ts'
 import { memberAt, nodeAt } from '../../../../plugins/dashboard/app/content/json-text.ts'
 import { failureOf as shownFailureOf } from '../../../../plugins/dashboard/app/trace/failure.ts'
 import { runs } from '../../../torture/orders.ts'
 
 const read = (step: { kind?: string; output?: unknown; attributes?: unknown; events?: unknown }) =>
-  failureOf({
+  failureOfStep({
     kind: step.kind ?? 'llm',
     output: step.output === undefined ? null : JSON.stringify(step.output),
     attributes: step.attributes === undefined ? null : JSON.stringify(step.attributes),
