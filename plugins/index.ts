@@ -10,6 +10,7 @@ import openapi from './openapi.ts'
 import otlp from './otlp/index.ts'
 import project from './project.ts'
 import scores from './scores.ts'
+import sessions from './sessions.ts'
 import traces from './traces/index.ts'
 
 export const plugins: readonly Plugin[] = [
@@ -19,6 +20,7 @@ export const plugins: readonly Plugin[] = [
   traces,
   otlp,
   scores,
+  sessions,
   mcp,
   docs,
   dashboard,
