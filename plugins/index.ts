@@ -10,6 +10,7 @@ import openapi from './openapi.ts'
 import otlp from './otlp/index.ts'
 import project from './project.ts'
 import scores from './scores.ts'
+import sessions from './sessions.ts'
 import spans from './spans.ts'
 import traces from './traces/index.ts'
 
@@ -20,6 +21,7 @@ export const plugins: readonly Plugin[] = [
   traces,
   otlp,
   scores,
+  sessions,
   spans,
   mcp,
   docs,
