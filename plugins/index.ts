@@ -10,6 +10,8 @@ import openapi from './openapi.ts'
 import otlp from './otlp/index.ts'
 import project from './project.ts'
 import scores from './scores.ts'
+import sessions from './sessions.ts'
+import spans from './spans.ts'
 import traces from './traces/index.ts'
 
 export const plugins: readonly Plugin[] = [
@@ -19,6 +21,8 @@ export const plugins: readonly Plugin[] = [
   traces,
   otlp,
   scores,
+  sessions,
+  spans,
   mcp,
   docs,
   dashboard,
