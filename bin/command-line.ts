@@ -102,14 +102,17 @@ function isHelpFlag(word: string): boolean {
 type ParsedCall = Pick<Call, 'flags' | 'parameters' | 'json' | 'print'>
 
 function parseCall(name: string, command: Command, words: string[], write: (text: string) => void): ParsedCall {
-  const { parameters, flags, lastIsOptional } = command.usage
+  const { parameters, flags, lastIsOptional, lastIsText } = command.usage
   const refuse = (problem: string): never => {
     throw new UsageError(`${problem}; usage: ${usageLine(name, command.usage)}`)
   }
-  const { positionals, tokens, ...parsed } = parseWords(name, words, flags, refuse)
+  const { positionals: typed, tokens, ...parsed } = parseWords(name, words, flags, refuse)
+  const fixed = parameters.length - 1
+  const text = typed.slice(fixed).join(' ')
+  const positionals = lastIsText && typed.length > fixed ? [...typed.slice(0, fixed), text] : typed
   const values: Readonly<Record<string, unknown>> = parsed.values
   const given = tokens.flatMap(token => (token.kind === 'option' ? [token.name] : []))
-  const repeated = given.find((flag, i) => given.indexOf(flag) !== i)
+  const repeated = given.find((flag, i) => !flags[flag]?.repeats && given.indexOf(flag) !== i)
   if (repeated !== undefined) refuse(`--${repeated} is given twice`)
   for (const [flag, { required }] of Object.entries(flags)) {
     if (required && values[flag] === undefined) refuse(`--${flag} is missing`)
@@ -143,7 +146,10 @@ function joinNegativeNumbers(words: readonly string[], flags: Flags): string[] {
 
 function parseWords(name: string, words: readonly string[], flags: Flags, refuse: (problem: string) => never) {
   const options = Object.fromEntries(
-    Object.entries(flags).map(([flag, { type, short }]) => [flag, { type, ...(short && { short }) }])
+    Object.entries(flags).map(([flag, { type, short, repeats = false }]) => [
+      flag,
+      { type, multiple: repeats, ...(short && { short }) }
+    ])
   )
   try {
     return parseArgs({

@@ -14,6 +14,8 @@ export interface Flag {
   readonly value?: string
   readonly about: string
   readonly required?: true
+  /** Whether the flag may be given several times. */
+  readonly repeats?: true
   /** One letter, so that `-f` means the same as `--follow`. */
   readonly short?: string
 }
@@ -21,9 +23,11 @@ export type Flags = Readonly<Record<string, Flag>>
 
 type FlagValue<F extends Flag> = F extends { type: 'boolean' }
   ? boolean
-  : F extends { required: true }
-    ? string
-    : string | undefined
+  : F extends { repeats: true }
+    ? readonly string[] | undefined
+    : F extends { required: true }
+      ? string
+      : string | undefined
 
 export interface Call<F extends Flags = Flags, P extends string = string> {
   readonly flags: { readonly [Name in keyof F]: FlagValue<F[Name]> }
@@ -49,6 +53,8 @@ interface Usage<F extends Flags, P extends string> {
   readonly parameters: readonly P[]
   /** Makes the last parameter optional. All other parameters are required. */
   readonly lastIsOptional?: true
+  /** Makes all remaining words, joined with spaces, the value of the last parameter. */
+  readonly lastIsText?: true
   readonly flags: F
   /** Details beyond the summary, as lines of text. */
   readonly details?: string

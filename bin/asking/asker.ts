@@ -76,11 +76,15 @@ async function closing<A extends Asker & { close(): Promise<void> }, T>(
   }
 }
 
-export type Query = Readonly<Record<string, string | number | boolean | undefined>>
+type Value = string | number | boolean | undefined
+export type Query = Readonly<Record<string, Value | readonly string[]>>
 
-/** Returns a path with its query. Members that are undefined are left out. */
+/** Returns a path with its query. Members that are undefined are left out, and each value of a list is a parameter. */
 export function pathOf(path: string, query: Query): string {
   const given = new URLSearchParams()
-  for (const [name, value] of Object.entries(query)) if (value !== undefined) given.append(name, String(value))
+  for (const [name, value] of Object.entries(query)) {
+    const values = Array.isArray(value) ? value : value === undefined ? [] : [value]
+    for (const each of values) given.append(name, String(each))
+  }
   return given.size === 0 ? path : `${path}?${given}`
 }

@@ -3,7 +3,7 @@
  * handled by the same route objects as over HTTP, so both ways accept and answer the same.
  */
 import { requireProject } from '../../lib/admin/projects.ts'
-import type { App } from '../../lib/app.ts'
+import type { App, Plugin } from '../../lib/app.ts'
 import type { ConnectOptions } from '../../lib/database/database.ts'
 import { Pool } from '../../lib/database/pool.ts'
 import { READER_SETTINGS } from '../../lib/database/reader-settings.ts'
@@ -17,14 +17,21 @@ import type { Principal } from '../../lib/schema/principal.ts'
 import { SCOPES } from '../../lib/schema/scopes.ts'
 import { noteSystemUser } from '../../lib/store/audit.ts'
 import { parse } from '../../lib/threads/parsing.ts'
-import project from '../../plugins/project.ts'
-import scores from '../../plugins/scores.ts'
-import traces from '../../plugins/traces/index.ts'
+import dashboard from '../../plugins/dashboard/index.ts'
+import docs from '../../plugins/docs.ts'
+import health from '../../plugins/health.ts'
+import { plugins } from '../../plugins/index.ts'
+import mcp from '../../plugins/mcp/index.ts'
+import meta from '../../plugins/meta.ts'
+import metrics from '../../plugins/metrics.ts'
+import openapi from '../../plugins/openapi.ts'
+import otlp from '../../plugins/otlp/index.ts'
 import type { DatabaseSession } from '../database.ts'
 import type { Asker, Method } from './asker.ts'
 import { failureOf } from './failure.ts'
 
-const PLUGINS = [project, traces, scores]
+/** Plugins whose routes no command asks. They need more of the App than the routes that read. */
+const OTHERS: readonly Plugin[] = [meta, openapi, otlp, mcp, docs, dashboard, health, metrics]
 /** As in the server (lib/service.ts). One command asks one question at a time. */
 const STATEMENT_TIMEOUT_MS = 15_000
 const CONNECTIONS = 2
@@ -73,7 +80,7 @@ export class DatabaseAsker implements Asker {
       route: route => routes.add(route as unknown as Route)
     }
     // The routes that need the other members record, which commands do not.
-    for (const plugin of PLUGINS) plugin(app as App)
+    for (const plugin of plugins.filter(each => !OTHERS.includes(each))) await plugin(app as App)
     const key = {
       // The audit log names the operating system user instead of a key.
       keyId: undefined as never,

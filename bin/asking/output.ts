@@ -2,7 +2,9 @@
 import { visible } from '../../lib/log-text.ts'
 import { parseExact, stringifyExact } from '../../lib/trace/json/exact-json.ts'
 import { type Call, UsageError } from '../command.ts'
+import { type Column, fitTable } from '../terminal/fitted-table.ts'
 import type { Line } from '../terminal/lines.ts'
+import { clock } from '../terminal/words.ts'
 import { type Asker, pathOf, type Query } from './asker.ts'
 
 export const OUTPUT_FLAGS = {
@@ -15,9 +17,13 @@ interface Printing extends Pick<Call, 'json' | 'stream' | 'screen'> {
   readonly flags: { readonly ndjson: boolean }
 }
 
-const isJson = ({ json, flags }: Printing): boolean => {
+export function refuseBoth({ json, flags }: Printing): void {
   if (json && flags.ndjson) throw new UsageError('--json and --ndjson cannot be combined')
-  return json || flags.ndjson
+}
+
+function isJson(call: Printing): boolean {
+  refuseBoth(call)
+  return call.json || call.flags.ndjson
 }
 
 /** Writes JSON on one line. Escaped control characters do not change its meaning. */
@@ -42,24 +48,42 @@ export interface ListRequest {
 interface Page {
   readonly [member: string]: unknown
   readonly nextCursor?: string | null
+  /**
+   * On routes whose pages may be short: start of the last trace that was examined or, in another order, its duration or
+   * cost.
+   */
+  readonly reached?: string | number | null
 }
 
-/** Yields the pages of a list, until there are no more items or enough. Returns whether more follow. */
+/** What follows the last page. */
+export interface ListEnd {
+  readonly hasMore: boolean
+  /** Set if the list may have more items, but only among traces behind this one. */
+  readonly reached?: string | number | undefined
+}
+
+/** Maximum number of requests without an item. Each examines thousands of traces. */
+const MOST_EMPTY = 20
+
+/** Yields the pages of a list, until there are no more items, or enough, or none for long. */
 export async function* listPages<T>(
   asker: Asker,
   { path, query, member, limit, pageSize }: ListRequest
-): AsyncGenerator<readonly T[], boolean> {
+): AsyncGenerator<readonly T[], ListEnd> {
   let left = limit
+  let empty = 0
   for (let after: string | null | undefined; after !== null; ) {
-    if (left === 0) return true
+    if (left === 0) return { hasMore: true }
     const asked = pathOf(path, { ...query, limit: Math.min(left, pageSize), after: after ?? undefined })
     const page = parseExact(await asker.ask('GET', asked)) as Page
     const items = page[member] as readonly T[]
     left -= items.length
     yield items
     after = page.nextCursor ?? null
+    empty = items.length === 0 ? empty + 1 : 0
+    if (empty === MOST_EMPTY && after !== null) return { hasMore: true, reached: page.reached ?? undefined }
   }
-  return false
+  return { hasMore: false }
 }
 
 export async function collect<T>(asker: Asker, request: ListRequest): Promise<T[]> {
@@ -71,8 +95,8 @@ export async function collect<T>(asker: Asker, request: ListRequest): Promise<T[
 /** Prints a list. With --ndjson, each page is written as it arrives. */
 export async function printList<T>(
   call: Printing,
-  pages: AsyncGenerator<readonly T[], boolean>,
-  describe: (items: readonly T[], hasMore: boolean) => readonly Line[]
+  pages: AsyncGenerator<readonly T[], ListEnd>,
+  describe: (items: readonly T[], end: ListEnd) => readonly Line[]
 ): Promise<void> {
   const inJson = isJson(call)
   const all: T[] = []
@@ -86,6 +110,23 @@ export async function printList<T>(
     if (call.flags.ndjson) await call.stream(value.map(item => jsonLine(stringifyExact(item))).join(''))
     else all.push(...value)
   }
+}
+
+/** Returns a table of a list, and how to see more. */
+export function listLines<T>(
+  { columns, rows, width }: { columns: readonly Column<T>[]; rows: readonly T[]; width: number },
+  { hasMore, reached }: ListEnd,
+  { nouns, limit, most }: { nouns: string; limit: number; most: number }
+): Line[] {
+  const table = rows.length === 0 ? [[`There are no such ${nouns}.`]] : fitTable(columns, rows, width)
+  if (!hasMore) return table
+  if (reached === undefined)
+    return [...table, [`More ${nouns} follow: --limit ${Math.min(most, limit * 4)} shows more.`]]
+  const only =
+    typeof reached === 'string'
+      ? `Only traces since ${clock(reached)} UTC were examined: --before ${reached} looks further back.`
+      : 'Not all traces were examined: give a shorter time.'
+  return rows.length === 0 ? [[only]] : [...table, [only]]
 }
 
 /** Parses a flag with a number of items. */

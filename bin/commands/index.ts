@@ -5,6 +5,10 @@ import audit from './audit.ts'
 import compact from './compact.ts'
 import completion from './completion.ts'
 import * as environment from './environment.ts'
+import errors from './history/errors.ts'
+import * as session from './history/session.ts'
+import * as span from './history/span.ts'
+import usage from './history/usage.ts'
 import * as key from './key.ts'
 import migrate from './migrate.ts'
 import backup from './moving/backup.ts'
@@ -20,6 +24,7 @@ import status from './status.ts'
 import demo from './traces/demo.ts'
 import evaluate, { list as listEvaluations } from './traces/evaluate.ts'
 import * as read from './traces/read.ts'
+import search from './traces/search.ts'
 import send from './traces/send.ts'
 import * as trace from './traces/trace.ts'
 import * as user from './user.ts'
@@ -59,7 +64,13 @@ export const commands: Commands = {
   'trace list': read.list,
   'trace show': read.show,
   'trace tail': read.tail,
+  'trace search': search,
   'trace delete': trace.remove,
+  'span list': span.list,
+  errors,
+  usage,
+  'session list': session.list,
+  'session show': session.show,
   'score list': score.list,
   'score add': score.add,
   'environment backfill': environment.backfill,

@@ -1,8 +1,17 @@
 import type { ScoreOutput } from '../../lib/schema/output.ts'
 import { ASKING_FLAGS, withAsker } from '../asking/asker.ts'
-import { LIMIT_FLAG, listPages, OUTPUT_FLAGS, parseId, parseLimit, printAnswer, printList } from '../asking/output.ts'
+import {
+  LIMIT_FLAG,
+  type ListEnd,
+  listLines,
+  listPages,
+  OUTPUT_FLAGS,
+  parseId,
+  parseLimit,
+  printAnswer,
+  printList
+} from '../asking/output.ts'
 import { command, UsageError } from '../command.ts'
-import { fitTable } from '../terminal/fitted-table.ts'
 import type { Line } from '../terminal/lines.ts'
 import { SCORE_COLUMNS } from '../terminal/trace-lines.ts'
 import { CONDITION_FLAGS, parseText, readConditions } from './traces/conditions.ts'
@@ -40,11 +49,8 @@ export const list = command({
     const limit = parseLimit('limit', flags.limit, USUAL, MOST)
     const none = { tag: undefined, status: undefined, model: undefined, session: undefined, user: undefined }
     const conditions = readConditions({ ...flags, ...none, errors: false })
-    const describe = (scores: readonly ScoreOutput[], hasMore: boolean): Line[] => {
-      if (scores.length === 0) return [['There are no such scores.']]
-      const more = hasMore ? [[`More scores follow: --limit ${Math.min(MOST, limit * 4)} shows more of them.`]] : []
-      return [...fitTable(SCORE_COLUMNS, scores, screen.columns), ...more]
-    }
+    const describe = (rows: readonly ScoreOutput[], end: ListEnd): Line[] =>
+      listLines({ columns: SCORE_COLUMNS, rows, width: screen.columns }, end, { nouns: 'scores', limit, most: MOST })
     await withAsker(flags, env, async asker => {
       if (flags.trace === undefined) {
         const request = { path: '/api/v1/scores', query: queryOf(conditions), member: 'scores', limit, pageSize: PAGE }
@@ -59,7 +65,7 @@ export const list = command({
       const fitting = scores.filter(score => name === undefined || score.name === name)
       const pages = (async function* () {
         yield fitting.slice(0, limit)
-        return fitting.length > limit
+        return { hasMore: fitting.length > limit }
       })()
       return printList(call, pages, describe)
     })

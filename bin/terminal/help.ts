@@ -44,8 +44,12 @@ export function usageLine(name: string, usage: Command['usage']): string {
   const flags = Object.entries(usage.flags).map(([flag, spec]) =>
     spec.required ? flagForm(flag, spec) : `[${flagForm(flag, spec)}]`
   )
-  const { parameters, lastIsOptional } = usage
-  const words = parameters.map((name, i) => (lastIsOptional && i === parameters.length - 1 ? `[${name}]` : name))
+  const { parameters, lastIsOptional, lastIsText } = usage
+  const words = parameters.map((name, i) => {
+    if (i < parameters.length - 1) return name
+    const last = lastIsText ? `${name}…` : name
+    return lastIsOptional ? `[${last}]` : last
+  })
   return ['spoor', name, ...words, ...flags].join(' ')
 }
 

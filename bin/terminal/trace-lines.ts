@@ -5,6 +5,7 @@ import type { ScoreOutput, TraceDetail, TraceSummary } from '../../lib/schema/ou
 import { failureOf } from '../../lib/trace/failure.ts'
 import { prettyLines } from '../../lib/trace/json/pretty.ts'
 import { leftOutOf } from '../../lib/trace/states/left-out.ts'
+import { isBefore } from '../../lib/trace/timestamp.ts'
 import { inTreeOrder } from '../../lib/trace/tree-order.ts'
 import { type Column, fitTable } from './fitted-table.ts'
 import { cutTo, type Line, type Piece, type Style } from './lines.ts'
@@ -54,7 +55,9 @@ export function failedSteps(spans: readonly Span[]): Span[] {
     }
   }
   const deepest = failed.filter(({ id }) => !above.has(id))
-  return (deepest.length > 0 ? deepest : failed).sort((one, other) => (one.endedAt < other.endedAt ? -1 : 1))
+  return (deepest.length > 0 ? deepest : failed).sort((one, other) =>
+    isBefore(one.endedAt, other.endedAt) ? -1 : Number(isBefore(other.endedAt, one.endedAt))
+  )
 }
 
 /** Maximum number of further failed steps that are listed by name. */
@@ -168,7 +171,7 @@ function factLines(trace: Detail['trace']): Line[] {
 }
 
 /** Returns a value in lines: a string as it is, other JSON indented. Null and empty values have no lines. */
-function valueLines(name: string, value: unknown, before: string): Line[] {
+export function valueLines(name: string, value: unknown, before: string): Line[] {
   if (value === null || value === undefined) return []
   const lines = typeof value === 'string' ? splitLines(value) : prettyLines(value)
   if (['', '{}', '[]'].includes(lines.join('\n'))) return []

@@ -91,8 +91,11 @@ t.test('both ways list, show and judge the same traces', async t => {
     lines.map(line => JSON.parse(line)),
     body.traces
   )
-  t.match(await both(['trace', 'list']), /^TRACE +STARTED \(UTC\) +NAME[^\n]*\n[0-9a-f]{32} +\S+ +c +unset[^\n]+\n/m)
-  t.match(await both(['trace', 'list', '--limit', '1']), /More traces follow: --limit 4 shows more of them\.\n$/)
+  t.match(
+    await both(['trace', 'list']),
+    /^TRACE +STARTED \(UTC\) +NAME[^\n]*\n[0-9a-f]{32} +11-21 12:00:02 +c +unset[^\n]+\n/m
+  )
+  t.match(await both(['trace', 'list', '--limit', '1']), /More traces follow: --limit 4 shows more\.\n$/)
   t.equal(await both(['trace', 'list', '--tag', 'none']), 'There are no such traces.\n')
 
   const detail = await service.call('GET', `/api/v1/traces/${id}`)

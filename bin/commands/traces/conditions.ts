@@ -33,7 +33,7 @@ export function readConditions(flags: ConditionFlags): TraceConditions {
   return {
     environment: readEnvironment(flags.environment),
     tag: parseText('tag', flags.tag),
-    status: parseStatus(flags.status),
+    status: oneOf('status', flags.status, STATUSES),
     errors: flags.errors || undefined,
     name: parseText('name', flags.name),
     model: parseText('model', flags.model),
@@ -50,11 +50,12 @@ export function parseText(flag: string, text: string | undefined): string | unde
   throw new UsageError(`--${flag} must not be empty`)
 }
 
-function readEnvironment(text: string | undefined): string | undefined {
+export function readEnvironment(text: string | undefined): string | undefined {
   return text === undefined || text.toLowerCase() === UNASSIGNED ? text?.toLowerCase() : parseEnvironment(text)
 }
 
-function parseStatus(text: string | undefined): string | undefined {
-  if (text === undefined || STATUSES.includes(text)) return text
-  throw new UsageError(`--status must be one of ${STATUSES.join(', ')}, but is ${JSON.stringify(text)}`)
+/** Checks that the text is one of the values. */
+export function oneOf(flag: string, text: string | undefined, values: readonly string[]): string | undefined {
+  if (text === undefined || values.includes(text)) return text
+  throw new UsageError(`--${flag} must be one of ${values.join(', ')}, but is ${JSON.stringify(text)}`)
 }

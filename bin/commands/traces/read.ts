@@ -9,6 +9,7 @@ import {
   collect,
   jsonLine,
   LIMIT_FLAG,
+  listLines,
   listPages,
   OUTPUT_FLAGS,
   parseId,
@@ -17,31 +18,30 @@ import {
   printList
 } from '../../asking/output.ts'
 import { command, UsageError } from '../../command.ts'
-import { fitTable } from '../../terminal/fitted-table.ts'
 import { interruptible } from '../../terminal/interrupt.ts'
 import { type Detail, type Summary, TRACE_COLUMNS, tailLine, traceLines } from '../../terminal/trace-lines.ts'
-import { CONDITION_FLAGS, readConditions } from './conditions.ts'
+import { CONDITION_FLAGS, oneOf, readConditions } from './conditions.ts'
 import { Watch } from './watch.ts'
 
 const TRACES = '/api/v1/traces'
+const SEARCH = '/api/v1/search'
 /** Numbers of traces that a list shows by default and at most, and that one request returns at most. */
 const USUAL = 50
 const MOST = 100_000
 const PAGE = 200
-const SORTS = ['newest', 'slowest', 'costliest']
+export const SORTS = ['newest', 'slowest', 'costliest']
 
-const READ_FLAGS = { ...ASKING_FLAGS, ...OUTPUT_FLAGS }
+export const READ_FLAGS = { ...ASKING_FLAGS, ...OUTPUT_FLAGS }
 
-/** Returns the conditions as a query of the trace list. */
-export function queryOf({ before, to, errors, ...same }: TraceConditions): Query {
+/** Returns the conditions as a query of the trace list or of the search. */
+export function queryOf({ before, to, ...same }: TraceConditions): Query {
   const last = before === undefined ? undefined : justBefore(before)
   return { ...same, to: last !== undefined && (to === undefined || isBefore(last, to)) ? last : to }
 }
 
-function justBefore(time: string): string {
-  const micros = epochMs(time) * 1000 + microsOf(time)
-  return timestampOf(micros - 1)
-}
+const shifted = (time: string, micros: number): string => timestampOf(epochMs(time) * 1000 + microsOf(time) + micros)
+const justBefore = (time: string): string => shifted(time, -1)
+export const justAfter = (time: string): string => shifted(time, 1)
 
 export const list = command({
   summary: 'List traces, newest first',
@@ -60,30 +60,30 @@ export const list = command({
   ],
   async run(call) {
     const { flags, env, screen } = call
-    const query = {
-      ...queryOf(readConditions(flags)),
-      runsOnly: flags['runs-only'] || undefined,
-      sort: readSort(flags.sort)
-    }
+    const conditions = queryOf(readConditions(flags))
+    const query = { ...conditions, runsOnly: flags['runs-only'] || undefined, sort: oneOf('sort', flags.sort, SORTS) }
     const limit = parseLimit('limit', flags.limit, USUAL, MOST)
     await withAsker(flags, env, asker =>
       printList<Summary>(
         call,
-        listPages(asker, { path: TRACES, query, member: 'traces', limit, pageSize: PAGE }),
-        (traces, hasMore) => {
-          if (traces.length === 0) return [['There are no such traces.']]
-          const more = hasMore ? [[`More traces follow: --limit ${Math.min(MOST, limit * 4)} shows more of them.`]] : []
-          return [...fitTable(TRACE_COLUMNS, traces, screen.columns), ...more]
-        }
+        listPages(asker, { path: pathFor(query), query, member: 'traces', limit, pageSize: PAGE }),
+        (traces, end) =>
+          listLines({ columns: TRACE_COLUMNS, rows: traces, width: screen.columns }, end, {
+            ...{ nouns: 'traces', limit, most: MOST }
+          })
       )
     )
   }
 })
 
-function readSort(text: string | undefined): string | undefined {
-  if (text === undefined || SORTS.includes(text)) return text
-  throw new UsageError(`--sort must be one of ${SORTS.join(', ')}, but is ${JSON.stringify(text)}`)
+/** Returns the route that takes the query: the trace list or, if the list does not take it, the search. */
+function pathFor({ errors, sort = 'newest', ...query }: Query): string {
+  const isListed = sort === 'newest' || NEWEST_ONLY.every(name => query[name] === undefined)
+  return errors === undefined && isListed ? TRACES : SEARCH
 }
+
+/** Parameters that the trace list takes only in the order of time. */
+const NEWEST_ONLY = ['sessionId', 'userId', 'from', 'to'] as const
 
 export const show = command({
   summary: 'Show a trace as the tree of its steps, the failed step first',
@@ -130,7 +130,7 @@ export const tail = command({
     if (json && flags.follow) throw new UsageError('--follow never ends: use --ndjson instead of --json')
     const query = queryOf(readConditions(flags))
     const limit = parseLimit('limit', flags.limit, TAIL_USUAL, WATCHED)
-    const request = { path: TRACES, query, member: 'traces', limit, pageSize: PAGE }
+    const request = { path: pathFor(query), query, member: 'traces', limit, pageSize: PAGE }
     await withAsker(flags, env, async asker => {
       const newest = await collect<Summary>(asker, { ...request, limit: flags.follow ? WATCHED : limit })
       const first = newest.slice(0, limit).reverse()

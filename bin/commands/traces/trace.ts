@@ -1,4 +1,6 @@
 import type { Pruned, PrunePlan } from '../../../lib/admin/upkeep/pruning.ts'
+import { AdminError } from '../../../lib/admin-error.ts'
+import type { TraceConditions } from '../../../lib/store/trace/trace-conditions.ts'
 import { ASKING_FLAGS, withAsker } from '../../asking/asker.ts'
 import { parseId } from '../../asking/output.ts'
 import { type Call, command, UsageError } from '../../command.ts'
@@ -19,8 +21,8 @@ export const remove = command({
     apply: { type: 'boolean', about: 'delete the traces with all their data' }
   },
   details: [
-    'TRACE is the id of one trace, which can be deleted with a key. Conditions need --project. A trace must meet all',
-    'conditions, and at least one condition is required. The command works in small batches',
+    'TRACE is the id of one trace. A key can delete one trace, or all traces of --user or --session; other conditions',
+    'need --project. A trace must meet all conditions, and at least one is required. The command works in small batches',
     'beside a running server, and the totals are correct after each batch. If it is interrupted, finished batches',
     'stay, and running it again does the rest. Traces are never deleted automatically. To limit their age, run this',
     'command every night with cron.',
@@ -82,6 +84,51 @@ export const remove = command({
     })
   }
 })
+
+type Deleting = Pick<
+  Call<typeof ASKING_FLAGS & { apply: { type: 'boolean'; about: string } }>,
+  'flags' | 'env' | 'print' | 'progress'
+>
+
+type Owner = { readonly userId: string } | { readonly sessionId: string }
+
+/** Returns the user or the session if it is the only condition. */
+function onlyOwner(conditions: TraceConditions): Owner {
+  const { userId, sessionId, ...others } = conditions
+  if (Object.values(others).every(value => value === undefined)) {
+    if (userId !== undefined && sessionId === undefined) return { userId }
+    if (sessionId !== undefined && userId === undefined) return { sessionId }
+  }
+  throw new UsageError('--project is missing: without it, TRACE, --user or --session selects the traces')
+}
+
+/** Deletes all traces of a user or a session, which takes several requests. */
+async function deleteOf(owner: Owner, { flags, env, print, progress }: Deleting): Promise<void> {
+  const [[field, id]] = Object.entries(owner) as [[string, string]]
+  const what = `all traces of ${field === 'userId' ? 'user' : 'session'} ${id}`
+  if (!flags.apply) {
+    print({ ...owner, applied: false }, `${what} are selected. Nothing was changed: add --apply to delete them.`)
+    return
+  }
+  let traces = 0
+  await withAsker(flags, env, asker =>
+    interruptible(async signal => {
+      for (let remaining = 1; remaining > 0; ) {
+        if (signal.aborted)
+          throw new AdminError(`interrupted: ${counted(traces, 'trace')} deleted; run it again to go on`)
+        const answer = JSON.parse(await asker.ask('POST', '/api/v1/deletions', owner))
+        traces += answer.deleted
+        remaining = answer.remaining
+        progress.show(() => tracesDone(traces, traces + remaining))
+      }
+    })
+  )
+  progress.clear()
+  print(
+    { ...owner, traces, applied: true },
+    `deleted ${counted(traces, 'trace')} of ${field === 'userId' ? 'user' : 'session'} ${id}`
+  )
+}
 
 /** Deletes a trace, or describes it if `--apply` is missing. */
 async function deleteOne(

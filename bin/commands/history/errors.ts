@@ -1,0 +1,135 @@
+import type { Static } from 'typebox'
+import { SPAN_KINDS } from '../../../lib/schema/input.ts'
+import type { FailureGroup, FailureList } from '../../../lib/schema/span-list.ts'
+import { isBefore } from '../../../lib/trace/timestamp.ts'
+import { ASKING_FLAGS, type Asker, pathOf, type Query, withAsker } from '../../asking/asker.ts'
+import { jsonLine, LIMIT_FLAG, OUTPUT_FLAGS, parseLimit, refuseBoth } from '../../asking/output.ts'
+import { command } from '../../command.ts'
+import { type Column, fitTable } from '../../terminal/fitted-table.ts'
+import type { Line } from '../../terminal/lines.ts'
+import { clock, count, counted, shortClock } from '../../terminal/words.ts'
+import { oneOf, parseText } from '../traces/conditions.ts'
+import { PERIOD_FLAGS, periodOf } from './period.ts'
+import { errorText } from './span.ts'
+
+type Group = Static<typeof FailureGroup>
+type Answer = Static<typeof FailureList>
+
+const USUAL = 20
+const MOST = 200
+/** Maximum number of requests. Each examines thousands of traces. */
+const MOST_REQUESTS = 20
+
+const COLUMNS: readonly Column<Group>[] = [
+  { title: 'FAILURES', of: group => count(group.count), isNumber: true },
+  { title: 'TRACES', of: ({ traces }) => count(traces), isNumber: true, rank: 4 },
+  { title: 'KIND', of: ({ kind }) => kind, rank: 3 },
+  { title: 'STEP', of: ({ name }) => name, least: 8 },
+  { title: 'ERROR', of: group => errorText(group), least: 12 },
+  { title: 'LAST SEEN (UTC)', of: ({ lastSeen }) => shortClock(lastSeen), rank: 2 },
+  { title: 'EXAMPLE', of: ({ example }) => ({ text: example.traceId, style: 'cyan' }), rank: 1 }
+]
+
+export default command({
+  summary: 'Group failures by step, type of error and message',
+  flags: {
+    kind: { type: 'string', value: 'K', about: `only failed steps of this kind: ${SPAN_KINDS.join(', ')}, or trace` },
+    name: { type: 'string', value: 'N', about: 'only failed steps with exactly this name' },
+    ...PERIOD_FLAGS,
+    limit: LIMIT_FLAG(MOST),
+    ...ASKING_FLAGS,
+    ...OUTPUT_FLAGS
+  },
+  details: [
+    'Without times, the last 7 days count. Ids, paths, times, numbers and quoted names in messages do not matter. The',
+    'kind `trace` means traces that failed without a failed step. Failures that only pass on the failure of a step',
+    'inside come last.'
+  ].join('\n'),
+  examples: ['errors --since today', 'errors --kind tool --since 24h', 'errors --environment production --json'],
+  async run(call) {
+    const { flags, env, json, screen, stream, progress } = call
+    refuseBoth(call)
+    const query = {
+      ...periodOf(flags),
+      kind: oneOf('kind', flags.kind, [...SPAN_KINDS, 'trace']),
+      name: parseText('name', flags.name)
+    }
+    const limit = parseLimit('limit', flags.limit, USUAL, MOST)
+    const answer = await withAsker(flags, env, asker =>
+      gather(asker, query, reached => progress.show(() => `looked back to ${clock(reached)} UTC`))
+    )
+    progress.clear()
+    const shown = { ...answer, errors: answer.errors.slice(0, limit) }
+    if (json) await stream(jsonLine(JSON.stringify(shown)))
+    else if (flags.ndjson) await stream(shown.errors.map(group => jsonLine(JSON.stringify(group))).join(''))
+    else await screen.page(lines(shown, screen.columns))
+  }
+})
+
+type Gathered = Pick<Answer, 'from' | 'to' | 'errors' | 'failureCount' | 'groupCount' | 'complete' | 'reached'>
+
+/** Asks until all traces are examined, or for long, and adds the groups up. */
+async function gather(asker: Asker, query: Query, onReached: (time: string) => void): Promise<Gathered> {
+  let all: readonly Group[] = []
+  let failureCount = 0
+  let first: Answer | undefined
+  for (let requests = 1, after: string | undefined; ; requests++) {
+    // Without times, the first answer's times also apply to the following requests.
+    const times = first && { from: first.from, to: first.to }
+    const text = await asker.ask('GET', pathOf('/api/v1/errors', { ...query, ...times, after, limit: MOST }))
+    const answer = JSON.parse(text) as Answer
+    first ??= answer
+    all = mergeGroups(all, answer.errors)
+    failureCount += answer.failureCount
+    after = answer.nextCursor ?? undefined
+    if (after !== undefined && requests < MOST_REQUESTS) {
+      if (answer.reached !== null) onReached(answer.reached)
+      continue
+    }
+    const { complete, reached } = answer
+    return {
+      from: first.from,
+      to: first.to,
+      errors: all,
+      failureCount,
+      groupCount: all.length,
+      complete,
+      reached
+    } as Gathered
+  }
+}
+
+/** Adds groups of different traces up. The groups with the most failures that no failed child explains come first. */
+export function mergeGroups(one: readonly Group[], other: readonly Group[]): Group[] {
+  const merged = new Map<string, Group>()
+  for (const group of [...one, ...other]) {
+    const key = JSON.stringify([group.kind, group.name, group.type, group.message])
+    const known = merged.get(key)
+    merged.set(key, known === undefined ? group : added(known, group))
+  }
+  const own = (group: Group) => group.count - group.passedOn
+  return [...merged.values()].sort((a, b) => own(b) - own(a) || b.count - a.count)
+}
+
+function added(one: Group, other: Group): Group {
+  const last = isBefore(one.lastSeen, other.lastSeen) ? other : one
+  return {
+    ...last,
+    count: one.count + other.count,
+    passedOn: one.passedOn + other.passedOn,
+    traces: one.traces + other.traces,
+    firstSeen: isBefore(one.firstSeen, other.firstSeen) ? one.firstSeen : other.firstSeen
+  }
+}
+
+function lines({ from, to, errors, failureCount, groupCount, complete, reached }: Gathered, width: number): Line[] {
+  const period = `from ${clock(from)} to ${clock(to)} UTC`
+  const only =
+    complete || reached === null
+      ? []
+      : [[`Only traces since ${clock(reached)} UTC were examined: give a shorter period.`]]
+  if (errors.length === 0) return [[`No failures ${period}.`], ...only]
+  const more = groupCount > errors.length ? `, of which ${errors.length} are shown` : ''
+  const head = `${counted(failureCount, 'failure')} in ${counted(groupCount, 'group')}${more}, ${period}`
+  return [[{ text: head, style: 'dim' }], [], ...fitTable(COLUMNS, errors, width), ...only]
+}

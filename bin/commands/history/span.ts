@@ -1,0 +1,102 @@
+import type { Static } from 'typebox'
+import { SPAN_KINDS, STATUSES } from '../../../lib/schema/input.ts'
+import type { ListedSpan } from '../../../lib/schema/span-list.ts'
+import { ASKING_FLAGS, withAsker } from '../../asking/asker.ts'
+import { LIMIT_FLAG, listLines, listPages, OUTPUT_FLAGS, parseId, parseLimit, printList } from '../../asking/output.ts'
+import { command, UsageError } from '../../command.ts'
+import type { Column } from '../../terminal/fitted-table.ts'
+import { readDuration } from '../../terminal/times.ts'
+import { statusPiece, valueLines } from '../../terminal/trace-lines.ts'
+import { count, duration, money, shortClock } from '../../terminal/words.ts'
+import { oneOf, parseText } from '../traces/conditions.ts'
+import { PERIOD_FLAGS, periodOf } from './period.ts'
+
+const USUAL = 50
+const MOST = 100_000
+const PAGE = 200
+/** The API returns fewer steps per page with their texts. */
+const PAGE_WITH_TEXTS = 20
+
+type Listed = Static<typeof ListedSpan>
+
+const COLUMNS: readonly Column<Listed>[] = [
+  { title: 'TRACE', of: ({ traceId }) => ({ text: traceId, style: 'cyan' }) },
+  { title: 'STARTED (UTC)', of: ({ startedAt }) => shortClock(startedAt), rank: 4 },
+  { title: 'STEP', of: ({ name }) => name, least: 10 },
+  { title: 'KIND', of: ({ kind }) => kind, rank: 5 },
+  { title: 'STATUS', of: ({ status }) => statusPiece(status) },
+  { title: 'DURATION', of: ({ durationMs }) => duration(durationMs), isNumber: true },
+  { title: 'TOKENS', of: ({ usage }) => (usage === null ? '' : count(usage.totalTokens)), isNumber: true, rank: 6 },
+  { title: 'COST', of: ({ costUsd }) => money(costUsd), isNumber: true, rank: 7 },
+  { title: 'MODEL', of: ({ model }) => model ?? '', least: 8, rank: 8 },
+  { title: 'ERROR', of: ({ error }) => errorText(error), least: 10, rank: 3 },
+  { title: 'IN TRACE', of: ({ traceName }) => traceName, least: 8, rank: 9 }
+]
+
+/** Returns the type and the message of an error on one line. */
+export const errorText = (error: { readonly type: string | null; readonly message: string | null } | null): string =>
+  [error?.type, error?.message].filter(Boolean).join(': ').replace(/\s+/g, ' ')
+
+export const list = command({
+  summary: 'List steps across traces, newest first',
+  flags: {
+    kind: { type: 'string', value: 'K', about: `only steps of this kind: ${SPAN_KINDS.join(', ')}` },
+    name: { type: 'string', value: 'N', about: 'only steps with exactly this name' },
+    status: { type: 'string', value: 'S', about: `only steps with this status: ${STATUSES.join(', ')}` },
+    model: { type: 'string', value: 'M', about: 'only steps of this model' },
+    trace: { type: 'string', value: 'TRACE', about: 'only steps of this trace' },
+    'min-duration': { type: 'string', value: 'D', about: 'only steps that took at least so long, such as 2s or 500ms' },
+    ...PERIOD_FLAGS,
+    texts: { type: 'boolean', about: 'also show inputs, outputs, attributes and events' },
+    limit: LIMIT_FLAG(MOST),
+    ...ASKING_FLAGS,
+    ...OUTPUT_FLAGS
+  },
+  examples: [
+    'span list --kind tool --status error --since today',
+    'span list --kind llm --min-duration 10s --since 7d',
+    'span list --name search-orders --texts --limit 3'
+  ],
+  async run(call) {
+    const { flags, env, screen } = call
+    const query = {
+      ...periodOf(flags),
+      kind: oneOf('kind', flags.kind, SPAN_KINDS),
+      name: parseText('name', flags.name),
+      status: oneOf('status', flags.status, STATUSES),
+      model: parseText('model', flags.model),
+      traceId: flags.trace === undefined ? undefined : parseId('--trace', flags.trace, 32),
+      minDurationMs: parseDuration('min-duration', flags['min-duration']),
+      texts: flags.texts || undefined
+    }
+    const limit = parseLimit('limit', flags.limit, flags.texts ? PAGE_WITH_TEXTS : USUAL, MOST)
+    const pageSize = flags.texts ? PAGE_WITH_TEXTS : PAGE
+    await withAsker(flags, env, asker =>
+      printList<Listed>(
+        call,
+        listPages(asker, { path: '/api/v1/spans', query, member: 'spans', limit, pageSize }),
+        (rows, end) => {
+          const lines = listLines({ columns: COLUMNS, rows, width: screen.columns }, end, {
+            ...{ nouns: 'steps', limit, most: MOST }
+          })
+          if (!flags.texts || rows.length === 0) return lines
+          return lines.flatMap((line, i) => [line, ...textLines(rows[i - 1])])
+        }
+      )
+    )
+  }
+})
+
+const textLines = (span: Listed | undefined) =>
+  span === undefined
+    ? []
+    : (['input', 'output', 'attributes', 'events'] as const).flatMap(name => valueLines(name, span[name], '   '))
+
+/** Parses a duration as milliseconds. */
+export function parseDuration(flag: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const [, millis] = /^(\d{1,12}) ?ms$/.exec(text) ?? []
+  const ms = millis === undefined ? readDuration(text) : Number(millis)
+  if (ms !== undefined) return Math.round(ms)
+  throw new UsageError(`--${flag} must be a duration, such as 500ms, 2s or 1m30s, but is ${JSON.stringify(text)}`)
+}

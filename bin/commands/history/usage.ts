@@ -1,0 +1,124 @@
+import { ASKING_FLAGS, pathOf, withAsker } from '../../asking/asker.ts'
+import { jsonLine, LIMIT_FLAG, OUTPUT_FLAGS, parseLimit, printAnswer, refuseBoth } from '../../asking/output.ts'
+import { command } from '../../command.ts'
+import { type Column, fitTable } from '../../terminal/fitted-table.ts'
+import type { Line } from '../../terminal/lines.ts'
+import { clock, count, duration, money } from '../../terminal/words.ts'
+import { oneOf, parseText } from '../traces/conditions.ts'
+import { justAfter } from '../traces/read.ts'
+import { PERIOD_FLAGS, periodOf } from './period.ts'
+
+/** The members of the response that the table shows. */
+interface Sums {
+  readonly traces: number
+  readonly errors: number
+  readonly inputTokens: number
+  readonly outputTokens: number
+  readonly costUsd: number
+  readonly withoutCost: number
+  readonly p50Ms: number | null
+  readonly p95Ms: number | null
+}
+interface Row extends Sums {
+  readonly start: string | null
+  readonly key: string | null
+  readonly kind: string | null
+  readonly isOther: boolean
+  readonly steps: number | null
+}
+interface Usage {
+  readonly from: string
+  readonly to: string
+  readonly by: string | null
+  readonly approximate: boolean
+  readonly countedFrom: string | null
+  readonly total: Sums
+  readonly rows: readonly Row[]
+  readonly others: number
+  readonly hint: string | null
+}
+
+const INTERVALS = ['hour', 'day', 'none']
+const USUAL = 20
+const MOST = 200
+
+const { environment: _environment, ...TIME_FLAGS } = PERIOD_FLAGS
+
+export default command({
+  summary: 'Sum traces, errors, tokens and cost over time',
+  flags: {
+    by: {
+      type: 'string',
+      value: 'B',
+      about: 'split the sums: model, name, environment, user, step, or tag:KEY for tags such as KEY:value'
+    },
+    interval: { type: 'string', value: 'I', about: `${INTERVALS.join(', ')}; none by default` },
+    ...TIME_FLAGS,
+    limit: LIMIT_FLAG(MOST),
+    ...ASKING_FLAGS,
+    ...OUTPUT_FLAGS
+  },
+  details: [
+    'Without times, the last 7 days count. Only ended traces are summed. Percentiles with `≈` are close, but not exact.',
+    'With --ndjson, each line is a row.'
+  ].join('\n'),
+  examples: [
+    'usage --by model --since 30d',
+    'usage --by name --since today --limit 5',
+    'usage --interval day --since 2w --json'
+  ],
+  async run(call) {
+    const { flags, env, screen } = call
+    refuseBoth(call)
+    const { to, ...period } = periodOf(flags)
+    const query = {
+      ...period,
+      // Here the end of the API's period is exclusive.
+      to: to === undefined ? undefined : justAfter(String(to)),
+      by: parseText('by', flags.by),
+      interval: oneOf('interval', flags.interval, INTERVALS),
+      limit: parseLimit('limit', flags.limit, USUAL, MOST)
+    }
+    const text = await withAsker(flags, env, asker => asker.ask('GET', pathOf('/api/v1/usage', query)))
+    if (flags.ndjson) {
+      const { rows } = JSON.parse(text) as Usage
+      await call.stream(rows.map(row => jsonLine(JSON.stringify(row))).join(''))
+    } else await printAnswer<Usage>(call, text, usage => lines(usage, screen.columns))
+  }
+})
+
+function lines(usage: Usage, width: number): Line[] {
+  const { from, to, by, approximate, countedFrom, total, rows, others, hint } = usage
+  const columns = columnsOf(by, approximate)
+  const all: Row = { ...total, start: null, key: 'all', kind: null, isOther: false, steps: null }
+  const head = `${clock(from)} to ${clock(to)} UTC`
+  const notes = [
+    ...(others > 0 ? [`${count(others)} groups are summed as other: --limit lists more of them.`] : []),
+    ...(countedFrom === null ? [] : [`Traces that started before ${clock(countedFrom)} UTC are not counted yet.`]),
+    ...(hint === null ? [] : [hint])
+  ]
+  const isSplit = by !== null || rows.some(({ start }) => start !== null)
+  const table = fitTable(columns, isSplit && total.traces > 0 ? [...rows, all] : [all], width)
+  return [[{ text: head, style: 'dim' }], [], ...table, ...notes.map(note => [note])]
+}
+
+function columnsOf(by: string | null, approximate: boolean): Column<Row>[] {
+  const about = (ms: number | null) =>
+    `${approximate && ms !== null ? '≈' : ''}${duration(ms === null ? null : Math.round(ms))}`
+  return [
+    { title: 'START (UTC)', of: ({ start }) => (start === null ? '' : clock(start).slice(0, 16)), rank: 9 },
+    { title: (by ?? '').toUpperCase(), of: groupOf, least: 10, ...(by === null && { rank: 10 }) },
+    { title: 'KIND', of: ({ kind }) => kind ?? '', rank: 8 },
+    { title: 'STEPS', of: ({ steps }) => (steps === null ? '' : count(steps)), isNumber: true, rank: 5 },
+    { title: 'TRACES', of: ({ traces }) => count(traces), isNumber: true },
+    { title: 'ERRORS', of: ({ errors }) => count(errors), isNumber: true },
+    { title: 'TOKENS IN', of: ({ inputTokens }) => count(inputTokens), isNumber: true, rank: 3 },
+    { title: 'OUT', of: ({ outputTokens }) => count(outputTokens), isNumber: true, rank: 4 },
+    { title: 'COST', of: ({ costUsd }) => money(costUsd), isNumber: true },
+    { title: 'NO COST', of: ({ withoutCost }) => count(withoutCost), isNumber: true, rank: 6 },
+    { title: 'P50', of: ({ p50Ms }) => about(p50Ms), isNumber: true, rank: 2 },
+    { title: 'P95', of: ({ p95Ms }) => about(p95Ms), isNumber: true, rank: 1 }
+  ]
+}
+
+const groupOf = ({ key, isOther }: Row): string => key ?? (isOther ? '(other)' : '(none)')

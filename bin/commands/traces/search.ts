@@ -1,0 +1,144 @@
+import { SPAN_KINDS, STATUSES } from '../../../lib/schema/input.ts'
+import { withAsker } from '../../asking/asker.ts'
+import { LIMIT_FLAG, listLines, listPages, parseLimit, printList } from '../../asking/output.ts'
+import { command, UsageError } from '../../command.ts'
+import type { Line } from '../../terminal/lines.ts'
+import { type Summary, TRACE_COLUMNS } from '../../terminal/trace-lines.ts'
+import { errorText, parseDuration } from '../history/span.ts'
+import { CONDITION_FLAGS, oneOf, parseText, readConditions } from './conditions.ts'
+import { queryOf, READ_FLAGS, SORTS } from './read.ts'
+
+/** The members of a found trace that the table shows, besides those of every summary. */
+interface Found extends Summary {
+  readonly firstError: {
+    readonly step: string
+    readonly type: string | null
+    readonly message: string | null
+  } | null
+  readonly excerpt: {
+    readonly place: string
+    readonly text: string
+    readonly marks: readonly (readonly [start: number, end: number])[]
+  } | null
+}
+
+const USUAL = 20
+const MOST = 10_000
+const PAGE = 200
+
+const { tag, ...CONDITIONS } = CONDITION_FLAGS
+const duration = (about: string) => ({ type: 'string', value: 'D', about }) as const
+const amount = (value: string, about: string) => ({ type: 'string', value, about }) as const
+
+export default command({
+  summary: 'Find traces by words, steps, errors, scores, durations, costs and tokens',
+  parameters: ['WORDS'],
+  lastIsOptional: true,
+  lastIsText: true,
+  flags: {
+    ...CONDITIONS,
+    tag: { ...tag, repeats: true, about: `${tag.about}; may be repeated` },
+    'runs-only': { type: 'boolean', about: 'only traces with a model, a cost, or a step of a telling kind' },
+    step: { type: 'string', value: 'N', about: 'only traces with a step of exactly this name' },
+    'step-kind': { type: 'string', value: 'K', about: `the kind of that step: ${SPAN_KINDS.join(', ')}` },
+    'step-status': { type: 'string', value: 'S', about: `the status of that step: ${STATUSES.join(', ')}` },
+    error: { type: 'string', value: 'E', about: 'the type of the error of that step, or words of its message' },
+    score: {
+      type: 'string',
+      value: 'C',
+      repeats: true,
+      about: "a condition on the newest score of a name, such as 'helpfulness<0.5' or grounded=true; may be repeated"
+    },
+    annotated: { type: 'string', value: 'yes|no', about: 'only traces with, or without, a score from the dashboard' },
+    'min-duration': duration('only traces that took at least so long, such as 2s or 500ms'),
+    'max-duration': duration('only traces that took at most so long'),
+    'min-cost': amount('USD', 'only traces that cost at least so much'),
+    'max-cost': amount('USD', 'only traces that cost at most so much'),
+    'min-tokens': amount('N', 'only traces with at least so many tokens'),
+    'max-tokens': amount('N', 'only traces with at most so many tokens'),
+    sort: { type: 'string', value: 'S', about: `${SORTS.join(', ')}; newest by default` },
+    limit: LIMIT_FLAG(MOST),
+    ...READ_FLAGS
+  },
+  details: [
+    "WORDS and phrases in double quotes ('\"delivery address\"') must all occur. They need the project's index of words,",
+    'which `spoor project update SLUG --search on` turns on. The other conditions need no index.'
+  ].join('\n'),
+  examples: [
+    `trace search '"delivery address"' --since 7d`,
+    'trace search --step search-orders --step-status error --since today',
+    "trace search --score 'helpfulness<0.5' --limit 5",
+    'trace search refund --sort slowest --since 24h --json'
+  ],
+  async run(call) {
+    const { parameters, flags, env, screen } = call
+    const { tag: tags, score: scores } = flags
+    if ([...(tags ?? []), ...(scores ?? [])].includes('')) throw new UsageError('--tag and --score must not be empty')
+    const { tag: _, ...conditions } = queryOf(readConditions({ ...flags, tag: undefined }))
+    const query = {
+      q: parameters.WORDS || undefined,
+      ...conditions,
+      tag: tags,
+      runsOnly: flags['runs-only'] || undefined,
+      step: parseText('step', flags.step),
+      stepKind: oneOf('step-kind', flags['step-kind'], SPAN_KINDS),
+      stepStatus: oneOf('step-status', flags['step-status'], STATUSES),
+      error: parseText('error', flags.error),
+      score: scores,
+      annotated: readSwitch(flags.annotated),
+      minDurationMs: parseDuration('min-duration', flags['min-duration']),
+      maxDurationMs: parseDuration('max-duration', flags['max-duration']),
+      minCostUsd: parseAmount('min-cost', flags['min-cost']),
+      maxCostUsd: parseAmount('max-cost', flags['max-cost']),
+      minTotalTokens: parseAmount('min-tokens', flags['min-tokens']),
+      maxTotalTokens: parseAmount('max-tokens', flags['max-tokens']),
+      sort: oneOf('sort', flags.sort, SORTS)
+    }
+    const limit = parseLimit('limit', flags.limit, USUAL, MOST)
+    await withAsker(flags, env, asker =>
+      printList<Found>(
+        call,
+        listPages(asker, { path: '/api/v1/search', query, member: 'traces', limit, pageSize: PAGE }),
+        (rows, end) => {
+          const lines = listLines({ columns: TRACE_COLUMNS, rows, width: screen.columns }, end, {
+            ...{ nouns: 'traces', limit, most: MOST }
+          })
+          return rows.length === 0 ? lines : lines.flatMap((line, i) => [line, ...whyFound(rows[i - 1])])
+        }
+      )
+    )
+  }
+})
+
+/** Returns the first error and the excerpt of a found trace. */
+function whyFound(trace: Found | undefined): Line[] {
+  if (trace === undefined) return []
+  const { firstError, excerpt } = trace
+  const reason = errorText(firstError)
+  const error: Line[] =
+    firstError === null
+      ? []
+      : [['    ', { text: `✗ ${firstError.step}`, style: 'red' }, reason === '' ? '' : `: ${reason}`]]
+  return excerpt === null || excerpt === undefined ? error : [...error, excerptLine(excerpt)]
+}
+
+/** Returns an excerpt on one line, with the words that were found in bold. */
+export function excerptLine({ place, text, marks }: NonNullable<Found['excerpt']>): Line {
+  const line = (part: string) => part.replace(/[\s\p{Cc}]/gu, ' ')
+  const ends = [0, ...marks.map(([, end]) => end)]
+  const found = marks.flatMap(([start, end], i) => [
+    line(text.slice(ends[i], start)),
+    { text: line(text.slice(start, end)), style: 'bold' } as const
+  ])
+  return ['    ', { text: `${place}: `, style: 'dim' }, ...found, line(text.slice(ends.at(-1)))]
+}
+
+function readSwitch(text: string | undefined): boolean | undefined {
+  const value = oneOf('annotated', text, ['yes', 'no'])
+  return value === undefined ? undefined : value === 'yes'
+}
+
+function parseAmount(flag: string, text: string | undefined): string | undefined {
+  if (text === undefined || /^\d{1,15}(?:\.\d{1,12})?$/.test(text)) return text
+  throw new UsageError(`--${flag} must be a number of 0 or more, but is ${JSON.stringify(text)}`)
+}
