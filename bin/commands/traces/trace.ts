@@ -47,8 +47,7 @@ export const remove = command({
       }
       return deleteOne(parseId('TRACE', parameters.TRACE, 32), call)
     }
-    if (project === undefined)
-      throw new UsageError('--project is missing: conditions select traces beside the database')
+    if (project === undefined) return deleteOf(onlyOwner(conditions), call)
     const request = { project, ...conditions }
     await withDatabase(env, async ({ sql }) => {
       // Loaded here because --help does not need these modules.
