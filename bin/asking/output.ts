@@ -53,6 +53,8 @@ interface Page {
    * cost.
    */
   readonly reached?: string | number | null
+  /** On the search for words: how complete their index is. */
+  readonly index?: { readonly isFilled: boolean; readonly waiting: number } | null
 }
 
 /** What follows the last page. */
@@ -60,6 +62,8 @@ export interface ListEnd {
   readonly hasMore: boolean
   /** Set if the list may have more items, but only among traces behind this one. */
   readonly reached?: string | number | undefined
+  /** Whether an index that the list was read from lacks traces. */
+  readonly isIncomplete?: boolean
 }
 
 /** Maximum number of requests without an item. Each examines thousands of traces. */
@@ -72,18 +76,21 @@ export async function* listPages<T>(
 ): AsyncGenerator<readonly T[], ListEnd> {
   let left = limit
   let empty = 0
+  let isIncomplete = false
   for (let after: string | null | undefined; after !== null; ) {
-    if (left === 0) return { hasMore: true }
+    if (left === 0) return { hasMore: true, isIncomplete }
     const asked = pathOf(path, { ...query, limit: Math.min(left, pageSize), after: after ?? undefined })
     const page = parseExact(await asker.ask('GET', asked)) as Page
     const items = page[member] as readonly T[]
     left -= items.length
+    isIncomplete = page.index != null && (!page.index.isFilled || page.index.waiting > 0)
     yield items
     after = page.nextCursor ?? null
     empty = items.length === 0 ? empty + 1 : 0
-    if (empty === MOST_EMPTY && after !== null) return { hasMore: true, reached: page.reached ?? undefined }
+    if (empty === MOST_EMPTY && after !== null)
+      return { hasMore: true, reached: page.reached ?? undefined, isIncomplete }
   }
-  return { hasMore: false }
+  return { hasMore: false, isIncomplete }
 }
 
 export async function collect<T>(asker: Asker, request: ListRequest): Promise<T[]> {

@@ -30,6 +30,7 @@ interface Usage {
   readonly from: string
   readonly to: string
   readonly by: string | null
+  readonly interval: string
   readonly approximate: boolean
   readonly countedFrom: string | null
   readonly total: Sums
@@ -90,15 +91,15 @@ export default command({
 function lines(usage: Usage, width: number): Line[] {
   const { from, to, by, approximate, countedFrom, total, rows, others, hint } = usage
   const columns = columnsOf(by, approximate)
-  const all: Row = { ...total, start: null, key: 'all', kind: null, isOther: false, steps: null }
+  const all: Row = { ...total, start: by === null ? 'all' : null, key: 'all', kind: null, isOther: false, steps: null }
   const head = `${clock(from)} to ${clock(to)} UTC`
   const notes = [
     ...(others > 0 ? [`${count(others)} groups are summed as other: --limit lists more of them.`] : []),
     ...(countedFrom === null ? [] : [`Traces that started before ${clock(countedFrom)} UTC are not counted yet.`]),
     ...(hint === null ? [] : [hint])
   ]
-  const isSplit = by !== null || rows.some(({ start }) => start !== null)
-  const table = fitTable(columns, isSplit && total.traces > 0 ? [...rows, all] : [all], width)
+  const isSplit = by !== null || usage.interval !== 'none'
+  const table = fitTable(columns, isSplit ? [...rows, all] : [all], width)
   return [[{ text: head, style: 'dim' }], [], ...table, ...notes.map(note => [note])]
 }
 
@@ -106,8 +107,8 @@ function columnsOf(by: string | null, approximate: boolean): Column<Row>[] {
   const about = (ms: number | null) =>
     `${approximate && ms !== null ? '≈' : ''}${duration(ms === null ? null : Math.round(ms))}`
   return [
-    { title: 'START (UTC)', of: ({ start }) => (start === null ? '' : clock(start).slice(0, 16)), rank: 9 },
-    { title: (by ?? '').toUpperCase(), of: groupOf, least: 10, ...(by === null && { rank: 10 }) },
+    { title: 'START (UTC)', of: startOf, rank: 9 },
+    ...(by === null ? [] : [{ title: by.toUpperCase(), of: groupOf, least: 10 }]),
     { title: 'KIND', of: ({ kind }) => kind ?? '', rank: 8 },
     { title: 'STEPS', of: ({ steps }) => (steps === null ? '' : count(steps)), isNumber: true, rank: 5 },
     { title: 'TRACES', of: ({ traces }) => count(traces), isNumber: true },
@@ -121,4 +122,6 @@ function columnsOf(by: string | null, approximate: boolean): Column<Row>[] {
   ]
 }
 
+const startOf = ({ start }: Row): string =>
+  start === null || start === 'all' ? (start ?? '') : clock(start).slice(0, 16)
 const groupOf = ({ key, isOther }: Row): string => key ?? (isOther ? '(other)' : '(none)')

@@ -103,7 +103,8 @@ export default command({
           const lines = listLines({ columns: TRACE_COLUMNS, rows, width: screen.columns }, end, {
             ...{ nouns: 'traces', limit, most: MOST }
           })
-          return rows.length === 0 ? lines : lines.flatMap((line, i) => [line, ...whyFound(rows[i - 1])])
+          const found = rows.length === 0 ? lines : lines.flatMap((line, i) => [line, ...whyFound(rows[i - 1])])
+          return end.isIncomplete ? [...found, ['The index of words is still being filled.']] : found
         }
       )
     )
