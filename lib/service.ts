@@ -1,5 +1,14 @@
 /** Assembles the parts of the service in one process, and starts and stops the parts in order. */
+import type { Sql } from 'postgres'
+import dashboard from '../plugins/dashboard/index.ts'
+import docs from '../plugins/docs.ts'
+import health from '../plugins/health.ts'
 import { plugins } from '../plugins/index.ts'
+import mcp from '../plugins/mcp/index.ts'
+import meta from '../plugins/meta.ts'
+import metricsRoute from '../plugins/metrics.ts'
+import openapi from '../plugins/openapi.ts'
+import otlp from '../plugins/otlp/index.ts'
 import { KeyRing } from './access/auth.ts'
 import { listenForKeyChanges } from './access/key-notices.ts'
 import type { App, Plugin } from './app.ts'
@@ -16,12 +25,13 @@ import type { Config } from './config.ts'
 import type { ConnectOptions, Database } from './database/database.ts'
 import { Pool } from './database/pool.ts'
 import { READER_SETTINGS } from './database/reader-settings.ts'
-import { createSqlAccess } from './database/sql-access.ts'
+import { createSqlAccess, type SqlAccess } from './database/sql-access.ts'
 import type { GrpcServer } from './grpc/server.ts'
 import { describeLags, describeShortage } from './health/lacks.ts'
 import { Readiness } from './health/readiness.ts'
 import { Setup } from './health/setup.ts'
 import { watchStore } from './health/store-metrics.ts'
+import { callRoute } from './http/local-call.ts'
 import { sessionCookie } from './http/people/cookie.ts'
 import { vouchingOf } from './http/people/trusted-proxy.ts'
 import type { Route } from './http/route.ts'
@@ -36,7 +46,10 @@ import type { Logger } from './log.ts'
 import { Metrics } from './metrics.ts'
 import { readNetworks } from './network-list.ts'
 import { Visitors } from './people/visitors.ts'
+import type { Principal } from './schema/principal.ts'
+import { SCOPES } from './schema/scopes.ts'
 import { Bodies } from './threads/bodies.ts'
+import { parse } from './threads/parsing.ts'
 import { within } from './within.ts'
 
 export interface Service {
@@ -204,6 +217,76 @@ export async function startService(
   } catch (error) {
     await close()
     throw error
+  }
+}
+
+/** The API's routes for one project, without a server. */
+export interface LocalRoutes {
+  /** Returns the response's body as text. Throws a Refusal if the request is rejected. */
+  call(method: string, url: string, body?: object): Promise<string>
+  close(): Promise<void>
+}
+
+export interface LocalOptions {
+  readonly projectId: number
+  /** Called with a connection before each write. */
+  onWriter(sql: Sql): Promise<void>
+}
+
+/** Plugins whose routes are not called locally. They need more of the App than other routes do. */
+const ONLY_SERVED: readonly Plugin[] = [meta, openapi, otlp, mcp, docs, dashboard, health, metricsRoute]
+const LOCAL_CONNECTIONS = 2
+
+/**
+ * Opens the routes that read and change recorded data, with all scopes, for a process that runs beside the database. A
+ * request is validated and handled by the same route objects as over HTTP. Nothing else of the service is started, so
+ * the routes that record traces do not work.
+ */
+export async function openRoutes(
+  config: Config,
+  log: Logger,
+  database: Database,
+  { projectId, onWriter }: LocalOptions
+): Promise<LocalRoutes> {
+  const [readers, writers] = [READERS, WRITERS].map(options => openPool(database, options, LOCAL_CONNECTIONS)) as [
+    Pool,
+    Pool
+  ]
+  const access = createSqlAccess(readers, writers)
+  const write: SqlAccess['write'] = work =>
+    access.write(async (sql, attempts) => {
+      await onWriter(sql)
+      return work(sql, attempts)
+    })
+  const routes = new RouteTable()
+  const atOnce = { run: <T>(_party: number, work: () => Promise<T>) => work() }
+  const app: Partial<App> = {
+    config,
+    log,
+    sql: { ...access, write },
+    largeReads: atOnce,
+    streams: atOnce,
+    bodies: { parse: async (name, body) => parse(name, body) },
+    routes: routes.routes,
+    route: route => routes.add(route as unknown as Route)
+  }
+  for (const plugin of plugins.filter(each => !ONLY_SERVED.includes(each))) await plugin(app as App)
+  const key: Principal = {
+    // No key made the request. The audit log omits an id that is undefined.
+    keyId: undefined as never,
+    label: '',
+    projectId,
+    scopes: SCOPES,
+    environment: null,
+    trialAccountId: null,
+    expiresAt: null,
+    lastUsedAt: new Date().toISOString()
+  }
+  return {
+    call: (method, url, body) => callRoute(routes, key, { method, url, body }),
+    async close() {
+      await Promise.all([readers.end(), writers.end()])
+    }
   }
 }
 

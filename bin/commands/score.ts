@@ -1,5 +1,4 @@
 import type { ScoreOutput } from '../../lib/schema/output.ts'
-import { ASKING_FLAGS, withAsker } from '../asking/asker.ts'
 import {
   LIMIT_FLAG,
   type ListEnd,
@@ -11,6 +10,7 @@ import {
   printAnswer,
   printList
 } from '../asking/output.ts'
+import { ASKING_FLAGS, withAsker } from '../asking/place.ts'
 import { command, UsageError } from '../command.ts'
 import type { Line } from '../terminal/lines.ts'
 import { SCORE_COLUMNS } from '../terminal/trace-lines.ts'

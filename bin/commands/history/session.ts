@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
 import type { SessionDetail, SessionList } from '../../../lib/schema/groups.ts'
 import { parseExact, stringifyExact } from '../../../lib/trace/json/exact-json.ts'
-import { ASKING_FLAGS, type Asker, pathOf, withAsker } from '../../asking/asker.ts'
+import { type Asker, pathOf } from '../../asking/asker.ts'
 import {
   jsonLine,
   LIMIT_FLAG,
@@ -12,6 +12,7 @@ import {
   printList,
   refuseBoth
 } from '../../asking/output.ts'
+import { ASKING_FLAGS, withAsker } from '../../asking/place.ts'
 import { command } from '../../command.ts'
 import { type Column, fitTable } from '../../terminal/fitted-table.ts'
 import type { Line } from '../../terminal/lines.ts'

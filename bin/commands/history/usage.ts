@@ -1,5 +1,6 @@
-import { ASKING_FLAGS, pathOf, withAsker } from '../../asking/asker.ts'
+import { pathOf } from '../../asking/asker.ts'
 import { jsonLine, LIMIT_FLAG, OUTPUT_FLAGS, parseLimit, printAnswer, refuseBoth } from '../../asking/output.ts'
+import { ASKING_FLAGS, withAsker } from '../../asking/place.ts'
 import { command } from '../../command.ts'
 import { type Column, fitTable } from '../../terminal/fitted-table.ts'
 import type { Line } from '../../terminal/lines.ts'

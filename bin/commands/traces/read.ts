@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises'
 import type { TraceConditions } from '../../../lib/store/trace/trace-conditions.ts'
 import { stringifyExact } from '../../../lib/trace/json/exact-json.ts'
 import { epochMs, isBefore, microsOf, timestampOf } from '../../../lib/trace/timestamp.ts'
-import { ASKING_FLAGS, type Query, withAsker } from '../../asking/asker.ts'
+import type { Query } from '../../asking/asker.ts'
 import { PassingFailure } from '../../asking/failure.ts'
 import {
   collect,
@@ -17,6 +17,7 @@ import {
   printAnswer,
   printList
 } from '../../asking/output.ts'
+import { ASKING_FLAGS, withAsker } from '../../asking/place.ts'
 import { command, UsageError } from '../../command.ts'
 import { interruptible } from '../../terminal/interrupt.ts'
 import { type Detail, type Summary, TRACE_COLUMNS, tailLine, traceLines } from '../../terminal/trace-lines.ts'

@@ -1,6 +1,6 @@
 import { SPAN_KINDS, STATUSES } from '../../../lib/schema/input.ts'
-import { withAsker } from '../../asking/asker.ts'
 import { LIMIT_FLAG, listLines, listPages, parseLimit, printList } from '../../asking/output.ts'
+import { withAsker } from '../../asking/place.ts'
 import { command, UsageError } from '../../command.ts'
 import type { Line } from '../../terminal/lines.ts'
 import { type Summary, TRACE_COLUMNS } from '../../terminal/trace-lines.ts'
