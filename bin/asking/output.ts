@@ -1,6 +1,5 @@
 /** Prints responses of the API: as text for people, as one JSON value, or as one JSON value per line. */
 import { visible } from '../../lib/log-text.ts'
-import { parseExact, stringifyExact } from '../../lib/trace/json/exact-json.ts'
 import { type Call, UsageError } from '../command.ts'
 import { type Column, fitTable } from '../terminal/fitted-table.ts'
 import type { Line } from '../terminal/lines.ts'
@@ -12,6 +11,9 @@ export const OUTPUT_FLAGS = {
 } as const
 export const LIMIT_FLAG = (most: number) =>
   ({ type: 'string', value: 'N', about: `the maximum number, up to ${most.toLocaleString('en')}` }) as const
+
+/** Loaded when needed, because --help does not need this module. */
+const exactJson = () => import('../../lib/trace/json/exact-json.ts')
 
 interface Printing extends Pick<Call, 'json' | 'stream' | 'screen'> {
   readonly flags: { readonly ndjson: boolean }
@@ -32,7 +34,10 @@ export const jsonLine = (text: string): string => `${visible(text.trimEnd())}\n`
 /** Prints a response: its text as it is, or the lines that describe its value. */
 export async function printAnswer<T>(call: Printing, text: string, describe: (value: T) => readonly Line[]) {
   if (isJson(call)) await call.stream(jsonLine(text))
-  else await call.screen.page(describe(parseExact(text) as T))
+  else {
+    const { parseExact } = await exactJson()
+    await call.screen.page(describe(parseExact(text) as T))
+  }
 }
 
 export interface ListRequest {
@@ -74,6 +79,7 @@ export async function* listPages<T>(
   asker: Asker,
   { path, query, member, limit, pageSize }: ListRequest
 ): AsyncGenerator<readonly T[], ListEnd> {
+  const { parseExact } = await exactJson()
   let left = limit
   let empty = 0
   let isIncomplete = false
@@ -106,6 +112,7 @@ export async function printList<T>(
   describe: (items: readonly T[], end: ListEnd) => readonly Line[]
 ): Promise<void> {
   const inJson = isJson(call)
+  const { stringifyExact } = await exactJson()
   const all: T[] = []
   for (;;) {
     const { value, done } = await pages.next()

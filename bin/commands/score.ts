@@ -1,3 +1,4 @@
+import { DATA_TYPES } from '../../lib/schema/kinds.ts'
 import type { ScoreOutput } from '../../lib/schema/output.ts'
 import {
   LIMIT_FLAG,
@@ -12,16 +13,15 @@ import {
 } from '../asking/output.ts'
 import { ASKING_FLAGS, withAsker } from '../asking/place.ts'
 import { command, UsageError } from '../command.ts'
+import { SCORE_COLUMNS } from '../terminal/columns.ts'
 import type { Line } from '../terminal/lines.ts'
-import { SCORE_COLUMNS } from '../terminal/trace-lines.ts'
 import { CONDITION_FLAGS, parseText, readConditions } from './traces/conditions.ts'
 import { queryOf } from './traces/read.ts'
 
 const USUAL = 50
 const MOST = 100_000
 const PAGE = 500
-const TYPES = ['numeric', 'boolean', 'categorical'] as const
-type DataType = (typeof TYPES)[number]
+type DataType = (typeof DATA_TYPES)[number]
 
 const { since, from, to, before, environment } = CONDITION_FLAGS
 
@@ -79,7 +79,7 @@ export const add = command({
     type: {
       type: 'string',
       value: 'T',
-      about: `${TYPES.join(', ')}; by default, the type that VALUE looks like`
+      about: `${DATA_TYPES.join(', ')}; by default, the type that VALUE looks like`
     },
     comment: { type: 'string', value: 'C', about: 'a sentence about the score' },
     step: { type: 'string', value: 'STEP', about: 'the id of the step to judge; the whole trace by default' },
@@ -110,9 +110,9 @@ export const add = command({
 })
 
 function readType(text: string | undefined): DataType | undefined {
-  const type = TYPES.find(type => type === text)
+  const type = DATA_TYPES.find(type => type === text)
   if (type !== undefined || text === undefined) return type
-  throw new UsageError(`--type must be one of ${TYPES.join(', ')}, but is ${JSON.stringify(text)}`)
+  throw new UsageError(`--type must be one of ${DATA_TYPES.join(', ')}, but is ${JSON.stringify(text)}`)
 }
 
 const NUMBER = /^-?(?:\d+(?:\.\d+)?|\.\d+)(?:e[+-]?\d+)?$/i

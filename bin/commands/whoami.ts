@@ -1,6 +1,5 @@
 import type { Static } from 'typebox'
 import type { KeyDescription, Project } from '../../lib/schema/output.ts'
-import { parseExact, stringifyExact } from '../../lib/trace/json/exact-json.ts'
 import { OUTPUT_FLAGS, printAnswer } from '../asking/output.ts'
 import { SERVER_FLAGS, withAsker } from '../asking/place.ts'
 import { command } from '../command.ts'
@@ -19,6 +18,8 @@ export default command({
   flags: { ...SERVER_FLAGS, ...OUTPUT_FLAGS },
   examples: ['key whoami', 'key whoami --url https://spoor.example.com --json'],
   async run(call) {
+    // Loaded here because --help does not need this module.
+    const { parseExact, stringifyExact } = await import('../../lib/trace/json/exact-json.ts')
     const text = await withAsker(call.flags, call.env, async asker => {
       const key = await asker.ask('GET', '/api/v1/key')
       const mayRead = (JSON.parse(key) as Key).scopes.includes('traces:read')

@@ -4,6 +4,7 @@
  * in text columns, nesting depth).
  */
 import Type, { type Static } from 'typebox'
+import { DATA_TYPES, SPAN_KINDS, STATUSES } from './kinds.ts'
 import { named } from './object.ts'
 import { MAX_IMPORTED_SPANS } from './otlp-limits.ts'
 
@@ -25,9 +26,8 @@ export const MAX_DOCUMENT_BYTES = 768_000
 /** Maximum nesting depth of a body. The outermost object is level 1. */
 export const MAX_JSON_DEPTH = 100
 
-export const SPAN_KINDS = ['llm', 'agent', 'tool', 'chain', 'retriever', 'embedding', 'reranker', 'custom'] as const
-export const STATUSES = ['ok', 'error', 'unset'] as const
-export const DATA_TYPES = ['numeric', 'categorical', 'boolean'] as const
+export { DATA_TYPES, SPAN_KINDS, STATUSES }
+
 type DataType = (typeof DATA_TYPES)[number]
 /** The `typeof` type of a score's value, by data type. */
 export const VALUE_TYPES = { numeric: 'number', categorical: 'string', boolean: 'boolean' } as const

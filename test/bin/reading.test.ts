@@ -231,7 +231,7 @@ t.test('what is wrong is one line on stderr, with its exit code', async t => {
     [['score', 'add', id, 'n'], 2, /VALUE is missing/],
     [['score', 'add', id, 'n', 'yes', '--type', 'boolean'], 2, /VALUE must be true or false, but is "yes"/],
     [['score', 'add', id, 'n', 'x', '--type', 'numeric'], 2, /VALUE must be a number/],
-    [['score', 'add', id, 'n', 'x', '--type', 'text'], 2, /--type must be one of numeric, boolean, categorical/],
+    [['score', 'add', id, 'n', 'x', '--type', 'text'], 2, /--type must be one of numeric, categorical, boolean/],
     [['score', 'add', id, '', 'x'], 2, /name/],
     [['score', 'add', id, 'n', '1', '--step', 'x'], 2, /--step must be 16 hexadecimal digits/],
     [['score', 'add', id, 'n', '1', '--comment', 'c'.repeat(2001)], 2, /comment/],

@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import { SPAN_KINDS } from '../../../lib/schema/input.ts'
+import { SPAN_KINDS } from '../../../lib/schema/kinds.ts'
 import type { FailureGroup, FailureList } from '../../../lib/schema/span-list.ts'
 import { isBefore } from '../../../lib/trace/timestamp.ts'
 import { type Asker, pathOf, type Query } from '../../asking/asker.ts'

@@ -1,6 +1,5 @@
 import type { Static } from 'typebox'
 import type { SessionDetail, SessionList } from '../../../lib/schema/groups.ts'
-import { parseExact, stringifyExact } from '../../../lib/trace/json/exact-json.ts'
 import { type Asker, pathOf } from '../../asking/asker.ts'
 import {
   jsonLine,
@@ -14,9 +13,9 @@ import {
 } from '../../asking/output.ts'
 import { ASKING_FLAGS, withAsker } from '../../asking/place.ts'
 import { command } from '../../command.ts'
+import { type Summary, TRACE_COLUMNS } from '../../terminal/columns.ts'
 import { type Column, fitTable } from '../../terminal/fitted-table.ts'
 import type { Line } from '../../terminal/lines.ts'
-import { type Summary, TRACE_COLUMNS } from '../../terminal/trace-lines.ts'
 import { clock, count, counted, duration, money, shortClock } from '../../terminal/words.ts'
 import { CONDITION_FLAGS, parseText, readEnvironment } from '../traces/conditions.ts'
 
@@ -90,6 +89,7 @@ export const show = command({
     const limit = parseLimit('limit', flags.limit, USUAL, MOST)
     const found = await withAsker(flags, env, asker => readSession(asker, parameters.SESSION, limit))
     const { session, traces, hasMore } = found
+    const { stringifyExact } = await import('../../../lib/trace/json/exact-json.ts')
     if (call.json) await stream(jsonLine(stringifyExact({ session, traces })))
     else if (flags.ndjson) await stream(traces.map(trace => jsonLine(stringifyExact(trace))).join(''))
     else {
@@ -101,6 +101,8 @@ export const show = command({
 
 async function readSession(asker: Asker, id: string, limit: number) {
   const path = `${SESSIONS}/${encodeURIComponent(id)}`
+  // Loaded here because --help does not need this module.
+  const { parseExact } = await import('../../../lib/trace/json/exact-json.ts')
   const traces: Summary[] = []
   let after: string | undefined
   for (;;) {

@@ -1,12 +1,12 @@
 import type { Static } from 'typebox'
-import { SPAN_KINDS, STATUSES } from '../../../lib/schema/input.ts'
+import { SPAN_KINDS, STATUSES } from '../../../lib/schema/kinds.ts'
 import type { ListedSpan } from '../../../lib/schema/span-list.ts'
 import { LIMIT_FLAG, listLines, listPages, OUTPUT_FLAGS, parseId, parseLimit, printList } from '../../asking/output.ts'
 import { ASKING_FLAGS, withAsker } from '../../asking/place.ts'
 import { command, UsageError } from '../../command.ts'
+import { statusPiece } from '../../terminal/columns.ts'
 import type { Column } from '../../terminal/fitted-table.ts'
 import { readDuration } from '../../terminal/times.ts'
-import { statusPiece, valueLines } from '../../terminal/trace-lines.ts'
 import { count, duration, money, shortClock } from '../../terminal/words.ts'
 import { oneOf, parseText } from '../traces/conditions.ts'
 import { PERIOD_FLAGS, periodOf } from './period.ts'
@@ -71,6 +71,8 @@ export const list = command({
     }
     const limit = parseLimit('limit', flags.limit, flags.texts ? PAGE_WITH_TEXTS : USUAL, MOST)
     const pageSize = flags.texts ? PAGE_WITH_TEXTS : PAGE
+    // Loaded here because --help does not need this module.
+    const { TEXTS, valueLines } = await import('../../terminal/trace-lines.ts')
     await withAsker(flags, env, asker =>
       printList<Listed>(
         call,
@@ -80,17 +82,15 @@ export const list = command({
             ...{ nouns: 'steps', limit, most: MOST }
           })
           if (!flags.texts || rows.length === 0) return lines
-          return lines.flatMap((line, i) => [line, ...textLines(rows[i - 1])])
+          return lines.flatMap((line, i) => {
+            const span = rows[i - 1]
+            return span === undefined ? [line] : [line, ...TEXTS.flatMap(name => valueLines(name, span[name], '   '))]
+          })
         }
       )
     )
   }
 })
-
-const textLines = (span: Listed | undefined) =>
-  span === undefined
-    ? []
-    : (['input', 'output', 'attributes', 'events'] as const).flatMap(name => valueLines(name, span[name], '   '))
 
 /** Parses a duration as milliseconds. */
 export function parseDuration(flag: string, text: string | undefined): number | undefined {

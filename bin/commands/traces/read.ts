@@ -1,7 +1,6 @@
 /** Commands that read traces. */
 import { setTimeout } from 'node:timers/promises'
 import type { TraceConditions } from '../../../lib/store/trace/trace-conditions.ts'
-import { stringifyExact } from '../../../lib/trace/json/exact-json.ts'
 import { epochMs, isBefore, microsOf, timestampOf } from '../../../lib/trace/timestamp.ts'
 import type { Query } from '../../asking/asker.ts'
 import { PassingFailure } from '../../asking/failure.ts'
@@ -19,8 +18,9 @@ import {
 } from '../../asking/output.ts'
 import { ASKING_FLAGS, withAsker } from '../../asking/place.ts'
 import { command, UsageError } from '../../command.ts'
+import { type Summary, TRACE_COLUMNS, tailLine } from '../../terminal/columns.ts'
 import { interruptible } from '../../terminal/interrupt.ts'
-import { type Detail, type Summary, TRACE_COLUMNS, tailLine, traceLines } from '../../terminal/trace-lines.ts'
+import type { Detail } from '../../terminal/trace-lines.ts'
 import { CONDITION_FLAGS, oneOf, readConditions } from './conditions.ts'
 import { Watch } from './watch.ts'
 
@@ -103,6 +103,8 @@ export const show = command({
     const { parameters, flags, env, screen } = call
     const id = parseId('TRACE', parameters.TRACE, 32)
     const text = await withAsker(flags, env, asker => asker.ask('GET', `${TRACES}/${id}`))
+    // Loaded here because --help does not need this module.
+    const { traceLines } = await import('../../terminal/trace-lines.ts')
     const options = { columns: screen.columns, hasTexts: flags.texts }
     await printAnswer<Detail>(call, text, detail => traceLines(detail, options))
   }
@@ -128,6 +130,8 @@ export const tail = command({
   examples: ['trace tail -f', 'trace tail -f --errors --environment production', 'trace tail --ndjson --limit 100'],
   async run(call) {
     const { flags, env, json, screen, stream, progress } = call
+    // Loaded here because --help does not need this module.
+    const { stringifyExact } = await import('../../../lib/trace/json/exact-json.ts')
     if (json && flags.follow) throw new UsageError('--follow never ends: use --ndjson instead of --json')
     const query = queryOf(readConditions(flags))
     const limit = parseLimit('limit', flags.limit, TAIL_USUAL, WATCHED)

@@ -1,5 +1,5 @@
 /** Finds what has changed between two looks at a list of traces. */
-import type { Summary } from '../../terminal/trace-lines.ts'
+import type { Summary } from '../../terminal/columns.ts'
 
 /** Maximum number of traces that are remembered. Traces that left the list long ago do not return to it. */
 const MOST_SEEN = 10_000

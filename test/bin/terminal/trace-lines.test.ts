@@ -2,15 +2,9 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { Watch } from '../../../bin/commands/traces/watch.ts'
+import { type Summary, tailLine } from '../../../bin/terminal/columns.ts'
 import { renderLine } from '../../../bin/terminal/lines.ts'
-import {
-  type Detail,
-  failedSteps,
-  type Summary,
-  stepsOf,
-  tailLine,
-  traceLines
-} from '../../../bin/terminal/trace-lines.ts'
+import { type Detail, failedSteps, stepsOf, traceLines } from '../../../bin/terminal/trace-lines.ts'
 import { duration, money, shortClock } from '../../../bin/terminal/words.ts'
 import { parseExact } from '../../../lib/trace/json/exact-json.ts'
 import { prettyLines } from '../../../lib/trace/json/pretty.ts'
