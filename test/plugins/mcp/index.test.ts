@@ -204,7 +204,7 @@ t.test('a tool that reads returns what the route answers', async t => {
     ['list_scores', { name: 'a' }, '/api/v1/scores?name=a'],
     ['get_trace_scores', { traceId: id }, `${TRACES}/${id}/scores`],
     ['list_spans', { status: 'ok', limit: 2 }, '/api/v1/spans?status=ok&limit=2'],
-    ['list_spans', { texts: true, limit: 2 }, '/api/v1/spans?texts=true&limit=2'],
+    ['list_spans', { traceId: id, texts: true }, `/api/v1/spans?texts=true&traceId=${id}`],
     ['list_errors', { to: '2026-11-22T00:00:00Z' }, '/api/v1/errors?to=2026-11-22T00:00:00Z'],
     ['get_project', {}, '/api/v1/project']
   ]
