@@ -1,7 +1,8 @@
 /** Routes for steps across traces: their list, and failures in groups. */
 import type { App } from '../lib/app.ts'
+import type { ProjectRead } from '../lib/database/sql-access.ts'
 import { checkQueryTexts, refuseField } from '../lib/http/refuse.ts'
-import { JsonText } from '../lib/http/route.ts'
+import { JsonText, type RequestOf } from '../lib/http/route.ts'
 import { WEIGHTS } from '../lib/limits/large-reads.ts'
 import { pageSizeOf } from '../lib/schema/query.ts'
 import {
@@ -12,12 +13,13 @@ import {
   SpanList,
   SpanListQuery
 } from '../lib/schema/span-list.ts'
-import { plain } from '../lib/store/answers/json-text.ts'
-import { FAILURE_ORDER, type FailureQuery, groupFailures } from '../lib/store/failures/read-failures.ts'
+import { plain, text } from '../lib/store/answers/json-text.ts'
+import { FAILURE_ORDER, type FailureQuery, groupFailures, TRACE_KIND } from '../lib/store/failures/read-failures.ts'
 import { renderGroup } from '../lib/store/failures/render-group.ts'
 import { listSpans, SPAN_ORDER, type SpanQuery } from '../lib/store/spans/span-list.ts'
 import { parseTimestamp } from '../lib/trace/timestamp.ts'
 import { readCursor, readTime, renderCursor } from './paging.ts'
+import { hintOnSteps } from './step-hints.ts'
 
 const DAY_MS = 86_400_000
 
@@ -38,13 +40,14 @@ export default function spans(app: App): void {
     async handler(request) {
       const { projectId } = request.key
       const asked = readSpanQuery(request.query)
-      const page = await app.largeReads.run(
-        projectId,
-        () => app.sql.readOf(projectId, (sql, names) => listSpans(sql, projectId, asked, names), request),
-        { weight: WEIGHTS.analysis, client: request }
-      )
-      const cursor = `"nextCursor":${renderCursor(SPAN_ORDER, page.next)},"reached":${plain(page.reached ?? null)}`
-      return { body: new JsonText(`{"spans":${page.spans},${cursor},"pageSize":${asked.limit}}`) }
+      const { spans, next, reached, hint } = await inTurn(app, request, WEIGHTS.analysis, async (sql, names) => {
+        const page = await listSpans(sql, projectId, asked, names)
+        const isEmpty = page.spans === '[]' && asked.after === undefined
+        const empty = { sought: 'span', reached: page.reached }
+        return { ...page, hint: isEmpty ? await hintOnSteps(sql, projectId, asked, empty, names) : null }
+      })
+      const rest = `"reached":${plain(reached ?? null)},"hint":${text(hint)},"pageSize":${asked.limit}`
+      return { body: new JsonText(`{"spans":${spans},"nextCursor":${renderCursor(SPAN_ORDER, next)},${rest}}`) }
     }
   })
 
@@ -55,10 +58,10 @@ export default function spans(app: App): void {
     access: 'traces:read',
     summary: 'Group failures',
     description:
-      'Groups failed steps by name, type of error and message. Ids, paths, times, numbers and quoted names in messages ' +
-      'do not matter. A trace with status `error` and without a failed step counts as a failure itself. Without times, ' +
-      `the last ${FAILURE_DAYS} days count. A request examines at most 5,000 traces, newest first, or as many as 300 ms ` +
-      'allow; `complete` says whether these were all, and `reached` how far it looked.',
+      'Groups failed steps by name, type of error and message. Ids, paths, times, numbers and quoted names in ' +
+      'messages do not matter. A trace with status `error` and without a failed step counts as a failure itself. ' +
+      `Without times, the last ${FAILURE_DAYS} days count. A request examines at most 5,000 traces, newest first, or ` +
+      'as many as 300 ms allow. `complete` says whether these were all, and `reached` how far it looked.',
     query: FailureListQuery,
     replies: { 200: FailureList },
     links: { getTrace: { traceId: '/errors/0/example/traceId' } },
@@ -66,19 +69,30 @@ export default function spans(app: App): void {
       const { projectId } = request.key
       const asked = readFailureQuery(request.query)
       const limit = pageSizeOf(request.query)
-      const { groups, count, next, reached } = await app.largeReads.run(
-        projectId,
-        () => app.sql.readOf(projectId, (sql, names) => groupFailures(sql, projectId, asked, names), request),
-        { weight: WEIGHTS.search, client: request }
-      )
+      const found = await inTurn(app, request, WEIGHTS.search, async (sql, names) => {
+        const failures = await groupFailures(sql, projectId, asked, names)
+        const isEmpty = failures.count === 0 && asked.after === undefined
+        const filters = { environment: asked.environment, name: asked.kind === TRACE_KIND ? undefined : asked.name }
+        const empty = { sought: 'failure', reached: failures.reached }
+        return { ...failures, hint: isEmpty ? await hintOnSteps(sql, projectId, filters, empty, names) : null }
+      })
+      const { groups, count, next, reached, hint } = found
       const rest =
         `"failureCount":${count},"groupCount":${groups.length},"complete":${next === undefined},` +
-        `"reached":${plain(reached ?? null)},"nextCursor":${renderCursor(FAILURE_ORDER, next)},"pageSize":${limit}`
+        `"reached":${plain(reached ?? null)},"nextCursor":${renderCursor(FAILURE_ORDER, next)},"hint":${text(hint)},` +
+        `"pageSize":${limit}`
       const shown = groups.slice(0, limit).map(renderGroup).join(',')
       return { body: new JsonText(`{"from":"${asked.from}","to":"${asked.to}","errors":[${shown}],${rest}}`) }
     }
   })
 }
+
+/** Reads the project when it is its turn, because walks can be slow. */
+const inTurn = <T>(app: App, request: RequestOf<unknown>, weight: number, work: ProjectRead<T>): Promise<T> =>
+  app.largeReads.run(request.key.projectId, () => app.sql.readOf(request.key.projectId, work, request), {
+    weight,
+    client: request
+  })
 
 /** Reads the parameters and checks rules that their schema cannot express. */
 function readSpanQuery(query: SpanListQuery): SpanQuery {

