@@ -3,7 +3,7 @@
 export type Method = 'GET' | 'POST' | 'DELETE'
 
 export interface Asker {
-  /** Returns the body of a successful response, which is JSON. Throws an error for people if the request is rejected. */
+  /** Returns the JSON of a successful response. Throws an error for people if the request is rejected. */
   ask(method: Method, path: string, body?: object): Promise<string>
 }
 

@@ -5,7 +5,7 @@ import { type LocalRoutes, openRoutes } from '../../lib/service.ts'
 import { noteSystemUser } from '../../lib/store/audit.ts'
 import type { DatabaseSession } from '../database.ts'
 import type { Asker, Method } from './asker.ts'
-import { failureOf } from './failure.ts'
+import { explainRejection } from './failure.ts'
 
 export class DatabaseAsker implements Asker {
   readonly #routes: LocalRoutes
@@ -30,7 +30,7 @@ export class DatabaseAsker implements Asker {
       return await this.#routes.call(method, path, body)
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
-      throw failureOf(error, this.#location, 'this command')
+      throw explainRejection(error, this.#location, 'this command')
     }
   }
 

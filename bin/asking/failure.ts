@@ -12,7 +12,7 @@ export interface Rejection {
 export class PassingFailure extends AdminError {}
 
 /** Returns the error to report. `where` names the server or the database, and `key` says where the key comes from. */
-export function failureOf({ status, code, message }: Rejection, where: string, key: string): Error {
+export function explainRejection({ status, code, message }: Rejection, where: string, key: string): Error {
   if (status === 0) {
     const advice = 'see that it runs, and that SPOOR_URL or --url is right'
     return new PassingFailure(`no server responds at ${where} (${message}): ${advice}`)

@@ -1,7 +1,7 @@
 /** Prints responses of the API: as text for people, as one JSON value, or as one JSON value per line. */
 import { visible } from '../../lib/log-text.ts'
 import { type Call, UsageError } from '../command.ts'
-import { type Column, fitTable } from '../terminal/fitted-table.ts'
+import { fitTable, type TableColumn } from '../terminal/fitted-table.ts'
 import type { Line } from '../terminal/lines.ts'
 import { clock } from '../terminal/words.ts'
 import { type Asker, pathOf, type Query } from './asker.ts'
@@ -62,7 +62,7 @@ interface Page {
   readonly index?: { readonly isFilled: boolean; readonly waiting: number } | null
 }
 
-/** What follows the last page. */
+/** How a list ends: whether more items follow, and why they are not known. */
 export interface ListEnd {
   readonly hasMore: boolean
   /** Set if the list may have more items, but only among traces behind this one. */
@@ -128,7 +128,7 @@ export async function printList<T>(
 
 /** Returns a table of a list, and how to see more. */
 export function listLines<T>(
-  { columns, rows, width }: { columns: readonly Column<T>[]; rows: readonly T[]; width: number },
+  { columns, rows, width }: { columns: readonly TableColumn<T>[]; rows: readonly T[]; width: number },
   { hasMore, reached }: ListEnd,
   { nouns, limit, most }: { nouns: string; limit: number; most: number }
 ): Line[] {

@@ -4,7 +4,7 @@ import type { Settings } from '../../clients/typescript/options.ts'
 import { parseAnswer } from '../../clients/typescript/send/answer.ts'
 import { Transport } from '../../clients/typescript/send/transport.ts'
 import type { Asker, Method } from './asker.ts'
-import { failureOf } from './failure.ts'
+import { explainRejection } from './failure.ts'
 
 /** Number of times that a busy server is asked, and the pause before it is asked again. */
 const TRIES = 3
@@ -32,7 +32,7 @@ export class HttpAsker implements Asker {
         continue
       }
       const { code, message = text } = (answer?.error ?? {}) as { code?: string; message?: string }
-      throw failureOf({ status, code, message }, this.#transport.address, this.#key)
+      throw explainRejection({ status, code, message }, this.#transport.address, this.#key)
     }
   }
 

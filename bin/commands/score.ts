@@ -1,4 +1,4 @@
-import { DATA_TYPES } from '../../lib/schema/kinds.ts'
+import { FIELD_VALUES } from '../../lib/schema/field-values.ts'
 import type { ScoreOutput } from '../../lib/schema/output.ts'
 import {
   LIMIT_FLAG,
@@ -21,11 +21,11 @@ import { queryOf } from './traces/read.ts'
 const USUAL = 50
 const MOST = 100_000
 const PAGE = 500
-type DataType = (typeof DATA_TYPES)[number]
+type DataType = (typeof FIELD_VALUES.dataType)[number]
 
 const { since, from, to, before, environment } = CONDITION_FLAGS
 
-export const list = command({
+export const scoreList = command({
   summary: 'List scores, newest first',
   flags: {
     trace: { type: 'string', value: 'TRACE', about: 'only the scores of this trace' },
@@ -72,14 +72,14 @@ export const list = command({
   }
 })
 
-export const add = command({
+export const scoreAdd = command({
   summary: 'Add a score to a trace',
   parameters: ['TRACE', 'NAME', 'VALUE'],
   flags: {
     type: {
       type: 'string',
       value: 'T',
-      about: `${DATA_TYPES.join(', ')}; by default, the type that VALUE looks like`
+      about: `${FIELD_VALUES.dataType.join(', ')}; by default, the type that VALUE looks like`
     },
     comment: { type: 'string', value: 'C', about: 'a sentence about the score' },
     step: { type: 'string', value: 'STEP', about: 'the id of the step to judge; the whole trace by default' },
@@ -110,9 +110,9 @@ export const add = command({
 })
 
 function readType(text: string | undefined): DataType | undefined {
-  const type = DATA_TYPES.find(type => type === text)
+  const type = FIELD_VALUES.dataType.find(type => type === text)
   if (type !== undefined || text === undefined) return type
-  throw new UsageError(`--type must be one of ${DATA_TYPES.join(', ')}, but is ${JSON.stringify(text)}`)
+  throw new UsageError(`--type must be one of ${FIELD_VALUES.dataType.join(', ')}, but is ${JSON.stringify(text)}`)
 }
 
 const NUMBER = /^-?(?:\d+(?:\.\d+)?|\.\d+)(?:e[+-]?\d+)?$/i

@@ -2,7 +2,7 @@
 import type { Static } from 'typebox'
 import { visible } from '../../lib/log-text.ts'
 import type { ScoreOutput, TraceSummary } from '../../lib/schema/output.ts'
-import type { Column } from './fitted-table.ts'
+import type { TableColumn } from './fitted-table.ts'
 import { cutTo, type Line, type Piece, type Style } from './lines.ts'
 import { count, counted, duration, money, shortClock } from './words.ts'
 
@@ -14,7 +14,7 @@ export const statusPiece = (status: string): Piece => ({ text: status, style: ST
 export const tokens = ({ totalTokens }: { readonly totalTokens: number }): string =>
   totalTokens === 0 ? '' : count(totalTokens)
 
-export const TRACE_COLUMNS: readonly Column<Summary>[] = [
+export const TRACE_COLUMNS: readonly TableColumn<Summary>[] = [
   { title: 'TRACE', of: ({ id }) => ({ text: id, style: 'cyan' }) },
   { title: 'STARTED (UTC)', of: ({ startedAt }) => shortClock(startedAt), rank: 3 },
   { title: 'NAME', of: ({ name }) => name, least: 12 },
@@ -34,7 +34,7 @@ function statusOf({ status, errorCount }: Summary): Piece {
   return { text: `${status}, ${counted(errorCount, 'error')}`, style: 'red' }
 }
 
-export const SCORE_COLUMNS: readonly Column<ScoreOutput>[] = [
+export const SCORE_COLUMNS: readonly TableColumn<ScoreOutput>[] = [
   { title: 'SCORE', of: ({ name }) => name, least: 10 },
   { title: 'VALUE', of: ({ value }) => String(value), least: 5 },
   { title: 'CREATED (UTC)', of: ({ createdAt }) => shortClock(createdAt), rank: 2 },

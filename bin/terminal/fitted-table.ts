@@ -2,7 +2,7 @@
 import { visible } from '../../lib/log-text.ts'
 import { cutTo, type Line, type Piece, textOf, widthOf } from './lines.ts'
 
-export interface Column<Row> {
+export interface TableColumn<Row> {
   readonly title: string
   of(row: Row): string | Piece
   /** Whether cells are aligned to the right, as numbers are. */
@@ -22,7 +22,7 @@ const GAP = '  '
  * Returns the heading and one line per row. If the table is wider than `width`, columns are cut, and then left out. A
  * column without any content is left out.
  */
-export function fitTable<Row>(columns: readonly Column<Row>[], rows: readonly Row[], width: number): Line[] {
+export function fitTable<Row>(columns: readonly TableColumn<Row>[], rows: readonly Row[], width: number): Line[] {
   const all = columns.map(column => {
     const cells = rows.map(row => {
       const cell = column.of(row)
@@ -54,7 +54,7 @@ export function fitTable<Row>(columns: readonly Column<Row>[], rows: readonly Ro
 }
 
 interface Sized {
-  readonly column: Pick<Column<never>, 'least'>
+  readonly column: Pick<TableColumn<never>, 'least'>
   readonly natural: number
 }
 

@@ -7,7 +7,7 @@ import { leftOutOf } from '../../lib/trace/states/left-out.ts'
 import { isBefore } from '../../lib/trace/timestamp.ts'
 import { inTreeOrder } from '../../lib/trace/tree-order.ts'
 import { SCORE_COLUMNS, statusPiece, tokens } from './columns.ts'
-import { type Column, fitTable } from './fitted-table.ts'
+import { fitTable, type TableColumn } from './fitted-table.ts'
 import { cutTo, type Line } from './lines.ts'
 import { clock, count, counted, duration, money, relativeTime } from './words.ts'
 
@@ -57,7 +57,7 @@ function failureLines({ spans }: Detail): Line[] {
 interface Step {
   readonly span: Span
   readonly branch: string
-  /** What precedes further lines of the step. */
+  /** The lines of the tree in front of further lines of the step. */
   readonly below: string
 }
 
@@ -84,7 +84,7 @@ export function stepsOf(spans: readonly Span[]): Step[] {
 
 const FAILED_MARK = '✗ '
 
-const STEP_COLUMNS: readonly Column<Step>[] = [
+const STEP_COLUMNS: readonly TableColumn<Step>[] = [
   {
     title: 'STEP',
     of: ({ span: { status, name }, branch }) =>

@@ -11,7 +11,7 @@ export interface LocalRequest {
   readonly body?: object | undefined
 }
 
-/** Returns the response's body as text. Throws a Refusal if the request is rejected, and an Error if it has no route. */
+/** Returns the response's body as text. Throws a Refusal if the request is rejected. */
 export async function callRoute(
   routes: RouteTable,
   key: Principal,

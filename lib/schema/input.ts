@@ -4,7 +4,7 @@
  * in text columns, nesting depth).
  */
 import Type, { type Static } from 'typebox'
-import { DATA_TYPES, SPAN_KINDS, STATUSES } from './kinds.ts'
+import { FIELD_VALUES } from './field-values.ts'
 import { named } from './object.ts'
 import { MAX_IMPORTED_SPANS } from './otlp-limits.ts'
 
@@ -26,7 +26,9 @@ export const MAX_DOCUMENT_BYTES = 768_000
 /** Maximum nesting depth of a body. The outermost object is level 1. */
 export const MAX_JSON_DEPTH = 100
 
-export { DATA_TYPES, SPAN_KINDS, STATUSES }
+export const SPAN_KINDS = FIELD_VALUES.spanKind
+export const STATUSES = FIELD_VALUES.status
+export const DATA_TYPES = FIELD_VALUES.dataType
 
 type DataType = (typeof DATA_TYPES)[number]
 /** The `typeof` type of a score's value, by data type. */

@@ -1,12 +1,12 @@
 import type { Static } from 'typebox'
-import { SPAN_KINDS } from '../../../lib/schema/kinds.ts'
+import { FIELD_VALUES } from '../../../lib/schema/field-values.ts'
 import type { FailureGroup, FailureList } from '../../../lib/schema/span-list.ts'
 import { isBefore } from '../../../lib/trace/timestamp.ts'
 import { type Asker, pathOf, type Query } from '../../asking/asker.ts'
 import { jsonLine, LIMIT_FLAG, OUTPUT_FLAGS, parseLimit, refuseBoth } from '../../asking/output.ts'
 import { ASKING_FLAGS, withAsker } from '../../asking/place.ts'
 import { command } from '../../command.ts'
-import { type Column, fitTable } from '../../terminal/fitted-table.ts'
+import { fitTable, type TableColumn } from '../../terminal/fitted-table.ts'
 import type { Line } from '../../terminal/lines.ts'
 import { clock, count, counted, shortClock } from '../../terminal/words.ts'
 import { oneOf, parseText } from '../traces/conditions.ts'
@@ -21,7 +21,7 @@ const MOST = 200
 /** Maximum number of requests. Each examines thousands of traces. */
 const MOST_REQUESTS = 20
 
-const COLUMNS: readonly Column<Group>[] = [
+const COLUMNS: readonly TableColumn<Group>[] = [
   { title: 'FAILURES', of: group => count(group.count), isNumber: true },
   { title: 'TRACES', of: ({ traces }) => count(traces), isNumber: true, rank: 4 },
   { title: 'KIND', of: ({ kind }) => kind, rank: 3 },
@@ -34,7 +34,11 @@ const COLUMNS: readonly Column<Group>[] = [
 export default command({
   summary: 'Group failures by step, type of error and message',
   flags: {
-    kind: { type: 'string', value: 'K', about: `only failed steps of this kind: ${SPAN_KINDS.join(', ')}, or trace` },
+    kind: {
+      type: 'string',
+      value: 'K',
+      about: `only failed steps of this kind: ${FIELD_VALUES.spanKind.join(', ')}, or trace`
+    },
     name: { type: 'string', value: 'N', about: 'only failed steps with exactly this name' },
     ...PERIOD_FLAGS,
     limit: LIMIT_FLAG(MOST),
@@ -52,7 +56,7 @@ export default command({
     refuseBoth(call)
     const query = {
       ...periodOf(flags),
-      kind: oneOf('kind', flags.kind, [...SPAN_KINDS, 'trace']),
+      kind: oneOf('kind', flags.kind, [...FIELD_VALUES.spanKind, 'trace']),
       name: parseText('name', flags.name)
     }
     const limit = parseLimit('limit', flags.limit, USUAL, MOST)

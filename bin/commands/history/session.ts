@@ -14,7 +14,7 @@ import {
 import { ASKING_FLAGS, withAsker } from '../../asking/place.ts'
 import { command } from '../../command.ts'
 import { type Summary, TRACE_COLUMNS } from '../../terminal/columns.ts'
-import { type Column, fitTable } from '../../terminal/fitted-table.ts'
+import { fitTable, type TableColumn } from '../../terminal/fitted-table.ts'
 import type { Line } from '../../terminal/lines.ts'
 import { clock, count, counted, duration, money, shortClock } from '../../terminal/words.ts'
 import { CONDITION_FLAGS, parseText, readEnvironment } from '../traces/conditions.ts'
@@ -28,7 +28,7 @@ const MOST = 100_000
 const PAGE = 100
 const TRACES_PAGE = 200
 
-const COLUMNS: readonly Column<Session>[] = [
+const COLUMNS: readonly TableColumn<Session>[] = [
   { title: 'SESSION', of: ({ id }) => ({ text: id, style: 'cyan' }) },
   { title: 'LAST TRACE (UTC)', of: ({ lastStartedAt }) => shortClock(lastStartedAt), rank: 2 },
   { title: 'FIRST', of: ({ firstStartedAt }) => shortClock(firstStartedAt), rank: 5 },
@@ -47,7 +47,7 @@ function errorsOf({ errorCount }: Session) {
   return errorCount === 0 ? '0' : ({ text: count(errorCount), style: 'red' } as const)
 }
 
-export const list = command({
+export const sessionList = command({
   summary: 'List sessions, the one with the newest trace first',
   flags: {
     user: { type: 'string', value: 'ID', about: 'only sessions with a trace of this user' },
@@ -77,7 +77,7 @@ export const list = command({
   }
 })
 
-export const show = command({
+export const sessionShow = command({
   summary: 'Show a session and its traces, oldest first',
   parameters: ['SESSION'],
   flags: { limit: LIMIT_FLAG(MOST), ...ASKING_FLAGS, ...OUTPUT_FLAGS },

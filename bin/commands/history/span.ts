@@ -1,11 +1,11 @@
 import type { Static } from 'typebox'
-import { SPAN_KINDS, STATUSES } from '../../../lib/schema/kinds.ts'
+import { FIELD_VALUES } from '../../../lib/schema/field-values.ts'
 import type { ListedSpan } from '../../../lib/schema/span-list.ts'
 import { LIMIT_FLAG, listLines, listPages, OUTPUT_FLAGS, parseId, parseLimit, printList } from '../../asking/output.ts'
 import { ASKING_FLAGS, withAsker } from '../../asking/place.ts'
 import { command, UsageError } from '../../command.ts'
 import { statusPiece } from '../../terminal/columns.ts'
-import type { Column } from '../../terminal/fitted-table.ts'
+import type { TableColumn } from '../../terminal/fitted-table.ts'
 import { readDuration } from '../../terminal/times.ts'
 import { count, duration, money, shortClock } from '../../terminal/words.ts'
 import { oneOf, parseText } from '../traces/conditions.ts'
@@ -19,7 +19,7 @@ const PAGE_WITH_TEXTS = 20
 
 type Listed = Static<typeof ListedSpan>
 
-const COLUMNS: readonly Column<Listed>[] = [
+const COLUMNS: readonly TableColumn<Listed>[] = [
   { title: 'TRACE', of: ({ traceId }) => ({ text: traceId, style: 'cyan' }) },
   { title: 'STARTED (UTC)', of: ({ startedAt }) => shortClock(startedAt), rank: 4 },
   { title: 'STEP', of: ({ name }) => name, least: 10 },
@@ -37,12 +37,12 @@ const COLUMNS: readonly Column<Listed>[] = [
 export const errorText = (error: { readonly type: string | null; readonly message: string | null } | null): string =>
   [error?.type, error?.message].filter(Boolean).join(': ').replace(/\s+/g, ' ')
 
-export const list = command({
+export const spanList = command({
   summary: 'List steps across traces, newest first',
   flags: {
-    kind: { type: 'string', value: 'K', about: `only steps of this kind: ${SPAN_KINDS.join(', ')}` },
+    kind: { type: 'string', value: 'K', about: `only steps of this kind: ${FIELD_VALUES.spanKind.join(', ')}` },
     name: { type: 'string', value: 'N', about: 'only steps with exactly this name' },
-    status: { type: 'string', value: 'S', about: `only steps with this status: ${STATUSES.join(', ')}` },
+    status: { type: 'string', value: 'S', about: `only steps with this status: ${FIELD_VALUES.status.join(', ')}` },
     model: { type: 'string', value: 'M', about: 'only steps of this model' },
     trace: { type: 'string', value: 'TRACE', about: 'only steps of this trace' },
     'min-duration': { type: 'string', value: 'D', about: 'only steps that took at least so long, such as 2s or 500ms' },
@@ -61,9 +61,9 @@ export const list = command({
     const { flags, env, screen } = call
     const query = {
       ...periodOf(flags),
-      kind: oneOf('kind', flags.kind, SPAN_KINDS),
+      kind: oneOf('kind', flags.kind, FIELD_VALUES.spanKind),
       name: parseText('name', flags.name),
-      status: oneOf('status', flags.status, STATUSES),
+      status: oneOf('status', flags.status, FIELD_VALUES.status),
       model: parseText('model', flags.model),
       traceId: flags.trace === undefined ? undefined : parseId('--trace', flags.trace, 32),
       minDurationMs: parseDuration('min-duration', flags['min-duration']),

@@ -2,7 +2,7 @@ import { pathOf } from '../../asking/asker.ts'
 import { jsonLine, LIMIT_FLAG, OUTPUT_FLAGS, parseLimit, printAnswer, refuseBoth } from '../../asking/output.ts'
 import { ASKING_FLAGS, withAsker } from '../../asking/place.ts'
 import { command } from '../../command.ts'
-import { type Column, fitTable } from '../../terminal/fitted-table.ts'
+import { fitTable, type TableColumn } from '../../terminal/fitted-table.ts'
 import type { Line } from '../../terminal/lines.ts'
 import { clock, count, duration, money } from '../../terminal/words.ts'
 import { oneOf, parseText } from '../traces/conditions.ts'
@@ -61,8 +61,8 @@ export default command({
     ...OUTPUT_FLAGS
   },
   details: [
-    'Without times, the last 7 days count. Only ended traces are summed. Percentiles with `≈` are close, but not exact.',
-    'With --ndjson, each line is a row.'
+    'Without times, the last 7 days count. Only ended traces are summed. Percentiles with `≈` are close, but not',
+    'exact. With --ndjson, each line is a row.'
   ].join('\n'),
   examples: [
     'usage --by model --since 30d',
@@ -104,7 +104,7 @@ function lines(usage: Usage, width: number): Line[] {
   return [[{ text: head, style: 'dim' }], [], ...table, ...notes.map(note => [note])]
 }
 
-function columnsOf(by: string | null, approximate: boolean): Column<Row>[] {
+function columnsOf(by: string | null, approximate: boolean): TableColumn<Row>[] {
   const about = (ms: number | null) =>
     `${approximate && ms !== null ? '≈' : ''}${duration(ms === null ? null : Math.round(ms))}`
   return [

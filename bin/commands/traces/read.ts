@@ -44,7 +44,7 @@ const shifted = (time: string, micros: number): string => timestampOf(epochMs(ti
 const justBefore = (time: string): string => shifted(time, -1)
 export const justAfter = (time: string): string => shifted(time, 1)
 
-export const list = command({
+export const traceList = command({
   summary: 'List traces, newest first',
   flags: {
     ...CONDITION_FLAGS,
@@ -86,7 +86,7 @@ function pathFor({ errors, sort = 'newest', ...query }: Query): string {
 /** Parameters that the trace list takes only in the order of time. */
 const NEWEST_ONLY = ['sessionId', 'userId', 'from', 'to'] as const
 
-export const show = command({
+export const traceShow = command({
   summary: 'Show a trace as the tree of its steps, the failed step first',
   parameters: ['TRACE'],
   flags: {
@@ -115,7 +115,7 @@ const POLL_MS = 2000
 /** Number of newest traces among which `tail` looks for traces that were recorded or have ended since. */
 const WATCHED = 5 * PAGE
 
-export const tail = command({
+export const traceTail = command({
   summary: 'Show the newest traces, and with -f new traces as they arrive',
   flags: {
     follow: { type: 'boolean', short: 'f', about: 'keep showing new traces until Ctrl-C' },
@@ -125,7 +125,8 @@ export const tail = command({
   },
   details: [
     'With -f, a trace is shown when it appears, and again when it ends. The command looks every two seconds among',
-    `the ${WATCHED.toLocaleString('en')} traces that started last, so it misses traces that are recorded long after their start.`
+    `the ${WATCHED.toLocaleString('en')} traces that started last, so it misses traces that are recorded long after`,
+    'their start.'
   ].join('\n'),
   examples: ['trace tail -f', 'trace tail -f --errors --environment production', 'trace tail --ndjson --limit 100'],
   async run(call) {

@@ -1,4 +1,4 @@
-import { SPAN_KINDS, STATUSES } from '../../../lib/schema/kinds.ts'
+import { FIELD_VALUES } from '../../../lib/schema/field-values.ts'
 import { LIMIT_FLAG, listLines, listPages, parseLimit, printList } from '../../asking/output.ts'
 import { withAsker } from '../../asking/place.ts'
 import { command, UsageError } from '../../command.ts'
@@ -40,8 +40,8 @@ export default command({
     tag: { ...tag, repeats: true, about: `${tag.about}; may be repeated` },
     'runs-only': { type: 'boolean', about: 'only traces with a model, a cost, or a step of a telling kind' },
     step: { type: 'string', value: 'N', about: 'only traces with a step of exactly this name' },
-    'step-kind': { type: 'string', value: 'K', about: `the kind of that step: ${SPAN_KINDS.join(', ')}` },
-    'step-status': { type: 'string', value: 'S', about: `the status of that step: ${STATUSES.join(', ')}` },
+    'step-kind': { type: 'string', value: 'K', about: `the kind of that step: ${FIELD_VALUES.spanKind.join(', ')}` },
+    'step-status': { type: 'string', value: 'S', about: `the status of that step: ${FIELD_VALUES.status.join(', ')}` },
     error: { type: 'string', value: 'E', about: 'the type of the error of that step, or words of its message' },
     score: {
       type: 'string',
@@ -61,8 +61,8 @@ export default command({
     ...READ_FLAGS
   },
   details: [
-    "WORDS and phrases in double quotes ('\"delivery address\"') must all occur. They need the project's index of words,",
-    'which `spoor project update SLUG --search on` turns on. The other conditions need no index.'
+    "WORDS and phrases in double quotes ('\"delivery address\"') must all occur. They need the project's index of",
+    'words, which `spoor project update SLUG --search on` turns on. The other conditions need no index.'
   ].join('\n'),
   examples: [
     `trace search '"delivery address"' --since 7d`,
@@ -81,8 +81,8 @@ export default command({
       tag: tags,
       runsOnly: flags['runs-only'] || undefined,
       step: parseText('step', flags.step),
-      stepKind: oneOf('step-kind', flags['step-kind'], SPAN_KINDS),
-      stepStatus: oneOf('step-status', flags['step-status'], STATUSES),
+      stepKind: oneOf('step-kind', flags['step-kind'], FIELD_VALUES.spanKind),
+      stepStatus: oneOf('step-status', flags['step-status'], FIELD_VALUES.status),
       error: parseText('error', flags.error),
       score: scores,
       annotated: readSwitch(flags.annotated),

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
-import { type Column, fitTable } from '../../../bin/terminal/fitted-table.ts'
+import { fitTable, type TableColumn } from '../../../bin/terminal/fitted-table.ts'
 import { cutTo, type Line, renderLine, textOf, widthOf } from '../../../bin/terminal/lines.ts'
 import { Screen } from '../../../bin/terminal/screen.ts'
 import { testFolder } from '../../fixtures/folder.ts'
@@ -76,7 +76,7 @@ t.test('a table fits if its columns can be cut or left out, and says nothing fal
   fc.assert(
     fc.property(tables, ({ specs, rows, width }) => {
       const columns = specs.map(
-        ({ title, isNumber, least, rank }, i): Column<Row> => ({
+        ({ title, isNumber, least, rank }, i): TableColumn<Row> => ({
           title,
           of: row => row[i]!,
           ...(isNumber && { isNumber: true }),
@@ -86,7 +86,7 @@ t.test('a table fits if its columns can be cut or left out, and says nothing fal
       )
       const lines = fitTable(columns, rows, width)
       assert.equal(lines.length, rows.length + 1)
-      // What the columns that are never left out need, if they are cut as far as they may be.
+      // The columns that are never left out need these widths, if they are cut as far as they may be.
       const kept = columns.filter(({ rank }) => rank === undefined)
       const needs = kept.map(column => {
         const natural = Math.max(column.title.length, ...rows.map(row => widthOf(escaped(textOf(column.of(row))))))
