@@ -1,6 +1,7 @@
 /** Lists the API's resources, in the order of the OpenAPI document, and the dashboard. Start reading here. */
 import type { Plugin } from '../lib/app.ts'
 import dashboard from './dashboard/index.ts'
+import deletions from './deletions.ts'
 import docs from './docs.ts'
 import health from './health.ts'
 import mcp from './mcp/index.ts'
@@ -21,6 +22,7 @@ export const plugins: readonly Plugin[] = [
   otlp,
   scores,
   sessions,
+  deletions,
   mcp,
   docs,
   dashboard,

@@ -338,6 +338,14 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
     }
   },
   deleteTrace: { replies: { 200: { ok: true, traceId: TRACE_ID } } },
+  deleteTraces: {
+    body: {
+      traces: { traceIds: [MINIMAL_ID, STREAMED_ID] },
+      user: { userId: 'customer-8' },
+      session: { sessionId: 'chat-1043' }
+    },
+    replies: { 200: { ok: true, deleted: 1000, remaining: 204 } }
+  },
   addScore: { body: { numeric, categorical, boolean }, replies: { 201: { ok: true, score, requestId } } },
   listTraceScores: { replies: { 200: { traceId: TRACE_ID, scores: [score] } } },
   deleteScore: { replies: { 200: { ok: true, traceId: TRACE_ID, scoreId: SCORE_ID } } },

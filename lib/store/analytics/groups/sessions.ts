@@ -133,7 +133,8 @@ function walkBelow(edge: Edge, userId: string | undefined, length: number, bind:
   }
   const user = `${bind(userId)}::text`
   return `select t.* from (select family from trace_families where project_id = $1) f cross join lateral (
-      select ${columns} from traces where ${beyond} and user_family = ${hashInSql(user, 'f.family')} and user_id = ${user}
+      select ${columns} from traces
+      where ${beyond} and user_family = ${hashInSql(user, 'f.family')} and user_id = ${user}
       order by user_family desc, started_at desc, id desc limit ${most}
     ) t order by t.started_at desc, t.id desc limit ${most}`
 }
