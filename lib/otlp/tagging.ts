@@ -1,6 +1,6 @@
 /**
- * Turns attributes that the operator chose (OTLP_TAGS) into tags such as `tenant.id:acme`. A value that does not fit in a
- * tag is left out, never cut, because the tag would then stand for several values. The trace's metadata says so
+ * Turns attributes that the operator chose (OTLP_TAGS) into tags such as `tenant.id:acme`. A value that does not fit in
+ * a tag is left out, never cut, because the tag would then stand for several values. The trace's metadata says so
  * (lib/trace/states/left-out-tags.ts).
  */
 import { MAX_TAG } from '../schema/input.ts'

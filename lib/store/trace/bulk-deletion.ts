@@ -23,7 +23,7 @@ export const DELETION_BOUNDS: PruneBounds = { traces: 1000, spans: 10_000 }
 /** Maximum number of attempts to delete traces that keep changing. */
 const PASSES = 5
 
-/** What a request has deleted. It outlives the attempts of `SqlAccess.write`. */
+/** The progress of a request, which outlives the attempts of `SqlAccess.write`. */
 export interface DeletionProgress {
   deleted: number
   /** Numbers of the traces in the last transaction. If the transaction's response was lost, they may exist or not. */
@@ -35,8 +35,8 @@ export interface DeletionProgress {
  * deletes traces with all of their data, corrects totals and rollups, and writes the audit entry that `auditOf` returns
  * for the ids of the deleted traces.
  *
- * As in lib/store/trace/deletion.ts, a trace is deleted only if it has the version that the statement found. Traces that
- * changed meanwhile are tried again a few times, and then remain.
+ * As in lib/store/trace/deletion.ts, a trace is deleted only if it has the version that the statement found. Traces
+ * that changed meanwhile are tried again a few times, and then remain.
  */
 export async function deleteTargeted(
   sql: Sql,
@@ -91,7 +91,8 @@ export function withinBounds(chosen: readonly Chosen[], spans: number): readonly
  */
 function selectTarget(target: DeletionTarget, columns: string): string {
   if ('traceIds' in target) {
-    return `select ${columns} from traces where project_id = $1::int and id = any ($2::uuid[]) order by id limit $3::int`
+    return `select ${columns} from traces where project_id = $1::int and id = any ($2::uuid[])
+      order by id limit $3::int`
   }
   if ('sessionId' in target) {
     return `select ${columns} from traces where project_id = $1::int and session_id = $2::text

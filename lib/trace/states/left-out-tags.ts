@@ -12,8 +12,8 @@ interface Tagged {
 }
 
 /**
- * Returns all tags in alphabetical order, and the rank of the mark. If there are more than MAX_TAGS tags, keeps the first
- * in that order, so arrival order does not matter.
+ * Returns all tags in alphabetical order, and the rank of the mark. If there are more than MAX_TAGS tags, keeps the
+ * first in that order, so arrival order does not matter.
  */
 export function uniteTags(
   stored: readonly string[],
