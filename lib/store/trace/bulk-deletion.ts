@@ -2,12 +2,11 @@
 import type { Sql } from 'postgres'
 import type { Attempts } from '../../database/sql-access.ts'
 import { hashInSql } from '../../rows/list-numbers.ts'
-import { addDeltas, DELTA_SOURCES, deltaInSql, deltasAsJson } from '../analytics/rollups/deltas.ts'
-import type { AuditEntry } from '../audit.ts'
-import { writeAudit } from '../audit.ts'
+import { addDeltas } from '../analytics/rollups/deltas.ts'
+import { type AuditEntry, writeAudit } from '../audit.ts'
 import { inTransaction } from '../transactions.ts'
-import { addTotals, hasTotals, makeTotals } from '../write/totals.ts'
-import { removingParts } from './deletion.ts'
+import { makeTotals } from '../write/totals.ts'
+import { DELTAS_OF_GONE, removingTraces } from './deletion.ts'
 import type { PruneBounds } from './pruning.ts'
 
 /** Traces to delete. Ids are in lower case and listed once. */
@@ -134,19 +133,12 @@ const stillOf = (target: DeletionTarget): string =>
   'traceIds' in target ? 'id = any ($3::uuid[])' : `${'userId' in target ? 'user_id' : 'session_id'} = $3::text`
 
 const removal = (target: DeletionTarget): string => `
-  with found as materialized (
-    select seq, version from traces
-    where project_id = $1::int and seq = any ($2::bigint[]) and ${stillOf(target)}
-  ), gone as (
-    delete from traces t using found
-    where t.project_id = $1::int and t.seq = found.seq and t.version = found.version and ${hasTotals('$1::int')}
-    returning t.seq, t.id, t.tags, t.estimated_bytes, ${DELTA_SOURCES.replace(/\w+/g, 't.$&')}
-  ), ${removingParts('$1::int', 'returning 1')}, counted as (
-    select -count(*) as traces, -(select count(*) from spans_gone) as spans, -sum(estimated_bytes)::bigint as bytes
-    from gone having count(*) > 0
-  ), totals as (${addTotals('$1::int', 'counted')})
-  select array(select replace(id::text, '-', '') from gone order by id) as ids,
-    ${deltasAsJson(`select ${deltaInSql('gone', -1)} from gone where ended_at is not null`)} as deltas`
+  with ${removingTraces(
+    '$1::int',
+    `select seq, version from traces
+    where project_id = $1::int and seq = any ($2::bigint[]) and ${stillOf(target)}`
+  )}
+  select array(select replace(id::text, '-', '') from gone order by id) as ids, ${DELTAS_OF_GONE} as deltas`
 
 /** Deletes those of the traces that have not changed since the statement began. Returns their ids. */
 async function remove(sql: Sql, projectId: number, target: DeletionTarget, seqs: readonly number[]): Promise<string[]> {
