@@ -1,6 +1,7 @@
 /** Lists the API's resources, in the order of the OpenAPI document, and the dashboard. Start reading here. */
 import type { Plugin } from '../lib/app.ts'
 import dashboard from './dashboard/index.ts'
+import deletions from './deletions.ts'
 import docs from './docs.ts'
 import health from './health.ts'
 import mcp from './mcp/index.ts'
@@ -10,6 +11,7 @@ import openapi from './openapi.ts'
 import otlp from './otlp/index.ts'
 import project from './project.ts'
 import scores from './scores.ts'
+import sessions from './sessions.ts'
 import traces from './traces/index.ts'
 
 export const plugins: readonly Plugin[] = [
@@ -19,6 +21,8 @@ export const plugins: readonly Plugin[] = [
   traces,
   otlp,
   scores,
+  sessions,
+  deletions,
   mcp,
   docs,
   dashboard,

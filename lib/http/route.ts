@@ -113,7 +113,7 @@ export interface Reply {
 
 export interface RouteOptions<Q extends TObject = TObject> {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE' | 'OPTIONS'
-  /** A path in find-my-way's syntax. API paths have no parameters except :traceId and :scoreId. */
+  /** A path in find-my-way's syntax. API paths have no parameters except :traceId, :scoreId and :sessionId. */
   readonly path: string
   /** The operationId in the OpenAPI document; undefined for undocumented routes (docs page, health, MCP, dashboard). */
   readonly operation?: string

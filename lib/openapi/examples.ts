@@ -23,6 +23,7 @@ const STREAMED_ID = '0af7651916cd43dd8448eb211c80319c'
 const LLM_SPAN_ID = '00f067aa0ba902b7'
 const TOOL_SPAN_ID = 'b7ad6b7169203331'
 export const SCORE_ID = '53995c3f42cd8ad8'
+export const SESSION_ID = 'chat-1042'
 const PROJECT_ID = '1'
 const CURSOR = 'bjoxNzYzNzIzNTIyNTAwMDAwOjQy'
 
@@ -80,7 +81,7 @@ const full: IngestBody = {
     status: 'ok',
     provider: 'anthropic',
     model: 'claude-sonnet-4-5',
-    sessionId: 'chat-1042',
+    sessionId: SESSION_ID,
     userId: 'customer-7',
     tags: ['support', 'web'],
     input: { question: 'Where is my order 48213?' },
@@ -182,7 +183,7 @@ const summary = {
   durationMs: 2500,
   provider: 'anthropic',
   model: 'claude-sonnet-4-5',
-  sessionId: 'chat-1042',
+  sessionId: SESSION_ID,
   userId: 'customer-7',
   tags: ['support', 'web'],
   usage: { inputTokens: 612, outputTokens: 48, totalTokens: 660 },
@@ -237,6 +238,21 @@ const detail = {
   },
   spans,
   scores: [score]
+}
+
+const sums = { traceCount: 3, errorCount: 1, inputTokens: 2140, outputTokens: 310, costUsd: 0.011 }
+const session = {
+  id: SESSION_ID,
+  ...sums,
+  partial: false,
+  firstStartedAt: '2026-11-21T11:02:00.000Z',
+  lastStartedAt: summary.startedAt
+}
+const user = {
+  id: 'customer-7',
+  ...sums,
+  firstDay: '2026-11-03T00:00:00.000Z',
+  lastStartedAt: summary.startedAt
 }
 
 const requestId = REQUEST_ID
@@ -322,8 +338,39 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
     }
   },
   deleteTrace: { replies: { 200: { ok: true, traceId: TRACE_ID } } },
+  deleteTraces: {
+    body: {
+      traces: { traceIds: [MINIMAL_ID, STREAMED_ID] },
+      user: { userId: 'customer-8' },
+      session: { sessionId: 'chat-1043' }
+    },
+    replies: { 200: { ok: true, deleted: 1000, remaining: 204 } }
+  },
   addScore: { body: { numeric, categorical, boolean }, replies: { 201: { ok: true, score, requestId } } },
   listTraceScores: { replies: { 200: { traceId: TRACE_ID, scores: [score] } } },
   deleteScore: { replies: { 200: { ok: true, traceId: TRACE_ID, scoreId: SCORE_ID } } },
+  listSessions: { replies: { 200: { sessions: [session], hint: null, nextCursor: null, pageSize: 50 } } },
+  getSession: {
+    replies: {
+      200: {
+        session: { ...session, runningCount: 0, durationMs: 9200, users: ['customer-7'] },
+        traces: [summary],
+        nextCursor: CURSOR,
+        pageSize: 1
+      }
+    }
+  },
+  listUsers: {
+    replies: {
+      200: {
+        users: [user],
+        from: '2026-10-23T00:00:00.000Z',
+        countedFrom: null,
+        hint: null,
+        nextCursor: null,
+        pageSize: 50
+      }
+    }
+  },
   listScores: { replies: { 200: { scores: [score], nextCursor: null, pageSize: 50 } } }
 }

@@ -3,7 +3,7 @@ import type { Route } from '../http/route.ts'
 import { MAX_BODY_BYTES } from '../schema/input.ts'
 import { type Components, replyHeaders, type SchemaJson } from './components.ts'
 import { errorResponses } from './errors.ts'
-import { EXAMPLES, PATH_TRACE_IDS, SCORE_ID, TRACE_ID } from './examples.ts'
+import { EXAMPLES, PATH_TRACE_IDS, SCORE_ID, SESSION_ID, TRACE_ID } from './examples.ts'
 
 /**
  * Groups of operations on the docs page, in order. An operation belongs to the first group whose regular expression
@@ -12,10 +12,11 @@ import { EXAMPLES, PATH_TRACE_IDS, SCORE_ID, TRACE_ID } from './examples.ts'
 export const TAGS = [
   {
     name: 'Traces',
-    paths: /\/traces(?!.*\/scores)/,
+    paths: /\/(traces(?!.*\/scores)|deletions)/,
     description: 'Runs, which consist of spans and are recorded complete or while they run.'
   },
   { name: 'Scores', paths: /\/scores/, description: 'Evaluations of a trace, added after its run.' },
+  { name: 'Sessions and users', paths: /\/(sessions|users)/, description: 'Sums of the traces of a session or user.' },
   {
     name: 'Project',
     paths: /\/(key|project)$/,
@@ -28,7 +29,14 @@ const STATUS_WORDS: Readonly<Record<number, string>> = { 200: 'Done.', 201: 'Sto
 
 const PATH_PARAMETERS: Readonly<Record<string, SchemaJson>> = {
   traceId: pathId(32, 'The id of a trace in the project of the key', TRACE_ID),
-  scoreId: pathId(16, 'The id of a score on this trace', SCORE_ID)
+  scoreId: pathId(16, 'The id of a score on this trace', SCORE_ID),
+  sessionId: {
+    in: 'path',
+    required: true,
+    description: 'The id of a session, percent-encoded, `/` as `%2F` too. An id that no trace has is 404.',
+    schema: { type: 'string', minLength: 1 },
+    example: SESSION_ID
+  }
 }
 
 /** Converts `/traces/:traceId` to `/traces/{traceId}`. */

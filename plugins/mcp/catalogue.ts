@@ -102,6 +102,18 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     examples: [{ traceId: TRACE_ID }]
   },
   {
+    name: 'list_sessions',
+    operation: 'listSessions',
+    title: 'Find sessions',
+    description:
+      'Lists sessions (conversations), newest first by their last trace, with sums: traces, errors, tokens, cost. ' +
+      'Use it for the last sessions of a user (userId), or for sessions whose id begins with prefix; for the traces ' +
+      'of one session call list_traces with sessionId. If nothing is found, hint names what exists instead. A page ' +
+      'may be short or empty before the last one: go on until nextCursor is null.',
+    annotations: READS,
+    examples: [{ limit: 10 }, { userId: 'customer-7', limit: 5 }, { prefix: 'chat-' }]
+  },
+  {
     name: 'get_project',
     operation: 'getProject',
     title: 'Describe the project',

@@ -69,9 +69,15 @@ async function makeTrace(key: string, keyId: string, text: string): Promise<Ids>
   const { id } = body.trace
   const score = { name: 'quality', dataType: 'categorical', value: text, comment: text }
   const scored = await call('POST', `/api/v1/traces/${id}/scores`, { key, body: score })
-  return { traceId: id, spanId: step.id, scoreId: scored.body.score.id, keyId }
+  return { traceId: id, spanId: step.id, scoreId: scored.body.score.id, keyId, sessionId: text }
 }
-const unknown = (): Ids => ({ traceId: traceId(), spanId: spanId(), scoreId: hexId(8), keyId: hexId(8) })
+const unknown = (): Ids => ({
+  traceId: traceId(),
+  spanId: spanId(),
+  scoreId: hexId(8),
+  keyId: hexId(8),
+  sessionId: 'nowhere'
+})
 
 /** Background tasks write to these tables at any time. Every such change follows from a change to another table. */
 const BY_ROUNDS = /^(rollup_news|rollups|rollup_history|user_sums|ranking_floors|search_.*|repack_.*)$/
@@ -104,7 +110,9 @@ const titleOf = ({ method, path, tool, body }: Attempt) =>
 /** Returns a response without the parts that differ between requests. Names replace the ids. */
 function plain({ status, text }: Answer, ...known: readonly Ids[]): string {
   let masked = text
-  for (const [name, id] of known.flatMap(ids => Object.entries(ids))) masked = masked.replaceAll(id, name)
+  for (const [name, id] of known.flatMap(ids => Object.entries(ids))) {
+    masked = masked.replaceAll(id, name).replaceAll(id.toLowerCase(), name)
+  }
   masked = masked
     .replace(/(\\?"requestId\\?":\\?")\w+/g, '$1')
     .replace(/(\\?"\w+At\\?":\\?")[\w:.-]+/g, '$1')

@@ -7,6 +7,7 @@
  */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES } from '../../../database/tables.ts'
+import { hashInSql } from '../../../rows/list-numbers.ts'
 import { list } from '../../answers/json-text.ts'
 import type { Edge } from '../../lists/cursor.ts'
 import { edgeBelow, TRACE_ORDERS } from '../../lists/order.ts'
@@ -15,6 +16,8 @@ import { walkTraces } from '../../lists/trace-walk.ts'
 
 /** Maximum number of traces that a page examines. Most pages are full after a few hundred traces. */
 export const MOST_LOOKED_AT = 5000
+/** Maximum number of a user's traces that a page of the user's sessions examines. */
+const MOST_OF_USER = 1000
 /** Maximum number of traces summed per session, newest first. */
 export const MOST_ADDED_UP = 500
 
@@ -23,6 +26,8 @@ export interface SessionQuery {
   readonly prefix?: string | undefined
   /** Selects sessions that have a trace in this environment, ordered by their last trace in the environment. */
   readonly environment?: string | undefined
+  /** Selects sessions that have a trace of this user, ordered by the user's last trace in the session. */
+  readonly userId?: string | undefined
   readonly limit: number
   /** Position in the list of traces, newest first. */
   readonly after?: Edge | undefined
@@ -72,30 +77,28 @@ const sumsOf = (from: string) => `
   ) s
   order by last.started_at desc, last.id desc`
 
-export async function listSessions(sql: Sql, projectId: number, query: SessionQuery, mostLookedAt = MOST_LOOKED_AT) {
-  const { prefix, environment, limit, after } = query
+export async function listSessions(sql: Sql, projectId: number, query: SessionQuery, mostLookedAt?: number) {
+  const { prefix, environment, userId, limit, after } = query
   const order = TRACE_ORDERS.newest
   const edge = edgeBelow(order, after, undefined)
-  const exact = prefix === undefined || after !== undefined ? [] : await readSessionSums(sql, projectId, [prefix])
+  const length = mostLookedAt ?? (userId === undefined ? MOST_LOOKED_AT : MOST_OF_USER)
+  const exact = prefix === undefined || after !== undefined ? [] : await readExact(sql, projectId, prefix, query)
   const values: (string | number)[] = [projectId]
   const bind = (value: string | number) => `$${values.push(value)}`
-  const inEnvironment =
-    environment === undefined
-      ? () => ''
-      : (trace: string) => `and (${trace}.environment = ${bind(environment)}) is true`
-  const isBeyond = edge.inclusive ? '<=' : '<'
-  const beyond = `project_id = $1 and (started_at, id) ${isBeyond} (${bind(edge.key)}, ${bind(edge.tie)})`
-  const walked = `select id, started_at, session_id, environment from traces where ${beyond}
-    order by started_at desc, id desc limit ${bind(mostLookedAt)}`
+  /** Returns the conditions that a trace must meet to give its session a position in the list. */
+  const counts = (trace: string) =>
+    (environment === undefined ? '' : `and (${trace}.environment = ${bind(environment)}) is true`) +
+    (userId === undefined ? '' : ` and (${trace}.user_id = ${bind(userId)}) is true`)
+  const walked = walkBelow(edge, userId, length, bind)
   const begins =
     prefix === undefined ? '' : `and starts_with(t.session_id, ${bind(prefix)}) and t.session_id <> ${bind(prefix)}`
   const rows = await sql.unsafe<Row[]>(
     sumsOf(`(
       select t.id, t.started_at, t.session_id from (${walked}) t
-      where t.session_id is not null ${begins} ${inEnvironment('t')} and coalesce((
+      where t.session_id is not null ${begins} ${counts('t')} and coalesce((
         select false from traces l
         where l.project_id = $1 and l.session_id = t.session_id and (l.started_at, l.id) > (t.started_at, t.id)
-          ${inEnvironment('l')}
+          ${counts('l')}
         order by l.session_id, l.started_at, l.id limit 1
       ), true)
       order by t.started_at desc, t.id desc limit ${bind(limit + 1)}
@@ -110,8 +113,64 @@ export async function listSessions(sql: Sql, projectId: number, query: SessionQu
     next:
       rows.length > limit && last !== undefined
         ? { key: last.lastAt, tie: last.traceId, inclusive: false }
-        : await edgeOfWalk(sql, projectId, edge, mostLookedAt)
+        : await edgeOfSessionWalk(sql, projectId, edge, userId, length)
   }
+}
+
+type Bind = (value: string | number) => string
+
+/**
+ * Returns SQL for the next traces below the edge, newest first: all traces, or those of a user, which are merged from
+ * the user's traces of each family.
+ */
+function walkBelow(edge: Edge, userId: string | undefined, length: number, bind: Bind): string {
+  const isBeyond = edge.inclusive ? '<=' : '<'
+  const beyond = `project_id = $1 and (started_at, id) ${isBeyond} (${bind(edge.key)}, ${bind(edge.tie)})`
+  const columns = 'id, started_at, session_id, environment, user_id'
+  const most = bind(length)
+  if (userId === undefined) {
+    return `select ${columns} from traces where ${beyond} order by started_at desc, id desc limit ${most}`
+  }
+  const user = `${bind(userId)}::text`
+  return `select t.* from (select family from trace_families where project_id = $1) f cross join lateral (
+      select ${columns} from traces
+      where ${beyond} and user_family = ${hashInSql(user, 'f.family')} and user_id = ${user}
+      order by user_family desc, started_at desc, id desc limit ${most}
+    ) t order by t.started_at desc, t.id desc limit ${most}`
+}
+
+/** Returns the session whose id is `id`, if one of its newest traces meets the query's other conditions. */
+async function readExact(sql: Sql, projectId: number, id: string, { userId, environment }: SessionQuery) {
+  const [last] = await sql<{ startedAt: string }[]>`
+    select started_at as "startedAt" from (
+      select id, started_at, user_id, environment from traces where project_id = ${projectId} and session_id = ${id}
+      order by session_id desc, started_at desc, id desc limit ${MOST_LOOKED_AT}
+    ) t
+    where (${userId ?? null}::text is null or user_id = ${userId ?? null})
+      and (${environment ?? null}::text is null or environment = ${environment ?? null})
+    order by started_at desc, id desc limit 1`
+  if (last === undefined) return []
+  return (await readSessionSums(sql, projectId, [id])).map(sums => ({ ...sums, lastAt: last.startedAt }))
+}
+
+/** Returns the position at which listSessions' walk ended; undefined if the walk reached the end. */
+async function edgeOfSessionWalk(
+  sql: Sql,
+  projectId: number,
+  edge: Edge,
+  userId: string | undefined,
+  length: number
+): Promise<Edge | undefined> {
+  if (userId === undefined) return edgeOfWalk(sql, projectId, edge, length)
+  const values: (string | number)[] = [projectId]
+  const bind: Bind = value => `$${values.push(value)}`
+  const [row] = await sql.unsafe<{ startedAt: string; id: string }[]>(
+    `select t.started_at as "startedAt", t.id from (${walkBelow(edge, userId, length + 1, bind)}) t
+    order by t.started_at desc, t.id desc offset ${bind(length)} limit 1`,
+    values,
+    { prepare: true }
+  )
+  return row && { key: row.startedAt, tie: row.id, inclusive: true }
 }
 
 /**

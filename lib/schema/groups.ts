@@ -1,0 +1,129 @@
+/** Schemas of the routes for sessions and users, which are sums over traces. */
+import Type, { type Static } from 'typebox'
+import { closed, named, nullable } from './object.ts'
+import { Count, DateTime, TraceSummary } from './output.ts'
+import { TraceListQuery } from './query.ts'
+
+const { environment, limit, userId, from } = TraceListQuery.properties
+const text = (description: string) => Type.Optional(Type.String({ minLength: 1, description }))
+const groupLimit = Type.Optional(
+  Type.Integer({ minimum: 1, maximum: 100, default: 50, description: 'The maximum number of items per page.' })
+)
+const nextPage = Type.Optional(
+  Type.String({ minLength: 1, description: 'The nextCursor of a page. Returns the page after it.' })
+)
+
+export const SessionListQuery = closed({
+  prefix: text('The beginning of the session id. A session with exactly this id comes first.'),
+  userId: Type.Optional(
+    Type.String({
+      ...userId,
+      description: "Sessions with a trace of this user, ordered by the user's last trace in them."
+    })
+  ),
+  environment: Type.Optional(
+    Type.String({
+      ...environment,
+      description: 'Sessions with a trace in this environment, ordered by their last trace in it.'
+    })
+  ),
+  limit: groupLimit,
+  after: nextPage
+})
+export type SessionListQuery = Static<typeof SessionListQuery>
+
+export const SessionQuery = closed({
+  limit: Type.Optional(Type.Integer({ ...limit, description: 'The maximum number of traces per page.' })),
+  after: nextPage
+})
+
+export const UserListQuery = closed({
+  prefix: text('The beginning of the user id. A user with exactly this id comes first, whenever their last trace was.'),
+  environment: Type.Optional(
+    Type.String({ ...environment, description: 'Only traces in this environment count, in the order and in the sums.' })
+  ),
+  from: Type.Optional(
+    Type.String({
+      ...from,
+      description:
+        'The start of the period that is summed, moved to the beginning of its day in UTC. The default is 30 days ' +
+        'including today.'
+    })
+  ),
+  limit: groupLimit,
+  after: nextPage
+})
+export type UserListQuery = Static<typeof UserListQuery>
+
+const costUsd = nullable(Type.Number({ minimum: 0 }), 'The total cost, which is null if no trace has a cost.')
+const tokens = { inputTokens: Count, outputTokens: Count }
+const startOf = (what: string, selected = '') =>
+  Type.String({ ...DateTime, description: `The start of the ${what} trace${selected}.` })
+const cursor = nullable(Type.String(), 'The value of `after` for the next page. The last page has none (null).')
+const pageSize = Type.Integer({ minimum: 0, description: 'The limit in effect.' })
+const hint = nullable(
+  Type.String(),
+  'If the first page is empty because a filter names nothing that exists: what exists instead.'
+)
+const errorCount = Type.Integer({ minimum: 0, description: 'The number of traces with status `error`.' })
+
+const sessionHead = {
+  id: Type.String(),
+  traceCount: Type.Integer({ minimum: 0, description: 'The number of traces that are summed.' }),
+  partial: Type.Boolean({ description: 'Whether the session has older traces, which are not summed.' }),
+  errorCount,
+  ...tokens,
+  costUsd,
+  firstStartedAt: startOf('first'),
+  lastStartedAt: startOf('last')
+}
+const SessionSummary = named('SessionSummary', {
+  ...sessionHead,
+  lastStartedAt: startOf('last', ', of those that `userId` and `environment` select')
+})
+
+export const SessionList = named('SessionList', {
+  sessions: Type.Array(SessionSummary),
+  hint,
+  nextCursor: cursor,
+  pageSize
+})
+
+const Session = named('Session', {
+  ...sessionHead,
+  runningCount: Type.Integer({ minimum: 0, description: 'The number of traces that have not ended.' }),
+  durationMs: Type.Integer({ minimum: 0, description: "The sum of the traces' durations." }),
+  users: Type.Array(Type.String(), { description: 'Users of the traces, at most 20.' })
+})
+
+export const SessionDetail = named('SessionDetail', {
+  session: Session,
+  traces: Type.Array(TraceSummary, { description: "A page of the session's traces, oldest first." }),
+  nextCursor: cursor,
+  pageSize
+})
+
+const UserSummary = named('UserSummary', {
+  id: Type.String(),
+  traceCount: Type.Integer({ minimum: 0, description: "The number of the user's traces that have ended." }),
+  errorCount,
+  ...tokens,
+  costUsd,
+  firstDay: Type.String({
+    ...DateTime,
+    description: "The beginning of the day, in UTC, of the user's first trace, also before `from`."
+  }),
+  lastStartedAt: startOf("user's last")
+})
+
+export const UserList = named('UserList', {
+  users: Type.Array(UserSummary),
+  from: Type.String({ ...DateTime, description: 'The beginning of the first day that is summed.' }),
+  countedFrom: nullable(
+    DateTime,
+    'The time from which traces are counted, while older traces are still being counted. Null means all traces.'
+  ),
+  hint,
+  nextCursor: cursor,
+  pageSize
+})
