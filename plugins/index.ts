@@ -12,6 +12,7 @@ import otlp from './otlp/index.ts'
 import project from './project.ts'
 import scores from './scores.ts'
 import sessions from './sessions.ts'
+import spans from './spans.ts'
 import traces from './traces/index.ts'
 
 export const plugins: readonly Plugin[] = [
@@ -23,6 +24,7 @@ export const plugins: readonly Plugin[] = [
   scores,
   sessions,
   deletions,
+  spans,
   mcp,
   docs,
   dashboard,

@@ -255,6 +255,41 @@ const user = {
   lastStartedAt: summary.startedAt
 }
 
+const listedSpan = {
+  id: TOOL_SPAN_ID,
+  traceId: TRACE_ID,
+  parentSpanId: null,
+  name: 'lookup_order',
+  kind: 'tool',
+  status: 'error',
+  startedAt: '2026-11-21T11:12:00.100Z',
+  endedAt: '2026-11-21T11:12:00.900Z',
+  durationMs: 800,
+  provider: null,
+  model: null,
+  traceName: 'answer-question',
+  environment: 'production',
+  usage: null,
+  costUsd: null,
+  error: { type: 'TimeoutError', message: 'Order 48213: no answer from 10.0.3.7:5432 after 800 ms' },
+  inputBytes: 15,
+  outputBytes: 0,
+  attributesBytes: 97,
+  eventCount: 0
+}
+const failures = {
+  name: 'lookup_order',
+  kind: 'tool',
+  type: 'TimeoutError',
+  message: 'Order <number>: no answer from <address> after <number> ms',
+  count: 17,
+  passedOn: 0,
+  traces: 15,
+  firstSeen: '2026-11-19T08:30:11.000Z',
+  lastSeen: '2026-11-21T11:12:00.100Z',
+  example: { traceId: TRACE_ID, spanId: TOOL_SPAN_ID, message: listedSpan.error.message }
+}
+
 const requestId = REQUEST_ID
 const recorded = { ok: true, traceId: TRACE_ID, projectId: PROJECT_ID, spanCount: 2, running: false, requestId }
 
@@ -349,6 +384,25 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
   addScore: { body: { numeric, categorical, boolean }, replies: { 201: { ok: true, score, requestId } } },
   listTraceScores: { replies: { 200: { traceId: TRACE_ID, scores: [score] } } },
   deleteScore: { replies: { 200: { ok: true, traceId: TRACE_ID, scoreId: SCORE_ID } } },
+  listSpans: {
+    replies: { 200: { spans: [listedSpan], nextCursor: CURSOR, reached: null, hint: null, pageSize: 1 } }
+  },
+  listErrors: {
+    replies: {
+      200: {
+        from: '2026-11-14T12:00:00.000Z',
+        to: '2026-11-21T12:00:00.000Z',
+        errors: [failures],
+        failureCount: 17,
+        groupCount: 1,
+        complete: true,
+        reached: null,
+        nextCursor: null,
+        hint: null,
+        pageSize: 50
+      }
+    }
+  },
   listSessions: { replies: { 200: { sessions: [session], hint: null, nextCursor: null, pageSize: 50 } } },
   getSession: {
     replies: {

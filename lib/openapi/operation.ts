@@ -16,6 +16,11 @@ export const TAGS = [
     description: 'Runs, which consist of spans and are recorded complete or while they run.'
   },
   { name: 'Scores', paths: /\/scores/, description: 'Evaluations of a trace, added after its run.' },
+  {
+    name: 'Spans and failures',
+    paths: /\/(spans|errors)$/,
+    description: 'Steps across traces: their list, and failures in groups.'
+  },
   { name: 'Sessions and users', paths: /\/(sessions|users)/, description: 'Sums of the traces of a session or user.' },
   {
     name: 'Project',

@@ -22,6 +22,8 @@ const ROUTES = [
   ['GET', `${TRACES}/{traceId}/scores`, 'traces:read'],
   ['DELETE', `${TRACES}/{traceId}/scores/{scoreId}`, 'traces:delete'],
   ['GET', '/api/v1/scores', 'traces:read'],
+  ['GET', '/api/v1/spans', 'traces:read'],
+  ['GET', '/api/v1/errors', 'traces:read'],
   ['GET', '/api/v1/sessions', 'traces:read'],
   ['GET', '/api/v1/sessions/{sessionId}', 'traces:read'],
   ['GET', '/api/v1/users', 'traces:read'],

@@ -76,6 +76,25 @@ export async function readMessages(
   return withTargets(sql, projectId, messages, names)
 }
 
+/** Maximum number of bytes of an output that may state a failure. */
+const MOST_FAILURE_BYTES = 65_536
+
+/**
+ * Returns what may state a failure in the given traces' messages: events and short outputs. Both are shown with the
+ * span like those of `readMessages`.
+ */
+export async function readFailureMessages(
+  sql: Sql,
+  projectId: number,
+  traceIds: readonly string[],
+  names: TableNames
+): Promise<PlacedMessages[]> {
+  const columns = `null::json as input, event, null::json as facts,
+    case when octet_length(output::text) <= ${MOST_FAILURE_BYTES} then output end as output`
+  const messages = await selectMessages(sql, projectId, traceIds, names, undefined, columns)
+  return withTargets(sql, projectId, messages, names)
+}
+
 /**
  * SQL for the bytes of a message's texts, over span_messages as m. PostgreSQL determines the sizes without reading the
  * texts.
@@ -89,10 +108,11 @@ function selectMessages(
   projectId: number,
   traceIds: readonly string[],
   names: TableNames,
-  spanIds?: readonly string[]
+  spanIds?: readonly string[],
+  columns = 'input, output, event, facts'
 ): PendingQuery<PlacedMessages[]> {
   return sql<PlacedMessages[]>`
-    select trace_id as "traceId", span_id as "spanId", micros, place, digest, input, output, event, facts, call
+    select trace_id as "traceId", span_id as "spanId", micros, place, digest, call, ${sql.unsafe(columns)}
     from (
       select *, sum(${sql.unsafe(MESSAGE_BYTES)})
         over (partition by trace_id, span_id order by micros, place, digest) as bytes

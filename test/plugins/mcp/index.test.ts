@@ -11,7 +11,16 @@ const { client, use } = await mcpClient(t, service)
 const TRACES = '/api/v1/traces'
 
 const WRITE = ['get_ingest_schema', 'record_trace', 'add_score']
-const READ = ['list_traces', 'get_trace', 'list_scores', 'get_trace_scores', 'list_sessions', 'get_project']
+const READ = [
+  'list_traces',
+  'get_trace',
+  'list_scores',
+  'get_trace_scores',
+  'list_spans',
+  'list_errors',
+  'list_sessions',
+  'get_project'
+]
 const DELETE = ['delete_trace']
 
 /** Records a trace over HTTP. Returns its id. */
@@ -139,7 +148,7 @@ t.test('free JSON is kept exactly, with numbers that a double cannot hold', asyn
 
 t.test('the list of tools is short', async t => {
   const { text } = await post(service, { jsonrpc: '2.0', id: 1, method: 'tools/list' })
-  t.ok(Buffer.byteLength(text) < 22_000, `${Buffer.byteLength(text)} bytes`)
+  t.ok(Buffer.byteLength(text) < 28_000, `${Buffer.byteLength(text)} bytes`)
 })
 
 t.test('the arguments of add_score are an object without alternatives, which not all models can read', async t => {
@@ -194,6 +203,9 @@ t.test('a tool that reads returns what the route answers', async t => {
     ['get_trace', { traceId: id, detail: 'full' }, `${TRACES}/${id}`],
     ['list_scores', { name: 'a' }, '/api/v1/scores?name=a'],
     ['get_trace_scores', { traceId: id }, `${TRACES}/${id}/scores`],
+    ['list_spans', { status: 'ok', limit: 2 }, '/api/v1/spans?status=ok&limit=2'],
+    ['list_spans', { traceId: id, texts: true }, `/api/v1/spans?texts=true&traceId=${id}`],
+    ['list_errors', { to: '2026-11-22T00:00:00Z' }, '/api/v1/errors?to=2026-11-22T00:00:00Z'],
     ['get_project', {}, '/api/v1/project']
   ]
   for (const [name, args, path] of reads) {
@@ -247,6 +259,8 @@ t.test('what HTTP refuses, a tool refuses in the same words, as a result', async
     ['list_traces', { after: 'nonsense' }, 'GET', `${TRACES}?after=nonsense`],
     ['list_traces', { from: 'yesterday' }, 'GET', `${TRACES}?from=yesterday`],
     ['list_scores', { limit: 501 }, 'GET', '/api/v1/scores?limit=501'],
+    ['list_spans', { texts: true, limit: 21 }, 'GET', '/api/v1/spans?texts=true&limit=21'],
+    ['list_errors', { kind: 'step' }, 'GET', '/api/v1/errors?kind=step'],
     ['get_trace', { traceId: traceId() }, 'GET', `${TRACES}/${traceId()}`],
     ['get_trace', { traceId: 'nonsense' }, 'GET', `${TRACES}/nonsense`],
     ['get_trace_scores', { traceId: traceId() }, 'GET', `${TRACES}/${traceId()}/scores`],

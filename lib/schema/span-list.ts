@@ -1,0 +1,151 @@
+/** Schemas of the routes that list steps across traces, and of those that group failures. */
+import Type, { type Static } from 'typebox'
+import { SPAN_KINDS, STATUSES, Timestamp, TraceId } from './input.ts'
+import { closed, named, nullable } from './object.ts'
+import {
+  AnyJson,
+  AnyJsonObject,
+  Count,
+  DateTime,
+  ShownSpanId,
+  ShownTraceId,
+  SpanEvent,
+  spanCost,
+  spanHead
+} from './output.ts'
+import { Environment } from './query.ts'
+
+/** Maximum page size of a list of spans with their texts. */
+export const MOST_WITH_TEXTS = 20
+/** Number of days that failures are grouped for if the request has no times. */
+export const FAILURE_DAYS = 7
+
+const text = (description: string) => Type.Optional(Type.String({ minLength: 1, description }))
+const time = (description: string) => Type.Optional(Type.String({ ...Timestamp, description }))
+const limit = (description: string, preset = 50) =>
+  Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: preset, description }))
+
+export const SpanListQuery = closed({
+  kind: Type.Optional(Type.Enum([...SPAN_KINDS], { description: 'The kind of the span.' })),
+  name: text('The exact name of the span.'),
+  status: Type.Optional(Type.Enum([...STATUSES], { description: 'The status of the span.' })),
+  model: text('The exact model of the span.'),
+  traceId: Type.Optional(Type.Unsafe<string>({ ...TraceId, description: 'Lists only spans of this trace.' })),
+  environment: Type.Optional(Environment),
+  from: time("The inclusive lower bound of the trace's startedAt."),
+  to: time("The inclusive upper bound of the trace's startedAt."),
+  minDurationMs: Type.Optional(
+    Type.Integer({ minimum: 0, description: 'The minimum duration of the span in milliseconds, inclusive.' })
+  ),
+  texts: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description: `Adds input, output, attributes and events to each span. limit is then at most ${MOST_WITH_TEXTS}.`
+    })
+  ),
+  limit: limit('The maximum number of spans per page. The default is 20 with texts=true.'),
+  after: text('The nextCursor of a page. Returns the page after it.')
+})
+export type SpanListQuery = Static<typeof SpanListQuery>
+
+const StepError = named('StepError', {
+  type: nullable(Type.String(), 'The type of the error, such as `TimeoutError`. Null if the sender stated none.'),
+  message: nullable(Type.String(), 'The message, cut at 1,000 characters. Null if the sender stated none.')
+})
+
+const bytes = (what: string) => Type.Integer({ minimum: 0, description: `The size of the ${what} as JSON, in bytes.` })
+
+export const ListedSpan = named('ListedSpan', {
+  ...spanHead,
+  traceName: Type.String(),
+  environment: nullable(Type.String(), 'The environment of the trace. Null means unassigned.'),
+  ...spanCost,
+  error: nullable(StepError, 'Why the span failed. Null unless its status is `error`.'),
+  inputBytes: bytes('input'),
+  outputBytes: bytes('output'),
+  attributesBytes: bytes('attributes'),
+  eventCount: Count,
+  input: Type.Optional(AnyJson),
+  output: Type.Optional(AnyJson),
+  attributes: Type.Optional(AnyJsonObject),
+  events: Type.Optional(Type.Array(SpanEvent))
+})
+
+const Reached = nullable(
+  DateTime,
+  'The start of the last examined trace, if the work of one request did not suffice. Null if it did.'
+)
+
+const Hint = nullable(
+  Type.String(),
+  'If the list is empty: which filter names nothing that exists, and the nearest names that do. Otherwise null.'
+)
+
+export const SpanList = named('SpanList', {
+  spans: Type.Array(ListedSpan),
+  nextCursor: nullable(
+    Type.String(),
+    'The value of `after` for the next page. The last page has none (null). A page with a cursor may be short or empty.'
+  ),
+  reached: Reached,
+  hint: Hint,
+  pageSize: Type.Integer({ minimum: 0, description: 'The limit in effect.' })
+})
+
+export const FailureListQuery = closed({
+  kind: Type.Optional(
+    Type.Enum([...SPAN_KINDS, 'trace'], {
+      description: 'The kind of the failed step. `trace` selects traces that failed without a failed step.'
+    })
+  ),
+  name: text('The exact name of the failed step.'),
+  environment: Type.Optional(Environment),
+  from: time(`The inclusive lower bound of the trace's startedAt. The default is ${FAILURE_DAYS} days before \`to\`.`),
+  to: time("The inclusive upper bound of the trace's startedAt. The default is now."),
+  limit: limit('The maximum number of groups.'),
+  after: text('The nextCursor of an answer with the same times. Groups the failures that it did not reach.')
+})
+export type FailureListQuery = Static<typeof FailureListQuery>
+
+export const FailureGroup = named('FailureGroup', {
+  name: Type.String({ description: 'The name of the failed step, or of the trace if `kind` is `trace`.' }),
+  kind: Type.Enum([...SPAN_KINDS, 'trace'], {
+    description: 'The kind of the failed step, or `trace` for traces that failed without a failed step.'
+  }),
+  type: nullable(Type.String(), 'The type of the error. Null if the senders stated none.'),
+  message: nullable(
+    Type.String(),
+    'The message with placeholders such as `<id>`, `<path>` and `<number>` for values that differ. Null if none.'
+  ),
+  count: Type.Integer({ minimum: 1, description: 'The number of failures.' }),
+  passedOn: Type.Integer({
+    minimum: 0,
+    description: 'How many of them only passed on the failure of a step directly inside: a child failed as well.'
+  }),
+  traces: Type.Integer({ minimum: 1, description: 'The number of traces with such a failure.' }),
+  firstSeen: DateTime,
+  lastSeen: DateTime,
+  example: closed({
+    traceId: ShownTraceId,
+    spanId: nullable(ShownSpanId, 'Null if `kind` is `trace`.'),
+    message: nullable(Type.String(), 'The message of the last failure, cut at 1,000 characters.')
+  })
+})
+
+export const FailureList = named('FailureList', {
+  from: DateTime,
+  to: DateTime,
+  errors: Type.Array(FailureGroup, {
+    description: 'The groups with the most failures that no failed child explains first.'
+  }),
+  failureCount: Type.Integer({ minimum: 0, description: 'The number of failures in all groups.' }),
+  groupCount: Type.Integer({ minimum: 0, description: 'The number of groups, of which `errors` has the first.' }),
+  complete: Type.Boolean({ description: 'Whether all traces between `from` and `to` were examined.' }),
+  reached: Reached,
+  nextCursor: nullable(
+    Type.String(),
+    'The value of `after` to group the failures that this request did not reach. Null if it is complete.'
+  ),
+  hint: Hint,
+  pageSize: Type.Integer({ minimum: 0, description: 'The limit in effect.' })
+})

@@ -1,0 +1,81 @@
+/**
+ * Reads why a step failed. Senders state it in an `exception` event or in attributes (lib/trace/failure.ts). Some steps
+ * state it in their output instead, such as a tool whose result is an error.
+ */
+import { failureOf, type Failure as StepFailure } from '../failure.ts'
+
+export type { StepFailure }
+
+/** A step's texts as JSON, or null. */
+export interface FailedStep {
+  readonly kind: string
+  readonly output: string | null
+  readonly attributes: string | null
+  readonly events: string | null
+}
+
+/** Names of an error's members, in an output or in the attribute `error`. */
+const TYPES = ['type', 'name', 'code', 'error_type', 'errorType']
+const MESSAGES = ['message', 'detail', 'msg', 'error_message', 'errorMessage', 'reason']
+
+/** Maximum numbers of characters of a type and of a message. */
+const MOST_TYPE = 200
+const MOST_MESSAGE = 4000
+/** Maximum number of characters of an output that is parsed. An error is short. */
+const MOST_OUTPUT = 65_536
+
+/** Returns the failure that a step states. Both members are null if the step states none. */
+export function failureOfStep({ kind, output, attributes, events }: FailedStep): StepFailure {
+  const { type, message } = failureOf(attributes, events)
+  if (type !== null && message !== null) return cut({ type, message })
+  const own = ofAttribute(attributes) ?? ofOutput(kind, output)
+  return cut({ type: type ?? own?.type ?? null, message: message ?? own?.message ?? null })
+}
+
+/** Cuts a failure's texts, which may be of any length. */
+const cut = ({ type, message }: StepFailure): StepFailure => ({
+  type: type && startOf(type, MOST_TYPE),
+  message: message && startOf(message, MOST_MESSAGE)
+})
+
+/** Returns the first characters of a text, without half of a pair of surrogates. */
+export const startOf = (text: string, most: number): string =>
+  text.length <= most ? text : text.slice(0, most).replace(/[\uD800-\uDBFF]$/, '')
+
+const ofAttribute = (attributes: string | null): StepFailure | undefined =>
+  attributes?.includes('"error"') ? errorIn(memberOf(JSON.parse(attributes), 'error')) : undefined
+
+/** Returns the error that an output states: in its member `error`, or as the text of a tool that failed. */
+function ofOutput(kind: string, output: string | null): StepFailure | undefined {
+  if (output === null || output.length > MOST_OUTPUT) return undefined
+  const value: unknown = JSON.parse(output)
+  if (typeof value === 'string') return kind === 'tool' ? errorIn(value) : undefined
+  const error = errorIn(memberOf(value, 'error'))
+  if (error !== undefined) return error
+  // An erroneous result of the Model Context Protocol has a list of texts.
+  if (memberOf(value, 'isError') !== true) return undefined
+  const content = memberOf(value, 'content')
+  return errorIn(memberOf(Array.isArray(content) ? content[0] : undefined, 'text'))
+}
+
+/** Returns the failure that an error states: a text, or an object with a type or message. */
+function errorIn(error: unknown): StepFailure | undefined {
+  if (typeof error === 'string') return error.trim() === '' ? undefined : { type: null, message: error }
+  const type = textAt(error, TYPES)
+  const message = textAt(error, MESSAGES)
+  return type === null && message === null ? undefined : { type, message }
+}
+
+/** Returns the first of these members that is a text with characters; null if there is none. */
+function textAt(value: unknown, names: readonly string[]): string | null {
+  for (const name of names) {
+    const member = memberOf(value, name)
+    if (typeof member === 'string' && member !== '') return member
+  }
+  return null
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+  return isObject && Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : undefined
+}

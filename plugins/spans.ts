@@ -1,0 +1,135 @@
+/** Routes for steps across traces: their list, and failures in groups. */
+import type { App } from '../lib/app.ts'
+import type { ProjectRead } from '../lib/database/sql-access.ts'
+import { checkQueryTexts, refuseField } from '../lib/http/refuse.ts'
+import { JsonText, type RequestOf } from '../lib/http/route.ts'
+import { WEIGHTS } from '../lib/limits/large-reads.ts'
+import { pageSizeOf } from '../lib/schema/query.ts'
+import {
+  FAILURE_DAYS,
+  FailureList,
+  FailureListQuery,
+  MOST_WITH_TEXTS,
+  SpanList,
+  SpanListQuery
+} from '../lib/schema/span-list.ts'
+import { plain, text } from '../lib/store/answers/json-text.ts'
+import { FAILURE_ORDER, type FailureQuery, groupFailures, TRACE_KIND } from '../lib/store/failures/read-failures.ts'
+import { renderGroup } from '../lib/store/failures/render-group.ts'
+import { listSpans, SPAN_ORDER, type SpanQuery } from '../lib/store/spans/span-list.ts'
+import { parseTimestamp } from '../lib/trace/timestamp.ts'
+import { readCursor, readTime, renderCursor } from './paging.ts'
+import { hintOnSteps } from './step-hints.ts'
+
+const DAY_MS = 86_400_000
+
+export default function spans(app: App): void {
+  app.route({
+    method: 'GET',
+    path: '/api/v1/spans',
+    operation: 'listSpans',
+    access: 'traces:read',
+    summary: 'List spans across traces',
+    description:
+      'The spans of the newest traces first, and of a trace the newest first. Filters combine with AND. A request ' +
+      'examines at most 5,000 traces, or as many as 300 ms allow: pages may be short or empty before the last, so go ' +
+      'on until nextCursor is null. Without texts=true, spans have the sizes of their texts.',
+    query: SpanListQuery,
+    replies: { 200: SpanList },
+    links: { getTrace: { traceId: '/spans/0/traceId' } },
+    async handler(request) {
+      const { projectId } = request.key
+      const asked = readSpanQuery(request.query)
+      const { spans, next, reached, hint } = await inTurn(app, request, WEIGHTS.analysis, async (sql, names) => {
+        const page = await listSpans(sql, projectId, asked, names)
+        const isEmpty = page.spans === '[]' && asked.after === undefined
+        const empty = { sought: 'span', reached: page.reached }
+        return { ...page, hint: isEmpty ? await hintOnSteps(sql, projectId, asked, empty, names) : null }
+      })
+      const rest = `"reached":${plain(reached ?? null)},"hint":${text(hint)},"pageSize":${asked.limit}`
+      return { body: new JsonText(`{"spans":${spans},"nextCursor":${renderCursor(SPAN_ORDER, next)},${rest}}`) }
+    }
+  })
+
+  app.route({
+    method: 'GET',
+    path: '/api/v1/errors',
+    operation: 'listErrors',
+    access: 'traces:read',
+    summary: 'Group failures',
+    description:
+      'Groups failed steps by name, type of error and message. Ids, paths, times, numbers and quoted names in messages ' +
+      'do not matter. A trace with status `error` and without a failed step counts as a failure itself. Without times, ' +
+      `the last ${FAILURE_DAYS} days count. A request examines at most 5,000 traces, newest first, or as many as 300 ms ` +
+      'allow; `complete` says whether these were all, and `reached` how far it looked.',
+    query: FailureListQuery,
+    replies: { 200: FailureList },
+    links: { getTrace: { traceId: '/errors/0/example/traceId' } },
+    async handler(request) {
+      const { projectId } = request.key
+      const asked = readFailureQuery(request.query)
+      const limit = pageSizeOf(request.query)
+      const found = await inTurn(app, request, WEIGHTS.search, async (sql, names) => {
+        const failures = await groupFailures(sql, projectId, asked, names)
+        const isEmpty = failures.count === 0 && asked.after === undefined
+        const filters = { environment: asked.environment, name: asked.kind === TRACE_KIND ? undefined : asked.name }
+        const empty = { sought: 'failure', reached: failures.reached }
+        return { ...failures, hint: isEmpty ? await hintOnSteps(sql, projectId, filters, empty, names) : null }
+      })
+      const { groups, count, next, reached, hint } = found
+      const rest =
+        `"failureCount":${count},"groupCount":${groups.length},"complete":${next === undefined},` +
+        `"reached":${plain(reached ?? null)},"nextCursor":${renderCursor(FAILURE_ORDER, next)},"hint":${text(hint)},` +
+        `"pageSize":${limit}`
+      const shown = groups.slice(0, limit).map(renderGroup).join(',')
+      return { body: new JsonText(`{"from":"${asked.from}","to":"${asked.to}","errors":[${shown}],${rest}}`) }
+    }
+  })
+}
+
+/** Reads the project when it is its turn, because walks can be slow. */
+const inTurn = <T>(app: App, request: RequestOf<unknown>, weight: number, work: ProjectRead<T>): Promise<T> =>
+  app.largeReads.run(request.key.projectId, () => app.sql.readOf(request.key.projectId, work, request), {
+    weight,
+    client: request
+  })
+
+/** Reads the parameters and checks rules that their schema cannot express. */
+function readSpanQuery(query: SpanListQuery): SpanQuery {
+  const { texts = false, limit, traceId, environment, from, to, after } = query
+  checkQueryTexts(query)
+  if (texts && limit !== undefined && limit > MOST_WITH_TEXTS) {
+    refuseField('limit', `must be at most ${MOST_WITH_TEXTS} with texts=true`)
+  }
+  return {
+    ...query,
+    texts,
+    traceId: traceId?.toLowerCase(),
+    environment: environment?.toLowerCase(),
+    from: readTime('from', from),
+    to: readTime('to', to),
+    limit: limit ?? (texts ? MOST_WITH_TEXTS : pageSizeOf(query)),
+    after: readCursor('after', SPAN_ORDER, after)
+  }
+}
+
+function readFailureQuery(query: FailureListQuery): FailureQuery {
+  const { kind, name, environment, after } = query
+  checkQueryTexts(query)
+  const to = readTime('to', query.to) ?? new Date().toISOString()
+  return {
+    kind,
+    name,
+    environment: environment?.toLowerCase(),
+    from: readTime('from', query.from) ?? daysBefore(to),
+    to,
+    after: readCursor('after', FAILURE_ORDER, after)
+  }
+}
+
+/** Returns the time FAILURE_DAYS before a canonical time, which may have six fraction digits. */
+function daysBefore(time: string): string {
+  const rest = time.length > 24 ? time.slice(23) : 'Z'
+  const before = new Date(Date.parse(time) - FAILURE_DAYS * DAY_MS).toISOString()
+  return parseTimestamp(`${before.slice(0, 23)}${rest}`) ?? '0001-01-01T00:00:00.000Z'
+}
