@@ -10,6 +10,7 @@ import openapi from './openapi.ts'
 import otlp from './otlp/index.ts'
 import project from './project.ts'
 import scores from './scores.ts'
+import search from './search.ts'
 import traces from './traces/index.ts'
 
 export const plugins: readonly Plugin[] = [
@@ -17,6 +18,7 @@ export const plugins: readonly Plugin[] = [
   openapi,
   project,
   traces,
+  search,
   otlp,
   scores,
   mcp,

@@ -94,7 +94,8 @@ t.test('the document of the service', async t => {
       addScore: [...body, 'invalid_request', 'insufficient_scope', 'not_found', 'conflict'],
       listTraceScores: ['insufficient_scope', 'not_found'],
       deleteScore: ['insufficient_scope', 'not_found'],
-      listScores: ['invalid_request', 'insufficient_scope']
+      listScores: ['invalid_request', 'insufficient_scope'],
+      searchTraces: ['invalid_request', 'insufficient_scope']
     }
     for (const [operation, codes] of Object.entries(listed)) {
       const found = errorCodesOf(documented.find(route => route.operation === operation)!)
