@@ -13,6 +13,7 @@ import { readWanted } from '../lib/search/wanted.ts'
 import { errorWords, type StepConditions } from '../lib/store/finding/conditions.ts'
 import { findTraces, type TraceSearch } from '../lib/store/finding/find-traces.ts'
 import { readFoundSummaries } from '../lib/store/finding/found-summaries.ts'
+import { explainEmpty } from '../lib/store/finding/hints.ts'
 import type { Edge } from '../lib/store/lists/cursor.ts'
 import { type ListOrder, type Sort, TRACE_ORDERS } from '../lib/store/lists/order.ts'
 import { isSearched, readSearchState } from '../lib/store/search/state.ts'
@@ -67,10 +68,13 @@ async function answerSearch(sql: Sql, projectId: number, asked: TraceSearch, nam
     refuseField('q', `may be in too many traces to sort them by ${query.sort}; add from and to, or rarer words`)
   }
   const traces = await readFoundSummaries(sql, projectId, page.found, names)
+  const isNothing = page.found.length === 0 && query.after === undefined
+  const note = isNothing ? await explainEmpty(sql, projectId, asked, names) : null
   const rest = {
     pageSize: query.limit,
     examined: page.examined,
     reached: page.reached === undefined ? null : reachedOf(query.sort, page.reached),
+    note,
     index
   }
   const cursor = renderCursor(ORDERS[query.sort], page.next)

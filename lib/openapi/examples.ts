@@ -265,6 +265,7 @@ const searchPage = {
   pageSize: 50,
   examined: 4210,
   reached: null,
+  note: null,
   index: null
 }
 

@@ -23,8 +23,8 @@ const listed = TraceListQuery.properties
 export const TraceSearchQuery = Type.Object(
   {
     q: words(
-      'Words, and phrases in double quotes, all of which the texts of the trace must contain. Requires that search is ' +
-        "turned on for the project (the dashboard's settings, or `spoor project update SLUG --search on`)."
+      'Words, and phrases in double quotes, that the texts of the trace must all contain. Search must be on for the ' +
+        'project.'
     ),
     status: listed.status,
     model: listed.model,
@@ -32,35 +32,31 @@ export const TraceSearchQuery = Type.Object(
     tag: Type.Optional(
       Type.Array(Type.String({ minLength: 1 }), {
         maxItems: MOST_TAGS,
-        description: 'A tag that the trace must carry. May be repeated; the trace must then carry every tag.'
+        description: 'A tag that the trace must carry. May be repeated.'
       })
     ),
     environment: listed.environment,
     sessionId: text('The exact session id.'),
     userId: text('The exact user id.'),
     runsOnly: listed.runsOnly,
-    step: text(
-      'The exact name of a step (span). step, stepKind, stepStatus and error must all hold for one and the same step.'
-    ),
+    step: text('The exact name of a step (span). step, stepKind, stepStatus and error must hold for the same step.'),
     stepKind: Type.Optional(Type.Enum([...SPAN_KINDS], { description: 'The kind of the step.' })),
     stepStatus: Type.Optional(Type.Enum([...STATUSES], { description: 'The status of the step.' })),
-    error: words(
-      'The type of the error of a failed step, such as `TimeoutError`, or words of its type and message, in any order.'
-    ),
-    errors: flag('If true, only traces with the status `error` or with a failed step.'),
+    error: words("The type of a failed step's error, such as `TimeoutError`, or words of its type and message."),
+    errors: flag('If true, only traces that failed or have a failed step.'),
     score: Type.Optional(
       Type.Array(Type.String({ minLength: 1 }), {
         maxItems: MOST_SCORES,
         description:
-          'A condition on the newest score of a name: `helpfulness<0.5`, or with `<=`, `>`, `>=` or `=`; ' +
-          '`grounded=true` for a boolean, `verdict=correct` for a category. May be repeated; all must hold.'
+          'A condition on the newest score of a name: `helpfulness<0.5` (or <=, >, >=, =), `grounded=true`, ' +
+          '`verdict=correct`. May be repeated.'
       })
     ),
-    annotated: flag('If false, only traces without a score from the dashboard; if true, only traces with one.'),
-    minDurationMs: count('The least durationMs. Omits running traces.'),
-    maxDurationMs: count('The greatest durationMs. Omits running traces.'),
-    minCostUsd: amount('The least costUsd. Omits traces without costUsd.'),
-    maxCostUsd: amount('The greatest costUsd. Omits traces without costUsd.'),
+    annotated: flag('Whether the trace has a score from the dashboard.'),
+    minDurationMs: count('The least durationMs.'),
+    maxDurationMs: count('The greatest durationMs.'),
+    minCostUsd: amount('The least costUsd.'),
+    maxCostUsd: amount('The greatest costUsd.'),
     minTotalTokens: count('The least usage.totalTokens.'),
     maxTotalTokens: count('The greatest usage.totalTokens.'),
     from: time('The inclusive lower bound of startedAt.'),
@@ -124,6 +120,10 @@ export const TraceSearchPage = named('TraceSearchPage', {
     Type.Union([DateTime, Type.Number()]),
     'Set if the call stopped looking before the page was full: the startedAt, durationMs or costUsd, by the sort, down ' +
       'to which it has looked. Call again with nextCursor to look further.'
+  ),
+  note: nullable(
+    Type.String(),
+    'If the first page is empty: which of the values no trace has, with the nearest values that exist.'
   ),
   index: nullable(SearchIndex, 'How complete the index of words is. Null without `q`.')
 })

@@ -104,7 +104,9 @@ const titleOf = ({ method, path, tool, body }: Attempt) =>
 /** Returns a response without the parts that differ between requests. Names replace the ids. */
 function plain({ status, text }: Answer, ...known: readonly Ids[]): string {
   let masked = text
-  for (const [name, id] of known.flatMap(ids => Object.entries(ids))) masked = masked.replaceAll(id, name)
+  for (const [name, id] of known.flatMap(ids => Object.entries(ids))) {
+    masked = masked.replaceAll(id, name).replaceAll(id.toLowerCase(), name)
+  }
   masked = masked
     .replace(/(\\?"requestId\\?":\\?")\w+/g, '$1')
     .replace(/(\\?"\w+At\\?":\\?")[\w:.-]+/g, '$1')
