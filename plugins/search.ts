@@ -1,4 +1,4 @@
-/** Route that finds traces by what the trace list cannot filter by: failed steps, scores, words, durations and costs. */
+/** Route that finds traces by what the trace list has no filter for, such as failed steps, scores and words. */
 
 import type { Sql } from 'postgres'
 import type { App } from '../lib/app.ts'
@@ -33,10 +33,10 @@ export default function search(app: App): void {
     access: 'traces:read',
     summary: 'Search traces',
     description:
-      'Finds traces by any combination of filters, newest first or by another sort: every filter of the trace list, and ' +
-      'steps, errors, scores, durations, costs, tokens and words. Summaries include the first error and the beginnings ' +
-      'of input and output. If no index leads to the traces, a call looks at up to 5,000 traces or for 300 ms: its page ' +
-      'may be short or empty, and `reached` says how far it has looked. Go on with nextCursor.',
+      'Finds traces by every filter of the trace list, and by steps, errors, scores, durations, costs, tokens and ' +
+      'words, in any combination and with any sort. Summaries include the first error and the beginnings of input ' +
+      'and output. If no index leads to the traces, a call looks at up to 5,000 traces or for 300 ms: its page may be ' +
+      'short or empty, and `reached` says how far it has looked. Go on with nextCursor.',
     query: TraceSearchQuery,
     replies: { 200: TraceSearchPage },
     links: { getTrace: { traceId: '/traces/0/id' } },

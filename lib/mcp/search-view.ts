@@ -105,8 +105,8 @@ function noteOf({ reached }: Pick<Page, 'reached'>, note: string | null, shown: 
 }
 
 const LEFT_OUT =
-  'Left out, and in detail "full": provider, environment, endedAt, ingestedAt, tokens of input and output, bytes, ids of ' +
-  'scores and of the failed span.'
+  'Left out, and in detail "full": provider, environment, endedAt, ingestedAt, tokens of input and output, bytes, ' +
+  'and ids of scores and of the failed span.'
 
 function outlineOf(trace: Found): object {
   const { id, name, status, startedAt, durationMs, spanCount, errorCount, usage, costUsd, firstError } = trace

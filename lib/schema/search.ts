@@ -118,8 +118,8 @@ export const TraceSearchPage = named('TraceSearchPage', {
   }),
   reached: nullable(
     Type.Union([DateTime, Type.Number()]),
-    'Set if the call stopped looking before the page was full: the startedAt, durationMs or costUsd, by the sort, down ' +
-      'to which it has looked. Call again with nextCursor to look further.'
+    'Set if the call stopped before the page was full: the startedAt, durationMs or costUsd, by the sort, down to ' +
+      'which it has looked. Call again with nextCursor to look further.'
   ),
   note: nullable(
     Type.String(),

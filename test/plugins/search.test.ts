@@ -9,9 +9,12 @@ import type { Edge } from '../../lib/store/lists/cursor.ts'
 import { readSearch } from '../../plugins/search.ts'
 import { endBody, ingestBody, span, spanId, spansBody } from '../fixtures/bodies/bodies.ts'
 import { exportOf, otlpSpan } from '../fixtures/bodies/otlp.ts'
+import { testDatabase } from '../fixtures/database/database.ts'
 import { expectedIds } from '../fixtures/found-model.ts'
 import { indexNow, searchOn } from '../fixtures/service/searching.ts'
 import { type TestService, testService } from '../fixtures/service/service.ts'
+import { lintAll } from '../fixtures/statements/lint-all.ts'
+import { Recording, recorded } from '../fixtures/statements/record.ts'
 import { runs } from '../torture/orders.ts'
 
 const IDS = ['a', 'b', 'c', 'd'].map(digit => digit.repeat(32))
@@ -210,7 +213,9 @@ async function readBounded(service: TestService, query: TraceSearchQuery, limit:
 }
 
 t.test('random searches of random histories find what their definition says', async t => {
-  const service = await testService(t)
+  const database = await testDatabase(t)
+  const recording = new Recording()
+  const service = await testService(t, { database, view: recorded(database, recording) })
   await fc.assert(
     fc
       .asyncProperty(
@@ -236,6 +241,7 @@ t.test('random searches of random histories find what their definition says', as
       }),
     runs(25)
   )
+  t.same(lintAll(recording.texts), [], 'a cluster takes every statement')
 })
 
 const invalid = (message: RegExp) => ({ status: 400, body: { error: { code: 'invalid_request', message } } })

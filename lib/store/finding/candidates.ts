@@ -168,7 +168,8 @@ function ofIndex(statement: TraceStatement, bound: string, query: TraceQuery): M
   const session = sessionId === undefined ? '' : `and session_id = ${statement.bind(sessionId)}`
   return {
     members: `members as materialized (
-      select ${statement.column} as key, id, (true ${statement.hasKey} ${statement.columnFilters().join(' ')}) is true as fits
+      select ${statement.column} as key, id,
+        (true ${statement.hasKey} ${statement.columnFilters().join(' ')}) is true as fits
       from ${statement.names.traces} where project_id = $1 ${session} ${within(statement, query)}
       order by started_at desc, id desc limit ${bound} + 1
     )`,

@@ -59,8 +59,8 @@ const TOTAL_TOKENS = `coalesce(t.total_tokens,
   least(coalesce(t.input_tokens, 0) + coalesce(t.output_tokens, 0), ${Number.MAX_SAFE_INTEGER}))`
 
 /**
- * Returns the conditions on a trace's row as t, each with a leading `and`. The cheapest come first. The words of an error
- * are not among them, because the texts of spans are packed (lib/store/finding/failed-steps.ts).
+ * Returns the conditions on a trace's row as t, each with a leading `and`. The cheapest come first. The words of an
+ * error are not among them, because the texts of spans are packed (lib/store/finding/failed-steps.ts).
  */
 export function conditionsInSql(conditions: TraceConditions, bind: Bind, names: TableNames): string[] {
   const { tags, step, errors, scores, annotated, durationMs, costUsd, totalTokens } = conditions

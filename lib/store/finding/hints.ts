@@ -1,5 +1,5 @@
 /**
- * Explains why a search found nothing: which of its values no trace has, and which similar values exist. Existing values
+ * Explains why a search found nothing: which of its values no trace has, and which similar values exist. The latter
  * are taken from the newest traces and scores, so the work does not depend on the size of the project.
  */
 import type { Sql } from 'postgres'
@@ -105,7 +105,8 @@ async function readStepNames(sql: Sql, projectId: number, names: TableNames): Pr
     `select s.name from (
       select seq from ${names.traces} where project_id = $1 order by started_at desc, id desc limit ${STEPS_OF}
     ) newest cross join lateral (
-      select name from ${names.spans} where project_id = $1 and trace_seq = newest.seq order by trace_seq, id limit ${MOST}
+      select name from ${names.spans} where project_id = $1 and trace_seq = newest.seq
+      order by trace_seq, id limit ${MOST}
     ) s group by s.name order by count(*) desc, s.name limit ${MOST}`,
     [projectId],
     { prepare: true }

@@ -62,7 +62,7 @@ export interface PageSearch {
 }
 
 export interface FoundTraces {
-  /** The page's traces, nearest the edge first, and the trace after the page if any, as a string that `rowsText` made. */
+  /** The page's traces, nearest the edge first, and the trace after it if any, as a string that `rowsText` made. */
   readonly page: string | null
   /** Whether a trace exists on the other side of the edge. */
   readonly behind: boolean

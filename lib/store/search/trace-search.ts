@@ -352,8 +352,8 @@ class Search {
     const statement = new TraceStatement(projectId, query)
     const seqs = statement.bind(`{${candidates.map(({ seq }) => seq).join(',')}}`)
     const rows = await sql.unsafe<(Omit<Match, 'excerpt'> & SegmentMember & { readonly bytes: number })[]>(
-      `select seq, id, estimated_bytes as bytes, started_at as "startedAt", ${inMs('started_at')} as "startedMs" from traces t
-      where ${statement.beyond(down, edge)} and seq = any (${seqs}::bigint[]) ${statement.columnFilters().join(' ')}
+      `select seq, id, estimated_bytes as bytes, started_at as "startedAt", ${inMs('started_at')} as "startedMs"
+      from traces t where ${statement.beyond(down, edge)} and seq = any (${seqs}::bigint[]) ${statement.columnFilters().join(' ')}
         ${others?.inSql(value => statement.bind(value)).join(' ') ?? ''}
       ${statement.order(down)}`,
       statement.values,
