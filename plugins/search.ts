@@ -35,8 +35,8 @@ export default function search(app: App): void {
     description:
       'Finds traces by every filter of the trace list, and by steps, errors, scores, durations, costs, tokens and ' +
       'words, in any combination and with any sort. Summaries include the first error and the beginnings of input ' +
-      'and output. If no index leads to the traces, a call looks at up to 5,000 traces or for 300 ms: its page may be ' +
-      'short or empty, and `reached` says how far it has looked. Go on with nextCursor.',
+      'and output. If no index leads to the traces, a call looks at up to 5,000 traces or for 300 ms: its page may ' +
+      'be short or empty, and `reached` says how far it has looked. Go on with nextCursor.',
     query: TraceSearchQuery,
     replies: { 200: TraceSearchPage },
     links: { getTrace: { traceId: '/traces/0/id' } },
