@@ -13,6 +13,7 @@ import project from './project.ts'
 import scores from './scores.ts'
 import sessions from './sessions.ts'
 import spans from './spans.ts'
+import search from './search.ts'
 import traces from './traces/index.ts'
 
 export const plugins: readonly Plugin[] = [
@@ -20,6 +21,7 @@ export const plugins: readonly Plugin[] = [
   openapi,
   project,
   traces,
+  search,
   otlp,
   scores,
   sessions,

@@ -293,6 +293,33 @@ const failures = {
 const requestId = REQUEST_ID
 const recorded = { ok: true, traceId: TRACE_ID, projectId: PROJECT_ID, spanCount: 2, running: false, requestId }
 
+/** The answer to `status=error&stepKind=tool&errors=true`, newest first, that found all there are. */
+const searchPage = {
+  traces: [
+    {
+      ...summary,
+      status: 'error',
+      errorCount: 1,
+      firstError: {
+        spanId: TOOL_SPAN_ID,
+        step: 'lookup_order',
+        kind: 'tool',
+        type: 'TimeoutError',
+        message: 'The order service did not respond within 800 ms.'
+      },
+      inputPreview: 'Where is my order 48213?',
+      outputPreview: 'It arrives tomorrow before noon.',
+      excerpt: null
+    }
+  ],
+  nextCursor: null,
+  pageSize: 50,
+  examined: 4210,
+  reached: null,
+  note: null,
+  index: null
+}
+
 export const EXAMPLES: Readonly<Record<string, Examples>> = {
   getKey: {
     replies: {
@@ -359,6 +386,7 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
   },
   acceptOtlpMetrics: { body: { metrics: { resourceMetrics: [] } }, replies: { 200: {} } },
   listTraces: { replies: { 200: { traces: [summary], nextCursor: CURSOR, prevCursor: null, pageSize: 1 } } },
+  searchTraces: { replies: { 200: searchPage } },
   getTrace: { replies: { 200: detail } },
   patchTraceMetadata: {
     body: { patch },

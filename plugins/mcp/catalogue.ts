@@ -1,6 +1,7 @@
 /** Names, descriptions and examples of the tools, as an agent sees them. A tool's behaviour is defined by its route. */
 
 import type { ToolText } from '../../lib/mcp/route-tool.ts'
+import { searchView } from '../../lib/mcp/search-view.ts'
 import type { Annotations, ToolView } from '../../lib/mcp/tool.ts'
 import { traceView } from '../../lib/mcp/trace-view.ts'
 import { EXAMPLES, INGEST_EXAMPLES } from '../../lib/openapi/examples.ts'
@@ -63,6 +64,24 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
       { name: 'answer-question', from: '2026-11-21T00:00:00Z', to: '2026-11-22T00:00:00Z' },
       { sort: 'costliest', environment: 'production', limit: 10 }
     ]
+  },
+  {
+    name: 'search_traces',
+    operation: 'searchTraces',
+    title: 'Search traces',
+    description:
+      'Finds runs by what happened in them: a failed step (step, stepKind and error), any failure (errors), scores, ' +
+      'words (q), duration, cost and tokens, with every filter of list_traces and any sort. Use it for questions such ' +
+      "as which runs failed in a tool, or why a user's last session failed. Returns an outline of each run with its " +
+      'first error and the beginnings of input and output; call get_trace for one run. If nothing is found, note names ' +
+      'the nearest values that exist. If reached is set, call again with nextCursor as after.',
+    annotations: READS,
+    examples: [
+      { errors: true, userId: 'customer-7', limit: 5 },
+      { stepKind: 'tool', error: 'TimeoutError', from: '2026-11-21T00:00:00Z' },
+      { score: ['helpfulness<0.5'], q: '"delivery address"' }
+    ],
+    view: searchView
   },
   {
     name: 'get_trace',
