@@ -1,5 +1,6 @@
 /** Lists the API's resources, in the order of the OpenAPI document, and the dashboard. Start reading here. */
 import type { Plugin } from '../lib/app.ts'
+import changes from './changes.ts'
 import dashboard from './dashboard/index.ts'
 import docs from './docs.ts'
 import health from './health.ts'
@@ -19,6 +20,7 @@ export const plugins: readonly Plugin[] = [
   traces,
   otlp,
   scores,
+  changes,
   mcp,
   docs,
   dashboard,

@@ -325,5 +325,6 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
   addScore: { body: { numeric, categorical, boolean }, replies: { 201: { ok: true, score, requestId } } },
   listTraceScores: { replies: { 200: { traceId: TRACE_ID, scores: [score] } } },
   deleteScore: { replies: { 200: { ok: true, traceId: TRACE_ID, scoreId: SCORE_ID } } },
-  listScores: { replies: { 200: { scores: [score], nextCursor: null, pageSize: 50 } } }
+  listScores: { replies: { 200: { scores: [score], nextCursor: null, pageSize: 50 } } },
+  listChanges: { replies: { 200: { traces: [summary], nextCursor: CURSOR, caughtUp: true, pageSize: 50 } } }
 }
