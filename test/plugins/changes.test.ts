@@ -7,8 +7,11 @@ import { applyBackfill, planBackfill } from '../../lib/admin/upkeep/environments
 import { recomputeCosts } from '../../lib/admin/upkeep/recompute.ts'
 import { recountProject } from '../../lib/admin/upkeep/recount.ts'
 import { openSingle } from '../../lib/database/pooled/single-connection.ts'
+import { changedTraces } from '../../lib/moving/export-changes.ts'
+import { exportPages } from '../../lib/moving/export-project.ts'
+import type { ExportChoice } from '../../lib/store/answers/export-page.ts'
 import { dropOldChanges, foldChanges } from '../../lib/store/changes/fold.ts'
-import { decodePosition, encodePosition } from '../../lib/store/changes/position.ts'
+import { decodePosition, encodePosition, type Position } from '../../lib/store/changes/position.ts'
 import { addVerdict } from '../../lib/store/evaluations.ts'
 import { addScore } from '../../lib/store/trace/scores.ts'
 import { endBody, ingestBody, span, spanId, spansBody, startBody, traceId } from '../fixtures/bodies/bodies.ts'
@@ -321,6 +324,7 @@ const someStep = fc.oneof(
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('hold', 'let go') }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('fold' as const) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('export' as const) }) },
   {
     weight: 3,
     arbitrary: fc.record({
@@ -348,6 +352,26 @@ class Copy {
   }
 }
 
+/** A copy that is kept up to date by `spoor export --since`. */
+class Exported {
+  readonly lines = new Map<string, string>()
+  #at: Position | undefined
+
+  async read(sql: Sql): Promise<void> {
+    for await (const { ids, next } of changedTraces(sql, 1, this.#at, { atOnce: 3, remembered: 2 })) {
+      if (ids.length > 0) for (const [id, line] of await linesById(sql, { ids })) this.lines.set(id, line)
+      this.#at = next
+    }
+  }
+}
+
+async function linesById(sql: Sql, choice: ExportChoice = {}): Promise<Map<string, string>> {
+  const pieces: Buffer[] = []
+  for await (const { lines } of exportPages(sql, 1, choice)) pieces.push(lines)
+  const lines = Buffer.concat(pieces).toString().split('\n').slice(0, -1)
+  return new Map(lines.map(line => [JSON.parse(line).trace.id, line]))
+}
+
 t.test('a copy is complete, whatever is recorded, changed and deleted meanwhile', async t => {
   const one = await testService(t)
   const two = await testService(t, { database: one.database })
@@ -360,6 +384,7 @@ t.test('a copy is complete, whatever is recorded, changed and deleted meanwhile'
       const ids = Array.from({ length: 4 }, () => traceId())
       const held = await record(one)
       const copies = [new Copy(), new Copy()]
+      const exported = new Exported()
       let isHeld = false
       const letGo = async () => {
         if (isHeld) await single`commit`
@@ -368,6 +393,7 @@ t.test('a copy is complete, whatever is recorded, changed and deleted meanwhile'
       try {
         for (const step of steps) {
           if (step.do === 'read') await copies[step.copy]!.read(one, step.limit)
+          else if (step.do === 'export') await pool.run(sql => exported.read(sql))
           else if (step.do === 'fold') await pool.run(sql => foldChanges(sql, 1, 2))
           else if (step.do === 'let go') await letGo()
           else if (step.do === 'hold') {
@@ -380,6 +406,10 @@ t.test('a copy is complete, whatever is recorded, changed and deleted meanwhile'
       } finally {
         await letGo()
       }
+      await pool.run(async sql => {
+        await exported.read(sql)
+        for (const [id, line] of await linesById(sql)) assert.equal(exported.lines.get(id), line)
+      })
       for (const copy of [...copies, new Copy()]) {
         while (!(await copy.read(two, 3)));
         for (const id of [...ids, held]) {

@@ -21,6 +21,8 @@ export interface ChangePage {
   readonly text: string | null
   /** Where the next page begins. */
   readonly next: Position
+  /** Whether more writes have places, up to the last place to read. */
+  readonly hasMore: boolean
   /** Whether the page ends with the last committed write. */
   readonly isLast: boolean
 }
@@ -39,12 +41,16 @@ interface Feed {
  */
 export type PageTextInSql = (names: TableNames) => string
 
+const HIGHEST = Number.MAX_SAFE_INTEGER
+
 export interface ChangeRead {
   readonly projectId: number
   /** Undefined means the beginning: all stored traces. */
   readonly after: Position | undefined
   readonly limit: number
   readonly text: PageTextInSql
+  /** The last place of the log to read; by default, the log is read to its end. */
+  readonly to?: number
 }
 
 /** Reads the page after a position. Returns the reason, for people, if the position can no longer be continued. */
@@ -71,7 +77,7 @@ interface StoredRow extends Feed {
 
 async function readStored(
   sql: Sql,
-  { projectId, limit, text }: ChangeRead,
+  { projectId, limit, text, to = HIGHEST }: ChangeRead,
   after: WalkPosition | undefined,
   names: TableNames
 ): Promise<ChangePage | { readonly expired: string }> {
@@ -96,7 +102,8 @@ async function readStored(
   const next: Position = isOver
     ? { in: 'log', feed, place: position.place, read: BLOCK }
     : { ...position, after: row.last as number }
-  return { text: row.text, next, isLast: isOver && row.end === position.place && !row.waits }
+  const hasMore = !isOver || position.place < Math.min(row.end, to)
+  return { text: row.text, next, hasMore, isLast: !hasMore && row.end === position.place && !row.waits }
 }
 
 interface LogRow extends Feed {
@@ -108,7 +115,7 @@ interface LogRow extends Feed {
 
 async function readLog(
   sql: Sql,
-  { projectId, limit, text }: ChangeRead,
+  { projectId, limit, text, to = HIGHEST }: ChangeRead,
   after: LogPosition,
   names: TableNames
 ): Promise<ChangePage | { readonly expired: string }> {
@@ -117,7 +124,7 @@ async function readLog(
     `with feed as materialized (${FEED(names)}), next as materialized (
       select c.place, u.i, u.seq, row_number() over (order by c.place, u.i) as n
       from ${names.change_log} c cross join lateral unnest(c.seqs) with ordinality as u (seq, i)
-      where c.project_id = $1 and c.place >= $2::bigint and (c.place > $2::bigint or u.i > $3::bigint)
+      where c.project_id = $1 and c.place >= $2::bigint and c.place <= $5::bigint and (c.place > $2::bigint or u.i > $3::bigint)
       order by c.place, u.i limit $4::int + 1
     ), found as materialized (
       select seq, min(n) as n from next where n <= $4::int group by seq
@@ -129,14 +136,15 @@ async function readLog(
         ) t order by f.n
       ) t) as text
     from feed left join (select place, i from next where n <= $4::int order by n desc limit 1) last on true`,
-    [projectId, after.place, after.read, limit],
+    [projectId, after.place, after.read, limit, to],
     { prepare: true }
   )
   const expired = whyExpired(after, row)
   if (expired !== undefined || row === undefined) return { expired: expired ?? OTHER }
   const next: Position =
     row.place === null || row.read === null ? after : { ...after, place: row.place, read: row.read }
-  return { text: row.text, next, isLast: row.rows <= limit && !row.waits }
+  const hasMore = row.rows > limit
+  return { text: row.text, next, hasMore, isLast: !hasMore && row.end <= to && !row.waits }
 }
 
 const AGAIN = 'start again without a cursor'
@@ -149,3 +157,12 @@ function whyExpired({ feed, place }: Position, row: Feed | undefined): string | 
     ? `changes are kept for ${KEPT_DAYS} days, and this cursor is older: ${AGAIN}`
     : undefined
 }
+
+/** Returns the last place of the project's log; 0 if there is no log. */
+export async function readEnd(sql: Sql, projectId: number): Promise<number> {
+  const [row] = await sql<{ place: number }[]>`select place from change_feeds where project_id = ${projectId}`
+  return row?.place ?? 0
+}
+
+/** Ids of a page's traces, separated by commas. */
+export const IDS_IN_SQL: PageTextInSql = () => `string_agg(replace(t.id::text, '-', ''), ',' order by t.n)`
