@@ -20,10 +20,10 @@ export default function changes(app: App): void {
     access: 'traces:read',
     summary: 'List the traces that were written since a cursor',
     description:
-      'In the order in which writes were committed, to within a few seconds. Without a cursor, the list begins with all ' +
-      'stored traces, in the order in which they were recorded. A trace is listed again after every change: spans, the end, metadata, ' +
-      'scores, costs and environment. It is always shown in its current state, so a page shows a trace once, however ' +
-      'often it was written. Deletions are not listed.\n\n' +
+      'In the order in which writes were committed, to within a few seconds. Without a cursor, the list begins with ' +
+      'all stored traces, in the order in which they were recorded. A trace is listed again after every change: ' +
+      'spans, the end, metadata, scores, costs and environment. It is always shown in its current state, so a page ' +
+      'shows a trace once, however often it was written. Deletions are not listed.\n\n' +
       'To keep a copy up to date, save nextCursor after each page, and go on until caughtUp is true. Later, continue ' +
       'with the saved cursor. A write that commits late comes late in the order, so nothing is missed. Pages may be ' +
       `short or empty. Changes are kept for ${KEPT_DAYS} days: an older cursor gets 410, and so does a cursor from ` +

@@ -2,7 +2,7 @@
 import type { Sql } from 'postgres'
 import { AdminError } from '../admin-error.ts'
 import { isReadOnlyRefusal } from '../database/failure.ts'
-import { IDS_IN_SQL, readChanges, readEnd } from '../store/changes/changes.ts'
+import { IDS_IN_SQL, readChanges, readLastPlace } from '../store/changes/changes.ts'
 import { foldChanges } from '../store/changes/fold.ts'
 import type { Position } from '../store/changes/position.ts'
 
@@ -28,7 +28,7 @@ export async function* changedTraces(
   { atOnce, remembered } = BOUNDS
 ): AsyncGenerator<ChangedTraces, void> {
   await foldAll(sql, projectId)
-  const to = await readEnd(sql, projectId)
+  const to = await readLastPlace(sql, projectId)
   const known = new Set<string>()
   for (let position = after, goesOn = true; goesOn; ) {
     const page = await readChanges(sql, { projectId, after: position, limit: atOnce, text: IDS_IN_SQL, to })

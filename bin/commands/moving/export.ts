@@ -36,13 +36,13 @@ export default command({
   },
   details: [
     'Without --format, --rows, --columns and --as, a line is the response to GET /api/v1/traces/{traceId}, with the',
-    'recording key in `trace.keyId` and, in `recorded`, data that only `spoor import` needs. `trace.environment` is null',
-    'for unassigned, and absent if no environment was recorded. Only such lines can be imported. Running traces are',
-    'exported in their current state. Every trace is complete as of the time when it is read. Traces that are recorded',
-    'or deleted during the export may or may not be included. With --json, the output is one array of lines.',
+    'recording key in `trace.keyId` and, in `recorded`, data that only `spoor import` needs. `trace.environment` is',
+    'null for unassigned, and absent if no environment was recorded. Only such lines can be imported. Running traces',
+    'are exported in their current state. Every trace is complete as of the time when it is read. Traces that are',
+    'recorded or deleted during the export may or may not be included. With --json, the output is one array of lines.',
     '',
-    'As rows, an export is a table. Texts, metadata, tags, attributes and events are columns of JSON. In CSV, a name or',
-    'another text that a spreadsheet would run as a formula begins with an apostrophe; NDJSON and Parquet are exact.',
+    'As rows, an export is a table. Inputs, outputs, metadata, tags, attributes and events are columns of JSON. In',
+    'CSV, a text that a spreadsheet would run as a formula begins with an apostrophe. NDJSON and Parquet are exact.',
     '',
     'To keep a copy up to date, use --since, with the cursor that the last export printed to stderr, or --cursor-file.',
     'The export then contains every trace that was written since: recorded, continued, patched or scored. Replace the',
@@ -125,7 +125,7 @@ interface FormFlags {
   readonly as: string | undefined
 }
 
-/** What the output looks like; `lines` are those that `spoor import` reads. */
+/** The form of the output; `lines` are those that `spoor import` reads. */
 type Form =
   | { readonly as: 'lines' }
   | { readonly as: 'dataset' }
@@ -192,7 +192,7 @@ interface SinceFlags {
   readonly to: string | undefined
 }
 
-/** Where an export of changes begins, and the file for the next cursor. Undefined for an export by start time. */
+/** The beginning of an export of changes, and the file for the next cursor. */
 interface Since {
   readonly after: Position | undefined
   readonly file: string | undefined

@@ -1,7 +1,8 @@
 /** Writes a table as a Parquet file, row group by row group. */
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer'
+import { microsOf } from '../../trace/timestamp.ts'
 import type { Cell, CellType, TableColumn } from './columns.ts'
-import { NOTHING, type TableWriter } from './writers.ts'
+import { NO_BYTES, type TableWriter } from './writers.ts'
 
 /** A row group ends when it has this many rows, or this many bytes of texts. */
 const GROUP = { rows: 20_000, bytes: 32 * 1024 * 1024 }
@@ -29,13 +30,12 @@ const VALUES: Readonly<Record<CellType, (cell: Exclude<Cell, null>) => Value>> =
   json: decoded,
   integer: cell => BigInt(cell),
   number: Number,
-  time: cell => microsOf(String(cell))
+  time: cell => toMicros(String(cell))
 }
 
 /** Converts a time as responses have it, with three or six digits of the fraction, to microseconds since 1970. */
-export function microsOf(time: string): bigint {
-  const [ms, micros = ''] = [time.slice(0, 23), /^\d{3}/.exec(time.slice(23))?.[0]]
-  return BigInt(Date.parse(`${ms}Z`)) * 1000n + BigInt(micros || 0)
+export function toMicros(time: string): bigint {
+  return BigInt(Date.parse(time)) * 1000n + BigInt(microsOf(time))
 }
 
 export function parquetWriter(columns: readonly TableColumn[], group = GROUP): TableWriter {
@@ -48,7 +48,7 @@ export function parquetWriter(columns: readonly TableColumn[], group = GROUP): T
   let data: Value[][] = columns.map(() => [])
   let size = 0
   const take = (): Uint8Array => {
-    const taken = bytes.getBytes().slice()
+    const taken = Buffer.from(bytes.getBytes())
     bytes.index = 0
     return taken
   }
@@ -69,7 +69,7 @@ export function parquetWriter(columns: readonly TableColumn[], group = GROUP): T
         }
         if (data[0]!.length >= group.rows || size >= group.bytes) write()
       }
-      return bytes.index === 0 ? NOTHING : take()
+      return bytes.index === 0 ? NO_BYTES : take()
     },
     end() {
       write()

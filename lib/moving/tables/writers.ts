@@ -11,7 +11,7 @@ export interface TableWriter {
   end(): Uint8Array
 }
 
-export const NOTHING = new Uint8Array()
+export const NO_BYTES = new Uint8Array()
 
 const bytesOf = (lines: string): Uint8Array => Buffer.from(lines, 'latin1')
 
@@ -39,7 +39,7 @@ export function csvWriter(columns: readonly TableColumn[]): TableWriter {
       for (const row of rows) lines += line(row.map((cell, i) => csvCell(cell, columns[i]!.type)))
       return bytesOf(lines)
     },
-    end: () => NOTHING
+    end: () => NO_BYTES
   }
 }
 
@@ -48,7 +48,7 @@ export function ndjsonWriter(columns: readonly TableColumn[]): TableWriter {
   const jsonOf = (cell: Cell, type: TableColumn['type']) =>
     typeof cell === 'string' && type !== 'json' ? text(cell) : String(cell)
   return {
-    head: () => NOTHING,
+    head: () => NO_BYTES,
     add(rows) {
       let lines = ''
       for (const row of rows) {
@@ -56,7 +56,7 @@ export function ndjsonWriter(columns: readonly TableColumn[]): TableWriter {
       }
       return bytesOf(lines)
     },
-    end: () => NOTHING
+    end: () => NO_BYTES
   }
 }
 
@@ -66,11 +66,11 @@ export function ndjsonWriter(columns: readonly TableColumn[]): TableWriter {
  */
 export function datasetLine({ trace, scores }: ShownTrace): string | undefined {
   if (trace.endedAt === null) return undefined
+  const { id, name, input, output, tags, metadata } = trace
   const newest = new Map<string, ScoreRow>()
   for (const score of scores) if (!newest.has(score.name)) newest.set(score.name, score)
   const values = Array.from(newest.values(), ({ name, value }) => `${text(name)}:${value}`)
-  return (
-    `{"id":"${trace.id}","name":${text(trace.name)},"input":${raw(trace.input, 'null')},"output":${raw(trace.output, 'null')}` +
-    `,"scores":{${values.join(',')}},"tags":${JSON.stringify(trace.tags ?? [])},"metadata":${raw(trace.metadata, '{}')}}\n`
-  )
+  const texts = `"input":${raw(input, 'null')},"output":${raw(output, 'null')}`
+  const about = `"tags":${JSON.stringify(tags ?? [])},"metadata":${raw(metadata, '{}')}`
+  return `{"id":"${id}","name":${text(name)},${texts},"scores":{${values.join(',')}},${about}}\n`
 }

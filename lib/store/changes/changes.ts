@@ -19,7 +19,7 @@ export async function needsFold(sql: Sql, projectId: number, names: TableNames =
 export interface ChangePage {
   /** The value that `text` computes over the page's traces; null if no trace of the page exists any more. */
   readonly text: string | null
-  /** Where the next page begins. */
+  /** The position at which the next page begins. */
   readonly next: Position
   /** Whether more writes have places, up to the last place to read. */
   readonly hasMore: boolean
@@ -124,7 +124,8 @@ async function readLog(
     `with feed as materialized (${FEED(names)}), next as materialized (
       select c.place, u.i, u.seq, row_number() over (order by c.place, u.i) as n
       from ${names.change_log} c cross join lateral unnest(c.seqs) with ordinality as u (seq, i)
-      where c.project_id = $1 and c.place >= $2::bigint and c.place <= $5::bigint and (c.place > $2::bigint or u.i > $3::bigint)
+      where c.project_id = $1 and c.place >= $2::bigint and c.place <= $5::bigint
+        and (c.place > $2::bigint or u.i > $3::bigint)
       order by c.place, u.i limit $4::int + 1
     ), found as materialized (
       select seq, min(n) as n from next where n <= $4::int group by seq
@@ -159,7 +160,7 @@ function whyExpired({ feed, place }: Position, row: Feed | undefined): string | 
 }
 
 /** Returns the last place of the project's log; 0 if there is no log. */
-export async function readEnd(sql: Sql, projectId: number): Promise<number> {
+export async function readLastPlace(sql: Sql, projectId: number): Promise<number> {
   const [row] = await sql<{ place: number }[]>`select place from change_feeds where project_id = ${projectId}`
   return row?.place ?? 0
 }

@@ -62,7 +62,8 @@ async function lockFeed(sql: Sql, projectId: number): Promise<number> {
 
 /** Counts each project's rows of change_news. */
 export function readUnfolded(sql: Sql): Promise<{ projectId: number; rows: number }[]> {
-  return sql`select project_id as "projectId", count(*) as rows from change_news group by project_id order by project_id`
+  return sql`
+    select project_id as "projectId", count(*) as rows from change_news group by project_id order by project_id`
 }
 
 /** Returns the projects that have a log. */
