@@ -4,6 +4,7 @@ import type { Client } from '../lib/database/pooled/cancellation.ts'
 import { Refusal } from '../lib/errors.ts'
 import { refuseField } from '../lib/http/refuse.ts'
 import { JsonText, type Reply } from '../lib/http/route.ts'
+import { type Lookup, SharedLookups } from '../lib/limits/shared-lookups.ts'
 import { ChangeList } from '../lib/schema/output.ts'
 import { ChangeListQuery, pageSizeOf } from '../lib/schema/query.ts'
 import { list } from '../lib/store/answers/json-text.ts'
@@ -13,6 +14,7 @@ import { decodePosition, encodePosition } from '../lib/store/changes/position.ts
 import { pageText, readSummaries } from '../lib/store/lists/summary-page.ts'
 
 export default function changes(app: App): void {
+  const folds = new Folds(projectId => app.sql.write(sql => foldChanges(sql, projectId)))
   app.route({
     method: 'GET',
     path: '/api/v1/changes',
@@ -32,15 +34,23 @@ export default function changes(app: App): void {
     replies: { 200: ChangeList },
     errors: ['invalid_request', 'cursor_expired'],
     links: { getTrace: { traceId: '/traces/0/id' } },
-    handler: request => answerChanges(app, request.key.projectId, request.query, request)
+    handler: request => answerChanges(app, folds, request.key.projectId, request.query, request)
   })
 }
 
-async function answerChanges(app: App, projectId: number, query: ChangeListQuery, client: Client): Promise<Reply> {
+async function answerChanges(
+  app: App,
+  folds: Folds,
+  projectId: number,
+  query: ChangeListQuery,
+  client: Client
+): Promise<Reply> {
   const limit = pageSizeOf(query)
   const after = query.after === undefined ? undefined : decodePosition(query.after)
   if (query.after !== undefined && after === undefined) refuseField('after', 'must be a nextCursor of this route')
-  await foldNews(app, projectId, client)
+  if (await app.sql.readOf(projectId, (sql, names) => needsFold(sql, projectId, names), client)) {
+    await folds.run(projectId)
+  }
   const read = { projectId, after, limit, text: pageText }
   const page = await app.sql.readOf(projectId, (sql, names) => readChanges(sql, read, names), client)
   if ('expired' in page) throw new Refusal('cursor_expired', `after: ${page.expired}.`)
@@ -50,14 +60,43 @@ async function answerChanges(app: App, projectId: number, query: ChangeListQuery
 }
 
 /**
- * Gives committed writes their places in the order. If the database accepts no writes, the list ends with the writes
- * that have places.
+ * Folds for requests, which give committed writes their places in the order. One fold of a project is in flight at a
+ * time. Requests that arrive meanwhile share the next fold, because the one in flight may have missed a write that was
+ * committed before they arrived.
  */
-async function foldNews(app: App, projectId: number, client: Client): Promise<void> {
-  if (!(await app.sql.readOf(projectId, (sql, names) => needsFold(sql, projectId, names), client))) return
-  try {
-    await app.sql.write(sql => foldChanges(sql, projectId))
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error
+class Folds {
+  readonly #fold: (projectId: number) => Promise<unknown>
+  readonly #projects = new Map<number, { readonly shared: SharedLookups<Lookup<true>>; waiting: number }>()
+
+  constructor(fold: (projectId: number) => Promise<unknown>) {
+    this.#fold = fold
+  }
+
+  /**
+   * Folds the project's writes. If the database accepts no writes, does nothing: the list then ends with the writes that
+   * have places.
+   */
+  async run(projectId: number): Promise<void> {
+    const project = this.#projects.get(projectId) ?? { shared: this.#share(projectId), waiting: 0 }
+    this.#projects.set(projectId, project)
+    project.waiting++
+    try {
+      await new Promise<true | undefined>((resolve, reject) => project.shared.add({ resolve, reject }))
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+    } finally {
+      project.waiting--
+      if (project.waiting === 0) this.#projects.delete(projectId)
+    }
+  }
+
+  #share(projectId: number): SharedLookups<Lookup<true>> {
+    return new SharedLookups(MAX_SHARING, async batch => {
+      await this.#fold(projectId)
+      for (const { resolve } of batch) resolve(true)
+    })
   }
 }
+
+/** Maximum number of requests that share a fold. A project may have fewer reads in flight. */
+const MAX_SHARING = 1000

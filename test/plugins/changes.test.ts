@@ -190,6 +190,11 @@ t.test(
   async t => {
     const service = await testService(t)
     const { database } = service
+    const { target } = await testRole(t, database, ...READ_ONLY)
+    const { connect, limit, node } = databaseAt(target)
+    const reader = await testService(t, { database, view: { connect, limit, node } })
+    const none = { status: 503, body: { error: { code: 'unavailable' } } }
+    t.match(await reader.call('GET', CHANGES), none, 'there is no order yet')
     const { cursor } = await sync(service)
     const first = await record(service)
     t.same(
@@ -197,13 +202,24 @@ t.test(
       [first]
     )
     await record(service)
-    const { target } = await testRole(t, database, ...READ_ONLY)
-    const { connect, limit, node } = databaseAt(target)
-    const reader = await testService(t, { database, view: { connect, limit, node } })
     const page = await read(reader, cursor)
     t.same([page.traces.map(({ id }) => id), page.caughtUp], [[first], false])
   }
 )
+
+t.test('many readers at once see what was written before they asked', async t => {
+  const service = await testService(t)
+  const { cursor } = await sync(service)
+  const ids = new Set<string>()
+  const readers = Array.from({ length: 40 }, async (_, i) => {
+    if (i % 4 === 0) ids.add(await record(service))
+    const known = [...ids]
+    const seen = (await read(service, cursor, 500)).traces.map(({ id }) => id)
+    t.ok(known.every(id => seen.includes(id)))
+  })
+  await Promise.all(readers)
+  t.same((await sync(service, cursor)).ids.sort(), [...ids].sort())
+})
 
 t.test('a page begins within a row of the log', async t => {
   const service = await testService(t)

@@ -1,6 +1,7 @@
 /** Reads a project's changes in their order (lib/store/changes/fold.ts). */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
+import { Refusal } from '../../errors.ts'
 import { BLOCK, KEPT_DAYS } from './fold.ts'
 import type { LogPosition, Position, WalkPosition } from './position.ts'
 
@@ -94,6 +95,9 @@ async function readStored(
     [projectId, after?.after ?? 0, after?.to ?? null, limit],
     { prepare: true }
   )
+  if (row === undefined && after === undefined) {
+    throw new Refusal('unavailable', 'The order of changes begins once the database accepts writes; retry later.')
+  }
   const feed = row?.feed ?? ''
   const position = after ?? { in: 'traces', feed, after: 0, to: row?.to ?? 0, place: row?.end ?? 0 }
   const expired = whyExpired(position, row)
