@@ -1,5 +1,6 @@
 /** Lists the API's resources, in the order of the OpenAPI document, and the dashboard. Start reading here. */
 import type { Plugin } from '../lib/app.ts'
+import changes from './changes.ts'
 import dashboard from './dashboard/index.ts'
 import deletions from './deletions.ts'
 import docs from './docs.ts'
@@ -27,6 +28,7 @@ export const plugins: readonly Plugin[] = [
   sessions,
   deletions,
   spans,
+  changes,
   mcp,
   docs,
   dashboard,

@@ -454,5 +454,6 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
       }
     }
   },
-  listScores: { replies: { 200: { scores: [score], nextCursor: null, pageSize: 50 } } }
+  listScores: { replies: { 200: { scores: [score], nextCursor: null, pageSize: 50 } } },
+  listChanges: { replies: { 200: { traces: [summary], nextCursor: CURSOR, caughtUp: true, pageSize: 50 } } }
 }

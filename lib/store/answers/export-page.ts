@@ -8,6 +8,7 @@ import type { Sql } from 'postgres'
 import { SCHEMA_NAMES } from '../../database/tables.ts'
 import { unpackSpans } from '../../rows/packed-texts.ts'
 import { type SharedTexts, withSharedTexts } from '../../rows/trace-texts.ts'
+import { joinMessages, type PlacedMessages } from '../../trace/span-messages.ts'
 import type { ProjectCounts } from '../instance/backup-head.ts'
 import { readMessagePages, readMessages } from '../trace/messages.ts'
 import { bytewise, type RawRow, RowReader } from './byte-rows.ts'
@@ -30,6 +31,7 @@ import {
   DETAIL_ORDER,
   type DetailRow,
   hasMessages,
+  type ShownTrace,
   type StoredSpanRow,
   selectTraceAlone,
   textBytes,
@@ -46,6 +48,11 @@ export interface ExportPlace {
 export interface ExportWindow {
   readonly from?: string | undefined
   readonly to?: string | undefined
+}
+
+/** Only traces with these ids, of which there must be few. */
+export interface ExportChoice extends ExportWindow {
+  readonly ids?: readonly string[] | undefined
 }
 
 /** A piece of an export, with the numbers of traces, spans and scores that the piece completes. */
@@ -84,17 +91,22 @@ export interface FetchedPage {
 export async function fetchExportPage(
   sql: Sql,
   projectId: number,
-  { from = '-infinity', to = 'infinity' }: ExportWindow,
+  { from = '-infinity', to = 'infinity', ids }: ExportChoice,
   after?: ExportPlace
 ): Promise<FetchedPage | undefined> {
   const start =
     after === undefined
       ? sql`(started_at, id) >= (${from}, ${LOWEST_ID})`
       : sql`(started_at, id) > (${after.startedAt}, ${after.id})`
+  // `is true` makes PostgreSQL look up the ids instead of reading all traces in order.
+  const which =
+    ids === undefined
+      ? sql`${start} and started_at <= ${to}`
+      : sql`id = any (${ids as string[]}::uuid[]) and (${start}) is true`
   const found = await sql`
     with next as materialized (
       select *, ${textBytes(sql, projectId)} as text_bytes from traces t
-      where project_id = ${projectId} and ${start} and started_at <= ${to}
+      where project_id = ${projectId} and ${which}
       order by started_at, id
       limit ${PAGE_TRACES}
     ), page as materialized (
@@ -175,16 +187,8 @@ export async function renderExportPage(
   projectId: number,
   { rows, reader }: FetchedPage
 ): Promise<ExportPage> {
-  const found = new Map<unknown, { trace: PagedTrace; spans: RawRow[]; scores: RawRow[] }>()
-  for (const row of rows) {
-    const part = reader.field(row, 'part') as Part
-    const seq = reader.field(row, 'traceSeq')
-    if (part === 'trace') found.set(seq, { trace: reader.row(row), spans: [], scores: [] })
-    else found.get(seq)![part === 'span' ? 'spans' : 'scores'].push(row)
-  }
-  const traces = [...found.values()]
-  const apart = traces.flatMap(({ trace }) => (trace.hasMessages ? [trace.id] : []))
-  const messages = apart.length === 0 ? [] : (await readMessages(sql, projectId, apart)).map(bytewise)
+  const traces = tracesOf({ rows, reader })
+  const messages = await messagesOf(sql, projectId, traces)
   let lines = ''
   for (const { trace, spans, scores } of traces) {
     const own = messages.filter(({ traceId }) => traceId === trace.id)
@@ -201,4 +205,46 @@ export async function renderExportPage(
   }
   const count = (of: 'spans' | 'scores') => traces.reduce((sum, each) => sum + each[of].length, 0)
   return { lines: Buffer.from(lines, 'latin1'), traces: traces.length, spans: count('spans'), scores: count('scores') }
+}
+
+interface PagedRows {
+  readonly trace: PagedTrace
+  readonly spans: RawRow[]
+  readonly scores: RawRow[]
+}
+
+/** Groups a page's rows by trace. */
+function tracesOf({ rows, reader }: Pick<FetchedPage, 'rows' | 'reader'>): PagedRows[] {
+  const found = new Map<unknown, PagedRows>()
+  for (const row of rows) {
+    const part = reader.field(row, 'part') as Part
+    const seq = reader.field(row, 'traceSeq')
+    if (part === 'trace') found.set(seq, { trace: reader.row(row), spans: [], scores: [] })
+    else found.get(seq)![part === 'span' ? 'spans' : 'scores'].push(row)
+  }
+  return [...found.values()]
+}
+
+async function messagesOf(sql: Sql, projectId: number, traces: readonly PagedRows[]): Promise<PlacedMessages[]> {
+  const apart = traces.flatMap(({ trace }) => (trace.hasMessages ? [trace.id] : []))
+  return apart.length === 0 ? [] : (await readMessages(sql, projectId, apart)).map(bytewise)
+}
+
+/** Yields a page's traces as responses show them. Each character of a string is one byte. */
+export async function* showExportPage(
+  sql: Sql,
+  projectId: number,
+  { rows, reader }: FetchedPage
+): AsyncGenerator<ShownTrace, void> {
+  const traces = tracesOf({ rows, reader })
+  const messages = await messagesOf(sql, projectId, traces)
+  for (const { trace, spans, scores } of traces) {
+    const own = messages.filter(({ traceId }) => traceId === trace.id)
+    const unpacked = await unpackSpans(
+      spans.map(span => reader.row<StoredSpanRow>(span)),
+      'latin1'
+    )
+    const joined = joinMessages(withSharedTexts(trace, unpacked), unpacked, own)
+    yield { ...joined, scores: scores.map(score => ({ ...reader.row<ScoreRow>(score), authorId: null })) }
+  }
 }
