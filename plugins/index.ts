@@ -11,6 +11,7 @@ import otlp from './otlp/index.ts'
 import project from './project.ts'
 import scores from './scores.ts'
 import traces from './traces/index.ts'
+import usage from './usage.ts'
 
 export const plugins: readonly Plugin[] = [
   meta,
@@ -19,6 +20,7 @@ export const plugins: readonly Plugin[] = [
   traces,
   otlp,
   scores,
+  usage,
   mcp,
   docs,
   dashboard,

@@ -242,6 +242,18 @@ const detail = {
 const requestId = REQUEST_ID
 const recorded = { ok: true, traceId: TRACE_ID, projectId: PROJECT_ID, spanCount: 2, running: false, requestId }
 
+const usage = {
+  traces: 1204,
+  errors: 17,
+  inputTokens: 1_531_020,
+  outputTokens: 240_811,
+  costUsd: 3.077424,
+  computedCostUsd: 0,
+  withoutCost: 3,
+  p50Ms: 2731,
+  p95Ms: 9140
+}
+
 export const EXAMPLES: Readonly<Record<string, Examples>> = {
   getKey: {
     replies: {
@@ -325,5 +337,21 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
   addScore: { body: { numeric, categorical, boolean }, replies: { 201: { ok: true, score, requestId } } },
   listTraceScores: { replies: { 200: { traceId: TRACE_ID, scores: [score] } } },
   deleteScore: { replies: { 200: { ok: true, traceId: TRACE_ID, scoreId: SCORE_ID } } },
-  listScores: { replies: { 200: { scores: [score], nextCursor: null, pageSize: 50 } } }
+  listScores: { replies: { 200: { scores: [score], nextCursor: null, pageSize: 50 } } },
+  getUsage: {
+    replies: {
+      200: {
+        from: '2026-11-14T11:12:00.000Z',
+        to: '2026-11-21T11:12:00.000Z',
+        by: 'model',
+        interval: 'none',
+        approximate: false,
+        countedFrom: null,
+        total: usage,
+        rows: [{ start: null, key: summary.model, kind: null, isOther: false, steps: null, ...usage }],
+        others: 0,
+        hint: null
+      }
+    }
+  }
 }

@@ -21,7 +21,8 @@ const ROUTES = [
   ['POST', `${TRACES}/{traceId}/scores`, 'traces:write'],
   ['GET', `${TRACES}/{traceId}/scores`, 'traces:read'],
   ['DELETE', `${TRACES}/{traceId}/scores/{scoreId}`, 'traces:delete'],
-  ['GET', '/api/v1/scores', 'traces:read']
+  ['GET', '/api/v1/scores', 'traces:read'],
+  ['GET', '/api/v1/usage', 'traces:read']
 ] as const
 /** These protocols have their own tables: test/plugins/otlp/traces.test.ts, test/plugins/mcp/index.test.ts. */
 const UNLISTED = ['traces', 'logs', 'metrics'].map(signal => `/api/v1/otlp/v1/${signal}`).concat('/api/mcp')

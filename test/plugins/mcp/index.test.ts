@@ -11,7 +11,7 @@ const { client, use } = await mcpClient(t, service)
 const TRACES = '/api/v1/traces'
 
 const WRITE = ['get_ingest_schema', 'record_trace', 'add_score']
-const READ = ['list_traces', 'get_trace', 'list_scores', 'get_trace_scores', 'get_project']
+const READ = ['list_traces', 'get_trace', 'list_scores', 'get_trace_scores', 'get_project', 'get_usage']
 const DELETE = ['delete_trace']
 
 /** Records a trace over HTTP. Returns its id. */
@@ -139,7 +139,7 @@ t.test('free JSON is kept exactly, with numbers that a double cannot hold', asyn
 
 t.test('the list of tools is short', async t => {
   const { text } = await post(service, { jsonrpc: '2.0', id: 1, method: 'tools/list' })
-  t.ok(Buffer.byteLength(text) < 20_000, `${Buffer.byteLength(text)} bytes`)
+  t.ok(Buffer.byteLength(text) < 21_000, `${Buffer.byteLength(text)} bytes`)
 })
 
 t.test('the arguments of add_score are an object without alternatives, which not all models can read', async t => {
