@@ -1,0 +1,2 @@
+-- This number is reserved for another change, whose file replaces this one.
+select 1;
