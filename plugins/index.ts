@@ -16,6 +16,7 @@ import sessions from './sessions.ts'
 import spans from './spans.ts'
 import search from './search.ts'
 import traces from './traces/index.ts'
+import usage from './usage.ts'
 
 export const plugins: readonly Plugin[] = [
   meta,
@@ -29,6 +30,7 @@ export const plugins: readonly Plugin[] = [
   deletions,
   spans,
   changes,
+  usage,
   mcp,
   docs,
   dashboard,

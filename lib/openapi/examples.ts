@@ -319,6 +319,17 @@ const searchPage = {
   note: null,
   index: null
 }
+const usage = {
+  traces: 1204,
+  errors: 17,
+  inputTokens: 1_531_020,
+  outputTokens: 240_811,
+  costUsd: 3.077424,
+  computedCostUsd: 0,
+  withoutCost: 3,
+  p50Ms: 2731,
+  p95Ms: 9140
+}
 
 export const EXAMPLES: Readonly<Record<string, Examples>> = {
   getKey: {
@@ -455,5 +466,21 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
     }
   },
   listScores: { replies: { 200: { scores: [score], nextCursor: null, pageSize: 50 } } },
-  listChanges: { replies: { 200: { traces: [summary], nextCursor: CURSOR, caughtUp: true, pageSize: 50 } } }
+  listChanges: { replies: { 200: { traces: [summary], nextCursor: CURSOR, caughtUp: true, pageSize: 50 } } },
+  getUsage: {
+    replies: {
+      200: {
+        from: '2026-11-14T11:12:00.000Z',
+        to: '2026-11-21T11:12:00.000Z',
+        by: 'model',
+        interval: 'none',
+        approximate: false,
+        countedFrom: null,
+        total: usage,
+        rows: [{ start: null, key: summary.model, kind: null, isOther: false, steps: null, ...usage }],
+        others: 0,
+        hint: null
+      }
+    }
+  }
 }

@@ -171,6 +171,23 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     annotations: READS
   },
   {
+    name: 'get_usage',
+    operation: 'getUsage',
+    title: 'Sum traces over time',
+    description:
+      'Sums traces, errors, tokens, cost and durations (p50, p95), in total and split by model, name, environment, ' +
+      'user, step or tag:KEY, over a time or by hour or day. Use it for "what did it cost", "which prompt ' +
+      'or user costs most", "which tool fails most" (by step: errors), "why did it double" (interval day); use ' +
+      'list_traces for the traces themselves. An empty result says in hint what exists.',
+    annotations: READS,
+    examples: [
+      { by: 'model' },
+      { by: 'step', limit: 10 },
+      { by: 'tag:prompt', from: '2026-11-21T00:00:00Z', to: '2026-11-28T00:00:00Z' },
+      { interval: 'day' }
+    ]
+  },
+  {
     name: 'delete_trace',
     operation: 'deleteTrace',
     title: 'Delete a trace',
