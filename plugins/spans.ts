@@ -58,10 +58,10 @@ export default function spans(app: App): void {
     access: 'traces:read',
     summary: 'Group failures',
     description:
-      'Groups failed steps by name, type of error and message. Ids, paths, times, numbers and quoted names in messages ' +
-      'do not matter. A trace with status `error` and without a failed step counts as a failure itself. Without times, ' +
-      `the last ${FAILURE_DAYS} days count. A request examines at most 5,000 traces, newest first, or as many as 300 ms ` +
-      'allow; `complete` says whether these were all, and `reached` how far it looked.',
+      'Groups failed steps by name, type of error and message. Ids, paths, times, numbers and quoted names in ' +
+      'messages do not matter. A trace with status `error` and without a failed step counts as a failure itself. ' +
+      `Without times, the last ${FAILURE_DAYS} days count. A request examines at most 5,000 traces, newest first, or ` +
+      'as many as 300 ms allow. `complete` says whether these were all, and `reached` how far it looked.',
     query: FailureListQuery,
     replies: { 200: FailureList },
     links: { getTrace: { traceId: '/errors/0/example/traceId' } },

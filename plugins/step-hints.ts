@@ -12,7 +12,7 @@ export interface StepFilters {
 }
 
 interface Empty {
-  /** What was sought: `span` or `failure`. */
+  /** A word for the items of the list: `span` or `failure`. */
   readonly sought: string
   /** Start of the last examined trace, if the walk was stopped. */
   readonly reached: string | undefined

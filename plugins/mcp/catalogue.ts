@@ -125,11 +125,11 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'listSpans',
     title: 'Find steps',
     description:
-      'Lists steps (spans) across traces, newest first, by kind, name, status, model, environment, time or minimum ' +
-      'duration: failed calls of a tool, slow model calls. Returns why a step failed and the sizes of its texts; read ' +
-      'texts with get_trace and spanIds, or with texts (at most 20 steps). A small limit keeps the result short. Go on ' +
-      'until nextCursor is null: a page may be short or empty before. For failures as a whole call list_errors. If ' +
-      'nothing is found, hint names what exists instead.',
+      'Lists steps (spans) across traces, newest first, by kind, name, status, model, environment, time or ' +
+      'minimum duration: failed calls of a tool, slow model calls. Returns why a step failed and the sizes of ' +
+      'its texts; read texts with get_trace and spanIds, or with texts (at most 20 steps). A small limit keeps ' +
+      'the result short. Go on until nextCursor is null: a page may be short or empty before. For failures as a ' +
+      'whole call list_errors. If nothing is found, hint names what exists instead.',
     annotations: READS,
     examples: [
       { kind: 'tool', status: 'error', limit: 20 },
@@ -142,10 +142,10 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     title: 'Group failures',
     description:
       'Groups failed steps by name, error type and message (ids, paths, times and numbers do not matter): count, ' +
-      'traces, first and last time, an example to read with get_trace. Call it first for "what fails", "which tool ' +
-      'failed most", "since when". Without times, the last 7 days. complete says whether all traces were looked at; if ' +
-      'not, narrow the times or pass nextCursor as after for the rest. passedOn counts steps that failed since a step ' +
-      'inside them did. For single failures call list_spans with status error.',
+      'traces, first and last time, an example to read with get_trace. Call it first for "what fails", "which ' +
+      'tool failed most", "since when". Without times, the last 7 days. complete says whether all traces were ' +
+      'looked at; if not, narrow the times or pass nextCursor as after for the rest. passedOn counts steps that ' +
+      'failed since a step inside them did. For single failures call list_spans with status error.',
     annotations: READS,
     examples: [{ limit: 20 }, { kind: 'tool', from: '2026-11-21T00:00:00Z' }]
   },

@@ -76,7 +76,7 @@ export async function groupFailures(
       const spoken = await readSpoken(sql, projectId, portion.rows, names)
       const slices = new Slices()
       for (const [i, [, rows]] of failing.entries()) {
-        // What a trace's texts take to unpack is known only afterwards.
+        // The time that unpacking a trace's texts takes is known only afterwards.
         if (i > 0 && performance.now() > ends) return cutBefore(rows[0]!, portion)
         for (const failure of await failuresOf(rows, spoken, slices)) {
           if (query.kind !== undefined && failure.kind !== query.kind) continue
@@ -120,7 +120,8 @@ interface Counts {
 /** Maximum number of bytes of a text in which a trace's own failure is sought. */
 const MOST_OWN_BYTES = 65_536
 const ownText = (column: string): string =>
-  `case when t.status = 'error' and octet_length(t.${column}::text) <= ${MOST_OWN_BYTES} then t.${column} end as ${column}`
+  `case when t.status = 'error' and octet_length(t.${column}::text) <= ${MOST_OWN_BYTES}
+    then t.${column} end as ${column}`
 
 interface FailurePortion extends Portion<never, Edge> {
   readonly rows: readonly Row[]

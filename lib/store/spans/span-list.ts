@@ -51,7 +51,7 @@ export interface SpanPage {
 const TRACES = TRACE_ORDERS.newest
 const SPAN_TIE = /^([0-9a-f]{32})(?:\/([^/]+)\/([0-9a-f]{16}))?$/
 
-/** Order of the span list. The key is the start of the trace; the tie is the trace's id, and the span if there is one. */
+/** Order of the span list. The key is the start of a trace. The tie is the trace's id, and a span within the trace. */
 export const SPAN_ORDER: Order = {
   name: 'spans',
   isKey: TRACES.isKey,
@@ -149,13 +149,15 @@ async function readPortion(
   const portion =
     traceId === undefined
       ? nextTraces(statement, { edge, size, conditions })
-      : `select 1 as place, seq, id, started_at as key, (true ${conditions.join(' ')}) is true as fits, true as is_examined
+      : `select 1 as place, seq, id, started_at as key, (true ${conditions.join(' ')}) is true as fits,
+          true as is_examined
         from ${names.traces} where ${statement.beyond(true, edge)} and id = ${bind(traceId)}`
   const most = bind(limit + 1)
   const rest =
     skipped === undefined
       ? ''
-      : `and (p.id <> ${bind(skipped.traceId)} or (s.started_at, s.id) < (${bind(skipped.startedAt)}, ${bind(skipped.spanId)}))`
+      : `and (p.id <> ${bind(skipped.traceId)}
+          or (s.started_at, s.id) < (${bind(skipped.startedAt)}, ${bind(skipped.spanId)}))`
   const rows = await sql.unsafe<Row[]>(
     `with portion as materialized (${portion}), found as materialized (
       select p.place, p.seq, p.key, p.id as trace_id, s.started_at, s.id

@@ -79,7 +79,7 @@ const EXTENSIONS =
 const TOP_DOMAINS =
   'ai|app|ca|ch|cloud|cn|co|com|corp|de|dev|edu|eu|fr|gov|in|internal|io|it|jp|lan|local|net|nl|org|ru|svc|uk|us'
 
-/** What a match of a rule becomes: a placeholder, or a function of the match. */
+/** A rule's replacement of a match: a placeholder, or a function of the match. */
 type Outcome = string | ((match: string, groups: readonly (string | undefined)[]) => string)
 
 /**
@@ -97,7 +97,8 @@ const RULES: readonly (readonly [expression: string, outcome: Outcome])[] = [
     '<time>'
   ],
   [
-    String.raw`\b(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? )?(?:\d{1,2} ${MONTH}|${MONTH} \d{1,2}),? \d{4}(?:,? \d{1,2}:\d\d(?::\d\d)?(?: ?[AP]M)?(?: (?:GMT|UTC|[+-]\d{4}))?)?`,
+    String.raw`\b(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? )?(?:\d{1,2} ${MONTH}` +
+      String.raw`|${MONTH} \d{1,2}),? \d{4}(?:,? \d{1,2}:\d\d(?::\d\d)?(?: ?[AP]M)?(?: (?:GMT|UTC|[+-]\d{4}))?)?`,
     '<time>'
   ],
   [String.raw`\b\d{1,4}\/\d{1,2}\/\d{2,4}(?:,? \d{1,2}:\d\d(?::\d\d)?(?: ?[AP]M)?)?\b`, '<time>'],
@@ -105,7 +106,8 @@ const RULES: readonly (readonly [expression: string, outcome: Outcome])[] = [
   [String.raw`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`, '<id>'],
   [String.raw`\b0x[0-9a-f]+\b`, '<id>'],
   [
-    String.raw`\[(?:[0-9a-f]{0,4}:){2,7}[0-9a-f]{0,4}\](?::\d+)?|\b(?:[0-9a-f]{1,4}:){3,7}(?::?[0-9a-f]{1,4})\b|(?<![\w:])::1(?::\d+)?\b`,
+    String.raw`\[(?:[0-9a-f]{0,4}:){2,7}[0-9a-f]{0,4}\](?::\d+)?|\b(?:[0-9a-f]{1,4}:){3,7}(?::?[0-9a-f]{1,4})\b` +
+      String.raw`|(?<![\w:])::1(?::\d+)?\b`,
     '<address>'
   ],
   [String.raw`\b\d{1,3}(?:\.\d{1,3}){3}(?:\/\d{1,2}|:\d+)?\b`, '<address>'],
@@ -115,28 +117,42 @@ const RULES: readonly (readonly [expression: string, outcome: Outcome])[] = [
   // Paths: absolute, relative with two slashes or an extension, and files.
   [String.raw`\b[a-z]:\\[^\s'"<>|]+|\\\\[\w.$-]+\\[^\s'"<>|]+`, '<path>'],
   [
-    String.raw`(?<![\w<>/.])(?:~|\.{1,2})?\/[\p{L}\p{N}_@%+~$:{}.-]*[\p{L}\p{N}_%~$}-](?:\/[\p{L}\p{N}_@%+~$:{}=.-]+)*\/?(?::\d+){0,2}(?:\?[^\s'"]+)?`,
+    String.raw`(?<![\w<>/.])(?:~|\.{1,2})?\/[\p{L}\p{N}_@%+~$:{}.-]*[\p{L}\p{N}_%~$}-](?:\/[\p{L}\p{N}_@%+~$:{}` +
+      String.raw`=.-]+)*\/?(?::\d+){0,2}(?:\?[^\s'"]+)?`,
     '<path>'
   ],
   [String.raw`(?<![\w<>/.@])@?[\w.-]+(?:\/[\w.@-]+){2,}(?::\d+){0,2}`, '<path>'],
   [String.raw`(?<![\w<>/.])(?:[\w.@-]+\/)?[\w-]+(?:\.[\w-]+)*\.(?:${EXTENSIONS})(?::\d+){0,2}\b(?![(\w])`, '<path>'],
   // Codes, which are part of the fault.
   [
-    String.raw`\b(?:(?:http(?:\/\d(?:\.\d)?)?|status)(?: ?(?:status|response|error))?(?: ?code)?(?: of| is| was)?|(?:status|error|return|exit|response|result|grpc|sql) ?codes?|errno|winerror|exit(?:ed)?(?: with)?(?: (?:code|status|value))?|exit status|signal|sqlstate|ret(?:urn)?)["']?(?: ?[:=([] ?| is | was | )["']?-?(?:[1-9]\d{0,4}|0|[0-9A-Z]{5})\b(?![.,]\d|[-_:]\w)`,
+    String.raw`\b(?:(?:http(?:\/\d(?:\.\d)?)?|status)(?: ?(?:status|response|error))?(?: ?code)?(?: of| is` +
+      String.raw`| was)?|(?:status|error|return|exit|response|result|grpc|sql) ?codes?|errno|winerror` +
+      String.raw`|exit(?:ed)?(?: with)?(?: (?:code|status|value))?|exit status|signal|sqlstate` +
+      String.raw`|ret(?:urn)?)["']?(?: ?[:=([] ?| is | was | )["']?-?(?:[1-9]\d{0,4}|0|[0-9A-Z]{5})\b(?![.,]\d` +
+      String.raw`|[-_:]\w)`,
     unmasked
   ],
   [String.raw`\bcode["']?(?: ?[:=([] ?| )["']?-?(?:[1-9]\d{0,4}|0|[0-9]{2}[0-9A-Z]{3})\b(?![.,]\d|[-_:]\w)`, shortCode],
   [
-    String.raw`(?<=\b(?:Error|Response|failed|HTTP|status|[A-Z][a-z]+ (?:Error|Request|Requests|Found|Gateway|Timeout|Unavailable)|Unauthorized|Forbidden) ?[([])[45]\d\d(?=[)\]])|(?:^|(?<=[( ]))[45]\d\d(?=:? (?:Client Error|Server Error|Bad|Unauthori[sz]ed|Payment|Forbidden|Not|Method|Proxy|Request|Conflict|Gone|Length|Precondition|Payload|Content|URI|Unsupported|Range|Expectation|Misdirected|Unprocessable|Locked|Failed|Too|Upgrade|Internal|Service|Gateway|HTTP|Variant|Insufficient|Loop|Network|Overloaded|Error|\{))`,
+    String.raw`(?<=\b(?:Error|Response|failed|HTTP|status|[A-Z][a-z]+ (?:Error|Request|Requests|Found|Gateway` +
+      String.raw`|Timeout|Unavailable)|Unauthorized|Forbidden) ?[([])[45]\d\d(?=[)\]])|(?:^` +
+      String.raw`|(?<=[( ]))[45]\d\d(?=:? (?:Client Error|Server Error|Bad|Unauthori[sz]ed|Payment|Forbidden|Not` +
+      String.raw`|Method|Proxy|Request|Conflict|Gone|Length|Precondition|Payload|Content|URI|Unsupported|Range` +
+      String.raw`|Expectation|Misdirected|Unprocessable|Locked|Failed|Too|Upgrade|Internal|Service|Gateway|HTTP` +
+      String.raw`|Variant|Insufficient|Loop|Network|Overloaded|Error|\{))`,
     unmasked
   ],
   [
-    String.raw`\b(?:ORA-\d{5}|TNS-\d{5}|PLS-\d{5}|TS\d{4,5}|E1\d{4}|P\d{4}|PGRST\d{3}|AADSTS\d{5,7}|SQL\d{4}N?|ERROR \d{4} \(\w{5}\))\b`,
+    String.raw`\b(?:ORA-\d{5}|TNS-\d{5}|PLS-\d{5}|TS\d{4,5}|E1\d{4}|P\d{4}|PGRST\d{3}|AADSTS\d{5,7}|SQL\d{4}N?` +
+      String.raw`|ERROR \d{4} \(\w{5}\))\b`,
     unmasked
   ],
   // Names that only code contains.
   [
-    String.raw`\((?:reading|setting|evaluating) '[^'\n]{1,80}'\)|\b(?:has no attribute|object has no (?:field|method)|^name|No module named|Cannot find name|unexpected keyword argument|required positional argument:|missing required argument:) ['"][\p{L}_$][\w.$]*['"]|^name '[A-Za-z_]\w*'`,
+    String.raw`\((?:reading|setting|evaluating) '[^'\n]{1,80}'\)|\b(?:has no attribute|object has no (?:field` +
+      String.raw`|method)|^name|No module named|Cannot find name|unexpected keyword argument` +
+      String.raw`|required positional argument:|missing required argument:) ['"][\p{L}_$][\w.$]*['"]` +
+      String.raw`|^name '[A-Za-z_]\w*'`,
     unmasked
   ],
   [`^['"][A-Za-z]+(?:_[A-Za-z]+)*['"]$`, unmasked],
@@ -144,19 +160,22 @@ const RULES: readonly (readonly [expression: string, outcome: Outcome])[] = [
   [String.raw`\bUnexpected token [^\n]{1,80}?(?= is not valid JSON| in JSON)`, 'Unexpected token <name>'],
   [String.raw`(?<=[{,] ?)["'][\p{L}_][\p{L}_.-]{0,60}["'](?= ?:)`, unmasked],
   [
-    String.raw`(?<=["']([\p{L}_][\w.-]{0,60})["'] ?: ?)(?:"((?:[^"\\\n]|\\.){0,2000})"?|'((?:[^'\\\n]|\\.|'(?=\p{L})){0,2000})'?)`,
+    String.raw`(?<=["']([\p{L}_][\w.-]{0,60})["'] ?: ?)(?:"((?:[^"\\\n]|\\.){0,2000})"?|'((?:[^'\\\n]|\\.` +
+      String.raw`|'(?=\p{L})){0,2000})'?)`,
     memberValue
   ],
   [String.raw`(?<=["']([\p{L}_][\w.-]{0,60})["'] ?: ?)-?[\d.]+(?:e[+-]?\d+)?\b`, memberNumber],
   [
-    String.raw`(?<![\p{L}\p{N}'])'((?:[^'\\\n]|\\.|'(?=\p{L}))*)'(?![\p{L}\p{N}])|"((?:[^"\\\n]|\\.)*)"|\x60([^\x60\n]*)\x60|[“„]([^”\n]*)”|‘([^’\n]*)’|«([^»\n]*)»`,
+    String.raw`(?<![\p{L}\p{N}'])'((?:[^'\\\n]|\\.|'(?=\p{L}))*)'(?![\p{L}\p{N}])|"((?:[^"\\\n]|\\.)*)"` +
+      String.raw`|\x60([^\x60\n]*)\x60|[“„]([^”\n]*)”|‘([^’\n]*)’|«([^»\n]*)»`,
     quotedValue
   ],
   // Named values.
   [String.raw`(?<=\b(?:model|deployment|engine):? )(?=[\w.:\/-]*[-\d])[\w.:\/-]*\w`, '<name>'],
   [String.raw`\binput_value=.{0,500}?(?=, input_type=|\]|$)`, 'input_value=<value>'],
   [
-    String.raw`\b(?:code|status|state|reason|type|error|errno|level|severity|kind|op|operation|phase)=[A-Za-z_.-]{2,40}\b(?![-\d])`,
+    String.raw`\b(?:code|status|state|reason|type|error|errno|level|severity|kind|op|operation` +
+      String.raw`|phase)=[A-Za-z_.-]{2,40}\b(?![-\d])`,
     unmasked
   ],
   [String.raw`\b([A-Za-z_][\w.-]{0,40})=(?!=)(?:\([^)\n]{0,200}\)|\[[^\]\n]{0,200}\]|[^\s,;)\]}'"(]+)`, namedValue],
