@@ -65,8 +65,9 @@ export default command({
     let traces = 0
     let bytes = 0
     let next: Position | undefined
+    const pieces = new Pieces(stream)
     const wrote = async (written: number, piece: Uint8Array) => {
-      if (piece.length > 0) await stream(piece)
+      await pieces.add(piece)
       traces += written
       bytes += piece.length
       progress.show(seconds => `${counted(traces, 'trace')}, ${size(bytes)}, ${rate(traces, bytes, seconds)}`)
@@ -106,6 +107,7 @@ export default command({
         }
       }
       await wrote(0, output?.end() ?? NOTHING)
+      await pieces.flush()
     }
     await withDatabase(env, ({ sql }) => interruptible(signal => writeAll(sql, signal)))
     if (json) await stream(traces === 0 ? '[]\n' : '\n]\n')
@@ -228,6 +230,31 @@ async function replaceFile(file: string, text: string): Promise<void> {
   await writeFile(partial, text)
   await rename(partial, file)
 }
+
+/** Joins pieces into writes that are worth a system call. */
+class Pieces {
+  readonly #write: (bytes: Uint8Array) => Promise<void>
+  #pieces: Uint8Array[] = []
+  #bytes = 0
+
+  constructor(write: (bytes: Uint8Array) => Promise<void>) {
+    this.#write = write
+  }
+
+  async add(piece: Uint8Array): Promise<void> {
+    this.#pieces.push(piece)
+    this.#bytes += piece.length
+    if (this.#bytes >= LEAST_WRITTEN) await this.flush()
+  }
+
+  async flush(): Promise<void> {
+    if (this.#bytes > 0) await this.#write(Buffer.concat(this.#pieces))
+    this.#pieces = []
+    this.#bytes = 0
+  }
+}
+
+const LEAST_WRITTEN = 65_536
 
 /** Converts pieces of NDJSON to pieces of a JSON array. The caller writes the closing bracket. */
 class Elements {
