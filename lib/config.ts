@@ -3,7 +3,13 @@ import { resolve } from 'node:path'
 import { parallelismOf } from './limits/parallelism.ts'
 import type { LoggedRequests } from './log.ts'
 import { isLoopback } from './network-list.ts'
-import { DEFAULT_MAX_SPANS, DEFAULT_MAX_TRACE_BYTES, MAX_IMPORTED_SPANS } from './schema/otlp-limits.ts'
+import {
+  DEFAULT_MAX_SPANS,
+  DEFAULT_MAX_TRACE_BYTES,
+  MAX_IMPORTED_SPANS,
+  MAX_TAG_NAME,
+  MAX_TAG_NAMES
+} from './schema/otlp-limits.ts'
 import { ROLES, type Role } from './schema/roles.ts'
 import { ConfigError, Variables } from './variables.ts'
 
@@ -32,6 +38,8 @@ export interface Config {
   readonly idleCompleteMs: number | undefined
   /** Maximum number of spans in an OpenTelemetry trace. */
   readonly maxSpans: number
+  /** Names of OpenTelemetry attributes whose values become tags, such as `tenant.id:acme`. */
+  readonly tagNames: readonly string[]
   /**
    * Time for which a complete trace must not have been written to before its texts are packed together again. If
    * undefined, texts stay as they were packed on arrival.
@@ -122,6 +130,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     storageLimitBytes: read.integer('STORAGE_LIMIT_BYTES', 1, Number.MAX_SAFE_INTEGER) ?? 10 * 1024 ** 3,
     idleCompleteMs: read.duration('OTLP_IDLE_COMPLETE', 10 * MINUTE_MS),
     maxSpans: read.integer('OTLP_MAX_SPANS', 10, MAX_IMPORTED_SPANS) ?? DEFAULT_MAX_SPANS,
+    tagNames: readTagNames(read),
     maxTraceBytes: read.integer('OTLP_MAX_TRACE_BYTES', 1024 ** 2, 1024 ** 3) ?? DEFAULT_MAX_TRACE_BYTES,
     repackAfterMs: readRepackAfter(read),
     computesCosts: read.oneOf('PRICES', SWITCH) !== 'off',
@@ -140,6 +149,17 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     autoMigrate: read.oneOf('AUTO_MIGRATE', ['true', 'false']) !== 'false',
     shutdownGraceMs: read.period('SHUTDOWN_GRACE', MOST_GRACE_MS, 'from 0s to 10m') ?? 3000
   }
+}
+
+/** Reads the names of the attributes that become tags. */
+function readTagNames(read: Variables): readonly string[] {
+  const names = [...new Set(read.list('OTLP_TAGS'))]
+  const isName = (name: string) => [...name].length <= MAX_TAG_NAME && !/\p{Cc}/u.test(name) && name.isWellFormed()
+  if (names.length <= MAX_TAG_NAMES && names.every(isName)) return names
+  return read.refuse(
+    'OTLP_TAGS',
+    `must be at most ${MAX_TAG_NAMES} names of attributes, separated by commas, of at most ${MAX_TAG_NAME} characters`
+  )
 }
 
 /**

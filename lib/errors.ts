@@ -1,7 +1,7 @@
 /**
  * Lists every error that an API client can receive: code, status and meaning. Codes are stable. Most codes come from
- * section 7 of the specification; this service adds method_not_allowed, unsupported_encoding, too_many_requests and
- * unavailable.
+ * section 7 of the specification; this service adds method_not_allowed, cursor_expired, unsupported_encoding,
+ * too_many_requests and unavailable.
  */
 export const ERRORS = {
   invalid_json: { status: 400, meaning: 'The body is not valid JSON.' },
@@ -20,6 +20,7 @@ export const ERRORS = {
     meaning: 'A span with this id and different content exists; the whole batch was rejected.'
   },
   conflict: { status: 409, meaning: 'The trace already holds 100 scores.' },
+  cursor_expired: { status: 410, meaning: 'The cursor can no longer be continued. Start again without a cursor.' },
   payload_too_large: { status: 413, meaning: 'The request is over 2 MiB, or a stored document over its limit.' },
   unsupported_encoding: { status: 415, meaning: 'The Content-Encoding is not gzip, deflate or br.' },
   quota_exhausted: { status: 429, meaning: 'The store rejected the write; nothing was stored. Retry later.' },

@@ -12,6 +12,7 @@ import otlp from '../plugins/otlp/index.ts'
 import { KeyRing } from './access/auth.ts'
 import { listenForKeyChanges } from './access/key-notices.ts'
 import type { App, Plugin } from './app.ts'
+import { ChangeLog } from './background/change-log.ts'
 import { Folding } from './background/folding.ts'
 import { IdleTraces } from './background/idle-traces.ts'
 import { OldRuns } from './background/old-runs.ts'
@@ -140,6 +141,7 @@ export async function startService(
   const waiting = new WaitingMessages({ sql, log, health, metrics, unkept, waitMs: messagesWaitMs })
   const oldRuns = new OldRuns({ sql, log, health })
   const folding = new Folding({ sql, database, log, health, metrics })
+  const changeLog = new ChangeLog({ sql, log, health })
   const isCalm = () => ingest.isCalm
   const index = new SearchIndex({ sql, database, log, health, metrics, isCalm })
   const repacking = new Repacking({ sql, database, log, health, metrics, isCalm, afterMs: config.repackAfterMs })
@@ -187,7 +189,7 @@ export async function startService(
   const close = once(async () => {
     readiness.noteStop()
     setup.stop()
-    for (const round of [idle, waiting, oldRuns, folding, index, repacking]) round.close()
+    for (const round of [idle, waiting, oldRuns, folding, changeLog, index, repacking]) round.close()
     await Promise.all([server.close(GRACE_MS), grpc?.close(GRACE_MS)])
     await within(GRACE_MS, Promise.all([ingest.close(), unkept.close()]))
     await prices?.close()

@@ -3,7 +3,7 @@ import type { Sql } from 'postgres'
 import { nearestNames } from '../lib/search/nearest.ts'
 import { readKnownNames } from '../lib/store/lists/known-names.ts'
 
-/** What filters look for, and how. */
+/** Each filter looks for an exact name or for names that begin with a text. */
 const KINDS = {
   sessionPrefix: { of: 'session', isPrefix: true },
   userPrefix: { of: 'user', isPrefix: true },

@@ -4,13 +4,13 @@ import { makeReady, type ReadyResult, takeFoundModels } from '../lib/threads/rea
 import { tellHeap } from '../lib/threads/thread-heaps.ts'
 
 export default function prepareGroup(group: BodyGroup): GroupResult | Promise<GroupResult> {
-  const { operations, environments, hurries, maxSpans, prices, lengths, bytes } = group
+  const { operations, environments, hurries, maxSpans, tagNames, prices, lengths, bytes } = group
   let at = 0
   const results = operations.map((operation, i) => {
     const body = new Uint8Array(bytes, at, lengths[i])
     at += body.byteLength
     const task = { operation, body, environment: environments[i] ?? null, hurries: hurries[i] === true }
-    return makeReady({ ...task, prices: prices?.[i], ...(maxSpans !== undefined && { maxSpans }) })
+    return makeReady({ ...task, prices: prices?.[i], tagNames, ...(maxSpans !== undefined && { maxSpans }) })
   })
   tellHeap()
   const all = { results, models: takeFoundModels() }

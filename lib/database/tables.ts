@@ -23,7 +23,10 @@ export const PROJECT_TABLES = [
   'search_segments',
   'search_postings',
   'search_fills',
-  'repack_waits'
+  'repack_waits',
+  'change_news',
+  'change_log',
+  'change_feeds'
 ] as const
 export type ProjectTable = (typeof PROJECT_TABLES)[number]
 

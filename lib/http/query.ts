@@ -8,6 +8,8 @@ export type QueryReader = (text: string) => Record<string, unknown>
 
 /** Matches a decimal integer that a double represents exactly, written without `+`, leading zeros or an exponent. */
 const INTEGER = /^(?:0|-?[1-9]\d{0,14})$/
+/** Matches a number as JSON writes it. */
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 const BOOLEANS: ReadonlySet<string> = new Set(['true', 'false'])
 const MAX_SHOWN_NAME = 100
 
@@ -21,14 +23,16 @@ type Values = Readonly<Record<string, unknown>>
 export function queryCheck(schema: TObject): (values: Values, exact?: Values) => void {
   const { check, explain } = checker(schema)
   return (values, exact = values) => {
-    for (const [name, value] of Object.entries(values)) checkParameter(schema, name, value)
+    for (const [name, value] of Object.entries(values)) {
+      for (const each of Array.isArray(value) ? value : [value]) checkParameter(schema, name, each)
+    }
     if (!check(values, exact)) throw new Refusal('invalid_request', explain(exact, 'query'))
   }
 }
 
 /**
- * Returns a reader for a schema of strings, integers and booleans. The reader throws `invalid_request` for an invalid
- * query.
+ * Returns a reader for a schema of strings, numbers, booleans, and arrays of strings. A parameter that the schema
+ * describes as an array may be given several times. The reader throws `invalid_request` for an invalid query.
  */
 export function queryReader(schema: TObject): QueryReader {
   const checkAll = queryCheck(schema)
@@ -38,17 +42,21 @@ export function queryReader(schema: TObject): QueryReader {
         .filter(([, property]) => 'type' in property && property.type === type)
         .map(([name]) => name)
     )
-  const [integers, booleans] = [ofType('integer'), ofType('boolean')]
+  const [integers, numbers, booleans] = [ofType('integer'), ofType('number'), ofType('boolean')]
+  const arrays = ofType('array')
   const parsed = (name: string, value: string): unknown => {
     if (integers.has(name) && INTEGER.test(value)) return Number(value)
+    if (numbers.has(name) && NUMBER.test(value)) return Number(value)
     return booleans.has(name) && BOOLEANS.has(value) ? value === 'true' : value
   }
   return text => {
     const query: Record<string, unknown> = {}
     for (const [name, value] of parameters(text)) {
       checkParameter(schema, name, value)
-      if (Object.hasOwn(query, name)) throw refusal(name, 'must not be given more than once')
-      query[name] = parsed(name, value)
+      const isGiven = Object.hasOwn(query, name)
+      if (arrays.has(name)) query[name] = [...(isGiven ? (query[name] as string[]) : []), value]
+      else if (isGiven) throw refusal(name, 'must not be given more than once')
+      else query[name] = parsed(name, value)
     }
     checkAll(query)
     return query

@@ -53,6 +53,8 @@ export interface IngestOptions {
   readonly heapMiB?: number
   /** Maximum number of spans in an OpenTelemetry trace; DEFAULT_MAX_SPANS by default. */
   readonly maxSpans?: number
+  /** Names of OpenTelemetry attributes whose values become tags. */
+  readonly tagNames?: readonly string[]
   /** Prices for calls that state no cost. If undefined, no costs are computed for such calls. */
   readonly prices?: PriceSource
   /** Size, in bytes, beyond which texts of an OpenTelemetry trace are cut; DEFAULT_MAX_TRACE_BYTES by default. */
@@ -98,6 +100,7 @@ export class WritePath implements Ingest {
   readonly #sql: SqlAccess
   readonly #trialTraces: number | undefined
   readonly #maxSpans: number
+  readonly #tagNames: readonly string[] | undefined
   readonly #prices: PriceSource | undefined
   readonly #maxTraceBytes: number
   readonly #log: Logger
@@ -108,6 +111,7 @@ export class WritePath implements Ingest {
     this.threads = new FairThreads(options.workers, log, options.heapMiB)
     this.#trialTraces = options.trialTraces
     this.#maxSpans = options.maxSpans ?? DEFAULT_MAX_SPANS
+    this.#tagNames = options.tagNames
     this.#prices = options.prices
     this.#maxTraceBytes = options.maxTraceBytes ?? DEFAULT_MAX_TRACE_BYTES
     this.#statistics = new Statistics(database, log)
@@ -272,7 +276,7 @@ export class WritePath implements Ingest {
       const hurries = this.#packing.hurries(body.byteLength)
       // Costs are computed only for exports.
       const prices = operation.startsWith('export-') ? this.#prices?.ownOf(projectId) : undefined
-      const task = { operation, body, environment, hurries, maxSpans: this.#maxSpans, prices }
+      const task = { operation, body, environment, hurries, maxSpans: this.#maxSpans, tagNames: this.#tagNames, prices }
       const isQuiet = this.#admission.requests <= QUIET_REQUESTS
       return await write(await this.threads.makeReady(task, projectId, isQuiet))
     } finally {

@@ -1,7 +1,14 @@
 /** Implements `spoor export`. */
 import type { Sql } from 'postgres'
-import { type ExportPage, fetchExportPage, renderExportPage, renderLongTrace } from '../store/answers/export-page.ts'
-import type { TraceConditions } from '../store/trace/trace-conditions.ts'
+import {
+  type ExportChoice,
+  type ExportPage,
+  fetchExportPage,
+  renderExportPage,
+  renderLongTrace,
+  showExportPage
+} from '../store/answers/export-page.ts'
+import { fetchTrace, type ShownTrace, showFetched } from '../store/answers/traces.ts'
 import { snapshotOf } from '../store/transactions.ts'
 
 /**
@@ -16,7 +23,7 @@ import { snapshotOf } from '../store/transactions.ts'
 export async function* exportPages(
   sql: Sql,
   projectId: number,
-  conditions: TraceConditions = {},
+  conditions: ExportChoice = {},
   isInTransaction = false
 ): AsyncGenerator<ExportPage, void, undefined> {
   let next = fetchExportPage(sql, projectId, conditions)
@@ -35,5 +42,26 @@ export async function* exportPages(
       readNext()
       yield await renderExportPage(sql, projectId, page)
     }
+  }
+}
+
+/**
+ * Yields a project's traces as responses show them, in the order of `exportPages`. Each character of a string is one
+ * byte. A long trace is in memory as a whole.
+ */
+export async function* shownTraces(
+  sql: Sql,
+  projectId: number,
+  choice: ExportChoice = {}
+): AsyncGenerator<ShownTrace, void> {
+  for (let page = await fetchExportPage(sql, projectId, choice); page !== undefined; ) {
+    const { last, isLong } = page
+    if (!isLong) yield* showExportPage(sql, projectId, page)
+    else {
+      const fetched = await fetchTrace(sql, projectId, last.id)
+      // The trace may have been deleted since its page was read.
+      if (fetched !== undefined) yield await showFetched(fetched, async () => {})
+    }
+    page = await fetchExportPage(sql, projectId, choice, last)
   }
 }

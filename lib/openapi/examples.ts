@@ -293,6 +293,44 @@ const failures = {
 const requestId = REQUEST_ID
 const recorded = { ok: true, traceId: TRACE_ID, projectId: PROJECT_ID, spanCount: 2, running: false, requestId }
 
+/** The answer to `status=error&stepKind=tool&errors=true`, newest first, that found all there are. */
+const searchPage = {
+  traces: [
+    {
+      ...summary,
+      status: 'error',
+      errorCount: 1,
+      firstError: {
+        spanId: TOOL_SPAN_ID,
+        step: 'lookup_order',
+        kind: 'tool',
+        type: 'TimeoutError',
+        message: 'The order service did not respond within 800 ms.'
+      },
+      inputPreview: 'Where is my order 48213?',
+      outputPreview: 'It arrives tomorrow before noon.',
+      excerpt: null
+    }
+  ],
+  nextCursor: null,
+  pageSize: 50,
+  examined: 4210,
+  reached: null,
+  note: null,
+  index: null
+}
+const usage = {
+  traces: 1204,
+  errors: 17,
+  inputTokens: 1_531_020,
+  outputTokens: 240_811,
+  costUsd: 3.077424,
+  computedCostUsd: 0,
+  withoutCost: 3,
+  p50Ms: 2731,
+  p95Ms: 9140
+}
+
 export const EXAMPLES: Readonly<Record<string, Examples>> = {
   getKey: {
     replies: {
@@ -359,6 +397,7 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
   },
   acceptOtlpMetrics: { body: { metrics: { resourceMetrics: [] } }, replies: { 200: {} } },
   listTraces: { replies: { 200: { traces: [summary], nextCursor: CURSOR, prevCursor: null, pageSize: 1 } } },
+  searchTraces: { replies: { 200: searchPage } },
   getTrace: { replies: { 200: detail } },
   patchTraceMetadata: {
     body: { patch },
@@ -373,6 +412,14 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
     }
   },
   deleteTrace: { replies: { 200: { ok: true, traceId: TRACE_ID } } },
+  deleteTraces: {
+    body: {
+      traces: { traceIds: [MINIMAL_ID, STREAMED_ID] },
+      user: { userId: 'customer-8' },
+      session: { sessionId: 'chat-1043' }
+    },
+    replies: { 200: { ok: true, deleted: 1000, remaining: 204 } }
+  },
   addScore: { body: { numeric, categorical, boolean }, replies: { 201: { ok: true, score, requestId } } },
   listTraceScores: { replies: { 200: { traceId: TRACE_ID, scores: [score] } } },
   deleteScore: { replies: { 200: { ok: true, traceId: TRACE_ID, scoreId: SCORE_ID } } },
@@ -418,5 +465,22 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
       }
     }
   },
-  listScores: { replies: { 200: { scores: [score], nextCursor: null, pageSize: 50 } } }
+  listScores: { replies: { 200: { scores: [score], nextCursor: null, pageSize: 50 } } },
+  listChanges: { replies: { 200: { traces: [summary], nextCursor: CURSOR, caughtUp: true, pageSize: 50 } } },
+  getUsage: {
+    replies: {
+      200: {
+        from: '2026-11-14T11:12:00.000Z',
+        to: '2026-11-21T11:12:00.000Z',
+        by: 'model',
+        interval: 'none',
+        approximate: false,
+        countedFrom: null,
+        total: usage,
+        rows: [{ start: null, key: summary.model, kind: null, isOther: false, steps: null, ...usage }],
+        others: 0,
+        hint: null
+      }
+    }
+  }
 }

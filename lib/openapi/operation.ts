@@ -12,7 +12,7 @@ import { EXAMPLES, PATH_TRACE_IDS, SCORE_ID, SESSION_ID, TRACE_ID } from './exam
 export const TAGS = [
   {
     name: 'Traces',
-    paths: /\/traces(?!.*\/scores)/,
+    paths: /\/(traces(?!.*\/scores)|deletions|search$)/,
     description: 'Runs, which consist of spans and are recorded complete or while they run.'
   },
   { name: 'Scores', paths: /\/scores/, description: 'Evaluations of a trace, added after its run.' },

@@ -173,7 +173,7 @@ function describeSpan(span: OtlpSpan, name: string): Member[] {
   return members
 }
 
-export function describeOrigin(origin: Origin): DescribedOrigin {
+export function describeOrigin(origin: Origin, tagNames?: readonly string[]): DescribedOrigin {
   const { resource, scopeAttributes, scopeName, scopeVersion, scopeSchemaUrl, resourceSchemaUrl } = origin
   const schemaUrl = scopeSchemaUrl || resourceSchemaUrl
   const members: Member[] = []
@@ -183,7 +183,7 @@ export function describeOrigin(origin: Origin): DescribedOrigin {
   if (schemaUrl !== '') members.push(['otel.schema_url', freeOf(schemaUrl)])
   const described = resource.size === 0 ? undefined : describeResource(resource)
   if (described !== undefined) members.push(['otel.resource', described])
-  return { members, resource: described, sender: readSender(origin) }
+  return { members, resource: described, sender: readSender(origin, tagNames) }
 }
 
 /** Describes a resource. All scopes of the resource share one object, so a portion holds the resource only once. */

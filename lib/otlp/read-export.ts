@@ -35,26 +35,37 @@ const DECODERS = { json: decodeJson, protobuf: decodeProtobuf }
 /** Decoders that read a request's spans on demand instead of all at once. */
 const LARGE_DECODERS = { json: decodeLargeJson, protobuf: decodeProtobuf }
 
+export interface ReadOptions {
+  /** Maximum number of spans in a trace. */
+  readonly maxSpans?: number
+  /** Names of attributes whose values become tags. */
+  readonly tagNames?: readonly string[] | undefined
+}
+
 /** Decodes and maps a request. Throws a Refusal only if the request cannot be decoded or takes too much memory. */
-export function readExport(bytes: Uint8Array, encoding: OtlpEncoding, maxSpans = DEFAULT_MAX_SPANS): Export {
+export function readExport(bytes: Uint8Array, encoding: OtlpEncoding, options: ReadOptions = {}): Export {
+  const { maxSpans = DEFAULT_MAX_SPANS, tagNames } = options
   if (!isCut(bytes.length, 0)) {
-    const sources = describeGroups(DECODERS[encoding](bytes))
+    const sources = describeGroups(DECODERS[encoding](bytes), tagNames)
     const count = sources.reduce((sum, { spans }) => sum + spans.length, 0)
     if (!isCut(bytes.length, count)) return mapExport(sources)
   }
-  return cutExport(describeGroups(LARGE_DECODERS[encoding](bytes)), encoding, maxSpans)
+  return cutExport(describeGroups(LARGE_DECODERS[encoding](bytes), tagNames), encoding, maxSpans)
 }
 
 /** Decodes and maps a joined portion. Its spans were checked when the request was cut. */
 export const readPortion = (bytes: Uint8Array): Export => mapExport(decodePortion(bytes))
 
 /** Returns the groups that have spans, with each origin in its stored form. */
-function describeGroups<S extends SentSpans>(groups: readonly SpanGroup<S>[]): SpanSource<S>[] {
+function describeGroups<S extends SentSpans>(
+  groups: readonly SpanGroup<S>[],
+  tagNames: ReadOptions['tagNames']
+): SpanSource<S>[] {
   let length = 0
   return groups
     .filter(({ spans }) => spans.length > 0)
     .map(({ origin, spans }) => {
-      const from = describeOrigin(origin)
+      const from = describeOrigin(origin, tagNames)
       length += lengthOfOrigin(from) * spans.length
       if (length > MAX_EXPORT_ORIGINS) {
         const rule = `must come to at most ${MAX_EXPORT_ORIGINS} characters, counted once for each of their spans`
@@ -65,7 +76,8 @@ function describeGroups<S extends SentSpans>(groups: readonly SpanGroup<S>[]): S
 }
 
 /** Reads steps made from coding agents' log records (lib/otlp/agents/steps.ts). */
-export const readSteps = (bytes: Uint8Array): Export => mapExport(describeGroups(decodeJson(bytes)), mapStep)
+export const readSteps = (bytes: Uint8Array, { tagNames }: ReadOptions = {}): Export =>
+  mapExport(describeGroups(decodeJson(bytes), tagNames), mapStep)
 
 function mapStep(span: OtlpSpan, origin: DescribedOrigin): MappedSpan {
   const attributes = new Map(span.attributes)

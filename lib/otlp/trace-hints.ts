@@ -12,6 +12,7 @@ import { INNER, type Level, PROCESS_ROOT, ROOT, type SpanHints } from '../trace/
 import { dialects, traceNamesOf, unquoted } from './dialects.ts'
 import { type Fields, groupOf, type SpanSender } from './fields.ts'
 import type { DialectKind } from './kind-names.ts'
+import { readTagging, type Tagging, withChosenTags } from './tagging.ts'
 import { textOfAttribute } from './text.ts'
 import { freeForm, freeOf, parseJson, readForm, type TextForm } from './wire/attribute-values.ts'
 import type { Attributes, Origin, OtlpSpan } from './wire/request.ts'
@@ -69,6 +70,7 @@ export function readHints(
 ): SpanHints {
   const { startMicros, endMicros } = span
   const identifies = fields.mentions(IDENTITIES)
+  const { tags, tagsLeftOut } = tagsOfSpan(fields, sender)
   return {
     level: readLevel(span, fields, parentId),
     startMicros,
@@ -85,7 +87,8 @@ export function readHints(
     resourceUserId: sender.userId,
     responseId: isCall({ kind }) ? readResponseId(fields) : undefined,
     toolCallId: kind === 'tool' ? findText(fields, TOOL_CALL_IDS, MAX_TEXT) : undefined,
-    tags: fields.mentions(LABELS) ? readTags(fields.find(TAGS)?.value) : NO_TAGS,
+    tags,
+    tagsLeftOut,
     metadata: readMetadata(fields, resource)
   }
 }
@@ -100,15 +103,19 @@ export interface ResourceClaims extends SpanSender {
   readonly serviceName: string | undefined
   readonly sessionId: string | undefined
   readonly userId: string | undefined
+  /** Attributes that become tags, and the tags of the resource's own attributes; undefined if no attribute does. */
+  readonly tagging: Tagging | undefined
 }
 
-export function readSender({ resource, scopeName }: Origin): ResourceClaims {
+export function readSender(origin: Origin, tagNames: readonly string[] = []): ResourceClaims {
+  const { resource, scopeName } = origin
   const service = textOfAttribute(resource.get('service.name'), MAX_NAME)
   return {
     // SDKs send `unknown_service:` followed by the program's name if no service name is configured.
     serviceName: service?.startsWith('unknown_service') ? undefined : service,
     sessionId: firstText(resource, SESSION_IDS),
     userId: firstText(resource, USER_IDS),
+    tagging: tagNames.length === 0 ? undefined : readTagging(resource, tagNames),
     isCodex: /^codex\b|^codex_/.test(service ?? scopeName) || /^codex\b|^codex_/.test(scopeName),
     // MLflow can be configured to send only OpenTelemetry's names. The values are JSON text in either case.
     isMlflow: resource.get('telemetry.sdk.name') === 'mlflow' || scopeName.startsWith('mlflow.')
@@ -166,6 +173,12 @@ function findJson(fields: Fields, names: readonly string[]): string | undefined 
 }
 
 const NO_TAGS: readonly string[] = []
+
+/** Returns the tags that the span states, those of its chosen attributes, and those of its resource. */
+function tagsOfSpan(fields: Fields, { tagging }: ResourceClaims): Pick<SpanHints, 'tags' | 'tagsLeftOut'> {
+  const stated = fields.mentions(LABELS) ? readTags(fields.find(TAGS)?.value) : NO_TAGS
+  return tagging === undefined ? { tags: stated } : withChosenTags(stated, fields, tagging)
+}
 
 /** Reads tags from an array, an array as JSON text, or a comma-separated string. */
 const readTags = (value: Json): readonly string[] => (typeof value === 'string' ? tagsOfText(value) : tagsOf(value))

@@ -1,46 +1,65 @@
 /**
- * Histograms of durations. Each bucket spans a quarter of an octave (a factor of 1.19), so its geometric middle differs
- * from any duration in the bucket by at most 9.1 %.
+ * Histograms of durations. Each bucket spans a sixteenth of an octave (a factor of 1.044), so its geometric middle
+ * differs from any duration in the bucket by at most 2.2 %. Durations below 24 ms have a bucket for each millisecond.
  *
  * A histogram is one decimal number with DIGITS digits per bucket; the last digits count the shortest durations.
  * PostgreSQL can therefore add histograms with `+` and `sum`, which is much faster than adding arrays of counts
- * (test/bench/RESULTS.md, "Rollups"). For example, three traces below 1 ms and two from 1 to below 2 ms are
+ * (test/bench/RESULTS.md, "Rollups"). For example, if the buckets had two digits, three traces in one bucket and two in
+ * the next longer one would be 0203.
  *
- *   000000000002 000000000003 = 2000000000003
+ * Until migration 21, a bucket spanned a quarter of an octave. The last digits of a histogram count traces in these
+ * COARSE buckets, and the digits before them count traces in the fine buckets. A sum of old and new rows therefore is a
+ * histogram too. A trace may have been added to its coarse bucket and later be subtracted from its fine bucket. Each
+ * coarse bucket consists of whole fine buckets, so `settle` finds out which traces remain.
  *
- * The view rollup_latencies (sql/0013-rollup-latencies.sql) shows the buckets of stored histograms as rows.
+ * The view rollup_latencies (sql/0021-usage.sql) shows the buckets of stored histograms as rows.
  */
 
 const OCTAVES = 27
-const STEPS = 4
+/** Number of buckets per octave. FINE is a multiple of COARSE, so that coarse buckets consist of whole fine buckets. */
+const COARSE = 4
+const FINE = 16
 /** A multiple of four, because PostgreSQL stores a numeric in groups of four decimal digits. */
 const DIGITS = 12
 
-/** Lower bounds in ms of all buckets except the first, which starts at 0. The last bucket has no upper bound. */
-export const BOUNDS: readonly number[] = [
-  ...new Set(Array.from({ length: OCTAVES * STEPS + 1 }, (_, step) => Math.ceil(2 ** (step / STEPS))))
+const boundsOf = (steps: number): readonly number[] => [
+  ...new Set(Array.from({ length: OCTAVES * steps + 1 }, (_, step) => Math.ceil(2 ** (step / steps))))
 ]
-export const BUCKETS = BOUNDS.length + 1
 
-/** Returns a duration's bucket. Equivalent to width_bucket(ms, BOUNDS) in PostgreSQL. */
-export function bucketOf(ms: number): number {
-  let [low, high] = [0, BOUNDS.length]
+/** Lower bounds in ms of all fine buckets except the first, which starts at 0. The last bucket has no upper bound. */
+export const BOUNDS: readonly number[] = boundsOf(FINE)
+const COARSE_BOUNDS = boundsOf(COARSE)
+/** Number of coarse buckets. A histogram's fine buckets follow them. */
+export const COARSE_BUCKETS = COARSE_BOUNDS.length + 1
+export const BUCKETS = COARSE_BUCKETS + BOUNDS.length + 1
+
+/** Returns the number of the bounds up to `ms`. Equivalent to width_bucket(ms, bounds) in PostgreSQL. */
+function widthBucket(ms: number, bounds: readonly number[]): number {
+  let [low, high] = [0, bounds.length]
   while (low < high) {
     const middle = (low + high) >> 1
-    if (ms < (BOUNDS[middle] as number)) high = middle
+    if (ms < (bounds[middle] as number)) high = middle
     else low = middle + 1
   }
   return low
 }
 
+/** Returns a duration's bucket. */
+export const bucketOf = (ms: number): number => COARSE_BUCKETS + widthBucket(ms, BOUNDS)
+
 /** Returns the exponent of the power of ten that is the histogram of one trace in this bucket. */
 export const exponentOf = (bucket: number): number => bucket * DIGITS
 
 /** Returns SQL for the histogram of one trace with a duration in ms; 0 if the duration is null. */
-export const latencyInSql = (ms: string): string =>
-  `coalesce(('1e' || ${DIGITS} * width_bucket(${ms}, '{${BOUNDS.join(',')}}'::bigint[]))::numeric, 0)`
+export const latencyInSql = (ms: string): string => {
+  const bucket = `${COARSE_BUCKETS} + width_bucket(${ms}, '{${BOUNDS.join(',')}}'::bigint[])`
+  return `coalesce(('1e' || ${DIGITS} * (${bucket}))::numeric, 0)`
+}
 
-/** Trace counts by bucket. */
+/** Returns SQL that is true if a histogram has a count in a coarse bucket. */
+export const isCoarseInSql = (latency: string): string => `mod(${latency}, 1e${exponentOf(COARSE_BUCKETS)}) <> 0`
+
+/** Trace counts by bucket: first of the coarse buckets, then of the fine buckets. */
 export type Histogram = readonly number[]
 
 /**
@@ -67,18 +86,62 @@ export function addHistogram(sum: number[], counts: Histogram): void {
   for (const [bucket, count] of counts.entries()) sum[bucket] = (sum[bucket] ?? 0) + count
 }
 
+/** Returns whether each coarse bucket, with its fine buckets, has as many traces added as subtracted. */
+export const isBalanced = (counts: Histogram): boolean =>
+  FINE_OF.every(({ from, to }, coarse) => {
+    let sum = counts[coarse] ?? 0
+    for (let fine = from; fine < to; fine++) sum += counts[COARSE_BUCKETS + fine] ?? 0
+    return sum === 0
+  })
+
 export const PERCENTILES = { p50: 0.5, p90: 0.9, p95: 0.95, p99: 0.99 } as const
 export type Percentiles = Readonly<Record<keyof typeof PERCENTILES, number | null>>
 
 /** Returns percentiles in ms; null if the histogram is empty. */
 export function percentilesOf(counts: Histogram): Percentiles {
-  const total = counts.reduce((sum, count) => sum + count, 0)
-  const at = (share: number) => (total > 0 ? middleOf(bucketAt(counts, Math.ceil(share * total))) : null)
+  const fine = settle(counts)
+  const total = fine.reduce((sum, count) => sum + count, 0)
+  const at = (share: number) => (total > 0 ? middleOf(bucketAt(fine, Math.ceil(share * total))) : null)
   return { p50: at(0.5), p90: at(0.9), p95: at(0.95), p99: at(0.99) }
 }
 
-/** Returns the bucket of the trace with this rank, counted from 1. */
-function bucketAt(counts: Histogram, rank: number): number {
+/** The fine buckets of each coarse bucket, excluding `to`, and the fine bucket in the middle of its durations. */
+const FINE_OF = Array.from({ length: COARSE_BUCKETS }, (_, coarse) => {
+  const least = COARSE_BOUNDS[coarse - 1] ?? 0
+  const next = COARSE_BOUNDS[coarse]
+  const middle = next === undefined ? least : Math.sqrt(least * (next - 1))
+  return {
+    from: widthBucket(least, BOUNDS),
+    to: next === undefined ? BOUNDS.length + 1 : widthBucket(next, BOUNDS),
+    middle: widthBucket(middle, BOUNDS)
+  }
+})
+
+/**
+ * Returns the counts of the fine buckets. Traces in coarse buckets are counted in the middle of their bucket. Traces
+ * that were subtracted from another bucket than they were added to cancel within their coarse bucket.
+ */
+function settle(counts: Histogram): number[] {
+  const fine = Array.from({ length: BOUNDS.length + 1 }, (_, i) => counts[COARSE_BUCKETS + i] ?? 0)
+  for (const [coarse, { from, to, middle }] of FINE_OF.entries()) {
+    let open = counts[coarse] ?? 0
+    for (let i = from; i < to; i++) {
+      if ((fine[i] as number) >= 0) continue
+      open += fine[i] as number
+      fine[i] = 0
+    }
+    for (let i = from; i < to && open < 0; i++) {
+      const taken = Math.min(fine[i] as number, -open)
+      fine[i] = (fine[i] as number) - taken
+      open += taken
+    }
+    fine[middle] = (fine[middle] as number) + open
+  }
+  return fine
+}
+
+/** Returns the fine bucket of the trace with this rank, counted from 1. */
+function bucketAt(counts: readonly number[], rank: number): number {
   let sum = 0
   for (const [bucket, count] of counts.entries()) {
     sum += count
@@ -87,7 +150,7 @@ function bucketAt(counts: Histogram, rank: number): number {
   return counts.length - 1
 }
 
-/** Returns the geometric middle of a bucket's durations in ms; for the last bucket, its lower bound. */
+/** Returns the geometric middle of a fine bucket's durations in ms; for the last bucket, its lower bound. */
 function middleOf(bucket: number): number {
   if (bucket === 0) return 0
   const least = BOUNDS[bucket - 1] as number

@@ -60,6 +60,9 @@ export interface Rules {
   readonly properties?: Readonly<Record<string, Rules>>
   readonly required?: readonly string[]
   readonly additionalProperties?: boolean | Rules
+  /** Set to 1, together with `maxProperties`, if exactly one of the properties must be given. */
+  readonly minProperties?: number
+  readonly maxProperties?: number
   readonly items?: Rules
   readonly minItems?: number
   readonly maxItems?: number
@@ -219,13 +222,15 @@ function faultOfObject(rules: Rules, value: Readonly<Record<string, unknown>>): 
     if (found !== undefined) return { path: `.${name}${found.path}`, rule: found.rule }
   }
   const others = rules.additionalProperties
-  if (others === undefined || others === true) return undefined
   for (const name of Object.keys(value)) {
-    if (Object.hasOwn(properties, name)) continue
+    if (others === undefined || others === true || Object.hasOwn(properties, name)) continue
     const found = others === false ? here('unknown field') : fault(others, value[name])
     if (found !== undefined) return { path: `${step(name)}${found.path}`, rule: found.rule }
   }
-  return undefined
+  const { minProperties = 0, maxProperties = Infinity } = rules
+  const count = Object.keys(value).length
+  if (count >= minProperties && count <= maxProperties) return undefined
+  return here(`must have exactly one of the fields ${listed(Object.keys(properties))}`)
 }
 
 const here = (rule: string): Fault => ({ path: '', rule })

@@ -57,7 +57,8 @@ export type UserListQuery = Static<typeof UserListQuery>
 
 const costUsd = nullable(Type.Number({ minimum: 0 }), 'The total cost, which is null if no trace has a cost.')
 const tokens = { inputTokens: Count, outputTokens: Count }
-const startOf = (what: string) => Type.String({ ...DateTime, description: `The start of the ${what} trace.` })
+const startOf = (what: string, selected = '') =>
+  Type.String({ ...DateTime, description: `The start of the ${what} trace${selected}.` })
 const cursor = nullable(Type.String(), 'The value of `after` for the next page. The last page has none (null).')
 const pageSize = Type.Integer({ minimum: 0, description: 'The limit in effect.' })
 const hint = nullable(
@@ -76,7 +77,10 @@ const sessionHead = {
   firstStartedAt: startOf('first'),
   lastStartedAt: startOf('last')
 }
-const SessionSummary = named('SessionSummary', sessionHead)
+const SessionSummary = named('SessionSummary', {
+  ...sessionHead,
+  lastStartedAt: startOf('last', ', of those that `userId` and `environment` select')
+})
 
 export const SessionList = named('SessionList', {
   sessions: Type.Array(SessionSummary),

@@ -9,3 +9,7 @@ export const DEFAULT_MAX_SPANS = 10_000
 export const DEFAULT_MAX_TRACE_BYTES = 256 * 1024 * 1024
 /** Maximum value of OTLP_MAX_SPANS, and maximum number of spans in an import line. */
 export const MAX_IMPORTED_SPANS = 100_000
+/** Maximum number of attributes that OTLP_TAGS names. A trace has at most 20 tags. */
+export const MAX_TAG_NAMES = 10
+/** Maximum length of a name in OTLP_TAGS, in characters. A tag has at most 64, of which some are the value. */
+export const MAX_TAG_NAME = 48

@@ -132,6 +132,12 @@ export const TraceList = named('TraceList', {
   prevCursor: nullable(Type.String(), 'The value of `before` for the previous page. The first page has none (null).'),
   pageSize: count('The limit in effect.')
 })
+export const ChangeList = named('ChangeList', {
+  traces: Type.Array(TraceSummary),
+  nextCursor: Type.String({ description: 'The value of `after` for the next page, or for the next sync.' }),
+  caughtUp: Type.Boolean({ description: 'Whether the page ends with the last committed write.' }),
+  pageSize: count('The limit in effect.')
+})
 export const TraceRecorded = named('TraceRecorded', {
   ok: Type.Boolean(),
   traceId: ShownTraceId,

@@ -61,4 +61,13 @@ export const ScoreListQuery = Type.Object(
 )
 export type ScoreListQuery = Static<typeof ScoreListQuery>
 
+export const ChangeListQuery = Type.Object(
+  {
+    after: text('The nextCursor of a page, however old. Without it, the list begins with all stored traces.'),
+    limit: Type.Optional(limitUpTo(500))
+  },
+  { additionalProperties: false }
+)
+export type ChangeListQuery = Static<typeof ChangeListQuery>
+
 export const pageSizeOf = (query: { readonly limit?: number }): number => query.limit ?? DEFAULT_LIMIT

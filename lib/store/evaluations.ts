@@ -80,7 +80,9 @@ export async function addVerdict(
             ${score.dataType}, ${JSON.stringify(score.value)}::json, ${score.comment}, 'eval', ${score.evaluatorId},
             ${score.runId}, body_hash
           from counted returning seq
-        )
+        ), noted as (
+      insert into change_news (project_id, seqs) select ${projectId}, array[seq] from counted
+    )
         select score_count as "scoreCount", same as "isSame", judged as "isJudged",
           exists (select from added) as "isAdded" from found`
     )

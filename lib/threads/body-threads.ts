@@ -41,6 +41,7 @@ export interface BodyGroup {
   readonly environments: readonly (string | null)[]
   readonly hurries: readonly boolean[]
   readonly maxSpans: number | undefined
+  readonly tagNames: readonly string[] | undefined
   /** Each body's prices; undefined if no body in the group has prices. */
   readonly prices: readonly ReadyTask['prices'][] | undefined
   readonly lengths: readonly number[]
@@ -179,9 +180,11 @@ export class BodyThreads {
     const operations = group.map(({ task }) => task.operation)
     const environments = group.map(({ task }) => task.environment)
     const hurries = group.map(({ task }) => task.hurries)
-    const maxSpans = group[0]?.task.maxSpans
+    // A group may begin with bodies of other kinds, whose tasks lack the settings for exports.
+    const maxSpans = group.find(({ task }) => task.maxSpans !== undefined)?.task.maxSpans
+    const tagNames = group.find(({ task }) => task.tagNames !== undefined)?.task.tagNames
     const prices = group.some(({ task }) => task.prices) ? group.map(({ task }) => task.prices) : undefined
-    const work = { operations, environments, hurries, maxSpans, prices, lengths, bytes }
+    const work = { operations, environments, hurries, maxSpans, tagNames, prices, lengths, bytes }
     const { results, models } = await pool.run(work, { transferList: moved(bytes) })
     learnModels(models)
     return results

@@ -49,6 +49,8 @@ export interface ReadyTask {
   readonly hurries: boolean
   /** Maximum number of spans in an OpenTelemetry trace; DEFAULT_MAX_SPANS by default. */
   readonly maxSpans?: number
+  /** Names of OpenTelemetry attributes whose values become tags. A portion of an export has its own copy. */
+  readonly tagNames?: readonly string[] | undefined
   /**
    * The prices that operators set, used to compute costs of OpenTelemetry calls that state no cost; undefined if no
    * costs are computed.
@@ -160,13 +162,13 @@ function prepareAndRender(task: ReadyTask, mayLoad: boolean): Ready {
         hurries
       )
     case 'export-json':
-      return readyExport(() => readExport(body, 'json', task.maxSpans), task, mayLoad)
+      return readyExport(() => readExport(body, 'json', task), task, mayLoad)
     case 'export-protobuf':
-      return readyExport(() => readExport(body, 'protobuf', task.maxSpans), task, mayLoad)
+      return readyExport(() => readExport(body, 'protobuf', task), task, mayLoad)
     case 'export-portion':
       return readyExport(() => readPortion(body), task, mayLoad)
     case 'export-steps':
-      return readyExport(() => readSteps(body), task, mayLoad)
+      return readyExport(() => readSteps(body, task), task, mayLoad)
   }
 }
 

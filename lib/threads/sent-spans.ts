@@ -38,7 +38,7 @@ const HINTS = [
     'resourceSessionId',
     'resourceUserId'
   ] as const),
-  ...(['responseId', 'toolCallId', 'callSpanId', 'tags', 'metadata'] as const)
+  ...(['responseId', 'toolCallId', 'callSpanId', 'tags', 'tagsLeftOut', 'metadata'] as const)
 ] as const
 type Texts = Pick<SpanTexts, 'input' | 'output'>
 /** The values of the fields and hints. `texts` is null if the span's row holds the texts. */

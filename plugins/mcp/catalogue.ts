@@ -1,6 +1,7 @@
 /** Names, descriptions and examples of the tools, as an agent sees them. A tool's behaviour is defined by its route. */
 
 import type { ToolText } from '../../lib/mcp/route-tool.ts'
+import { searchView } from '../../lib/mcp/search-view.ts'
 import type { Annotations, ToolView } from '../../lib/mcp/tool.ts'
 import { traceView } from '../../lib/mcp/trace-view.ts'
 import { EXAMPLES, INGEST_EXAMPLES } from '../../lib/openapi/examples.ts'
@@ -65,6 +66,24 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     ]
   },
   {
+    name: 'search_traces',
+    operation: 'searchTraces',
+    title: 'Search traces',
+    description:
+      'Finds runs by what happened in them: a failed step (step, stepKind and error), any failure (errors), scores, ' +
+      'words (q), duration, cost and tokens, with every filter of list_traces and any sort. Use it for questions such ' +
+      "as which runs failed in a tool, or why a user's last session failed. Returns an outline of each run with its " +
+      'first error and the beginnings of input and output; call get_trace for one run. If nothing is found, note names ' +
+      'the nearest values that exist. If reached is set, call again with nextCursor as after.',
+    annotations: READS,
+    examples: [
+      { errors: true, userId: 'customer-7', limit: 5 },
+      { stepKind: 'tool', error: 'TimeoutError', from: '2026-11-21T00:00:00Z' },
+      { score: ['helpfulness<0.5'], q: '"delivery address"' }
+    ],
+    view: searchView
+  },
+  {
     name: 'get_trace',
     operation: 'getTrace',
     title: 'Read a trace',
@@ -106,11 +125,11 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'listSpans',
     title: 'Find steps',
     description:
-      'Lists steps (spans) across traces, newest first, by kind, name, status, model, environment, time or minimum ' +
-      'duration: failed calls of a tool, slow model calls. Returns why a step failed and the sizes of its texts; read ' +
-      'texts with get_trace and spanIds, or with texts (at most 20 steps). A small limit keeps the result short. Go on ' +
-      'until nextCursor is null: a page may be short or empty before. For failures as a whole call list_errors. If ' +
-      'nothing is found, hint names what exists instead.',
+      'Lists steps (spans) across traces, newest first, by kind, name, status, model, environment, time or ' +
+      'minimum duration: failed calls of a tool, slow model calls. Returns why a step failed and the sizes of ' +
+      'its texts; read texts with get_trace and spanIds, or with texts (at most 20 steps). A small limit keeps ' +
+      'the result short. Go on until nextCursor is null: a page may be short or empty before. For failures as a ' +
+      'whole call list_errors. If nothing is found, hint names what exists instead.',
     annotations: READS,
     examples: [
       { kind: 'tool', status: 'error', limit: 20 },
@@ -123,10 +142,10 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     title: 'Group failures',
     description:
       'Groups failed steps by name, error type and message (ids, paths, times and numbers do not matter): count, ' +
-      'traces, first and last time, an example to read with get_trace. Call it first for "what fails", "which tool ' +
-      'failed most", "since when". Without times, the last 7 days. complete says whether all traces were looked at; if ' +
-      'not, narrow the times or pass nextCursor as after for the rest. passedOn counts steps that failed since a step ' +
-      'inside them did. For single failures call list_spans with status error.',
+      'traces, first and last time, an example to read with get_trace. Call it first for "what fails", "which ' +
+      'tool failed most", "since when". Without times, the last 7 days. complete says whether all traces were ' +
+      'looked at; if not, narrow the times or pass nextCursor as after for the rest. passedOn counts steps that ' +
+      'failed since a step inside them did. For single failures call list_spans with status error.',
     annotations: READS,
     examples: [{ limit: 20 }, { kind: 'tool', from: '2026-11-21T00:00:00Z' }]
   },
@@ -135,10 +154,10 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'listSessions',
     title: 'Find sessions',
     description:
-      'Lists sessions (conversations), newest first by their last trace, with sums: traces, errors, tokens, cost, first ' +
-      'and last start. Use it to find the last sessions of a user with userId, or a session by how its id begins with ' +
-      'prefix; for the traces of one session call list_traces with sessionId. If nothing is found, hint names what ' +
-      'exists instead. A page may be short or empty before the last one: go on until nextCursor is null.',
+      'Lists sessions (conversations), newest first by their last trace, with sums: traces, errors, tokens, cost. ' +
+      'Use it for the last sessions of a user (userId), or for sessions whose id begins with prefix; for the traces ' +
+      'of one session call list_traces with sessionId. If nothing is found, hint names what exists instead. A page ' +
+      'may be short or empty before the last one: go on until nextCursor is null.',
     annotations: READS,
     examples: [{ limit: 10 }, { userId: 'customer-7', limit: 5 }, { prefix: 'chat-' }]
   },
@@ -150,6 +169,23 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
       'Returns the project of the API key: its name, how many traces and spans it holds, how much of its storage is ' +
       'used, when the last trace came in, and what the key may do.',
     annotations: READS
+  },
+  {
+    name: 'get_usage',
+    operation: 'getUsage',
+    title: 'Sum traces over time',
+    description:
+      'Sums traces, errors, tokens, cost and durations (p50, p95), in total and split by model, name, environment, ' +
+      'user, step or tag:KEY, over a time or by hour or day. Use it for "what did it cost", "which prompt ' +
+      'or user costs most", "which tool fails most" (by step: errors), "why did it double" (interval day); use ' +
+      'list_traces for the traces themselves. An empty result says in hint what exists.',
+    annotations: READS,
+    examples: [
+      { by: 'model' },
+      { by: 'step', limit: 10 },
+      { by: 'tag:prompt', from: '2026-11-21T00:00:00Z', to: '2026-11-28T00:00:00Z' },
+      { interval: 'day' }
+    ]
   },
   {
     name: 'delete_trace',

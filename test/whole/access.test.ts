@@ -26,7 +26,11 @@ const ROUTES = [
   ['GET', '/api/v1/errors', 'traces:read'],
   ['GET', '/api/v1/sessions', 'traces:read'],
   ['GET', '/api/v1/sessions/{sessionId}', 'traces:read'],
-  ['GET', '/api/v1/users', 'traces:read']
+  ['GET', '/api/v1/users', 'traces:read'],
+  ['POST', '/api/v1/deletions', 'traces:delete'],
+  ['GET', '/api/v1/search', 'traces:read'],
+  ['GET', '/api/v1/changes', 'traces:read'],
+  ['GET', '/api/v1/usage', 'traces:read']
 ] as const
 /** These protocols have their own tables: test/plugins/otlp/traces.test.ts, test/plugins/mcp/index.test.ts. */
 const UNLISTED = ['traces', 'logs', 'metrics'].map(signal => `/api/v1/otlp/v1/${signal}`).concat('/api/mcp')

@@ -26,6 +26,7 @@ const STATUSES: { readonly [code in ErrorCode]: number } = {
   trace_finished: 409,
   span_conflict: 409,
   conflict: 409,
+  cursor_expired: 410,
   payload_too_large: 413,
   unsupported_encoding: 415,
   quota_exhausted: 429,
@@ -111,6 +112,11 @@ t.test('every code is answered with its status and the envelope', async t => {
     trace_finished: () => post(`${TRACES}/${complete.trace.id}/end`, endBody()),
     span_conflict: () => post(`${path}/spans`, spansBody({ ...known, name: 'another' })),
     conflict: () => post(scores, SCORE),
+    cursor_expired: async () => {
+      const { nextCursor } = (await call('GET', '/api/v1/changes')).body
+      await database.pool.run(sql => sql`update change_feeds set id = id + 1`)
+      return call('GET', `/api/v1/changes?after=${nextCursor}`)
+    },
     payload_too_large: () => post(TRACES, ingestBody({ input: 'x'.repeat(768_000) })),
     unsupported_encoding: () => call('POST', TRACES, { headers: { 'content-encoding': 'zstd' }, body: '{}' }),
     internal_error: () => call('GET', '/broken'),

@@ -1,58 +1,273 @@
+import { readFile, rename, writeFile } from 'node:fs/promises'
 import type { Sql } from 'postgres'
 import { AdminError } from '../../../lib/admin-error.ts'
-import { command } from '../../command.ts'
+import type { RowKind, Table } from '../../../lib/moving/tables/columns.ts'
+import type { TableWriter } from '../../../lib/moving/tables/writers.ts'
+import type { ExportChoice } from '../../../lib/store/answers/export-page.ts'
+import type { ShownTrace } from '../../../lib/store/answers/traces.ts'
+import { decodePosition, encodePosition, type Position } from '../../../lib/store/changes/position.ts'
+import { command, UsageError } from '../../command.ts'
 import { withDatabase } from '../../database.ts'
 import { interruptible } from '../../terminal/interrupt.ts'
+import { readTime } from '../../terminal/times.ts'
 import { counted, rate, size } from '../../terminal/words.ts'
 import { CONDITION_FLAGS, readConditions } from '../traces/conditions.ts'
 
+const FORMATS = ['ndjson', 'csv', 'parquet'] as const
+type Format = (typeof FORMATS)[number]
+const KINDS = ['traces', 'spans', 'scores'] as const satisfies readonly RowKind[]
+/** The value of --since that stands for the first sync. */
+const START = 'start'
+
 export default command({
-  summary: 'Write the traces of a project to stdout, one per line',
+  summary: 'Write the traces of a project to stdout',
   flags: {
     project: { type: 'string', value: 'SLUG', required: true, about: 'the project whose traces to export' },
-    ...CONDITION_FLAGS
+    ...CONDITION_FLAGS,
+    since: {
+      type: 'string',
+      value: 'TIME|CURSOR',
+      about: 'only traces that started at this time or later; or, with a cursor, that were written since then'
+    },
+    'cursor-file': {
+      type: 'string',
+      value: 'FILE',
+      about: 'read the cursor for --since from FILE, and write the next'
+    },
+    format: { type: 'string', value: 'FORMAT', about: 'ndjson (the default), csv or parquet' },
+    rows: { type: 'string', value: 'ROWS', about: 'one row for each of the traces, spans or scores' },
+    columns: { type: 'string', value: 'LIST', about: 'the columns of a row, separated by commas (default: all)' },
+    as: { type: 'string', value: 'FORM', about: 'dataset: input, output and scores of each ended trace, as JSON lines' }
   },
   details: [
-    'A line is the response to GET /api/v1/traces/{traceId}, with the recording key in `trace.keyId` and, in',
-    '`recorded`, data that only `spoor import` needs. `trace.environment` is null for unassigned, and absent if no',
-    'environment was recorded. Running traces are exported in their current state. Every trace is complete as of the',
-    'time when it is read. Traces that are recorded or deleted during the export may or may not be included. With',
-    '--json, the output is one array of lines.',
+    'Without --format, --rows, --columns and --as, a line is the response to GET /api/v1/traces/{traceId}, with the',
+    'recording key in `trace.keyId` and, in `recorded`, data that only `spoor import` needs. `trace.environment` is',
+    'null for unassigned, and absent if no environment was recorded. Only such lines can be imported. Running traces',
+    'are exported in their current state. Every trace is complete as of the time when it is read. Traces that are',
+    'recorded or deleted during the export may or may not be included. With --json, the output is one array of lines.',
     '',
-    'To keep a copy up to date, import later exports into it. --since refers to the start of a trace, so choose a time',
-    'before the start of all traces that are still running, patched or scored.'
+    'As rows, an export is a table. Inputs, outputs, metadata, tags, attributes and events are columns of JSON. In',
+    'CSV, a text that a spreadsheet would run as a formula begins with an apostrophe. NDJSON and Parquet are exact.',
+    '',
+    'To keep a copy up to date, use --cursor-file, or --since with the cursor that the last export printed to stderr;',
+    '"start" stands for all traces. The export then contains every trace that was written since: recorded, continued,',
+    'patched or scored. Replace the rows of a trace whenever the trace comes again. Deletions are not included. Cursors',
+    'are those of GET /api/v1/changes; one that is older than 30 days, or from before a restore, is refused: start',
+    'again.'
   ].join('\n'),
   examples: [
     'export --project default > traces.ndjson',
     'export --project default --since 2026-01-01 --before 2026-02-01 | gzip > january.ndjson.gz',
     'export --project default --user user-42 > everything-of-user-42.ndjson',
-    'export --project default --since 7d --errors | spoor import --project failures -'
+    'export --project default --since 7d --errors | spoor import --project failures -',
+    'export --project default --cursor-file sync.cursor --format parquet --rows spans > spans.parquet',
+    'export --project default --rows scores --format csv --columns traceId,name,value > scores.csv',
+    'export --project default --as dataset --since 7d > dataset.jsonl'
   ],
   async run({ flags, env, json, stream, progress }) {
-    const conditions = readConditions(flags)
+    const form = parseForm(flags, json)
+    const since = await readSince(flags)
+    const conditions = readConditions(since === undefined ? flags : { ...flags, since: undefined })
+    const output = await outputOf(form)
     let traces = 0
     let bytes = 0
-    const elements = new Elements()
+    let next: Position | undefined
+    const pieces = new Pieces(stream)
+    const wrote = async (written: number, piece: Uint8Array) => {
+      await pieces.add(piece)
+      traces += written
+      bytes += piece.length
+      progress.show(seconds => `${counted(traces, 'trace')}, ${size(bytes)}, ${rate(traces, bytes, seconds)}`)
+    }
     const writeAll = async (sql: Sql, signal: AbortSignal) => {
       // Loaded here because --help does not need these modules.
-      const [{ exportPages }, { requireProject }] = await Promise.all([
+      const [{ exportPages, shownTraces }, { changedTraces }, { requireProject }] = await Promise.all([
         import('../../../lib/moving/export-project.ts'),
+        import('../../../lib/moving/export-changes.ts'),
         import('../../../lib/admin/projects.ts')
       ])
       const projectId = await requireProject(sql, flags.project)
-      for await (const page of exportPages(sql, projectId, conditions)) {
+      const proceed = () => {
         if (signal.aborted) throw new AdminError('interrupted: the output is incomplete')
-        await stream(json ? elements.of(page.lines) : page.lines)
-        traces += page.traces
-        bytes += page.lines.length
-        progress.show(seconds => `${counted(traces, 'trace')}, ${size(bytes)}, ${rate(traces, bytes, seconds)}`)
       }
+      const elements = new Elements()
+      const write = async (choice: ExportChoice) => {
+        if (output === undefined) {
+          for await (const page of exportPages(sql, projectId, choice)) {
+            proceed()
+            await wrote(page.traces, json ? elements.of(page.lines) : page.lines)
+          }
+          return
+        }
+        for await (const trace of shownTraces(sql, projectId, choice)) {
+          proceed()
+          await wrote(1, output.add(trace))
+        }
+      }
+      await wrote(0, output?.head() ?? NOTHING)
+      if (since === undefined) await write(conditions)
+      else {
+        for await (const changed of changedTraces(sql, projectId, since.after)) {
+          proceed()
+          if (changed.ids.length > 0) await write({ ...conditions, ids: changed.ids })
+          next = changed.next
+        }
+      }
+      await wrote(0, output?.end() ?? NOTHING)
+      await pieces.flush()
     }
     await withDatabase(env, ({ sql }) => interruptible(signal => writeAll(sql, signal)))
     if (json) await stream(traces === 0 ? '[]\n' : '\n]\n')
     progress.clear()
+    if (next === undefined) return
+    if (since?.file === undefined) progress.say(`next cursor: ${encodePosition(next)}`)
+    else await replaceFile(since.file, `${encodePosition(next)}\n`)
   }
 })
+
+const NOTHING = new Uint8Array()
+
+interface FormFlags {
+  readonly format: string | undefined
+  readonly rows: string | undefined
+  readonly columns: string | undefined
+  readonly as: string | undefined
+}
+
+/** The form of the output; `lines` are those that `spoor import` reads. */
+type Form =
+  | { readonly as: 'lines' }
+  | { readonly as: 'dataset' }
+  | { readonly as: 'table'; readonly format: Format; readonly rows: RowKind; readonly columns: string[] | undefined }
+
+function parseForm({ format, rows, columns, as }: FormFlags, json: boolean): Form {
+  const isTable = format !== undefined || rows !== undefined || columns !== undefined
+  if ((isTable || as !== undefined) && json) throw new UsageError('--json is only for an export of lines')
+  if (as !== undefined) {
+    oneOf('as', ['dataset'], as)
+    if (isTable) throw new UsageError('--as cannot be combined with --format, --rows or --columns')
+    return { as: 'dataset' }
+  }
+  const parsed = oneOf('format', FORMATS, format ?? 'ndjson')
+  const kind = oneOf('rows', KINDS, rows ?? 'traces')
+  if (parsed === 'ndjson' && rows === undefined && columns === undefined) return { as: 'lines' }
+  return { as: 'table', format: parsed, rows: kind, columns: columns?.split(',').map(name => name.trim()) }
+}
+
+function oneOf<T extends string>(flag: string, all: readonly T[], given: string): T {
+  const found = all.find(each => each === given)
+  if (found !== undefined) return found
+  throw new UsageError(`--${flag} must be one of ${all.join(', ')}, but is ${JSON.stringify(given)}`)
+}
+
+interface Output extends Pick<TableWriter, 'head' | 'end'> {
+  add(trace: ShownTrace): Uint8Array
+}
+
+/** Returns the writer of a table or a dataset; undefined for lines. */
+async function outputOf(form: Form): Promise<Output | undefined> {
+  if (form.as === 'lines') return undefined
+  const { csvWriter, datasetLine, ndjsonWriter } = await import('../../../lib/moving/tables/writers.ts')
+  if (form.as === 'dataset') {
+    const add = (trace: ShownTrace) => Buffer.from(datasetLine(trace) ?? '', 'latin1')
+    return { head: () => NOTHING, add, end: () => NOTHING }
+  }
+  const table = await readTable(form)
+  const { columns, rowsOf } = table
+  const writer =
+    form.format === 'parquet'
+      ? (await import('../../../lib/moving/tables/parquet.ts')).parquetWriter(columns)
+      : form.format === 'csv'
+        ? csvWriter(columns)
+        : ndjsonWriter(columns)
+  return { head: writer.head, add: trace => writer.add(rowsOf(trace)), end: writer.end }
+}
+
+async function readTable({ rows, columns }: Extract<Form, { as: 'table' }>): Promise<Table> {
+  const { COLUMN_NAMES, tableOf } = await import('../../../lib/moving/tables/columns.ts')
+  const known = COLUMN_NAMES[rows]
+  const unknown = columns?.find((name, i) => !known.includes(name) || columns.indexOf(name) !== i)
+  if (unknown !== undefined) {
+    const rule = known.includes(unknown) ? 'names a column twice' : `names no column of ${rows}`
+    throw new UsageError(`--columns ${rule}: ${JSON.stringify(unknown)}. The columns are ${known.join(', ')}`)
+  }
+  return tableOf(rows, columns)
+}
+
+interface SinceFlags {
+  readonly since: string | undefined
+  readonly 'cursor-file': string | undefined
+  readonly from: string | undefined
+  readonly to: string | undefined
+  readonly before: string | undefined
+}
+
+/** The beginning of an export of changes, and the file for the next cursor. */
+interface Since {
+  readonly after: Position | undefined
+  readonly file: string | undefined
+}
+
+/** Returns undefined if `--since` is absent or a time. */
+async function readSince(flags: SinceFlags): Promise<Since | undefined> {
+  const { since, 'cursor-file': file, from, to, before } = flags
+  if (since === undefined && file === undefined) return undefined
+  const stored = since === undefined && file !== undefined ? await readIfPresent(file) : undefined
+  const cursor = since ?? stored?.trim() ?? START
+  const after = decodePosition(cursor)
+  if (cursor !== START && after === undefined) {
+    const isTime = since !== undefined && readTime(since, Date.now()) !== undefined
+    if (isTime && file === undefined) return undefined
+    const name = since === undefined ? `the content of ${file}` : '--since'
+    const time = file === undefined ? 'a time such as 7d or 2026-01-31, ' : ''
+    throw new UsageError(`${name} must be ${time}"${START}", or a cursor of this command or of GET /api/v1/changes`)
+  }
+  if (from !== undefined || to !== undefined || before !== undefined) {
+    throw new UsageError('a cursor cannot be combined with --from, --to and --before')
+  }
+  return { after, file }
+}
+
+async function readIfPresent(file: string): Promise<string | undefined> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw new AdminError(`${file} cannot be read: ${(error as Error).message}`)
+  }
+}
+
+/** Replaces a file in one step, so that an interruption leaves the old content. */
+async function replaceFile(file: string, text: string): Promise<void> {
+  const partial = `${file}.partial`
+  await writeFile(partial, text)
+  await rename(partial, file)
+}
+
+/** Joins pieces into writes that are worth a system call. */
+class Pieces {
+  readonly #write: (bytes: Uint8Array) => Promise<void>
+  #pieces: Uint8Array[] = []
+  #bytes = 0
+
+  constructor(write: (bytes: Uint8Array) => Promise<void>) {
+    this.#write = write
+  }
+
+  async add(piece: Uint8Array): Promise<void> {
+    this.#pieces.push(piece)
+    this.#bytes += piece.length
+    if (this.#bytes >= LEAST_WRITTEN) await this.flush()
+  }
+
+  async flush(): Promise<void> {
+    if (this.#bytes > 0) await this.#write(Buffer.concat(this.#pieces))
+    this.#pieces = []
+    this.#bytes = 0
+  }
+}
+
+const LEAST_WRITTEN = 65_536
 
 /** Converts pieces of NDJSON to pieces of a JSON array. The caller writes the closing bracket. */
 class Elements {

@@ -37,6 +37,7 @@ const RPC_CODES: { readonly [code in RefusalCode]: number } = {
   trace_finished: FAILED_PRECONDITION,
   span_conflict: ALREADY_EXISTS,
   conflict: FAILED_PRECONDITION,
+  cursor_expired: FAILED_PRECONDITION,
   payload_too_large: INVALID_ARGUMENT,
   unsupported_encoding: INVALID_ARGUMENT,
   quota_exhausted: RESOURCE_EXHAUSTED,

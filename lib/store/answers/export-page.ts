@@ -8,6 +8,7 @@ import type { Sql } from 'postgres'
 import { SCHEMA_NAMES } from '../../database/tables.ts'
 import { unpackSpans } from '../../rows/packed-texts.ts'
 import { type SharedTexts, withSharedTexts } from '../../rows/trace-texts.ts'
+import { joinMessages, type PlacedMessages } from '../../trace/span-messages.ts'
 import type { ProjectCounts } from '../instance/backup-head.ts'
 import { readMessagePages, readMessages } from '../trace/messages.ts'
 import { fitting, started, type TraceConditions } from '../trace/trace-conditions.ts'
@@ -31,6 +32,7 @@ import {
   DETAIL_ORDER,
   type DetailRow,
   hasMessages,
+  type ShownTrace,
   type StoredSpanRow,
   selectTraceAlone,
   textBytes,
@@ -45,6 +47,11 @@ export interface ExportPlace {
 
 /** Inclusive bounds of startedAt, as canonical timestamps. */
 export type ExportWindow = Pick<TraceConditions, 'from' | 'to'>
+
+export interface ExportChoice extends TraceConditions {
+  /** Only traces with these ids, of which there must be few. */
+  readonly ids?: readonly string[] | undefined
+}
 
 /** A piece of an export, with the numbers of traces, spans and scores that the piece completes. */
 export interface ExportPage extends ProjectCounts {
@@ -83,18 +90,20 @@ export interface FetchedPage {
 export async function fetchExportPage(
   sql: Sql,
   projectId: number,
-  conditions: TraceConditions,
+  { ids, ...conditions }: ExportChoice,
   after?: ExportPlace
 ): Promise<FetchedPage | undefined> {
   const start =
     after === undefined
       ? sql`(started_at, id) >= (${conditions.from ?? '-infinity'}, ${LOWEST_ID})`
       : sql`(started_at, id) > (${after.startedAt}, ${after.id})`
+  const bounds = sql`${start} and ${started(sql, conditions)}`
+  // `is true` makes PostgreSQL look up the ids instead of reading all traces in order.
+  const which = ids === undefined ? bounds : sql`id = any (${ids as string[]}::uuid[]) and (${bounds}) is true`
   const found = await sql`
     with next as materialized (
       select *, ${textBytes(sql, projectId)} as text_bytes from traces t
-      where project_id = ${projectId} and ${start} and ${started(sql, conditions)}
-        and (${fitting(sql, conditions)}) is true
+      where project_id = ${projectId} and ${which} and (${fitting(sql, conditions)}) is true
       order by started_at, id
       limit ${PAGE_TRACES}
     ), page as materialized (
@@ -175,16 +184,8 @@ export async function renderExportPage(
   projectId: number,
   { rows, reader }: FetchedPage
 ): Promise<ExportPage> {
-  const found = new Map<unknown, { trace: PagedTrace; spans: RawRow[]; scores: RawRow[] }>()
-  for (const row of rows) {
-    const part = reader.field(row, 'part') as Part
-    const seq = reader.field(row, 'traceSeq')
-    if (part === 'trace') found.set(seq, { trace: reader.row(row), spans: [], scores: [] })
-    else found.get(seq)![part === 'span' ? 'spans' : 'scores'].push(row)
-  }
-  const traces = [...found.values()]
-  const apart = traces.flatMap(({ trace }) => (trace.hasMessages ? [trace.id] : []))
-  const messages = apart.length === 0 ? [] : (await readMessages(sql, projectId, apart)).map(bytewise)
+  const traces = tracesOf({ rows, reader })
+  const messages = await messagesOf(sql, projectId, traces)
   let lines = ''
   for (const { trace, spans, scores } of traces) {
     const own = messages.filter(({ traceId }) => traceId === trace.id)
@@ -201,4 +202,46 @@ export async function renderExportPage(
   }
   const count = (of: 'spans' | 'scores') => traces.reduce((sum, each) => sum + each[of].length, 0)
   return { lines: Buffer.from(lines, 'latin1'), traces: traces.length, spans: count('spans'), scores: count('scores') }
+}
+
+interface PagedRows {
+  readonly trace: PagedTrace
+  readonly spans: RawRow[]
+  readonly scores: RawRow[]
+}
+
+/** Groups a page's rows by trace. */
+function tracesOf({ rows, reader }: Pick<FetchedPage, 'rows' | 'reader'>): PagedRows[] {
+  const found = new Map<unknown, PagedRows>()
+  for (const row of rows) {
+    const part = reader.field(row, 'part') as Part
+    const seq = reader.field(row, 'traceSeq')
+    if (part === 'trace') found.set(seq, { trace: reader.row(row), spans: [], scores: [] })
+    else found.get(seq)![part === 'span' ? 'spans' : 'scores'].push(row)
+  }
+  return [...found.values()]
+}
+
+async function messagesOf(sql: Sql, projectId: number, traces: readonly PagedRows[]): Promise<PlacedMessages[]> {
+  const apart = traces.flatMap(({ trace }) => (trace.hasMessages ? [trace.id] : []))
+  return apart.length === 0 ? [] : (await readMessages(sql, projectId, apart)).map(bytewise)
+}
+
+/** Yields a page's traces as responses show them. Each character of a string is one byte. */
+export async function* showExportPage(
+  sql: Sql,
+  projectId: number,
+  { rows, reader }: FetchedPage
+): AsyncGenerator<ShownTrace, void> {
+  const traces = tracesOf({ rows, reader })
+  const messages = await messagesOf(sql, projectId, traces)
+  for (const { trace, spans, scores } of traces) {
+    const own = messages.filter(({ traceId }) => traceId === trace.id)
+    const unpacked = await unpackSpans(
+      spans.map(span => reader.row<StoredSpanRow>(span)),
+      'latin1'
+    )
+    const joined = joinMessages(withSharedTexts(trace, unpacked), unpacked, own)
+    yield { ...joined, scores: scores.map(score => ({ ...reader.row<ScoreRow>(score), authorId: null })) }
+  }
 }

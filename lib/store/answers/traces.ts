@@ -166,15 +166,10 @@ export const renderDetail = (fetched: FetchedTrace): Promise<readonly Buffer[]> 
  * Renders a whole trace as pieces of JSON in UTF-8, pausing between slices of work so that other requests can proceed.
  */
 export async function renderPieces(fetched: FetchedTrace, parts: PartTexts): Promise<readonly Buffer[]> {
-  const { id, rows, reader, messages } = fetched
+  const { id } = fetched
   const slices = new Slices()
   const pause = () => slices.next()
-  const read: SingleRow[] = []
-  for (const row of rows) {
-    await pause()
-    read.push(reader.row<SingleRow>(row))
-  }
-  const shown = await showWith(read, messages, 'latin1', pause)
+  const shown = await showFetched(fetched, pause)
   const pieces = new Pieces()
   pieces.add(parts.head(shown))
   let isFirst = true
@@ -185,6 +180,16 @@ export async function renderPieces(fetched: FetchedTrace, parts: PartTexts): Pro
   }
   pieces.add(parts.foot(shown, id))
   return pieces.end()
+}
+
+/** Returns a trace as responses show it. Each character of a string is one byte. */
+export async function showFetched({ rows, reader, messages }: FetchedTrace, pause: () => Promise<void>) {
+  const read: SingleRow[] = []
+  for (const row of rows) {
+    await pause()
+    read.push(reader.row<SingleRow>(row))
+  }
+  return showWith(read, messages, 'latin1', pause)
 }
 
 /**

@@ -84,25 +84,27 @@ const sortRuns = (search: PageSearch, most: number) =>
     }
   })
 
-interface Members {
+export interface Members {
   /** Steps, the last of which is `members` (with the columns `key` and `id`, and at most one row beyond the bound). */
   readonly members: string
   /** Condition for members that may be on the page. */
   readonly fits: string
   /** Query for the trace of the member m. */
   readonly row: string
+  /** Expression for the number that the bound limits; by default, the number of members. */
+  readonly count?: string
   readonly prepare: boolean
 }
 
 /** Reads the page by sorting members. Returns undefined if there are more than `most`. */
-async function sortMembers(
-  { sql, projectId, query, start: { edge, down, isCursor, limit }, names }: PageSearch,
+export async function sortMembers(
+  { sql, projectId, query, start: { edge, down, isCursor, limit }, names, rowsText }: PageSearch,
   most: number,
   membersOf: (statement: TraceStatement, bound: string) => Members
 ): Promise<FoundTraces | undefined> {
-  const statement = new TraceStatement(projectId, query, names)
+  const statement = new TraceStatement(projectId, query, names, rowsText)
   const bound = statement.bind(most)
-  const { members, fits, row, prepare } = membersOf(statement, bound)
+  const { members, fits, row, prepare, count = '(select count(*) from members)' } = membersOf(statement, bound)
   const wanted = statement.bind(limit + 1)
   const order = statement.order(down, 'm.key', 'm.id')
   const [key, tie] = [statement.bind(edge.key), statement.bind(edge.tie)]
@@ -111,11 +113,11 @@ async function sortMembers(
   const behind = isCursor ? `exists (select from members where ${fits} and not (${ahead}))` : 'false'
   const [{ areFew, ...found }] = await sql.unsafe<[FoundTraces & { readonly areFew: boolean }]>(
     `with ${members}, picked as materialized (
-      select * from members m where ${fits} and ${ahead} ${order} limit ${wanted}
+      select * from members m where ${count} <= ${bound} and ${fits} and ${ahead} ${order} limit ${wanted}
     )
-    select (select count(*) from members) <= ${bound} as "areFew", ${page} as page, ${behind} as behind`,
+    select ${count} <= ${bound} as "areFew", ${page} as page, ${behind} as behind`,
     statement.values,
-    { prepare }
+    { prepare: prepare && rowsText === undefined }
   )
   return areFew ? found : undefined
 }

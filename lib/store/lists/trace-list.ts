@@ -35,7 +35,7 @@ export interface TracePage {
 }
 
 /** Limits on merging and sorting, documented where each constant is defined. */
-const BOUNDS = { mostFamilies: MOST_FAMILIES, runs: MOST_RUNS, ...DEPTH }
+export const LIST_BOUNDS = { mostFamilies: MOST_FAMILIES, runs: MOST_RUNS, ...DEPTH }
 
 const SORT_FIELDS = { newest: 'startedAt', slowest: 'durationMs', costliest: 'costUsd' } as const
 
@@ -45,7 +45,7 @@ export async function listTraces(
   projectId: number,
   query: TraceQuery,
   names: TableNames = SCHEMA_NAMES,
-  bounds = BOUNDS
+  bounds = LIST_BOUNDS
 ): Promise<TracePage> {
   const { after, before, sort, limit } = query
   const order = TRACE_ORDERS[sort]
@@ -72,7 +72,11 @@ const ALL_FAMILIES = 2 ** 31 - 2
 
 const MERGED_FILTERS = [...FAMILY_FILTERS, 'name', 'tag', 'userId'] as const
 
-async function findPage(search: PageSearch, { mostFamilies, runs, ...depth }: typeof BOUNDS): Promise<FoundTraces> {
+/** Finds the page's traces. */
+export async function findPage(
+  search: PageSearch,
+  { mostFamilies, runs, ...depth }: typeof LIST_BOUNDS
+): Promise<FoundTraces> {
   const { query } = search
   const isNewest = query.sort === 'newest'
   const isMerged = query.sessionId === undefined && MERGED_FILTERS.some(name => query[name] !== undefined)

@@ -43,9 +43,9 @@ const SAMPLE = 100
 
 /** Reads the page. Returns undefined if too many families match or the page lies deeper than the rankings reach. */
 export async function mergeLists(search: PageSearch, mostFamilies: number): Promise<FoundTraces | undefined> {
-  const { sql, projectId, query, names } = search
+  const { sql, projectId, query, names, rowsText } = search
   const { edge, down, isCursor, limit } = search.start
-  const statement = new TraceStatement(projectId, query, names)
+  const statement = new TraceStatement(projectId, query, names, rowsText)
   const { list, listed, nearest, row } = findLists(statement, query)
   const most = statement.bind(mostFamilies)
   // One trace beyond the limit shows whether there is a next page; one trace behind the edge shows whether there is a
@@ -99,7 +99,7 @@ export async function mergeLists(search: PageSearch, mostFamilies: number): Prom
     select ${areFew} ${hasFloor ? `and (floor is null or ${isAbove()})` : ''} as fits, ${page} as page, behind
     from beside`,
     statement.values,
-    { prepare: true }
+    { prepare: rowsText === undefined }
   )
   return fits ? found : undefined
 }
@@ -114,8 +114,8 @@ interface Lists {
   listed(list: string): string
   /** Returns a query for the (key, id) of a list's traces nearest an edge, and within `bound` if set. */
   nearest(list: string, down: boolean, edge: Edge, limit: string, bound?: string): string
-  /** Returns a query for the (key, id) of a list's newest traces. The key may be null. */
-  members(list: string, limit: string): string
+  /** Returns a query for the (key, id) of a list's newest traces, within `bound` if set. The key may be null. */
+  members(list: string, limit: string, bound?: string): string
   /**
    * Returns a query for the trace that a row (list, key, id) of `table` identifies. The trace is looked up in its
    * list's index, whose pages have just been read. An index by id would require reading another page for each trace.
@@ -142,14 +142,15 @@ export function findLists(statement: TraceStatement, { sort, name, tag, userId }
     tag === undefined ? [traces, column] : [traceTags, userId === undefined ? `tag_${base}` : 'tag_user']
   const ofRun = statement.ofRun(tag === undefined ? 'traces' : 'trace_tags')
   const ranked = sort === 'newest' ? '' : `and ${isRanked(base, sort)}`
+  const named = (list: string) => (isBeside ? `and named_family = ${namedFamilyIn(list)}` : '')
   const nearest: Lists['nearest'] = (list, down, edge, limit, bound = '') => `
     select ${statement.column} as key, id from ${table}
     where ${statement.beyond(down, edge)} ${bound} and ${listed} = ${ofTag(ofUser(list))} ${ranked}
-      ${isBeside ? `and named_family = ${namedFamilyIn(list)}` : ''} ${ofRun}
+      ${named(list)} ${ofRun}
     ${statement.order(down)} limit ${limit}`
-  const members: Lists['members'] = (list, limit) => `
+  const members: Lists['members'] = (list, limit, bound = '') => `
     select ${statement.column} as key, id from ${table}
-    where project_id = $1 and ${listed} = ${ofTag(ofUser(list))} ${ofRun}
+    where project_id = $1 ${bound} and ${listed} = ${ofTag(ofUser(list))} ${named(list)} ${ofRun}
     order by started_at desc, id desc limit ${limit}`
   const row: Lists['row'] = found => {
     const place = `(${statement.column}, id)`

@@ -41,6 +41,15 @@ export interface Start {
   readonly limit: number
 }
 
+/** Adds a parameter to a statement and returns its placeholder. */
+export type Bind = (value: string | number | null) => string
+
+/**
+ * Returns an expression for a string that is made of traces of the project $1. `rows` is a query for the traces, in
+ * parentheses.
+ */
+export type RowsText = (rows: string, bind: Bind, names: TableNames) => string
+
 /** A page to find, and the tables to read it from. */
 export interface PageSearch {
   readonly sql: Sql
@@ -48,10 +57,12 @@ export interface PageSearch {
   readonly query: TraceQuery
   readonly start: Start
   readonly names: TableNames
+  /** Makes the page's string, by default the string of its summaries. */
+  readonly rowsText?: RowsText | undefined
 }
 
 export interface FoundTraces {
-  /** The page's traces, nearest the edge first, and the trace after the page if any, as a string for readSummaries. */
+  /** The page's traces, nearest the edge first, and the trace after it if any, as a string that `rowsText` made. */
   readonly page: string | null
   /** Whether a trace exists on the other side of the edge. */
   readonly behind: boolean

@@ -4,7 +4,7 @@ import { RANKING_COLUMNS } from '../rankings/rankings.ts'
 import type { Edge } from './cursor.ts'
 import { type Sort, TRACE_ORDERS } from './order.ts'
 import { pageText } from './summary-page.ts'
-import type { TraceQuery } from './trace-query.ts'
+import type { RowsText, TraceQuery } from './trace-query.ts'
 
 export const SORT_COLUMNS: Readonly<Record<Sort, string>> = { newest: 'started_at', ...RANKING_COLUMNS }
 
@@ -16,9 +16,17 @@ export class TraceStatement {
   readonly column: string
   readonly names: TableNames
   readonly #query: TraceQuery
+  readonly #rowsText: RowsText
 
-  constructor(projectId: number, query: TraceQuery, names: TableNames = SCHEMA_NAMES) {
+  /** `rowsText` makes the page's string, by default the string of its summaries. */
+  constructor(
+    projectId: number,
+    query: TraceQuery,
+    names: TableNames = SCHEMA_NAMES,
+    rowsText: RowsText = rows => `(select ${pageText(names)} from ${rows} t)`
+  ) {
     this.values.push(projectId)
+    this.#rowsText = rowsText
     this.column = SORT_COLUMNS[query.sort]
     this.#query = query
     this.names = names
@@ -112,6 +120,6 @@ export class TraceStatement {
 
   /** Returns an expression for the page string of the given traces. */
   pageOfRows(rows: string): string {
-    return `(select ${pageText(this.names)} from ${rows} t)`
+    return this.#rowsText(rows, value => this.bind(value), this.names)
   }
 }

@@ -6,12 +6,11 @@ import { TraceStatement } from './trace-statement.ts'
 
 /** Reads the page, checking any filters on each trace along the way. */
 export async function walkTraces(search: PageSearch): Promise<FoundTraces> {
-  const { statement, filters, page, behind } = walkOf(search)
+  const { statement, prepare, page, behind } = walkOf(search)
   const [found] = await search.sql.unsafe<[FoundTraces]>(
     `select ${statement.pageOfRows(`(${page()})`)} as page, ${behind} as behind`,
     statement.values,
-    // Statements with two or more filters are not cached, because the filters have too many combinations.
-    { prepare: filters < 2 }
+    { prepare }
   )
   return found
 }
@@ -21,7 +20,7 @@ export async function walkTraces(search: PageSearch): Promise<FoundTraces> {
  * more traces.
  */
 export async function walkNear(search: PageSearch, most: number): Promise<FoundTraces | undefined> {
-  const { statement, filters, wanted, order, page, walked, behind } = walkOf(search)
+  const { statement, prepare, wanted, order, page, walked, behind } = walkOf(search)
   const bound = statement.bind(most)
   const [{ isWhole, ...found }] = await search.sql.unsafe<[FoundTraces & { readonly isWhole: boolean }]>(
     `with picked as materialized (${page(bound)})
@@ -29,7 +28,7 @@ export async function walkNear(search: PageSearch, most: number): Promise<FoundT
         else (select count(*) from (${walked(bound)}) walked) < ${bound} end as "isWhole",
       ${statement.pageOfRows(`(select * from picked ${order})`)} as page, ${behind} as behind`,
     statement.values,
-    { prepare: filters < 2 }
+    { prepare }
   )
   return isWhole ? found : undefined
 }
@@ -38,8 +37,8 @@ export async function walkNear(search: PageSearch, most: number): Promise<FoundT
  * Builds the pieces of the statement. `page` takes the maximum number of traces to examine; by default, the number is
  * unlimited.
  */
-function walkOf({ projectId, query, start: { edge, down, isCursor, limit }, names }: PageSearch) {
-  const statement = new TraceStatement(projectId, query, names)
+function walkOf({ projectId, query, start: { edge, down, isCursor, limit }, names, rowsText }: PageSearch) {
+  const statement = new TraceStatement(projectId, query, names, rowsText)
   const filters = statement.columnFilters()
   const next = (columns: string, down: boolean, edge: Edge) =>
     `select ${columns} from ${names.traces} where ${statement.beyond(down, edge)}
@@ -55,7 +54,8 @@ function walkOf({ projectId, query, start: { edge, down, isCursor, limit }, name
   const wanted = statement.bind(limit + 1)
   return {
     statement,
-    filters: filters.length,
+    // Statements with two or more filters are not cached, because the filters have too many combinations.
+    prepare: filters.length < 2 && rowsText === undefined,
     wanted,
     order: statement.order(down),
     page: (most?: string) => walk(down, edge, wanted, most),

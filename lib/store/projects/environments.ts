@@ -121,6 +121,11 @@ export async function relabelTraces(
         where project_id = ${projectId} and seq > ${afterSeq} and seq <= ${row.lastSeq} and version = ${version}
         order by family
         on conflict (project_id, family) do nothing`
+      await sql`
+        insert into change_news (project_id, seqs)
+        select project_id, array_agg(seq) from traces
+        where project_id = ${projectId} and seq > ${afterSeq} and seq <= ${row.lastSeq} and version = ${version}
+        group by project_id`
     }
     await addDeltas(sql, projectId, deltas)
     if (row.changed > 0) await onChanged(row.changed)

@@ -1,5 +1,6 @@
 /** Reads the searchable texts of stored traces. */
 import type { Sql } from 'postgres'
+import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { Slices } from '../../limits/slices.ts'
 import { MAX_SLICED_BYTES, unpackSpans } from '../../rows/packed-texts.ts'
 import { type SharedTexts, withSharedTexts } from '../../rows/trace-texts.ts'
@@ -122,20 +123,22 @@ const sharedIds = ({ inputSpanId, outputSpanId }: SharedTexts): string[] =>
  * Returns a trace with the separately stored messages of its calls. Messages of the trace's remaining spans, such as a
  * coding agent's prompt, can become the trace's input or output.
  */
-async function withMessages<T extends TraceRow & { readonly calls: readonly SpanRow[] }>(
+export async function withMessages<T extends TraceRow & { readonly calls: readonly SpanRow[] }>(
   sql: Sql,
   projectId: number,
-  trace: T
+  trace: T,
+  names: TableNames = SCHEMA_NAMES
 ): Promise<T> {
   const places = await sql<SpanPlace[]>`
-    select id, kind, parent_id as "parentSpanId", started_at as "startedAt", ended_at as "endedAt" from spans
+    select id, kind, parent_id as "parentSpanId", started_at as "startedAt", ended_at as "endedAt"
+    from ${sql.unsafe(names.spans)}
     where project_id = ${projectId} and trace_seq = ${trace.seq}`
   const placeOf = new Map(places.map(place => [place.id, place]))
   const calls = trace.calls.flatMap(call => {
     const place = placeOf.get(call.id)
     return place === undefined ? [] : { ...call, ...place }
   })
-  const messages = await readMessages(sql, projectId, [trace.id])
+  const messages = await readMessages(sql, projectId, [trace.id], names)
   const isCall = new Set(calls.map(({ id }) => id))
   const others = places.filter(({ id }) => !isCall.has(id)).map(place => ({ ...place, input: null, output: null }))
   const joined = joinMessages(trace, calls, messages)

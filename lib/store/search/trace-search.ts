@@ -12,13 +12,14 @@
  */
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Sql } from 'postgres'
+import { Slices } from '../../limits/slices.ts'
 import { findTraces, readMembers, type SegmentMember, segmentBucketOf } from '../../search/segment.ts'
 import { type Excerpt, findIn, type Wanted } from '../../search/wanted.ts'
 import type { Edge } from '../lists/cursor.ts'
 import { edgeAbove, edgeBelow, TRACE_ORDERS } from '../lists/order.ts'
 import { readTracesById } from '../lists/summary-page.ts'
 import type { TracePage } from '../lists/trace-list.ts'
-import type { TraceQuery } from '../lists/trace-query.ts'
+import type { Bind, TraceQuery } from '../lists/trace-query.ts'
 import { TraceStatement } from '../lists/trace-statement.ts'
 import { inMs, readSources } from './sources.ts'
 
@@ -31,10 +32,12 @@ export interface SearchBounds {
   readonly texts: number
   /** Maximum total size of the searched traces, in bytes. */
   readonly bytes: number
+  /** Time after which no further candidates are filtered, in milliseconds. */
+  readonly ms?: number
 }
 
 /** 1024 segments are enough for a million traces. */
-const BOUNDS: SearchBounds = { segments: 1024, candidates: 20_000, texts: 400, bytes: 24 * 1024 * 1024 }
+export const SEARCH_BOUNDS: SearchBounds = { segments: 1024, candidates: 20_000, texts: 400, bytes: 24 * 1024 * 1024 }
 /**
  * Number of segments in the first window, factor by which each window exceeds the previous one, and maximum number of
  * segments per window.
@@ -66,14 +69,13 @@ export async function searchTraces(
   projectId: number,
   wanted: Wanted,
   query: TraceQuery,
-  bounds = BOUNDS
+  bounds = SEARCH_BOUNDS
 ): Promise<SearchPage> {
   const { after, before, limit, from, to } = query
   const order = TRACE_ORDERS.newest
   const down = before === undefined
   const edge = down ? edgeBelow(order, after, to) : edgeAbove(order, before, from)
-  const search = new Search({ sql, projectId, wanted, query, edge, down, bounds })
-  const { matches, stop } = await search.run()
+  const { matches, stop } = await new Search({ sql, projectId, wanted, query, edge, down, bounds }).run()
   const follows = matches.length > limit
   const shown = matches.slice(0, limit)
   const ids = shown.map(({ id }) => id)
@@ -91,6 +93,67 @@ export async function searchTraces(
   }
 }
 
+export interface FoundWords {
+  /** Newest first. */
+  readonly matches: readonly Match[]
+  /** Edge at which the next page begins; undefined on the last page. */
+  readonly next: Edge | undefined
+  /** Number of candidates that were filtered. */
+  readonly examined: number
+  /** Whether the search met a bound before the page was full. */
+  readonly isStopped: boolean
+}
+
+/** Finds a page of traces that contain all words and phrases, and for which the other conditions hold as well. */
+export async function findWords(
+  sql: Sql,
+  projectId: number,
+  wanted: Wanted,
+  query: TraceQuery,
+  others: OtherConditions,
+  bounds = SEARCH_BOUNDS
+): Promise<FoundWords> {
+  const { after, limit, to } = query
+  const edge = edgeBelow(TRACE_ORDERS.newest, after, to)
+  const search = new Search({ sql, projectId, wanted, query, edge, down: true, bounds, others })
+  const { matches, stop } = await search.run()
+  const last = matches.length > limit ? matches[limit - 1] : undefined
+  const next: Edge | undefined = last ? { key: last.startedAt, tie: last.id, inclusive: false } : stop
+  return { matches: matches.slice(0, limit), next, examined: search.examined, isStopped: stop !== undefined }
+}
+
+/**
+ * Returns the internal numbers of all traces within the query's times that may contain the words; undefined if there
+ * are too many to read.
+ */
+export async function gatherCandidates(
+  sql: Sql,
+  projectId: number,
+  wanted: Wanted,
+  query: TraceQuery,
+  bounds = SEARCH_BOUNDS
+): Promise<readonly number[] | undefined> {
+  const edge = edgeBelow(TRACE_ORDERS.newest, undefined, query.to)
+  return new Search({ sql, projectId, wanted, query, edge, down: true, bounds }).gather()
+}
+
+/** Searches the texts of these traces. Returns the excerpts of those that contain all words and phrases. */
+export async function findExcerpts(
+  sql: Sql,
+  projectId: number,
+  wanted: Wanted,
+  seqs: readonly number[]
+): Promise<ReadonlyMap<number, Excerpt>> {
+  const found = new Map<number, Excerpt>()
+  const slices = new Slices()
+  for (const { seq, texts } of await readSources(sql, projectId, seqs)) {
+    await slices.next()
+    const excerpt = findIn(texts, wanted)
+    if (excerpt !== undefined) found.set(seq, excerpt)
+  }
+  return found
+}
+
 /** Returns the edge of the remaining traces after all traces up to and including `ms` have been examined. */
 const edgeAtMs = (ms: number, down: boolean): Edge => ({
   key: new Date(down ? ms : ms + 1).toISOString(),
@@ -98,7 +161,8 @@ const edgeAtMs = (ms: number, down: boolean): Edge => ({
   inclusive: !down
 })
 
-interface Match {
+export interface Match {
+  readonly seq: number
   readonly id: string
   readonly startedAt: string
   readonly excerpt: Excerpt
@@ -118,6 +182,15 @@ interface Asked {
   readonly edge: Edge
   readonly down: boolean
   readonly bounds: SearchBounds
+  readonly others?: OtherConditions
+}
+
+/** Conditions beyond the words and the filters of the list. */
+export interface OtherConditions {
+  /** Returns conditions on traces as t, each with a leading `and`. */
+  readonly inSql: (bind: Bind) => readonly string[]
+  /** Returns those of the traces for which conditions hold that need the traces' texts. */
+  readonly keep?: ((seqs: readonly number[]) => Promise<ReadonlySet<number>>) | undefined
 }
 
 class Search {
@@ -130,6 +203,7 @@ class Search {
   readonly #matches: Match[] = []
   /** All traces before this edge have been examined. */
   #reached: Edge
+  readonly #deadline: number
   #candidatesLeft: number
   #textsLeft: number
   #bytesLeft: number
@@ -137,6 +211,7 @@ class Search {
   constructor(asked: Asked) {
     this.#asked = asked
     this.#reached = asked.edge
+    this.#deadline = performance.now() + (asked.bounds.ms ?? Number.POSITIVE_INFINITY)
     this.#candidatesLeft = asked.bounds.candidates
     this.#textsLeft = asked.bounds.texts
     this.#bytesLeft = asked.bounds.bytes
@@ -164,6 +239,24 @@ class Search {
       at += window
     }
     return { matches: this.#matches, stop: isStopped && !this.#isFull ? this.#reached : undefined }
+  }
+
+  /** Returns all candidates; undefined if a bound is met. */
+  async gather(): Promise<number[] | undefined> {
+    const { bounds } = this.#asked
+    this.#addAll(await this.#readTerms())
+    const segments = await this.#readSegments()
+    if (segments.length > bounds.segments) return undefined
+    for (let at = 0; at < segments.length; at += MOST_WINDOW) {
+      this.#addAll(await this.#readWindow(segments.slice(at, at + MOST_WINDOW)))
+      if (this.#candidates.size > bounds.candidates) return undefined
+    }
+    return [...new Set(Array.from(this.#candidates.values(), ({ seq }) => seq))]
+  }
+
+  /** Number of candidates that were filtered. */
+  get examined(): number {
+    return this.#asked.bounds.candidates - this.#candidatesLeft
   }
 
   get #isFull(): boolean {
@@ -239,7 +332,7 @@ class Search {
       .filter(isSettled)
       .sort((a, b) => (down ? b.startedMs - a.startedMs : a.startedMs - b.startedMs))
     for (let at = 0; at < settled.length && !this.#isFull; ) {
-      if (this.#candidatesLeft <= 0) return true
+      if (this.#candidatesLeft <= 0 || performance.now() > this.#deadline) return true
       let end = Math.min(at + CANDIDATES_AT_ONCE, settled.length)
       // Candidates of the same millisecond are examined together, because only the database can determine their order.
       while (end < settled.length && settled[end]!.startedMs === settled[end - 1]!.startedMs) end++
@@ -255,12 +348,13 @@ class Search {
 
   /** Filters candidates, then searches their texts, until the page is full. Returns whether a bound was met. */
   async #look(candidates: readonly SegmentMember[]): Promise<boolean> {
-    const { sql, projectId, wanted, query, edge, down } = this.#asked
+    const { sql, projectId, wanted, query, edge, down, others } = this.#asked
     const statement = new TraceStatement(projectId, query)
     const seqs = statement.bind(`{${candidates.map(({ seq }) => seq).join(',')}}`)
     const rows = await sql.unsafe<(Omit<Match, 'excerpt'> & SegmentMember & { readonly bytes: number })[]>(
-      `select seq, id, estimated_bytes as bytes, started_at as "startedAt", ${inMs('started_at')} as "startedMs" from traces
-      where ${statement.beyond(down, edge)} and seq = any (${seqs}::bigint[]) ${statement.columnFilters().join(' ')}
+      `select seq, id, estimated_bytes as bytes, started_at as "startedAt", ${inMs('started_at')} as "startedMs"
+      from traces t where ${statement.beyond(down, edge)} and seq = any (${seqs}::bigint[]) ${statement.columnFilters().join(' ')}
+        ${others?.inSql(value => statement.bind(value)).join(' ') ?? ''}
       ${statement.order(down)}`,
       statement.values,
       { prepare: false }
@@ -271,7 +365,9 @@ class Search {
       if (this.#textsLeft <= 0 || this.#bytesLeft <= 0) return true
       const most = Math.min(TEXTS_AT_ONCE.traces, query.limit + 1 - this.#matches.length)
       const some = firstOf(passed.slice(at, at + most), TEXTS_AT_ONCE.bytes)
-      const seqs = some.map(({ seq }) => seq)
+      const all = some.map(({ seq }) => seq)
+      const kept = others?.keep === undefined ? undefined : await others.keep(all)
+      const seqs = kept === undefined ? all : all.filter(seq => kept.has(seq))
       const sources = new Map((await readSources(sql, projectId, seqs)).map(source => [source.seq, source]))
       let began = Number.NEGATIVE_INFINITY
       for (const { seq, id, startedAt } of some) {
@@ -280,7 +376,7 @@ class Search {
           began = performance.now()
         }
         const excerpt = findIn(sources.get(seq)?.texts ?? [], wanted)
-        if (excerpt !== undefined) this.#matches.push({ id, startedAt, excerpt })
+        if (excerpt !== undefined) this.#matches.push({ seq, id, startedAt, excerpt })
         this.#reached = { key: startedAt, tie: id, inclusive: false }
       }
       this.#textsLeft -= some.length

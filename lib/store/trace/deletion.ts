@@ -56,18 +56,27 @@ export const removingParts = (project: string, returning = '') => `
     delete from span_messages m using gone where m.project_id = ${project} and m.trace_id = gone.id
   )`
 
-const REMOVE_TRACE = `
-  with found as materialized (
-    select seq, version from traces where project_id = $1::int and id = $2::uuid
-  ), gone as (
+/**
+ * Returns SQL steps that delete the traces that `found` selects (seq and version), with all of their data, and correct
+ * the totals. A trace that has changed since the statement began is not deleted. The step `gone` returns the deleted
+ * traces.
+ */
+export const removingTraces = (project: string, found: string) => `
+  found as materialized (${found}), gone as (
     delete from traces t using found
-    where t.project_id = $1::int and t.seq = found.seq and t.version = found.version and ${hasTotals('$1::int')}
+    where t.project_id = ${project} and t.seq = found.seq and t.version = found.version and ${hasTotals(project)}
     returning t.seq, t.id, t.tags, t.estimated_bytes, ${DELTA_SOURCES.replace(/\w+/g, 't.$&')}
-  ), ${removingParts('$1::int', 'returning 1')}, counted as (
-    select -1 as traces, -(select count(*) from spans_gone) as spans, -estimated_bytes as bytes from gone
-  ), totals as (${addTotals('$1::int', 'counted')})
-  select exists (select from gone) as "isDeleted",
-    ${deltasAsJson(`select ${deltaInSql('gone', -1)} from gone where ended_at is not null`)} as deltas`
+  ), ${removingParts(project, 'returning 1')}, counted as (
+    select -count(*) as traces, -(select count(*) from spans_gone) as spans, -sum(estimated_bytes)::bigint as bytes
+    from gone having count(*) > 0
+  ), totals as (${addTotals(project, 'counted')})`
+
+/** SQL for the deltas of the traces of the step `gone`. */
+export const DELTAS_OF_GONE = deltasAsJson(`select ${deltaInSql('gone', -1)} from gone where ended_at is not null`)
+
+const REMOVE_TRACE = `
+  with ${removingTraces('$1::int', 'select seq, version from traces where project_id = $1::int and id = $2::uuid')}
+  select exists (select from gone) as "isDeleted", ${DELTAS_OF_GONE} as deltas`
 
 /** Deletes the trace. Returns false if the trace is gone or has changed since the statement began. */
 async function removeTrace(sql: Sql, projectId: number, traceId: string): Promise<boolean> {

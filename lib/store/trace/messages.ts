@@ -4,6 +4,7 @@ import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { MAX_DOCUMENT_BYTES, MAX_EVENTS } from '../../schema/input.ts'
 import { callsOf } from '../../trace/call-details.ts'
 import { type CallMessage, type CallSpan, findTargets, type PlacedMessages } from '../../trace/span-messages.ts'
+import { noteTraces } from '../changes/news.ts'
 import { isSearched } from '../search/state.ts'
 import { inTransaction } from '../transactions.ts'
 import { freshVersion } from '../write/trace-numbers.ts'
@@ -13,15 +14,21 @@ import { freshVersion } from '../write/trace-numbers.ts'
  * resend changes nothing. If search is on for the project, the messages' traces are queued for indexing again.
  */
 export async function addMessages(sql: Sql, projectId: number, messages: readonly PlacedMessages[]): Promise<void> {
-  if (!(await isSearched(sql, projectId))) return insertMessages(sql, projectId, messages)
-  await inTransaction(sql, async () => {
+  const isIndexed = await isSearched(sql, projectId)
+  const traceIds = [...new Set(messages.map(each => each.traceId))]
+  const early = await inTransaction(sql, async () => {
     await insertMessages(sql, projectId, messages)
+    const missing = await noteTraces(sql, projectId, traceIds)
+    if (!isIndexed) return missing
     // If the trace arrives later, the write of the trace adds its own row to search_news.
     await sql`
       insert into search_news (project_id, seq, version)
       select project_id, seq, ${freshVersion()}::bigint from traces
-      where project_id = ${projectId} and id = any (${messages.map(each => each.traceId)}::uuid[])`
+      where project_id = ${projectId} and id = any (${traceIds}::uuid[])`
+    return missing
   })
+  // A trace whose write was committed during this transaction was not visible in it.
+  if (early.length > 0) await noteTraces(sql, projectId, early)
 }
 
 async function insertMessages(sql: Sql, projectId: number, all: readonly PlacedMessages[]): Promise<void> {

@@ -4,6 +4,7 @@ import type { Attempts } from '../../database/sql-access.ts'
 import { Refusal } from '../../errors.ts'
 import { MAX_DOCUMENT_BYTES } from '../../schema/input.ts'
 import { type Merged, mergeMetadata } from '../../trace/metadata.ts'
+import { noting } from '../changes/news.ts'
 import { addTotals, hasTotals, makeTotals } from '../write/totals.ts'
 import { freshVersion } from '../write/trace-numbers.ts'
 import { CHANGED, compareAndSet } from './compare-and-set.ts'
@@ -72,8 +73,8 @@ const REPLACE_METADATA = `
     update traces set metadata = $3::json, metadata_updated_at = greatest(now(), $4::timestamptz),
       document_bytes = document_bytes + $5::int, estimated_bytes = estimated_bytes + $5::int, version = $6::bigint
     where project_id = $1::int and seq = $2::bigint and version = $7::bigint and ${hasTotals('$1::int')}
-    returning 0 as traces, 0 as spans, $5::bigint as bytes
-  ), totals as (${addTotals('$1::int', 'taken')})
+    returning seq, 0 as traces, 0 as spans, $5::bigint as bytes
+  ), totals as (${addTotals('$1::int', 'taken')}), noted as (${noting('$1::int', 'taken')})
   select exists (select from taken) as "isTaken"`
 
 /**

@@ -4,11 +4,11 @@
  */
 import type { Sql } from 'postgres'
 import { VACUUMED_TABLES } from '../../database/tables.ts'
-import { addDeltas, DELTA_SOURCES, deltaInSql, deltasAsJson } from '../analytics/rollups/deltas.ts'
+import { addDeltas, DELTA_SOURCES } from '../analytics/rollups/deltas.ts'
 import type { ExportPlace } from '../answers/export-page.ts'
 import { inTransaction } from '../transactions.ts'
 import { addTotals, makeTotals, type Totals } from '../write/totals.ts'
-import { removingParts } from './deletion.ts'
+import { DELTAS_OF_GONE, removingParts } from './deletion.ts'
 import { fitting, started, type TraceConditions } from './trace-conditions.ts'
 
 /** Counts the selected traces, and sums the estimated bytes of their documents. */
@@ -119,7 +119,6 @@ interface PrunedRow extends Omit<PrunedBatch, 'last'> {
   readonly lastId: string | null
   readonly deltas: string | null
 }
-const DELTAS_OF_GONE = deltasAsJson(`select ${deltaInSql('gone', -1)} from gone where ended_at is not null`)
 
 /**
  * Vacuums the tables, so that the space of deleted rows can be reused. The vacuum also returns free space at the ends

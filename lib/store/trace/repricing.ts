@@ -5,6 +5,7 @@ import type { CallDetails } from '../../trace/call-details.ts'
 import type { Repricing, StoredCall } from '../../trace/prices/repricing.ts'
 import { addDeltas, DELTA_SOURCES, deltaInSql, deltasAsJson } from '../analytics/rollups/deltas.ts'
 import type { ExportWindow } from '../answers/export-page.ts'
+import { noteChanges } from '../changes/news.ts'
 import { RANKED_IN_ALL } from '../rankings/rankings.ts'
 import { inTransaction } from '../transactions.ts'
 import { freshVersion } from '../write/trace-numbers.ts'
@@ -119,6 +120,11 @@ export async function writeRepricings<T extends TraceRepricing>(
       from json_to_recordset(${JSON.stringify(spans)}::json) as n (seq bigint, id text, cost float8, details text)
       where s.project_id = ${projectId} and s.trace_seq = n.seq and s.id = decode(n.id, 'hex')`
     await addDeltas(sql, projectId, deltas)
+    await noteChanges(
+      sql,
+      projectId,
+      changed.map(({ seq }) => seq)
+    )
     await onChanged(changed)
     return changed
   })

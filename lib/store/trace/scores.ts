@@ -89,6 +89,8 @@ async function insertScore(sql: Sql, projectId: number, traceId: string, score: 
         ${authorId}::int
       from counted
       returning *
+    ), noted as (
+      insert into change_news (project_id, seqs) select ${projectId}, array[seq] from counted
     )
     select found.score_count as "scoreCount", ${sql.unsafe(SCORE_FIELDS)} from found left join added s on true`
   return row
@@ -149,6 +151,8 @@ async function removeScore(sql: Sql, projectId: number, traceId: string, scoreId
       delete from scores s using counted
       where s.project_id = ${projectId} and s.trace_seq = counted.seq and s.seq = counted.score_seq
       returning s.seq
+    ), noted as (
+      insert into change_news (project_id, seqs) select ${projectId}, array[seq] from counted
     )
     select exists (select from gone) as deleted`
   return row?.deleted === true

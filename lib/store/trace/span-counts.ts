@@ -6,6 +6,7 @@
 import type { Sql } from 'postgres'
 import { countFailed, readLeftOut } from '../../trace/states/left-out.ts'
 import { writeAudit } from '../audit.ts'
+import { noteChanges } from '../changes/news.ts'
 import { inTransaction } from '../transactions.ts'
 import { freshVersion } from '../write/trace-numbers.ts'
 import { RUN_KINDS_IN_SQL, statesCallInSql } from './runs.ts'
@@ -106,13 +107,20 @@ function failedLeftOut(ranks: string | null, ids: readonly string[] | null): num
 export function mendSpanCounts(sql: Sql, projectId: number, wrong: readonly WrongTrace[]): Promise<number> {
   const column = (of: (trace: WrongTrace) => number) => wrong.map(of)
   return inTransaction(sql, async () => {
-    const { count } = await sql`
+    const changed = await sql<{ seq: number }[]>`
       update traces t set span_count = w.spans, error_count = w.errors, is_run = w.runs > 0, version = w.fresh
       from unnest(${column(({ seq }) => seq)}::bigint[], ${column(({ version }) => version)}::bigint[],
         ${column(freshVersion)}::bigint[], ${column(({ spans }) => spans)}::int[],
         ${column(({ errors }) => errors)}::int[], ${column(({ isRun }) => Number(isRun))}::int[])
         as w (seq, version, fresh, spans, errors, runs)
-      where t.project_id = ${projectId} and t.seq = w.seq and t.version = w.version`
+      where t.project_id = ${projectId} and t.seq = w.seq and t.version = w.version
+      returning t.seq`
+    const count = changed.length
+    await noteChanges(
+      sql,
+      projectId,
+      changed.map(({ seq }) => seq)
+    )
     if (count > 0) await writeAudit(sql, { by: null, action: 'project.recount', projectId, detail: { traces: count } })
     return count
   })

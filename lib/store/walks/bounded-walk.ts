@@ -7,8 +7,8 @@
  * that fit. The first portion is small, because the first traces often fill the page. Later portions grow, but not so
  * much that they would outlast the time left, judged by the portion before.
  *
- * A position (`P`) is a place in the order, such as a cursor's Edge, behind which a walk goes on. An item has a position
- * of its own, so several items may come from one trace, and the next page may begin between them.
+ * A position (`P`) is a place in the order, such as a cursor's Edge, behind which a walk goes on. An item has its own
+ * position, so several items may come from one trace, and the next page may begin between them.
  */
 
 /** Maximum work of a page. A portion that has begun is finished. */
@@ -27,7 +27,7 @@ export interface FoundItem<T, P> {
   readonly at: P
 }
 
-/** What one statement has examined. */
+/** The result of one statement. */
 export interface Portion<T, P> {
   /** The items that fit, in the order of the walk. */
   readonly found: readonly FoundItem<T, P>[]

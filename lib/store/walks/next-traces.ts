@@ -8,7 +8,7 @@
  *         select … from ${names.spans} s where s.project_id = $1 and s.trace_seq = p.seq and …
  *       ) s on p.is_examined order by p.place`, statement.values, { prepare: false })
  *
- * `edge` begins as `edgeBelow(TRACE_ORDERS.newest, cursor, to)`, and goes on as the edge behind the last examined trace.
+ * `edge` begins as `edgeBelow(TRACE_ORDERS.newest, cursor, to)`, and goes on behind the last examined trace.
  */
 import type { Edge } from '../lists/cursor.ts'
 import type { TraceStatement } from '../lists/trace-statement.ts'
@@ -24,8 +24,7 @@ export interface NextTraces {
   /** Maximum number of traces. */
   readonly size: number
   /**
-   * Conditions on the rows of traces, each with a leading `and`, that decide `fits`. They must be cheap. Conditions that
-   * an index of the list serves belong into the statement's query instead.
+   * Conditions on the rows of traces, each with a leading `and`, that decide `fits`. They must be cheap.
    */
   readonly conditions?: readonly string[]
   /** Maximum number of spans of the traces that fit. */

@@ -25,6 +25,7 @@ import {
 import { fieldWriter } from '../../rows/copy-format.ts'
 import type { ListedRows, SpanRows, TraceRows } from '../../rows/copy-rows.ts'
 import type { ScoreRows } from '../../rows/score-rows.ts'
+import { noteAll, prepareNote } from '../changes/news.ts'
 import type { KnownFloors } from '../rankings/known-floors.ts'
 import { type ChangedTrace, changesOf, type Execution, prepareChanges } from './changes.ts'
 import { CHARGE, chargeOf, type TrialCharge } from './charge.ts'
@@ -168,6 +169,7 @@ export class CopyBatches {
     this.#prepared.delete(connection)
     const statements = missing.flatMap(({ tables }) => [
       prepareTotals(tables),
+      prepareNote(tables),
       ...(homes === undefined ? [CHARGE] : []),
       ...prepareChanges(tables)
     ])
@@ -212,6 +214,7 @@ export class CopyBatches {
       copy('search_news', indexed, each => this.#indexed(each))
       copy('scores', scored, trace => this.#scores(trace))
       statements.push(...addFamilies(unknown, names), ...addTotals({ traces, changed }, slot, tables))
+      statements.push(...noteAll([...traces, ...changed], tables))
       first.push(...changesOf(changed, trace => this.#rank(trace), suffix))
     }
     if (first.length > 0) {

@@ -44,6 +44,8 @@ export interface SpanHints {
    */
   readonly callSpanId?: string | undefined
   readonly tags: readonly string[]
+  /** Whether an attribute's value does not fit in a tag. */
+  readonly tagsLeftOut?: boolean | undefined
   readonly metadata: Readonly<Record<string, string>>
 }
 

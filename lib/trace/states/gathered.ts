@@ -6,7 +6,7 @@
  * the trace. When a span with a better rank arrives, its value replaces the field's value. The trace therefore depends
  * only on which spans have arrived, never on their order.
  */
-import { MAX_DOCUMENT_BYTES, MAX_TAGS } from '../../schema/input.ts'
+import { MAX_DOCUMENT_BYTES } from '../../schema/input.ts'
 import { traceDocument, usageDocument } from '../document.ts'
 import { mergedMetadata } from '../metadata.ts'
 import type { TraceFields } from '../prepared.ts'
@@ -19,6 +19,7 @@ import { durationMs, isBefore, timestampOf } from '../timestamp.ts'
 import { type GatheredSpan, gatheredUsage, INNER, type Level, ROOT } from './gathered-span.ts'
 import { type IdleEnd, markEnd, ranksOfEnd, readEnd } from './idle.ts'
 import { type CountedSpan, countFailed, markLeftOut, ranksOfLeftOut, readLeftOut } from './left-out.ts'
+import { markLeftOutTags, uniteTags } from './left-out-tags.ts'
 import { beats, END, FUTURE_END, nameOfStatus, type Rank, type Ranks } from './ranks.ts'
 import { NOTHING_REPLACED, type Replaced, ranksOfSteps, withReplacedSteps } from './steps.ts'
 
@@ -113,15 +114,20 @@ export function gather(
   // A null prototype keeps V8 from creating a new shape for each new name.
   const gathered: Record<string, Rank> = Object.assign(Object.create(null), before?.ranks)
   for (const [field, { rank }] of claims) gathered[field] = rank
-  Object.assign(gathered, fresh, ranksOfTimes(before, speakers))
+  const { tags, ranks: ranksOfTags } = uniteTags(
+    before?.tags ?? [],
+    speakers.map(({ hints }) => hints)
+  )
+  Object.assign(gathered, fresh, ranksOfTimes(before, speakers), ranksOfTags)
   const placed = new SpanTree(added.map(gatheredUsage), treeWithout(before?.spans, removed))
   const without = readLeftOut(gathered, placed)
   const spans = withReplacedSteps(without.length === 0 ? placed : new SpanTree(without, placed), gathered)
   const ranks = end === undefined ? gathered : { ...gathered, ...ranksOfEnd(end, spans.size) }
   const idle = readEnd(ranks, spans.size)
   const spent = sumSpending(spans)
-  const fields = takeFields(before, claims, speakers, ranks, idle, spent)
-  const mark = (metadata: string | null) => markLeftOut(markEnd(metadata, ranks, idle), ranks, without)
+  const fields = takeFields(before, claims, speakers, tags, ranks, idle, spent)
+  const mark = (metadata: string | null) =>
+    markLeftOutTags(markLeftOut(markEnd(metadata, ranks, idle), ranks, without), ranks)
   const free = fit(traceId, fields, claims, before, mark)
   const removedBytes = removed.reduce((sum, { step }) => sum + (step?.bytes ?? 0), 0)
   const addedBytes = free.documentBytes - (before?.documentBytes ?? 0) + countBytes(added) - removedBytes
@@ -137,6 +143,7 @@ export function gather(
       end !== undefined ||
       Object.keys(fresh).length > 0 ||
       fields.tags.length > (before?.tags.length ?? 0) ||
+      Object.keys(ranksOfTags).some(name => before?.ranks[name] === undefined) ||
       fields.startedAt !== before?.startedAt ||
       fields.endedAt !== before.endedAt ||
       fields.status !== before.status,
@@ -224,6 +231,7 @@ function takeFields(
   before: GatheredState | undefined,
   claims: Claims,
   speakers: readonly GatheredSpan[],
+  tags: readonly string[],
   ranks: Ranks,
   idle: IdleEnd | undefined,
   { inputTokens, outputTokens, totalTokens, costUsd }: Spent
@@ -240,7 +248,7 @@ function takeFields(
     model: taken('model'),
     sessionId: taken('sessionId'),
     userId: taken('userId'),
-    tags: unite(before?.tags ?? [], speakers),
+    tags,
     metadata: before?.metadata ?? null,
     inputTokens,
     outputTokens,
@@ -293,16 +301,6 @@ function endOf({ [END]: end, [FUTURE_END]: future }: Ranks): string {
 function earliest(before: GatheredState | undefined, speakers: readonly GatheredSpan[]): string {
   const times = [...(before === undefined ? [] : [before]), ...speakers].map(({ startedAt }) => startedAt)
   return times.reduce((first, time) => (isBefore(time, first) ? time : first))
-}
-
-/**
- * Returns all tags in alphabetical order. If there are more than MAX_TAGS tags, keeps the first in that order, so
- * arrival order does not matter.
- */
-function unite(tags: readonly string[], speakers: readonly GatheredSpan[]): readonly string[] {
-  const all = new Set(tags)
-  for (const { hints } of speakers) for (const tag of hints.tags) all.add(tag)
-  return [...all].sort().slice(0, MAX_TAGS)
 }
 
 interface Free {

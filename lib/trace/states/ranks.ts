@@ -46,11 +46,14 @@ export const SPENDING = [isCount, isCount, isCount, orNull(Number.isFinite)]
  */
 export const END = 'end'
 export const FUTURE_END = 'futureEnd'
+/** Name of the rank that records that tags were left out (lib/trace/states/left-out-tags.ts). */
+export const TAGS_LEFT_OUT = 'tagsLeftOut'
 const STATUS = 'status.'
 /** Returns the name of the rank that records that a root of this level has the status `ok` or `error`. */
 export const nameOfStatus = (level: number, status: string): string => `${STATUS}${level}.${status}`
 /** Whether the last element of the rank with this name is an empty string. */
-export const isPlain = (name: string): boolean => name === END || name === FUTURE_END || name.startsWith(STATUS)
+export const isPlain = (name: string): boolean =>
+  [END, FUTURE_END, TAGS_LEFT_OUT].includes(name) || name.startsWith(STATUS)
 
 /**
  * Prefix of the ranks in which versions up to 1.0.0-rc.1 kept response ids. The span id follows the prefix. Response

@@ -21,6 +21,7 @@ const BACK = `
   alter table web_sessions drop column proven_at;
   alter table memberships drop column by_claim;
   drop table repack_waits, repack_marks;
+  drop table change_news, change_log, change_feeds;
   alter table projects drop column search, drop column repacked_to;
   delete from schema_migrations where version >= 6`
 

@@ -96,7 +96,8 @@ t.test('the document of the service', async t => {
       deleteScore: ['insufficient_scope', 'not_found'],
       listScores: ['invalid_request', 'insufficient_scope'],
       listSpans: ['invalid_request', 'insufficient_scope'],
-      listErrors: ['invalid_request', 'insufficient_scope']
+      listErrors: ['invalid_request', 'insufficient_scope'],
+      searchTraces: ['invalid_request', 'insufficient_scope']
     }
     for (const [operation, codes] of Object.entries(listed)) {
       const found = errorCodesOf(documented.find(route => route.operation === operation)!)

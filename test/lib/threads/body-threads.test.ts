@@ -8,6 +8,7 @@ import { BodyThreads } from '../../../lib/threads/body-threads.ts'
 import { makeReady, type ReadyExport, type ReadyRecord } from '../../../lib/threads/ready.ts'
 import { endBody, ingestBody, span, spansBody, startBody } from '../../fixtures/bodies/bodies.ts'
 import { exportOf, otlpSpan } from '../../fixtures/bodies/otlp.ts'
+import { freshId } from '../../fixtures/database/seed.ts'
 import { bytes } from '../../fixtures/database/write-path.ts'
 
 const log = createLog('silent')
@@ -44,6 +45,22 @@ t.test('makes the rows of all spans, and leaves out what they hold', async t => 
       t.notMatch(ready, { spans: [{ output: String }] })
     }
   }
+})
+
+t.test('an export has its settings, whatever else goes to the thread with it', async t => {
+  const threads = new BodyThreads(1, log)
+  t.teardown(() => threads.close())
+  const traceId = freshId(32)
+  const attributes = { tenant: 'acme', padding: 'x'.repeat(1000) }
+  const body = bytes(exportOf(...Array.from({ length: 30 }, () => otlpSpan({ traceId, attributes }))))
+  const settings = { maxSpans: 10, tagNames: ['tenant'] }
+  const [, ready] = await Promise.all([
+    threads.makeReady({ operation: 'record', body: bodyOf(30_000), ...CALM }),
+    threads.makeReady({ operation: 'export-json', body, ...CALM, ...settings })
+  ])
+  const [trace] = (ready as ReadyExport).traces
+  t.match(trace?.refusals, [{ reason: 'too_many' }])
+  t.ok(Buffer.from(trace!.first!.rows.bytes).includes('tenant:acme'))
 })
 
 t.test('of what comes at once, more than goes to a thread together, each gets what is its own', async t => {

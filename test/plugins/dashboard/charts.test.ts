@@ -83,7 +83,7 @@ function totalOf(traces: readonly Given[]) {
 function isNear(found: number | null, traces: readonly Given[], share: number): boolean {
   if (found === null) return traces.length === 0
   const real = traces.map(({ ms }) => ms).sort((a, b) => a - b)[Math.ceil(share * traces.length) - 1] as number
-  return Math.abs(found - real) <= 0.091 * real
+  return Math.abs(found - real) <= 0.022 * real
 }
 
 const FITS: Readonly<Record<string, (trace: Given) => boolean>> = {

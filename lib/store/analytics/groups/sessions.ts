@@ -133,21 +133,24 @@ function walkBelow(edge: Edge, userId: string | undefined, length: number, bind:
   }
   const user = `${bind(userId)}::text`
   return `select t.* from (select family from trace_families where project_id = $1) f cross join lateral (
-      select ${columns} from traces where ${beyond} and user_family = ${hashInSql(user, 'f.family')} and user_id = ${user}
+      select ${columns} from traces
+      where ${beyond} and user_family = ${hashInSql(user, 'f.family')} and user_id = ${user}
       order by user_family desc, started_at desc, id desc limit ${most}
     ) t order by t.started_at desc, t.id desc limit ${most}`
 }
 
-/** Returns the session whose id is the prefix, unless the query's other conditions exclude the session. */
-async function readExact(sql: Sql, projectId: number, id: string, { userId }: SessionQuery) {
-  const [exact] = await readSessionSums(sql, projectId, [id])
-  if (exact === undefined || userId === undefined) return exact === undefined ? [] : [exact]
-  const [own] = await sql`
-    select from (
-      select user_id from traces where project_id = ${projectId} and session_id = ${id}
+/** Returns the session whose id is `id`, if one of its newest traces meets the query's other conditions. */
+async function readExact(sql: Sql, projectId: number, id: string, { userId, environment }: SessionQuery) {
+  const [last] = await sql<{ startedAt: string }[]>`
+    select started_at as "startedAt" from (
+      select id, started_at, user_id, environment from traces where project_id = ${projectId} and session_id = ${id}
       order by session_id desc, started_at desc, id desc limit ${MOST_LOOKED_AT}
-    ) t where user_id = ${userId} limit 1`
-  return own === undefined ? [] : [exact]
+    ) t
+    where (${userId ?? null}::text is null or user_id = ${userId ?? null})
+      and (${environment ?? null}::text is null or environment = ${environment ?? null})
+    order by started_at desc, id desc limit 1`
+  if (last === undefined) return []
+  return (await readSessionSums(sql, projectId, [id])).map(sums => ({ ...sums, lastAt: last.startedAt }))
 }
 
 /** Returns the position at which listSessions' walk ended; undefined if the walk reached the end. */

@@ -11,6 +11,7 @@ import { hashInSql } from '../../../rows/list-numbers.ts'
 import type { Edge } from '../../lists/cursor.ts'
 import { edgeBelow, TRACE_ORDERS } from '../../lists/order.ts'
 import { listTraces } from '../../lists/trace-list.ts'
+import { dayOf as dayInSql } from '../rollups/deltas.ts'
 import { userListInSql } from '../rollups/users.ts'
 import { edgeOfWalk, readSessionSums, type SessionGroupSums, type SessionQuery } from './sessions.ts'
 
@@ -146,14 +147,25 @@ async function addUp(
     ), lists as materialized (
       select asked.id, ${userListInSql('asked.id', 'e.environment')} as list
       from unnest($2::text[]) as asked (id) cross join environments e
+    ), news as materialized (
+      select id, list, start, sum(traces) as traces from (
+        select n.user_id as id, ${userListInSql('n.user_id', 'f.environment')} as list,
+          ${dayInSql('n.started_at')} as start, n.traces
+        from rollup_news n join ${familiesOf(environment, bind)} f on f.family = n.family
+        where n.project_id = $1 and n.user_id = any ($2::text[])
+      ) each group by id, list, start
     ), firsts as (
       select l.id, u.start from lists l cross join lateral (
-        select start from user_sums where project_id = $1 and list = l.list and traces > 0 order by list, start limit 1
+        select u.start from user_sums u
+        where u.project_id = $1 and u.list = l.list and u.traces + coalesce((
+          select n.traces from news n where n.list = l.list and n.start = u.start
+        ), 0) > 0 order by u.list, u.start limit 1
       ) u
       union all
-      select n.user_id, n.started_at
-      from rollup_news n join ${familiesOf(environment, bind)} f on f.family = n.family
-      where n.project_id = $1 and n.user_id = any ($2::text[]) and n.traces > 0
+      select n.id, n.start from news n
+      where n.traces + coalesce((
+        select u.traces from user_sums u where u.project_id = $1 and u.list = n.list and u.start = n.start
+      ), 0) > 0
     ), sums as (
       select l.id, u.traces, u.errors, u.priced, u.input_tokens, u.output_tokens, u.cost
       from lists l cross join lateral (
@@ -165,7 +177,7 @@ async function addUp(
       from rollup_news n join ${familiesOf(environment, bind)} f on f.family = n.family
       where n.project_id = $1 and n.started_at >= ${since} and n.user_id = any ($2::text[])
     )
-    select asked.id, (select date_trunc('day', min(start), 'UTC') from firsts where firsts.id = asked.id) as "firstAt",
+    select asked.id, (select min(start) from firsts where firsts.id = asked.id) as "firstAt",
       coalesce(sum(traces), 0)::float8 as traces, coalesce(sum(priced), 0)::float8 as priced,
       coalesce(sum(errors), 0)::float8 as errors,
       coalesce(sum(input_tokens), 0)::float8 as "inputTokens",

@@ -64,7 +64,10 @@ const FOLDED = GROUPS.flatMap(group => [
   { ...COLUMNS[group], level: LEVELS.day[group], start: dayOf('hour') }
 ])
 
-/** Deletes rows of rollup_news and sums them by level. The rows are never updated, so a ctid identifies a row. */
+/**
+ * Deletes rows of rollup_news and sums them by level. The rows are never updated, so a ctid identifies a row. Histograms
+ * are returned in scientific notation, because thousands of zeros end them.
+ */
 const TAKE = `
   with gone as (
     delete from rollup_news where project_id = $1::int
@@ -75,12 +78,18 @@ const TAKE = `
   ), keyed as materialized (
     select hours.*, ${environmentKeyInSql('f.environment')} as environment_key
     from hours left join trace_families f on f.project_id = $1::int and f.family = hours.family
+  ), parts as (
+    ${FOLDED.map(
+      ({ level, start, list, within, name }) => `
+    select '${level}' as level, ${start} as start, (${list})::text as list, ${within}::text as within, ${name} as name,
+      ${SUMS} from keyed group by 2, 3, 4, 5`
+    ).join(' union all ')}
   )
-  ${FOLDED.map(
-    ({ level, start, list, within, name }) => `
-  select '${level}' as level, ${start} as start, (${list})::text as list, ${within}::text as within, ${name} as name,
-    (select sum(taken)::bigint from hours) as taken, ${SUMS} from keyed group by 2, 3, 4, 5`
-  ).join(' union all ')}`
+  select level, start, list, within, name, (select sum(taken)::bigint from hours) as taken,
+    ${AMOUNTS.filter(name => name !== 'latency').join(', ')}, case when latency = 0 then '0'
+      else significant || 'e' || length(digits) - length(significant) end as latency
+  from parts cross join lateral (select latency::text as digits offset 0) d
+    cross join lateral (select rtrim(digits, '0') as significant offset 0) s`
 
 /** Adds rows to rollups, in the same order in every fold. */
 const ADD = `

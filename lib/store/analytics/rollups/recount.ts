@@ -9,6 +9,7 @@
  */
 import type { Sql } from 'postgres'
 import { AMOUNTS } from '../../../rollups/amounts.ts'
+import { isBalanced, isCoarseInSql, readHistogram } from '../../../rollups/latency.ts'
 import { LEVELS, levelArray, levelsOf } from '../../../rollups/levels.ts'
 import { inTransaction } from '../../transactions.ts'
 import { ANYTHING, DELTA_NAMES, dayOf, deltaInSql, environmentKeyInSql, hourOf, lockRollups, SUMS } from './deltas.ts'
@@ -41,6 +42,9 @@ const users = (sign: '' | '-') => AMOUNTS.map(name => (name === 'latency' ? '0' 
  * Compares fortnights with the sums of their days. For names, compares only the total across all names of an
  * environment or family, because a name has its own row only if capacity remained when the name first appeared. For
  * users, compares the total across all users.
+ *
+ * If only the histograms differ, and coarse buckets are involved (lib/rollups/latency.ts), traces may just have been
+ * counted in a coarse bucket when they were added. Such differences are summed by level, and must be balanced.
  */
 const WRONG_DAYS = `
   with hours as materialized (
@@ -73,9 +77,12 @@ const WRONG_DAYS = `
     select 'users', start, 0, ${users('-')} from user_sums
     where project_id = $1::int and start >= $2::timestamptz and start < $3::timestamptz
   )
-  select distinct ${dayOf('start')} as day from (
-    select level, start, within from sides group by 1, 2, 3 having ${ANYTHING}
-  ) wrong order by day`
+  select ${dayOf('start')} as day, bool_or(is_wrong) as "isWrong", sum(latency)::text as latency from (
+    select level, start, ${AMOUNTS.filter(name => name !== 'latency')
+      .map(name => `sum(${name}) <> 0`)
+      .join(' or ')} or not (${isCoarseInSql('sum(latency)')}) as is_wrong, sum(latency) as latency
+    from sides group by level, start, within having ${ANYTHING}
+  ) wrong group by 1, level order by day`
 
 /**
  * Returns the days (UTC) whose rollups differ from the sums of their traces. Skips days whose traces are not counted
@@ -83,8 +90,13 @@ const WRONG_DAYS = `
  */
 export async function findWrongDays(sql: Sql, projectId: number): Promise<string[]> {
   const from = (await readUncounted(sql, projectId)) ?? '-infinity'
-  const rows = await sql.unsafe<{ day: string }[]>(WRONG_DAYS, [projectId, from, 'infinity'])
-  return rows.map(({ day }) => day)
+  const rows = await sql.unsafe<{ day: string; isWrong: boolean; latency: string }[]>(WRONG_DAYS, [
+    projectId,
+    from,
+    'infinity'
+  ])
+  const wrong = rows.filter(({ isWrong, latency }) => isWrong || !isBalanced(readHistogram(latency)))
+  return [...new Set(wrong.map(({ day }) => day))]
 }
 
 /**

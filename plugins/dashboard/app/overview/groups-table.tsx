@@ -4,7 +4,7 @@ import { useId } from 'preact/hooks'
 import { rateOf, stepsBetween } from '../charts/series.ts'
 import type { TraceGroup as Group, TotalsAnswer } from '../contract.ts'
 import { type ListQuery, narrowed, withTime, writeQuery } from '../state/list-query.ts'
-import { formatCost, formatCount, formatCounted, formatDuration, formatPercent, NONE } from '../ui/format.ts'
+import { formatCost, formatCount, formatCounted, formatPercent, formatPercentile, NONE } from '../ui/format.ts'
 import { numbers, Titles } from '../ui/table.tsx'
 import { asLine } from '../ui/text.ts'
 
@@ -83,8 +83,8 @@ function Cells({ group: { total }, share }: { group: Group; share: number }) {
         <span class="count">{formatCount(traces)}</span>
       </td>
       <td class={errors > 0 ? 'number is-error' : 'number soft'}>{rate === null ? NONE : formatPercent(rate)}</td>
-      <td class="number">{formatDuration(p50)}</td>
-      <td class="number">{formatDuration(p95)}</td>
+      <td class="number">{formatPercentile(p50)}</td>
+      <td class="number">{formatPercentile(p95)}</td>
       <td class="number">{formatCount(inputTokens + outputTokens)}</td>
       <td class="number">{priced === 0 ? NONE : formatCost(costUsd)}</td>
     </>

@@ -8,7 +8,7 @@ import { Figure } from '../charts/figure.tsx'
 import { changeOf, rateOf, stepsBetween, wholeOf } from '../charts/series.ts'
 import type { SeriesAnswer } from '../contract.ts'
 import { type ListQuery, narrowed, withTime, writeQuery } from '../state/list-query.ts'
-import { formatCost, formatCount, formatCounted, formatDuration, formatPercent } from '../ui/format.ts'
+import { formatCost, formatCount, formatCounted, formatPercent, formatPercentile } from '../ui/format.ts'
 import type { Zone } from '../ui/time.ts'
 
 interface Props {
@@ -22,9 +22,6 @@ interface Props {
   show(name: string, asTable: boolean): void
   zoom(time: { readonly from: string; readonly to: string }): void
 }
-
-/** Latencies are approximate, because the server counts latencies in buckets. */
-const about = (ms: number) => `≈ ${formatDuration(ms)}`
 
 export function TimeCharts({ answer, query, zone, list, tables, show, zoom }: Props) {
   const shape = useMemo(() => shapeOf(answer, zone), [answer, zone])
@@ -81,9 +78,9 @@ export function TimeCharts({ answer, query, zone, list, tables, show, zoom }: Pr
       {figure(
         'Latency',
         LineChart,
-        { series: series.latency, unit: 'ms', format: about },
+        { series: series.latency, unit: 'ms', format: formatPercentile },
         (['p50', 'p90', 'p99'] as const).map(each => (
-          <TotalNumber key={each} name={each} value={total[each]} before={before?.[each]} format={about} />
+          <TotalNumber key={each} name={each} value={total[each]} before={before?.[each]} format={formatPercentile} />
         ))
       )}
       {figure(

@@ -45,6 +45,10 @@ export function formatDuration(ms: number | null): string {
   return both(Math.floor(hours / 24), 'd', hours % 24, 'h')
 }
 
+/** Formats a percentile of durations, which is approximate, because the server counts durations in buckets. */
+export const formatPercentile = (ms: number | null): string =>
+  ms === null ? formatDuration(ms) : `≈ ${formatDuration(ms)}`
+
 function both(large: number, largeUnit: string, small: number, smallUnit: string): string {
   const first = `${formatCount(large)} ${largeUnit}`
   return small === 0 ? first : `${first} ${small} ${smallUnit}`

@@ -90,6 +90,8 @@ t.test('a step is a span like any other, and knows its call', t => {
   const stored = JSON.parse(mapped!.span.attributes!.stored!)
   t.match(stored, { speed: 'normal', n: [1, { a: true }] })
   t.notOk('cost_usd' in stored || 'spoor.step.call_span_id' in stored || 'duration_ms' in stored)
+  const tagged = readSteps(encodeSteps([step!]), { tagNames: ['speed'] }).traces.get(traceIdOf('s', 'p'))!
+  t.same(tagged[0]!.hints.tags, ['speed:normal'], 'OTLP_TAGS applies to steps too')
   const [again] = [readAgentRecords([{ ...record, micros: 9_000_000 }]).get(0)!.step!]
   t.not(again.id, step!.id, 'another request with the same id')
   t.equal(again.callSpanId, step!.callSpanId)

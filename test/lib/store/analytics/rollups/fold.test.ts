@@ -9,6 +9,7 @@ import { countDeltas } from '../../../../../lib/store/analytics/rollups/deltas.t
 import { foldDeltas } from '../../../../../lib/store/analytics/rollups/fold.ts'
 import { makeFortnight } from '../../../../../lib/store/analytics/rollups/fortnights.ts'
 import { countOneDay, findWrongDays, recountDay } from '../../../../../lib/store/analytics/rollups/recount.ts'
+import { deleteTrace } from '../../../../../lib/store/trace/deletion.ts'
 import { endBody, spansBody, startBody } from '../../../../fixtures/bodies/bodies.ts'
 import { exportOf, otlpSpan } from '../../../../fixtures/bodies/otlp.ts'
 import { testDatabase } from '../../../../fixtures/database/database.ts'
@@ -253,5 +254,37 @@ t.test('history is counted a day at a time, and what is wrong is found and mende
     await recountDay(sql, project, '2024-12-28T00:00:00.000Z')
     t.same(await findWrongDays(sql, project), [])
     t.equal(await countWrongSums(sql, project), 0)
+  })
+})
+
+t.test('traces counted in the old buckets of durations are neither wrong nor lost', async t => {
+  const { pool } = await testDatabase(t)
+  const project = await pool.run(seedProject)
+  const day = '2026-03-05T00:00:00.000Z'
+  const startedAt = '2026-03-05T10:00:00.000Z'
+  const traces = [1, 700, 1000, 1000, 90_000].map(durationMs => ({ startedAt, durationMs }))
+  await pool.run(sql => seedTraces(sql, project, traces))
+  await pool.run(async sql => {
+    // The form in which the previous version counted the durations.
+    const old = [...new Set(Array.from({ length: 109 }, (_, k) => Math.ceil(2 ** (k / 4))))]
+    await sql`
+      update rollup_news n set latency = ('1e' || 12 * width_bucket(t.duration_ms, ${old}::bigint[]))::numeric
+      from (select duration_ms, row_number() over (order by seq) as i from traces) t
+      where t.i = (select count(*) from rollup_news o where o.ctid <= n.ctid)`
+    await foldDeltas(sql, project, 3)
+    t.same(await findWrongDays(sql, project), [])
+    await foldDeltas(sql, project, 10)
+    t.same(await findWrongDays(sql, project), [])
+    // Two traces are subtracted from the new buckets.
+    const ids = await sql<{ id: string }[]>`select id from traces where duration_ms in (700, 90000)`
+    for (const { id } of ids) await deleteTrace(sql, project, id)
+    await foldDeltas(sql, project, 10)
+    t.same(await findWrongDays(sql, project), [])
+    await sql`update rollups set latency = latency + 1 where level = 'F'`
+    t.same(await findWrongDays(sql, project), [day], 'another duration is wrong')
+    await recountDay(sql, project, day)
+    await foldDeltas(sql, project, 10)
+    t.same(await findWrongDays(sql, project), [])
+    t.equal(await countWrongSums(sql, project), 0, 'a recount writes the new form')
   })
 })

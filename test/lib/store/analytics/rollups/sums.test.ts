@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { BOUNDS, bucketOf } from '../../../../../lib/rollups/latency.ts'
+import { BOUNDS, bucketOf, COARSE_BUCKETS } from '../../../../../lib/rollups/latency.ts'
 import { periodBetween, STEPS } from '../../../../../lib/rollups/period.ts'
 import { foldDeltas } from '../../../../../lib/store/analytics/rollups/fold.ts'
 import { makeFortnight } from '../../../../../lib/store/analytics/rollups/fortnights.ts'
@@ -115,7 +115,8 @@ t.test('the view for people has the buckets of each histogram as rows', async t 
       where project_id = ${project} and length = 'day' and grouped_by = 'name in environment' order by from_ms`
   )
   const expected = new Map<number, number>()
-  for (const ms of durations) expected.set(bucketOf(ms), (expected.get(bucketOf(ms)) ?? 0) + 1)
+  const fineOf = (ms: number) => bucketOf(ms) - COARSE_BUCKETS
+  for (const ms of durations) expected.set(fineOf(ms), (expected.get(fineOf(ms)) ?? 0) + 1)
   t.same(
     rows,
     Array.from(expected, ([bucket, traces]) => ({
@@ -124,6 +125,17 @@ t.test('the view for people has the buckets of each histogram as rows', async t 
       traces
     }))
   )
+  // A histogram from before migration 21: two traces below 1 ms, and one from 1449 to below 1723 ms.
+  const old = await pool.run(async sql => {
+    await sql`update rollups set latency = ${`1${'0'.repeat(12 * 38 - 1)}2`}::text::numeric where level = 'E'`
+    return sql`
+      select from_ms::float8 as "from", to_ms::float8 as "to", traces::int from rollup_latencies
+      where project_id = ${project} and length = 'day' and grouped_by = 'environment' order by from_ms`
+  })
+  t.same(old, [
+    { from: 0, to: 1, traces: 2 },
+    { from: 1449, to: 1723, traces: 1 }
+  ])
   const groups = await pool.run(
     sql => sql`select distinct length, grouped_by as "groupedBy" from rollup_latencies where project_id = ${project}`
   )

@@ -1,0 +1,129 @@
+/** Schemas of the search across a project's traces: its query parameters and its response. */
+import Type, { type Static } from 'typebox'
+import { SPAN_KINDS, STATUSES, Timestamp } from './input.ts'
+import { named, nullable } from './object.ts'
+import { Count, DateTime, ShownSpanId, summaryFields } from './output.ts'
+import { TraceListQuery } from './query.ts'
+
+/** Maximum number of characters of words to search for. */
+export const MOST_SEARCHED = 200
+const MOST_TAGS = 20
+const MOST_SCORES = 10
+
+const text = (description: string) => Type.Optional(Type.String({ minLength: 1, description }))
+const words = (description: string) =>
+  Type.Optional(Type.String({ minLength: 1, maxLength: MOST_SEARCHED, description }))
+const count = (description: string) => Type.Optional(Type.Integer({ minimum: 0, description }))
+const amount = (description: string) => Type.Optional(Type.Number({ minimum: 0, description }))
+const time = (description: string) => Type.Optional(Type.String({ ...Timestamp, description }))
+const flag = (description: string) => Type.Optional(Type.Boolean({ description }))
+
+const listed = TraceListQuery.properties
+
+export const TraceSearchQuery = Type.Object(
+  {
+    q: words(
+      'Words, and phrases in double quotes, that the texts of the trace must all contain. Search must be on for the ' +
+        'project.'
+    ),
+    status: listed.status,
+    model: listed.model,
+    name: listed.name,
+    tag: Type.Optional(
+      Type.Array(Type.String({ minLength: 1 }), {
+        maxItems: MOST_TAGS,
+        description: 'A tag that the trace must carry. May be repeated.'
+      })
+    ),
+    environment: listed.environment,
+    sessionId: text('The exact session id.'),
+    userId: text('The exact user id.'),
+    runsOnly: listed.runsOnly,
+    step: text('The exact name of a step (span). step, stepKind, stepStatus and error must hold for the same step.'),
+    stepKind: Type.Optional(Type.Enum([...SPAN_KINDS], { description: 'The kind of the step.' })),
+    stepStatus: Type.Optional(Type.Enum([...STATUSES], { description: 'The status of the step.' })),
+    error: words("The type of a failed step's error, such as `TimeoutError`, or words of its type and message."),
+    errors: flag('If true, only traces that failed or have a failed step.'),
+    score: Type.Optional(
+      Type.Array(Type.String({ minLength: 1 }), {
+        maxItems: MOST_SCORES,
+        description:
+          'A condition on the newest score of a name: `helpfulness<0.5` (or <=, >, >=, =), `grounded=true`, ' +
+          '`verdict=correct`. May be repeated.'
+      })
+    ),
+    annotated: flag('Whether the trace has a score from the dashboard.'),
+    minDurationMs: count('The least durationMs.'),
+    maxDurationMs: count('The greatest durationMs.'),
+    minCostUsd: amount('The least costUsd.'),
+    maxCostUsd: amount('The greatest costUsd.'),
+    minTotalTokens: count('The least usage.totalTokens.'),
+    maxTotalTokens: count('The greatest usage.totalTokens.'),
+    from: time('The inclusive lower bound of startedAt.'),
+    to: time('The inclusive upper bound of startedAt.'),
+    sort: listed.sort,
+    limit: listed.limit,
+    after: text('The nextCursor of a page with the same sort. Returns the page after it.')
+  },
+  { additionalProperties: false }
+)
+export type TraceSearchQuery = Static<typeof TraceSearchQuery>
+
+/** Lengths in characters beyond which texts of a summary are cut. */
+export const CUT = { message: 200, preview: 200 }
+
+const FirstError = named('FirstError', {
+  spanId: ShownSpanId,
+  step: Type.String({ description: 'The name of the step.' }),
+  kind: Type.Enum([...SPAN_KINDS]),
+  type: nullable(Type.String(), "The error's type, such as `TimeoutError`, if it was recorded."),
+  message: nullable(Type.String(), `The error's message, if it was recorded, cut after ${CUT.message} characters.`)
+})
+
+const Excerpt = named('Excerpt', {
+  place: Type.Enum(['name', 'input', 'output']),
+  text: Type.String(),
+  marks: Type.Array(Type.Array(Count), {
+    description: 'The start and end of each match in `text`, in UTF-16 code units.'
+  })
+})
+
+const preview = (what: string) =>
+  nullable(Type.String(), `The beginning of the ${what}, as text of at most about ${CUT.preview} characters.`)
+
+export const FoundTrace = named('FoundTrace', {
+  ...summaryFields,
+  firstError: nullable(FirstError, 'The step that failed first, by the end of the steps. Null if no step failed.'),
+  inputPreview: preview('input'),
+  outputPreview: preview('output'),
+  excerpt: nullable(Excerpt, 'The text in which words of `q` were found. Null without `q`.')
+})
+
+const SearchIndex = named('SearchIndex', {
+  isFilled: Type.Boolean({ description: 'Whether the index has all traces from before search was turned on.' }),
+  backTo: nullable(DateTime, 'If the index is not filled: the traces that started at or after this time are indexed.'),
+  waiting: Type.Integer({ minimum: 0, description: 'The number of writes whose words are not indexed yet.' })
+})
+
+export const TraceSearchPage = named('TraceSearchPage', {
+  traces: Type.Array(FoundTrace),
+  nextCursor: nullable(
+    Type.String(),
+    'The value of `after` for the next page. A page may be short or empty and have one. The last page has none (null).'
+  ),
+  pageSize: Type.Integer({ minimum: 0, description: 'The limit in effect.' }),
+  examined: Type.Integer({
+    minimum: 0,
+    description: 'The number of traces that this call looked at to find the page.'
+  }),
+  reached: nullable(
+    Type.Union([DateTime, Type.Number()]),
+    'Set if the call stopped before the page was full: the startedAt, durationMs or costUsd, by the sort, down to ' +
+      'which it has looked. Call again with nextCursor to look further.'
+  ),
+  note: nullable(
+    Type.String(),
+    'If the first page is empty: which of the values no trace has, with the nearest values that exist.'
+  ),
+  index: nullable(SearchIndex, 'How complete the index of words is. Null without `q`.')
+})

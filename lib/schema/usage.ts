@@ -1,0 +1,96 @@
+/** Schemas of the sums over time that `GET /api/v1/usage` returns. */
+import Type, { type Static } from 'typebox'
+import { Timestamp } from './input.ts'
+import { closed, named, nullable } from './object.ts'
+import { Count, DateTime } from './output.ts'
+
+/** Maximum number of groups that a response lists separately. */
+const MOST_GROUPS = 200
+export const USUAL_GROUPS = 20
+
+const time = (description: string) => Type.Optional(Type.String({ ...Timestamp, description }))
+
+export const UsageQuery = closed({
+  from: time('The inclusive lower bound of startedAt. Defaults to 7 days before `to`.'),
+  to: time('The exclusive upper bound of startedAt. Defaults to now.'),
+  by: Type.Optional(
+    Type.String({
+      minLength: 1,
+      description:
+        'Splits the sums: `model`, `name`, `environment`, `user`, `step` (kind and name of the spans) or `tag:KEY` ' +
+        '(the values of tags such as `KEY:value`). Without `by`, all traces are one group.'
+    })
+  ),
+  interval: Type.Optional(
+    Type.Enum(['hour', 'day', 'none'], {
+      default: 'none',
+      description: 'Divides the time into hours or days of UTC. With `none`, the whole time is summed.'
+    })
+  ),
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: MOST_GROUPS,
+      default: USUAL_GROUPS,
+      description: 'The number of groups listed separately, those with the most traces. The rest is one more group.'
+    })
+  )
+})
+export type UsageQuery = Static<typeof UsageQuery>
+
+const Tokens = Type.Integer({ minimum: 0 })
+const sums = {
+  traces: Type.Integer({ minimum: 0, description: 'The number of ended traces.' }),
+  errors: Type.Integer({ minimum: 0, description: 'The number of traces, or with `by=step` of steps, that failed.' }),
+  inputTokens: Tokens,
+  outputTokens: Tokens,
+  costUsd: Type.Number({ minimum: 0, description: 'The known cost, stated or computed, in US dollars.' }),
+  computedCostUsd: nullable(
+    Type.Number({ minimum: 0 }),
+    'The part of costUsd that belongs to traces, or with `by=step` to steps, with a cost that spoor computed from ' +
+      'tokens. The remainder was stated by senders. Null if it is not known.'
+  ),
+  withoutCost: Type.Integer({
+    minimum: 0,
+    description: 'The number of traces, or with `by=step` of steps, whose cost is not known.'
+  }),
+  p50Ms: nullable(Type.Number({ minimum: 0 }), 'The median duration in ms.'),
+  p95Ms: nullable(Type.Number({ minimum: 0 }), 'The 95th percentile of the durations, by nearest rank, in ms.')
+}
+
+export const UsageSums = named('UsageSums', sums)
+export type UsageSums = Static<typeof UsageSums>
+
+export const UsageRow = named('UsageRow', {
+  start: nullable(DateTime, 'The start of the hour or day. Null without an interval.'),
+  key: nullable(
+    Type.String(),
+    'The group: a model, a name, … Null for traces without one, and for all other groups. Traces of keys without an ' +
+      'environment have the environment `unassigned`.'
+  ),
+  kind: nullable(Type.String(), 'The kind of step, with `by=step`.'),
+  isOther: Type.Boolean({ description: 'Whether the row sums all groups that are not listed separately.' }),
+  steps: nullable(Count, 'The number of steps, with `by=step`.'),
+  ...sums
+})
+export type UsageRow = Static<typeof UsageRow>
+
+export const UsageReply = named('UsageReply', {
+  from: DateTime,
+  to: DateTime,
+  by: nullable(Type.String()),
+  interval: Type.Enum(['hour', 'day', 'none']),
+  approximate: Type.Boolean({
+    description:
+      'Whether the traces are so many that stored sums were read: `from` and `to` are then whole hours or days, and ' +
+      'percentiles are close, but not exact.'
+  }),
+  countedFrom: nullable(DateTime, 'Traces that started earlier are not yet in the stored sums. Null if all are.'),
+  total: UsageSums,
+  rows: Type.Array(UsageRow, {
+    description: 'By start, then the groups with the most traces first. Hours and days without traces are left out.'
+  }),
+  others: Type.Integer({ minimum: 0, description: 'The number of groups that are not listed separately.' }),
+  hint: nullable(Type.String(), 'What exists instead, if the response is empty.')
+})
+export type UsageReply = Static<typeof UsageReply>

@@ -1,0 +1,147 @@
+/**
+ * Sums a period's traces, or their steps, one by one. All numbers are exact, including percentiles. Periods with too
+ * many traces are read from stored sums instead.
+ */
+import type { Sql } from 'postgres'
+import { SCHEMA_NAMES, type TableNames } from '../../../database/tables.ts'
+import { AMOUNTS, amountsInSql } from '../../../rollups/amounts.ts'
+import type { UsageInterval, UsageSplit, UsageTime } from '../../../rollups/usage.ts'
+import { allAnswered } from '../../transactions.ts'
+import { type GroupRow, NO_SUMS, type PeriodSums, rowOf, type SumsRow, sumsOf } from './rows.ts'
+
+/** Maximum numbers of traces, and of their steps if the steps are read. */
+const MOST = { traces: 20_000, steps: 200_000 }
+
+export interface UsageAsked extends UsageTime {
+  readonly split: UsageSplit | undefined
+  /** Maximum number of groups listed separately. */
+  readonly limit: number
+}
+
+/** Returns SQL for a time in milliseconds since 1970. */
+const timeOf = (value: string) => `to_timestamp(${value}::float8 / 1000)`
+
+/** Returns the sums; undefined if the period has too many traces or steps. `most` is for tests. */
+export async function readExactUsage(
+  sql: Sql,
+  projectId: number,
+  asked: UsageAsked,
+  names: TableNames = SCHEMA_NAMES,
+  most = MOST
+): Promise<PeriodSums | undefined> {
+  if (!(await hasFew(sql, projectId, asked, names, most))) return undefined
+  const { from, to, interval, split, limit } = asked
+  const isSplit = split !== undefined || interval !== 'none'
+  const values = [projectId, from, to, split?.field === 'tag' ? split.tagKey : '', limit]
+  const total = sql.unsafe<SumsRow[]>(totalStatement(names), values.slice(0, 3), { prepare: true })
+  const groups = isSplit
+    ? sql.unsafe<(GroupRow & { others: number })[]>(groupsStatement(names, interval, split), values, { prepare: true })
+    : undefined
+  await allAnswered<unknown>(groups === undefined ? [total] : [total, groups])
+  const rows = (await groups) ?? []
+  return {
+    total: sumsOf((await total)[0] ?? NO_SUMS),
+    rows: rows.map(({ others: _, ...row }) => rowOf(row)),
+    others: rows[0]?.others ?? 0
+  }
+}
+
+async function hasFew(
+  sql: Sql,
+  projectId: number,
+  { from, to, split }: UsageAsked,
+  names: TableNames,
+  most: typeof MOST
+) {
+  const readsSteps = split?.field === 'step'
+  const [row] = await sql.unsafe<[{ traces: number; steps: number }]>(
+    `select count(*)::float8 as traces, ${readsSteps ? 'coalesce(sum(span_count), 0)' : '0'}::float8 as steps from (
+      select ${readsSteps ? 'span_count' : ''} from ${names.traces}
+      where project_id = $1 and started_at >= ${timeOf('$2')} and started_at < ${timeOf('$3')}
+      order by started_at limit $4::int
+    ) few`,
+    [projectId, from, to, most.traces + 1],
+    { prepare: true }
+  )
+  return row.traces <= most.traces && row.steps <= most.steps
+}
+
+const amounts = amountsInSql('t', 1)
+const SUMMED = AMOUNTS.filter(name => name !== 'latency' && name !== 'traces')
+
+/**
+ * SQL for the period's traces. A trace's cost is computed if spoor computed the cost of at least one of its calls. Only
+ * traces from OpenTelemetry have ranks and can have computed costs.
+ */
+const found = (names: TableNames) => `found as materialized (
+    select t.seq, t.started_at, t.name, t.model, t.environment, t.user_id, t.tags, t.duration_ms,
+      ${SUMMED.map(name => `${amounts[name]} as ${name}`).join(', ')},
+      t.cost_usd is not null and t.ranks is not null and exists (
+        select from ${names.spans} s
+        where s.project_id = $1 and s.trace_seq = t.seq and s.call_details ->> 'computedCost' is not null
+      ) as is_computed
+    from ${names.traces} t
+    where t.project_id = $1 and t.started_at >= ${timeOf('$2')} and t.started_at < ${timeOf('$3')}
+      and t.ended_at is not null
+  )`
+
+const SUMS = `sum(errors)::float8 as errors, sum(input_tokens)::float8 as "inputTokens",
+  sum(output_tokens)::float8 as "outputTokens", sum(cost)::float8 as cost,
+  coalesce(sum(cost) filter (where is_computed), 0)::float8 as computed, sum(priced)::float8 as priced,
+  percentile_disc(0.5) within group (order by duration_ms)::float8 as p50,
+  percentile_disc(0.95) within group (order by duration_ms)::float8 as p95`
+
+const totalStatement = (names: TableNames) => `
+  with ${found(names)}
+  select count(*)::float8 as traces, null as steps, ${SUMS} from found having count(*) > 0`
+
+const FIELD_COLUMNS = { model: 'model', name: 'name', environment: 'environment', user: 'user_id' } as const
+
+/** Returns SQL for the items to sum: one per trace, per trace and tag, or per step. */
+function itemsOf(names: TableNames, split: UsageSplit | undefined): string {
+  if (split === undefined) return 'select found.*, null::text as key, null::text as kind from found'
+  switch (split.field) {
+    case 'tag':
+      return `
+        select found.*, substr(own.tag, length($4::text) + 2) as key, null::text as kind
+        from found left join lateral (
+          select tag from unnest(found.tags) as tag where starts_with(tag, $4::text || ':')
+        ) own on true`
+    case 'step':
+      return `
+        select found.seq, found.started_at, s.name as key, s.kind,
+          round(extract(epoch from s.ended_at - s.started_at) * 1000)::bigint as duration_ms,
+          ${SUMMED.map(name => `${ofStep[name]} as ${name}`).join(', ')},
+          s.call_details ->> 'computedCost' is not null as is_computed
+        from found join ${names.spans} s on s.project_id = $1 and s.trace_seq = found.seq`
+    default:
+      return `select found.*, ${FIELD_COLUMNS[split.field]} as key, null::text as kind from found`
+  }
+}
+const ofStep = amountsInSql('s', 1)
+
+const STARTS = {
+  none: 'null::timestamptz',
+  hour: `date_bin('1 hour', started_at, '2000-01-01T00:00:00Z'::timestamptz)`,
+  day: `date_bin('1 day', started_at, '2000-01-01T00:00:00Z'::timestamptz)`
+}
+
+/** Parameters 4 and 5 are used in every form of the statement, so that their types are known. */
+const groupsStatement = (names: TableNames, interval: UsageInterval, split: UsageSplit | undefined) => `
+  with ${found(names)}, items as materialized (${itemsOf(names, split)}),
+  groups as materialized (
+    select key, kind,
+      row_number() over (order by count(distinct seq) desc, count(*) desc, key, kind) > $5::int and $4::text is not null
+        as is_other
+    from items group by key, kind
+  ), labelled as (
+    select ${STARTS[interval]} as start, case when is_other then null else i.key end as label,
+      case when is_other then null else i.kind end as label_kind, is_other, i.*
+    from items i join groups g on i.key is not distinct from g.key and i.kind is not distinct from g.kind
+  )
+  select (extract(epoch from start) * 1000)::float8 as start, label as key, label_kind as kind, is_other as "isOther",
+    (select count(*) from groups where is_other)::int as others,
+    count(${split?.field === 'step' ? 'distinct seq' : '*'})::float8 as traces,
+    ${split?.field === 'step' ? 'count(*)::float8' : 'null'} as steps, ${SUMS}
+  from labelled group by labelled.start, label, label_kind, is_other
+  order by labelled.start, is_other, count(distinct seq) desc, count(*) desc, label, label_kind`

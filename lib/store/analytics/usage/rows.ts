@@ -1,0 +1,71 @@
+/** Rows of sums as PostgreSQL returns them, and their conversion to the rows of `GET /api/v1/usage`. */
+import { toDollars } from '../../../rollups/amounts.ts'
+import type { UsageRow, UsageSums } from '../../../schema/usage.ts'
+
+/** Costs are in billionths of a dollar. */
+export interface SumsRow {
+  readonly traces: number
+  readonly errors: number
+  readonly inputTokens: number
+  readonly outputTokens: number
+  readonly cost: number
+  /** Null if it is not known. */
+  readonly computed: number | null
+  readonly priced: number
+  /** Number of steps; null if the sums are of traces. */
+  readonly steps: number | null
+  readonly p50: number | null
+  readonly p95: number | null
+}
+
+export interface GroupRow extends SumsRow {
+  /** Start of the hour or day in milliseconds since 1970. */
+  readonly start: number | null
+  readonly key: string | null
+  readonly kind: string | null
+  readonly isOther: boolean
+}
+
+/** The sums of a period. `others` is the number of groups that are not listed separately. */
+export interface PeriodSums {
+  readonly total: UsageSums
+  readonly rows: readonly UsageRow[]
+  readonly others: number
+}
+
+/** Tokens beyond the integers of a double lose their last digits, and must remain integers. */
+const count = (tokens: number): number => Math.round(tokens)
+
+export const sumsOf = ({ steps, cost, computed, priced, p50, p95, ...row }: SumsRow): UsageSums => ({
+  traces: row.traces,
+  errors: row.errors,
+  inputTokens: count(row.inputTokens),
+  outputTokens: count(row.outputTokens),
+  costUsd: toDollars(cost),
+  computedCostUsd: computed === null ? null : toDollars(computed),
+  withoutCost: (steps ?? row.traces) - priced,
+  p50Ms: p50,
+  p95Ms: p95
+})
+
+export const rowOf = ({ start, key, kind, isOther, ...row }: GroupRow): UsageRow => ({
+  start: start === null ? null : new Date(start).toISOString(),
+  key: isOther ? null : key,
+  kind: isOther ? null : kind,
+  isOther,
+  steps: row.steps,
+  ...sumsOf(row)
+})
+
+export const NO_SUMS: SumsRow = {
+  traces: 0,
+  errors: 0,
+  inputTokens: 0,
+  outputTokens: 0,
+  cost: 0,
+  computed: 0,
+  priced: 0,
+  steps: null,
+  p50: null,
+  p95: null
+}

@@ -1,0 +1,76 @@
+/** Reads a period's sums from rollups, and from the deltas that are not yet folded into rollups. */
+import type { Sql } from 'postgres'
+import { percentilesOf, readHistogram } from '../../../rollups/latency.ts'
+import { type Period, STEPS } from '../../../rollups/period.ts'
+import type { UsageInterval, UsageSplit } from '../../../rollups/usage.ts'
+import { allAnswered } from '../../transactions.ts'
+import { readTotal } from '../rollups/read-series.ts'
+import { sumsOf as rollupSumsOf } from '../rollups/sums.ts'
+import { type GroupRow, NO_SUMS, type PeriodSums, rowOf, type SumsRow, sumsOf } from './rows.ts'
+
+/** Fields by which rollups can be split. */
+const FIELDS = ['model', 'name', 'environment'] as const
+export type SummedField = (typeof FIELDS)[number]
+
+/** Returns the field by which rollups are split; undefined if rollups do not have the field. */
+export const summedField = (split: UsageSplit): SummedField | undefined => FIELDS.find(field => field === split.field)
+
+export interface SummedAsked {
+  /** Whole hours, or whole days. */
+  readonly period: Period
+  readonly interval: UsageInterval
+  readonly field: SummedField | undefined
+  readonly limit: number
+}
+
+type Row = Omit<GroupRow, 'p50' | 'p95' | 'computed' | 'steps' | 'kind'> & { readonly latency: string }
+
+/** Rollups do not record which costs were computed. */
+function withPercentiles<T extends { readonly latency: string }>({ latency, ...row }: T) {
+  const { p50, p95 } = percentilesOf(readHistogram(latency))
+  return { ...row, computed: null, steps: null, p50, p95 }
+}
+
+export async function readSummedUsage(sql: Sql, projectId: number, asked: SummedAsked): Promise<PeriodSums> {
+  const { period, interval, field } = asked
+  const total = readTotal(sql, projectId, period, {})
+  const groups = field !== undefined || interval !== 'none' ? readGroups(sql, projectId, asked) : undefined
+  await allAnswered<unknown>(groups === undefined ? [total] : [total, groups])
+  const rows = (await groups) ?? []
+  const [whole] = await total
+  const sums: SumsRow = whole === undefined ? { ...NO_SUMS, computed: null } : withPercentiles(whole)
+  return {
+    total: sumsOf(sums),
+    rows: rows.map(({ others: _, ...row }) => rowOf({ ...withPercentiles(row), kind: null })),
+    others: rows[0]?.others ?? 0
+  }
+}
+
+async function readGroups(sql: Sql, projectId: number, { period, interval, field, limit }: SummedAsked) {
+  const key = field === undefined ? sql`null::text` : sql`${sql(field)}`
+  // A row without a name contains the sums for all names beyond the limits of lib/rollups/name-limits.ts.
+  const isRest = field === 'name' ? sql`name is null` : sql`false`
+  const length = STEPS[period.step]
+  const start =
+    interval === 'none'
+      ? sql`null::float8`
+      : sql`floor(extract(epoch from start)::float8 * 1000 / ${length}::float8) * ${length}::float8`
+  const fields = field === undefined ? [] : [field]
+  return sql<(Row & { readonly others: number })[]>`
+    with counted as materialized (
+      select ${start} as start, ${key} as key, ${isRest} as is_rest, sum(traces) as traces, sum(errors) as errors,
+        sum(priced) as priced, sum(input_tokens) as input_tokens, sum(output_tokens) as output_tokens,
+        sum(cost) as cost, sum(latency) as latency
+      from (${rollupSumsOf(sql, projectId, { period, filters: {}, fields, isWhole: interval === 'none' })}) s
+      group by 1, 2, 3
+    ), groups as materialized (
+      select key, is_rest, is_rest or row_number() over (order by is_rest, sum(traces) desc, key) > ${limit} as is_other
+      from counted group by key, is_rest having sum(traces) > 0
+    )
+    select start, case when is_other then null else c.key end as key, is_other as "isOther",
+      (select count(*) from groups where is_other)::int as others, sum(traces)::float8 as traces,
+      sum(errors)::float8 as errors, sum(priced)::float8 as priced, sum(input_tokens)::float8 as "inputTokens",
+      sum(output_tokens)::float8 as "outputTokens", sum(cost)::float8 as cost, sum(latency)::text as latency
+    from counted c join groups g on c.key is not distinct from g.key and c.is_rest = g.is_rest
+    group by 1, 2, 3 having sum(traces) > 0 order by 1, 3, sum(traces) desc, 2`
+}

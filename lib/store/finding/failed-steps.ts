@@ -1,0 +1,34 @@
+/** Reads the failed steps of traces, with their errors. */
+import type { Sql } from 'postgres'
+import type { TableNames } from '../../database/tables.ts'
+import { findIn } from '../../search/wanted.ts'
+import { type Failure, failureOf } from '../../trace/failure.ts'
+import { type ErrorWords, type StepConditions, stepConditionsInSql } from './conditions.ts'
+import { readSpanTexts, type WantedFailures } from './span-texts.ts'
+
+/** More failed steps than any trace has. */
+const ALL = 2 ** 31 - 1
+
+/** Returns those of the traces that have a failed step with this name, kind and error. */
+export async function findFailedStep(
+  sql: Sql,
+  projectId: number,
+  seqs: readonly number[],
+  step: StepConditions & { readonly error: ErrorWords },
+  names: TableNames
+): Promise<ReadonlySet<number>> {
+  const failures: WantedFailures = { conditions: bind => stepConditionsInSql(step, bind), most: ALL }
+  const spans = await readSpanTexts(sql, projectId, { names, seqs, failures })
+  const found = new Set<number>()
+  for (const { seq, attributes, events } of spans) {
+    if (!found.has(seq) && hasWords(failureOf(attributes, events), step.error)) found.add(seq)
+  }
+  return found
+}
+
+/** Returns whether the text is the type of the failure, or its words are in the type and the message. */
+export function hasWords({ type, message }: Failure, { text, wanted }: ErrorWords): boolean {
+  if (type !== null && type.toLowerCase() === text.toLowerCase()) return true
+  if (wanted === undefined) return false
+  return findIn([{ place: 'output', text: `${type ?? ''}\n${message ?? ''}` }], wanted) !== undefined
+}

@@ -1,0 +1,108 @@
+/** Reads the summaries of found traces: those of the list, with the first error and the beginnings of the texts. */
+import type { Sql } from 'postgres'
+import type { TableNames } from '../../database/tables.ts'
+import { CUT } from '../../schema/search.ts'
+import { SEARCHED } from '../../search/texts.ts'
+import { failureOf } from '../../trace/failure.ts'
+import { list } from '../answers/json-text.ts'
+import { pageText, readSummaries } from '../lists/summary-page.ts'
+import { withMessages } from '../search/sources.ts'
+import type { FoundId } from './find-traces.ts'
+import { cutText, previewOf } from './preview.ts'
+import { readSpanTexts } from './span-texts.ts'
+
+interface TextRow {
+  readonly seq: number
+  readonly id: string
+  readonly name: string
+  readonly startedMs: number
+  readonly input: string | null
+  readonly output: string | null
+  readonly inputSpanId: string | null
+  readonly outputSpanId: string | null
+  readonly hasMessages: boolean
+}
+
+/** Returns the summaries in the order of `found`, as a JSON array string. Traces deleted meanwhile are left out. */
+export async function readFoundSummaries(
+  sql: Sql,
+  projectId: number,
+  found: readonly FoundId[],
+  names: TableNames
+): Promise<string> {
+  if (found.length === 0) return '[]'
+  const seqs = found.map(({ seq }) => seq)
+  const [{ page }] = await sql.unsafe<[{ readonly page: string | null }]>(
+    `select ${pageText(names)} as page from (
+      select * from ${names.traces} where project_id = $1 and seq = any ($2::bigint[]) order by seq
+    ) t`,
+    [projectId, `{${seqs.join(',')}}`],
+    { prepare: true }
+  )
+  const summaries = new Map(readSummaries(page).map(summary => [summary.id, summary]))
+  const texts = await readTexts(sql, projectId, seqs, names)
+  return list(
+    found.flatMap(({ seq, id, excerpt }) => {
+      const summary = summaries.get(id)
+      if (summary === undefined) return []
+      const { firstError = null, input = null, output = null } = texts.get(seq) ?? {}
+      const more = {
+        firstError,
+        inputPreview: previewOf(input, 'input'),
+        outputPreview: previewOf(output, 'output'),
+        excerpt: excerpt ?? null
+      }
+      return `${summary.render().slice(0, -1)},${JSON.stringify(more).slice(1)}`
+    })
+  )
+}
+
+interface FoundTexts {
+  readonly input: string | null
+  readonly output: string | null
+  readonly firstError: object | null
+}
+
+async function readTexts(
+  sql: Sql,
+  projectId: number,
+  seqs: readonly number[],
+  names: TableNames
+): Promise<ReadonlyMap<number, FoundTexts>> {
+  const rows = await sql.unsafe<TextRow[]>(
+    `select seq, id, name, 0 as "startedMs", left(input::text, ${SEARCHED.json}) as input,
+      left(output::text, ${SEARCHED.json}) as output, input_span_id as "inputSpanId", output_span_id as "outputSpanId",
+      exists (select from ${names.span_messages} m where m.project_id = $1 and m.trace_id = t.id) as "hasMessages"
+    from ${names.traces} t where t.project_id = $1 and t.seq = any ($2::bigint[])`,
+    [projectId, `{${seqs.join(',')}}`],
+    { prepare: true }
+  )
+  const shared = rows.flatMap(({ seq, inputSpanId, outputSpanId }) =>
+    [inputSpanId, outputSpanId].flatMap(id => (id === null ? [] : { seq, id }))
+  )
+  const failures = { conditions: () => [], most: 1 }
+  const spans = await readSpanTexts(sql, projectId, { names, seqs, spans: shared, failures })
+  const texts = new Map<number, FoundTexts>()
+  for (const row of rows) {
+    const own = spans.filter(({ seq }) => seq === row.seq)
+    const textOf = (id: string | null, side: 'input' | 'output') => own.find(span => span.id === id)?.[side] ?? null
+    const input = row.input ?? textOf(row.inputSpanId, 'input')
+    const output = row.output ?? textOf(row.outputSpanId, 'output')
+    const failed = own.find(({ status }) => status === 'error')
+    const isSpoken = row.hasMessages && (input === null || output === null)
+    const shown = isSpoken
+      ? await withMessages(sql, projectId, { ...row, input, output, calls: [] }, names)
+      : { input, output }
+    texts.set(row.seq, {
+      input: shown.input,
+      output: shown.output,
+      firstError: failed === undefined ? null : errorOf(failed)
+    })
+  }
+  return texts
+}
+
+function errorOf({ id, name, kind, attributes, events }: Awaited<ReturnType<typeof readSpanTexts>>[number]) {
+  const { type, message } = failureOf(attributes, events)
+  return { spanId: id, step: name, kind, type, message: message === null ? null : cutText(message, CUT.message) }
+}

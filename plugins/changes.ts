@@ -1,0 +1,102 @@
+/** The route for programs that keep a copy of a project's traces up to date. */
+import type { App } from '../lib/app.ts'
+import type { Client } from '../lib/database/pooled/cancellation.ts'
+import { Refusal } from '../lib/errors.ts'
+import { refuseField } from '../lib/http/refuse.ts'
+import { JsonText, type Reply } from '../lib/http/route.ts'
+import { type Lookup, SharedLookups } from '../lib/limits/shared-lookups.ts'
+import { ChangeList } from '../lib/schema/output.ts'
+import { ChangeListQuery, pageSizeOf } from '../lib/schema/query.ts'
+import { list } from '../lib/store/answers/json-text.ts'
+import { needsFold, readChanges } from '../lib/store/changes/changes.ts'
+import { foldChanges, KEPT_DAYS } from '../lib/store/changes/fold.ts'
+import { decodePosition, encodePosition } from '../lib/store/changes/position.ts'
+import { pageText, readSummaries } from '../lib/store/lists/summary-page.ts'
+
+export default function changes(app: App): void {
+  const folds = new Folds(projectId => app.sql.write(sql => foldChanges(sql, projectId)))
+  app.route({
+    method: 'GET',
+    path: '/api/v1/changes',
+    operation: 'listChanges',
+    access: 'traces:read',
+    summary: 'List the traces that were written since a cursor',
+    description:
+      'In the order in which writes were committed, to within a few seconds. Without a cursor, the list begins with ' +
+      'all stored traces, in the order in which they were recorded. A trace is listed again after every change: ' +
+      'spans, the end, metadata, scores, costs and environment. It is always shown in its current state, so a page ' +
+      'shows a trace once, however often it was written. Deletions are not listed.\n\n' +
+      'To keep a copy up to date, save nextCursor after each page, and go on until caughtUp is true. Later, continue ' +
+      'with the saved cursor. A write that commits late comes late in the order, so nothing is missed. Pages may be ' +
+      `short or empty. Changes are kept for ${KEPT_DAYS} days: an older cursor gets 410, and so does a cursor from ` +
+      'before the database was restored. Then start again without a cursor.',
+    query: ChangeListQuery,
+    replies: { 200: ChangeList },
+    errors: ['invalid_request', 'cursor_expired'],
+    links: { getTrace: { traceId: '/traces/0/id' } },
+    handler: request => answerChanges(app, folds, request.key.projectId, request.query, request)
+  })
+}
+
+async function answerChanges(
+  app: App,
+  folds: Folds,
+  projectId: number,
+  query: ChangeListQuery,
+  client: Client
+): Promise<Reply> {
+  const limit = pageSizeOf(query)
+  const after = query.after === undefined ? undefined : decodePosition(query.after)
+  if (query.after !== undefined && after === undefined) refuseField('after', 'must be a nextCursor of this route')
+  if (await app.sql.readOf(projectId, (sql, names) => needsFold(sql, projectId, names), client)) {
+    await folds.run(projectId)
+  }
+  const read = { projectId, after, limit, text: pageText }
+  const page = await app.sql.readOf(projectId, (sql, names) => readChanges(sql, read, names), client)
+  if ('expired' in page) throw new Refusal('cursor_expired', `after: ${page.expired}.`)
+  const traces = list(readSummaries(page.text).map(trace => trace.render()))
+  const state = `"nextCursor":"${encodePosition(page.next)}","caughtUp":${page.isLast},"pageSize":${limit}`
+  return { body: new JsonText(`{"traces":${traces},${state}}`) }
+}
+
+/**
+ * Folds for requests, which give committed writes their places in the order. One fold of a project is in flight at a
+ * time. Requests that arrive meanwhile share the next fold, because the one in flight may have missed a write that was
+ * committed before they arrived.
+ */
+class Folds {
+  readonly #fold: (projectId: number) => Promise<unknown>
+  readonly #projects = new Map<number, { readonly shared: SharedLookups<Lookup<true>>; waiting: number }>()
+
+  constructor(fold: (projectId: number) => Promise<unknown>) {
+    this.#fold = fold
+  }
+
+  /**
+   * Folds the project's writes. If the database accepts no writes, does nothing: the list then ends with the writes that
+   * have places.
+   */
+  async run(projectId: number): Promise<void> {
+    const project = this.#projects.get(projectId) ?? { shared: this.#share(projectId), waiting: 0 }
+    this.#projects.set(projectId, project)
+    project.waiting++
+    try {
+      await new Promise<true | undefined>((resolve, reject) => project.shared.add({ resolve, reject }))
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+    } finally {
+      project.waiting--
+      if (project.waiting === 0) this.#projects.delete(projectId)
+    }
+  }
+
+  #share(projectId: number): SharedLookups<Lookup<true>> {
+    return new SharedLookups(MAX_SHARING, async batch => {
+      await this.#fold(projectId)
+      for (const { resolve } of batch) resolve(true)
+    })
+  }
+}
+
+/** Maximum number of requests that share a fold. A project may have fewer reads in flight. */
+const MAX_SHARING = 1000

@@ -1,0 +1,58 @@
+/** A route that deletes many traces: those of a user or session, or listed ones. */
+import type { App } from '../lib/app.ts'
+import { Refusal } from '../lib/errors.ts'
+import { checkQueryTexts } from '../lib/http/refuse.ts'
+import { SharedGate } from '../lib/limits/shared-gate.ts'
+import { checker } from '../lib/schema/check.ts'
+import { DeletionBody, TracesDeleted } from '../lib/schema/deletion.ts'
+import { type DeletionTarget, deleteTargeted } from '../lib/store/trace/bulk-deletion.ts'
+import { readBody } from '../lib/trace/body.ts'
+
+/** A project's deletions take turns, because deletions of the same traces would wait for each other in the database. */
+const TURNS = { share: 1, capacity: 2 }
+const MAX_BODY_BYTES = 16_384
+const { check, explain } = checker(DeletionBody)
+
+export default function deletions(app: App): void {
+  const turns = new SharedGate(TURNS)
+  app.route({
+    method: 'POST',
+    path: '/api/v1/deletions',
+    operation: 'deleteTraces',
+    access: 'traces:delete',
+    summary: 'Delete the traces of a user, of a session or of a list',
+    description:
+      'Deletes up to 1,000 traces a request, with every span and score under them. Send the same request again until ' +
+      '`remaining` is 0; that is safe at any time.',
+    body: DeletionBody,
+    takesBody: true,
+    maxBodyBytes: MAX_BODY_BYTES,
+    replies: { 200: TracesDeleted },
+    errors: ['invalid_request'],
+    async handler(request) {
+      const { projectId, keyId } = request.key
+      const target = readTarget(request.payload)
+      const progress = { deleted: 0, sent: [] }
+      const auditOf = (traceIds: readonly string[]) =>
+        ({
+          by: null,
+          action: 'trace.delete',
+          projectId,
+          detail: { ...('traceIds' in target ? { traceIds } : target), traces: traceIds.length, keyId }
+        }) as const
+      const work = () =>
+        app.sql.write((sql, attempts) => deleteTargeted(sql, projectId, target, auditOf, attempts, progress))
+      const remaining = await turns.run(projectId, work, { client: request })
+      return { body: { ok: true, deleted: progress.deleted, remaining } }
+    }
+  })
+}
+
+function readTarget(payload: Uint8Array): DeletionTarget {
+  const { value, exact } = readBody(payload, 'invalid_request')
+  if (!check(value, exact)) throw new Refusal('invalid_request', explain(exact))
+  checkQueryTexts(value)
+  const { traceIds } = value
+  if (traceIds === undefined) return value as DeletionTarget
+  return { traceIds: [...new Set(traceIds.map(id => id.toLowerCase()))] }
+}

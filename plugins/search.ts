@@ -1,0 +1,140 @@
+/** Route that finds traces by what the trace list has no filter for, such as failed steps, scores and words. */
+
+import type { Sql } from 'postgres'
+import type { App } from '../lib/app.ts'
+import { SCHEMA_NAMES, type TableNames } from '../lib/database/tables.ts'
+import { checkQueryTexts, refuseField } from '../lib/http/refuse.ts'
+import { JsonText, type Reply } from '../lib/http/route.ts'
+import { WEIGHTS } from '../lib/limits/large-reads.ts'
+import { pageSizeOf } from '../lib/schema/query.ts'
+import { readScoreCondition, type ScoreCondition } from '../lib/schema/score-condition.ts'
+import { TraceSearchPage, TraceSearchQuery } from '../lib/schema/search.ts'
+import { readWanted } from '../lib/search/wanted.ts'
+import { errorWords, type StepConditions } from '../lib/store/finding/conditions.ts'
+import { findTraces, type TraceSearch } from '../lib/store/finding/find-traces.ts'
+import { readFoundSummaries } from '../lib/store/finding/found-summaries.ts'
+import { explainEmpty } from '../lib/store/finding/hints.ts'
+import type { Edge } from '../lib/store/lists/cursor.ts'
+import { type ListOrder, type Sort, TRACE_ORDERS } from '../lib/store/lists/order.ts'
+import { isSearched, readSearchState } from '../lib/store/search/state.ts'
+import { readCursor, readTime, renderCursor } from './paging.ts'
+
+const ORDERS = {
+  newest: { ...TRACE_ORDERS.newest, name: 'search:newest' },
+  slowest: { ...TRACE_ORDERS.slowest, name: 'search:slowest' },
+  costliest: { ...TRACE_ORDERS.costliest, name: 'search:costliest' }
+} as const satisfies Record<Sort, ListOrder>
+
+export default function search(app: App): void {
+  app.route({
+    method: 'GET',
+    path: '/api/v1/search',
+    operation: 'searchTraces',
+    access: 'traces:read',
+    summary: 'Search traces',
+    description:
+      'Finds traces by every filter of the trace list, and by steps, errors, scores, durations, costs, tokens and ' +
+      'words, in any combination and with any sort. Summaries include the first error and the beginnings of input ' +
+      'and output. If no index leads to the traces, a call looks at up to 5,000 traces or for 300 ms: its page may ' +
+      'be short or empty, and `reached` says how far it has looked. Go on with nextCursor.',
+    query: TraceSearchQuery,
+    replies: { 200: TraceSearchPage },
+    links: { getTrace: { traceId: '/traces/0/id' } },
+    handler(request) {
+      const { projectId } = request.key
+      const asked = readSearch(request.query)
+      const weight = asked.wanted === undefined ? WEIGHTS.analysis : WEIGHTS.search
+      const read = () =>
+        asked.wanted === undefined
+          ? app.sql.readOf(projectId, (sql, names) => answerSearch(sql, projectId, asked, names), request)
+          : app.sql.read(sql => answerSearch(sql, projectId, asked, SCHEMA_NAMES), request)
+      return app.largeReads.run(projectId, read, { weight, client: request })
+    }
+  })
+}
+
+async function answerSearch(sql: Sql, projectId: number, asked: TraceSearch, names: TableNames): Promise<Reply> {
+  const { query, wanted } = asked
+  if (wanted !== undefined && !(await isSearched(sql, projectId))) {
+    refuseField(
+      'q',
+      "cannot be used: search is off for this project; turn it on in the project's settings, or with " +
+        '`spoor project update SLUG --search on`'
+    )
+  }
+  const index = wanted === undefined ? null : await readSearchState(sql, projectId, names)
+  const page = await findTraces(sql, projectId, asked, names)
+  if (page === undefined) {
+    refuseField('q', `may be in too many traces to sort them by ${query.sort}; add from and to, or rarer words`)
+  }
+  const traces = await readFoundSummaries(sql, projectId, page.found, names)
+  const isNothing = page.found.length === 0 && query.after === undefined
+  const note = isNothing ? await explainEmpty(sql, projectId, asked, names) : null
+  const rest = {
+    pageSize: query.limit,
+    examined: page.examined,
+    reached: page.reached === undefined ? null : reachedOf(query.sort, page.reached),
+    note,
+    index
+  }
+  const cursor = renderCursor(ORDERS[query.sort], page.next)
+  return { body: new JsonText(`{"traces":${traces},"nextCursor":${cursor},${JSON.stringify(rest).slice(1)}`) }
+}
+
+const reachedOf = (sort: Sort, { key }: Edge): string | number => (sort === 'newest' ? key : Number(key))
+
+/** Reads the parameters and checks rules that their schema cannot express. Throws `invalid_request`. */
+export function readSearch(query: TraceSearchQuery): TraceSearch {
+  const { sort = 'newest', tag: tags = [], score = [], environment, from, to, after, q } = query
+  checkQueryTexts(query)
+  for (const each of tags) checkQueryTexts({ tag: each })
+  for (const each of score) checkQueryTexts({ score: each })
+  const { status, model, name, sessionId, userId, runsOnly, annotated, errors = false } = query
+  const [tag, ...otherTags] = new Set(tags)
+  return {
+    query: {
+      status,
+      model,
+      name,
+      tag,
+      sessionId,
+      userId,
+      runsOnly,
+      environment: environment?.toLowerCase(),
+      from: readTime('from', from),
+      to: readTime('to', to),
+      sort,
+      limit: pageSizeOf(query),
+      after: readCursor('after', ORDERS[sort], after)
+    },
+    conditions: {
+      tags: otherTags,
+      step: readStep(query),
+      errors,
+      scores: score.map(readScore),
+      annotated,
+      durationMs: { min: query.minDurationMs, max: query.maxDurationMs },
+      costUsd: { min: query.minCostUsd, max: query.maxCostUsd },
+      totalTokens: { min: query.minTotalTokens, max: query.maxTotalTokens }
+    },
+    wanted: q === undefined ? undefined : (readWanted(q) ?? refuseField('q', 'must hold a letter or a digit'))
+  }
+}
+
+function readStep({ step, stepKind, stepStatus, error }: TraceSearchQuery): StepConditions | undefined {
+  if ([step, stepKind, stepStatus, error].every(each => each === undefined)) return undefined
+  if (error !== undefined && stepStatus !== undefined && stepStatus !== 'error') {
+    refuseField('error', `cannot be combined with stepStatus=${stepStatus}, because only failed steps have an error`)
+  }
+  return {
+    name: step,
+    kind: stepKind,
+    status: stepStatus,
+    error: error === undefined ? undefined : errorWords(error)
+  }
+}
+
+function readScore(text: string): ScoreCondition {
+  const condition = readScoreCondition(text)
+  return typeof condition === 'string' ? refuseField('score', condition) : condition
+}

@@ -1,0 +1,134 @@
+/** Sums of a project's traces over time: traces, errors, tokens, costs and durations. */
+import type { App } from '../lib/app.ts'
+import type { Client } from '../lib/database/pooled/cancellation.ts'
+import { checkQueryTexts, refuseField } from '../lib/http/refuse.ts'
+import { WEIGHTS } from '../lib/limits/large-reads.ts'
+import { MOST_DAYS, STEPS } from '../lib/rollups/period.ts'
+import { alignedTime, countIntervals, nearest, readSplit, SPLIT_RULE } from '../lib/rollups/usage.ts'
+import { USUAL_GROUPS, UsageQuery, UsageReply } from '../lib/schema/usage.ts'
+import { readCountedFrom } from '../lib/store/analytics/rollups/sums.ts'
+import { readExactUsage, type UsageAsked } from '../lib/store/analytics/usage/exact.ts'
+import { readNewestStart, readTagKeys } from '../lib/store/analytics/usage/hints.ts'
+import type { PeriodSums } from '../lib/store/analytics/usage/rows.ts'
+import { readSummedUsage, summedField } from '../lib/store/analytics/usage/summed.ts'
+import { readTime } from './paging.ts'
+
+const USUAL_MS = 7 * STEPS.day
+/** Maximum number of rows in a response. */
+const MOST_ROWS = 10_000
+
+export default function usage(app: App): void {
+  app.route({
+    method: 'GET',
+    path: '/api/v1/usage',
+    operation: 'getUsage',
+    access: 'traces:read',
+    summary: 'Sum traces over time',
+    description:
+      'Sums ended traces by their startedAt: counts, errors, tokens, costs and durations. Up to 20,000 traces are ' +
+      'read one by one, so all numbers are exact; beyond that, sums of whole hours or days are read (`approximate`).',
+    query: UsageQuery,
+    replies: { 200: UsageReply },
+    errors: ['invalid_request'],
+    handler: async request => ({ body: await readUsage(app, request.key.projectId, request.query, request) })
+  })
+}
+
+async function readUsage(app: App, projectId: number, query: UsageQuery, client: Client): Promise<UsageReply> {
+  const asked = readUsageQuery(query)
+  const work = async (): Promise<UsageReply> => {
+    const exact = await app.sql.readOf(projectId, (sql, names) => readExactUsage(sql, projectId, asked, names), client)
+    const hint =
+      exact?.total.traces === 0 || isUnknownTag(asked, exact) ? await readHint(app, projectId, asked, client) : null
+    if (exact !== undefined) return replyOf(query, asked, { ...exact, hint })
+    const { split, interval, limit } = asked
+    const field = split && summedField(split)
+    if (split !== undefined && field === undefined) {
+      refuseField('by', `${query.by} is read from the traces; ask for a time with at most 20,000 of them`)
+    }
+    const period = alignedTime(asked)
+    const [sums, countedFrom] = await app.sql.read(
+      async sql => [
+        await readSummedUsage(sql, projectId, { period, interval, field, limit }),
+        await readCountedFrom(sql, projectId)
+      ],
+      client
+    )
+    return replyOf(query, { ...asked, ...period }, { ...sums, hint, countedFrom, approximate: true })
+  }
+  return app.largeReads.run(projectId, work, { weight: WEIGHTS.analysis, client })
+}
+
+type Found = PeriodSums & Pick<UsageReply, 'hint'> & Partial<Pick<UsageReply, 'approximate' | 'countedFrom'>>
+
+function replyOf({ by }: UsageQuery, { from, to, interval }: UsageAsked, found: Found): UsageReply {
+  const { total, rows, others, hint, approximate = false, countedFrom = null } = found
+  return {
+    from: isoOf(from),
+    to: isoOf(to),
+    by: by ?? null,
+    interval,
+    approximate,
+    countedFrom,
+    total,
+    rows: [...rows],
+    others,
+    hint
+  }
+}
+
+const isoOf = (ms: number): string => new Date(ms).toISOString()
+
+/** Reads the parameters and checks rules that their schema cannot express. Throws `invalid_request`. */
+function readUsageQuery(query: UsageQuery): UsageAsked {
+  checkQueryTexts(query)
+  const { interval = 'none', limit = USUAL_GROUPS } = query
+  const split = query.by === undefined ? undefined : (readSplit(query.by) ?? refuseField('by', SPLIT_RULE))
+  const to = msOf('to', query.to) ?? Date.now()
+  const from = msOf('from', query.from) ?? Math.max(YEAR_1, to - USUAL_MS)
+  if (to <= from) {
+    refuseField('to', query.to === undefined ? 'must be given if from is in the future' : 'must be later than from')
+  }
+  if (to - from > MOST_DAYS * STEPS.day) refuseField('from', `must be at most ${MOST_DAYS} days before to`)
+  const asked = { from, to, interval, split, limit }
+  const rows = countIntervals(asked) * (split === undefined ? 1 : limit + 1)
+  if (rows > MOST_ROWS) {
+    refuseField('interval', `would give up to ${rows} rows; ask for a shorter time, a longer interval or a lower limit`)
+  }
+  return asked
+}
+
+/** PostgreSQL cannot express earlier times in ISO 8601. */
+const YEAR_1 = Date.parse('0001-01-01T00:00:00Z')
+
+function msOf(name: string, text: string | undefined): number | undefined {
+  const time = readTime(name, text)
+  return time === undefined ? undefined : Date.parse(time)
+}
+
+/** Whether none of the traces has a tag with the key. */
+const isUnknownTag = ({ split }: UsageAsked, sums: PeriodSums | undefined): boolean =>
+  split?.field === 'tag' && sums !== undefined && sums.rows.every(({ key, isOther }) => key === null && !isOther)
+
+/** Maximum number of names in a hint. */
+const NAMED = 10
+
+function readHint(app: App, projectId: number, { from, to, split }: UsageAsked, client: Client): Promise<string> {
+  return app.sql.readOf(
+    projectId,
+    async (sql, names) => {
+      const newest = await readNewestStart(sql, projectId, names)
+      if (newest === undefined) return 'The project has no traces.'
+      if (split?.field === 'tag') {
+        const keys = nearest(split.tagKey, await readTagKeys(sql, projectId, names)).slice(0, NAMED)
+        if (!keys.includes(split.tagKey)) {
+          const known = keys.length === 0 ? 'The newest traces have no such tags.' : `Keys of tags: ${keys.join(', ')}.`
+          return `No trace has a tag that begins with "${split.tagKey}:". ${known}`
+        }
+      }
+      const none = split?.field === 'tag' ? `no trace with a tag "${split.tagKey}:…"` : 'no trace that has ended'
+      return `From ${isoOf(from)} to ${isoOf(to)} there is ${none}. The newest trace started at ${newest}.`
+    },
+    client
+  )
+}

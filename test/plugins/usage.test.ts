@@ -1,0 +1,420 @@
+/** Compares `GET /api/v1/usage` with sums that this file computes from the traces as the API returns them. */
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import t from 'tap'
+import { alignedTime, readSplit } from '../../lib/rollups/usage.ts'
+import { checker } from '../../lib/schema/check.ts'
+import { UsageReply, type UsageRow, type UsageSums } from '../../lib/schema/usage.ts'
+import { foldDeltas } from '../../lib/store/analytics/rollups/fold.ts'
+import { makeFortnight } from '../../lib/store/analytics/rollups/fortnights.ts'
+import { readSummedUsage, summedField } from '../../lib/store/analytics/usage/summed.ts'
+import { endBody, ingestBody, span, spansBody, startBody, traceId } from '../fixtures/bodies/bodies.ts'
+import { exportOf, otlpSpan } from '../fixtures/bodies/otlp.ts'
+import { mcpClient } from '../fixtures/service/mcp.ts'
+import { testService } from '../fixtures/service/service.ts'
+import { runs } from '../torture/orders.ts'
+
+const service = await testService(t)
+const { call, makeKey, makeProject, database } = service
+const HOUR = 3_600_000
+const DAY = 24 * HOUR
+const BEGIN = Date.UTC(2026, 10, 20)
+const iso = (ms: number) => new Date(ms).toISOString()
+
+const BYS = ['model', 'name', 'environment', 'user', 'step', 'tag:prompt', 'tag:nobody']
+const INTERVALS = ['none', 'hour', 'day'] as const
+type Interval = (typeof INTERVALS)[number]
+
+interface Item {
+  readonly id: string
+  readonly at: number
+  readonly keys: readonly { readonly key: string | null; readonly kind: string | null }[]
+  readonly isError: boolean
+  readonly input: number
+  readonly output: number
+  readonly cost: number | null
+  readonly isComputed: boolean
+  readonly ms: number
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: the traces as the API returns them
+type Detail = any
+
+function itemsOf(details: readonly Detail[], by: string | undefined, computed: ReadonlySet<string>): Item[] {
+  return details.flatMap(({ trace, spans }): Item[] => {
+    const of = (each: Detail, keys: Item['keys'], isComputed: boolean): Item => ({
+      id: trace.id,
+      at: Date.parse(trace.startedAt),
+      keys,
+      isError: each.status === 'error',
+      input: each.usage?.inputTokens ?? 0,
+      output: each.usage?.outputTokens ?? 0,
+      cost: each.costUsd,
+      isComputed,
+      ms: each.durationMs
+    })
+    const isComputed = spans.some(({ id }: Detail) => computed.has(id)) && trace.costUsd !== null
+    if (by === 'step') {
+      return spans.map((each: Detail) => of(each, [{ key: each.name, kind: each.kind }], computed.has(each.id)))
+    }
+    const keyed = (key: string | null) => [of(trace, [{ key, kind: null }], isComputed)]
+    if (by === undefined) return keyed(null)
+    if (by.startsWith('tag:')) {
+      const tags = trace.tags.filter((tag: string) => tag.startsWith(`${by.slice(4)}:`))
+      const keys = tags.map((tag: string) => ({ key: tag.slice(by.length - 3), kind: null }))
+      return keys.length === 0 ? keyed(null) : [of(trace, keys, isComputed)]
+    }
+    if (by === 'environment') return keyed(trace.environment ?? 'unassigned')
+    return keyed(trace[by === 'user' ? 'userId' : by])
+  })
+}
+
+function sumOf(items: readonly Item[], isOfSteps: boolean): UsageSums & { steps: number | null } {
+  const sorted = items.map(({ ms }) => ms).sort((a, b) => a - b)
+  const at = (share: number) => sorted[Math.ceil(share * sorted.length) - 1] ?? null
+  const dollars = (of: readonly Item[]) => Math.round(of.reduce((sum, { cost }) => sum + (cost ?? 0), 0) * 1e9) / 1e9
+  return {
+    steps: isOfSteps ? items.length : null,
+    traces: isOfSteps ? new Set(items.map(({ id }) => id)).size : items.length,
+    errors: items.filter(({ isError }) => isError).length,
+    inputTokens: items.reduce((sum, { input }) => sum + input, 0),
+    outputTokens: items.reduce((sum, { output }) => sum + output, 0),
+    costUsd: dollars(items),
+    computedCostUsd: dollars(items.filter(({ isComputed }) => isComputed)),
+    withoutCost: items.filter(({ cost }) => cost === null).length,
+    p50Ms: at(0.5),
+    p95Ms: at(0.95)
+  }
+}
+
+interface Asked {
+  readonly from: number
+  readonly to: number
+  readonly by: string | undefined
+  readonly interval: Interval
+  readonly limit: number
+}
+
+const compare = (a: string | null, b: string | null) =>
+  a === b ? 0 : a === null ? 1 : b === null ? -1 : a < b ? -1 : 1
+
+function expectedRows(items: readonly Item[], { by, interval, limit }: Asked): { rows: UsageRow[]; others: number } {
+  if (by === undefined && interval === 'none') return { rows: [], others: 0 }
+  const pairs = items.flatMap(item => item.keys.map(each => ({ item, ...each })))
+  const groups = new Map<string, typeof pairs>()
+  for (const pair of pairs) {
+    const name = JSON.stringify([pair.key, pair.kind])
+    groups.set(name, [...(groups.get(name) ?? []), pair])
+  }
+  const tracesOf = (each: typeof pairs) => new Set(each.map(({ item }) => item.id)).size
+  const ranked = [...groups.values()].sort(
+    (a, b) =>
+      tracesOf(b) - tracesOf(a) ||
+      b.length - a.length ||
+      compare(a[0]!.key, b[0]!.key) ||
+      compare(a[0]!.kind, b[0]!.kind)
+  )
+  const startOf = ({ at }: Item) =>
+    interval === 'none'
+      ? null
+      : iso(Math.floor(at / (interval === 'hour' ? HOUR : DAY)) * (interval === 'hour' ? HOUR : DAY))
+  const rows: UsageRow[] = []
+  for (const start of [...new Set(items.map(startOf))].sort()) {
+    const inTime = (each: typeof pairs) => each.filter(({ item }) => startOf(item) === start)
+    const shown = ranked
+      .slice(0, limit)
+      .map(inTime)
+      .filter(each => each.length > 0)
+    const rest = ranked.slice(limit).flatMap(inTime)
+    const row = (each: typeof pairs, isOther: boolean): UsageRow => ({
+      start,
+      key: isOther ? null : each[0]!.key,
+      kind: isOther ? null : each[0]!.kind,
+      isOther,
+      ...sumOf(
+        each.map(({ item }) => item),
+        by === 'step'
+      )
+    })
+    rows.push(...shown.map(each => row(each, false)), ...(rest.length > 0 ? [row(rest, true)] : []))
+  }
+  return { rows, others: Math.max(0, ranked.length - limit) }
+}
+
+/** Sorts rows that have equal counts in the same way in both results. */
+const inOrder = (rows: readonly UsageRow[]) =>
+  [...rows].sort(
+    (a, b) =>
+      compare(a.start, b.start) ||
+      Number(a.isOther) - Number(b.isOther) ||
+      compare(a.key, b.key) ||
+      compare(a.kind, b.kind)
+  )
+
+type Op =
+  | { op: 'record'; at: number; ms: number; cost: number | undefined; tokens: number | undefined; pick: number }
+  | { op: 'stream'; at: number; pick: number; ends: boolean }
+  | { op: 'export'; at: number; pick: number; states: boolean }
+  | { op: 'grow' | 'delete' | 'score' | 'patch'; pick: number }
+  | { op: 'fold'; pick: number }
+
+const pick = fc.nat(1000)
+const at = fc.integer({ min: 0, max: 40 * 24 * 60 }).map(minutes => BEGIN - minutes * 60_000)
+const ops: fc.Arbitrary<Op> = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      op: fc.constant('record' as const),
+      at,
+      ms: fc.nat(100_000),
+      cost: fc.option(
+        fc.integer({ min: 0, max: 1e6 }).map(n => n / 1e6),
+        { nil: undefined }
+      ),
+      tokens: fc.option(fc.nat(5000), { nil: undefined }),
+      pick
+    })
+  },
+  fc.record({ op: fc.constant('stream' as const), at, pick, ends: fc.boolean() }),
+  fc.record({ op: fc.constant('export' as const), at, pick, states: fc.boolean() }),
+  fc.record({ op: fc.constantFrom('grow' as const, 'delete' as const, 'score' as const, 'patch' as const), pick }),
+  fc.record({ op: fc.constant('fold' as const), pick })
+)
+
+const of = <T>(values: readonly T[], n: number): T => values[n % values.length] as T
+const KINDS = ['llm', 'tool', 'agent', 'custom'] as const
+let projects = 0
+
+t.test('sums are those of the traces, after any history', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(ops, { minLength: 15, maxLength: 35 }),
+      fc.record({
+        days: fc.integer({ min: 1, max: 45 }),
+        interval: fc.constantFrom(...INTERVALS),
+        limit: fc.integer({ min: 1, max: 6 })
+      }),
+      async (history, { days, interval, limit }) => {
+        const project = `p${++projects}`
+        const projectId = Number(await makeProject(project))
+        const keys = [(await makeKey({ project, environment: 'prod' })).key, (await makeKey({ project })).key]
+        const key = keys[0]!
+        const ids: string[] = []
+        const exported = new Map<string, number>()
+        const computed = new Set<string>()
+        const send = async (method: string, path: string, body?: object, with_ = key) => {
+          const answer = await call(method, path, { key: with_, ...(body && { body }) })
+          assert.ok(answer.status < 300, `${method} ${path}: ${answer.text}`)
+        }
+        const facts = (n: number) => ({
+          name: of(['answer', 'search', 'summary'], n),
+          model: of(['m1', 'm2', undefined], n),
+          userId: of(['ada', undefined, 'bob'], n >> 1),
+          tags: of([[], ['prompt:v1'], ['prompt:v2', 'prompt:v1:b', 'x'], ['promp:v1', 'prompt']], n),
+          status: of(['ok', 'error', 'unset'], n >> 2)
+        })
+        const steps = (n: number, start: number) =>
+          Array.from({ length: n % 4 }, (_, i) =>
+            span({
+              name: of(['plan', 'call', 'search_orders'], n + i),
+              kind: of(KINDS, n + i),
+              status: of(['ok', 'error'], n + i),
+              startedAt: iso(start),
+              endedAt: iso(start + ((n * 37 + i) % 5000)),
+              ...(i % 2 === 0 && { usage: { inputTokens: n, outputTokens: i }, costUsd: n / 1000 })
+            })
+          )
+        const exportTo = (id: string, n: number, start: number, states: boolean) => {
+          const step = otlpSpan({
+            traceId: id,
+            name: 'chat',
+            ...(exported.has(id) && { parentSpanId: 'ab'.repeat(8) }),
+            attributes: {
+              'gen_ai.operation.name': 'chat',
+              'gen_ai.request.model': 'gpt-4o',
+              'gen_ai.usage.input_tokens': n,
+              'gen_ai.usage.output_tokens': 5,
+              ...(states && { 'gen_ai.usage.cost': 0.5 })
+            }
+          })
+          Object.assign(step, { startTimeUnixNano: `${start}000000`, endTimeUnixNano: `${start + n}000000` })
+          exported.set(id, start)
+          if (!states) computed.add(step.spanId)
+          return send('POST', '/api/v1/otlp/v1/traces', exportOf(step))
+        }
+        for (const each of history) {
+          const id = of(ids, each.pick)
+          if (each.op === 'record') {
+            const { ms, cost, tokens } = each
+            const body = ingestBody({
+              ...facts(each.pick),
+              startedAt: iso(each.at),
+              endedAt: iso(each.at + ms),
+              ...(cost !== undefined && { costUsd: cost }),
+              ...(tokens !== undefined && { usage: { inputTokens: tokens } }),
+              spans: steps(each.pick, each.at)
+            })
+            ids.push(body.trace.id)
+            await send('POST', '/api/v1/traces', body, of(keys, each.pick))
+          } else if (each.op === 'stream') {
+            const { status: _, ...rest } = facts(each.pick)
+            const body = startBody({ ...rest, startedAt: iso(each.at) })
+            ids.push(body.trace.id)
+            await send('POST', '/api/v1/traces', body)
+            const added = steps(each.pick, each.at)
+            if (added.length > 0) await send('POST', `/api/v1/traces/${body.trace.id}/spans`, spansBody(...added))
+            if (each.ends) {
+              const end = endBody({ endedAt: iso(each.at + each.pick), tags: ['prompt:v2'], costUsd: 0.25 })
+              await send('POST', `/api/v1/traces/${body.trace.id}/end`, end)
+            }
+          } else if (each.op === 'export') {
+            const id = traceId()
+            ids.push(id)
+            await exportTo(id, each.pick, each.at, each.states)
+          } else if (each.op === 'fold') {
+            await database.pool.run(async sql => {
+              await foldDeltas(sql, projectId, 1 + (each.pick % 20))
+              if (each.pick % 2 === 0) while (await makeFortnight(sql, projectId)) {}
+            })
+          } else if (id !== undefined) {
+            const path = `/api/v1/traces/${id}`
+            if (each.op === 'score') await send('POST', `${path}/scores`, { name: 'q', dataType: 'numeric', value: 1 })
+            if (each.op === 'patch') await send('PATCH', path, { metadata: { n: each.pick } })
+            const start = exported.get(id)
+            if (each.op === 'grow' && start !== undefined) await exportTo(id, each.pick, start, each.pick % 2 === 0)
+            if (each.op === 'delete') {
+              await send('DELETE', path)
+              ids.splice(ids.indexOf(id), 1)
+              exported.delete(id)
+            }
+          }
+        }
+        const details: Detail[] = []
+        for (const id of ids) {
+          const { body } = await call('GET', `/api/v1/traces/${id}`, { key })
+          if (body.trace.endedAt !== null) details.push(body)
+        }
+        const [to, from] = [BEGIN - 12_345_678, BEGIN - 12_345_678 - days * DAY]
+        const inTime = (a: number, b: number) =>
+          details.filter(({ trace }) => Date.parse(trace.startedAt) >= a && Date.parse(trace.startedAt) < b)
+        for (const by of [undefined, ...BYS]) {
+          const asked: Asked = { from, to, by, interval, limit }
+          const found = inTime(from, to)
+          const { rows, others } = expectedRows(itemsOf(found, by, computed), asked)
+          const { steps: _, ...total } = sumOf(itemsOf(found, undefined, computed), false)
+          const given = {
+            from: iso(from),
+            to: iso(to),
+            interval,
+            limit: String(limit),
+            ...(by !== undefined && { by })
+          }
+          const query = new URLSearchParams(given)
+          const { status, body, text } = await call('GET', `/api/v1/usage?${query}`, { key })
+          assert.equal(status, 200, text)
+          assert.ok(checker(UsageReply).check(body))
+          const { rows: shown, hint, ...rest } = body
+          assert.deepEqual(rest, {
+            ...{ from: iso(from), to: iso(to), by: by ?? null, interval, approximate: false, countedFrom: null },
+            ...{ total, others }
+          })
+          assert.deepEqual(inOrder(shown), inOrder(rows), by)
+          assert.equal(
+            hint !== null,
+            total.traces === 0 || (by?.startsWith('tag') === true && rows.every(r => r.key === null && !r.isOther))
+          )
+
+          // The same sums from the rollups, of whole hours or days.
+          const split = by === undefined ? undefined : readSplit(by)
+          const field = split && summedField(split)
+          if (split !== undefined && field === undefined) continue
+          const period = alignedTime({ from, to, interval })
+          const summed = await database.pool.run(sql =>
+            readSummedUsage(sql, projectId, { period, interval, field, limit })
+          )
+          const wide = inTime(period.from, period.to)
+          const near = expectedRows(itemsOf(wide, by, computed), asked)
+          assert.equal(summed.others, near.others)
+          const pairs = [
+            [summed.total, sumOf(itemsOf(wide, undefined, computed), false)],
+            ...inOrder(near.rows).map((row, i) => [inOrder(summed.rows)[i], row])
+          ] as [UsageRow, UsageRow][]
+          assert.equal(summed.rows.length, near.rows.length)
+          for (const [a, b] of pairs) {
+            const { p50Ms, p95Ms, computedCostUsd, ...exact } = a
+            const { p50Ms: p50, p95Ms: p95, computedCostUsd: __, steps, ...wanted } = b
+            assert.equal(computedCostUsd, null)
+            assert.deepEqual({ ...exact, steps: null }, { ...wanted, steps: null })
+            for (const [x, y] of [
+              [p50Ms, p50],
+              [p95Ms, p95]
+            ] as const) {
+              if (y === null) assert.equal(x, null)
+              else assert.ok(Math.abs(x! - y) <= 0.022 * y, `${x} is close to ${y}`)
+            }
+          }
+        }
+      }
+    ),
+    runs(8)
+  )
+})
+
+t.test('without times, the last seven days are summed, and the response says so', async t => {
+  const at = Date.now() - 3 * DAY
+  const body = ingestBody({ startedAt: iso(at), endedAt: iso(at + 3000), model: 'm1', tags: ['prompt:v7', 'tenant:a'] })
+  t.equal((await call('POST', '/api/v1/traces', { body })).status, 201)
+  const before = Date.now()
+  const { body: usage } = await call('GET', '/api/v1/usage?by=model')
+  t.match(usage, { by: 'model', interval: 'none', total: { traces: 1, p50Ms: 3000, withoutCost: 1 }, hint: null })
+  t.match(usage.rows, [{ start: null, key: 'm1', traces: 1 }])
+  t.equal(Date.parse(usage.to) - Date.parse(usage.from), 7 * DAY)
+  t.ok(Date.parse(usage.to) >= before && Date.parse(usage.to) <= Date.now())
+  const to = iso(at + 1)
+  t.match((await call('GET', `/api/v1/usage?to=${to}`)).body, { from: iso(at + 1 - 7 * DAY), to, total: { traces: 1 } })
+  t.match((await call('GET', `/api/v1/usage?to=${iso(at)}`)).body, { total: { traces: 0 } }, 'to is exclusive')
+})
+
+t.test('an empty response says what exists', async t => {
+  const { use } = await mcpClient(t, service)
+  t.match((await use('get_usage', { by: 'tag:promt' })).value.hint, /"promt:".* Keys of tags: prompt, tenant\.$/)
+  t.match((await use('get_usage', { by: 'tag:prompt' })).value, { hint: null, rows: [{ key: 'v7' }] })
+  const old = { from: '2020-01-01T00:00:00Z', to: '2020-01-02T00:00:00Z' }
+  t.match((await use('get_usage', old)).value.hint, /no trace that has ended\. The newest trace started at 20/)
+  t.match((await use('get_usage', { ...old, by: 'tag:prompt' })).value.hint, /no trace with a tag "prompt:…"/)
+  await makeProject('empty')
+  const { key } = await makeKey({ project: 'empty' })
+  t.equal((await call('GET', '/api/v1/usage', { key })).body.hint, 'The project has no traces.')
+})
+
+t.test('a wrong query is refused by the name of what is wrong', async t => {
+  const wrong: Readonly<Record<string, RegExp>> = {
+    'by=session': /^by: must be model, name, environment, user, step or tag:KEY/,
+    'by=tag:': /^by: must be /,
+    'by=tag:a:b': /^by: must be /,
+    'by=': /^by: must not be empty$/,
+    'by=tag:%00': /^by: /,
+    'interval=week': /^interval: /,
+    'interval=hour&by=model&from=2026-01-01T00:00:00Z&to=2026-06-01T00:00:00Z': /^interval: would give up to \d+ rows/,
+    'limit=0': /^limit: /,
+    'limit=201': /^limit: /,
+    'limit=x': /^limit: /,
+    'from=yesterday': /^from: /,
+    'to=2026-01-01': /^to: /,
+    'from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z': /^to: must be later than from$/,
+    'from=9999-01-01T00:00:00Z': /^to: must be given if from is in the future$/,
+    'from=2001-01-01T00:00:00Z&to=2026-01-01T00:00:00Z': /^from: must be at most 3660 days before to$/,
+    'model=m1': /^model: unknown parameter$/
+  }
+  for (const [query, message] of Object.entries(wrong)) {
+    const answer = await call('GET', `/api/v1/usage?${query}`)
+    t.match(answer, { status: 400, body: { error: { code: 'invalid_request', message } } }, query)
+  }
+  for (const query of [
+    'from=0001-01-01T00:00:00Z&to=0001-01-01T00:00:01Z',
+    'to=0001-01-01T00:00:01Z',
+    'from=9999-12-31T23:59:59Z&to=9999-12-31T23:59:59.999Z&interval=day'
+  ]) {
+    t.equal((await call('GET', `/api/v1/usage?${query}`)).status, 200, query)
+  }
+})
