@@ -1,3 +1,4 @@
+import type { UsageReply, UsageRow } from '../../../lib/schema/usage.ts'
 import { pathOf } from '../../asking/asker.ts'
 import { jsonLine, LIMIT_FLAG, OUTPUT_FLAGS, parseLimit, printAnswer, refuseBoth } from '../../asking/output.ts'
 import { ASKING_FLAGS, withAsker } from '../../asking/place.ts'
@@ -8,37 +9,6 @@ import { clock, count, duration, money } from '../../terminal/words.ts'
 import { oneOf, parseText } from '../traces/conditions.ts'
 import { justAfter } from '../traces/read.ts'
 import { PERIOD_FLAGS, periodOf } from './period.ts'
-
-/** The members of the response that the table shows. */
-interface Sums {
-  readonly traces: number
-  readonly errors: number
-  readonly inputTokens: number
-  readonly outputTokens: number
-  readonly costUsd: number
-  readonly withoutCost: number
-  readonly p50Ms: number | null
-  readonly p95Ms: number | null
-}
-interface Row extends Sums {
-  readonly start: string | null
-  readonly key: string | null
-  readonly kind: string | null
-  readonly isOther: boolean
-  readonly steps: number | null
-}
-interface Usage {
-  readonly from: string
-  readonly to: string
-  readonly by: string | null
-  readonly interval: string
-  readonly approximate: boolean
-  readonly countedFrom: string | null
-  readonly total: Sums
-  readonly rows: readonly Row[]
-  readonly others: number
-  readonly hint: string | null
-}
 
 const INTERVALS = ['hour', 'day', 'none']
 const USUAL = 20
@@ -83,16 +53,23 @@ export default command({
     }
     const text = await withAsker(flags, env, asker => asker.ask('GET', pathOf('/api/v1/usage', query)))
     if (flags.ndjson) {
-      const { rows } = JSON.parse(text) as Usage
+      const { rows } = JSON.parse(text) as UsageReply
       await call.stream(rows.map(row => jsonLine(JSON.stringify(row))).join(''))
-    } else await printAnswer<Usage>(call, text, usage => lines(usage, screen.columns))
+    } else await printAnswer<UsageReply>(call, text, usage => lines(usage, screen.columns))
   }
 })
 
-function lines(usage: Usage, width: number): Line[] {
+function lines(usage: UsageReply, width: number): Line[] {
   const { from, to, by, approximate, countedFrom, total, rows, others, hint } = usage
   const columns = columnsOf(by, approximate)
-  const all: Row = { ...total, start: by === null ? 'all' : null, key: 'all', kind: null, isOther: false, steps: null }
+  const all: UsageRow = {
+    ...total,
+    start: by === null ? 'all' : null,
+    key: 'all',
+    kind: null,
+    isOther: false,
+    steps: null
+  }
   const head = `${clock(from)} to ${clock(to)} UTC`
   const notes = [
     ...(others > 0 ? [`${count(others)} groups are summed as other: --limit lists more of them.`] : []),
@@ -104,7 +81,7 @@ function lines(usage: Usage, width: number): Line[] {
   return [[{ text: head, style: 'dim' }], [], ...table, ...notes.map(note => [note])]
 }
 
-function columnsOf(by: string | null, approximate: boolean): TableColumn<Row>[] {
+function columnsOf(by: string | null, approximate: boolean): TableColumn<UsageRow>[] {
   const about = (ms: number | null) =>
     `${approximate && ms !== null ? '≈' : ''}${duration(ms === null ? null : Math.round(ms))}`
   return [
@@ -123,6 +100,6 @@ function columnsOf(by: string | null, approximate: boolean): TableColumn<Row>[] 
   ]
 }
 
-const startOf = ({ start }: Row): string =>
+const startOf = ({ start }: UsageRow): string =>
   start === null || start === 'all' ? (start ?? '') : clock(start).slice(0, 16)
-const groupOf = ({ key, isOther }: Row): string => key ?? (isOther ? '(other)' : '(none)')
+const groupOf = ({ key, isOther }: UsageRow): string => key ?? (isOther ? '(other)' : '(none)')

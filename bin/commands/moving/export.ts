@@ -51,9 +51,9 @@ export default command({
     '',
     'To keep a copy up to date, use --cursor-file, or --since with the cursor that the last export printed to stderr;',
     '"start" stands for all traces. The export then contains every trace that was written since: recorded, continued,',
-    'patched or scored. Replace the rows of a trace whenever the trace comes again. Deletions are not included. Cursors',
-    'are those of GET /api/v1/changes; one that is older than 30 days, or from before a restore, is refused: start',
-    'again.'
+    'patched or scored. Replace the rows of a trace whenever the trace comes again. Deletions are not included.',
+    'Cursors are those of GET /api/v1/changes; one that is older than 30 days, or from before a restore, is refused:',
+    'start again.'
   ].join('\n'),
   examples: [
     'export --project default > traces.ndjson',

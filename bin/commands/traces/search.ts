@@ -1,26 +1,16 @@
+import type { Static } from 'typebox'
 import { FIELD_VALUES } from '../../../lib/schema/field-values.ts'
+import type { FoundTrace } from '../../../lib/schema/search.ts'
 import { LIMIT_FLAG, listLines, listPages, parseLimit, printList } from '../../asking/output.ts'
 import { withAsker } from '../../asking/place.ts'
 import { command, UsageError } from '../../command.ts'
-import { type Summary, TRACE_COLUMNS } from '../../terminal/columns.ts'
+import { TRACE_COLUMNS } from '../../terminal/columns.ts'
 import type { Line } from '../../terminal/lines.ts'
 import { errorText, parseDuration } from '../history/span.ts'
 import { CONDITION_FLAGS, oneOf, parseText, readConditions } from './conditions.ts'
 import { queryOf, READ_FLAGS, SORTS } from './read.ts'
 
-/** The members of a found trace that the table shows, besides those of every summary. */
-interface Found extends Summary {
-  readonly firstError: {
-    readonly step: string
-    readonly type: string | null
-    readonly message: string | null
-  } | null
-  readonly excerpt: {
-    readonly place: string
-    readonly text: string
-    readonly marks: readonly (readonly [start: number, end: number])[]
-  } | null
-}
+type Found = Static<typeof FoundTrace>
 
 const USUAL = 20
 const MOST = 10_000
@@ -120,7 +110,7 @@ function whyFound(trace: Found | undefined): Line[] {
     firstError === null
       ? []
       : [['    ', { text: `✗ ${firstError.step}`, style: 'red' }, reason === '' ? '' : `: ${reason}`]]
-  return excerpt === null || excerpt === undefined ? error : [...error, excerptLine(excerpt)]
+  return excerpt === null ? error : [...error, excerptLine(excerpt)]
 }
 
 /** Returns an excerpt on one line, with the words that were found in bold. */
