@@ -372,7 +372,9 @@ t.test('an empty page says what exists', async t => {
   t.equal(await note('score=helpful<1'), 'No recent score is named "helpful". The nearest: "helpfulness".')
   const both = await note('from=2030-01-01T00:00:00Z&model=gpt')
   t.match(both, /^No trace started in this time; the newest started at 2026-.*Z\. No trace has the model "gpt"/)
-  t.match(await note('name=answer-question&tag=web&errors=true'), /^Each value exists, but no trace/)
+  const none = 'No trace that was examined meets all conditions.'
+  t.equal(await note('errors=true'), none)
+  t.equal(await note('name=answer-question&tag=web&errors=true'), `${none} Each of the values exists.`)
 })
 
 t.test('words are found together with every other condition and sort', async t => {
