@@ -74,7 +74,7 @@ async function makeTrace(key: string, keyId: string, text: string): Promise<Ids>
 const unknown = (): Ids => ({ traceId: traceId(), spanId: spanId(), scoreId: hexId(8), keyId: hexId(8) })
 
 /** Background tasks write to these tables at any time. Every such change follows from a change to another table. */
-const BY_ROUNDS = /^(rollup_news|rollups|rollup_history|user_sums|ranking_floors|search_.*|repack_.*)$/
+const BY_ROUNDS = /^(rollup_news|rollups|rollup_history|user_sums|usage_sums|ranking_floors|search_.*|repack_.*)$/
 
 /** Returns everything that requests have stored for the project `default`, as one string. */
 async function readAll(): Promise<string> {
