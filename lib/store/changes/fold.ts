@@ -22,10 +22,10 @@ const MOST_DROPPED = 1000
 export async function foldChanges(sql: Sql, projectId: number, most = MOST_NEWS): Promise<number> {
   return inTransaction(sql, async () => {
     const place = await lockFeed(sql, projectId)
-    const news = await sql<{ seqs: string }[]>`
+    const news = await sql<{ seqs: number[] }[]>`
       delete from change_news where project_id = ${projectId} and ctid = any (
         array(select ctid from change_news where project_id = ${projectId} limit ${most})
-      ) returning array_to_string(seqs, ',') as seqs`
+      ) returning seqs`
     const blocks = blocksOf(news.map(({ seqs }) => seqs))
     if (blocks.length === 0) return news.length
     await sql`
@@ -38,9 +38,8 @@ export async function foldChanges(sql: Sql, projectId: number, most = MOST_NEWS)
 }
 
 /** Returns rows of the log, as PostgreSQL's notation of arrays. Each trace is in one row only. */
-export function blocksOf(news: readonly string[]): string[] {
-  const seqs = new Set(news.flatMap(each => (each === '' ? [] : each.split(',').map(Number))))
-  const sorted = Float64Array.from(seqs).sort()
+function blocksOf(news: readonly (readonly number[])[]): string[] {
+  const sorted = Float64Array.from(new Set(news.flat())).sort()
   return Array.from(
     { length: Math.ceil(sorted.length / BLOCK) },
     (_, i) => `{${sorted.subarray(i * BLOCK, (i + 1) * BLOCK).join(',')}}`
