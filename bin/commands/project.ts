@@ -26,7 +26,7 @@ export const create = command({
       value: 'BYTES',
       about: 'the limit for the level in `storage`; STORAGE_LIMIT_BYTES by default'
     },
-    search: { type: 'boolean', about: 'make the words of its traces searchable in the dashboard' }
+    search: { type: 'boolean', about: 'make the words of its traces searchable' }
   },
   examples: ['project create "Support bot"', 'project create Evals --slug evals --storage-limit 5000000000 --json'],
   async run({ parameters, flags, env, print }) {
@@ -125,7 +125,7 @@ export const update = command({
     search: {
       type: 'string',
       value: 'on|off',
-      about: 'whether the words of its traces are searchable in the dashboard'
+      about: 'whether the words of its traces are searchable'
     }
   },
   details: [
