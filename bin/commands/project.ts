@@ -27,7 +27,7 @@ export const create = command({
       value: 'SIZE',
       about: 'the limit for the level in `storage`, such as 5GB; STORAGE_LIMIT_BYTES by default'
     },
-    search: { type: 'boolean', about: 'make the words of its traces searchable in the dashboard' }
+    search: { type: 'boolean', about: 'make the words of its traces searchable' }
   },
   examples: ['project create "Support bot"', 'project create Evals --slug evals --storage-limit 5GB --json'],
   async run({ parameters, flags, env, print }) {
@@ -126,7 +126,7 @@ export const update = command({
     search: {
       type: 'string',
       value: 'on|off',
-      about: 'whether the words of its traces are searchable in the dashboard'
+      about: 'whether the words of its traces are searchable'
     },
     'usage-tags': {
       type: 'string',

@@ -6,6 +6,7 @@ import { SCHEMA_NAMES } from '../../lib/database/tables.ts'
 import type { TraceSearchQuery } from '../../lib/schema/search.ts'
 import { type FindBounds, findTraces } from '../../lib/store/finding/find-traces.ts'
 import type { Edge } from '../../lib/store/lists/cursor.ts'
+import { addMessages } from '../../lib/store/trace/messages.ts'
 import { readSearch } from '../../plugins/search.ts'
 import { endBody, ingestBody, span, spanId, spansBody } from '../fixtures/bodies/bodies.ts'
 import { exportOf, otlpSpan } from '../fixtures/bodies/otlp.ts'
@@ -353,6 +354,20 @@ t.test('summaries are those of the list, with the first error and the beginnings
   t.same(await ids('error=TimeoutError&step=lookup'), [body.trace.id])
   t.same(await ids('error=TimeoutError&step=agent'), [], 'all conditions hold for the same step')
   t.same(await ids('error=respond+order&stepKind=tool'), [body.trace.id])
+})
+
+t.test('previews show messages that were received as log records', async t => {
+  const { call, database } = await testService(t)
+  const [traceId, id] = [IDS[0]!, spanId()]
+  const attributes = { 'gen_ai.operation.name': 'chat' }
+  const body = exportOf(otlpSpan({ traceId, spanId: id, name: 'chat', attributes }))
+  t.equal((await call('POST', '/api/v1/otlp/v1/traces', { body })).status, 200)
+  const heard = { traceId, spanId: id, micros: 1, place: 0, digest: '00'.repeat(16) }
+  const input = '[{"role":"user","content":"Where is the parcel?"}]'
+  await database.pool.run(sql => addMessages(sql, 1, [{ ...heard, input, output: null }]))
+  t.match((await call('GET', '/api/v1/search')).body.traces, [
+    { id: traceId, inputPreview: 'Where is the parcel?', outputPreview: null }
+  ])
 })
 
 t.test('an empty page says what exists', async t => {

@@ -9,7 +9,9 @@ const read = queryReader(
       name: Type.Optional(Type.String()),
       sort: Type.Optional(Type.Enum(['newest', 'slowest'])),
       limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200 })),
-      offset: Type.Optional(Type.Integer())
+      offset: Type.Optional(Type.Integer()),
+      least: Type.Optional(Type.Number({ minimum: -1 })),
+      tag: Type.Optional(Type.Array(Type.String(), { maxItems: 2 }))
     },
     { additionalProperties: false }
   )
@@ -24,7 +26,12 @@ t.test('reads strings and integers', async t => {
     ['limit=200&name=5', { limit: 200, name: '5' }],
     ['offset=0', { offset: 0 }],
     ['offset=-3', { offset: -3 }],
-    ['sort=slowest', { sort: 'slowest' }]
+    ['sort=slowest', { sort: 'slowest' }],
+    ['least=0.50', { least: 0.5 }],
+    ['least=-1e-3', { least: -0.001 }],
+    ['least=2E%2B1', { least: 20 }],
+    ['tag=a', { tag: ['a'] }],
+    ['tag=b&limit=1&tag=a', { tag: ['b', 'a'], limit: 1 }]
   ]
   for (const [text, query] of accepted) t.same(read(text), query, text)
 })
@@ -43,6 +50,9 @@ t.test('refuses what it does not take, by name', async t => {
     ['name=%zz', 'name: must be percent-encoded UTF-8'],
     ['name=%ff', 'name: must be percent-encoded UTF-8'],
     ['na%me=x', 'na%me: must be percent-encoded UTF-8'],
+    ['tag=a&tag=', 'tag: must not be empty'],
+    ['tag=a&tag=b&tag=c', 'tag: must have at most 2 items'],
+    ['least=-2', 'least: must be at least -1'],
     ['sort=Newest', 'sort: must be one of newest, slowest'],
     ['limit=0', 'limit: must be at least 1'],
     ['limit=201', 'limit: must be at most 200'],
@@ -50,6 +60,8 @@ t.test('refuses what it does not take, by name', async t => {
   ]
   const notIntegers = ['05', '%2B5', '+5', '1e1', '5.0', '0x5', '-0', ' 5', 'NaN', 'Infinity', '٥']
   for (const text of notIntegers) refused.push([`limit=${text}`, 'limit: must be an integer'])
+  const notNumbers = ['.5', '5.', '05', '+5', '0x5', '1e', 'NaN', 'Infinity', '1,5', ' 5', '٥']
+  for (const text of notNumbers) refused.push([`least=${encodeURIComponent(text)}`, 'least: must be a number'])
   for (const [text, message] of refused) {
     t.throws(() => read(text), new Refusal('invalid_request', message), text)
   }
