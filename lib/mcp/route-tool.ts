@@ -123,7 +123,7 @@ export function routeTool({ ingest, bodies }: ToolMeans, route: Route, text: Too
 
   async function shown(view: ToolView, chosen: Arguments, answer: Response, projectId: number): Promise<Result> {
     if (answer instanceof JsonStream) return readInParts(view, chosen, answer)
-    if (lengthOf(answer) <= SMALL_BYTES) return view.show(textOf(answer), chosen)
+    if (view.isInline || lengthOf(answer) <= SMALL_BYTES) return view.show(textOf(answer), chosen)
     const pieces = typeof answer === 'string' ? [Buffer.from(answer)] : answer.pieces
     const pair = pairOf(JSON.stringify(chosen), pieces)
     await turn()

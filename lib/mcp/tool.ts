@@ -53,6 +53,8 @@ export interface ToolView<P extends TProperties = TProperties> {
   readonly options: TObject<P>
   /** Schemas of the results that the view may return. */
   readonly outputs: readonly TObject[]
+  /** Set if responses are short, so that the main thread converts them. */
+  readonly isInline?: true
   /** Throws a Refusal if the options cannot be combined. */
   check(options: Arguments): void
   /** Returns whether the tool's result is the route's whole response, however long. */
