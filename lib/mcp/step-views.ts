@@ -90,11 +90,7 @@ export const failuresView = viewOf(
 export function outlineSpans({ spans, ...rest }: SpanPage, inexact = false): string {
   const noteOf = (shown: number) => [
     ...(rest.hint === null ? [] : [rest.hint]),
-    ...(shown < spans.length
-      ? [
-          `This has ${shown} of the page's ${spans.length} spans, since more do not fit. To read the rest, use limit ${shown}.`
-        ]
-      : []),
+    ...(shown < spans.length ? [shownOf(shown, spans.length)] : []),
     ...(rest.reached === null || spans.length === 0 ? [] : [`The search stopped at ${rest.reached}: ${GO_ON}.`]),
     ...(spans.length === 0 ? [] : [LEFT_OUT])
   ]
@@ -102,6 +98,10 @@ export function outlineSpans({ spans, ...rest }: SpanPage, inexact = false): str
   return fitted('spans', items, rest, noteOf, inexact)
 }
 
+const shownOf = (shown: number, all: number): string =>
+  `This has ${shown} of the page's ${all} spans, since more do not fit. To read the rest, use limit ${shown}.`
+const groupsOf = (shown: number, given: number, all: number): string =>
+  `This has ${shown} of ${all} groups. To read others, use ${shown < given ? '' : 'a higher limit, or '}kind or name.`
 const GO_ON = 'call again with nextCursor as after, or with a narrower from and to'
 const LEFT_OUT =
   'To read whole steps, call get_trace with traceId and spanIds. Left out: what is null, provider, environment, ' +
@@ -112,11 +112,7 @@ export function outlineFailures({ errors, ...rest }: FailurePage, inexact = fals
   const { complete, hint, reached, groupCount } = rest
   const noteOf = (shown: number) => [
     ...(hint === null ? [] : [hint]),
-    ...(shown < groupCount
-      ? [
-          `This has ${shown} of ${groupCount} groups. To read others, use ${shown < errors.length ? '' : 'a higher limit, or '}kind or name.`
-        ]
-      : []),
+    ...(shown < groupCount ? [groupsOf(shown, errors.length, groupCount)] : []),
     ...(complete || errors.length === 0 ? [] : [`Only failures back to ${reached} are counted: ${GO_ON}.`]),
     ...(errors.length === 0 ? [] : ['To read an example, call get_trace with its traceId and spanIds.'])
   ]
