@@ -2,6 +2,7 @@
 
 import type { ToolText } from '../../lib/mcp/route-tool.ts'
 import { searchView } from '../../lib/mcp/search-view.ts'
+import { failuresView, spansView } from '../../lib/mcp/step-views.ts'
 import type { Annotations, ToolView } from '../../lib/mcp/tool.ts'
 import { traceView } from '../../lib/mcp/trace-view.ts'
 import { EXAMPLES, INGEST_EXAMPLES } from '../../lib/openapi/examples.ts'
@@ -134,7 +135,8 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     examples: [
       { kind: 'tool', status: 'error', limit: 20 },
       { kind: 'llm', minDurationMs: 30_000, from: '2026-11-16T00:00:00Z', limit: 20 }
-    ]
+    ],
+    view: spansView
   },
   {
     name: 'list_errors',
@@ -147,7 +149,8 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
       'looked at; if not, narrow the times or pass nextCursor as after for the rest. passedOn counts steps that ' +
       'failed since a step inside them did. For single failures call list_spans with status error.',
     annotations: READS,
-    examples: [{ limit: 20 }, { kind: 'tool', from: '2026-11-21T00:00:00Z' }]
+    examples: [{ limit: 20 }, { kind: 'tool', from: '2026-11-21T00:00:00Z' }],
+    view: failuresView
   },
   {
     name: 'list_sessions',

@@ -134,6 +134,12 @@ export async function makeCases(sql: Sql, projectId: number, traces: number): Pr
     { name: 'scores: name, a time of 2,000', path: () => `${SCORES}?name=quality&${window(2000)}` },
     fixed('scores: name, environment', `${SCORES}?name=quality&environment=canary`),
     fixed('project', '/api/v1/project'),
+    // fill.ts stores no spans, so these walk as far as a request may.
+    fixed('spans: all', '/api/v1/spans'),
+    fixed('spans: failed tools', '/api/v1/spans?kind=tool&status=error'),
+    fixed('spans: slow', '/api/v1/spans?kind=llm&minDurationMs=30000'),
+    fixed('errors', '/api/v1/errors?from=2000-01-01T00:00:00Z'),
+    fixed('errors of traces', '/api/v1/errors?from=2000-01-01T00:00:00Z&kind=trace'),
     // This case shows the overhead of the machine and node:http.
     fixed('health', '/healthz')
   ]

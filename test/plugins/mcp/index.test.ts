@@ -233,9 +233,9 @@ t.test('a tool that reads returns what the route answers', async t => {
     ['get_trace', { traceId: id, detail: 'full' }, `${TRACES}/${id}`],
     ['list_scores', { name: 'a' }, '/api/v1/scores?name=a'],
     ['get_trace_scores', { traceId: id }, `${TRACES}/${id}/scores`],
-    ['list_spans', { status: 'ok', limit: 2 }, '/api/v1/spans?status=ok&limit=2'],
-    ['list_spans', { traceId: id, texts: true }, `/api/v1/spans?texts=true&traceId=${id}`],
-    ['list_errors', { to: '2026-11-22T00:00:00Z' }, '/api/v1/errors?to=2026-11-22T00:00:00Z'],
+    ['list_spans', { status: 'ok', limit: 2, detail: 'full' }, '/api/v1/spans?status=ok&limit=2'],
+    ['list_spans', { traceId: id, texts: true, detail: 'full' }, `/api/v1/spans?texts=true&traceId=${id}`],
+    ['list_errors', { to: '2026-11-22T00:00:00Z', detail: 'full' }, '/api/v1/errors?to=2026-11-22T00:00:00Z'],
     ['get_project', {}, '/api/v1/project']
   ]
   for (const [name, args, path] of reads) {
@@ -243,6 +243,40 @@ t.test('a tool that reads returns what the route answers', async t => {
     t.notOk(isError, name)
     t.equal(text, (await service.call('GET', path)).text, `${name} ${JSON.stringify(args)}`)
   }
+})
+
+t.test('list_spans and list_errors outline what they find, and say what exists if they find nothing', async t => {
+  const failed = span({ name: 'lookup_order', kind: 'tool', status: 'error', output: 'order 17 is unknown' })
+  const long = span({ name: 'chat', kind: 'llm', output: 'word '.repeat(1000) })
+  const id = await record({ name: 'outlined', spans: [failed, long] })
+  const spans = await use('list_spans', { traceId: id, status: 'error' })
+  t.match(spans.value, {
+    detail: 'outline',
+    note: /^To read whole steps, call get_trace with traceId and spanIds\./,
+    spans: [{ id: failed.id, traceName: 'outlined', error: { message: 'order 17 is unknown' }, bytes: 21 }],
+    nextCursor: null
+  })
+  t.notOk('model' in spans.value.spans[0])
+  const texts = await use('list_spans', { traceId: id, kind: 'llm', texts: true })
+  t.match(texts.value.spans, [{ output: /^"word .*… \[4\d+ of 5002 bytes left out\]$/ }])
+  const to = '2026-11-22T00:00:00Z'
+  const errors = await use('list_errors', { to, name: 'lookup_order' })
+  t.match(errors.value, {
+    ...{ detail: 'outline', note: 'To read an example, call get_trace with its traceId and spanIds.', complete: true },
+    errors: [{ name: 'lookup_order', message: 'order <number> is unknown', count: 1, example: { traceId: id } }]
+  })
+  const nothing = await use('list_errors', { to, name: 'lookup_ordr' })
+  t.match(nothing.value, { errors: [], note: /no step is named "lookup_ordr"\. Names of steps: "lookup_order"/ })
+  const big = 'x'.repeat(250_000)
+  const many = await record({ spans: Array.from({ length: 5 }, () => span({ output: big })) })
+  const refused = await use('list_spans', { traceId: many, texts: true })
+  t.match(refused, {
+    isError: true,
+    value: { error: { message: /^texts: the texts have \d+ bytes; use a smaller limit/ } }
+  })
+  t.match((await use('list_spans', { traceId: many, texts: true, limit: 2 })).value, {
+    spans: [{ bytes: 250_002 }, {}]
+  })
 })
 
 t.test('walks through a list by its cursors', async t => {
