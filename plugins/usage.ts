@@ -9,6 +9,8 @@ import { USUAL_GROUPS, UsageQuery, UsageReply } from '../lib/schema/usage.ts'
 import { readCountedFrom } from '../lib/store/analytics/rollups/sums.ts'
 import { readExactUsage, type UsageAsked } from '../lib/store/analytics/usage/exact.ts'
 import { readNewestStart, readTagKeys } from '../lib/store/analytics/usage/hints.ts'
+import { readUsageFields } from '../lib/store/analytics/usage/made-hours.ts'
+import { type MadeAsked, readMadeUsage } from '../lib/store/analytics/usage/made-sums.ts'
 import type { PeriodSums } from '../lib/store/analytics/usage/rows.ts'
 import { readSummedUsage, summedField } from '../lib/store/analytics/usage/summed.ts'
 import { readTime } from './paging.ts'
@@ -42,11 +44,11 @@ async function readUsage(app: App, projectId: number, query: UsageQuery, client:
       exact?.total.traces === 0 || isUnknownTag(asked, exact) ? await readHint(app, projectId, asked, client) : null
     if (exact !== undefined) return replyOf(query, asked, { ...exact, hint })
     const { split, interval, limit } = asked
+    const period = alignedTime(asked)
     const field = split && summedField(split)
     if (split !== undefined && field === undefined) {
-      refuseField('by', `${query.by} is read from the traces; ask for a time with at most 20,000 of them`)
+      return readMade(app, projectId, query, { period, interval, field: query.by as string, limit }, client)
     }
-    const period = alignedTime(asked)
     const [sums, countedFrom] = await app.sql.read(
       async sql => [
         await readSummedUsage(sql, projectId, { period, interval, field, limit }),
@@ -57,6 +59,28 @@ async function readUsage(app: App, projectId: number, query: UsageQuery, client:
     return replyOf(query, { ...asked, ...period }, { ...sums, hint, countedFrom, approximate: true })
   }
   return app.largeReads.run(projectId, work, { weight: WEIGHTS.analysis, client })
+}
+
+/** Reads sums by user, step or tag. */
+async function readMade(app: App, projectId: number, query: UsageQuery, asked: MadeAsked, client: Client) {
+  const { field, period, interval, limit } = asked
+  const sums = await app.sql.read(async sql => {
+    if (!(await readUsageFields(sql, projectId)).includes(field)) {
+      const key = field.slice('tag:'.length)
+      refuseField(
+        'by',
+        `sums by ${field} are not stored, and the time has more than 20,000 traces; ask for a shorter time, or turn ` +
+          `them on: spoor project update SLUG --usage-tags ${key}`
+      )
+    }
+    return readMadeUsage(sql, projectId, asked)
+  }, client)
+  const countedFrom = sums.from > period.from ? isoOf(sums.from) : null
+  return replyOf(
+    query,
+    { from: sums.from, to: sums.to, interval, limit, split: undefined },
+    { ...sums, hint: null, countedFrom, approximate: true }
+  )
 }
 
 type Found = PeriodSums & Pick<UsageReply, 'hint'> & Partial<Pick<UsageReply, 'approximate' | 'countedFrom'>>

@@ -30,3 +30,34 @@ cross join lateral (
   select mod(div(r.latency, ('1e' || 12 * b.bucket)::numeric), 1e12)::bigint as traces
 ) h
 where h.traces <> 0;
+
+-- Sums of traces by user, by step (kind and name), and by the values of tags whose keys an owner chose, for hours and
+-- days (UTC) that are over. They are computed from the traces in the background, and deleted when a trace of the hour or
+-- the day changes (lib/store/analytics/usage/made-hours.ts).
+create table usage_sums (
+  project_id    int not null,
+  -- An hour (h) or a day (d).
+  length        "char" not null,
+  start         timestamptz not null,
+  -- user, step or tag:KEY.
+  field         text not null,
+  -- m: the row states that the sums are complete. g: a group. r: all groups beyond those with the most traces.
+  part          "char" not null,
+  list          int not null,
+  traces        bigint not null default 0,
+  steps         bigint not null default 0,
+  errors        bigint not null default 0,
+  priced        bigint not null default 0,
+  input_tokens  numeric not null default 0,
+  output_tokens numeric not null default 0,
+  -- In billionths of a dollar: all costs, and those of traces or steps with a cost that spoor computed.
+  cost          numeric not null default 0,
+  computed      numeric not null default 0,
+  latency       numeric not null default 0,
+  kind          text,
+  key           text,
+  constraint usage_sums_pkey primary key (project_id, length, start, field, part, list)
+);
+
+-- The keys of tags by which usage is summed.
+alter table projects add column usage_tags text[] not null default '{}';

@@ -111,7 +111,7 @@ export const isolate = command({
 })
 
 export const update = command({
-  summary: 'Change the name, slug, account, storage limit or search of a project',
+  summary: 'Change the name, slug, account, storage limit, search or usage tags of a project',
   parameters: ['SLUG'],
   flags: {
     name: { type: 'string', value: 'NAME', about: 'its name' },
@@ -127,21 +127,30 @@ export const update = command({
       type: 'string',
       value: 'on|off',
       about: 'whether the words of its traces are searchable in the dashboard'
+    },
+    'usage-tags': {
+      type: 'string',
+      value: 'KEYS',
+      about: 'up to 5 keys of tags by which usage is summed, separated by commas; empty for none'
     }
   },
   details: [
     'With --search on, the server indexes the words of new traces at once, and of older traces in the background.',
-    '--search off drops the index.'
+    '--search off drops the index. With --usage-tags prompt, the server keeps sums by the values of tags such as',
+    'prompt:v12, also of older traces, so that `GET /api/v1/usage?by=tag:prompt` can read more than 20,000 traces.'
   ].join('\n'),
   examples: [
     'project update default --name "Support bot" --slug support',
     'project update evals --storage-limit default',
-    'project update default --search on'
+    'project update default --search on',
+    'project update default --usage-tags prompt,tenant'
   ],
   async run({ parameters, flags, env, print }) {
     const { name, slug, description, account: accountId, 'storage-limit': limit } = flags
     const storageLimitBytes = limit === 'default' ? null : parseSize('storage-limit', limit)
-    const changes = { name, slug, description, accountId, storageLimitBytes, search: parseSwitch(flags.search) }
+    const search = parseSwitch(flags.search)
+    const usageTags = flags['usage-tags']?.split(',').filter(key => key !== '')
+    const changes = { name, slug, description, accountId, storageLimitBytes, search, usageTags }
     const project = await withDatabase(env, ({ sql, config }) =>
       updateProject(sql, config.storageLimitBytes, parameters.SLUG, changes)
     )

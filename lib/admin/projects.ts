@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { Sql } from 'postgres'
 import { AdminError, InputError } from '../admin-error.ts'
+import { setUsageTags } from '../store/analytics/usage/tag-keys.ts'
 import type { ProjectRow } from '../store/projects/projects.ts'
 import * as store from '../store/projects/projects.ts'
 import { setSearch } from '../store/search/state.ts'
@@ -53,6 +54,21 @@ export interface ProjectUpdate extends Omit<Partial<ProjectRequest>, 'name' | 's
   readonly name?: string | undefined
   /** New storage limit in bytes; null restores the server's STORAGE_LIMIT_BYTES. */
   readonly storageLimitBytes?: number | null | undefined
+  /** Keys of tags by which usage is summed; at most MOST_USAGE_TAGS. */
+  readonly usageTags?: readonly string[] | undefined
+}
+
+/** Maximum number of keys of tags by which a project's usage is summed. */
+const MOST_USAGE_TAGS = 5
+const MOST_KEY_CHARACTERS = 100
+
+function checkUsageTags(keys: readonly string[]): void {
+  if (keys.length > MOST_USAGE_TAGS) throw new InputError(`give at most ${MOST_USAGE_TAGS} keys of tags`)
+  for (const key of keys) {
+    if (key.length >= 1 && key.length <= MOST_KEY_CHARACTERS && !key.includes(':')) continue
+    const rule = `1 to ${MOST_KEY_CHARACTERS} characters and no colon`
+    throw new InputError(`the key of a tag must have ${rule}, but is ${JSON.stringify(key)}`)
+  }
 }
 
 const switchSearch = (sql: Sql, projectId: number, search: boolean) =>
@@ -64,10 +80,11 @@ export async function updateProject(
   project: string,
   update: ProjectUpdate
 ): Promise<DescribedProject> {
-  const { name, slug, description, accountId, storageLimitBytes: storageLimit, search } = update
+  const { name, slug, description, accountId, storageLimitBytes: storageLimit, search, usageTags } = update
   if (Object.values(update).every(value => value === undefined)) throw new InputError('give at least one change')
   const id = await requireProject(sql, project)
   if (slug !== undefined) checkSlug(slug)
+  if (usageTags !== undefined) checkUsageTags(usageTags)
   const changes = {
     name: name === undefined ? undefined : checkText('the name', name, 1, 200),
     slug,
@@ -80,6 +97,10 @@ export async function updateProject(
     if ((await store.writeProject(sql, id, changes, audit)) === 'taken') throw slugTaken(slug ?? '')
   }
   if (search !== undefined) await switchSearch(sql, id, search)
+  if (usageTags !== undefined) {
+    const detail = { usageTags }
+    await setUsageTags(sql, id, usageTags, { by: null, action: 'project.update', projectId: id, detail })
+  }
   const row = await store.readProject(sql, id)
   if (row === undefined) throw new AdminError(`project ${project} has just been deleted`)
   return describeProject(row, defaultLimitBytes)

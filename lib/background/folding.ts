@@ -11,6 +11,7 @@ import type { Metrics } from '../metrics.ts'
 import { foldDeltas, readWaiting } from '../store/analytics/rollups/fold.ts'
 import { makeFortnight, readProjectIds } from '../store/analytics/rollups/fortnights.ts'
 import { countOneDay, findHistory } from '../store/analytics/rollups/recount.ts'
+import { makeUsageSums } from '../store/analytics/usage/made-hours.ts'
 import { Rounds, type RoundsOptions } from './rounds.ts'
 
 /** Pause between rounds. During a longer pause, readers would have to process more unfolded rows. */
@@ -111,7 +112,9 @@ export class Folding {
     const end = performance.now() + FORTNIGHTS_MS
     for (const projectId of this.#changed) {
       while (!this.#rounds.isClosed && performance.now() < end) {
-        const goesOn = await sql.write(sql => makeFortnight(sql, projectId))
+        const goesOn =
+          (await sql.write(sql => makeFortnight(sql, projectId))) ||
+          (await sql.write(sql => makeUsageSums(sql, projectId)))
         this.#rounds.advance()
         if (goesOn) continue
         this.#changed.delete(projectId)

@@ -18,6 +18,7 @@ export const PROJECT_TABLES = [
   'rollups',
   'user_sums',
   'rollup_history',
+  'usage_sums',
   'search_news',
   'search_terms',
   'search_segments',

@@ -45,8 +45,8 @@ export interface ToolAnswer {
 const INFO = { name: 'spoor', title: 'spoor', version: VERSION }
 const INSTRUCTIONS =
   'spoor keeps traces: records of runs of AI applications, made of spans (model calls, tool calls and other steps). ' +
-  'To record a run, call get_ingest_schema once, then record_trace. To find runs, call list_traces with filters, then ' +
-  'get_trace for one of them. To judge a run, call add_score. The available tools depend on the scopes of the API key.'
+  'To record a run, call get_ingest_schema once, then record_trace. To find runs, call list_traces with filters, or ' +
+  'search_traces for failures, scores and words, then get_trace for one of them. To judge a run, call add_score. The available tools depend on the scopes of the API key.'
 
 /**
  * A validator that all servers share, because each server would otherwise create its own validator, which is slow. The

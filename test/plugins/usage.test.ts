@@ -7,6 +7,8 @@ import { checker } from '../../lib/schema/check.ts'
 import { UsageReply, type UsageRow, type UsageSums } from '../../lib/schema/usage.ts'
 import { foldDeltas } from '../../lib/store/analytics/rollups/fold.ts'
 import { makeFortnight } from '../../lib/store/analytics/rollups/fortnights.ts'
+import { makeUsageSums } from '../../lib/store/analytics/usage/made-hours.ts'
+import { readMadeUsage } from '../../lib/store/analytics/usage/made-sums.ts'
 import { readSummedUsage, summedField } from '../../lib/store/analytics/usage/summed.ts'
 import { endBody, ingestBody, span, spansBody, startBody, traceId } from '../fixtures/bodies/bodies.ts'
 import { exportOf, otlpSpan } from '../fixtures/bodies/otlp.ts'
@@ -159,7 +161,10 @@ type Op =
   | { op: 'fold'; pick: number }
 
 const pick = fc.nat(1000)
-const at = fc.integer({ min: 0, max: 40 * 24 * 60 }).map(minutes => BEGIN - minutes * 60_000)
+/** Times in few hours, so that several traces share an hour. */
+const at = fc
+  .tuple(fc.constantFrom(4, 5, 30, 100, 130, 700), fc.nat(59))
+  .map(([hours, minutes]) => BEGIN - hours * HOUR + minutes * 60_000)
 const ops: fc.Arbitrary<Op> = fc.oneof(
   {
     weight: 6,
@@ -178,7 +183,7 @@ const ops: fc.Arbitrary<Op> = fc.oneof(
   fc.record({ op: fc.constant('stream' as const), at, pick, ends: fc.boolean() }),
   fc.record({ op: fc.constant('export' as const), at, pick, states: fc.boolean() }),
   fc.record({ op: fc.constantFrom('grow' as const, 'delete' as const, 'score' as const, 'patch' as const), pick }),
-  fc.record({ op: fc.constant('fold' as const), pick })
+  { weight: 3, arbitrary: fc.record({ op: fc.constant('fold' as const), pick }) }
 )
 
 const of = <T>(values: readonly T[], n: number): T => values[n % values.length] as T
@@ -192,11 +197,15 @@ t.test('sums are those of the traces, after any history', async () => {
       fc.record({
         days: fc.integer({ min: 1, max: 45 }),
         interval: fc.constantFrom(...INTERVALS),
-        limit: fc.integer({ min: 1, max: 6 })
+        limit: fc.integer({ min: 1, max: 6 }),
+        live: fc.constantFrom(0, 1, 3, 1000)
       }),
-      async (history, { days, interval, limit }) => {
+      async (history, { days, interval, limit, live }) => {
         const project = `p${++projects}`
         const projectId = Number(await makeProject(project))
+        await database.pool.run(
+          sql => sql`update projects set usage_tags = array['prompt', 'nobody'] where id = ${projectId}`
+        )
         const keys = [(await makeKey({ project, environment: 'prod' })).key, (await makeKey({ project })).key]
         const key = keys[0]!
         const ids: string[] = []
@@ -225,24 +234,34 @@ t.test('sums are those of the traces, after any history', async () => {
             })
           )
         const exportTo = (id: string, n: number, start: number, states: boolean) => {
+          // A later span without usage leaves the trace's own sums as they are.
+          const isCall = !exported.has(id) || n % 3 !== 0
           const step = otlpSpan({
             traceId: id,
             name: 'chat',
             ...(exported.has(id) && { parentSpanId: 'ab'.repeat(8) }),
-            attributes: {
-              'gen_ai.operation.name': 'chat',
-              'gen_ai.request.model': 'gpt-4o',
-              'gen_ai.usage.input_tokens': n,
-              'gen_ai.usage.output_tokens': 5,
-              ...(states && { 'gen_ai.usage.cost': 0.5 })
-            }
+            attributes: isCall
+              ? {
+                  'gen_ai.operation.name': 'chat',
+                  'gen_ai.request.model': 'gpt-4o',
+                  'gen_ai.usage.input_tokens': n,
+                  'gen_ai.usage.output_tokens': 5,
+                  ...(states && { 'gen_ai.usage.cost': 0.5 })
+                }
+              : {}
           })
           Object.assign(step, { startTimeUnixNano: `${start}000000`, endTimeUnixNano: `${start + n}000000` })
           exported.set(id, start)
-          if (!states) computed.add(step.spanId)
+          if (isCall && !states) computed.add(step.spanId)
           return send('POST', '/api/v1/otlp/v1/traces', exportOf(step))
         }
-        for (const each of history) {
+        for (const [i, each] of history.entries()) {
+          if (i === Math.floor(history.length / 2)) {
+            await database.pool.run(async sql => {
+              while ((await foldDeltas(sql, projectId, 1000)) > 0) {}
+              while (await makeUsageSums(sql, projectId, Date.now(), 0)) {}
+            })
+          }
           const id = of(ids, each.pick)
           if (each.op === 'record') {
             const { ms, cost, tokens } = each
@@ -275,6 +294,7 @@ t.test('sums are those of the traces, after any history', async () => {
             await database.pool.run(async sql => {
               await foldDeltas(sql, projectId, 1 + (each.pick % 20))
               if (each.pick % 2 === 0) while (await makeFortnight(sql, projectId)) {}
+              for (let i = 0; i < each.pick % 50; i++) await makeUsageSums(sql, projectId, Date.now(), 0)
             })
           } else if (id !== undefined) {
             const path = `/api/v1/traces/${id}`
@@ -327,12 +347,14 @@ t.test('sums are those of the traces, after any history', async () => {
           // The same sums from the rollups, of whole hours or days.
           const split = by === undefined ? undefined : readSplit(by)
           const field = split && summedField(split)
-          if (split !== undefined && field === undefined) continue
           const period = alignedTime({ from, to, interval })
-          const summed = await database.pool.run(sql =>
-            readSummedUsage(sql, projectId, { period, interval, field, limit })
+          const summed = await database.pool.run(async sql =>
+            split !== undefined && field === undefined
+              ? readMadeUsage(sql, projectId, { period, interval, field: by as string, limit }, live)
+              : { ...period, ...(await readSummedUsage(sql, projectId, { period, interval, field, limit })) }
           )
-          const wide = inTime(period.from, period.to)
+          if (live > 100) assert.deepEqual([summed.from, summed.to], [period.from, period.to])
+          const wide = inTime(summed.from, summed.to)
           const near = expectedRows(itemsOf(wide, by, computed), asked)
           assert.equal(summed.others, near.others)
           const pairs = [
@@ -342,9 +364,15 @@ t.test('sums are those of the traces, after any history', async () => {
           assert.equal(summed.rows.length, near.rows.length)
           for (const [a, b] of pairs) {
             const { p50Ms, p95Ms, computedCostUsd, ...exact } = a
-            const { p50Ms: p50, p95Ms: p95, computedCostUsd: __, steps, ...wanted } = b
-            assert.equal(computedCostUsd, null)
-            assert.deepEqual({ ...exact, steps: null }, { ...wanted, steps: null })
+            const { p50Ms: p50, p95Ms: p95, computedCostUsd: computed, steps, ...wanted } = b
+            const isMade = a !== summed.total && split !== undefined && field === undefined
+            assert.equal(computedCostUsd, isMade ? computed : null)
+            // Traces that have several of the other steps count once for each of these steps.
+            const isRest = a.isOther && by === 'step'
+            assert.deepEqual(
+              { ...exact, steps: null, ...(isRest && { traces: 0 }) },
+              { ...wanted, steps: null, ...(isRest && { traces: 0 }) }
+            )
             for (const [x, y] of [
               [p50Ms, p50],
               [p95Ms, p95]

@@ -80,7 +80,8 @@ const unknown = (): Ids => ({
 })
 
 /** Background tasks write to these tables at any time. Every such change follows from a change to another table. */
-const BY_ROUNDS = /^(rollup_news|rollups|rollup_history|user_sums|ranking_floors|search_.*|repack_.*|change_.*)$/
+const BY_ROUNDS =
+  /^(rollup_news|rollups|rollup_history|user_sums|usage_sums|ranking_floors|search_.*|repack_.*|change_.*)$/
 
 /** Returns everything that requests have stored for the project `default`, as one string. */
 async function readAll(): Promise<string> {

@@ -73,7 +73,7 @@ async function readTexts(
     `select seq, id, name, 0 as "startedMs", left(input::text, ${SEARCHED.json}) as input,
       left(output::text, ${SEARCHED.json}) as output, input_span_id as "inputSpanId", output_span_id as "outputSpanId",
       exists (select from ${names.span_messages} m where m.project_id = $1 and m.trace_id = t.id) as "hasMessages"
-    from ${names.traces} t where t.project_id = $1 and t.seq = any ($2::bigint[])`,
+    from ${names.traces} t where t.project_id = $1 and t.seq = any ($2::bigint[]) order by t.seq`,
     [projectId, `{${seqs.join(',')}}`],
     { prepare: true }
   )

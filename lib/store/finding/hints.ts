@@ -59,7 +59,10 @@ export async function explainEmpty(
     const known = await readStepNames(sql, projectId, names)
     if (!known.includes(step)) said.push(sentence('step', step, known))
   }
-  return said.length > 0 ? said.join(' ') : 'Each value exists, but no trace that was examined meets all conditions.'
+  if (said.length > 0) return said.join(' ')
+  const isNamed = step !== undefined || conditions.scores.length > 0 || asked.some(([, value]) => value !== undefined)
+  const none = 'No trace that was examined meets all conditions.'
+  return isNamed ? `${none} Each of the values exists.` : none
 }
 
 function sentence(field: Field, value: string, known: readonly string[]): string {

@@ -9,10 +9,16 @@ import { environmentMember, renderSpanHead, renderSpanUsage, type SpanRow } from
 import type { Sizes } from '../answers/traces.ts'
 import { TraceMessages } from '../trace/messages.ts'
 import { byTrace, HEAD_COLUMNS, type PackedRow, textColumns, unpackWanted, withPackedRows } from './packed-rows.ts'
-import type { FoundSpan } from './span-list.ts'
 
 /** Maximum number of characters of an error's message. */
 const MOST_MESSAGE = 1000
+
+/** A span of a page. */
+export interface FoundSpan {
+  readonly seq: number
+  readonly traceId: string
+  readonly id: string
+}
 
 interface Row extends PackedRow, SpanRow {
   readonly inputBytes: number | null

@@ -14,7 +14,7 @@ import { edgeBelow, TRACE_ORDERS } from '../lists/order.ts'
 import { TraceStatement } from '../lists/trace-statement.ts'
 import { type Portion, type WalkBounds, walkBounded } from '../walks/bounded-walk.ts'
 import { nextTraces } from '../walks/next-traces.ts'
-import { readListedSpans } from './listed-spans.ts'
+import { type FoundSpan, readListedSpans } from './listed-spans.ts'
 
 /** Filters are exact and combine with AND. `from` and `to` are inclusive bounds of the start of the span's trace. */
 export interface SpanFilters {
@@ -83,12 +83,6 @@ interface Row {
   readonly traceKey: string
   readonly traceId: string
   readonly startedAt: string
-  readonly id: string
-}
-
-export interface FoundSpan {
-  readonly seq: number
-  readonly traceId: string
   readonly id: string
 }
 

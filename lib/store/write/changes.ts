@@ -116,7 +116,8 @@ function listedAfter(traceId: string, state: TraceState, change: Ending | Growth
   const environment = state.environment ?? ''
   const lists = listsOf(after, environment)
   const isListedAlike = isSame(before, after)
-  if (isListedAlike && isCountedAlike(before, after)) {
+  // Sums of steps are computed again when deltas say that the trace has changed (lib/store/analytics/usage).
+  if (isListedAlike && isCountedAlike(before, after) && before.endedAt === null) {
     return { lists, rows: renderListedRows({ ...after, tags: [] }, lists), removed: [] }
   }
   const listsBefore = listsOf(before, environment)

@@ -79,6 +79,26 @@ const QUERIES: readonly (readonly [name: string, query: string])[] = [
   ['costliest, tag: rare', 'sort=costliest&tag=incident']
 ]
 
+/** Searches, each a line of the report. fill.ts stores no spans, so a step is sought in vain, on a whole walk. */
+const SEARCHES: readonly (readonly [name: string, query: string])[] = [
+  ['newest', ''],
+  ['slowest of a user', 'sort=slowest&userId=user-0'],
+  ['errors', 'errors=true'],
+  ['errors, name: rare', 'errors=true&name=rare-run'],
+  ['errors of a user', 'errors=true&userId=user-0'],
+  ['score: frequent', `score=${encodeURIComponent('quality<2')}`],
+  ['score: rare', `score=${encodeURIComponent('rare-score<2')}`],
+  ['score: never', `score=${encodeURIComponent('quality>20')}`],
+  ['not annotated', 'annotated=false'],
+  ['annotated: none', 'annotated=true'],
+  ['duration: rare', 'minDurationMs=150000'],
+  ['tokens: rare', 'minTotalTokens=26000'],
+  ['step: none', 'step=nobody'],
+  ['two tags', 'tag=v0&tag=eval'],
+  ['slowest, not annotated', 'sort=slowest&annotated=false']
+]
+const SEARCH = '/api/v1/search'
+
 /** Returns the cases for a project with this number of traces. Cursors and ids are read in advance. */
 export async function makeCases(sql: Sql, projectId: number, traces: number): Promise<ReadCase[]> {
   /** Returns the length in hours of a window that contains about `size` traces, whatever the project's total. */
@@ -104,6 +124,10 @@ export async function makeCases(sql: Sql, projectId: number, traces: number): Pr
     { name: 'a time of 300 drawn anew', path: () => `${LIST}?${newWindow(300)}` },
     { name: 'a time of 500, by name', path: () => `${LIST}?name=run-0&${window(500)}` },
     { name: 'a time of 20,000, two filters', path: () => `${LIST}?status=error&environment=staging&${window(20_000)}` },
+    ...SEARCHES.map(([name, query]) => fixed(`search: ${name}`, `${SEARCH}?${query}`)),
+    { name: 'search: slowest in a time of 2,000', path: () => `${SEARCH}?sort=slowest&${window(2000)}` },
+    { name: 'search: slowest in a time of 20,000', path: () => `${SEARCH}?sort=slowest&${window(20_000)}` },
+    { name: 'search: slowest in a time of 100,000', path: () => `${SEARCH}?sort=slowest&${window(100_000)}` },
     fixed('scores', SCORES),
     fixed('scores: name', `${SCORES}?name=rare-score`),
     fixed(`scores: name, page ${DEEP_SCORES}`, `${SCORES}?name=quality&after=${await readScoreCursor(sql, projectId)}`),

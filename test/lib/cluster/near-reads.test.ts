@@ -12,12 +12,15 @@ import { PROJECT_TABLES, SCHEMA_NAMES, type TableNames } from '../../../lib/data
 import { createLog } from '../../../lib/log.ts'
 import { readSpan, readTraceBody, TEXT_PARTS } from '../../../lib/store/answers/outline.ts'
 import { fetchTrace, measureTrace, readTraceDetail, renderPieces } from '../../../lib/store/answers/traces.ts'
+import { groupFailures } from '../../../lib/store/failures/read-failures.ts'
 import { readFacets, readScoreNames } from '../../../lib/store/lists/facets.ts'
 import { listScores } from '../../../lib/store/lists/score-list.ts'
 import { readTracesById } from '../../../lib/store/lists/summary-page.ts'
 import { listTraces } from '../../../lib/store/lists/trace-list.ts'
 import { readProjectNear } from '../../../lib/store/projects/projects.ts'
 import { readSearchState } from '../../../lib/store/search/state.ts'
+import { readKnownSteps } from '../../../lib/store/spans/known-steps.ts'
+import { listSpans } from '../../../lib/store/spans/span-list.ts'
 import { readAuthor, readTraceScores } from '../../../lib/store/trace/scores.ts'
 import { fullInstance } from '../../fixtures/database/backups.ts'
 import { isOnCluster, type TestDatabase, testDatabase } from '../../fixtures/database/database.ts'
@@ -25,6 +28,7 @@ import { isOnTraces } from '../../fixtures/statements/lint.ts'
 import { Recording, recorded } from '../../fixtures/statements/record.ts'
 import { until } from '../../fixtures/until.ts'
 
+const ALL_TIMES = { from: '0001-01-01T00:00:00.000Z', to: '9999-12-31T00:00:00.000Z' }
 const PROJECT = 1
 const SHARD = 102008
 const names = Object.fromEntries(PROJECT_TABLES.map(name => [name, `${name}_${SHARD}`])) as TableNames
@@ -109,6 +113,10 @@ t.test('whatever is read of a project is the same where the project is', async t
     (sql, names) => readTraceScores(sql, PROJECT, id, names),
     (sql, names) => listScores(sql, PROJECT, { limit: 5 }, names),
     (sql, names) => listScores(sql, PROJECT, { limit: 5, environment: 'production' }, names),
+    (sql, names) => listSpans(sql, PROJECT, { limit: 5, texts: false, status: 'ok' }, names),
+    (sql, names) => listSpans(sql, PROJECT, { limit: 5, texts: true, traceId: id }, names),
+    (sql, names) => groupFailures(sql, PROJECT, ALL_TIMES, names),
+    (sql, names) => readKnownSteps(sql, PROJECT, id, names),
     (sql, names) => readFacets(sql, PROJECT, names),
     (sql, names) => readScoreNames(sql, PROJECT, names),
     (sql, names) => readTracesById(sql, PROJECT, [id], names),

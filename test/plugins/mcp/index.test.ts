@@ -148,6 +148,34 @@ t.test('free JSON is kept exactly, with numbers that a double cannot hold', asyn
   }
 })
 
+t.test('search_traces finds what happened in a run, and says what exists if it finds nothing', async t => {
+  const failed = span({ name: 'charge_card', kind: 'tool', status: 'error', attributes: { 'error.type': 'CardError' } })
+  const id = await record({ name: 'checkout', userId: 'customer-9', tags: ['shop', 'beta'], spans: [failed] })
+  const args = { stepKind: 'tool', error: 'CardError', tag: ['shop', 'beta'], userId: 'customer-9' }
+  t.match(await use('search_traces', args), {
+    isError: false,
+    value: {
+      detail: 'outline',
+      traces: [{ id, name: 'checkout', firstError: { step: 'charge_card', type: 'CardError' } }],
+      nextCursor: null
+    }
+  })
+  const full = await use('search_traces', { ...args, detail: 'full' })
+  t.same(full.value.traces[0].firstError.spanId, failed.id)
+  t.match(await use('search_traces', { step: 'chargeCard' }), {
+    value: { traces: [], note: /^No recent step is named "chargeCard"\. The nearest: "charge_card"/ }
+  })
+  t.match(await use('search_traces', { tag: 'shop' }), {
+    isError: true,
+    value: { error: { code: 'invalid_request', message: 'tag: must be an array' } }
+  })
+  t.match(await use('search_traces', { score: ['x'] }), { isError: true, value: { error: { message: /^score: / } } })
+  t.match(await use('search_traces', { detail: 'short' }), {
+    isError: true,
+    value: { error: { message: /^detail: / } }
+  })
+})
+
 t.test('the list of tools is short', async t => {
   const { text } = await post(service, { jsonrpc: '2.0', id: 1, method: 'tools/list' })
   t.ok(Buffer.byteLength(text) < 36_000, `${Buffer.byteLength(text)} bytes`)

@@ -9,6 +9,7 @@ import { GROUPS, LEVELS, levelArray, type RollupGroup } from '../../../rollups/l
 import { findFull, findRoom, NAME_LEVELS, type RollupPart } from '../../../rollups/name-limits.ts'
 import { hashInSql } from '../../../rows/list-numbers.ts'
 import { inTransaction } from '../../transactions.ts'
+import { forgetUsage } from '../usage/made-hours.ts'
 import { amountColumns, dayOf, environmentKeyInSql, held, hourOf, SUMS, tryLockRollups } from './deltas.ts'
 import { forgetFortnights } from './fortnights.ts'
 import { foldUsers } from './users.ts'
@@ -43,6 +44,8 @@ export async function foldDeltas(sql: Sql, projectId: number, most: number): Pro
     const parts = await withRoom(sql, projectId, rows, starts)
     await sql.unsafe(ADD, [projectId, JSON.stringify(parts)], { prepare: true })
     await forgetFortnights(sql, projectId, starts)
+    const hours = rows.filter(({ level }) => level === LEVELS.hour.environment).map(({ start }) => start)
+    await forgetUsage(sql, projectId, [...new Set(hours)])
     return taken
   })
 }

@@ -12,6 +12,7 @@ import { AMOUNTS } from '../../../rollups/amounts.ts'
 import { isBalanced, isCoarseInSql, readHistogram } from '../../../rollups/latency.ts'
 import { LEVELS, levelArray, levelsOf } from '../../../rollups/levels.ts'
 import { inTransaction } from '../../transactions.ts'
+import { forgetUsageOf } from '../usage/made-hours.ts'
 import { ANYTHING, DELTA_NAMES, dayOf, deltaInSql, environmentKeyInSql, hourOf, lockRollups, SUMS } from './deltas.ts'
 import { DAY_LEVELS, forgetFortnights, fortnightLevelOf, fortnightOf } from './fortnights.ts'
 import { forgetUsersOf } from './users.ts'
@@ -119,6 +120,7 @@ export async function recountDay(sql: Sql, projectId: number, day: string): Prom
         and start >= ${day} and start < ${end}`
     await forgetFortnights(sql, projectId, [day])
     await forgetUsersOf(sql, projectId, day)
+    await forgetUsageOf(sql, projectId, day)
     await sql.unsafe(WRITE_DIFFERENCE, [projectId, day, end])
   })
 }

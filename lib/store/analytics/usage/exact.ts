@@ -69,20 +69,22 @@ async function hasFew(
 const amounts = amountsInSql('t', 1)
 const SUMMED = AMOUNTS.filter(name => name !== 'latency' && name !== 'traces')
 
+/** SQL for the traces of the period from $2 to $3. */
+const ofPeriod = (names: TableNames) => `${names.traces} t
+    where t.project_id = $1 and t.started_at >= ${timeOf('$2')} and t.started_at < ${timeOf('$3')}`
+
 /**
- * SQL for the period's traces. A trace's cost is computed if spoor computed the cost of at least one of its calls. Only
+ * SQL for the ended traces among `traces`. A trace's cost is computed if spoor computed the cost of at least one of its calls. Only
  * traces from OpenTelemetry have ranks and can have computed costs.
  */
-const found = (names: TableNames) => `found as materialized (
-    select t.seq, t.started_at, t.name, t.model, t.environment, t.user_id, t.tags, t.duration_ms,
+export const foundTraces = (names: TableNames, traces = ofPeriod(names)) => `found as materialized (
+    select t.project_id, t.seq, t.started_at, t.name, t.model, t.environment, t.user_id, t.tags, t.duration_ms,
       ${SUMMED.map(name => `${amounts[name]} as ${name}`).join(', ')},
       t.cost_usd is not null and t.ranks is not null and exists (
         select from ${names.spans} s
         where s.project_id = $1 and s.trace_seq = t.seq and s.call_details ->> 'computedCost' is not null
       ) as is_computed
-    from ${names.traces} t
-    where t.project_id = $1 and t.started_at >= ${timeOf('$2')} and t.started_at < ${timeOf('$3')}
-      and t.ended_at is not null
+    from ${traces} and t.ended_at is not null
   )`
 
 const SUMS = `sum(errors)::float8 as errors, sum(input_tokens)::float8 as "inputTokens",
@@ -92,13 +94,13 @@ const SUMS = `sum(errors)::float8 as errors, sum(input_tokens)::float8 as "input
   percentile_disc(0.95) within group (order by duration_ms)::float8 as p95`
 
 const totalStatement = (names: TableNames) => `
-  with ${found(names)}
+  with ${foundTraces(names)}
   select count(*)::float8 as traces, null as steps, ${SUMS} from found having count(*) > 0`
 
 const FIELD_COLUMNS = { model: 'model', name: 'name', environment: 'environment', user: 'user_id' } as const
 
-/** Returns SQL for the items to sum: one per trace, per trace and tag, or per step. */
-function itemsOf(names: TableNames, split: UsageSplit | undefined): string {
+/** Returns SQL for the items to sum: one per trace, per trace and tag, or per step. Parameter 4 is the tag's key. */
+export function itemsOf(names: TableNames, split: UsageSplit | undefined): string {
   if (split === undefined) return 'select found.*, null::text as key, null::text as kind from found'
   switch (split.field) {
     case 'tag':
@@ -109,7 +111,7 @@ function itemsOf(names: TableNames, split: UsageSplit | undefined): string {
         ) own on true`
     case 'step':
       return `
-        select found.seq, found.started_at, s.name as key, s.kind,
+        select found.project_id, found.seq, found.started_at, s.name as key, s.kind,
           round(extract(epoch from s.ended_at - s.started_at) * 1000)::bigint as duration_ms,
           ${SUMMED.map(name => `${ofStep[name]} as ${name}`).join(', ')},
           s.call_details ->> 'computedCost' is not null as is_computed
@@ -128,7 +130,7 @@ const STARTS = {
 
 /** Parameters 4 and 5 are used in every form of the statement, so that their types are known. */
 const groupsStatement = (names: TableNames, interval: UsageInterval, split: UsageSplit | undefined) => `
-  with ${found(names)}, items as materialized (${itemsOf(names, split)}),
+  with ${foundTraces(names)}, items as materialized (${itemsOf(names, split)}),
   groups as materialized (
     select key, kind,
       row_number() over (order by count(distinct seq) desc, count(*) desc, key, kind) > $5::int and $4::text is not null

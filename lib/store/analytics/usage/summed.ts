@@ -2,11 +2,13 @@
 import type { Sql } from 'postgres'
 import { percentilesOf, readHistogram } from '../../../rollups/latency.ts'
 import { type Period, STEPS } from '../../../rollups/period.ts'
+import type { Sums } from '../../../rollups/series.ts'
 import type { UsageInterval, UsageSplit } from '../../../rollups/usage.ts'
+import type { UsageSums } from '../../../schema/usage.ts'
 import { allAnswered } from '../../transactions.ts'
 import { readTotal } from '../rollups/read-series.ts'
 import { sumsOf as rollupSumsOf } from '../rollups/sums.ts'
-import { type GroupRow, NO_SUMS, type PeriodSums, rowOf, type SumsRow, sumsOf } from './rows.ts'
+import { type GroupRow, NO_SUMS, type PeriodSums, rowOf, sumsOf } from './rows.ts'
 
 /** Fields by which rollups can be split. */
 const FIELDS = ['model', 'name', 'environment'] as const
@@ -31,6 +33,10 @@ function withPercentiles<T extends { readonly latency: string }>({ latency, ...r
   return { ...row, computed: null, steps: null, p50, p95 }
 }
 
+/** Returns the sums of a row of rollups; zeros if there is none. */
+export const totalOf = (row: Sums | undefined): UsageSums =>
+  sumsOf(row === undefined ? { ...NO_SUMS, computed: null } : withPercentiles(row))
+
 export async function readSummedUsage(sql: Sql, projectId: number, asked: SummedAsked): Promise<PeriodSums> {
   const { period, interval, field } = asked
   const total = readTotal(sql, projectId, period, {})
@@ -38,9 +44,8 @@ export async function readSummedUsage(sql: Sql, projectId: number, asked: Summed
   await allAnswered<unknown>(groups === undefined ? [total] : [total, groups])
   const rows = (await groups) ?? []
   const [whole] = await total
-  const sums: SumsRow = whole === undefined ? { ...NO_SUMS, computed: null } : withPercentiles(whole)
   return {
-    total: sumsOf(sums),
+    total: totalOf(whole),
     rows: rows.map(({ others: _, ...row }) => rowOf({ ...withPercentiles(row), kind: null })),
     others: rows[0]?.others ?? 0
   }

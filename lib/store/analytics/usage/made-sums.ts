@@ -1,0 +1,141 @@
+/** Reads a period's sums by user, step or tag from made sums (made-hours.ts), and from the traces of other hours. */
+import type { Sql } from 'postgres'
+import { SCHEMA_NAMES } from '../../../database/tables.ts'
+import { latencyInSql, percentilesOf, readHistogram } from '../../../rollups/latency.ts'
+import { LEVELS } from '../../../rollups/levels.ts'
+import type { Period } from '../../../rollups/period.ts'
+import { readSplit, type UsageInterval } from '../../../rollups/usage.ts'
+import { planUsage, type UsageHour, type UsagePlan } from '../../../rollups/usage-plan.ts'
+import { inSnapshot } from '../../transactions.ts'
+import { hourOf } from '../rollups/deltas.ts'
+import { readTotal } from '../rollups/read-series.ts'
+import { foundTraces, itemsOf } from './exact.ts'
+import { type GroupRow, type PeriodSums, rowOf } from './rows.ts'
+import { totalOf } from './summed.ts'
+
+/** Maximum number of traces that are read one by one. */
+const MOST_LIVE = 20_000
+
+export interface MadeAsked {
+  /** Whole hours, or whole days. */
+  readonly period: Period
+  readonly interval: UsageInterval
+  /** user, step or tag:KEY. */
+  readonly field: string
+  readonly limit: number
+}
+
+/** The sums, with the time that they cover. */
+export type MadeSums = PeriodSums & Pick<UsagePlan, 'from' | 'to'>
+
+export async function readMadeUsage(
+  sql: Sql,
+  projectId: number,
+  asked: MadeAsked,
+  mostLive = MOST_LIVE
+): Promise<MadeSums> {
+  const { period, interval } = asked
+  return inSnapshot(sql, async () => {
+    const plan = planUsage(
+      await readHours(sql, projectId, asked),
+      await readDays(sql, projectId, asked),
+      { from: period.from, to: period.to, interval },
+      mostLive
+    )
+    const { from, to } = plan
+    const [total] = to > from ? await readTotal(sql, projectId, { ...period, step: 'hour', from, to }, {}) : []
+    const rows = await readGroups(sql, projectId, plan, asked)
+    return {
+      from,
+      to,
+      total: totalOf(total),
+      rows: rows.map(({ others: _, latency, ...row }) => {
+        const { p50, p95 } = percentilesOf(readHistogram(latency))
+        return rowOf({ ...row, p50, p95 })
+      }),
+      others: rows[0]?.others ?? 0
+    }
+  })
+}
+
+const timeOf = (value: string) => `to_timestamp(${value}::float8 / 1000)`
+const msOf = (time: string) => `(extract(epoch from ${time}) * 1000)::float8`
+
+const readHours = (sql: Sql, projectId: number, { period, field }: MadeAsked) =>
+  sql.unsafe<UsageHour[]>(
+    `select ${msOf('start')} as start, sum(traces)::float8 as traces, not bool_or(is_new) and exists (
+      select from usage_sums u
+      where u.project_id = $1 and u.length = 'h' and u.start = hours.start and u.field = $4::text and u.part = 'm'
+    ) as "isMade"
+    from (
+      select start, traces, false as is_new from rollups
+      where project_id = $1 and level = '${LEVELS.hour.environment}'
+        and within in (
+          select hashtextextended(coalesce(environment, ''), 0) from trace_families where project_id = $1
+        )
+        and start >= ${timeOf('$2')} and start < ${timeOf('$3')}
+      union all
+      select ${hourOf('started_at')}, greatest(traces, 0), true from rollup_news
+      where project_id = $1 and started_at >= ${timeOf('$2')} and started_at < ${timeOf('$3')}
+    ) hours group by hours.start having sum(traces) > 0 or bool_or(is_new)`,
+    [projectId, period.from, period.to, field],
+    { prepare: true }
+  )
+
+async function readDays(sql: Sql, projectId: number, { period, field }: MadeAsked): Promise<number[]> {
+  const rows = await sql.unsafe<{ start: number }[]>(
+    `select ${msOf('start')} as start from usage_sums
+    where project_id = $1 and length = 'd' and start >= ${timeOf('$2')} and start < ${timeOf('$3')}
+      and field = $4::text and part = 'm'`,
+    [projectId, period.from, period.to, field],
+    { prepare: true }
+  )
+  return rows.map(({ start }) => start)
+}
+
+const AMOUNTS = ['traces', 'steps', 'errors', 'priced', 'input_tokens', 'output_tokens', 'cost', 'computed', 'latency']
+const LIVE = `(select ${timeOf('ms')} as hour from unnest($2::float8[]) as ms) h cross join lateral (
+    select * from traces
+    where project_id = $1 and started_at >= h.hour and started_at < h.hour + interval '1 hour' offset 0
+  ) t where true`
+
+function groupsStatement(field: string, interval: UsageInterval): string {
+  const isOfSteps = field === 'step'
+  const start = interval === 'none' ? 'null::timestamptz' : `date_bin('1 ${interval}', start, '2000-01-01T00:00:00Z')`
+  return `
+  with ${foundTraces(SCHEMA_NAMES, LIVE)}, items as (${itemsOf(SCHEMA_NAMES, readSplit(field))}),
+  parts as materialized (
+    select ${start} as start, key, kind, part = 'r' as is_rest, ${AMOUNTS.join(', ')} from usage_sums
+    where project_id = $1 and part <> 'm' and field = $6::text and (
+      (length = 'h' and start = any (array(select ${timeOf('ms')} from unnest($3::float8[]) as ms)))
+      or (length = 'd' and start = any (array(select ${timeOf('ms')} from unnest($5::float8[]) as ms)))
+    )
+    union all
+    select ${start.replace('start,', 'started_at,')}, key, kind, false, count(${isOfSteps ? 'distinct seq' : '*'}),
+      ${isOfSteps ? 'count(*)' : '0'}, sum(errors), sum(priced), sum(input_tokens), sum(output_tokens), sum(cost),
+      coalesce(sum(cost) filter (where is_computed), 0), sum(${latencyInSql('duration_ms')})
+    from items where $4::text is not null group by 1, 2, 3
+  ), groups as materialized (
+    select key, kind, is_rest,
+      is_rest or row_number() over (order by is_rest, sum(traces) desc, sum(steps) desc, key, kind) > $7::int as is_other
+    from parts group by key, kind, is_rest
+  )
+  select ${msOf('start')} as start, case when is_other then null else p.key end as key,
+    case when is_other then null else p.kind end as kind, is_other as "isOther",
+    (select count(*) from groups where is_other)::int as others, sum(traces)::float8 as traces,
+    ${isOfSteps ? 'sum(steps)::float8' : 'null'} as steps, sum(errors)::float8 as errors, sum(priced)::float8 as priced,
+    sum(input_tokens)::float8 as "inputTokens", sum(output_tokens)::float8 as "outputTokens", sum(cost)::float8 as cost,
+    sum(computed)::float8 as computed, sum(latency)::text as latency
+  from parts p join groups g
+    on g.key is not distinct from p.key and g.kind is not distinct from p.kind and g.is_rest = p.is_rest
+  group by 1, 2, 3, 4 order by 1, 4, sum(traces) desc, sum(steps) desc, 2, 3`
+}
+
+type Row = Omit<GroupRow, 'p50' | 'p95'> & { readonly latency: string; readonly others: number }
+
+function readGroups(sql: Sql, projectId: number, plan: UsagePlan, { field, interval, limit }: MadeAsked) {
+  const split = readSplit(field)
+  const tagKey = split?.field === 'tag' ? split.tagKey : ''
+  const values = [projectId, [...plan.live], [...plan.hours], tagKey, [...plan.days], field, limit]
+  return sql.unsafe<Row[]>(groupsStatement(field, interval), values, { prepare: true })
+}
