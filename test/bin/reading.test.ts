@@ -1,13 +1,18 @@
 /** Commands that read and change recorded data, with a key against a server, and beside the database. */
 import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { readValue } from '../../bin/commands/score.ts'
 import { queryOf } from '../../bin/commands/traces/read.ts'
 import { ingestBody, span, spanId, startBody, traceId } from '../fixtures/bodies/bodies.ts'
+import { testDatabase } from '../fixtures/database/database.ts'
+import { testFolder } from '../fixtures/folder.ts'
+import { freePort } from '../fixtures/ports.ts'
 import { type TestService, testService } from '../fixtures/service/service.ts'
-import { configurationFor, jsonHere, runHere, runSpoor, start } from '../fixtures/service/spoor.ts'
+import { configurationFor, jsonHere, runHere, runSpoor, serve, start, stop } from '../fixtures/service/spoor.ts'
 import { until } from '../fixtures/until.ts'
 
 interface Place {
@@ -267,6 +272,90 @@ t.test('a process follows new traces until Ctrl-C', async t => {
   t.equal(out.split('before').length, 2, 'what has not changed is not repeated')
   child.kill('SIGINT')
   t.equal(await closed, 0)
+})
+
+t.test('following goes on after an outage of the server', async t => {
+  const database = await testDatabase(t)
+  const PORT = String(await freePort())
+  const beside = { ...configurationFor(database), PORT }
+  const first = await serve(t, beside)
+  const env = { SPOOR_URL: first.address, SPOOR_API_KEY: first.key! }
+  const child = start(['trace', 'tail', '--follow', '--ndjson'], env)
+  let out = ''
+  let err = ''
+  child.stdout.setEncoding('utf8').on('data', text => {
+    out += text
+  })
+  child.stderr.setEncoding('utf8').on('data', text => {
+    err += text
+  })
+  const closed = new Promise<number | null>(resolve => child.on('close', resolve))
+  const record = (body: object) =>
+    fetch(`${env.SPOOR_URL}/api/v1/traces`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${env.SPOOR_API_KEY}` },
+      body: JSON.stringify(body)
+    })
+  await until(async () => {
+    await record(ingestBody({ name: 'first' }))
+    return out.includes('first')
+  })
+  await stop(first.serving)
+  await until(() => err.includes('no server responds at'))
+  await serve(t, beside)
+  await until(async () => {
+    await record(ingestBody({ name: 'second' }))
+    return out.includes('second')
+  })
+  child.kill('SIGTERM')
+  t.equal(await closed, 0)
+  for (const line of out.trimEnd().split('\n')) t.match(JSON.parse(line), { id: /^[0-9a-f]{32}$/ })
+})
+
+t.test('a trace that is too long for one string is read both ways', async t => {
+  const { service, env, beside } = await place(t)
+  const body = startBody()
+  await service.call('POST', '/api/v1/traces', { body })
+  for (let n = 0; n < 7; n++) {
+    const spans = [0, 1].map(() => span({ input: `${'é'.repeat(300_000)}`, name: `step ${n}` }))
+    await service.call('POST', `/api/v1/traces/${body.trace.id}/spans`, { body: { schemaVersion: 1, spans } })
+  }
+  const asked = await runHere(['trace', 'show', body.trace.id, '--json'], env)
+  t.equal(JSON.parse(asked.out).spans.length, 14)
+  t.same(await runHere(['trace', 'show', body.trace.id, '--json', '--project', 'default'], beside), asked)
+})
+
+t.test('evaluate, export and trace delete select the traces that trace list shows', async t => {
+  const { env, beside, record } = await place(t)
+  const failing = span({ status: 'error' })
+  await record({ name: 'a', userId: 'u', model: 'm', startedAt: at(0), status: 'ok', spans: [failing] })
+  await record({ name: 'b', userId: 'u', sessionId: 's', startedAt: at(1), status: 'error' })
+  await record({ name: 'c', tags: ['x'], startedAt: at(2) })
+  const project = ['--project', 'default']
+  const selections = [
+    ['--user', 'u'],
+    ['--session', 's'],
+    ['--model', 'm'],
+    ['--errors'],
+    ['--tag', 'x'],
+    ['--since', at(1)],
+    ['--to', at(1)],
+    ['--from', at(1), '--before', at(2)],
+    ['--since', '2026-11-21', '--to', '2026-11-21', '--status', 'error']
+  ]
+  for (const conditions of selections) {
+    const count = (await jsonHere(['trace', 'list', ...conditions], env)).length
+    t.ok(count > 0 && count < 3, conditions.join(' '))
+    t.match(await jsonHere(['trace', 'delete', ...project, ...conditions], beside), { traces: count })
+    const { out } = await runHere(['export', ...project, ...conditions], beside)
+    t.equal(out.trimEnd().split('\n').length, count)
+    const id = conditions.join('').replaceAll(/[^a-z0-9]/gi, '-')
+    // Node loads a module only once, so each evaluator has its own file.
+    const file = join(await testFolder(t), 'evaluator.mjs')
+    await writeFile(file, `export default { id: '${id}', name: 'n', dataType: 'numeric', evaluate: () => 1 }`)
+    const { evaluators } = await jsonHere(['evaluate', file, ...project, ...conditions], beside)
+    t.match(evaluators, [{ judged: count }])
+  }
 })
 
 t.test('a process writes JSON to a pipe without colours and pager', async t => {
