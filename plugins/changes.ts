@@ -73,7 +73,7 @@ class Folds {
   }
 
   /**
-   * Folds the project's writes. If the database accepts no writes, does nothing: the list then ends with the writes that
+   * Folds the project's writes. Does nothing if the database accepts no writes. The list then ends with the writes that
    * have places.
    */
   async run(projectId: number): Promise<void> {
