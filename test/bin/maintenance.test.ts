@@ -56,13 +56,21 @@ t.test('trace delete counts, then deletes when it is told to, and says what room
 })
 
 t.test('projects, accounts and keys are changed and deleted', async t => {
-  const env = configurationFor(await testDatabase(t))
+  const database = await testDatabase(t)
+  const env = configurationFor(database)
   await runHere(['account', 'create', 'owner'], env)
   await runHere(['project', 'create', 'default'], env)
   t.match(await jsonHere(['account', 'rename', '1', 'Research'], env), { id: '1', name: 'Research' })
   t.match(await jsonHere(['project', 'update', 'default', '--slug', 'bot', '--storage-limit', '5'], env), {
     ...{ slug: 'bot', storage: { limitBytes: 5 } }
   })
+  const usageTags = () => database.pool.run(sql => sql`select usage_tags as tags from projects where slug = 'bot'`)
+  await jsonHere(['project', 'update', 'bot', '--usage-tags', 'prompt,tenant'], env)
+  t.same(await usageTags(), [{ tags: ['prompt', 'tenant'] }])
+  await jsonHere(['project', 'update', 'bot', '--usage-tags', ''], env)
+  t.same(await usageTags(), [{ tags: [] }])
+  t.match(await runHere(['project', 'update', 'bot', '--usage-tags', 'a,b,c,d,e,f'], env), { err: /at most 5 keys/ })
+  t.match(await runHere(['project', 'update', 'bot', '--usage-tags', 'a:b'], env), { err: /no colon, but is "a:b"/ })
   t.match(await jsonHere(['project', 'update', 'bot', '--storage-limit', 'default'], env), {
     storage: { limitBytes: 10 * 1024 ** 3 }
   })

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
+import { updateProject } from '../../lib/admin/projects.ts'
 import { alignedTime, readSplit } from '../../lib/rollups/usage.ts'
 import { checker } from '../../lib/schema/check.ts'
 import { UsageReply, type UsageRow, type UsageSums } from '../../lib/schema/usage.ts'
@@ -12,9 +13,10 @@ import { readMadeUsage } from '../../lib/store/analytics/usage/made-sums.ts'
 import { readSummedUsage, summedField } from '../../lib/store/analytics/usage/summed.ts'
 import { endBody, ingestBody, span, spansBody, startBody, traceId } from '../fixtures/bodies/bodies.ts'
 import { exportOf, otlpSpan } from '../fixtures/bodies/otlp.ts'
+import { indexTraces, seedTraces } from '../fixtures/database/seed.ts'
 import { mcpClient } from '../fixtures/service/mcp.ts'
 import { testService } from '../fixtures/service/service.ts'
-import { runs } from '../torture/orders.ts'
+import { longTest, runs } from '../torture/orders.ts'
 
 const service = await testService(t)
 const { call, makeKey, makeProject, database } = service
@@ -445,4 +447,50 @@ t.test('a wrong query is refused by the name of what is wrong', async t => {
   ]) {
     t.equal((await call('GET', `/api/v1/usage?${query}`)).status, 200, query)
   }
+})
+
+longTest('beyond 20,000 traces, sums are read that the server has made', async t => {
+  const id = Number(await makeProject('large'))
+  const { key } = await makeKey({ project: 'large' })
+  const begin = Date.UTC(2026, 9, 1)
+  await database.pool.run(async sql => {
+    const traces = [
+      { startedAt: iso(begin), durationMs: 3000, userId: 'ada', tags: ['prompt:v1'], model: 'm1', costUsd: 1 }
+    ]
+    await seedTraces(sql, id, traces)
+    await sql`
+      insert into traces
+      select (json_populate_record(t, json_build_object('seq', t.seq + n, 'id', md5(n::text)::uuid, 'started_at',
+        t.started_at + n * interval '10 seconds', 'duration_ms', t.duration_ms + n, 'user_id', 'user ' || n % 3)))
+        .*
+      from traces t, generate_series(1, 25000) n where project_id = ${id}`
+    await indexTraces(sql, id)
+    await sql`update project_totals set traces = 25001 where project_id = ${id}`
+  })
+  const ask = async (query: string) => {
+    const answer = await call('GET', `/api/v1/usage?from=${iso(begin)}&to=${iso(begin + 3 * DAY)}&${query}`, { key })
+    return answer.status === 200 ? answer.body : answer.body.error.message
+  }
+  t.match(await ask('by=tag:prompt'), /more than 20,000 traces; .* spoor project update SLUG --usage-tags prompt$/)
+  // Nothing is made yet, so the newest traces are read one by one.
+  const first = await ask('by=user')
+  t.match(first, { approximate: true, to: iso(begin + 3 * DAY), countedFrom: first.from })
+  t.ok(first.total.traces > 19_900 && first.total.traces <= 20_000)
+
+  await database.pool.run(async sql => {
+    await updateProject(sql, 1e9, 'large', { usageTags: ['prompt'] })
+    while ((await foldDeltas(sql, id, 100_000)) > 0) {}
+    while (await makeUsageSums(sql, id)) {}
+  })
+  const total = { traces: 25_001, costUsd: 25_001, withoutCost: 0 }
+  for (const interval of ['none', 'day']) {
+    const users = await ask(`by=user&limit=2&interval=${interval}`)
+    t.match(users, { approximate: true, countedFrom: null, total, others: 2 })
+    const sum = users.rows.reduce((sum: number, { traces }: UsageRow) => sum + traces, 0)
+    t.equal(sum, 25_001)
+  }
+  const { rows, p50 = rows[0].p50Ms } = await ask('by=tag:prompt')
+  t.match(rows, [{ key: 'v1', traces: 25_001, costUsd: 25_001, computedCostUsd: 0 }])
+  t.ok(Math.abs(p50 - 15_500) < 0.022 * 15_500, `${p50} is close to the median`)
+  t.same((await ask('by=step')).rows, [], 'the traces have no steps')
 })

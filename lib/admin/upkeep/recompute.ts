@@ -1,6 +1,7 @@
 /** Implements `spoor price recompute`, which recomputes stored costs at current prices. */
 import type { Sql } from 'postgres'
 import { AdminError } from '../../admin-error.ts'
+import { forgetAllUsage } from '../../store/analytics/usage/made-hours.ts'
 import type { ExportWindow } from '../../store/answers/export-page.ts'
 import { amendAudit, writeAudit } from '../../store/audit.ts'
 import { ownPricesOf, readPrices } from '../../store/projects/prices.ts'
@@ -64,7 +65,10 @@ export async function recomputeCosts(
   let afterSeq = 0
   for (;;) {
     const { traces, lastSeq } = await readGatheredTraces(sql, projectId, selection, { afterSeq, limit: BATCH_TRACES })
-    if (lastSeq === null) return done
+    if (lastSeq === null) {
+      if (done.spans > 0 && apply) await forgetAllUsage(sql, projectId)
+      return done
+    }
     for (const batch of inBatches(traces)) {
       if (signal?.aborted) {
         throw new AdminError(`interrupted: ${done.traces} traces changed so far; run it again to go on`)

@@ -10,6 +10,7 @@ import { recomputeCosts } from '../../../lib/admin/upkeep/recompute.ts'
 import { recountProject } from '../../../lib/admin/upkeep/recount.ts'
 import { Pool } from '../../../lib/database/pool.ts'
 import { exportPages } from '../../../lib/moving/export-project.ts'
+import { alignedTime, readSplit } from '../../../lib/rollups/usage.ts'
 import { readWanted } from '../../../lib/search/wanted.ts'
 import { countDeltas } from '../../../lib/store/analytics/rollups/deltas.ts'
 import { foldDeltas, readWaiting } from '../../../lib/store/analytics/rollups/fold.ts'
@@ -17,6 +18,11 @@ import { makeFortnight } from '../../../lib/store/analytics/rollups/fortnights.t
 import { countOneDay, findHistory } from '../../../lib/store/analytics/rollups/recount.ts'
 import { dropOldChanges, foldChanges, readLogged, readUnfolded } from '../../../lib/store/changes/fold.ts'
 import { noteChanges } from '../../../lib/store/changes/news.ts'
+import { readExactUsage } from '../../../lib/store/analytics/usage/exact.ts'
+import { forgetAllUsage, makeUsageSums } from '../../../lib/store/analytics/usage/made-hours.ts'
+import { readMadeUsage } from '../../../lib/store/analytics/usage/made-sums.ts'
+import { readSummedUsage, summedField } from '../../../lib/store/analytics/usage/summed.ts'
+import { setUsageTags } from '../../../lib/store/analytics/usage/tag-keys.ts'
 import { addVerdict, findUnjudged, listRuns } from '../../../lib/store/evaluations.ts'
 import { deleteProject } from '../../../lib/store/projects/projects.ts'
 import { cutRanking, findFrequentLists } from '../../../lib/store/rankings/rankings.ts'
@@ -46,6 +52,27 @@ import { lintStatement } from '../../fixtures/statements/lint.ts'
 import { lintAll } from '../../fixtures/statements/lint-all.ts'
 import { Recording, recorded } from '../../fixtures/statements/record.ts'
 import { routingFaults } from '../../fixtures/statements/routing.ts'
+
+/** Makes and reads a project's usage by every field. */
+async function readUsage(sql: Sql, projectId: number): Promise<void> {
+  await setUsageTags(sql, projectId, ['prompt'], { by: null, action: 'project.update', projectId })
+  t.equal(await makeUsageSums(sql, projectId, Date.UTC(2100, 0), 0), true)
+  while (await makeUsageSums(sql, projectId, Date.UTC(2100, 0), 0)) {}
+  const to = Date.UTC(2026, 11, 1)
+  const asked = { from: to - 60 * 86_400_000, to, limit: 5 } as const
+  for (const interval of ['none', 'day', 'hour'] as const) {
+    const period = alignedTime({ ...asked, interval })
+    for (const by of ['model', 'name', 'environment', 'user', 'step', 'tag:prompt']) {
+      const split = readSplit(by)!
+      await readExactUsage(sql, projectId, { ...asked, interval, split })
+      const field = summedField(split)
+      await (field === undefined
+        ? readMadeUsage(sql, projectId, { period, interval, field: by, limit: 5 })
+        : readSummedUsage(sql, projectId, { period, interval, field, limit: 5 }))
+    }
+  }
+  await forgetAllUsage(sql, projectId)
+}
 
 /** Runs every statement that repacks a project's texts. */
 async function repackProject(sql: Sql, projectId: number): Promise<void> {
@@ -175,6 +202,7 @@ t.test('maintenance sends none that it does not', async t => {
     )
     for (const { projectId } of await readWaiting(sql)) await foldDeltas(sql, projectId, 100)
     while (await makeFortnight(sql, 1, Date.UTC(2100, 0))) {}
+    await readUsage(sql, 1)
     await countDeltas(sql)
     await sql`insert into rollup_history (project_id, uncounted) values (${1}, 'infinity')`
     t.equal(await findHistory(sql), 1)

@@ -1,8 +1,8 @@
 /**
  * Makes sums by user, step and tag for hours that are over, and sums of days from these. The sums of an hour are
- * computed from its traces at once. A transaction that folds or recounts deltas of an hour deletes the hour's sums, and
- * those of its day. Readers pass over the sums of hours that have deltas in rollup_news. In every snapshot, the sums that
- * readers use therefore equal the sums of the traces.
+ * computed from its traces at once. A transaction that folds or recounts deltas of an hour deletes the hour's sums and
+ * those of its day. Readers do not use the sums of hours that have deltas in rollup_news. In every snapshot, the sums
+ * that readers use therefore equal the sums of the traces.
  */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES } from '../../../database/tables.ts'
@@ -40,6 +40,9 @@ async function hasMany(sql: Sql, projectId: number, few: number): Promise<boolea
 
 /** Finds the newest hour that is over, has traces and lacks the sums of a field. */
 const FIND_HOUR = `
+  with news as materialized (
+    select distinct ${hourOf('started_at')} as hour from rollup_news where project_id = $1::int
+  )
   select (extract(epoch from r.start) * 1000)::float8 as start from rollups r
   where r.project_id = $1::int and r.level = '${LEVELS.hour.environment}' and r.traces > 0
     and r.start < ${hourOf('to_timestamp($2::float8)')}
@@ -48,9 +51,7 @@ const FIND_HOUR = `
       where u.project_id = $1::int and u.length = 'h' and u.start = r.start and u.field = any ($3::text[])
         and u.part = 'm' and u.list = 0
     ) < $4::int
-    and not exists (
-      select from rollup_news n
-      where n.project_id = $1::int and n.started_at >= r.start and n.started_at < r.start + interval '1 hour')
+    and r.start not in (select hour from news)
   order by r.start desc limit 1`
 
 /** Finds the newest day that is over, of which all hours that have traces have sums of the field. */
@@ -80,7 +81,7 @@ function makeHourStatement(field: string): string {
   const isOfSteps = field === 'step'
   return `
   insert into usage_sums (${COLUMNS})
-  with ${foundTraces(SCHEMA_NAMES, HOUR_OF_TRACES)}, items as (${itemsOf(SCHEMA_NAMES, readSplit(field))}),
+  select ${COLUMNS} from (with ${foundTraces(SCHEMA_NAMES, HOUR_OF_TRACES)}, items as (${itemsOf(SCHEMA_NAMES, readSplit(field))}),
   groups as (
     select project_id, key, kind, count(${isOfSteps ? 'distinct seq' : '*'}) as traces,
       ${isOfSteps ? 'count(*)' : '0'} as steps, sum(errors) as errors, sum(priced) as priced,
@@ -91,7 +92,7 @@ function makeHourStatement(field: string): string {
   ${partRows(`'h'`, 'to_timestamp($2::float8 / 1000)')}
   union all
   select project_id, 'h', to_timestamp($2::float8 / 1000), $3::text, 'm', 0, ${zeros}, null, null
-  from found group by project_id`
+  from found group by project_id) made`
 }
 const zeros = AMOUNTS.replace(/\w+/g, '0')
 
@@ -100,17 +101,18 @@ const rankedParts = (room: number) => `ranked as (
     from groups
   )`
 
-/** SQL for a group's or the rest's row, from \`ranked\`. The rest has the list after the last group's. */
+/** SQL for a group's or the rest's row, from `ranked`. The rest has the list after the last group's. */
 const partRows = (length: string, start: string, room = ROOM.hour) => `
-  select project_id, ${length}::"char", ${start}, $3::text, (case when list > ${room} then 'r' else 'g' end)::"char",
-    list, ${AMOUNTS.replace(/\w+/g, 'sum($&)')},
-    case when list > ${room} then null else min(kind) end, case when list > ${room} then null else min(key) end
+  select project_id, ${length}::"char" as length, ${start} as start, $3::text as field,
+    (case when list > ${room} then 'r' else 'g' end)::"char" as part, list, ${AMOUNTS.replace(/\w+/g, 'sum($&) as $&')},
+    case when list > ${room} then null else min(kind) end as kind,
+    case when list > ${room} then null else min(key) end as key
   from ranked group by project_id, list`
 
 /** Parameters: the project, the day and the field. */
 const MAKE_DAY = `
   insert into usage_sums (${COLUMNS})
-  with hours as materialized (
+  select ${COLUMNS} from (with hours as materialized (
     select ${COLUMNS} from usage_sums
     where project_id = $1::int and length = 'h' and field = $3::text and start >= to_timestamp($2::float8 / 1000)
       and start < to_timestamp($2::float8 / 1000) + interval '1 day'
@@ -125,10 +127,10 @@ const MAKE_DAY = `
   ${partRows(`'d'`, 'to_timestamp($2::float8 / 1000)', ROOM.day)}
   union all
   select project_id, 'd', to_timestamp($2::float8 / 1000), $3::text, 'm', 0, ${zeros}, null, null
-  from hours group by project_id`
+  from hours group by project_id) made`
 
 /**
- * Makes the sums of one hour, or of one day. Returns false if no sums are missing. \`few\` is for tests.
+ * Makes the sums of one hour, or of one day. Returns false if no sums are missing. `few` is for tests.
  */
 export async function makeUsageSums(sql: Sql, projectId: number, now = Date.now(), few = FEW_TRACES): Promise<boolean> {
   if (!(await hasMany(sql, projectId, few))) return false
@@ -169,6 +171,14 @@ const FORGET = `
     (length = 'h' and start = any ($2::timestamptz[]))
     or (length = 'd' and start = any (array(select distinct ${dayOf('hour')} from unnest($2::timestamptz[]) as hour)))
   )`
+
+/** Deletes all sums of a project, because costs of steps may have changed without any delta. */
+export async function forgetAllUsage(sql: Sql, projectId: number): Promise<void> {
+  await inTransaction(sql, async () => {
+    await lockRollups(sql, projectId)
+    await sql`delete from usage_sums where project_id = ${projectId}`
+  })
+}
 
 /** Deletes the sums of a day (UTC), and of its hours. The caller must hold the lock on the project's rollups. */
 export async function forgetUsageOf(sql: Sql, projectId: number, day: string): Promise<void> {
