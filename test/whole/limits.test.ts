@@ -276,11 +276,12 @@ t.test('fields are taken up to their limits and refused beyond them', async t =>
   }
 })
 
-t.test('lists are as long as the limit says, at most 200 traces and 500 scores', async t => {
+t.test('lists are as long as the limit says, at most 500 scores and 200 of all else', async t => {
   const { call } = await testService(t)
   for (const [path, most] of [
     [TRACES, 200],
-    ['/api/v1/scores', 500]
+    ['/api/v1/scores', 500],
+    ['/api/v1/search', 200]
   ] as const) {
     for (const limit of [1, most]) {
       t.match(await call('GET', `${path}?limit=${limit}`), { status: 200, body: { pageSize: limit } })
