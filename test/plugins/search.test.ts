@@ -370,6 +370,30 @@ t.test('previews show messages that were received as log records', async t => {
   ])
 })
 
+t.test('numbers that no double holds are compared, too', async t => {
+  const { call } = await testService(t)
+  const { trace } = ingestBody({ costUsd: 5e-324 })
+  t.equal((await call('POST', '/api/v1/traces', { body: { schemaVersion: 1, trace } })).status, 201)
+  const ids = async (query: string) => {
+    const { status, body } = await call('GET', `/api/v1/search?${query}`)
+    t.equal(status, 200, query)
+    return body.traces?.map(({ id }: { id: string }) => id)
+  }
+  for (const [value, smaller] of [
+    ['1e-400', true],
+    ['12345678901234567890.123', false],
+    ['1e308', false]
+  ] as const) {
+    const body = `{"name":"h","dataType":"numeric","value":${value}}`
+    t.equal((await call('POST', `/api/v1/traces/${trace.id}/scores`, { body })).status, 201, value)
+    t.same(await ids('score=h<1'), smaller ? [trace.id] : [], value)
+    t.same(await ids('score=h>=1'), smaller ? [] : [trace.id], value)
+  }
+  t.same(await ids('minCostUsd=1e-400&maxCostUsd=5e-324&sort=costliest'), [trace.id])
+  t.same(await ids('maxCostUsd=0'), [])
+  t.same(await ids('minCostUsd=1.7976931348623157e308'), [])
+})
+
 t.test('an empty page says what exists', async t => {
   const { call } = await testService(t)
   const note = async (query: string) => (await call('GET', `/api/v1/search?${query}`)).body.note

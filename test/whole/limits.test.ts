@@ -282,7 +282,8 @@ t.test('lists are as long as the limit says, at most 500 scores and 200 of all e
     [TRACES, 200],
     ['/api/v1/scores', 500],
     ['/api/v1/spans', 200],
-    ['/api/v1/errors', 200]
+    ['/api/v1/errors', 200],
+    ['/api/v1/search', 200]
   ] as const) {
     for (const limit of [1, most]) {
       t.match(await call('GET', `${path}?limit=${limit}`), { status: 200, body: { pageSize: limit } })

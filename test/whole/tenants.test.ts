@@ -172,7 +172,7 @@ t.test('what is another project’s is answered as what is nowhere, and neither 
 })
 
 t.test('a cursor of another project is a position among one’s own', async t => {
-  for (const path of ['/api/v1/traces', '/api/v1/scores', '/api/v1/spans']) {
+  for (const path of ['/api/v1/traces', '/api/v1/scores', '/api/v1/spans', '/api/v1/search']) {
     const { nextCursor } = (await call('GET', `${path}?limit=1`)).body
     t.type(nextCursor, 'string')
     const { status, text } = await call('GET', `${path}?after=${nextCursor}`, { key: stranger.key })

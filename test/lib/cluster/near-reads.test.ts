@@ -10,9 +10,13 @@ import type { Shard } from '../../../lib/cluster/shards.ts'
 import { createSqlAccess, ELSEWHERE, type ProjectRead } from '../../../lib/database/sql-access.ts'
 import { PROJECT_TABLES, SCHEMA_NAMES, type TableNames } from '../../../lib/database/tables.ts'
 import { createLog } from '../../../lib/log.ts'
+import type { TraceSearchQuery } from '../../../lib/schema/search.ts'
 import { readSpan, readTraceBody, TEXT_PARTS } from '../../../lib/store/answers/outline.ts'
 import { fetchTrace, measureTrace, readTraceDetail, renderPieces } from '../../../lib/store/answers/traces.ts'
 import { groupFailures } from '../../../lib/store/failures/read-failures.ts'
+import { findTraces } from '../../../lib/store/finding/find-traces.ts'
+import { readFoundSummaries } from '../../../lib/store/finding/found-summaries.ts'
+import { explainEmpty } from '../../../lib/store/finding/hints.ts'
 import { readFacets, readScoreNames } from '../../../lib/store/lists/facets.ts'
 import { listScores } from '../../../lib/store/lists/score-list.ts'
 import { readTracesById } from '../../../lib/store/lists/summary-page.ts'
@@ -22,6 +26,7 @@ import { readSearchState } from '../../../lib/store/search/state.ts'
 import { readKnownSteps } from '../../../lib/store/spans/known-steps.ts'
 import { listSpans } from '../../../lib/store/spans/span-list.ts'
 import { readAuthor, readTraceScores } from '../../../lib/store/trace/scores.ts'
+import { readSearch } from '../../../plugins/search.ts'
 import { fullInstance } from '../../fixtures/database/backups.ts'
 import { isOnCluster, type TestDatabase, testDatabase } from '../../fixtures/database/database.ts'
 import { isOnTraces } from '../../fixtures/statements/lint.ts'
@@ -105,7 +110,22 @@ t.test('whatever is read of a project is the same where the project is', async t
   const { id, span, score } = one as { id: string; span: string; score: string }
   const list = (query: object) => (sql: Sql, names: TableNames) =>
     listTraces(sql, PROJECT, { sort: 'newest', limit: 5, ...query }, names)
+  const search = (query: TraceSearchQuery) => async (sql: Sql, names: TableNames) => {
+    const page = await findTraces(sql, PROJECT, readSearch(query), names)
+    return [page, await readFoundSummaries(sql, PROJECT, page?.found ?? [], names)]
+  }
+  const searches: readonly TraceSearchQuery[] = [
+    { errors: true, annotated: false, step: 'step', stepKind: 'llm', minTotalTokens: 0 },
+    { error: 'timeout' },
+    { score: ['quality<2', 'verdict=good'], minDurationMs: 1 },
+    { tag: ['a', 'b'], userId: 'u' },
+    { sort: 'slowest', from: '0001-01-01T00:00:00Z', model: 'm' },
+    { sort: 'costliest', sessionId: 's', minDurationMs: 1 }
+  ]
+  const nowhere = readSearch({ model: 'x', tag: ['x'], step: 'x', score: ['x=1'], from: '2999-01-01T00:00:00Z' })
   const reads: readonly ProjectRead<unknown>[] = [
+    ...searches.map(search),
+    (sql, names) => explainEmpty(sql, PROJECT, nowhere, names),
     ...[{}, { sort: 'slowest' }, { sort: 'costliest', tag: 'a' }, { status: 'ok' }, { name: 'run 0' }].map(list),
     list({ tag: 'a', name: 'run 0', userId: 'nobody' }),
     list({ status: 'ok', before: { key: '2027-01-01T00:00:00.000Z', tie: 'f'.repeat(32), inclusive: false } }),
