@@ -149,7 +149,8 @@ const RULES: readonly (readonly [expression: string, outcome: Outcome])[] = [
   ],
   // An HTTP status without these words, if it cannot be a number of things.
   [
-    String.raw`\b(?:returned|responded(?: with)?|response|got|gave|received|failed(?: with)?|error|returns):? (?:an? )?` +
+    String.raw`\b(?:returned|returns|responded(?: with)?|response|got|gave|received|failed(?: with)?|error):? ` +
+      `(?:an? )?` +
       String.raw`[45]\d\d\b(?=$|[,;:)\]}]|\.(?!\d)|\s(?:from|for|on|while|when|error|response|status|after|at|by)\b)`,
     unmasked
   ],
