@@ -58,8 +58,8 @@ t.test('both ways find the same steps, failures, sums, sessions and words', asyn
     [['--since', '2026-11-21', '--to', '2026-11-21', '--kind', 'llm', '--texts'], ['plan']]
   ]
   for (const [args, names] of steps) t.same(namesOf(await json('span', 'list', ...args)), names, args.join(' '))
-  t.match(await both(['span', 'list', '--name', 'plan', '--texts']), /plan +llm[^\n]*\n {3}input\n {5}\{\n {7}"x": 1\n/)
-  t.match(await both(['span', 'list', '--kind', 'tool']), /^TRACE[^\n]*ERROR[^\n]*\n[^\n]*E: no route 1[23]/)
+  t.match(await both(['span', 'list', '--name', 'plan', '--texts']), /plan +llm[^\n]*\n {4}input\n {6}\{\n {8}"x": 1\n/)
+  t.match(await both(['span', 'list', '--kind', 'tool']), /^TRACE[^\n]*\n[^\n]* search [^\n]*\n {4}E: no route 1[23]\n/)
   t.equal((await both(['span', 'list', '--ndjson'])).trimEnd().split('\n').length, 4)
 
   const period = ['--since', '2026-11-21', '--to', '2026-11-21']
@@ -69,6 +69,10 @@ t.test('both ways find the same steps, failures, sums, sessions and words', asyn
   t.match(
     await both(['errors', ...period]),
     /^2 failures in 1 group, from 2026-11-21 00:00:00 to 2026-11-21 23:59:59 UTC\n/
+  )
+  t.match(
+    await both(['errors', ...period]),
+    /\n +2 +2 +tool +search +E: no route <[^\n]*\n {4}11-21 12:00:00 to 11-21 [^\n]*, such as [0-9a-f]{32}\n/
   )
   t.match(await both(['errors', '--kind', 'llm', ...period]), /^No failures from /)
 

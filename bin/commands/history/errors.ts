@@ -25,10 +25,8 @@ const COLUMNS: readonly TableColumn<Group>[] = [
   { title: 'FAILURES', of: group => count(group.count), isNumber: true },
   { title: 'TRACES', of: ({ traces }) => count(traces), isNumber: true, rank: 4 },
   { title: 'KIND', of: ({ kind }) => kind, rank: 3 },
-  { title: 'STEP', of: ({ name }) => name, least: 8 },
-  { title: 'ERROR', of: group => errorText(group), least: 12 },
-  { title: 'LAST SEEN (UTC)', of: ({ lastSeen }) => shortClock(lastSeen), rank: 2 },
-  { title: 'EXAMPLE', of: ({ example }) => ({ text: example.traceId, style: 'cyan' }), rank: 1 }
+  { title: 'STEP', of: ({ name }) => name, least: 16 },
+  { title: 'ERROR', of: group => errorText(group), least: 24 }
 ]
 
 export default command({
@@ -136,5 +134,15 @@ function lines({ from, to, errors, failureCount, groupCount, complete, reached }
   if (errors.length === 0) return [[`No failures ${period}.`], ...only]
   const more = groupCount > errors.length ? `, of which ${errors.length} are shown` : ''
   const head = `${counted(failureCount, 'failure')} in ${counted(groupCount, 'group')}${more}, ${period}`
-  return [[{ text: head, style: 'dim' }], [], ...fitTable(COLUMNS, errors, width), ...only]
+  const [heading, ...rows] = fitTable(COLUMNS, errors, width)
+  return [[{ text: head, style: 'dim' }], [], heading!, ...rows.flatMap((row, i) => [row, seen(errors[i]!)]), ...only]
+}
+
+/** Says when the failures of a group were seen, and names a trace. */
+function seen({ count, firstSeen, lastSeen, example }: Group): Line {
+  const when = count === 1 ? shortClock(lastSeen) : `${shortClock(firstSeen)} to ${shortClock(lastSeen)}`
+  return [
+    { text: `    ${when}, such as `, style: 'dim' },
+    { text: example.traceId, style: 'cyan' }
+  ]
 }

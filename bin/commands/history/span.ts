@@ -6,6 +6,7 @@ import { ASKING_FLAGS, withAsker } from '../../asking/place.ts'
 import { command, UsageError } from '../../command.ts'
 import { statusPiece } from '../../terminal/columns.ts'
 import type { TableColumn } from '../../terminal/fitted-table.ts'
+import type { Line } from '../../terminal/lines.ts'
 import { readDuration } from '../../terminal/times.ts'
 import { count, duration, money, shortClock } from '../../terminal/words.ts'
 import { oneOf, parseText } from '../traces/conditions.ts'
@@ -22,20 +23,24 @@ type Listed = Static<typeof ListedSpan>
 const COLUMNS: readonly TableColumn<Listed>[] = [
   { title: 'TRACE', of: ({ traceId }) => ({ text: traceId, style: 'cyan' }) },
   { title: 'STARTED (UTC)', of: ({ startedAt }) => shortClock(startedAt), rank: 4 },
-  { title: 'STEP', of: ({ name }) => name, least: 10 },
+  { title: 'STEP', of: ({ name }) => name, least: 16 },
   { title: 'KIND', of: ({ kind }) => kind, rank: 5 },
   { title: 'STATUS', of: ({ status }) => statusPiece(status) },
   { title: 'DURATION', of: ({ durationMs }) => duration(durationMs), isNumber: true },
   { title: 'TOKENS', of: ({ usage }) => (usage === null ? '' : count(usage.totalTokens)), isNumber: true, rank: 6 },
   { title: 'COST', of: ({ costUsd }) => money(costUsd), isNumber: true, rank: 7 },
   { title: 'MODEL', of: ({ model }) => model ?? '', least: 8, rank: 8 },
-  { title: 'ERROR', of: ({ error }) => errorText(error), least: 10, rank: 3 },
   { title: 'IN TRACE', of: ({ traceName }) => traceName, least: 8, rank: 9 }
 ]
 
 /** Returns the type and the message of an error on one line. */
 export const errorText = (error: { readonly type: string | null; readonly message: string | null } | null): string =>
   [error?.type, error?.message].filter(Boolean).join(': ').replace(/\s+/g, ' ')
+
+function errorLine(error: Listed['error']): Line[] {
+  const reason = errorText(error)
+  return reason === '' ? [] : [['    ', { text: reason, style: 'red' }]]
+}
 
 export const spanList = command({
   summary: 'List steps across traces, newest first',
@@ -73,6 +78,7 @@ export const spanList = command({
     const pageSize = flags.texts ? PAGE_WITH_TEXTS : PAGE
     // Loaded here because --help does not need this module.
     const { TEXTS, valueLines } = await import('../../terminal/trace-lines.ts')
+    const textLines = (span: Listed) => (flags.texts ? TEXTS.flatMap(name => valueLines(name, span[name], '    ')) : [])
     await withAsker(flags, env, asker =>
       printList<Listed>(
         call,
@@ -81,10 +87,9 @@ export const spanList = command({
           const lines = listLines({ columns: COLUMNS, rows, width: screen.columns }, end, {
             ...{ nouns: 'steps', limit, most: MOST }
           })
-          if (!flags.texts || rows.length === 0) return lines
           return lines.flatMap((line, i) => {
             const span = rows[i - 1]
-            return span === undefined ? [line] : [line, ...TEXTS.flatMap(name => valueLines(name, span[name], '   '))]
+            return span === undefined ? [line] : [line, ...errorLine(span.error), ...textLines(span)]
           })
         }
       )

@@ -86,7 +86,7 @@ function columnsOf(by: string | null, approximate: boolean): TableColumn<UsageRo
     `${approximate && ms !== null ? '≈' : ''}${duration(ms === null ? null : Math.round(ms))}`
   return [
     { title: 'START (UTC)', of: startOf, rank: 9 },
-    ...(by === null ? [] : [{ title: by.toUpperCase(), of: groupOf, least: 10 }]),
+    ...(by === null ? [] : [{ title: by.toUpperCase(), of: groupOf, least: 20 }]),
     { title: 'KIND', of: ({ kind }) => kind ?? '', rank: 8 },
     { title: 'STEPS', of: ({ steps }) => (steps === null ? '' : count(steps)), isNumber: true, rank: 5 },
     { title: 'TRACES', of: ({ traces }) => count(traces), isNumber: true },
