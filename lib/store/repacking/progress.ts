@@ -107,9 +107,11 @@ export async function addWaits(sql: Sql, projectId: number, seqs: readonly numbe
 export async function postpone(sql: Sql, projectId: number, seqs: readonly number[], afterMs: number): Promise<void> {
   if (seqs.length === 0) return
   const leastMs = Math.max(PAUSE.leastMs, afterMs)
+  // In UTC, because adding an interval to a timestamptz depends on the session, which not every update may do.
   await sql`
     update repack_waits
-    set due_at = now() + least(greatest(now() - since, ${leastMs} * interval '1 ms'), ${PAUSE.most}::interval)
+    set due_at = timezone('UTC', timezone('UTC', now()) + least(
+      greatest(timezone('UTC', now()) - timezone('UTC', since), ${leastMs} * interval '1 ms'), ${PAUSE.most}::interval))
     where project_id = ${projectId} and seq = any (${seqs as number[]}::bigint[])`
 }
 
