@@ -65,8 +65,8 @@ export const UsageRow = named('UsageRow', {
   start: nullable(DateTime, 'The start of the hour or day. Null without an interval.'),
   key: nullable(
     Type.String(),
-    'The group: a model, a name, … Null for traces without one, and for all other groups. Traces of keys without an ' +
-      'environment have the environment `unassigned`.'
+    'The group: a model, a name, … Null for traces without one, and for all other groups. Traces of keys without ' +
+      'an environment have the environment `unassigned`.'
   ),
   kind: nullable(Type.String(), 'The kind of step, with `by=step`.'),
   isOther: Type.Boolean({ description: 'Whether the row sums all groups that are not listed separately.' }),

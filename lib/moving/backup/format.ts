@@ -141,7 +141,9 @@ const Project = closed({
    * Whether word search is on for the project. Absent in backups from older versions. The index is not backed up
    * because it can be rebuilt.
    */
-  search: Type.Optional(Type.Boolean())
+  search: Type.Optional(Type.Boolean()),
+  /** The keys of tags by which usage is summed. Absent if there are none, and in backups from older versions. */
+  usageTags: Type.Optional(Type.Array(Type.String(NO_CONTROLS)))
 })
 
 /** A user's identity at an OpenID Connect provider. */

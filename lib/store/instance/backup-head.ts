@@ -23,6 +23,7 @@ export interface BackupProject extends NewProject {
   readonly views?: BackupView[]
   readonly prices?: ModelPrice[]
   readonly search?: boolean
+  readonly usageTags?: string[]
 }
 
 export interface BackupMember {
@@ -80,17 +81,18 @@ export async function readHead(sql: Sql): Promise<InstanceHead> {
 }
 
 async function readProjects(sql: Sql, prices: ReadonlyMap<number | null, ModelPrice[]>): Promise<BackupProject[]> {
-  const projects = await sql<BackupProject[]>`
+  const projects = await sql<(BackupProject & { usageTags: string[] })[]>`
     select id, account_id as "accountId", name, slug, description, storage_limit as "storageLimit",
-      created_at as "createdAt", search
+      created_at as "createdAt", search, usage_tags as "usageTags"
     from projects order by id`
   const rows = await sql<(BackupView & { projectId: number })[]>`
     select project_id as "projectId", user_id as "userId", name, page, query, created_at as "createdAt"
     from saved_views order by id`
   const views = groupByProject(rows, ({ projectId: _, ...view }) => view)
-  return projects.map(project => {
+  return projects.map(({ usageTags, ...project }) => {
     const [ownViews, ownPrices] = [views.get(project.id), prices.get(project.id)]
-    return { ...project, ...(ownViews && { views: ownViews }), ...(ownPrices && { prices: ownPrices }) }
+    const own = { ...(ownViews && { views: ownViews }), ...(ownPrices && { prices: ownPrices }) }
+    return { ...project, ...own, ...(usageTags.length > 0 && { usageTags }) }
   })
 }
 

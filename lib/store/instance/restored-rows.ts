@@ -116,6 +116,11 @@ export async function endRestore(sql: Sql, restoration: Restoration, admissions:
         "expiresAt" timestamptz, "lastUsedAt" timestamptz, "revokedAt" timestamptz
       )`
   }
+  for (const { id, usageTags } of admissions.projects) {
+    if (usageTags !== undefined) {
+      await sql`update projects set usage_tags = ${usageTags}::text[] where id = ${projects.get(id) as number}`
+    }
+  }
   // Search is enabled only now, so that the backup's traces are indexed like traces from before search was turned on.
   await sql`update projects set search = true where id = any (${searched}::int[])`
   await writeAudit(sql, { by: null, action: 'restore.end', detail: { backup } })

@@ -81,7 +81,8 @@ function makeHourStatement(field: string): string {
   const isOfSteps = field === 'step'
   return `
   insert into usage_sums (${COLUMNS})
-  select ${COLUMNS} from (with ${foundTraces(SCHEMA_NAMES, HOUR_OF_TRACES)}, items as (${itemsOf(SCHEMA_NAMES, readSplit(field))}),
+  select ${COLUMNS} from (with ${foundTraces(SCHEMA_NAMES, HOUR_OF_TRACES)},
+  items as (${itemsOf(SCHEMA_NAMES, readSplit(field))}),
   groups as (
     select project_id, key, kind, count(${isOfSteps ? 'distinct seq' : '*'}) as traces,
       ${isOfSteps ? 'count(*)' : '0'} as steps, sum(errors) as errors, sum(priced) as priced,
