@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { SCHEMA_NAMES } from '../../lib/database/tables.ts'
 import type { TraceSearchQuery } from '../../lib/schema/search.ts'
-import { type FindBounds, findTraces } from '../../lib/store/finding/find-traces.ts'
+import { type FindBounds, findTracePage } from '../../lib/store/finding/find-traces.ts'
 import type { Edge } from '../../lib/store/lists/cursor.ts'
 import { addMessages } from '../../lib/store/trace/messages.ts'
 import { readSearch } from '../../plugins/search.ts'
@@ -206,7 +206,7 @@ async function readBounded(service: TestService, query: TraceSearchQuery, limit:
   await service.database.pool.run(async sql => {
     for (let after: Edge | undefined, pages = 0; pages === 0 || after !== undefined; pages++) {
       assert.ok(pages < 50)
-      const page = await findTraces(sql, 1, { ...asked, query: { ...asked.query, after } }, SCHEMA_NAMES, bounds)
+      const page = await findTracePage(sql, 1, { ...asked, query: { ...asked.query, after } }, SCHEMA_NAMES, bounds)
       ids.push(...page!.found.map(({ id }) => id))
       if (page!.reached === undefined) assert.ok(page!.next === undefined || page!.found.length === limit)
       after = page!.next
