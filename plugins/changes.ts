@@ -73,8 +73,8 @@ class Folds {
   }
 
   /**
-   * Folds the project's writes. If the database accepts no writes, does nothing: the list then ends with the writes that
-   * have places.
+   * Folds the project's writes. If the database accepts no writes, does nothing: the list then ends with the writes
+   * that have places.
    */
   async run(projectId: number): Promise<void> {
     const project = this.#projects.get(projectId) ?? { shared: this.#share(projectId), waiting: 0 }

@@ -29,7 +29,8 @@ const dayOf = (ms: number) => Math.floor(ms / DAY) * DAY
 
 /**
  * `days` are the starts of the days whose sums are made. Hours are read from the newest to the oldest. If the traces of
- * an hour are too many, the covered time begins after that hour; or it ends before that hour, if nothing newer was read.
+ * an hour are too many, the covered time begins after that hour; or it ends before that hour, if nothing newer was
+ * read.
  */
 export function planUsage(
   hours: readonly UsageHour[],

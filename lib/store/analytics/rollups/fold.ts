@@ -68,8 +68,8 @@ const FOLDED = GROUPS.flatMap(group => [
 ])
 
 /**
- * Deletes rows of rollup_news and sums them by level. The rows are never updated, so a ctid identifies a row. Histograms
- * are returned in scientific notation, because thousands of zeros end them.
+ * Deletes rows of rollup_news and sums them by level. The rows are never updated, so a ctid identifies a row.
+ * Histograms are returned in scientific notation, because thousands of zeros end them.
  */
 const TAKE = `
   with gone as (

@@ -74,8 +74,8 @@ const ofPeriod = (names: TableNames) => `${names.traces} t
     where t.project_id = $1 and t.started_at >= ${timeOf('$2')} and t.started_at < ${timeOf('$3')}`
 
 /**
- * SQL for the ended traces among `traces`. A trace's cost is computed if spoor computed the cost of at least one of its calls. Only
- * traces from OpenTelemetry have ranks and can have computed costs.
+ * SQL for the ended traces among `traces`. A trace's cost is computed if spoor computed the cost of at least one of its
+ * calls. Only traces from OpenTelemetry have ranks and can have computed costs.
  */
 export const foundTraces = (names: TableNames, traces = ofPeriod(names)) => `found as materialized (
     select t.project_id, t.seq, t.started_at, t.name, t.model, t.environment, t.user_id, t.tags, t.duration_ms,

@@ -1,8 +1,8 @@
 /**
  * Makes sums by user, step and tag for hours that are over, and sums of days from these. The sums of an hour are
  * computed from its traces at once. A transaction that folds or recounts deltas of an hour deletes the hour's sums, and
- * those of its day. Readers pass over the sums of hours that have deltas in rollup_news. In every snapshot, the sums that
- * readers use therefore equal the sums of the traces.
+ * those of its day. Readers pass over the sums of hours that have deltas in rollup_news. In every snapshot, the sums
+ * that readers use therefore equal the sums of the traces.
  */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES } from '../../../database/tables.ts'

@@ -117,7 +117,8 @@ function groupsStatement(field: string, interval: UsageInterval): string {
     from items where $4::text is not null group by 1, 2, 3
   ), groups as materialized (
     select key, kind, is_rest,
-      is_rest or row_number() over (order by is_rest, sum(traces) desc, sum(steps) desc, key, kind) > $7::int as is_other
+      is_rest or row_number() over (order by is_rest, sum(traces) desc, sum(steps) desc, key, kind) > $7::int
+        as is_other
     from parts group by key, kind, is_rest
   )
   select ${msOf('start')} as start, case when is_other then null else p.key end as key,
