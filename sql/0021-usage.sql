@@ -1,6 +1,6 @@
--- Histograms of durations have finer buckets: sixteen to an octave instead of four. Stored histograms do not change. The
--- new buckets have digits of their own, before those of the old ones, in the same column (lib/rollups/latency.ts). The
--- view shows both: first the old buckets, which count the traces of before this migration, then the new ones.
+-- Histograms of durations have finer buckets: sixteen to an octave instead of four. Stored histograms do not change.
+-- The new buckets have digits of their own, before those of the old ones, in the same column (lib/rollups/latency.ts).
+-- The view shows both: first the old buckets, which count the traces of before this migration, then the new ones.
 create or replace view rollup_latencies as
 select
   r.project_id,
@@ -32,8 +32,8 @@ cross join lateral (
 where h.traces <> 0;
 
 -- Sums of traces by user, by step (kind and name), and by the values of tags whose keys an owner chose, for hours and
--- days (UTC) that are over. They are computed from the traces in the background, and deleted when a trace of the hour or
--- the day changes (lib/store/analytics/usage/made-hours.ts).
+-- days (UTC) that are over. They are computed from the traces in the background, and deleted when a trace of the hour
+-- or the day changes (lib/store/analytics/usage/made-hours.ts).
 create table usage_sums (
   project_id    int not null,
   -- An hour (h) or a day (d).
