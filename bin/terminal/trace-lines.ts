@@ -1,7 +1,7 @@
 /** Lays out a trace for the terminal: its facts, and the tree of its steps. */
 import type { Static } from 'typebox'
 import type { ScoreOutput, TraceDetail } from '../../lib/schema/output.ts'
-import { failureOf } from '../../lib/trace/failure.ts'
+import { failureOfStep } from '../../lib/trace/failures/step-failure.ts'
 import { prettyLines } from '../../lib/trace/json/pretty.ts'
 import { leftOutOf } from '../../lib/trace/states/left-out.ts'
 import { isBefore } from '../../lib/trace/timestamp.ts'
@@ -41,7 +41,12 @@ const LONGEST_MESSAGE = 500
 function failureLines({ spans }: DetailedTrace): Line[] {
   const [first, ...others] = failedSteps(spans)
   if (first === undefined) return []
-  const { type, message } = failureOf(JSON.stringify(first.attributes), JSON.stringify(first.events))
+  const { type, message } = failureOfStep({
+    kind: first.kind,
+    output: JSON.stringify(first.output ?? null),
+    attributes: JSON.stringify(first.attributes),
+    events: JSON.stringify(first.events)
+  })
   const head: Line = [
     { text: `Failed: ${first.name}`, style: 'red' },
     ` (${first.kind}, ${first.id}), after ${duration(first.durationMs)}`

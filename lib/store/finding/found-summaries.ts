@@ -3,7 +3,7 @@ import type { Sql } from 'postgres'
 import type { TableNames } from '../../database/tables.ts'
 import { CUT } from '../../schema/search.ts'
 import { SEARCHED } from '../../search/texts.ts'
-import { failureOf } from '../../trace/failure.ts'
+import { failureOfStep } from '../../trace/failures/step-failure.ts'
 import { list } from '../answers/json-text.ts'
 import { pageText, readSummaries } from '../lists/summary-page.ts'
 import { withMessages } from '../search/sources.ts'
@@ -102,7 +102,8 @@ async function readTexts(
   return texts
 }
 
-function errorOf({ id, name, kind, attributes, events }: Awaited<ReturnType<typeof readSpanTexts>>[number]) {
-  const { type, message } = failureOf(attributes, events)
+function errorOf(step: Awaited<ReturnType<typeof readSpanTexts>>[number]) {
+  const { id, name, kind } = step
+  const { type, message } = failureOfStep(step)
   return { spanId: id, step: name, kind, type, message: message === null ? null : cutText(message, CUT.message) }
 }
