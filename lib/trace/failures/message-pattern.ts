@@ -126,8 +126,8 @@ const RULES: readonly (readonly [expression: string, outcome: Outcome])[] = [
   // Codes, which are part of the fault.
   [
     String.raw`\b(?:(?:http(?:\/\d(?:\.\d)?)?|status)(?: ?(?:status|response|error))?(?: ?code)?(?: of| is` +
-      String.raw`| was)?|(?:status|error|return|exit|response|result|grpc|sql) ?codes?|errno|winerror` +
-      String.raw`|exit(?:ed)?(?: with)?(?: (?:code|status|value))?|exit status|signal|sqlstate` +
+      `| was)?|(?:status|error|return|exit|response|result|grpc|sql)[ _]?codes?|errno|winerror` +
+      `|exit(?:ed)?(?: with)?(?: (?:code|status|value))?|exit status|signal|sqlstate` +
       String.raw`|ret(?:urn)?)["']?(?: ?[:=([] ?| is | was | )["']?-?(?:[1-9]\d{0,4}|0|[0-9A-Z]{5})\b(?![.,]\d` +
       String.raw`|[-_:]\w)`,
     unmasked
@@ -137,20 +137,28 @@ const RULES: readonly (readonly [expression: string, outcome: Outcome])[] = [
     String.raw`(?<=\b(?:Error|Response|failed|HTTP|status|[A-Z][a-z]+ (?:Error|Request|Requests|Found|Gateway` +
       String.raw`|Timeout|Unavailable)|Unauthorized|Forbidden) ?[([])[45]\d\d(?=[)\]])|(?:^` +
       String.raw`|(?<=[( ]))[45]\d\d(?=:? (?:Client Error|Server Error|Bad|Unauthori[sz]ed|Payment|Forbidden|Not` +
-      String.raw`|Method|Proxy|Request|Conflict|Gone|Length|Precondition|Payload|Content|URI|Unsupported|Range` +
-      String.raw`|Expectation|Misdirected|Unprocessable|Locked|Failed|Too|Upgrade|Internal|Service|Gateway|HTTP` +
+      `|Method|Proxy|Request|Conflict|Gone|Length|Precondition|Payload|Content|URI|Unsupported|Range` +
+      `|Expectation|Misdirected|Unprocessable|Locked|Failed|Too|Upgrade|Internal|Service|Gateway|HTTP` +
       String.raw`|Variant|Insufficient|Loop|Network|Overloaded|Error|\{))`,
     unmasked
   ],
   [
-    String.raw`\b(?:ORA-\d{5}|TNS-\d{5}|PLS-\d{5}|TS\d{4,5}|E1\d{4}|P\d{4}|PGRST\d{3}|AADSTS\d{5,7}|SQL\d{4}N?` +
-      String.raw`|ERROR \d{4} \(\w{5}\))\b`,
+    String.raw`\b(?:ORA-\d{5}|TNS-\d{5}|PLS-\d{5}|error TS\d{4,5}|E1100[01]|P[1-6]0[0-3]\d|PGRST\d{3}` +
+      String.raw`|SQL\d{4}N|AADSTS\d+|error:? -3\d{4})\b|\bERROR \d{4} \(\w{5}\)|\bcurl: \(\d{1,2}\)`,
     unmasked
   ],
+  // An HTTP status without these words, if it cannot be a number of things.
+  [
+    String.raw`\b(?:returned|returns|responded(?: with)?|response|got|gave|received|failed(?: with)?|error):? ` +
+      `(?:an? )?` +
+      String.raw`[45]\d\d\b(?=$|[,;:)\]}]|\.(?!\d)|\s(?:from|for|on|while|when|error|response|status|after|at|by)\b)`,
+    unmasked
+  ],
+  [String.raw`\bCommand '\[[^\n]{1,500}?\]'`, 'Command <name>'],
   // Names that only code contains.
   [
     String.raw`\((?:reading|setting|evaluating) '[^'\n]{1,80}'\)|\b(?:has no attribute|object has no (?:field` +
-      String.raw`|method)|^name|No module named|Cannot find name|unexpected keyword argument` +
+      `|method)|^name|No module named|Cannot find name|unexpected keyword argument` +
       String.raw`|required positional argument:|missing required argument:) ['"][\p{L}_$][\w.$]*['"]` +
       String.raw`|^name '[A-Za-z_]\w*'`,
     unmasked
@@ -265,7 +273,7 @@ function hostOrFile(match: string): string {
 const UNITS =
   '(?:ns|us|µs|ms|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|b|bytes?|k|kb|kib|mb|mib|gb|gib|tb|tib|px|rpm|tpm|x|st|nd|rd|th)'
 const NUMBER = new RegExp(
-  `^(?:\\d+(?:[._]\\d+)*(?:e[+-]?\\d+)?)(?:-?${UNITS})?(?:\\d+(?:\\.\\d+)?${UNITS})*$|^\\d+(?:-\\d+)+$`,
+  `^(?:\\d+(?:[._]\\d+)*(?:e[+-]?\\d+)?)(?:-?${UNITS})?(?:\\d+(?:\\.\\d+)?${UNITS})*$|^\\d+(?:[-/]\\d+)+$`,
   'i'
 )
 /** Names of encodings and protocols, and words of programs, which are the same in each message of a fault. */
@@ -299,7 +307,8 @@ function isRandom(word: string): boolean {
 
 const PLACEHOLDER = '<(?:id|number|name|path|url|time|address|email|value|text)>'
 const REPEATED = new RegExp(`(${PLACEHOLDER})(?:(?:,| and| or|, and|, or|;| \\||\\/| -)? ?\\1)+`, 'g')
-const PLURAL = /(<number> (?:validation )?(?!has\b|is\b|was\b|waits\b)\p{L}{3,}?)(ies|(?<![sui])s)(?!\p{L})/gu
+const PLURAL =
+  /(<number> (?:validation )?(?!(?:does|exceeds|gets|has|is|needs|takes|uses|waits|was)\b)\p{L}{3,}?)(ies|(?<![sui])s)(?!\p{L})/gu
 
 /** Makes lists of values of any length equal, and singular and plural nouns. */
 function tidy(text: string): string {
