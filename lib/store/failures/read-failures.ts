@@ -21,7 +21,7 @@ import {
   unpackWanted,
   withPackedRows
 } from '../spans/packed-rows.ts'
-import { readFailureMessages } from '../trace/messages.ts'
+import { readSpoken } from '../spans/span-texts.ts'
 import { WALK_BOUNDS, type WalkPortion, walkBounded } from '../walks/bounded-walk.ts'
 import { nextTraces } from '../walks/next-traces.ts'
 
@@ -196,21 +196,6 @@ const cutBefore = ({ place, traceStartedAt, traceId }: Row, portion: FailurePort
   last: { key: traceStartedAt, tie: traceId, inclusive: true },
   hasMore: true
 })
-
-/** Reads messages that may state failures, by trace id. */
-async function readSpoken(
-  sql: Sql,
-  projectId: number,
-  rows: readonly Row[],
-  names: TableNames
-): Promise<ReadonlyMap<string, readonly PlacedMessages[]>> {
-  const ids = [...new Set(rows.filter(({ hasMessages }) => hasMessages).map(({ traceId }) => traceId))]
-  const spoken = new Map<string, PlacedMessages[]>(ids.map(id => [id, []]))
-  if (ids.length === 0) return spoken
-  for (const message of await readFailureMessages(sql, projectId, ids, names))
-    spoken.get(message.traceId)?.push(message)
-  return spoken
-}
 
 /** Returns the failures of one trace: those of its failed steps, or its own. */
 async function failuresOf(

@@ -3,8 +3,8 @@ import type { Sql } from 'postgres'
 import type { TableNames } from '../../database/tables.ts'
 import { findIn } from '../../search/wanted.ts'
 import { failureOfStep, type StepFailure } from '../../trace/failures/step-failure.ts'
+import { readSpanTexts, type WantedFailures } from '../spans/span-texts.ts'
 import { type ErrorWords, type StepConditions, stepConditionsInSql } from './conditions.ts'
-import { readSpanTexts, type WantedFailures } from './span-texts.ts'
 
 /** More failed steps than any trace has. */
 const ALL = 2 ** 31 - 1

@@ -7,9 +7,9 @@ import { failureOfStep } from '../../trace/failures/step-failure.ts'
 import { list } from '../answers/json-text.ts'
 import { pageText, readSummaries } from '../lists/summary-page.ts'
 import { withMessages } from '../search/sources.ts'
+import { readSpanTexts } from '../spans/span-texts.ts'
 import type { FoundId } from './find-traces.ts'
 import { cutText, previewOf } from './preview.ts'
-import { readSpanTexts } from './span-texts.ts'
 
 interface TextRow {
   readonly seq: number
