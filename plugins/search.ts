@@ -11,7 +11,7 @@ import { readScoreCondition, type ScoreCondition } from '../lib/schema/score-con
 import { TraceSearchPage, TraceSearchQuery } from '../lib/schema/search.ts'
 import { readWanted } from '../lib/search/wanted.ts'
 import { errorWords, type StepConditions } from '../lib/store/finding/conditions.ts'
-import { findTraces, type TraceSearch } from '../lib/store/finding/find-traces.ts'
+import { findTracePage, type TraceSearch } from '../lib/store/finding/find-traces.ts'
 import { readFoundSummaries } from '../lib/store/finding/found-summaries.ts'
 import { explainEmpty } from '../lib/store/finding/hints.ts'
 import type { Edge } from '../lib/store/lists/cursor.ts'
@@ -63,7 +63,7 @@ async function answerSearch(sql: Sql, projectId: number, asked: TraceSearch, nam
     )
   }
   const index = wanted === undefined ? null : await readSearchState(sql, projectId, names)
-  const page = await findTraces(sql, projectId, asked, names)
+  const page = await findTracePage(sql, projectId, asked, names)
   if (page === undefined) {
     refuseField('q', `may be in too many traces to sort them by ${query.sort}; add from and to, or rarer words`)
   }

@@ -1,17 +1,17 @@
 /** Requests to the API, from commands that read and change recorded data. */
 
-export type Method = 'GET' | 'POST' | 'DELETE'
+export type HttpMethod = 'GET' | 'POST' | 'DELETE'
 
 export interface Asker {
   /** Returns the JSON of a successful response. Throws an error for people if the request is rejected. */
-  ask(method: Method, path: string, body?: object): Promise<string>
+  ask(method: HttpMethod, path: string, body?: object): Promise<string>
 }
 
 type Value = string | number | boolean | undefined
-export type Query = Readonly<Record<string, Value | readonly string[]>>
+export type QueryMembers = Readonly<Record<string, Value | readonly string[]>>
 
 /** Returns a path with its query. Members that are undefined are left out, and each value of a list is a parameter. */
-export function pathOf(path: string, query: Query): string {
+export function requestPath(path: string, query: QueryMembers): string {
   const given = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) {
     const values = Array.isArray(value) ? value : value === undefined ? [] : [value]

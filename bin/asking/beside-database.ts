@@ -4,7 +4,7 @@ import { Refusal } from '../../lib/errors.ts'
 import { type LocalRoutes, openRoutes } from '../../lib/service.ts'
 import { noteSystemUser } from '../../lib/store/audit.ts'
 import type { DatabaseSession } from '../database.ts'
-import type { Asker, Method } from './asker.ts'
+import type { Asker, HttpMethod } from './asker.ts'
 import { explainRejection } from './failure.ts'
 
 export class DatabaseAsker implements Asker {
@@ -25,7 +25,7 @@ export class DatabaseAsker implements Asker {
     return new DatabaseAsker(routes, database.location)
   }
 
-  async ask(method: Method, path: string, body?: object): Promise<string> {
+  async ask(method: HttpMethod, path: string, body?: object): Promise<string> {
     try {
       return await this.#routes.call(method, path, body)
     } catch (error) {

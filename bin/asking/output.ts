@@ -1,10 +1,10 @@
 /** Prints responses of the API: as text for people, as one JSON value, or as one JSON value per line. */
 import { visible } from '../../lib/log-text.ts'
 import { type Call, UsageError } from '../command.ts'
-import { fitTable, type TableColumn } from '../terminal/fitted-table.ts'
+import { type FittedColumn, fitTable } from '../terminal/fitted-table.ts'
 import type { Line } from '../terminal/lines.ts'
-import { clock } from '../terminal/words.ts'
-import { type Asker, pathOf, type Query } from './asker.ts'
+import { longClock } from '../terminal/words.ts'
+import { type Asker, type QueryMembers, requestPath } from './asker.ts'
 
 export const OUTPUT_FLAGS = {
   ndjson: { type: 'boolean', about: 'print one JSON value per line' }
@@ -42,7 +42,7 @@ export async function printAnswer<T>(call: Printing, text: string, describe: (va
 
 export interface ListRequest {
   readonly path: string
-  readonly query: Query
+  readonly query: QueryMembers
   /** The member of a page that holds its items. */
   readonly member: string
   /** Maximum number of items, and of items per request. */
@@ -85,7 +85,7 @@ export async function* listPages<T>(
   let isIncomplete = false
   for (let after: string | null | undefined; after !== null; ) {
     if (left === 0) return { hasMore: true, isIncomplete }
-    const asked = pathOf(path, { ...query, limit: Math.min(left, pageSize), after: after ?? undefined })
+    const asked = requestPath(path, { ...query, limit: Math.min(left, pageSize), after: after ?? undefined })
     const page = parseExact(await asker.ask('GET', asked)) as Page
     const items = page[member] as readonly T[]
     left -= items.length
@@ -128,7 +128,7 @@ export async function printList<T>(
 
 /** Returns a table of a list, and how to see more. */
 export function listLines<T>(
-  { columns, rows, width }: { columns: readonly TableColumn<T>[]; rows: readonly T[]; width: number },
+  { columns, rows, width }: { columns: readonly FittedColumn<T>[]; rows: readonly T[]; width: number },
   { hasMore, reached }: ListEnd,
   { nouns, limit, most }: { nouns: string; limit: number; most: number }
 ): Line[] {
@@ -138,7 +138,7 @@ export function listLines<T>(
     return [...table, [`More ${nouns} follow: --limit ${Math.min(most, limit * 4)} shows more.`]]
   const only =
     typeof reached === 'string'
-      ? `Only traces since ${clock(reached)} UTC were examined: --before ${reached} looks further back.`
+      ? `Only traces since ${longClock(reached)} UTC were examined: --before ${reached} looks further back.`
       : 'Not all traces were examined: give a shorter time.'
   return rows.length === 0 ? [[only]] : [...table, [only]]
 }

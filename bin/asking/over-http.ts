@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises'
 import type { Settings } from '../../clients/typescript/options.ts'
 import { parseAnswer } from '../../clients/typescript/send/answer.ts'
 import { Transport } from '../../clients/typescript/send/transport.ts'
-import type { Asker, Method } from './asker.ts'
+import type { Asker, HttpMethod } from './asker.ts'
 import { explainRejection } from './failure.ts'
 
 /** Number of times that a busy server is asked, and the pause before it is asked again. */
@@ -20,7 +20,7 @@ export class HttpAsker implements Asker {
     this.#key = keyFrom
   }
 
-  async ask(method: Method, path: string, body?: object): Promise<string> {
+  async ask(method: HttpMethod, path: string, body?: object): Promise<string> {
     const sent = body === undefined ? undefined : JSON.stringify(body)
     for (let tries = 1; ; tries++) {
       const { status, text } = await this.#transport.send(method, path, sent)

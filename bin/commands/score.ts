@@ -13,7 +13,7 @@ import {
 } from '../asking/output.ts'
 import { ASKING_FLAGS, withAsker } from '../asking/place.ts'
 import { command, UsageError } from '../command.ts'
-import { SCORE_COLUMNS } from '../terminal/columns.ts'
+import { SCORE_TABLE } from '../terminal/columns.ts'
 import type { Line } from '../terminal/lines.ts'
 import { CONDITION_FLAGS, parseText, readConditions } from './traces/conditions.ts'
 import { queryOf } from './traces/read.ts'
@@ -50,7 +50,7 @@ export const scoreList = command({
     const none = { tag: undefined, status: undefined, model: undefined, session: undefined, user: undefined }
     const conditions = readConditions({ ...flags, ...none, errors: false })
     const describe = (rows: readonly ScoreOutput[], end: ListEnd): Line[] =>
-      listLines({ columns: SCORE_COLUMNS, rows, width: screen.columns }, end, { nouns: 'scores', limit, most: MOST })
+      listLines({ columns: SCORE_TABLE, rows, width: screen.columns }, end, { nouns: 'scores', limit, most: MOST })
     await withAsker(flags, env, async asker => {
       if (flags.trace === undefined) {
         const request = { path: '/api/v1/scores', query: queryOf(conditions), member: 'scores', limit, pageSize: PAGE }

@@ -2,19 +2,19 @@
 import type { Static } from 'typebox'
 import { visible } from '../../lib/log-text.ts'
 import type { ScoreOutput, TraceSummary } from '../../lib/schema/output.ts'
-import type { TableColumn } from './fitted-table.ts'
-import { cutTo, type Line, type Piece, type Style } from './lines.ts'
+import type { FittedColumn } from './fitted-table.ts'
+import { cutTo, type Line, type LinePiece, type Style } from './lines.ts'
 import { count, counted, duration, money, shortClock } from './words.ts'
 
-export type Summary = Static<typeof TraceSummary>
+export type ShownSummary = Static<typeof TraceSummary>
 
 const STATUS_STYLES: Readonly<Record<string, Style>> = { error: 'red', ok: 'green', running: 'yellow' }
-export const statusPiece = (status: string): Piece => ({ text: status, style: STATUS_STYLES[status] })
+export const statusPiece = (status: string): LinePiece => ({ text: status, style: STATUS_STYLES[status] })
 
 export const tokens = ({ totalTokens }: { readonly totalTokens: number }): string =>
   totalTokens === 0 ? '' : count(totalTokens)
 
-export const TRACE_COLUMNS: readonly TableColumn<Summary>[] = [
+export const TRACE_TABLE: readonly FittedColumn<ShownSummary>[] = [
   { title: 'TRACE', of: ({ id }) => ({ text: id, style: 'cyan' }) },
   { title: 'STARTED (UTC)', of: ({ startedAt }) => shortClock(startedAt), rank: 3 },
   { title: 'NAME', of: ({ name }) => name, least: 12 },
@@ -29,12 +29,12 @@ export const TRACE_COLUMNS: readonly TableColumn<Summary>[] = [
 ]
 
 /** Returns the status. A trace without the status `error` may have failed steps. */
-function statusOf({ status, errorCount }: Summary): Piece {
+function statusOf({ status, errorCount }: ShownSummary): LinePiece {
   if (status === 'error' || errorCount === 0) return statusPiece(status)
   return { text: `${status}, ${counted(errorCount, 'error')}`, style: 'red' }
 }
 
-export const SCORE_COLUMNS: readonly TableColumn<ScoreOutput>[] = [
+export const SCORE_TABLE: readonly FittedColumn<ScoreOutput>[] = [
   { title: 'SCORE', of: ({ name }) => name, least: 10 },
   { title: 'VALUE', of: ({ value }) => String(value), least: 5 },
   { title: 'CREATED (UTC)', of: ({ createdAt }) => shortClock(createdAt), rank: 2 },
@@ -45,7 +45,7 @@ export const SCORE_COLUMNS: readonly TableColumn<ScoreOutput>[] = [
 ]
 
 /** Returns one line for a trace of a list that grows, so its columns have fixed widths. */
-export function tailLine({ id, startedAt, name, status, errorCount, ...trace }: Summary, columns: number): Line {
+export function tailLine({ id, startedAt, name, status, errorCount, ...trace }: ShownSummary, columns: number): Line {
   const isFailed = status === 'error' || errorCount > 0
   const before: Line = [
     { text: id, style: 'cyan' },

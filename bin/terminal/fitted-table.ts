@@ -1,10 +1,10 @@
 /** Lays out tables of recorded data so that each row fits on one line of the terminal. */
 import { visible } from '../../lib/log-text.ts'
-import { cutTo, type Line, type Piece, textOf, widthOf } from './lines.ts'
+import { cutTo, type Line, type LinePiece, pieceText, widthOf } from './lines.ts'
 
-export interface TableColumn<Row> {
+export interface FittedColumn<Row> {
   readonly title: string
-  of(row: Row): string | Piece
+  of(row: Row): string | LinePiece
   /** Whether cells are aligned to the right, as numbers are. */
   readonly isNumber?: true
   /** Width to which the column may be cut; undefined if the column is never cut. */
@@ -22,12 +22,12 @@ const GAP = '  '
  * Returns the heading and one line per row. If the table is wider than `width`, columns are cut, and then left out. A
  * column without any content is left out.
  */
-export function fitTable<Row>(columns: readonly TableColumn<Row>[], rows: readonly Row[], width: number): Line[] {
+export function fitTable<Row>(columns: readonly FittedColumn<Row>[], rows: readonly Row[], width: number): Line[] {
   const all = columns.map(column => {
     const cells = rows.map(row => {
       const cell = column.of(row)
       const style = typeof cell === 'string' ? undefined : cell.style
-      return { text: visible(textOf(cell)), style }
+      return { text: visible(pieceText(cell)), style }
     })
     const widest = cells.reduce((most, { text }) => Math.max(most, widthOf(text)), 0)
     return { column, cells, isEmpty: widest === 0, natural: Math.max(widest, column.title.length) }
@@ -41,7 +41,7 @@ export function fitTable<Row>(columns: readonly TableColumn<Row>[], rows: readon
     widths = widthsFor(shown, width)
   }
   const final = widths ?? shown.map(leastOf)
-  const lineOf = (cells: readonly Piece[]): Line =>
+  const lineOf = (cells: readonly LinePiece[]): Line =>
     cells.flatMap((cell, i) => {
       const text = cutTo(cell.text, final[i]!)
       const padding = ' '.repeat(final[i]! - widthOf(text))
@@ -49,12 +49,12 @@ export function fitTable<Row>(columns: readonly TableColumn<Row>[], rows: readon
       const piece = { text, style: cell.style }
       return shown[i]!.column.isNumber ? [gap + padding, piece] : [gap, piece, padding]
     })
-  const heading: Piece[] = shown.map(({ column }) => ({ text: column.title, style: 'dim' }))
+  const heading: LinePiece[] = shown.map(({ column }) => ({ text: column.title, style: 'dim' }))
   return [lineOf(heading), ...rows.map((_, row) => lineOf(shown.map(({ cells }) => cells[row]!)))]
 }
 
 interface Sized {
-  readonly column: Pick<TableColumn<never>, 'least'>
+  readonly column: Pick<FittedColumn<never>, 'least'>
   readonly natural: number
 }
 

@@ -7,20 +7,20 @@ import { visible } from '../../lib/log-text.ts'
 const STYLES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, cyan: 36 } as const
 export type Style = keyof typeof STYLES
 
-export interface Piece {
+export interface LinePiece {
   readonly text: string
   readonly style?: Style | undefined
 }
-export type Line = readonly (string | Piece)[]
+export type Line = readonly (string | LinePiece)[]
 
-export const textOf = (piece: string | Piece): string => (typeof piece === 'string' ? piece : piece.text)
+export const pieceText = (piece: string | LinePiece): string => (typeof piece === 'string' ? piece : piece.text)
 
 const ESCAPE = '\u001b['
 
 export function renderLine(line: Line, hasColours: boolean): string {
   return line
     .map(piece => {
-      const text = visible(textOf(piece))
+      const text = visible(pieceText(piece))
       const style = typeof piece === 'string' ? undefined : piece.style
       return hasColours && style !== undefined && text !== '' ? `${ESCAPE}${STYLES[style]}m${text}${ESCAPE}0m` : text
     })

@@ -21,12 +21,12 @@ export function parseTimes({ from, to }: Times): Times {
 
 /** Parses the value of a flag into canonical form. A date is its first moment. */
 export function parseMoment(flag: string, text: string | undefined, now = Date.now()): string | undefined {
-  return text === undefined ? undefined : (readTime(text, now)?.first ?? refuse(flag, text))
+  return text === undefined ? undefined : (readMoments(text, now)?.first ?? refuse(flag, text))
 }
 
 /** Like `parseMoment`, but a date is its last moment, so that `--to 2026-01-31` includes that day. */
 export function parseEnd(flag: string, text: string | undefined, now = Date.now()): string | undefined {
-  return text === undefined ? undefined : (readTime(text, now)?.last ?? refuse(flag, text))
+  return text === undefined ? undefined : (readMoments(text, now)?.last ?? refuse(flag, text))
 }
 
 function refuse(flag: string, text: string): never {
@@ -55,7 +55,7 @@ interface Period {
  * Reads a date, a date and time, `now`, `today`, `yesterday`, or a time ago (`90d`, `1h30m`). A missing zone means UTC,
  * as in the API. Returns the first and last moment of a day, or twice the same moment.
  */
-export function readTime(text: string, now: number): Period | undefined {
+export function readMoments(text: string, now: number): Period | undefined {
   const ms = readDuration(text)
   if (ms !== undefined) return now - ms < YEAR_ONE_MS ? undefined : moment(new Date(now - ms).toISOString())
   const word = text.toLowerCase()

@@ -1,19 +1,19 @@
 /** Lays out a trace for the terminal: its facts, and the tree of its steps. */
 import type { Static } from 'typebox'
 import type { ScoreOutput, TraceDetail } from '../../lib/schema/output.ts'
-import { failureOf } from '../../lib/trace/failure.ts'
+import { failureOfStep } from '../../lib/trace/failures/step-failure.ts'
 import { prettyLines } from '../../lib/trace/json/pretty.ts'
 import { leftOutOf } from '../../lib/trace/states/left-out.ts'
 import { isBefore } from '../../lib/trace/timestamp.ts'
 import { inTreeOrder } from '../../lib/trace/tree-order.ts'
-import { SCORE_COLUMNS, statusPiece, tokens } from './columns.ts'
-import { fitTable, type TableColumn } from './fitted-table.ts'
+import { SCORE_TABLE, statusPiece, tokens } from './columns.ts'
+import { type FittedColumn, fitTable } from './fitted-table.ts'
 import { cutTo, type Line } from './lines.ts'
-import { clock, count, counted, duration, money, relativeTime } from './words.ts'
+import { count, counted, duration, longClock, money, relativeTime } from './words.ts'
 
 /** A parsed trace, whose free-form JSON may contain LosslessNumbers. */
-export type Detail = Static<typeof TraceDetail>
-type Span = Detail['spans'][number]
+export type DetailedTrace = Static<typeof TraceDetail>
+type Span = DetailedTrace['spans'][number]
 
 /** Returns the failed steps below which no step failed, in the order in which they ended. */
 export function failedSteps(spans: readonly Span[]): Span[] {
@@ -38,10 +38,15 @@ const MOST_FAILED = 5
 /** Maximum length of an error's message, in characters. */
 const LONGEST_MESSAGE = 500
 
-function failureLines({ spans }: Detail): Line[] {
+function failureLines({ spans }: DetailedTrace): Line[] {
   const [first, ...others] = failedSteps(spans)
   if (first === undefined) return []
-  const { type, message } = failureOf(JSON.stringify(first.attributes), JSON.stringify(first.events))
+  const { type, message } = failureOfStep({
+    kind: first.kind,
+    output: JSON.stringify(first.output ?? null),
+    attributes: JSON.stringify(first.attributes),
+    events: JSON.stringify(first.events)
+  })
   const head: Line = [
     { text: `Failed: ${first.name}`, style: 'red' },
     ` (${first.kind}, ${first.id}), after ${duration(first.durationMs)}`
@@ -62,7 +67,7 @@ interface Step {
 }
 
 /** Returns the steps as a tree, depth first, with the lines that connect them. */
-export function stepsOf(spans: readonly Span[]): Step[] {
+export function nestedSteps(spans: readonly Span[]): Step[] {
   const placed = inTreeOrder(spans)
   // Whether the ancestors of a step at each depth have a following sibling is known from the end of the list.
   const follows: boolean[] = []
@@ -84,7 +89,7 @@ export function stepsOf(spans: readonly Span[]): Step[] {
 
 const FAILED_MARK = '✗ '
 
-const STEP_COLUMNS: readonly TableColumn<Step>[] = [
+const STEP_COLUMNS: readonly FittedColumn<Step>[] = [
   {
     title: 'STEP',
     of: ({ span: { status, name }, branch }) =>
@@ -99,16 +104,16 @@ const STEP_COLUMNS: readonly TableColumn<Step>[] = [
   { title: 'ID', of: ({ span }) => ({ text: span.id, style: 'dim' }), rank: 5 }
 ]
 
-export interface TraceOptions {
+export interface TraceLinesOptions {
   readonly columns: number
   /** Whether inputs, outputs, attributes and events are shown. */
   readonly hasTexts: boolean
 }
 
 /** Returns a trace: its facts, the failed step, the tree of its steps, and its scores. */
-export function traceLines(detail: Detail, { columns, hasTexts }: TraceOptions): Line[] {
+export function traceLines(detail: DetailedTrace, { columns, hasTexts }: TraceLinesOptions): Line[] {
   const { trace, spans, scores } = detail
-  const steps = stepsOf(spans)
+  const steps = nestedSteps(spans)
   const [heading, ...rows] = fitTable(STEP_COLUMNS, steps, columns)
   const tree = rows.flatMap((row, i) => (hasTexts ? [row, ...spanTexts(steps[i]!)] : [row]))
   const leftOut = leftOutOf(trace.metadata)?.count
@@ -124,11 +129,11 @@ export function traceLines(detail: Detail, { columns, hasTexts }: TraceOptions):
   ]
 }
 
-function factLines(trace: Detail['trace']): Line[] {
+function factLines(trace: DetailedTrace['trace']): Line[] {
   const { usage, environment, provider, model, tags } = trace
   const facts: [string, string | null][] = [
     ['id', trace.id],
-    ['started', `${clock(trace.startedAt)} UTC, ${relativeTime(trace.startedAt)}`],
+    ['started', `${longClock(trace.startedAt)} UTC, ${relativeTime(trace.startedAt)}`],
     ['duration', duration(trace.durationMs)],
     ['tokens', usage.totalTokens === 0 ? '' : `${count(usage.inputTokens)} in, ${count(usage.outputTokens)} out`],
     ['cost', money(trace.costUsd)],
@@ -156,7 +161,7 @@ export const TEXTS = ['input', 'output', 'attributes', 'events'] as const
 
 const spanTexts = ({ span, below }: Step): Line[] => TEXTS.flatMap(name => valueLines(name, span[name], below))
 
-function traceTexts({ input, output, metadata }: Detail['trace']): Line[] {
+function traceTexts({ input, output, metadata }: DetailedTrace['trace']): Line[] {
   const lines = Object.entries({ input, output, metadata }).flatMap(([name, value]) => valueLines(name, value, ''))
   return lines.length === 0 ? [] : [...lines, []]
 }
@@ -168,6 +173,6 @@ function splitLines(text: string): string[] {
 
 function scoreLines(scores: readonly ScoreOutput[], width: number): Line[] {
   if (scores.length === 0) return []
-  const columns = SCORE_COLUMNS.filter(({ title }) => title !== 'TRACE')
+  const columns = SCORE_TABLE.filter(({ title }) => title !== 'TRACE')
   return [[], ...fitTable(columns, scores, width)]
 }

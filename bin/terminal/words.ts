@@ -84,9 +84,9 @@ const DOLLARS = { minimumFractionDigits: 2, maximumFractionDigits: 2 }
 const SMALL_SUM = { maximumSignificantDigits: 2 }
 
 /** Formats a canonical timestamp as `2026-01-31 12:00:00`, in UTC. */
-export const clock = (iso: string): string => iso.slice(0, 19).replace('T', ' ')
+export const longClock = (iso: string): string => iso.slice(0, 19).replace('T', ' ')
 
 /** Formats a canonical timestamp as `01-31 12:00:00`, or as `2025-01-31` if it is in another year. */
 export function shortClock(iso: string, now = new Date().toISOString()): string {
-  return iso.slice(0, 4) === now.slice(0, 4) ? clock(iso).slice(5) : iso.slice(0, 10)
+  return iso.slice(0, 4) === now.slice(0, 4) ? longClock(iso).slice(5) : iso.slice(0, 10)
 }

@@ -9,7 +9,7 @@ export interface Endpoint {
   readonly readQuery: QueryReader | undefined
 }
 
-export interface Match {
+export interface RouteMatch {
   readonly endpoint: Endpoint
   readonly params: Readonly<Record<string, string | undefined>>
   /** The query string as sent, without `?`. */
@@ -37,7 +37,7 @@ export class RouteTable {
   }
 
   /** Returns a request's route; undefined if the path is unknown, undecodable, or without a route for the method. */
-  find(method: string, url: string): Match | undefined {
+  find(method: string, url: string): RouteMatch | undefined {
     const found = this.#router.find(method as HTTPMethod, url)
     // The router matches `/traces/` with an empty id, but a path with a trailing slash must be treated as unknown.
     if (found === null || hasEmpty(found.params)) return undefined

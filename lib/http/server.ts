@@ -28,7 +28,7 @@ import { readPathId } from './path-id.ts'
 import { type AdmitOptions, admit, isPersonAccess } from './people/admit.ts'
 import { sendRawRefusal, sendRefusal, sendReply, sendStream } from './reply.ts'
 import { isRead, JsonStream, type Reply, type Route } from './route.ts'
-import type { Match, RouteTable } from './route-table.ts'
+import type { RouteMatch, RouteTable } from './route-table.ts'
 import { findHeadFault } from './sockets/head.ts'
 import { Pipelining } from './sockets/pipelining.ts'
 import { UnsentAnswers } from './sockets/unsent-answers.ts'
@@ -310,7 +310,7 @@ export class HttpServer {
     }
   }
 
-  #match(exchange: Exchange): Match {
+  #match(exchange: Exchange): RouteMatch {
     const { method = '', url = '' } = exchange.request
     const match = this.#options.routes.find(method, url)
     if (match !== undefined) return match

@@ -49,7 +49,10 @@ export interface SpanRows {
   readonly spans: readonly number[]
 }
 
-/** The values that rank a trace. A trace is absent from a ranking if its value is null. */
+/**
+ * A trace's keys in the two rankings, or the floors of a list's two rankings. A trace without a key is absent from the
+ * ranking. A null floor means that the ranking has no floor.
+ */
 export interface RankingKeys {
   readonly durationMs: number | null
   readonly costUsd: number | null

@@ -13,10 +13,10 @@ import session from './people/session.ts'
 import signIn from './people/sign-in.ts'
 import keys from './project/keys.ts'
 import prices from './project/prices.ts'
-import project from './project/project.ts'
+import projectSettings from './project/project.ts'
 import views from './project/views.ts'
-import scores from './scores.ts'
-import sessions from './sessions.ts'
+import scorePages from './scores.ts'
+import sessionPages from './sessions.ts'
 import trace from './trace.ts'
 
 export default async function dashboard(app: App): Promise<void> {
@@ -28,9 +28,9 @@ export default async function dashboard(app: App): Promise<void> {
   lists(app)
   charts(app)
   trace(app)
-  scores(app)
-  sessions(app)
-  project(app)
+  scorePages(app)
+  sessionPages(app)
+  projectSettings(app)
   prices(app)
   views(app)
   keys(app)

@@ -35,7 +35,7 @@ const ScoredQuery = closed({
 /** Maximum number of scores per page, each with its trace's summary. */
 const PAGE = 50
 
-export default function scores(app: App): void {
+export default function scorePages(app: App): void {
   const { sql } = app
 
   readRoute(app, `${IN_PROJECT}/score-series`, {

@@ -30,7 +30,7 @@ const SessionTracesQuery = closed({ id: Id, after: Type.Optional(Type.String({ m
 
 const PAGE = 50
 
-export default function sessions(app: App): void {
+export default function sessionPages(app: App): void {
   const { sql } = app
 
   readRoute(app, `${IN_PROJECT}/sessions`, {

@@ -72,10 +72,10 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     title: 'Search traces',
     description:
       'Finds runs by what happened in them: a failed step (step, stepKind and error), any failure (errors), scores, ' +
-      'words (q), duration, cost and tokens, with every filter of list_traces and any sort. Use it for questions such ' +
-      "as which runs failed in a tool, or why a user's last session failed. Returns an outline of each run with its " +
-      'first error and the beginnings of input and output; call get_trace for one run. If nothing is found, note names ' +
-      'the nearest values that exist. If reached is set, call again with nextCursor as after.',
+      'words (q), duration, cost and tokens, with every filter of list_traces and any sort. Use it for questions ' +
+      "such as which runs failed in a tool, or why a user's last session failed. Returns an outline of each run " +
+      'with its first error and the beginnings of input and output; call get_trace for one run. If nothing is found, ' +
+      'note names the nearest values that exist. If reached is set, call again with nextCursor as after.',
     annotations: READS,
     examples: [
       { errors: true, userId: 'customer-7', limit: 5 },

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { SCHEMA_NAMES } from '../../lib/database/tables.ts'
 import type { TraceSearchQuery } from '../../lib/schema/search.ts'
-import { type FindBounds, findTraces } from '../../lib/store/finding/find-traces.ts'
+import { type FindBounds, findTracePage } from '../../lib/store/finding/find-traces.ts'
 import type { Edge } from '../../lib/store/lists/cursor.ts'
 import { addMessages } from '../../lib/store/trace/messages.ts'
 import { readSearch } from '../../plugins/search.ts'
@@ -43,7 +43,9 @@ const someSpan = fc
       {},
       { attributes: { 'error.type': 'RateLimit', pad: LONG.repeat(4) } },
       { events: [thrown('TimeoutError', `the shop did not answer ${LONG}`)], input: LONG.repeat(4) },
-      { events: [thrown('ValueError', 'Order is unknown')] }
+      { events: [thrown('ValueError', 'Order is unknown')] },
+      { output: { error: 'the stock is empty' } },
+      { output: 'the stock is empty', attributes: { 'error.type': 'ShopError' } }
     ),
     endedAt: fc.constantFrom(...ENDS)
   })
@@ -146,7 +148,7 @@ const someQuery: fc.Arbitrary<TraceSearchQuery> = fc
       step: fc.constantFrom(...NAMES),
       stepKind: fc.constantFrom(...KINDS),
       stepStatus: fc.constant('error'),
-      error: fc.constantFrom('timeouterror', 'RateLimit', 'shop answer', 'answer order', '!'),
+      error: fc.constantFrom('timeouterror', 'RateLimit', 'shop answer', 'answer order', 'stock empty', '!'),
       errors: fc.boolean(),
       score: fc.array(fc.constantFrom('h<0.6', 'h>=0.5', 'g=good', 'g=true', 'h=0.50', 'g<=9e-1'), {
         minLength: 1,
@@ -206,7 +208,7 @@ async function readBounded(service: TestService, query: TraceSearchQuery, limit:
   await service.database.pool.run(async sql => {
     for (let after: Edge | undefined, pages = 0; pages === 0 || after !== undefined; pages++) {
       assert.ok(pages < 50)
-      const page = await findTraces(sql, 1, { ...asked, query: { ...asked.query, after } }, SCHEMA_NAMES, bounds)
+      const page = await findTracePage(sql, 1, { ...asked, query: { ...asked.query, after } }, SCHEMA_NAMES, bounds)
       ids.push(...page!.found.map(({ id }) => id))
       if (page!.reached === undefined) assert.ok(page!.next === undefined || page!.found.length === limit)
       after = page!.next
@@ -354,6 +356,57 @@ t.test('summaries are those of the list, with the first error and the beginnings
   t.same(await ids('error=TimeoutError&step=lookup'), [body.trace.id])
   t.same(await ids('error=TimeoutError&step=agent'), [], 'all conditions hold for the same step')
   t.same(await ids('error=respond+order&stepKind=tool'), [body.trace.id])
+})
+
+t.test('the list of spans and a search read the same errors', async t => {
+  const { database, call } = await testService(t)
+  const failed = (over: object) => ({ ...span({ name: 'pay', kind: 'tool', status: 'error' }), ...over })
+  const spans = [
+    failed({ output: { error: { type: 'CardError', message: 'the card expired' } } }),
+    failed({ output: 'the bank refused' }),
+    failed({ kind: 'llm', output: 'the model answered' }),
+    failed({ attributes: { error: 'the purse is empty' }, input: LONG.repeat(4) }),
+    failed({ name: 'heard' })
+  ]
+  const bodies = spans.map(one => ingestBody({ spans: [one] }))
+  for (const body of bodies) t.equal((await call('POST', '/api/v1/traces', { body })).status, 201)
+  const heard = { input: null, output: null, micros: 1, place: 0, digest: 'ab'.repeat(16) }
+  await database.pool.run(sql =>
+    addMessages(sql, 1, [
+      {
+        ...heard,
+        traceId: bodies[4]!.trace.id,
+        spanId: spans[4]!.id,
+        event: JSON.stringify(thrown('LogError', 'the record tells'))
+      }
+    ])
+  )
+  const { body: listed } = await call('GET', '/api/v1/spans?status=error')
+  const errors = new Map(listed.spans.map((one: { id: string; error: object }) => [one.id, one.error]))
+  t.same(
+    spans.map(({ id }) => errors.get(id)),
+    [
+      { type: 'CardError', message: 'the card expired' },
+      { type: null, message: 'the bank refused' },
+      { type: null, message: null },
+      { type: null, message: 'the purse is empty' },
+      { type: 'LogError', message: 'the record tells' }
+    ]
+  )
+  for (const { firstError } of (await call('GET', '/api/v1/search?errors=true')).body.traces)
+    t.match(firstError, errors.get(firstError.spanId), 'the summary has the same')
+  const ids = async (query: string) =>
+    (await call('GET', `/api/v1/search?${query}`)).body.traces.map(({ id }: { id: string }) => id)
+  for (const [words, i] of [
+    ['card+expired', 0],
+    ['CardError', 0],
+    ['refused', 1],
+    ['purse', 3],
+    ['LogError', 4],
+    ['record+tells', 4]
+  ] as const)
+    t.same(await ids(`error=${words}`), [bodies[i]!.trace.id], words)
+  t.same(await ids('error=answered'), [], 'an output of a model is not an error')
 })
 
 t.test('previews show messages that were received as log records', async t => {

@@ -185,7 +185,8 @@ async function readAll(): Promise<string> {
   return database.pool.run(async sql => {
     const tables = await sql`
       select tablename as name from pg_tables
-      where schemaname = 'public' and tablename <> 'sign_in_attempts' and tablename !~ '^(rollup|us.*_sums|repack_)'
+      where schemaname = 'public' and tablename <> 'sign_in_attempts'
+        and tablename !~ '^(rollup|user_sums|usage_sums|repack_)'
       order by 1`
     const rows = await Promise.all(
       tables.map(

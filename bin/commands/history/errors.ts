@@ -2,15 +2,15 @@ import type { Static } from 'typebox'
 import { FIELD_VALUES } from '../../../lib/schema/field-values.ts'
 import type { FailureGroup, FailureList } from '../../../lib/schema/span-list.ts'
 import { isBefore } from '../../../lib/trace/timestamp.ts'
-import { type Asker, pathOf, type Query } from '../../asking/asker.ts'
+import { type Asker, type QueryMembers, requestPath } from '../../asking/asker.ts'
 import { jsonLine, LIMIT_FLAG, OUTPUT_FLAGS, parseLimit, refuseBoth } from '../../asking/output.ts'
 import { ASKING_FLAGS, withAsker } from '../../asking/place.ts'
 import { command } from '../../command.ts'
-import { fitTable, type TableColumn } from '../../terminal/fitted-table.ts'
+import { type FittedColumn, fitTable } from '../../terminal/fitted-table.ts'
 import type { Line } from '../../terminal/lines.ts'
-import { clock, count, counted, shortClock } from '../../terminal/words.ts'
+import { count, counted, longClock, shortClock } from '../../terminal/words.ts'
 import { oneOf, parseText } from '../traces/conditions.ts'
-import { PERIOD_FLAGS, periodOf } from './period.ts'
+import { PERIOD_FLAGS, periodQuery } from './period.ts'
 import { errorText } from './span.ts'
 
 type Group = Static<typeof FailureGroup>
@@ -21,7 +21,7 @@ const MOST = 200
 /** Maximum number of requests. Each examines thousands of traces. */
 const MOST_REQUESTS = 20
 
-const COLUMNS: readonly TableColumn<Group>[] = [
+const COLUMNS: readonly FittedColumn<Group>[] = [
   { title: 'FAILURES', of: group => count(group.count), isNumber: true },
   { title: 'TRACES', of: ({ traces }) => count(traces), isNumber: true, rank: 4 },
   { title: 'KIND', of: ({ kind }) => kind, rank: 3 },
@@ -53,13 +53,13 @@ export default command({
     const { flags, env, json, screen, stream, progress } = call
     refuseBoth(call)
     const query = {
-      ...periodOf(flags),
+      ...periodQuery(flags),
       kind: oneOf('kind', flags.kind, [...FIELD_VALUES.spanKind, 'trace']),
       name: parseText('name', flags.name)
     }
     const limit = parseLimit('limit', flags.limit, USUAL, MOST)
     const answer = await withAsker(flags, env, asker =>
-      gather(asker, query, reached => progress.show(() => `looked back to ${clock(reached)} UTC`))
+      gather(asker, query, reached => progress.show(() => `looked back to ${longClock(reached)} UTC`))
     )
     progress.clear()
     const shown = { ...answer, errors: answer.errors.slice(0, limit) }
@@ -72,14 +72,14 @@ export default command({
 type Gathered = Pick<Answer, 'from' | 'to' | 'errors' | 'failureCount' | 'groupCount' | 'complete' | 'reached'>
 
 /** Asks until all traces are examined, or for long, and adds the groups up. */
-async function gather(asker: Asker, query: Query, onReached: (time: string) => void): Promise<Gathered> {
+async function gather(asker: Asker, query: QueryMembers, onReached: (time: string) => void): Promise<Gathered> {
   let all: readonly Group[] = []
   let failureCount = 0
   let first: Answer | undefined
   for (let requests = 1, after: string | undefined; ; requests++) {
     // Without times, the first answer's times also apply to the following requests.
     const times = first && { from: first.from, to: first.to }
-    const text = await asker.ask('GET', pathOf('/api/v1/errors', { ...query, ...times, after, limit: MOST }))
+    const text = await asker.ask('GET', requestPath('/api/v1/errors', { ...query, ...times, after, limit: MOST }))
     const answer = JSON.parse(text) as Answer
     first ??= answer
     all = mergeGroups(all, answer.errors)
@@ -126,11 +126,11 @@ function added(one: Group, other: Group): Group {
 }
 
 function lines({ from, to, errors, failureCount, groupCount, complete, reached }: Gathered, width: number): Line[] {
-  const period = `from ${clock(from)} to ${clock(to)} UTC`
+  const period = `from ${longClock(from)} to ${longClock(to)} UTC`
   const only =
     complete || reached === null
       ? []
-      : [[`Only traces since ${clock(reached)} UTC were examined: give a shorter period.`]]
+      : [[`Only traces since ${longClock(reached)} UTC were examined: give a shorter period.`]]
   if (errors.length === 0) return [[`No failures ${period}.`], ...only]
   const more = groupCount > errors.length ? `, of which ${errors.length} are shown` : ''
   const head = `${counted(failureCount, 'failure')} in ${counted(groupCount, 'group')}${more}, ${period}`

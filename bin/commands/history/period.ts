@@ -1,5 +1,5 @@
 /** Flags and queries that the commands on steps, failures and sums share. */
-import type { Query } from '../../asking/asker.ts'
+import type { QueryMembers } from '../../asking/asker.ts'
 import { CONDITION_FLAGS, readConditions } from '../traces/conditions.ts'
 import { queryOf } from '../traces/read.ts'
 
@@ -10,7 +10,7 @@ export const PERIOD_FLAGS = { since, from, to, before, environment }
 type PeriodFlags = { readonly [name in keyof typeof PERIOD_FLAGS]?: string | undefined }
 
 /** Returns the times and the environment as a query. */
-export function periodOf(flags: PeriodFlags): Query {
+export function periodQuery(flags: PeriodFlags): QueryMembers {
   const { since, from, to, before, environment } = flags
   const others = { tag: undefined, status: undefined, name: undefined, model: undefined }
   const people = { session: undefined, user: undefined, errors: false }

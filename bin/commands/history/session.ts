@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import type { SessionDetail, SessionList } from '../../../lib/schema/groups.ts'
-import { type Asker, pathOf } from '../../asking/asker.ts'
+import { type Asker, requestPath } from '../../asking/asker.ts'
 import {
   jsonLine,
   LIMIT_FLAG,
@@ -13,10 +13,10 @@ import {
 } from '../../asking/output.ts'
 import { ASKING_FLAGS, withAsker } from '../../asking/place.ts'
 import { command } from '../../command.ts'
-import { type Summary, TRACE_COLUMNS } from '../../terminal/columns.ts'
-import { fitTable, type TableColumn } from '../../terminal/fitted-table.ts'
+import { type ShownSummary, TRACE_TABLE } from '../../terminal/columns.ts'
+import { type FittedColumn, fitTable } from '../../terminal/fitted-table.ts'
 import type { Line } from '../../terminal/lines.ts'
-import { clock, count, counted, duration, money, shortClock } from '../../terminal/words.ts'
+import { count, counted, duration, longClock, money, shortClock } from '../../terminal/words.ts'
 import { CONDITION_FLAGS, parseText, readEnvironment } from '../traces/conditions.ts'
 
 type Session = Static<typeof SessionList>['sessions'][number]
@@ -28,7 +28,7 @@ const MOST = 100_000
 const PAGE = 100
 const TRACES_PAGE = 200
 
-const COLUMNS: readonly TableColumn<Session>[] = [
+const COLUMNS: readonly FittedColumn<Session>[] = [
   { title: 'SESSION', of: ({ id }) => ({ text: id, style: 'cyan' }) },
   { title: 'LAST TRACE (UTC)', of: ({ lastStartedAt }) => shortClock(lastStartedAt), rank: 2 },
   { title: 'FIRST', of: ({ firstStartedAt }) => shortClock(firstStartedAt), rank: 5 },
@@ -94,7 +94,7 @@ export const sessionShow = command({
     else if (flags.ndjson) await stream(traces.map(trace => jsonLine(stringifyExact(trace))).join(''))
     else {
       const more = hasMore ? [[`More traces follow: --limit ${Math.min(MOST, limit * 4)} shows more.`]] : []
-      await screen.page([...factLines(session), [], ...fitTable(TRACE_COLUMNS, traces, screen.columns), ...more])
+      await screen.page([...factLines(session), [], ...fitTable(TRACE_TABLE, traces, screen.columns), ...more])
     }
   }
 })
@@ -103,10 +103,10 @@ async function readSession(asker: Asker, id: string, limit: number) {
   const path = `${SESSIONS}/${encodeURIComponent(id)}`
   // Loaded here because --help does not need this module.
   const { parseExact } = await import('../../../lib/trace/json/exact-json.ts')
-  const traces: Summary[] = []
+  const traces: ShownSummary[] = []
   let after: string | undefined
   for (;;) {
-    const asked = pathOf(path, { limit: Math.min(limit - traces.length, TRACES_PAGE), after })
+    const asked = requestPath(path, { limit: Math.min(limit - traces.length, TRACES_PAGE), after })
     const answer = parseExact(await asker.ask('GET', asked)) as Detail
     traces.push(...answer.traces)
     after = answer.nextCursor ?? undefined
@@ -118,8 +118,8 @@ async function readSession(asker: Asker, id: string, limit: number) {
 function factLines(session: Detail['session']): Line[] {
   const { traceCount, partial, errorCount, runningCount, users } = session
   const facts: [string, string][] = [
-    ['started', `${clock(session.firstStartedAt)} UTC`],
-    ['last trace', `${clock(session.lastStartedAt)} UTC`],
+    ['started', `${longClock(session.firstStartedAt)} UTC`],
+    ['last trace', `${longClock(session.lastStartedAt)} UTC`],
     [
       'traces',
       `${counted(traceCount, 'trace')}${partial ? ' and older ones' : ''}, ${count(errorCount)} with status error`

@@ -5,12 +5,12 @@ import { LIMIT_FLAG, listLines, listPages, OUTPUT_FLAGS, parseId, parseLimit, pr
 import { ASKING_FLAGS, withAsker } from '../../asking/place.ts'
 import { command, UsageError } from '../../command.ts'
 import { statusPiece } from '../../terminal/columns.ts'
-import type { TableColumn } from '../../terminal/fitted-table.ts'
+import type { FittedColumn } from '../../terminal/fitted-table.ts'
 import type { Line } from '../../terminal/lines.ts'
 import { readDuration } from '../../terminal/times.ts'
 import { count, duration, money, shortClock } from '../../terminal/words.ts'
 import { oneOf, parseText } from '../traces/conditions.ts'
-import { PERIOD_FLAGS, periodOf } from './period.ts'
+import { PERIOD_FLAGS, periodQuery } from './period.ts'
 
 const USUAL = 50
 const MOST = 100_000
@@ -20,7 +20,7 @@ const PAGE_WITH_TEXTS = 20
 
 type Listed = Static<typeof ListedSpan>
 
-const COLUMNS: readonly TableColumn<Listed>[] = [
+const COLUMNS: readonly FittedColumn<Listed>[] = [
   { title: 'TRACE', of: ({ traceId }) => ({ text: traceId, style: 'cyan' }) },
   { title: 'STARTED (UTC)', of: ({ startedAt }) => shortClock(startedAt), rank: 4 },
   { title: 'STEP', of: ({ name }) => name, least: 16 },
@@ -65,7 +65,7 @@ export const spanList = command({
   async run(call) {
     const { flags, env, screen } = call
     const query = {
-      ...periodOf(flags),
+      ...periodQuery(flags),
       kind: oneOf('kind', flags.kind, FIELD_VALUES.spanKind),
       name: parseText('name', flags.name),
       status: oneOf('status', flags.status, FIELD_VALUES.status),

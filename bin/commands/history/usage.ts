@@ -1,14 +1,14 @@
 import type { UsageReply, UsageRow } from '../../../lib/schema/usage.ts'
-import { pathOf } from '../../asking/asker.ts'
+import { requestPath } from '../../asking/asker.ts'
 import { jsonLine, LIMIT_FLAG, OUTPUT_FLAGS, parseLimit, printAnswer, refuseBoth } from '../../asking/output.ts'
 import { ASKING_FLAGS, withAsker } from '../../asking/place.ts'
 import { command } from '../../command.ts'
-import { fitTable, type TableColumn } from '../../terminal/fitted-table.ts'
+import { type FittedColumn, fitTable } from '../../terminal/fitted-table.ts'
 import type { Line } from '../../terminal/lines.ts'
-import { clock, count, duration, money } from '../../terminal/words.ts'
+import { count, duration, longClock, money } from '../../terminal/words.ts'
 import { oneOf, parseText } from '../traces/conditions.ts'
 import { justAfter } from '../traces/read.ts'
-import { PERIOD_FLAGS, periodOf } from './period.ts'
+import { PERIOD_FLAGS, periodQuery } from './period.ts'
 
 const INTERVALS = ['hour', 'day', 'none']
 const USUAL = 20
@@ -42,7 +42,7 @@ export default command({
   async run(call) {
     const { flags, env, screen } = call
     refuseBoth(call)
-    const { to, ...period } = periodOf(flags)
+    const { to, ...period } = periodQuery(flags)
     const query = {
       ...period,
       // Here the end of the API's period is exclusive.
@@ -51,7 +51,7 @@ export default command({
       interval: oneOf('interval', flags.interval, INTERVALS),
       limit: parseLimit('limit', flags.limit, USUAL, MOST)
     }
-    const text = await withAsker(flags, env, asker => asker.ask('GET', pathOf('/api/v1/usage', query)))
+    const text = await withAsker(flags, env, asker => asker.ask('GET', requestPath('/api/v1/usage', query)))
     if (flags.ndjson) {
       const { rows } = JSON.parse(text) as UsageReply
       await call.stream(rows.map(row => jsonLine(JSON.stringify(row))).join(''))
@@ -70,10 +70,10 @@ function lines(usage: UsageReply, width: number): Line[] {
     isOther: false,
     steps: null
   }
-  const head = `${clock(from)} to ${clock(to)} UTC`
+  const head = `${longClock(from)} to ${longClock(to)} UTC`
   const notes = [
     ...(others > 0 ? [`${count(others)} groups are summed as other: --limit lists more of them.`] : []),
-    ...(countedFrom === null ? [] : [`Traces that started before ${clock(countedFrom)} UTC are not counted yet.`]),
+    ...(countedFrom === null ? [] : [`Traces that started before ${longClock(countedFrom)} UTC are not counted yet.`]),
     ...(hint === null ? [] : [hint])
   ]
   const isSplit = by !== null || usage.interval !== 'none'
@@ -81,7 +81,7 @@ function lines(usage: UsageReply, width: number): Line[] {
   return [[{ text: head, style: 'dim' }], [], ...table, ...notes.map(note => [note])]
 }
 
-function columnsOf(by: string | null, approximate: boolean): TableColumn<UsageRow>[] {
+function columnsOf(by: string | null, approximate: boolean): FittedColumn<UsageRow>[] {
   const about = (ms: number | null) =>
     `${approximate && ms !== null ? '≈' : ''}${duration(ms === null ? null : Math.round(ms))}`
   return [
@@ -101,5 +101,5 @@ function columnsOf(by: string | null, approximate: boolean): TableColumn<UsageRo
 }
 
 const startOf = ({ start }: UsageRow): string =>
-  start === null || start === 'all' ? (start ?? '') : clock(start).slice(0, 16)
+  start === null || start === 'all' ? (start ?? '') : longClock(start).slice(0, 16)
 const groupOf = ({ key, isOther }: UsageRow): string => key ?? (isOther ? '(other)' : '(none)')

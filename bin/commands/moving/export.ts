@@ -9,7 +9,7 @@ import { decodePosition, encodePosition, type Position } from '../../../lib/stor
 import { command, UsageError } from '../../command.ts'
 import { withDatabase } from '../../database.ts'
 import { interruptible } from '../../terminal/interrupt.ts'
-import { readTime } from '../../terminal/times.ts'
+import { readMoments } from '../../terminal/times.ts'
 import { counted, rate, size } from '../../terminal/words.ts'
 import { CONDITION_FLAGS, readConditions } from '../traces/conditions.ts'
 
@@ -216,7 +216,7 @@ async function readSince(flags: SinceFlags): Promise<Since | undefined> {
   const cursor = since ?? stored?.trim() ?? START
   const after = decodePosition(cursor)
   if (cursor !== START && after === undefined) {
-    const isTime = since !== undefined && readTime(since, Date.now()) !== undefined
+    const isTime = since !== undefined && readMoments(since, Date.now()) !== undefined
     if (isTime && file === undefined) return undefined
     const name = since === undefined ? `the content of ${file}` : '--since'
     const time = file === undefined ? 'a time such as 7d or 2026-01-31, ' : ''

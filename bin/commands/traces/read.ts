@@ -2,7 +2,7 @@
 import { setTimeout } from 'node:timers/promises'
 import type { TraceConditions } from '../../../lib/store/trace/trace-conditions.ts'
 import { epochMs, isBefore, microsOf, timestampOf } from '../../../lib/trace/timestamp.ts'
-import type { Query } from '../../asking/asker.ts'
+import type { QueryMembers } from '../../asking/asker.ts'
 import { PassingFailure } from '../../asking/failure.ts'
 import {
   collect,
@@ -18,9 +18,9 @@ import {
 } from '../../asking/output.ts'
 import { ASKING_FLAGS, withAsker } from '../../asking/place.ts'
 import { command, UsageError } from '../../command.ts'
-import { type Summary, TRACE_COLUMNS, tailLine } from '../../terminal/columns.ts'
+import { type ShownSummary, TRACE_TABLE, tailLine } from '../../terminal/columns.ts'
 import { interruptible } from '../../terminal/interrupt.ts'
-import type { Detail } from '../../terminal/trace-lines.ts'
+import type { DetailedTrace } from '../../terminal/trace-lines.ts'
 import { CONDITION_FLAGS, oneOf, readConditions } from './conditions.ts'
 import { Watch } from './watch.ts'
 
@@ -30,12 +30,12 @@ const SEARCH = '/api/v1/search'
 const USUAL = 50
 const MOST = 100_000
 const PAGE = 200
-export const SORTS = ['newest', 'slowest', 'costliest']
+export const TRACE_SORTS = ['newest', 'slowest', 'costliest']
 
 export const READ_FLAGS = { ...ASKING_FLAGS, ...OUTPUT_FLAGS }
 
 /** Returns the conditions as a query of the trace list or of the search. */
-export function queryOf({ before, to, ...same }: TraceConditions): Query {
+export function queryOf({ before, to, ...same }: TraceConditions): QueryMembers {
   const last = before === undefined ? undefined : justBefore(before)
   return { ...same, to: last !== undefined && (to === undefined || isBefore(last, to)) ? last : to }
 }
@@ -49,7 +49,7 @@ export const traceList = command({
   flags: {
     ...CONDITION_FLAGS,
     'runs-only': { type: 'boolean', about: 'only traces with a model, a cost, or a step of a telling kind' },
-    sort: { type: 'string', value: 'S', about: `${SORTS.join(', ')}; newest by default` },
+    sort: { type: 'string', value: 'S', about: `${TRACE_SORTS.join(', ')}; newest by default` },
     limit: LIMIT_FLAG(MOST),
     ...READ_FLAGS
   },
@@ -62,14 +62,18 @@ export const traceList = command({
   async run(call) {
     const { flags, env, screen } = call
     const conditions = queryOf(readConditions(flags))
-    const query = { ...conditions, runsOnly: flags['runs-only'] || undefined, sort: oneOf('sort', flags.sort, SORTS) }
+    const query = {
+      ...conditions,
+      runsOnly: flags['runs-only'] || undefined,
+      sort: oneOf('sort', flags.sort, TRACE_SORTS)
+    }
     const limit = parseLimit('limit', flags.limit, USUAL, MOST)
     await withAsker(flags, env, asker =>
-      printList<Summary>(
+      printList<ShownSummary>(
         call,
         listPages(asker, { path: pathFor(query), query, member: 'traces', limit, pageSize: PAGE }),
         (traces, end) =>
-          listLines({ columns: TRACE_COLUMNS, rows: traces, width: screen.columns }, end, {
+          listLines({ columns: TRACE_TABLE, rows: traces, width: screen.columns }, end, {
             ...{ nouns: 'traces', limit, most: MOST }
           })
       )
@@ -78,7 +82,7 @@ export const traceList = command({
 })
 
 /** Returns the route that takes the query: the trace list or, if the list does not take it, the search. */
-function pathFor({ errors, sort = 'newest', ...query }: Query): string {
+function pathFor({ errors, sort = 'newest', ...query }: QueryMembers): string {
   const isListed = sort === 'newest' || NEWEST_ONLY.every(name => query[name] === undefined)
   return errors === undefined && isListed ? TRACES : SEARCH
 }
@@ -106,7 +110,7 @@ export const traceShow = command({
     // Loaded here because --help does not need this module.
     const { traceLines } = await import('../../terminal/trace-lines.ts')
     const options = { columns: screen.columns, hasTexts: flags.texts }
-    await printAnswer<Detail>(call, text, detail => traceLines(detail, options))
+    await printAnswer<DetailedTrace>(call, text, detail => traceLines(detail, options))
   }
 })
 
@@ -138,9 +142,9 @@ export const traceTail = command({
     const limit = parseLimit('limit', flags.limit, TAIL_USUAL, WATCHED)
     const request = { path: pathFor(query), query, member: 'traces', limit, pageSize: PAGE }
     await withAsker(flags, env, async asker => {
-      const newest = await collect<Summary>(asker, { ...request, limit: flags.follow ? WATCHED : limit })
+      const newest = await collect<ShownSummary>(asker, { ...request, limit: flags.follow ? WATCHED : limit })
       const first = newest.slice(0, limit).reverse()
-      const write = async (traces: readonly Summary[]) => {
+      const write = async (traces: readonly ShownSummary[]) => {
         if (flags.ndjson) await stream(traces.map(trace => jsonLine(stringifyExact(trace))).join(''))
         else await screen.write(traces.map(trace => tailLine(trace, screen.columns)))
       }
@@ -153,7 +157,7 @@ export const traceTail = command({
           await setTimeout(POLL_MS, undefined, { signal }).catch(() => {})
           if (signal.aborted) break
           try {
-            await write(watch.changed(await collect<Summary>(asker, { ...request, limit: WATCHED })))
+            await write(watch.changed(await collect<ShownSummary>(asker, { ...request, limit: WATCHED })))
             progress.clear()
           } catch (error) {
             if (!(error instanceof PassingFailure)) throw error

@@ -4,11 +4,11 @@ import type { FoundTrace } from '../../../lib/schema/search.ts'
 import { LIMIT_FLAG, listLines, listPages, parseLimit, printList } from '../../asking/output.ts'
 import { withAsker } from '../../asking/place.ts'
 import { command, UsageError } from '../../command.ts'
-import { TRACE_COLUMNS } from '../../terminal/columns.ts'
+import { TRACE_TABLE } from '../../terminal/columns.ts'
 import type { Line } from '../../terminal/lines.ts'
 import { errorText, parseDuration } from '../history/span.ts'
 import { CONDITION_FLAGS, oneOf, parseText, readConditions } from './conditions.ts'
-import { queryOf, READ_FLAGS, SORTS } from './read.ts'
+import { queryOf, READ_FLAGS, TRACE_SORTS } from './read.ts'
 
 type Found = Static<typeof FoundTrace>
 
@@ -46,7 +46,7 @@ export default command({
     'max-cost': amount('USD', 'only traces that cost at most so much'),
     'min-tokens': amount('N', 'only traces with at least so many tokens'),
     'max-tokens': amount('N', 'only traces with at most so many tokens'),
-    sort: { type: 'string', value: 'S', about: `${SORTS.join(', ')}; newest by default` },
+    sort: { type: 'string', value: 'S', about: `${TRACE_SORTS.join(', ')}; newest by default` },
     limit: LIMIT_FLAG(MOST),
     ...READ_FLAGS
   },
@@ -82,7 +82,7 @@ export default command({
       maxCostUsd: parseAmount('max-cost', flags['max-cost']),
       minTotalTokens: parseAmount('min-tokens', flags['min-tokens']),
       maxTotalTokens: parseAmount('max-tokens', flags['max-tokens']),
-      sort: oneOf('sort', flags.sort, SORTS)
+      sort: oneOf('sort', flags.sort, TRACE_SORTS)
     }
     const limit = parseLimit('limit', flags.limit, USUAL, MOST)
     await withAsker(flags, env, asker =>
@@ -90,7 +90,7 @@ export default command({
         call,
         listPages(asker, { path: '/api/v1/search', query, member: 'traces', limit, pageSize: PAGE }),
         (rows, end) => {
-          const lines = listLines({ columns: TRACE_COLUMNS, rows, width: screen.columns }, end, {
+          const lines = listLines({ columns: TRACE_TABLE, rows, width: screen.columns }, end, {
             ...{ nouns: 'traces', limit, most: MOST }
           })
           const found = rows.length === 0 ? lines : lines.flatMap((line, i) => [line, ...whyFound(rows[i - 1])])

@@ -6,7 +6,7 @@ import { ASKING_FLAGS, withAsker } from '../../asking/place.ts'
 import { type Call, command, UsageError } from '../../command.ts'
 import { withDatabase } from '../../database.ts'
 import { interruptible } from '../../terminal/interrupt.ts'
-import type { Detail } from '../../terminal/trace-lines.ts'
+import type { DetailedTrace } from '../../terminal/trace-lines.ts'
 import { count, counted, size, tracesDone } from '../../terminal/words.ts'
 import { CONDITION_FLAGS, readConditions } from './conditions.ts'
 
@@ -145,7 +145,7 @@ async function deleteOne(
       print({ traceId: id, applied: true }, `deleted trace ${id}`)
       return
     }
-    const { trace } = JSON.parse(await asker.ask('GET', path)) as Detail
+    const { trace } = JSON.parse(await asker.ask('GET', path)) as DetailedTrace
     const what = `${id} (${trace.name}, with ${counted(trace.spanCount, 'span')})`
     print({ traceId: id, applied: false }, `trace ${what} selected. Nothing was changed: add --apply to delete it.`)
   })

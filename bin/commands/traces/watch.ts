@@ -1,5 +1,5 @@
 /** Finds what has changed between two looks at a list of traces. */
-import type { Summary } from '../../terminal/columns.ts'
+import type { ShownSummary } from '../../terminal/columns.ts'
 
 /** Maximum number of traces that are remembered. Traces that left the list long ago do not return to it. */
 const MOST_SEEN = 10_000
@@ -8,12 +8,12 @@ export class Watch {
   /** Status of each trace at the last look, by id. The trace seen longest ago comes first. */
   readonly #seen = new Map<string, string>()
 
-  constructor(newest: readonly Summary[]) {
+  constructor(newest: readonly ShownSummary[]) {
     this.#note(newest)
   }
 
   /** Returns the traces that are new or have ended since the last look, the oldest first. */
-  changed(newest: readonly Summary[]): Summary[] {
+  changed(newest: readonly ShownSummary[]): ShownSummary[] {
     const changed = newest.filter(({ id, status }) => {
       const before = this.#seen.get(id)
       return before === undefined || (before === 'running' && status !== 'running')
@@ -22,7 +22,7 @@ export class Watch {
     return changed.reverse()
   }
 
-  #note(newest: readonly Summary[]): void {
+  #note(newest: readonly ShownSummary[]): void {
     for (const { id, status } of newest) {
       this.#seen.delete(id)
       this.#seen.set(id, status)

@@ -185,7 +185,7 @@ class Writer {
       }
     }
     this.#cuts++
-    this.#raw(JSON.stringify(cutText(value, most)))
+    this.#raw(JSON.stringify(cutToBytes(value, most)))
   }
 
   #raw(text: string): void {
@@ -195,7 +195,7 @@ class Writer {
 }
 
 /** Cuts a string to at most `bytes` bytes of JSON and appends the number of characters cut. */
-export function cutText(text: string, bytes: number): string {
+export function cutToBytes(text: string, bytes: number): string {
   let kept = text.slice(0, bytes)
   // Multibyte and escaped characters make the length in bytes unpredictable, so several passes approach the limit.
   for (let size = jsonBytes(kept); size > bytes; size = jsonBytes(kept)) {

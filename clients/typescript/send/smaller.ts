@@ -4,7 +4,7 @@
  */
 import { END_FIELDS } from '../record/render.ts'
 import type { TracePart } from '../record/trace.ts'
-import { cutText, writeValue } from '../record/values.ts'
+import { cutToBytes, writeValue } from '../record/values.ts'
 
 /** Total number of bytes that the first cut leaves for values. Proxies often allow one megabyte. */
 const VALUE_BYTES = 400_000
@@ -98,7 +98,7 @@ function shrinkExported({ attributes, events = [] }: Document, most: number): nu
     cuts++
     value.stringValue = JSON_TEXTS.includes(key)
       ? writeValue(key, JSON.parse(text), { bytes: most })!.text
-      : cutText(text, most)
+      : cutToBytes(text, most)
   }
   for (const event of events) cuts += shrinkExported(event, Math.floor(most / events.length))
   return cuts

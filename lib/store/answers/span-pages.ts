@@ -20,7 +20,7 @@ const PAGE = { bytes: 512 * 1024, spans: 500 }
 const MAX_KEPT = 4 * 1024 * 1024
 
 /** A listed span, whose page has not been read yet. */
-export interface ListedSpan {
+export interface SpanInOrder {
   readonly id: string
   /** Number of bytes by which the texts that are not packed make the span's JSON longer. */
   readonly bytes: number
@@ -94,7 +94,7 @@ export async function* readSpanPages<T extends SpanRow = SpanRow>(
 }
 
 /** Yields the spans of each page with their packed texts, if any. A page has at least one span. */
-async function* pagesOf(spans: readonly ListedSpan[], groups: Groups): AsyncGenerator<Map<string, SpanTexts | null>> {
+async function* pagesOf(spans: readonly SpanInOrder[], groups: Groups): AsyncGenerator<Map<string, SpanTexts | null>> {
   let page = new Map<string, SpanTexts | null>()
   let bytes = 0
   for (const span of spans) {
@@ -141,9 +141,9 @@ const SPAN_COLUMNS = `
   s.cost_usd as "costUsd"`
 
 /** Lists a trace's spans in response order. PostgreSQL determines the sizes without reading the texts. */
-function listSpans(sql: Sql, { projectId, traceSeq, names }: SpanPlace): Promise<ListedSpan[]> {
+function listSpans(sql: Sql, { projectId, traceSeq, names }: SpanPlace): Promise<SpanInOrder[]> {
   // An absent text is rendered as null, {} or [] (trace-json.ts).
-  return sql<ListedSpan[]>`
+  return sql<SpanInOrder[]>`
     select id, (coalesce(octet_length(input::text) - 4, 0) + coalesce(octet_length(output::text) - 4, 0)
         + coalesce(octet_length(attributes::text) - 2, 0) + coalesce(octet_length(events::text) - 2, 0))::int as bytes,
       num_nulls(input, output, attributes, events) = 4 as "isBare",
@@ -163,14 +163,14 @@ interface UnpackedGroup {
 class Groups {
   readonly #sql: Sql
   readonly #place: SpanPlace
-  readonly #listed: readonly ListedSpan[]
+  readonly #listed: readonly SpanInOrder[]
   /** Ids of the spans whose rows have a group's slices. */
   readonly #slices = new Map<string, string[]>()
   /** Group of each span whose row has no slice, because its group is stored as a single slice. */
   readonly #members = new Map<string, string>()
   readonly #unpacked = new Map<string, UnpackedGroup>()
 
-  constructor(sql: Sql, place: SpanPlace, listed: readonly ListedSpan[]) {
+  constructor(sql: Sql, place: SpanPlace, listed: readonly SpanInOrder[]) {
     this.#sql = sql
     this.#place = place
     this.#listed = listed
@@ -182,7 +182,7 @@ class Groups {
     }
   }
 
-  of({ id, groupId }: ListedSpan): string | null {
+  of({ id, groupId }: SpanInOrder): string | null {
     return groupId ?? this.#members.get(id) ?? null
   }
 

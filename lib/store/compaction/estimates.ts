@@ -29,7 +29,7 @@ const TOAST_ENTRY = 16
 /** A value up to this size has a header of one byte, and is not aligned. */
 const SHORT_VALUE = 127
 
-export interface Column {
+export interface EstimatedColumn {
   /** Bytes of each value; -1 if they vary. */
   readonly length: number
   /** The values' alignment, as in pg_type: c, s, i or d. */
@@ -50,7 +50,11 @@ interface StoredRow {
 }
 
 /** Returns how a row is stored if its columns' values have these sizes. Null stands for a null. */
-export function storeRow(columns: readonly Column[], sizes: readonly (number | null)[], target: number): StoredRow {
+export function storeRow(
+  columns: readonly EstimatedColumn[],
+  sizes: readonly (number | null)[],
+  target: number
+): StoredRow {
   const nulls = sizes.includes(null) ? Math.ceil(columns.length / 8) : 0
   const header = aligned(ROW_HEADER + nulls, 8)
   const stored = [...sizes]
@@ -65,7 +69,7 @@ export function storeRow(columns: readonly Column[], sizes: readonly (number | n
   }
 }
 
-function bytesOf(columns: readonly Column[], sizes: readonly (number | null)[]): number {
+function bytesOf(columns: readonly EstimatedColumn[], sizes: readonly (number | null)[]): number {
   let bytes = 0
   columns.forEach(({ length, align }, i) => {
     const size = sizes[i]
@@ -76,7 +80,7 @@ function bytesOf(columns: readonly Column[], sizes: readonly (number | null)[]):
   return bytes
 }
 
-function largestMovable(columns: readonly Column[], sizes: readonly (number | null)[]): number | undefined {
+function largestMovable(columns: readonly EstimatedColumn[], sizes: readonly (number | null)[]): number | undefined {
   for (const storages of ['xe', 'm']) {
     let largest: number | undefined
     columns.forEach(({ length, storage }, i) => {
@@ -115,7 +119,7 @@ class Pages {
 }
 
 export interface TableSample {
-  readonly columns: readonly Column[]
+  readonly columns: readonly EstimatedColumn[]
   /** The sizes of the values of each row. */
   readonly rows: Iterable<readonly (number | null)[]>
   /** The share of the table's pages from which the rows come. */

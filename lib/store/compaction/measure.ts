@@ -5,7 +5,14 @@
  */
 import type { Sql } from 'postgres'
 import { LOCAL_TABLES, PROJECT_TABLES } from '../../database/tables.ts'
-import { ALIGNMENTS, type Column, type EntryGroups, estimateIndex, estimateTable, TOAST_TARGET } from './estimates.ts'
+import {
+  ALIGNMENTS,
+  type EntryGroups,
+  type EstimatedColumn,
+  estimateIndex,
+  estimateTable,
+  TOAST_TARGET
+} from './estimates.ts'
 
 /** Number of pages of a table in the first sample. */
 const SAMPLED_PAGES = 1500
@@ -107,7 +114,7 @@ async function measureTable(sql: Sql, table: TableRow): Promise<MeasuredTable> {
   return { name, bytes, afterBytes: Math.min(afterBytes, bytes), indexes }
 }
 
-interface TableColumn extends Column {
+interface TableColumn extends EstimatedColumn {
   readonly name: string
   readonly mayVary: boolean
 }

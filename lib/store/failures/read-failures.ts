@@ -6,7 +6,7 @@
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { Slices } from '../../limits/slices.ts'
-import { type Failure, type FailureGroup, FailureGroups } from '../../trace/failures/failure-groups.ts'
+import { type Failure, FailureGroups, type GroupedFailures } from '../../trace/failures/failure-groups.ts'
 import { failureOfStep } from '../../trace/failures/step-failure.ts'
 import { fillSpans, type PlacedMessages } from '../../trace/span-messages.ts'
 import type { SpanRow } from '../answers/trace-json.ts'
@@ -21,8 +21,8 @@ import {
   unpackWanted,
   withPackedRows
 } from '../spans/packed-rows.ts'
-import { readFailureMessages } from '../trace/messages.ts'
-import { type Portion, WALK_BOUNDS, walkBounded } from '../walks/bounded-walk.ts'
+import { readSpoken } from '../spans/span-texts.ts'
+import { WALK_BOUNDS, type WalkPortion, walkBounded } from '../walks/bounded-walk.ts'
 import { nextTraces } from '../walks/next-traces.ts'
 
 /** Kind of a trace's own failure, besides the kinds of spans. */
@@ -41,7 +41,7 @@ export interface FailureQuery {
 }
 
 export interface FoundFailures {
-  readonly groups: readonly FailureGroup[]
+  readonly groups: readonly GroupedFailures[]
   /** Number of failures. */
   readonly count: number
   /** Position at which the walk was stopped; undefined if it has examined the whole range. */
@@ -123,7 +123,7 @@ const ownText = (column: string): string =>
   `case when t.status = 'error' and octet_length(t.${column}::text) <= ${MOST_OWN_BYTES}
     then t.${column} end as ${column}`
 
-interface FailurePortion extends Portion<never, Edge> {
+interface FailurePortion extends WalkPortion<never, Edge> {
   readonly rows: readonly Row[]
 }
 
@@ -196,21 +196,6 @@ const cutBefore = ({ place, traceStartedAt, traceId }: Row, portion: FailurePort
   last: { key: traceStartedAt, tie: traceId, inclusive: true },
   hasMore: true
 })
-
-/** Reads messages that may state failures, by trace id. */
-async function readSpoken(
-  sql: Sql,
-  projectId: number,
-  rows: readonly Row[],
-  names: TableNames
-): Promise<ReadonlyMap<string, readonly PlacedMessages[]>> {
-  const ids = [...new Set(rows.filter(({ hasMessages }) => hasMessages).map(({ traceId }) => traceId))]
-  const spoken = new Map<string, PlacedMessages[]>(ids.map(id => [id, []]))
-  if (ids.length === 0) return spoken
-  for (const message of await readFailureMessages(sql, projectId, ids, names))
-    spoken.get(message.traceId)?.push(message)
-  return spoken
-}
 
 /** Returns the failures of one trace: those of its failed steps, or its own. */
 async function failuresOf(

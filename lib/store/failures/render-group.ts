@@ -1,4 +1,4 @@
-import type { FailureGroup } from '../../trace/failures/failure-groups.ts'
+import type { GroupedFailures } from '../../trace/failures/failure-groups.ts'
 import { startOf } from '../../trace/failures/step-failure.ts'
 import { plain, text } from '../answers/json-text.ts'
 
@@ -6,7 +6,7 @@ import { plain, text } from '../answers/json-text.ts'
 const MOST_MESSAGE = 1000
 
 /** Renders a group of failures for a response. */
-export function renderGroup({ name, kind, type, pattern, count, passedOn, traces, ...rest }: FailureGroup): string {
+export function renderGroup({ name, kind, type, pattern, count, passedOn, traces, ...rest }: GroupedFailures): string {
   const { first, last, example } = rest
   const message = example.message === null ? null : startOf(example.message, MOST_MESSAGE)
   return (

@@ -15,15 +15,15 @@ import type { TableNames } from '../../database/tables.ts'
 import { readTimestamp, readUuid } from '../../database/types.ts'
 import type { Edge } from '../lists/cursor.ts'
 import type { Sort } from '../lists/order.ts'
-import { type Members, sortMembers } from '../lists/trace-depth.ts'
+import { type MemberTraces, sortMembers } from '../lists/trace-depth.ts'
 import { findPage, LIST_BOUNDS } from '../lists/trace-list.ts'
 import { familyFilters, findLists, MOST_FAMILIES, mergeLists } from '../lists/trace-merge.ts'
 import type { Bind, FoundTraces, PageSearch, RowsText, TraceQuery } from '../lists/trace-query.ts'
 import { FAMILY_FILTERS, SORT_COLUMNS, type TraceStatement } from '../lists/trace-statement.ts'
 import { walkTraces } from '../lists/trace-walk.ts'
-import { conditionsInSql, isEmpty, type Range, type TraceConditions } from './conditions.ts'
+import { conditionsInSql, isUnconditional, type NumberRange, type SearchConditions } from './conditions.ts'
 
-export interface Candidate {
+export interface CandidateTrace {
   readonly seq: number
   readonly id: string
   /** The trace's position in the order. */
@@ -35,7 +35,7 @@ export interface Candidate {
 
 export interface CandidatePortion {
   /** Examined traces, in order. */
-  readonly candidates: readonly Candidate[]
+  readonly candidates: readonly CandidateTrace[]
   readonly hasMore: boolean
 }
 
@@ -45,7 +45,7 @@ export interface CandidateSearch {
   readonly names: TableNames
   /** Filters of the list, and the order. */
   readonly query: TraceQuery
-  readonly conditions: TraceConditions
+  readonly conditions: SearchConditions
   /** If set, only these traces are candidates. */
   readonly seqs?: readonly number[] | undefined
 }
@@ -108,7 +108,7 @@ function sourcesOf(asked: CandidateSearch, { sorted, few }: CandidateBounds): Pl
   const isOwn = sessionId !== undefined || userId !== undefined
   const isRange = from !== undefined || to !== undefined
   // Pages of the list itself are found as the list finds them.
-  if (isEmpty(conditions) && (isNewest || (!isOwn && !isRange))) {
+  if (isUnconditional(conditions) && (isNewest || (!isOwn && !isRange))) {
     plan(search => findPage(search, LIST_BOUNDS))
     return planned
   }
@@ -148,7 +148,7 @@ function sourcesOf(asked: CandidateSearch, { sorted, few }: CandidateBounds): Pl
 const ALL_FAMILIES = 2 ** 31 - 2
 
 /** Returns the traces with these internal numbers. */
-function ofSeqs(statement: TraceStatement, seqs: readonly number[], query: TraceQuery): Members {
+function ofSeqs(statement: TraceStatement, seqs: readonly number[], query: TraceQuery): MemberTraces {
   return {
     members: `members as materialized (
       select ${statement.column} as key, id, (true ${statement.hasKey} ${statement.columnFilters().join(' ')}
@@ -163,7 +163,7 @@ function ofSeqs(statement: TraceStatement, seqs: readonly number[], query: Trace
 }
 
 /** Returns a session's traces, or the project's traces, within the query's times. */
-function ofIndex(statement: TraceStatement, bound: string, query: TraceQuery): Members {
+function ofIndex(statement: TraceStatement, bound: string, query: TraceQuery): MemberTraces {
   const { sessionId } = query
   const session = sessionId === undefined ? '' : `and session_id = ${statement.bind(sessionId)}`
   return {
@@ -180,7 +180,7 @@ function ofIndex(statement: TraceStatement, bound: string, query: TraceQuery): M
 }
 
 /** Returns the traces of the lists that the query's filters match, within its times. */
-function ofLists(statement: TraceStatement, bound: string, query: TraceQuery): Members {
+function ofLists(statement: TraceStatement, bound: string, query: TraceQuery): MemberTraces {
   const { list, members } = findLists(statement, query)
   return {
     members: `lists as materialized (
@@ -197,7 +197,7 @@ function ofLists(statement: TraceStatement, bound: string, query: TraceQuery): M
 }
 
 /** Returns the traces with one of the project's newest scores of this name. */
-function ofScore(statement: TraceStatement, bound: string, name: string, query: TraceQuery): Members {
+function ofScore(statement: TraceStatement, bound: string, name: string, query: TraceQuery): MemberTraces {
   const { traces, scores } = statement.names
   return {
     members: `scored as materialized (
@@ -221,7 +221,13 @@ function ofScore(statement: TraceStatement, bound: string, name: string, query: 
 type Measure = 'duration_ms' | 'cost_usd'
 
 /** Returns the traces with at least this duration or cost. */
-function above(statement: TraceStatement, bound: string, column: Measure, min: number, query: TraceQuery): Members {
+function above(
+  statement: TraceStatement,
+  bound: string,
+  column: Measure,
+  min: number,
+  query: TraceQuery
+): MemberTraces {
   return {
     members: `members as materialized (
       select ${statement.column} as key, id, (true ${statement.hasKey} ${statement.columnFilters().join(' ')}
@@ -272,7 +278,7 @@ function portionText(fitting: (bind: Bind, names: TableNames) => string[], sort:
 
 function portionOf(page: string | null, sort: Sort, least: number | undefined): CandidatePortion {
   const rows: readonly Row[] = page === null ? [] : JSON.parse(page)
-  const candidates: Candidate[] = []
+  const candidates: CandidateTrace[] = []
   for (const [seq, uuid, key, bytes, fits] of rows) {
     if (fits === null) break
     const id = readUuid(uuid)
@@ -306,7 +312,7 @@ function filtersInSql(query: TraceQuery, bind: Bind): string[] {
 }
 
 /** Returns the condition's range of the sort key. */
-export function keyRange(sort: Sort, { durationMs, costUsd }: TraceConditions): Range {
+export function keyRange(sort: Sort, { durationMs, costUsd }: SearchConditions): NumberRange {
   if (sort === 'newest') return {}
   return sort === 'slowest' ? durationMs : costUsd
 }

@@ -7,7 +7,7 @@ import { readWanted, type Wanted } from '../../search/wanted.ts'
 import type { Bind } from '../lists/trace-query.ts'
 
 /** Inclusive bounds. */
-export interface Range {
+export interface NumberRange {
   readonly min?: number | undefined
   readonly max?: number | undefined
 }
@@ -29,7 +29,7 @@ export interface ErrorWords {
 
 export const errorWords = (text: string): ErrorWords => ({ text, wanted: readWanted(text) })
 
-export interface TraceConditions {
+export interface SearchConditions {
   /** Tags, beside the one that the list filters by. */
   readonly tags: readonly string[]
   readonly step: StepConditions | undefined
@@ -37,12 +37,12 @@ export interface TraceConditions {
   readonly errors: boolean
   readonly scores: readonly ScoreCondition[]
   readonly annotated: boolean | undefined
-  readonly durationMs: Range
-  readonly costUsd: Range
-  readonly totalTokens: Range
+  readonly durationMs: NumberRange
+  readonly costUsd: NumberRange
+  readonly totalTokens: NumberRange
 }
 
-export function isEmpty(conditions: TraceConditions): boolean {
+export function isUnconditional(conditions: SearchConditions): boolean {
   const { tags, step, errors, scores, annotated, durationMs, costUsd, totalTokens } = conditions
   const ranges = [durationMs, costUsd, totalTokens]
   return (
@@ -62,7 +62,7 @@ const TOTAL_TOKENS = `coalesce(t.total_tokens,
  * Returns the conditions on a trace's row as t, each with a leading `and`. The cheapest come first. The words of an
  * error are not among them, because the texts of spans are packed (lib/store/finding/failed-steps.ts).
  */
-export function conditionsInSql(conditions: TraceConditions, bind: Bind, names: TableNames): string[] {
+export function conditionsInSql(conditions: SearchConditions, bind: Bind, names: TableNames): string[] {
   const { tags, step, errors, scores, annotated, durationMs, costUsd, totalTokens } = conditions
   return [
     ...rangeInSql('t.duration_ms', durationMs, bind),
@@ -76,7 +76,7 @@ export function conditionsInSql(conditions: TraceConditions, bind: Bind, names: 
   ]
 }
 
-function rangeInSql(value: string, { min, max }: Range, bind: Bind): string[] {
+function rangeInSql(value: string, { min, max }: NumberRange, bind: Bind): string[] {
   return [
     ...(min === undefined ? [] : [`and ${value} >= ${bind(min)}`]),
     ...(max === undefined ? [] : [`and ${value} <= ${bind(max)}`])

@@ -2,9 +2,9 @@
 import type { Sql } from 'postgres'
 import type { TableNames } from '../../database/tables.ts'
 import { findIn } from '../../search/wanted.ts'
-import { type Failure, failureOf } from '../../trace/failure.ts'
+import { failureOfStep, type StepFailure } from '../../trace/failures/step-failure.ts'
+import { readSpanTexts, type WantedFailures } from '../spans/span-texts.ts'
 import { type ErrorWords, type StepConditions, stepConditionsInSql } from './conditions.ts'
-import { readSpanTexts, type WantedFailures } from './span-texts.ts'
 
 /** More failed steps than any trace has. */
 const ALL = 2 ** 31 - 1
@@ -20,14 +20,14 @@ export async function findFailedStep(
   const failures: WantedFailures = { conditions: bind => stepConditionsInSql(step, bind), most: ALL }
   const spans = await readSpanTexts(sql, projectId, { names, seqs, failures })
   const found = new Set<number>()
-  for (const { seq, attributes, events } of spans) {
-    if (!found.has(seq) && hasWords(failureOf(attributes, events), step.error)) found.add(seq)
+  for (const span of spans) {
+    if (!found.has(span.seq) && hasWords(failureOfStep(span), step.error)) found.add(span.seq)
   }
   return found
 }
 
 /** Returns whether the text is the type of the failure, or its words are in the type and the message. */
-export function hasWords({ type, message }: Failure, { text, wanted }: ErrorWords): boolean {
+export function hasWords({ type, message }: StepFailure, { text, wanted }: ErrorWords): boolean {
   if (type !== null && type.toLowerCase() === text.toLowerCase()) return true
   if (wanted === undefined) return false
   return findIn([{ place: 'output', text: `${type ?? ''}\n${message ?? ''}` }], wanted) !== undefined

@@ -16,22 +16,22 @@ import type { Edge } from '../lists/cursor.ts'
 import { edgeBelow, TRACE_ORDERS } from '../lists/order.ts'
 import type { TraceQuery } from '../lists/trace-query.ts'
 import { findExcerpts, findWords, gatherCandidates, SEARCH_BOUNDS } from '../search/trace-search.ts'
-import { type Portion, WALK_BOUNDS, type WalkBounds, walkBounded } from '../walks/bounded-walk.ts'
+import { WALK_BOUNDS, type WalkBounds, type WalkPortion, walkBounded } from '../walks/bounded-walk.ts'
 import {
   CANDIDATE_BOUNDS,
-  type Candidate,
   type CandidateBounds,
   type CandidateSearch,
+  type CandidateTrace,
   candidateReader,
   keyRange
 } from './candidates.ts'
-import { conditionsInSql, isEmpty, type TraceConditions } from './conditions.ts'
+import { conditionsInSql, isUnconditional, type SearchConditions } from './conditions.ts'
 import { findFailedStep } from './failed-steps.ts'
 
 export interface TraceSearch {
   /** The filters of the list in any combination, with any sort. */
   readonly query: TraceQuery
-  readonly conditions: TraceConditions
+  readonly conditions: SearchConditions
   readonly wanted: Wanted | undefined
 }
 
@@ -66,7 +66,7 @@ const TEXTS_AT_ONCE = { traces: 64, bytes: 4 * 1024 * 1024 }
  * Finds one page. Returns undefined if too many traces may contain the words to sort them by another order than the
  * newest. `bounds` is for tests.
  */
-export async function findTraces(
+export async function findTracePage(
   sql: Sql,
   projectId: number,
   search: TraceSearch,
@@ -91,7 +91,14 @@ async function findByWords(
     inSql: (bind: Parameters<typeof conditionsInSql>[1]) => conditionsInSql(conditions, bind, names),
     keep
   }
-  const found = await findWords(sql, projectId, wanted, query, others, isEmpty(conditions) ? SEARCH_BOUNDS : CHECKED)
+  const found = await findWords(
+    sql,
+    projectId,
+    wanted,
+    query,
+    others,
+    isUnconditional(conditions) ? SEARCH_BOUNDS : CHECKED
+  )
   return {
     found: found.matches,
     next: found.next,
@@ -101,7 +108,7 @@ async function findByWords(
 }
 
 /** Returns a function that finds the traces with a step that failed as the conditions state, if they state an error. */
-function failedStepFinder(sql: Sql, projectId: number, { step }: TraceConditions, names: TableNames) {
+function failedStepFinder(sql: Sql, projectId: number, { step }: SearchConditions, names: TableNames) {
   const { error } = step ?? {}
   if (error === undefined) return undefined
   return (seqs: readonly number[]) => findFailedStep(sql, projectId, seqs, { ...step, error }, names)
@@ -113,7 +120,7 @@ async function findInOrder(asked: CandidateSearch, bounds: FindBounds, wanted?: 
   const hasFailedStep = failedStepFinder(sql, projectId, conditions, names)
   const deadline = performance.now() + bounds.walk.ms
   /** Checks candidates that fit, as far as the texts tell. */
-  const check = async (some: readonly Candidate[]): Promise<FoundId[]> => {
+  const check = async (some: readonly CandidateTrace[]): Promise<FoundId[]> => {
     const seqs = some.map(({ seq }) => seq)
     const failed = await hasFailedStep?.(seqs)
     const kept = failed === undefined ? seqs : seqs.filter(seq => failed.has(seq))
@@ -125,7 +132,7 @@ async function findInOrder(asked: CandidateSearch, bounds: FindBounds, wanted?: 
     })
   }
   const readsTexts = hasFailedStep !== undefined || wanted !== undefined
-  const read = async (edge: Edge, size: number): Promise<Portion<FoundId, Edge>> => {
+  const read = async (edge: Edge, size: number): Promise<WalkPortion<FoundId, Edge>> => {
     const { candidates, hasMore } = await readCandidates(edge, size)
     const fitting = candidates.filter(({ fits }) => fits)
     const places = new Map(fitting.map(({ id, at }) => [id, at]))
@@ -144,7 +151,7 @@ async function findInOrder(asked: CandidateSearch, bounds: FindBounds, wanted?: 
     }
     return { ...all, found: placed(found) }
   }
-  const isListed = isEmpty(conditions) && wanted === undefined
+  const isListed = isUnconditional(conditions) && wanted === undefined
   const walked = await walkBounded({
     from: startOf(query, conditions),
     limit: query.limit,
@@ -157,7 +164,7 @@ async function findInOrder(asked: CandidateSearch, bounds: FindBounds, wanted?: 
 }
 
 /** Returns as many leading candidates as may be read at once, but at least one. */
-function firstOf(candidates: readonly Candidate[]): Candidate[] {
+function firstOf(candidates: readonly CandidateTrace[]): CandidateTrace[] {
   let bytes = 0
   return candidates.filter((candidate, i) => {
     bytes += candidate.bytes
@@ -166,7 +173,7 @@ function firstOf(candidates: readonly Candidate[]): Candidate[] {
 }
 
 /** Returns the edge at which the walk begins: the cursor, or the greatest sort key that may fit. */
-function startOf(query: TraceQuery, conditions: TraceConditions): Edge {
+function startOf(query: TraceQuery, conditions: SearchConditions): Edge {
   const { sort, after, to } = query
   if (sort === 'newest') return edgeBelow(TRACE_ORDERS.newest, after, to)
   const order = TRACE_ORDERS[sort]

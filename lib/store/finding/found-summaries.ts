@@ -3,13 +3,13 @@ import type { Sql } from 'postgres'
 import type { TableNames } from '../../database/tables.ts'
 import { CUT } from '../../schema/search.ts'
 import { SEARCHED } from '../../search/texts.ts'
-import { failureOf } from '../../trace/failure.ts'
+import { failureOfStep } from '../../trace/failures/step-failure.ts'
 import { list } from '../answers/json-text.ts'
 import { pageText, readSummaries } from '../lists/summary-page.ts'
 import { withMessages } from '../search/sources.ts'
+import { readSpanTexts } from '../spans/span-texts.ts'
 import type { FoundId } from './find-traces.ts'
 import { cutText, previewOf } from './preview.ts'
-import { readSpanTexts } from './span-texts.ts'
 
 interface TextRow {
   readonly seq: number
@@ -102,7 +102,8 @@ async function readTexts(
   return texts
 }
 
-function errorOf({ id, name, kind, attributes, events }: Awaited<ReturnType<typeof readSpanTexts>>[number]) {
-  const { type, message } = failureOf(attributes, events)
+function errorOf(step: Awaited<ReturnType<typeof readSpanTexts>>[number]) {
+  const { id, name, kind } = step
+  const { type, message } = failureOfStep(step)
   return { spanId: id, step: name, kind, type, message: message === null ? null : cutText(message, CUT.message) }
 }

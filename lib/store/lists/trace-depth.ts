@@ -84,7 +84,7 @@ const sortRuns = (search: PageSearch, most: number) =>
     }
   })
 
-export interface Members {
+export interface MemberTraces {
   /** Steps, the last of which is `members` (with the columns `key` and `id`, and at most one row beyond the bound). */
   readonly members: string
   /** Condition for members that may be on the page. */
@@ -100,7 +100,7 @@ export interface Members {
 export async function sortMembers(
   { sql, projectId, query, start: { edge, down, isCursor, limit }, names, rowsText }: PageSearch,
   most: number,
-  membersOf: (statement: TraceStatement, bound: string) => Members
+  membersOf: (statement: TraceStatement, bound: string) => MemberTraces
 ): Promise<FoundTraces | undefined> {
   const statement = new TraceStatement(projectId, query, names, rowsText)
   const bound = statement.bind(most)

@@ -4,7 +4,8 @@
  * Until a floor is remembered, a few traces are ranked unnecessarily, without harm.
  */
 import type { Sql } from 'postgres'
-import { RANKED, RANKED_IN_ALL, type Ranking, type RankingKeys } from './rankings.ts'
+import type { RankingKeys } from '../../rows/copy-rows.ts'
+import { RANKED, RANKED_IN_ALL, type Ranking } from './rankings.ts'
 
 interface StoredFloors extends RankingKeys {
   readonly projectId: number

@@ -33,15 +33,6 @@ export const RANKING_COLUMNS: Readonly<Record<Ranking, string>> = { slowest: 'du
 export const isRanked = (base: keyof typeof RANKED, ranking: Ranking): string =>
   `${RANKING_COLUMNS[ranking]} is not null and (ranked & ${RANKED[base][ranking]}) <> 0`
 
-/**
- * A trace's keys in the two rankings, or the floors of a list's two rankings. A null floor means that the ranking has
- * no floor.
- */
-export interface RankingKeys {
-  readonly durationMs: number | null
-  readonly costUsd: number | null
-}
-
 /** A ranking of more than `most` traces is cut to its top `kept` traces. */
 export interface RankingSize {
   readonly most: number

@@ -12,7 +12,7 @@ import { parseTimestamp } from '../../trace/timestamp.ts'
 import type { Edge, Order } from '../lists/cursor.ts'
 import { edgeBelow, TRACE_ORDERS } from '../lists/order.ts'
 import { TraceStatement } from '../lists/trace-statement.ts'
-import { type Portion, type WalkBounds, walkBounded } from '../walks/bounded-walk.ts'
+import { type WalkBounds, type WalkPortion, walkBounded } from '../walks/bounded-walk.ts'
 import { nextTraces } from '../walks/next-traces.ts'
 import { type FoundSpan, readListedSpans } from './listed-spans.ts'
 
@@ -37,7 +37,7 @@ export interface SpanQuery extends SpanFilters {
   readonly texts: boolean
 }
 
-export interface SpanPage {
+export interface SpanListPage {
   /** Spans, as a JSON array string. */
   readonly spans: string
   readonly next: Edge | undefined
@@ -93,7 +93,7 @@ export async function listSpans(
   query: SpanQuery,
   names: TableNames = SCHEMA_NAMES,
   bounds?: WalkBounds
-): Promise<SpanPage> {
+): Promise<SpanListPage> {
   const { limit, after, to } = query
   const walked = await walkBounded<FoundSpan, Place>({
     from: placeAt(edgeBelow(TRACES, after, to)),
@@ -135,7 +135,7 @@ async function readPortion(
   names: TableNames,
   { edge, skipped }: Place,
   size: number
-): Promise<Portion<FoundSpan, Place>> {
+): Promise<WalkPortion<FoundSpan, Place>> {
   const { limit, from, traceId } = query
   const statement = new TraceStatement(projectId, { sort: 'newest', limit, from }, names)
   const bind = (value: string | number) => statement.bind(value)

@@ -16,7 +16,7 @@ export type DeletionTarget =
   | { readonly sessionId: string }
 
 /** Maximum number of traces that `remaining` counts. */
-export const MOST_COUNTED = 10_000
+export const MOST_REMAINING = 10_000
 /** A request deletes at most this many traces and spans, in a few tenths of a second. */
 export const DELETION_BOUNDS: PruneBounds = { traces: 1000, spans: 10_000 }
 /** Maximum number of attempts to delete traces that keep changing. */
@@ -30,7 +30,7 @@ export interface DeletionProgress {
 }
 
 /**
- * Deletes the next traces of the target, and returns how many traces are left, up to MOST_COUNTED. Each transaction
+ * Deletes the next traces of the target, and returns how many traces are left, up to MOST_REMAINING. Each transaction
  * deletes traces with all of their data, corrects totals and rollups, and writes the audit entry that `auditOf` returns
  * for the ids of the deleted traces.
  *
@@ -115,7 +115,7 @@ const choose = (sql: Sql, projectId: number, target: DeletionTarget, most: numbe
 async function countLeft(sql: Sql, projectId: number, target: DeletionTarget): Promise<number> {
   const [row] = await sql.unsafe<[{ count: number }]>(
     `select count(*)::int as count from (${selectTarget(target, 'seq')}) found`,
-    [projectId, givenOf(target), MOST_COUNTED],
+    [projectId, givenOf(target), MOST_REMAINING],
     { prepare: true }
   )
   return row.count

@@ -28,7 +28,7 @@ export interface FoundItem<T, P> {
 }
 
 /** The result of one statement. */
-export interface Portion<T, P> {
+export interface WalkPortion<T, P> {
   /** The items that fit, in the order of the walk. */
   readonly found: readonly FoundItem<T, P>[]
   /** Number of traces examined, at most the number asked for. It may be less, even if more traces follow. */
@@ -45,7 +45,7 @@ export interface Walk<T, P> {
   /** Maximum number of items on the page. */
   readonly limit: number
   /** Examines at most `size` traces behind `at`. */
-  readonly read: (at: P, size: number) => Promise<Portion<T, P>>
+  readonly read: (at: P, size: number) => Promise<WalkPortion<T, P>>
   readonly bounds?: WalkBounds | undefined
   /** Number of traces in the first portion. */
   readonly first?: number | undefined

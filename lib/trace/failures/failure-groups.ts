@@ -21,7 +21,7 @@ export interface Failure extends StepFailure {
   readonly isPassedOn: boolean
 }
 
-export interface FailureGroup {
+export interface GroupedFailures {
   readonly kind: string
   readonly name: string
   readonly type: string | null
@@ -39,7 +39,7 @@ export interface FailureGroup {
   readonly example: Failure
 }
 
-type Growing = { -readonly [name in keyof FailureGroup]: FailureGroup[name] } & { readonly traces: Set<string> }
+type Growing = { -readonly [name in keyof GroupedFailures]: GroupedFailures[name] } & { readonly traces: Set<string> }
 
 /** Number of different words at one position by which groups become one. */
 const MOST_VALUES = 8
@@ -67,7 +67,7 @@ export class FailureGroups {
   }
 
   /** Returns the groups: those of most failures that were not passed on first, then by number and last start. */
-  list(): readonly FailureGroup[] {
+  list(): readonly GroupedFailures[] {
     return mergeAlike([...this.#groups.values()]).sort(
       (a, b) =>
         b.count - b.passedOn - (a.count - a.passedOn) ||
@@ -86,7 +86,7 @@ export class FailureGroups {
   }
 }
 
-const keyOf = ({ kind, name, type, pattern }: FailureGroup): string => JSON.stringify([kind, name, type, pattern])
+const keyOf = ({ kind, name, type, pattern }: GroupedFailures): string => JSON.stringify([kind, name, type, pattern])
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 /** Compares canonical times, which have three or six fraction digits. */
@@ -95,7 +95,7 @@ function compareTimes(a: string, b: string): number {
   return a.length === b.length ? compare(a, b) : compare(digits(a), digits(b))
 }
 
-function addTo(group: Growing, other: FailureGroup): void {
+function addTo(group: Growing, other: GroupedFailures): void {
   group.count += other.count
   group.passedOn += other.passedOn
   for (const id of other.traces) group.traces.add(id)
@@ -106,7 +106,7 @@ function addTo(group: Growing, other: FailureGroup): void {
 }
 
 /** Merges groups of a step and type that differ in one word only, if at least MOST_VALUES of them do. */
-function mergeAlike(groups: readonly FailureGroup[]): FailureGroup[] {
+function mergeAlike(groups: readonly GroupedFailures[]): GroupedFailures[] {
   const steps = groupBy(groups, ({ kind, name, type }) => JSON.stringify([kind, name, type]))
   return [...steps.values()].flatMap(own => {
     let merged = own
@@ -119,8 +119,8 @@ function mergeAlike(groups: readonly FailureGroup[]): FailureGroup[] {
   })
 }
 
-function mergeByOneWord(groups: readonly FailureGroup[]): FailureGroup[] {
-  const templates = new Map<string, FailureGroup[]>()
+function mergeByOneWord(groups: readonly GroupedFailures[]): GroupedFailures[] {
+  const templates = new Map<string, GroupedFailures[]>()
   for (const group of groups) {
     for (const template of templatesOf(group)) {
       const own = templates.get(template)
@@ -131,8 +131,8 @@ function mergeByOneWord(groups: readonly FailureGroup[]): FailureGroup[] {
   const large = [...templates]
     .filter(([, own]) => own.length >= MOST_VALUES)
     .sort(([a, { length }], [b, other]) => other.length - length || compare(a, b))
-  const taken = new Set<FailureGroup>()
-  const merged: FailureGroup[] = []
+  const taken = new Set<GroupedFailures>()
+  const merged: GroupedFailures[] = []
   for (const [pattern, own] of large) {
     const [first, ...others] = own.filter(group => !taken.has(group))
     if (first === undefined || others.length + 1 < MOST_VALUES) continue
@@ -148,7 +148,7 @@ function mergeByOneWord(groups: readonly FailureGroup[]): FailureGroup[] {
  * Returns the group's pattern with each of its words replaced in turn. Codes and names of code are parts of a fault and
  * are not replaced: words with digits, in quotes or in capitals.
  */
-function templatesOf({ pattern }: FailureGroup): string[] {
+function templatesOf({ pattern }: GroupedFailures): string[] {
   const words = pattern?.split(' ') ?? []
   if (words.length < WORDS.least || words.length > WORDS.most) return []
   return words.flatMap((word, i) =>

@@ -73,6 +73,8 @@ function linesOf(text: string): string {
   return said.slice(0, MOST_LINES).join(' ')
 }
 
+const UNITS =
+  '(?:ns|us|µs|ms|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|b|bytes?|k|kb|kib|mb|mib|gb|gib|tb|tib|px|rpm|tpm|x|st|nd|rd|th)'
 const MONTH = '(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*'
 const EXTENSIONS =
   'avro|bin|bmp|c|cc|cfg|cjs|conf|cpp|cs|css|csv|db|doc|docx|dll|env|exe|gif|go|gz|h|html?|ini|ipynb|jar|java|jpe?g|js|json|jsonl|jsx|key|kt|lock|log|lua|md|mjs|mov|mp3|mp4|parquet|pdf|pem|php|pkl|png|ppt|pptx|proto|ps1|py|pyc|pyi|r|rb|rs|scala|sh|so|sql|sqlite|svg|swift|tar|tgz|tiff?|toml|tmp|ts|tsv|tsx|txt|wav|webm|webp|whl|xls|xlsx|xml|ya?ml|zip'
@@ -155,6 +157,13 @@ const RULES: readonly (readonly [expression: string, outcome: Outcome])[] = [
     unmasked
   ],
   [String.raw`\bCommand '\[[^\n]{1,500}?\]'`, 'Command <name>'],
+  // An HTTP status at the start of a message, or after a word that announces it, but not a quantity.
+  [
+    String.raw`(?:(?<=^[[(]?)|\b(?:status|http|code|error)["']?(?: ?[:=([#] ?| )["']?)[45]\d\d\b(?![.,:/-]\w| ?%` +
+      String.raw`| of \d| ?${UNITS}\b| (?:more )?(?:attempts|bytes|characters|chunks|documents|entries|files|items` +
+      '|lines|messages|pages|records|requests|retries|rows|times|tokens|words)\\b)',
+    unmasked
+  ],
   // Names that only code contains.
   [
     String.raw`\((?:reading|setting|evaluating) '[^'\n]{1,80}'\)|\b(?:has no attribute|object has no (?:field` +
@@ -244,9 +253,9 @@ function memberValue(_match: string, [name, double, single]: readonly (string | 
 }
 
 function memberNumber(match: string, [name]: readonly (string | undefined)[]): string {
-  return /^(?:code|errno|status|status_?code|error_?code)$/i.test(name ?? '') && /^-?\d{1,5}$/.test(match)
-    ? match
-    : '<number>'
+  const isCode = /^(?:code|errno|status|status_?code|error_?code)$/i.test(name ?? '') && /^-?\d{1,5}$/.test(match)
+  const isHttp = /^(?:error|http_?(?:status|code|status_?code))$/i.test(name ?? '') && /^[45]\d\d$/.test(match)
+  return isCode || isHttp ? match : '<number>'
 }
 
 function namedValue(_match: string, [name]: readonly (string | undefined)[]): string {
@@ -270,8 +279,6 @@ function hostOrFile(match: string): string {
   return new RegExp(`\\.(?:${EXTENSIONS})$`, 'i').test(host) ? '<path>' : '<address>'
 }
 
-const UNITS =
-  '(?:ns|us|µs|ms|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|b|bytes?|k|kb|kib|mb|mib|gb|gib|tb|tib|px|rpm|tpm|x|st|nd|rd|th)'
 const NUMBER = new RegExp(
   `^(?:\\d+(?:[._]\\d+)*(?:e[+-]?\\d+)?)(?:-?${UNITS})?(?:\\d+(?:\\.\\d+)?${UNITS})*$|^\\d+(?:[-/]\\d+)+$`,
   'i'

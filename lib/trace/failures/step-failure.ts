@@ -1,10 +1,14 @@
 /**
- * Reads why a step failed. Senders state it in an `exception` event or in attributes (lib/trace/failure.ts). Some steps
- * state it in their output instead, such as a tool whose result is an error.
+ * Reads why a step failed. The last event `exception` or `error` states it; otherwise attributes; otherwise the output,
+ * such as the result of a tool that returns an error.
  */
-import { failureOf, type Failure as StepFailure } from '../failure.ts'
 
-export type { StepFailure }
+/** Both members are null if the step does not state why it failed. */
+export interface StepFailure {
+  /** Type of the error, such as `TimeoutError`; null if not recorded. */
+  readonly type: string | null
+  readonly message: string | null
+}
 
 /** A step's texts as JSON, or null. */
 export interface FailedStep {
@@ -14,9 +18,14 @@ export interface FailedStep {
   readonly events: string | null
 }
 
+/** Names of attributes, of the event and of the span. The first that is a string and not empty counts. */
+const TYPES = ['exception.type', 'error.type']
+const MESSAGES = ['exception.message', 'error.message', 'message', 'otel.status_description']
+const EVENTS: readonly unknown[] = ['exception', 'error']
+const MENTIONS = /exception|error|message|otel\.status_description|\\u/
 /** Names of an error's members, in an output or in the attribute `error`. */
-const TYPES = ['type', 'name', 'code', 'error_type', 'errorType']
-const MESSAGES = ['message', 'detail', 'msg', 'error_message', 'errorMessage', 'reason']
+const ERROR_TYPES = ['type', 'name', 'code', 'error_type', 'errorType']
+const ERROR_MESSAGES = ['message', 'detail', 'msg', 'error_message', 'errorMessage', 'reason']
 
 /** Maximum numbers of characters of a type and of a message. */
 const MOST_TYPE = 200
@@ -24,13 +33,21 @@ const MOST_MESSAGE = 4000
 /** Maximum number of characters of an output that is parsed. An error is short. */
 const MOST_OUTPUT = 65_536
 
-/** Returns the failure that a step states. Both members are null if the step states none. */
+/** Returns the failure that a step states. */
 export function failureOfStep({ kind, output, attributes, events }: FailedStep): StepFailure {
-  const { type, message } = failureOf(attributes, events)
+  const ofSpan = parse(attributes)
+  const list = parse(events)
+  const last = Array.isArray(list) ? list.findLast(event => EVENTS.includes(memberOf(event, 'name'))) : undefined
+  const ofEvent = memberOf(last, 'attributes')
+  const type = textAt(ofEvent, TYPES) ?? textAt(ofSpan, TYPES)
+  const message = textAt(ofEvent, MESSAGES) ?? textAt(ofSpan, MESSAGES)
   if (type !== null && message !== null) return cut({ type, message })
-  const own = ofAttribute(attributes) ?? ofOutput(kind, output)
-  return cut({ type: type ?? own?.type ?? null, message: message ?? own?.message ?? null })
+  const error = errorIn(memberOf(ofSpan, 'error')) ?? ofOutput(kind, output)
+  return cut({ type: type ?? error?.type ?? null, message: message ?? error?.message ?? null })
 }
+
+/** Parses a JSON text if it can name a failure. Texts may be long, and most name none. */
+const parse = (json: string | null): unknown => (json !== null && MENTIONS.test(json) ? JSON.parse(json) : undefined)
 
 /** Cuts a failure's texts, which may be of any length. */
 const cut = ({ type, message }: StepFailure): StepFailure => ({
@@ -41,9 +58,6 @@ const cut = ({ type, message }: StepFailure): StepFailure => ({
 /** Returns the first characters of a text, without half of a pair of surrogates. */
 export const startOf = (text: string, most: number): string =>
   text.length <= most ? text : text.slice(0, most).replace(/[\uD800-\uDBFF]$/, '')
-
-const ofAttribute = (attributes: string | null): StepFailure | undefined =>
-  attributes?.includes('"error"') ? errorIn(memberOf(JSON.parse(attributes), 'error')) : undefined
 
 /** Returns the error that an output states: in its member `error`, or as the text of a tool that failed. */
 function ofOutput(kind: string, output: string | null): StepFailure | undefined {
@@ -61,8 +75,8 @@ function ofOutput(kind: string, output: string | null): StepFailure | undefined 
 /** Returns the failure that an error states: a text, or an object with a type or message. */
 function errorIn(error: unknown): StepFailure | undefined {
   if (typeof error === 'string') return error.trim() === '' ? undefined : { type: null, message: error }
-  const type = textAt(error, TYPES)
-  const message = textAt(error, MESSAGES)
+  const type = textAt(error, ERROR_TYPES)
+  const message = textAt(error, ERROR_MESSAGES)
   return type === null && message === null ? undefined : { type, message }
 }
 

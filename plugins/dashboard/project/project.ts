@@ -18,7 +18,7 @@ const ProjectBody = closed({
   search: Type.Optional(Type.Boolean())
 })
 
-export default function project(app: App): void {
+export default function projectSettings(app: App): void {
   const { sql, config } = app
   const readBody = bodyReader(ProjectBody)
 

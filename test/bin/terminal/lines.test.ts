@@ -3,8 +3,8 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
-import { fitTable, type TableColumn } from '../../../bin/terminal/fitted-table.ts'
-import { cutTo, type Line, renderLine, textOf, widthOf } from '../../../bin/terminal/lines.ts'
+import { type FittedColumn, fitTable } from '../../../bin/terminal/fitted-table.ts'
+import { cutTo, type Line, pieceText, renderLine, widthOf } from '../../../bin/terminal/lines.ts'
 import { Screen } from '../../../bin/terminal/screen.ts'
 import { testFolder } from '../../fixtures/folder.ts'
 import { runs } from '../../torture/orders.ts'
@@ -76,7 +76,7 @@ t.test('a table fits if its columns can be cut or left out, and says nothing fal
   fc.assert(
     fc.property(tables, ({ specs, rows, width }) => {
       const columns = specs.map(
-        ({ title, isNumber, least, rank }, i): TableColumn<Row> => ({
+        ({ title, isNumber, least, rank }, i): FittedColumn<Row> => ({
           title,
           of: row => row[i]!,
           ...(isNumber && { isNumber: true }),
@@ -89,7 +89,7 @@ t.test('a table fits if its columns can be cut or left out, and says nothing fal
       // The columns that are never left out need these widths, if they are cut as far as they may be.
       const kept = columns.filter(({ rank }) => rank === undefined)
       const needs = kept.map(column => {
-        const natural = Math.max(column.title.length, ...rows.map(row => widthOf(escaped(textOf(column.of(row))))))
+        const natural = Math.max(column.title.length, ...rows.map(row => widthOf(escaped(pieceText(column.of(row))))))
         return Math.min(natural, column.least ?? natural)
       })
       const least = needs.reduce((sum, need) => sum + need, Math.max(0, kept.length - 1) * 2)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { readSize } from '../../../bin/terminal/sizes.ts'
-import { parseEnd, parseMoment, readDuration, readTime } from '../../../bin/terminal/times.ts'
+import { parseEnd, parseMoment, readDuration, readMoments } from '../../../bin/terminal/times.ts'
 import { runs } from '../../torture/orders.ts'
 
 const NOW = Date.parse('2026-03-01T12:00:00Z')
@@ -27,7 +27,7 @@ t.test('times are read as people write them, without a zone in UTC', async t => 
     ['2026-01-31T12:30:15', '2026-01-31T12:30:15.000Z'],
     ['2026-01-31T12:30:15.123456-0100', '2026-01-31T13:30:15.123456Z']
   ]
-  for (const [text, first, last = first] of written) t.same(readTime(text, NOW), { first, last }, text)
+  for (const [text, first, last = first] of written) t.same(readMoments(text, NOW), { first, last }, text)
   const wrong = [
     '',
     'soon',
@@ -43,7 +43,7 @@ t.test('times are read as people write them, without a zone in UTC', async t => 
     '12:00'
   ]
   for (const text of [...wrong, '2026-01-31T24:00', '2026-01-31T12:30x', '99999999d', '1d2', '0000-01-01']) {
-    t.equal(readTime(text, NOW), undefined, JSON.stringify(text))
+    t.equal(readMoments(text, NOW), undefined, JSON.stringify(text))
     t.throws(() => parseMoment('since', text, NOW), { message: /^--since must be an ISO 8601 date or time/ }, text)
   }
   t.equal(parseMoment('before', '2026-01-31', NOW), '2026-01-31T00:00:00.000Z')

@@ -2,15 +2,15 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { Watch } from '../../../bin/commands/traces/watch.ts'
-import { type Summary, tailLine } from '../../../bin/terminal/columns.ts'
+import { type ShownSummary, tailLine } from '../../../bin/terminal/columns.ts'
 import { renderLine } from '../../../bin/terminal/lines.ts'
-import { type Detail, failedSteps, stepsOf, traceLines } from '../../../bin/terminal/trace-lines.ts'
+import { type DetailedTrace, failedSteps, nestedSteps, traceLines } from '../../../bin/terminal/trace-lines.ts'
 import { duration, money, shortClock } from '../../../bin/terminal/words.ts'
 import { parseExact } from '../../../lib/trace/json/exact-json.ts'
 import { prettyLines } from '../../../lib/trace/json/pretty.ts'
 import { runs } from '../../torture/orders.ts'
 
-type Span = Detail['spans'][number]
+type Span = DetailedTrace['spans'][number]
 const idOf = (n: number) => n.toString(16).padStart(16, '0')
 
 const spanOf = (n: number, more: Partial<Span> = {}): Span => ({
@@ -58,13 +58,13 @@ t.test('steps are drawn as a tree', async t => {
   fc.assert(
     fc.property(forest, spans => {
       assert.deepEqual(
-        stepsOf(spans).map(({ branch, span }) => branch + span.name),
+        nestedSteps(spans).map(({ branch, span }) => branch + span.name),
         drawn(spans)
       )
     }),
     runs(300)
   )
-  const [, child] = stepsOf([spanOf(1), spanOf(2, { parentSpanId: idOf(1) }), spanOf(3, { parentSpanId: idOf(2) })])
+  const [, child] = nestedSteps([spanOf(1), spanOf(2, { parentSpanId: idOf(1) }), spanOf(3, { parentSpanId: idOf(2) })])
   t.equal(child!.below, '   │  ', 'lines below a step leave room for its children')
 })
 
@@ -85,7 +85,7 @@ t.test('the failed step is the one below which none failed, the first that ended
   t.equal(failedSteps(cycle).length, 2, 'parents that form a cycle hide no failure')
 })
 
-const summary: Summary = {
+const summary: ShownSummary = {
   id: 'a'.repeat(32),
   name: 'answer',
   status: 'ok',
@@ -106,12 +106,12 @@ const summary: Summary = {
   ingestedAt: null,
   scores: {}
 }
-const detailOf = (spans: Span[], more: Partial<Detail['trace']> = {}): Detail => ({
+const detailOf = (spans: Span[], more: Partial<DetailedTrace['trace']> = {}): DetailedTrace => ({
   trace: { ...summary, input: null, output: null, metadata: {}, metadataUpdatedAt: null, bodyHash: '', ...more },
   spans,
   scores: []
 })
-const shown = (detail: Detail, hasTexts = false, columns = 80) =>
+const shown = (detail: DetailedTrace, hasTexts = false, columns = 80) =>
   traceLines(detail, { columns, hasTexts }).map(line => renderLine(line, false))
 
 t.test('a trace is shown with its facts, the failed step first, and texts if wanted', async t => {
@@ -191,7 +191,7 @@ t.test('tail shows each trace when it appears and when it ends', async () => {
   fc.assert(
     fc.property(fc.array(look, { minLength: 1 }), looks => {
       const lists = looks.map(look =>
-        look.map(({ id, hasEnded }): Summary => ({ ...summary, id, status: hasEnded ? 'ok' : 'running' }))
+        look.map(({ id, hasEnded }): ShownSummary => ({ ...summary, id, status: hasEnded ? 'ok' : 'running' }))
       )
       const [first, ...rest] = lists
       const watch = new Watch(first!)

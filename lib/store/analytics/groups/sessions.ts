@@ -21,7 +21,7 @@ const MOST_OF_USER = 1000
 /** Maximum number of traces summed per session, newest first. */
 export const MOST_ADDED_UP = 500
 
-export interface SessionQuery {
+export interface SessionPageQuery {
   /** Prefix of the session id. A session whose id equals the prefix comes first, regardless of its age. */
   readonly prefix?: string | undefined
   /** Selects sessions that have a trace in this environment, ordered by their last trace in the environment. */
@@ -77,7 +77,7 @@ const sumsOf = (from: string) => `
   ) s
   order by last.started_at desc, last.id desc`
 
-export async function listSessions(sql: Sql, projectId: number, query: SessionQuery, mostLookedAt?: number) {
+export async function listSessions(sql: Sql, projectId: number, query: SessionPageQuery, mostLookedAt?: number) {
   const { prefix, environment, userId, limit, after } = query
   const order = TRACE_ORDERS.newest
   const edge = edgeBelow(order, after, undefined)
@@ -140,7 +140,7 @@ function walkBelow(edge: Edge, userId: string | undefined, length: number, bind:
 }
 
 /** Returns the session whose id is `id`, if one of its newest traces meets the query's other conditions. */
-async function readExact(sql: Sql, projectId: number, id: string, { userId, environment }: SessionQuery) {
+async function readExact(sql: Sql, projectId: number, id: string, { userId, environment }: SessionPageQuery) {
   const [last] = await sql<{ startedAt: string }[]>`
     select started_at as "startedAt" from (
       select id, started_at, user_id, environment from traces where project_id = ${projectId} and session_id = ${id}

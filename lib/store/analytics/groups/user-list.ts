@@ -13,7 +13,7 @@ import { edgeBelow, TRACE_ORDERS } from '../../lists/order.ts'
 import { listTraces } from '../../lists/trace-list.ts'
 import { dayOf as dayInSql } from '../rollups/deltas.ts'
 import { userListInSql } from '../rollups/users.ts'
-import { edgeOfWalk, readSessionSums, type SessionGroupSums, type SessionQuery } from './sessions.ts'
+import { edgeOfWalk, readSessionSums, type SessionGroupSums, type SessionPageQuery } from './sessions.ts'
 
 /** Maximum number of traces that a page examines. */
 export const MOST_USERS_LOOKED_AT = 5000
@@ -22,7 +22,7 @@ export const MOST_USERS_LOOKED_AT = 5000
  * Like a query for sessions. `prefix` is a prefix of the user id. If `environment` is set, only traces in this
  * environment determine the listed users, their positions and their sums.
  */
-export interface UserQuery extends SessionQuery {
+export interface UserQuery extends SessionPageQuery {
   /** Start of the first day (UTC) whose ended traces are summed. */
   readonly from: string
 }

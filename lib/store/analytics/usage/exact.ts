@@ -7,7 +7,7 @@ import { SCHEMA_NAMES, type TableNames } from '../../../database/tables.ts'
 import { AMOUNTS, amountsInSql } from '../../../rollups/amounts.ts'
 import type { UsageInterval, UsageSplit, UsageTime } from '../../../rollups/usage.ts'
 import { allAnswered } from '../../transactions.ts'
-import { type GroupRow, NO_SUMS, type PeriodSums, rowOf, type SumsRow, sumsOf } from './rows.ts'
+import { type GroupRow, NO_SUMS, type PeriodSums, rowOf, type SumsRow, usageSumsOf } from './rows.ts'
 
 /** Maximum numbers of traces, and of their steps if the steps are read. */
 const MOST = { traces: 20_000, steps: 200_000 }
@@ -40,7 +40,7 @@ export async function readExactUsage(
   await allAnswered<unknown>(groups === undefined ? [total] : [total, groups])
   const rows = (await groups) ?? []
   return {
-    total: sumsOf((await total)[0] ?? NO_SUMS),
+    total: usageSumsOf((await total)[0] ?? NO_SUMS),
     rows: rows.map(({ others: _, ...row }) => rowOf(row)),
     others: rows[0]?.others ?? 0
   }

@@ -11,7 +11,7 @@ import { hourOf } from '../rollups/deltas.ts'
 import { readTotal } from '../rollups/read-series.ts'
 import { foundTraces, itemsOf } from './exact.ts'
 import { type GroupRow, type PeriodSums, rowOf } from './rows.ts'
-import { totalOf } from './summed.ts'
+import { usageTotal } from './summed.ts'
 
 /** Maximum number of traces that are read one by one. */
 const MOST_LIVE = 20_000
@@ -48,7 +48,7 @@ export async function readMadeUsage(
     return {
       from,
       to,
-      total: totalOf(total),
+      total: usageTotal(total),
       rows: rows.map(({ others: _, latency, ...row }) => {
         const { p50, p95 } = percentilesOf(readHistogram(latency))
         return rowOf({ ...row, p50, p95 })

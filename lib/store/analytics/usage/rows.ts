@@ -36,7 +36,7 @@ export interface PeriodSums {
 /** Tokens beyond the integers of a double lose their last digits, and must remain integers. */
 const count = (tokens: number): number => Math.round(tokens)
 
-export const sumsOf = ({ steps, cost, computed, priced, p50, p95, ...row }: SumsRow): UsageSums => ({
+export const usageSumsOf = ({ steps, cost, computed, priced, p50, p95, ...row }: SumsRow): UsageSums => ({
   traces: row.traces,
   errors: row.errors,
   inputTokens: count(row.inputTokens),
@@ -54,7 +54,7 @@ export const rowOf = ({ start, key, kind, isOther, ...row }: GroupRow): UsageRow
   kind: isOther ? null : kind,
   isOther,
   steps: row.steps,
-  ...sumsOf(row)
+  ...usageSumsOf(row)
 })
 
 export const NO_SUMS: SumsRow = {

@@ -8,7 +8,7 @@ import type { UsageSums } from '../../../schema/usage.ts'
 import { allAnswered } from '../../transactions.ts'
 import { readTotal } from '../rollups/read-series.ts'
 import { sumsOf as rollupSumsOf } from '../rollups/sums.ts'
-import { type GroupRow, NO_SUMS, type PeriodSums, rowOf, sumsOf } from './rows.ts'
+import { type GroupRow, NO_SUMS, type PeriodSums, rowOf, usageSumsOf } from './rows.ts'
 
 /** Fields by which rollups can be split. */
 const FIELDS = ['model', 'name', 'environment'] as const
@@ -34,8 +34,8 @@ function withPercentiles<T extends { readonly latency: string }>({ latency, ...r
 }
 
 /** Returns the sums of a row of rollups; zeros if there is none. */
-export const totalOf = (row: Sums | undefined): UsageSums =>
-  sumsOf(row === undefined ? { ...NO_SUMS, computed: null } : withPercentiles(row))
+export const usageTotal = (row: Sums | undefined): UsageSums =>
+  usageSumsOf(row === undefined ? { ...NO_SUMS, computed: null } : withPercentiles(row))
 
 export async function readSummedUsage(sql: Sql, projectId: number, asked: SummedAsked): Promise<PeriodSums> {
   const { period, interval, field } = asked
@@ -45,7 +45,7 @@ export async function readSummedUsage(sql: Sql, projectId: number, asked: Summed
   const rows = (await groups) ?? []
   const [whole] = await total
   return {
-    total: totalOf(whole),
+    total: usageTotal(whole),
     rows: rows.map(({ others: _, ...row }) => rowOf({ ...withPercentiles(row), kind: null })),
     others: rows[0]?.others ?? 0
   }

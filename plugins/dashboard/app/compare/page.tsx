@@ -5,7 +5,7 @@ import { useMemo, useState } from 'preact/hooks'
 import { TRACE_ROW } from '../content/bodies.ts'
 import type { Outline } from '../contract.ts'
 import { at } from '../state/api.ts'
-import { type Comparison, idIn, isTraceId, readComparison, writeComparison } from '../state/comparison.ts'
+import { type Comparison, isTraceId, readComparison, traceIdIn, writeComparison } from '../state/comparison.ts'
 import { useKeys } from '../state/keys.ts'
 import { useLoad } from '../state/load.ts'
 import { goSearch, useArrival, usePlace } from '../state/navigation.ts'
@@ -102,7 +102,7 @@ function Choose({ comparison }: { comparison: Comparison }) {
       <Form
         submit="Compare"
         onSubmit={() => {
-          const ids = { a: idIn(a), b: idIn(b) }
+          const ids = { a: traceIdIn(a), b: traceIdIn(b) }
           for (const [side, id] of Object.entries(ids)) {
             if (!isTraceId(id)) throw new Error(`Trace ${side.toUpperCase()}: an id has 32 hexadecimal characters.`)
           }

@@ -26,7 +26,7 @@ export function compareAddress(slug: string, comparison: Comparison): string {
 export const isTraceId = (id: string): boolean => TRACE_ID.test(id)
 
 /** Extracts the id from the typed text, which is an id or the address of a trace's page. */
-export function idIn(text: string): string {
+export function traceIdIn(text: string): string {
   const [, id] = /\/traces\/([0-9a-f]{32})(?:[/?#]|$)/i.exec(text) ?? []
   return (id ?? text).trim().toLowerCase()
 }

@@ -1,7 +1,7 @@
 /** Reads the reason for a span's failure from an `exception` event or from attributes. */
 import { type JsonNode, memberAt, membersOf, readString } from '../content/json-text.ts'
 
-export interface StepFailure {
+export interface ShownFailure {
   /** Type of the error, such as `TimeoutError`; empty if not recorded. */
   readonly type: string
   readonly message: string
@@ -16,11 +16,11 @@ const EVENTS = ['exception', 'error']
  * Returns the failure that the attributes and events describe; undefined if they describe none. `attributes` and
  * `events` are nodes of `text`.
  */
-export function failureOf(
+export function shownFailureOf(
   text: string,
   attributes: JsonNode | undefined,
   events: JsonNode | undefined
-): StepFailure | undefined {
+): ShownFailure | undefined {
   const last = events && membersOf(text, events).findLast(({ node }) => EVENTS.includes(textAt(text, node, ['name'])))
   const ofEvent = last && memberAt(text, last.node, 'attributes')
   const type = textAt(text, ofEvent, TYPES) || textAt(text, attributes, TYPES)

@@ -18,7 +18,7 @@ import { formatBytes, formatCost, formatCount, formatDuration, knowsParts, NONE 
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { asLine, cut } from '../ui/text.ts'
 import { clockTime, type Zone } from '../ui/time.ts'
-import { failureOf } from './failure.ts'
+import { shownFailureOf } from './failure.ts'
 import { TraceScores } from './scores.tsx'
 
 export const TABS = ['messages', 'json', 'attributes', 'events', 'scores'] as const
@@ -357,7 +357,7 @@ const MOST = 2000
 
 /** Shows why a span failed, above everything else recorded for it. */
 function FailureNote({ body }: { body: Body }) {
-  const failure = failureOf(body.text, body.attributes, body.events)
+  const failure = shownFailureOf(body.text, body.attributes, body.events)
   if (failure === undefined) return null
   const { type, message } = failure
   return (

@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks'
 import { memberAt, membersOf, nodeAt, parseExactly, readString, sourceOf, writeIndented } from '../content/json-text.ts'
 import type { TraceListItem } from '../contract.ts'
 import { at, write } from '../state/api.ts'
-import { compareAddress, idIn, isTraceId } from '../state/comparison.ts'
+import { compareAddress, isTraceId, traceIdIn } from '../state/comparison.ts'
 import { useRead } from '../state/load.ts'
 import { go } from '../state/navigation.ts'
 import { tell } from '../state/toasts.ts'
@@ -112,7 +112,7 @@ export function CompareDialog({ slug, trace, zone, onClose }: CompareProps) {
         submit="Compare"
         onCancel={onClose}
         onSubmit={() => {
-          const other = idIn(id)
+          const other = traceIdIn(id)
           if (!isTraceId(other)) throw new Error('An id has 32 hexadecimal characters.')
           onClose()
           go(to(other))

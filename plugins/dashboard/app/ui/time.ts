@@ -1,7 +1,7 @@
 /** Formats times. The server sends UTC; the visitor reads local time or UTC. */
 import type { Zone } from '../state/time-range.ts'
 
-export type { Zone }
+export type { Zone } from '../state/time-range.ts'
 
 /** Returns a date and time of day in a zone, and the day of the week. */
 export function timeFieldsOf(at: Date, zone: Zone) {

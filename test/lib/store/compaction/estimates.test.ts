@@ -1,15 +1,15 @@
 import t from 'tap'
 import {
-  type Column,
+  type EstimatedColumn,
   estimateIndex,
   estimateTable,
   PAGE,
   storeRow
 } from '../../../../lib/store/compaction/estimates.ts'
 
-const int: Column = { length: 4, align: 'i', storage: 'p' }
-const bigint: Column = { length: 8, align: 'd', storage: 'p' }
-const text: Column = { length: -1, align: 'i', storage: 'x' }
+const int: EstimatedColumn = { length: 4, align: 'i', storage: 'p' }
+const bigint: EstimatedColumn = { length: 8, align: 'd', storage: 'p' }
+const text: EstimatedColumn = { length: -1, align: 'i', storage: 'x' }
 
 t.test('a row is aligned, and its largest values are moved out of it first', async t => {
   // 24 bytes of header, 4 + 4 for alignment + 8, and 4 for the line pointer.

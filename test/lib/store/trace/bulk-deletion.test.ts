@@ -64,8 +64,9 @@ t.test('deleting the traces of a target', async t => {
         ]
       )
       t.same(await sql`select user_id as id from traces where project_id = ${projectId}`, [{ id: 'bob' }])
-      const entries =
-        await sql`select detail->>'traces' as n from audit where project_id = ${projectId} and action = 'trace.delete' order by id`
+      const entries = await sql`
+        select detail->>'traces' as n from audit
+        where project_id = ${projectId} and action = 'trace.delete' order by id`
       t.same(
         entries.map(({ n }) => n),
         ['3', '3', '1'],

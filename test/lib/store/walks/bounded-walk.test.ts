@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { type Portion, type Walked, walkBounded } from '../../../../lib/store/walks/bounded-walk.ts'
+import { type Walked, type WalkPortion, walkBounded } from '../../../../lib/store/walks/bounded-walk.ts'
 
 /** A position: traces and items of the next trace that were examined. */
 interface Place {
@@ -12,7 +12,7 @@ interface Place {
 
 /** Traces with numbered items each. A portion stops early where `stops` says so. */
 function reading(counts: readonly number[], stops: ReadonlySet<number>) {
-  return async ({ traces, items }: Place, size: number): Promise<Portion<string, Place>> => {
+  return async ({ traces, items }: Place, size: number): Promise<WalkPortion<string, Place>> => {
     assert.ok(size >= 1)
     const found: { item: string; at: Place }[] = []
     let at = traces
@@ -69,7 +69,7 @@ t.test('a walk stops at its bounds, and says how far it has looked', async t => 
   const nothing = (ms: number) => {
     let clock = 0
     const sizes: number[] = []
-    const read = async (at: number, size: number): Promise<Portion<string, number>> => {
+    const read = async (at: number, size: number): Promise<WalkPortion<string, number>> => {
       sizes.push(size)
       clock += size * ms
       return { found: [], examined: size, last: at + size, hasMore: true }

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { failureOfStep } from '../../../../lib/trace/failures/step-failure.ts'
 import { memberAt, nodeAt } from '../../../../plugins/dashboard/app/content/json-text.ts'
-import { failureOf as shownFailureOf } from '../../../../plugins/dashboard/app/trace/failure.ts'
+import { shownFailureOf } from '../../../../plugins/dashboard/app/trace/failure.ts'
 import { runs } from '../../../torture/orders.ts'
 
 const read = (step: { kind?: string; output?: unknown; attributes?: unknown; events?: unknown }) =>
@@ -28,6 +28,21 @@ t.test('the last exception event states the failure, and attributes what it lack
   t.same(read({ attributes: { 'error.type': 'T', 'otel.status_description': 'said' } }), { type: 'T', message: 'said' })
   t.same(read({ attributes: { temperature: 1 }, events: [event(null)] }), { type: null, message: null })
   t.same(read({}), { type: null, message: null })
+})
+
+t.test('a failure is read from texts that are not empty, whatever else is recorded', async t => {
+  const none = { type: null, message: null }
+  const thrown = (type: string) => event({ 'exception.type': type, 'exception.message': `a ${type}` })
+  t.same(read({ attributes: { temperature: 0.2 }, events: [event({ reason: 'timeout' }, 'retry')] }), none)
+  t.same(read({ attributes: { 'error.type': 5, 'error.message': '' } }), none, 'only texts count')
+  t.same(read({ attributes: { 'error.type': 'x' }, events: [thrown('A'), thrown('B'), { name: 'end' }, null] }), {
+    type: 'B',
+    message: 'a B'
+  })
+  t.same(read({ attributes: { 'error.type': 'x' }, events: [event(null, 'error')] }), { type: 'x', message: null })
+  t.same(read({ attributes: [], events: { name: 'exception' } }), none)
+  t.same(read({ attributes: { ['__proto__']: { 'error.type': 'x' } } }), none)
+  t.same(read({ attributes: { error: true }, output: { error: null } }), none)
 })
 
 t.test('an output that is an error states the failure', async t => {

@@ -9,7 +9,7 @@ import {
   diffTexts,
   stretches
 } from '../../../../../plugins/dashboard/app/compare/text-diff.ts'
-import { compareAddress, idIn, readComparison } from '../../../../../plugins/dashboard/app/state/comparison.ts'
+import { compareAddress, readComparison, traceIdIn } from '../../../../../plugins/dashboard/app/state/comparison.ts'
 import { runs } from '../../../../torture/orders.ts'
 
 const total = (runs: readonly Run[]) => runs.reduce((sum, { length }) => sum + length, 0)
@@ -193,6 +193,6 @@ t.test('a comparison is in its address', async t => {
   t.equal(address, `p/default/compare?a=${a}&b=${b}&span=b%3A1f`)
   t.same(readComparison(address.slice(address.indexOf('?'))), { a, b, span: 'b:1f' })
   t.same(readComparison('?a=%20ABC'), { a: 'abc', b: '', span: undefined })
-  t.equal(idIn(` ${a.toUpperCase()} `), a)
-  t.equal(idIn(`https://x.example/app/p/default/traces/${b}?span=1`), b)
+  t.equal(traceIdIn(` ${a.toUpperCase()} `), a)
+  t.equal(traceIdIn(`https://x.example/app/p/default/traces/${b}?span=1`), b)
 })

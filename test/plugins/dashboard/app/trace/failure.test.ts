@@ -1,12 +1,12 @@
 import t from 'tap'
 import { nodeAt } from '../../../../../plugins/dashboard/app/content/json-text.ts'
-import { failureOf } from '../../../../../plugins/dashboard/app/trace/failure.ts'
+import { shownFailureOf } from '../../../../../plugins/dashboard/app/trace/failure.ts'
 
 /** Returns the failure of a span with the given attributes and events. */
 function read(attributes: unknown, events: unknown = []) {
   const texts = [JSON.stringify(attributes), JSON.stringify(events)]
   const text = texts.join(' ')
-  return failureOf(text, nodeAt(text), nodeAt(text, texts[0]!.length + 1))
+  return shownFailureOf(text, nodeAt(text), nodeAt(text, texts[0]!.length + 1))
 }
 const event = (name: string, attributes: unknown) => ({ name, timestamp: '2026-11-21T12:00:00.000Z', attributes })
 
