@@ -225,7 +225,7 @@ function inputSchema({ query, body }: Route, pathIds: readonly PathId[], view: T
   const ids = Object.fromEntries(pathIds.map(name => [name, PATH_IDS[name]]))
   const bodyFields = body && fieldsOf(body)
   const limit = view?.usualLimit && {
-    limit: { ...query?.properties.limit, default: view.usualLimit({}) } as TSchema
+    limit: Type.Optional({ ...query?.properties.limit, default: view.usualLimit({}) } as TSchema)
   }
   const properties: TProperties = { ...ids, ...query?.properties, ...limit, ...bodyFields, ...view?.options.properties }
   return Type.Object(properties, { additionalProperties: false })
