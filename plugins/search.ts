@@ -13,7 +13,7 @@ import { readWanted } from '../lib/search/wanted.ts'
 import { errorWords, type StepConditions } from '../lib/store/finding/conditions.ts'
 import { findTracePage, type TraceSearch } from '../lib/store/finding/find-traces.ts'
 import { readFoundSummaries } from '../lib/store/finding/found-summaries.ts'
-import { explainEmpty } from '../lib/store/finding/hints.ts'
+import { type EmptyResult, explainEmpty } from '../lib/store/hints/explain-empty.ts'
 import type { Edge } from '../lib/store/lists/cursor.ts'
 import { type ListOrder, type Sort, TRACE_ORDERS } from '../lib/store/lists/order.ts'
 import { isSearched, readSearchState } from '../lib/store/search/state.ts'
@@ -69,16 +69,26 @@ async function answerSearch(sql: Sql, projectId: number, asked: TraceSearch, nam
   }
   const traces = await readFoundSummaries(sql, projectId, page.found, names)
   const isNothing = page.found.length === 0 && query.after === undefined
-  const note = isNothing ? await explainEmpty(sql, projectId, asked, names) : null
+  const hint = isNothing ? await explainEmpty(sql, projectId, emptyOf(asked), names) : null
   const rest = {
     pageSize: query.limit,
     examined: page.examined,
     reached: page.reached === undefined ? null : reachedOf(query.sort, page.reached),
-    note,
+    hint,
     index
   }
   const cursor = renderCursor(ORDERS[query.sort], page.next)
   return { body: new JsonText(`{"traces":${traces},"nextCursor":${cursor},${JSON.stringify(rest).slice(1)}`) }
+}
+
+/** Returns what the reader of an empty page needs an explanation of. */
+function emptyOf({ query, conditions }: TraceSearch): EmptyResult {
+  const { name, model, environment, userId, sessionId, tag, from, to } = query
+  const tags = [...(tag === undefined ? [] : [tag]), ...conditions.tags]
+  const scores = conditions.scores.map(score => score.name)
+  const step = conditions.step?.name
+  const values = { name, model, environment, userId, sessionId, tags, scores, step, from, to }
+  return { sought: 'trace', values }
 }
 
 const reachedOf = (sort: Sort, { key }: Edge): string | number => (sort === 'newest' ? key : Number(key))

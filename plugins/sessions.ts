@@ -22,8 +22,8 @@ import {
 } from '../lib/store/analytics/groups/sessions.ts'
 import { listTracedUsers } from '../lib/store/analytics/groups/user-list.ts'
 import { readCountedFrom } from '../lib/store/analytics/rollups/sums.ts'
+import { explainEmpty } from '../lib/store/hints/explain-empty.ts'
 import { TRACE_ORDERS } from '../lib/store/lists/order.ts'
-import { hintOn } from './hints.ts'
 import { readCursor, readTime, renderCursor } from './paging.ts'
 
 const ORDER = TRACE_ORDERS.newest
@@ -50,8 +50,9 @@ export default function sessions(app: App): void {
       const asked = { prefix, userId, environment, limit, after: readCursor('after', ORDER, query.after) }
       const { groups, next, hint } = await app.sql.read(async sql => {
         const page = await listSessions(sql, key.projectId, asked)
-        const filters = { sessionPrefix: prefix, user: userId, environment }
-        return { ...page, hint: isEmpty(page, asked) ? await hintOn(sql, key.projectId, filters) : null }
+        const values = { sessionPrefix: prefix, userId, environment }
+        const empty = { sought: 'session', values }
+        return { ...page, hint: isEmpty(page, asked) ? await explainEmpty(sql, key.projectId, empty) : null }
       }, request)
       const list = groups.map(({ id, isMore, ...sums }) => ({ id, ...shown(sums), partial: isMore, ...ends(sums) }))
       return { body: page('sessions', list, { hint }, next, limit) }
@@ -116,11 +117,12 @@ export default function sessions(app: App): void {
       const asked = { prefix, environment, limit, from, after: readCursor('after', ORDER, query.after) }
       const { groups, next, countedFrom, hint } = await app.sql.read(async sql => {
         const page = await listTracedUsers(sql, key.projectId, asked)
-        const filters = { userPrefix: prefix, environment }
+        const values = { userPrefix: prefix, environment }
+        const empty = { sought: 'user', values }
         return {
           ...page,
           countedFrom: await readCountedFrom(sql, key.projectId),
-          hint: isEmpty(page, asked) ? await hintOn(sql, key.projectId, filters) : null
+          hint: isEmpty(page, asked) ? await explainEmpty(sql, key.projectId, empty) : null
         }
       }, request)
       const list = groups.map(({ id, firstAt, lastAt, ...sums }) => ({

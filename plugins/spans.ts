@@ -16,10 +16,10 @@ import {
 import { plain, text } from '../lib/store/answers/json-text.ts'
 import { FAILURE_ORDER, type FailureQuery, groupFailures, TRACE_KIND } from '../lib/store/failures/read-failures.ts'
 import { renderGroup } from '../lib/store/failures/render-group.ts'
+import { explainEmpty } from '../lib/store/hints/explain-empty.ts'
 import { listSpans, SPAN_ORDER, type SpanQuery } from '../lib/store/spans/span-list.ts'
 import { parseTimestamp } from '../lib/trace/timestamp.ts'
 import { readCursor, readTime, renderCursor } from './paging.ts'
-import { hintOnSteps } from './step-hints.ts'
 
 const DAY_MS = 86_400_000
 
@@ -43,8 +43,10 @@ export default function spans(app: App): void {
       const { spans, next, reached, hint } = await inTurn(app, request, WEIGHTS.analysis, async (sql, names) => {
         const page = await listSpans(sql, projectId, asked, names)
         const isEmpty = page.spans === '[]' && asked.after === undefined
-        const empty = { sought: 'span', reached: page.reached }
-        return { ...page, hint: isEmpty ? await hintOnSteps(sql, projectId, asked, empty, names) : null }
+        const { name: step, model: stepModel, environment, traceId, from, to } = asked
+        const values = { step, stepModel, environment, traceId, from, to }
+        const empty = { sought: 'span', values }
+        return { ...page, hint: isEmpty ? await explainEmpty(sql, projectId, empty, names) : null }
       })
       const rest = `"reached":${plain(reached ?? null)},"hint":${text(hint)},"pageSize":${asked.limit}`
       return { body: new JsonText(`{"spans":${spans},"nextCursor":${renderCursor(SPAN_ORDER, next)},${rest}}`) }
@@ -72,9 +74,10 @@ export default function spans(app: App): void {
       const found = await inTurn(app, request, WEIGHTS.search, async (sql, names) => {
         const failures = await groupFailures(sql, projectId, asked, names)
         const isEmpty = failures.count === 0 && asked.after === undefined
-        const filters = { environment: asked.environment, name: asked.kind === TRACE_KIND ? undefined : asked.name }
-        const empty = { sought: 'failure', reached: failures.reached }
-        return { ...failures, hint: isEmpty ? await hintOnSteps(sql, projectId, filters, empty, names) : null }
+        const { kind, name, environment, from, to } = asked
+        const values = { [kind === TRACE_KIND ? 'name' : 'step']: name, environment, from, to }
+        const empty = { sought: 'failure', values }
+        return { ...failures, hint: isEmpty ? await explainEmpty(sql, projectId, empty, names) : null }
       })
       const { groups, count, next, reached, hint } = found
       const rest =

@@ -4,15 +4,15 @@ import type { Client } from '../lib/database/pooled/cancellation.ts'
 import { checkQueryTexts, refuseField } from '../lib/http/refuse.ts'
 import { WEIGHTS } from '../lib/limits/large-reads.ts'
 import { MOST_DAYS, STEPS } from '../lib/rollups/period.ts'
-import { alignedTime, countIntervals, nearest, readSplit, SPLIT_RULE } from '../lib/rollups/usage.ts'
+import { alignedTime, countIntervals, readSplit, SPLIT_RULE } from '../lib/rollups/usage.ts'
 import { USUAL_GROUPS, UsageQuery, UsageReply } from '../lib/schema/usage.ts'
 import { readCountedFrom } from '../lib/store/analytics/rollups/sums.ts'
 import { readExactUsage, type UsageAsked } from '../lib/store/analytics/usage/exact.ts'
-import { readNewestStart, readTagKeys } from '../lib/store/analytics/usage/hints.ts'
 import { readUsageFields } from '../lib/store/analytics/usage/made-hours.ts'
 import { type MadeAsked, readMadeUsage } from '../lib/store/analytics/usage/made-sums.ts'
 import type { PeriodSums } from '../lib/store/analytics/usage/rows.ts'
 import { readSummedUsage, summedField } from '../lib/store/analytics/usage/summed.ts'
+import { explainEmpty } from '../lib/store/hints/explain-empty.ts'
 import { readTime } from './paging.ts'
 
 const USUAL_MS = 7 * STEPS.day
@@ -134,25 +134,9 @@ function msOf(name: string, text: string | undefined): number | undefined {
 const isUnknownTag = ({ split }: UsageAsked, sums: PeriodSums | undefined): boolean =>
   split?.field === 'tag' && sums !== undefined && sums.rows.every(({ key, isOther }) => key === null && !isOther)
 
-/** Maximum number of names in a hint. */
-const NAMED = 10
-
 function readHint(app: App, projectId: number, { from, to, split }: UsageAsked, client: Client): Promise<string> {
-  return app.sql.readOf(
-    projectId,
-    async (sql, names) => {
-      const newest = await readNewestStart(sql, projectId, names)
-      if (newest === undefined) return 'The project has no traces.'
-      if (split?.field === 'tag') {
-        const keys = nearest(split.tagKey, await readTagKeys(sql, projectId, names)).slice(0, NAMED)
-        if (!keys.includes(split.tagKey)) {
-          const known = keys.length === 0 ? 'The newest traces have no such tags.' : `Keys of tags: ${keys.join(', ')}.`
-          return `No trace has a tag that begins with "${split.tagKey}:". ${known}`
-        }
-      }
-      const none = split?.field === 'tag' ? `no trace with a tag "${split.tagKey}:…"` : 'no trace that has ended'
-      return `From ${isoOf(from)} to ${isoOf(to)} there is ${none}. The newest trace started at ${newest}.`
-    },
-    client
-  )
+  const tagKey = split?.field === 'tag' ? split.tagKey : undefined
+  const sought = tagKey === undefined ? 'ended trace' : `ended trace with a tag "${tagKey}:…"`
+  const values = { tagKey, from: isoOf(from), to: isoOf(to) }
+  return app.sql.readOf(projectId, (sql, names) => explainEmpty(sql, projectId, { sought, values }, names), client)
 }

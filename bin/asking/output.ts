@@ -60,6 +60,8 @@ interface Page {
   readonly reached?: string | number | null
   /** On the search for words: how complete their index is. */
   readonly index?: { readonly isFilled: boolean; readonly waiting: number } | null
+  /** On an empty first page: which values do not exist, and the nearest ones that do. */
+  readonly hint?: string | null
 }
 
 /** How a list ends: whether more items follow, and why they are not known. */
@@ -69,6 +71,8 @@ export interface ListEnd {
   readonly reached?: string | number | undefined
   /** Whether an index that the list was read from lacks traces. */
   readonly isIncomplete?: boolean
+  /** Explains why there are no items. */
+  readonly hint?: string | null
 }
 
 /** Maximum number of requests without an item. Each examines thousands of traces. */
@@ -83,6 +87,7 @@ export async function* listPages<T>(
   let left = limit
   let empty = 0
   let isIncomplete = false
+  let hint: string | null = null
   for (let after: string | null | undefined; after !== null; ) {
     if (left === 0) return { hasMore: true, isIncomplete }
     const asked = requestPath(path, { ...query, limit: Math.min(left, pageSize), after: after ?? undefined })
@@ -90,13 +95,14 @@ export async function* listPages<T>(
     const items = page[member] as readonly T[]
     left -= items.length
     isIncomplete = page.index != null && (!page.index.isFilled || page.index.waiting > 0)
+    hint ??= page.hint ?? null
     yield items
     after = page.nextCursor ?? null
     empty = items.length === 0 ? empty + 1 : 0
     if (empty === MOST_EMPTY && after !== null)
-      return { hasMore: true, reached: page.reached ?? undefined, isIncomplete }
+      return { hasMore: true, reached: page.reached ?? undefined, isIncomplete, hint }
   }
-  return { hasMore: false, isIncomplete }
+  return { hasMore: false, isIncomplete, hint }
 }
 
 export async function collect<T>(asker: Asker, request: ListRequest): Promise<T[]> {
@@ -129,10 +135,11 @@ export async function printList<T>(
 /** Returns a table of a list, and how to see more. */
 export function listLines<T>(
   { columns, rows, width }: { columns: readonly FittedColumn<T>[]; rows: readonly T[]; width: number },
-  { hasMore, reached }: ListEnd,
+  { hasMore, reached, hint = null }: ListEnd,
   { nouns, limit, most }: { nouns: string; limit: number; most: number }
 ): Line[] {
-  const table = rows.length === 0 ? [[`There are no such ${nouns}.`]] : fitTable(columns, rows, width)
+  const why: Line[] = hint === null ? [] : [[hint]]
+  const table = rows.length === 0 ? [[`There are no such ${nouns}.`], ...why] : fitTable(columns, rows, width)
   if (!hasMore) return table
   if (reached === undefined)
     return [...table, [`More ${nouns} follow: --limit ${Math.min(most, limit * 4)} shows more.`]]
@@ -140,7 +147,7 @@ export function listLines<T>(
     typeof reached === 'string'
       ? `Only traces since ${longClock(reached)} UTC were examined: --before ${reached} looks further back.`
       : 'Not all traces were examined: give a shorter time.'
-  return rows.length === 0 ? [[only]] : [...table, [only]]
+  return rows.length === 0 ? [[only], ...why] : [...table, [only]]
 }
 
 /** Parses a flag with a number of items. */

@@ -20,6 +20,8 @@ type Span = Detail['spans'][number]
  * model: Gemini CLI at 40,000 characters, Codex at 48,000 (test/torture/README.md, "agents").
  */
 export const SHOWN_BYTES = 35_000
+/** Maximum number of bytes of a result that a tool returns unless the call asks for more. */
+export const USUAL_BYTES = 8000
 
 const CUT = 'If the value is long, a string with the beginning of its JSON and the size of the rest.'
 const cuttable = (what: string) => Type.Unknown({ description: `${what} ${CUT}` })
@@ -105,6 +107,8 @@ export interface OutlineOptions {
   readonly bytes: number
   /** Whether the outline is the text that accompanies the whole trace (long-result.ts). */
   readonly isText?: boolean
+  /** Maximum size of the outline in bytes. The default is SHOWN_BYTES. */
+  readonly most?: number
   /** If set, the outline shows the spans that follow the span with this id in the tree. */
   readonly after?: string | undefined
 }
@@ -123,13 +127,17 @@ export function outlineTrace({ trace, spans, scores }: Detail, options: OutlineO
 }
 
 export function outlineOf(source: OutlineSource, options: OutlineOptions): string {
-  const { inexact, bytes, isText = false, after } = options
+  const { inexact, bytes, isText = false, after, most = SHOWN_BYTES } = options
   const ordered = inTreeOrder(source.spans)
   const begin = after === undefined ? 0 : ordered.findIndex(({ span }) => span.id === after) + 1
   if (after !== undefined && begin === 0) refuseField('after', 'is not the id of a span of this trace')
   const placed = ordered.slice(begin)
   const textOf = (room: Room, spans: readonly OutlineSpan[], part: Part | undefined): string => {
-    const note = [...noteOf(bytes, room, isText, part), ...notStored(source.trace.metadata)]
+    const note = [
+      ...noteOf(bytes, room, isText, part),
+      ...(most < SHOWN_BYTES ? [LONGER] : []),
+      ...notStored(source.trace.metadata)
+    ]
     const outline: TraceOutline = {
       detail: 'outline',
       note: [...note, ...(isText ? [STRUCTURED] : [])].join(' '),
@@ -147,12 +155,13 @@ export function outlineOf(source: OutlineSource, options: OutlineOptions): strin
         placed.map(each => outlineOfSpan(each, room)),
         undefined
       )
-      if (Buffer.byteLength(text) < SHOWN_BYTES || (room === ROOMS.at(-1) && placed.length <= 1)) return text
+      if (Buffer.byteLength(text) < most || (room === ROOMS.at(-1) && placed.length <= 1)) return text
     }
   }
-  const room = PART_ROOMS[after === undefined ? 'first' : 'later']
+  const usual = PART_ROOMS[after === undefined ? 'first' : 'later']
+  const room = { ...usual, traceValue: Math.min(usual.traceValue, most / 16) }
   const part = { from: begin, to: ordered.length, of: ordered.length, next: after ?? LONGEST_ID }
-  let left = SHOWN_BYTES - Buffer.byteLength(textOf(room, [], part))
+  let left = most - Buffer.byteLength(textOf(room, [], part))
   const shown: OutlineSpan[] = []
   for (const each of placed) {
     const span = outlineOfSpan(each, room)
@@ -320,6 +329,10 @@ function noteOf(
     `Left out: ${leftOut.join('; ')}.`
   ]
 }
+
+const LONGER =
+  `For an outline of up to ${SHOWN_BYTES} bytes, call it with detail "outline"; for the failed spans alone, call ` +
+  'list_spans with traceId and status "error".'
 
 /** This note comes last, because models that read only the text cannot use the note. */
 const STRUCTURED = 'Clients that read structuredContent have the whole trace.'

@@ -24,7 +24,7 @@ import { VERSION } from '../version.ts'
 import type { Result } from './long-result.ts'
 import { calledTools } from './message.ts'
 import { bodyOfParts, Splices, show } from './splices.ts'
-import type { ToolListing } from './tool.ts'
+import type { Resource, ToolListing } from './tool.ts'
 
 type RequestHeaders = NodeJS.Dict<string | string[]>
 type MessageId = string | number
@@ -32,6 +32,7 @@ type MessageId = string | number
 /** Tools that a POST may call. */
 export interface Toolbox {
   readonly listings: readonly ToolListing[]
+  readonly resources: readonly Resource[]
   /** Calls a tool. Resolves to undefined if the tool does not exist. An error fails the whole POST. */
   call(name: string, args: Readonly<Record<string, unknown>>, id: MessageId): Promise<ToolAnswer | undefined>
 }
@@ -46,7 +47,9 @@ const INFO = { name: 'spoor', title: 'spoor', version: VERSION }
 const INSTRUCTIONS =
   'spoor keeps traces: records of runs of AI applications, made of spans (model calls, tool calls and other steps). ' +
   'To record a run, call get_ingest_schema once, then record_trace. To find runs, call list_traces with filters, or ' +
-  'search_traces for failures, scores and words, then get_trace for one of them. To judge a run, call add_score. The available tools depend on the scopes of the API key.'
+  'search_traces for failures, scores and words, then get_trace for one of them. For what fails call list_errors, for ' +
+  'sums get_usage. To judge a run, call add_score. The resource spoor://guide says which tool answers which question. ' +
+  'The available tools depend on the scopes of the API key.'
 
 /**
  * A validator that all servers share, because each server would otherwise create its own validator, which is slow. The
@@ -83,13 +86,24 @@ async function answerBySdk(message: unknown, headers: RequestHeaders, toolbox: T
   const failures: unknown[] = []
   const createToolServer = () => {
     const server = new Server(INFO, {
-      capabilities: { tools: {} },
+      capabilities: { tools: {}, resources: {} },
       instructions: INSTRUCTIONS,
       jsonSchemaValidator: validator
     })
     server.setRequestHandler('tools/list', ({ params }) => {
       if (params?.cursor !== undefined) throw invalid('The list has one page only')
       return { tools: toolbox.listings as never }
+    })
+    server.setRequestHandler('resources/list', ({ params }) => {
+      if (params?.cursor !== undefined) throw invalid('The list has one page only')
+      return { resources: toolbox.resources.map(({ text: _, ...listing }) => listing) }
+    })
+    server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [] }))
+    server.setRequestHandler('resources/read', ({ params }) => {
+      const resource = toolbox.resources.find(({ uri }) => uri === params.uri)
+      if (resource === undefined) throw invalid(`Unknown resource: ${params.uri}`)
+      const { uri, mimeType, text } = resource
+      return { contents: [{ uri, mimeType, text }] }
     })
     // The handler is set only for calls. The SDK rejects unknown methods itself, with a different status in each era.
     if (calledTools({ value: message }).length > 0) server.fallbackRequestHandler = callTool

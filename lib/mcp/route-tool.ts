@@ -77,7 +77,7 @@ export function routeTool({ ingest, bodies }: ToolMeans, route: Route, text: Too
       const chosen = pick(call.args, options)
       checkOptions?.(chosen, call.exactArgs === call.args ? chosen : pick(call.exactArgs, options))
       view?.check(chosen)
-      const parts = readRest(call, [...pathIds, ...options])
+      const parts = readRest(withUsualLimit(call, view), [...pathIds, ...options])
       const request = Object.assign(contextOf(call.request), ids, parts)
       const answer = async () => {
         // The limit is checked after the call has waited, because earlier calls in the batch have added their results
@@ -123,9 +123,9 @@ export function routeTool({ ingest, bodies }: ToolMeans, route: Route, text: Too
 
   async function shown(view: ToolView, chosen: Arguments, answer: Response, projectId: number): Promise<Result> {
     if (answer instanceof JsonStream) return readInParts(view, chosen, answer)
-    if (view.isInline || lengthOf(answer) <= SMALL_BYTES) return view.show(textOf(answer), chosen)
+    if (lengthOf(answer) <= SMALL_BYTES) return view.show(textOf(answer), chosen)
     const pieces = typeof answer === 'string' ? [Buffer.from(answer)] : answer.pieces
-    const pair = pairOf(JSON.stringify(chosen), pieces)
+    const pair = pairOf(JSON.stringify({ view: view.name, options: chosen }), pieces)
     await turn()
     return bodies.parse('view', pair, projectId)
   }
@@ -154,7 +154,8 @@ async function inMemory(stream: JsonStream): Promise<JsonPieces> {
 }
 
 async function readInParts(view: ToolView, chosen: Arguments, stream: JsonStream): Promise<Result> {
-  const reader = view.partReader(chosen)
+  const reader = view.partReader?.(chosen)
+  if (reader === undefined) throw new Error(`the view ${view.name} does not read responses in parts`)
   const slices = new Slices()
   const decode = (part: string) => Buffer.from(part, 'latin1').toString()
   let shown = ''
@@ -223,8 +224,19 @@ function pathIdsOf({ path }: Route): PathId[] {
 function inputSchema({ query, body }: Route, pathIds: readonly PathId[], view: ToolView | undefined): TObject {
   const ids = Object.fromEntries(pathIds.map(name => [name, PATH_IDS[name]]))
   const bodyFields = body && fieldsOf(body)
-  const properties: TProperties = { ...ids, ...query?.properties, ...bodyFields, ...view?.options.properties }
+  const limit = view?.usualLimit && {
+    limit: Type.Optional({ ...query?.properties.limit, default: view.usualLimit({}) } as TSchema)
+  }
+  const properties: TProperties = { ...ids, ...query?.properties, ...limit, ...bodyFields, ...view?.options.properties }
   return Type.Object(properties, { additionalProperties: false })
+}
+
+/** Adds the view's usual limit to a call without a limit. */
+function withUsualLimit(call: ToolCall, view: ToolView | undefined): ToolCall {
+  if (view?.usualLimit === undefined || 'limit' in call.args) return call
+  const limit = view.usualLimit(call.args)
+  const args = { ...call.args, limit }
+  return { ...call, args, exactArgs: call.exactArgs === call.args ? args : { ...call.exactArgs, limit } }
 }
 
 /**

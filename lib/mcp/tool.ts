@@ -24,6 +24,16 @@ export interface Annotations {
   readonly openWorldHint: false
 }
 
+/** A text that an agent can read. */
+export interface Resource {
+  readonly uri: string
+  readonly name: string
+  readonly title: string
+  readonly description: string
+  readonly mimeType: string
+  readonly text: string
+}
+
 export interface ToolCall {
   readonly args: Arguments
   /**
@@ -50,11 +60,13 @@ export interface Tool {
 
 /** Additional tool arguments that change the route's response. */
 export interface ToolView<P extends TProperties = TProperties> {
+  /** The view's name, by which other threads find it (lib/mcp/views.ts). */
+  readonly name: string
   readonly options: TObject<P>
   /** Schemas of the results that the view may return. */
   readonly outputs: readonly TObject[]
-  /** Set if responses are short, so that the main thread converts them. */
-  readonly isInline?: true
+  /** The limit that applies without `limit`. It may differ from the route's, because agents have less room to read. */
+  readonly usualLimit?: (args: Arguments) => number
   /** Throws a Refusal if the options cannot be combined. */
   check(options: Arguments): void
   /** Returns whether the tool's result is the route's whole response, however long. */
@@ -62,7 +74,7 @@ export interface ToolView<P extends TProperties = TProperties> {
   /** Converts the route's response to the tool's result, both as JSON text. */
   show(answer: string, options: Arguments): string
   /** Returns a reader for a response that is too long to be in memory. */
-  partReader(options: Arguments): PartReader
+  partReader?(options: Arguments): PartReader
 }
 
 /** Builds a tool's result from the parts of a response (JsonStream in lib/http/route.ts). */

@@ -17,7 +17,8 @@ import {
   type PlannedSpan,
   SHOWN_BYTES,
   showsValues,
-  TraceOutline
+  TraceOutline,
+  USUAL_BYTES
 } from './outline.ts'
 import type { PartReader, ToolView } from './tool.ts'
 
@@ -29,8 +30,8 @@ const options = Type.Object({
     Type.Enum(['auto', 'outline', 'full'], {
       default: 'auto',
       description:
-        '`full`: the whole trace. `outline`: the tree of spans with shortened values. `auto`: full if the trace has ' +
-        `less than ${SHOWN_BYTES} bytes, otherwise the outline.`
+        '`full`: the whole trace. `outline`: the tree of spans with shortened values, up to ' +
+        `${SHOWN_BYTES} bytes. \`auto\`: full or, above ${USUAL_BYTES} bytes, an outline of up to ${USUAL_BYTES} bytes.`
     })
   ),
   spanIds: Type.Optional(
@@ -77,6 +78,7 @@ const TracePart = named('TracePart', {
 })
 
 export const traceView: ToolView = {
+  name: 'trace',
   options,
   outputs: [TraceOutline, ChosenSpans, TracePart],
   check({ spanIds, field, offset, after, detail }: Options) {
@@ -91,12 +93,14 @@ export const traceView: ToolView = {
     if (field !== undefined) return partOf(answer, field, offset)
     if (spanIds !== undefined) return chooseSpans(answer, spanIds)
     const bytes = Buffer.byteLength(answer)
-    if (detail === 'full' || (detail === 'auto' && bytes < SHOWN_BYTES && after === undefined)) return answer
+    if (detail === 'full' || (detail === 'auto' && bytes < USUAL_BYTES && after === undefined)) return answer
     const { value, inexact } = parse(answer)
-    return outlineTrace(value, { inexact, bytes, after: after?.toLowerCase() })
+    return outlineTrace(value, { inexact, bytes, after: after?.toLowerCase(), most: mostOf(detail) })
   },
   partReader: options => new TracePartReader(options)
 }
+
+const mostOf = (detail: Options['detail']): number => (detail === 'auto' ? USUAL_BYTES : SHOWN_BYTES)
 
 /** Maximum number of bytes of requested spans that are kept while a trace is read in parts. */
 const MOST_KEPT = 32 * 1024 * 1024
@@ -132,14 +136,19 @@ class TracePartReader implements PartReader {
   }
 
   foot(text: string): string {
-    const { field, spanIds, after } = this.#options
+    const { field, spanIds, after, detail = 'auto' } = this.#options
     const answer = `${this.#head}${this.#kept.join(',')}${text}`
     if (field !== undefined || spanIds !== undefined) return traceView.show(answer, this.#options)
     const { value, inexact } = parse(answer)
     const source = { trace: value.trace, spans: this.#planned, scoreCount: value.scores.length }
     const commas = Math.max(this.#planned.length - 1, 0)
     const bytes = this.#bytes + commas + Buffer.byteLength(text)
-    return outlineOf(source, { inexact: inexact || this.#inexact, bytes, after: after?.toLowerCase() })
+    return outlineOf(source, {
+      inexact: inexact || this.#inexact,
+      bytes,
+      after: after?.toLowerCase(),
+      most: mostOf(detail)
+    })
   }
 
   item(text: string, bytes: number): void {

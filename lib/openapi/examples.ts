@@ -316,7 +316,7 @@ const searchPage = {
   pageSize: 50,
   examined: 4210,
   reached: null,
-  note: null,
+  hint: null,
   index: null
 }
 const usage = {

@@ -44,37 +44,3 @@ export function countIntervals({ from, to, interval }: UsageTime): number {
   const length = STEPS[interval]
   return Math.ceil(to / length) - Math.floor(from / length)
 }
-
-/**
- * Sorts names by their similarity to `wanted`, most similar first: equal but for upper and lower case, then containing
- * one another, then by the number of edits.
- */
-export function nearest(wanted: string, names: readonly string[]): string[] {
-  const asked = wanted.toLowerCase()
-  const distanceOf = (name: string): number => {
-    const other = name.toLowerCase()
-    if (other === asked) return 0
-    const edits = countEdits(asked.slice(0, MOST_COMPARED), other.slice(0, MOST_COMPARED))
-    return other.includes(asked) || asked.includes(other) ? edits / 1000 : edits
-  }
-  return names
-    .map(name => ({ name, distance: distanceOf(name) }))
-    .sort((a, b) => a.distance - b.distance || (a.name < b.name ? -1 : 1))
-    .map(({ name }) => name)
-}
-/** Number of characters of each name that are compared. */
-const MOST_COMPARED = 64
-
-/** Returns the Levenshtein distance. */
-function countEdits(from: string, to: string): number {
-  let before = Array.from({ length: to.length + 1 }, (_, i) => i)
-  for (let i = 1; i <= from.length; i++) {
-    const row = [i]
-    for (let j = 1; j <= to.length; j++) {
-      const replaced = (before[j - 1] as number) + (from[i - 1] === to[j - 1] ? 0 : 1)
-      row.push(Math.min(replaced, (before[j] as number) + 1, (row[j - 1] as number) + 1))
-    }
-    before = row
-  }
-  return before[to.length] as number
-}

@@ -1,5 +1,6 @@
 /** Schemas of the routes for sessions and users, which are sums over traces. */
 import Type, { type Static } from 'typebox'
+import { Hint } from './hint.ts'
 import { closed, named, nullable } from './object.ts'
 import { Count, DateTime, TraceSummary } from './output.ts'
 import { TraceListQuery } from './query.ts'
@@ -61,10 +62,6 @@ const startOf = (what: string, selected = '') =>
   Type.String({ ...DateTime, description: `The start of the ${what} trace${selected}.` })
 const cursor = nullable(Type.String(), 'The value of `after` for the next page. The last page has none (null).')
 const pageSize = Type.Integer({ minimum: 0, description: 'The limit in effect.' })
-const hint = nullable(
-  Type.String(),
-  'If the first page is empty because a filter names nothing that exists: what exists instead.'
-)
 const errorCount = Type.Integer({ minimum: 0, description: 'The number of traces with status `error`.' })
 
 const sessionHead = {
@@ -84,7 +81,7 @@ const SessionSummary = named('SessionSummary', {
 
 export const SessionList = named('SessionList', {
   sessions: Type.Array(SessionSummary),
-  hint,
+  hint: Hint,
   nextCursor: cursor,
   pageSize
 })
@@ -123,7 +120,7 @@ export const UserList = named('UserList', {
     DateTime,
     'The time from which traces are counted, while older traces are still being counted. Null means all traces.'
   ),
-  hint,
+  hint: Hint,
   nextCursor: cursor,
   pageSize
 })

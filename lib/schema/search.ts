@@ -1,5 +1,6 @@
 /** Schemas of the search across a project's traces: its query parameters and its response. */
 import Type, { type Static } from 'typebox'
+import { Hint } from './hint.ts'
 import { SPAN_KINDS, STATUSES, Timestamp } from './input.ts'
 import { named, nullable } from './object.ts'
 import { Count, DateTime, ShownSpanId, summaryFields } from './output.ts'
@@ -121,9 +122,6 @@ export const TraceSearchPage = named('TraceSearchPage', {
     'Set if the call stopped before the page was full: the startedAt, durationMs or costUsd, by the sort, down to ' +
       'which it has looked. Call again with nextCursor to look further.'
   ),
-  note: nullable(
-    Type.String(),
-    'If the first page is empty: which of the values no trace has, with the nearest values that exist.'
-  ),
+  hint: Hint,
   index: nullable(SearchIndex, 'How complete the index of words is. Null without `q`.')
 })

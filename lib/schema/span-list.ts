@@ -1,5 +1,6 @@
 /** Schemas of the routes that list steps across traces, and of those that group failures. */
 import Type, { type Static } from 'typebox'
+import { Hint } from './hint.ts'
 import { SPAN_KINDS, STATUSES, Timestamp, TraceId } from './input.ts'
 import { closed, named, nullable } from './object.ts'
 import {
@@ -74,11 +75,6 @@ export const ListedSpan = named('ListedSpan', {
 const Reached = nullable(
   DateTime,
   'The start of the last examined trace, if the work of one request did not suffice. Null if it did.'
-)
-
-const Hint = nullable(
-  Type.String(),
-  'If the list is empty: which filter names nothing that exists, and the nearest names that do. Otherwise null.'
 )
 
 export const SpanList = named('SpanList', {

@@ -1,5 +1,6 @@
 /** Schemas of the sums over time that `GET /api/v1/usage` returns. */
 import Type, { type Static } from 'typebox'
+import { Hint } from './hint.ts'
 import { Timestamp } from './input.ts'
 import { closed, named, nullable } from './object.ts'
 import { Count, DateTime } from './output.ts'
@@ -91,6 +92,6 @@ export const UsageReply = named('UsageReply', {
     description: 'By start, then the groups with the most traces first. Hours and days without traces are left out.'
   }),
   others: Type.Integer({ minimum: 0, description: 'The number of groups that are not listed separately.' }),
-  hint: nullable(Type.String(), 'What exists instead, if the response is empty.')
+  hint: Hint
 })
 export type UsageReply = Static<typeof UsageReply>

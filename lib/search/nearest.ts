@@ -1,41 +1,66 @@
-/** Finds the names that a wrong name may have meant, for answers to queries that match nothing. */
+/** Finds the existing names that a mistaken name may stand for. */
 
-const MOST_NEAREST = 5
-/** Maximum number of characters compared. Names that agree this far count as alike. */
+/** Maximum number of names that are suggested. */
+const MOST = 5
+/** Minimum likeness of a suggested name. */
+const LIKE = 0.4
+/** Maximum number of characters compared. Names that agree this far count as equal. */
 const COMPARED = 64
 
-/**
- * Returns up to five of the names, nearest first. Names that contain the wanted text, or that it contains, come first,
- * then names that few edits turn into it. If the wanted text is a prefix, only the beginnings of names are compared. If
- * none is near, returns the first names in their given order.
- */
-export function nearestNames(wanted: string, names: readonly string[], isPrefix = false): readonly string[] {
-  const folded = fold(wanted)
-  const distance = (name: string) => {
-    const other = fold(name)
-    const whole = distanceOf(folded, other)
-    return isPrefix ? Math.min(whole, distanceOf(folded, other.slice(0, folded.length))) : whole
-  }
-  const measured = [...new Set(names)].map((name, place) => ({ name, place, distance: distance(name) }))
-  const near = measured.filter(({ distance }) => distance <= FAR)
-  const chosen = near.length > 0 ? near : measured
-  if (near.length > 0) chosen.sort((a, b) => a.distance - b.distance || a.place - b.place)
-  return chosen.slice(0, MOST_NEAREST).map(({ name }) => name)
+export interface Nearest {
+  readonly names: readonly string[]
+  /** Whether the names are like the wanted one. Otherwise they are the first ones of all. */
+  readonly areLike: boolean
 }
 
-const fold = (name: string): string => name.normalize('NFKC').toLowerCase().slice(0, COMPARED)
+/**
+ * Returns the names that are most like `wanted`, the likest first. Names that are equally like keep their order, which
+ * is the most frequent first. If no name is like `wanted`, returns the first names. If `wanted` is a prefix, the
+ * beginnings of names are compared as well.
+ */
+export function nearestNames(wanted: string, names: readonly string[], isPrefix = false): Nearest {
+  const asked = plain(wanted)
+  const likely = names
+    .map((name, i) => {
+      const other = plain(name)
+      const like = likeness(asked, other)
+      return { name, i, like: isPrefix ? Math.max(like, likeness(asked, other.slice(0, asked.length))) : like }
+    })
+    .filter(({ like }) => like >= LIKE)
+    .sort((a, b) => b.like - a.like || a.i - b.i)
+    .map(({ name }) => name)
+  const areLike = likely.length > 0
+  return { names: (areLike ? likely : names).slice(0, MOST), areLike }
+}
 
-/** Share of the longer name's characters that may differ. */
-const FAR = 0.6
+/** Letters and digits alone: `Lookup Order` and `lookup_order` are equal. */
+function plain(name: string): string {
+  const folded = name.normalize('NFKC').toLowerCase()
+  return (folded.replace(/[^\p{L}\p{N}]/gu, '') || folded).slice(0, COMPARED)
+}
 
-/** Returns a share from 0 (the same) to 1 (nothing in common). */
-function distanceOf(wanted: string, name: string): number {
-  if (wanted === name) return 0
-  const most = Math.max(wanted.length, name.length)
-  if (wanted.length > 1 && name.length > 1 && (name.includes(wanted) || wanted.includes(name))) {
-    return (0.3 * Math.abs(wanted.length - name.length)) / most
-  }
-  return edits(wanted, name) / most
+/**
+ * Returns 1 for equal names. For others, returns the greatest of three shares: of a name within the other, of the pairs
+ * of characters that both have, and of the characters that edits leave.
+ */
+function likeness(one: string, other: string): number {
+  if (one === other) return 1
+  const [short, long] = one.length < other.length ? [one, other] : [other, one]
+  const contained = short.length > 1 && long.includes(short) ? 0.5 + short.length / (2 * long.length) : 0
+  const kept = long.length === 0 ? 0 : 1 - edits(short, long) / long.length
+  return Math.max(contained, sharedPairs(short, long), kept)
+}
+
+function sharedPairs(one: string, other: string): number {
+  const [a, b] = [pairsOf(one), pairsOf(other)]
+  const shared = [...a].filter(pair => b.has(pair)).length
+  return (2 * shared) / (a.size + b.size)
+}
+
+/** Pairs of neighbouring characters. The ends count as characters, so that short names have pairs, too. */
+function pairsOf(name: string): Set<string> {
+  const characters = ['^', ...name, '$']
+  return new Set(characters.slice(1).map((character, i) => characters[i]! + character))
 }
 
 /** Returns the number of insertions, deletions, replacements and swaps of neighbours between two strings. */
@@ -45,19 +70,15 @@ function edits(from: string, to: string): number {
   for (let i = 1; i <= from.length; i++) {
     const row = [i]
     for (let k = 1; k <= to.length; k++) {
-      const same = from[i - 1] === to[k - 1]
-      let least = Math.min(
-        (last[k] as number) + 1,
-        (row[k - 1] as number) + 1,
-        (last[k - 1] as number) + (same ? 0 : 1)
-      )
+      const isSame = from[i - 1] === to[k - 1]
+      let least = Math.min(last[k]! + 1, row[k - 1]! + 1, last[k - 1]! + (isSame ? 0 : 1))
       if (i > 1 && k > 1 && from[i - 1] === to[k - 2] && from[i - 2] === to[k - 1]) {
-        least = Math.min(least, (before[k - 2] as number) + 1)
+        least = Math.min(least, before[k - 2]! + 1)
       }
       row.push(least)
     }
     before = last
     last = row
   }
-  return last[to.length] as number
+  return last[to.length]!
 }

@@ -5,7 +5,7 @@
 import { Refusal } from '../errors.ts'
 import { MAX_TEXT_BYTES, type Result, shortResultText } from '../mcp/long-result.ts'
 import { type LargeMessage, readLargeMessage } from '../mcp/message.ts'
-import { traceView } from '../mcp/trace-view.ts'
+import { VIEWS } from '../mcp/views.ts'
 import { wellFormed } from '../mcp/well-formed.ts'
 import { type Logs, readLogs } from '../otlp/logs/records.ts'
 import { readMetricNames } from '../otlp/metrics/names.ts'
@@ -60,8 +60,9 @@ const PARSERS: { readonly [name in ParsedName]: (body: Uint8Array) => Parsed[nam
   'metrics-protobuf': body => readMetricNames(body, 'protobuf'),
   message: readLargeMessage,
   view(body) {
-    const [options, answer] = splitTexts(body)
-    const shown = traceView.show(answer, parseExact(options) as Record<string, unknown>)
+    const [chosen, answer] = splitTexts(body)
+    const { view, options } = parseExact(chosen) as { view: string; options: Record<string, unknown> }
+    const shown = VIEWS.get(view)!.show(answer, options)
     const bytes = Buffer.from(wellFormed(shown))
     return bytes.length <= MAX_TEXT_BYTES ? shown : { pieces: [bytes], text: shortResultText(shown) }
   },

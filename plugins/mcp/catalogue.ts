@@ -1,10 +1,10 @@
 /** Names, descriptions and examples of the tools, as an agent sees them. A tool's behaviour is defined by its route. */
 
 import type { ToolText } from '../../lib/mcp/route-tool.ts'
-import { searchView } from '../../lib/mcp/search-view.ts'
-import { failuresView, spansView } from '../../lib/mcp/step-views.ts'
 import type { Annotations, ToolView } from '../../lib/mcp/tool.ts'
 import { traceView } from '../../lib/mcp/trace-view.ts'
+import { usageView } from '../../lib/mcp/usage-view.ts'
+import { LIST_VIEWS } from '../../lib/mcp/views.ts'
 import { EXAMPLES, INGEST_EXAMPLES } from '../../lib/openapi/examples.ts'
 
 export interface CatalogueEntry extends ToolText {
@@ -52,47 +52,46 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
   {
     name: 'list_traces',
     operation: 'listTraces',
-    title: 'Find traces',
+    title: 'List traces',
     description:
-      'Lists traces, newest first, or the slowest or costliest first with sort. Use it to find runs by status, name, ' +
-      'model, tag, environment, session, user or time; filters combine with AND. With runsOnly, it leaves out traces ' +
-      'without a model call, agent, tool or retriever. Returns summaries without input, ' +
-      'output or spans: call get_trace for one run. A small limit keeps the result short; pass nextCursor as after ' +
-      'for the next page.',
+      'Answers "what ran lately": traces, newest, slowest or costliest first, by status, name, model, tag, environment, ' +
+      'session, user or time (filters combine with AND). With runsOnly, leaves out traces without a model call, agent, ' +
+      'tool or retriever. For failures, scores, words or cost limits call search_traces; for one run get_trace. Pass ' +
+      'nextCursor as after for the next page.',
     annotations: READS,
     examples: [
       { status: 'error', limit: 20 },
       { name: 'answer-question', from: '2026-11-21T00:00:00Z', to: '2026-11-22T00:00:00Z' },
       { sort: 'costliest', environment: 'production', limit: 10 }
-    ]
+    ],
+    view: LIST_VIEWS.traces
   },
   {
     name: 'search_traces',
     operation: 'searchTraces',
     title: 'Search traces',
     description:
-      'Finds runs by what happened in them: a failed step (step, stepKind and error), any failure (errors), scores, ' +
-      'words (q), duration, cost and tokens, with every filter of list_traces and any sort. Use it for questions ' +
-      "such as which runs failed in a tool, or why a user's last session failed. Returns an outline of each run " +
-      'with its first error and the beginnings of input and output; call get_trace for one run. If nothing is found, ' +
-      'note names the nearest values that exist. If reached is set, call again with nextCursor as after.',
+      'Answers "which runs have X": a failed step (step, stepKind, error), any failure (errors), scores, words (q), ' +
+      'duration, cost or tokens, with every filter of list_traces and any sort. Returns the first error and the ' +
+      'beginnings of input and output of each run; call get_trace for one run. If nothing is found, hint names the ' +
+      'nearest values that exist. If reached is set, call again with nextCursor as after.',
     annotations: READS,
     examples: [
       { errors: true, userId: 'customer-7', limit: 5 },
       { stepKind: 'tool', error: 'TimeoutError', from: '2026-11-21T00:00:00Z' },
       { score: ['helpfulness<0.5'], q: '"delivery address"' }
     ],
-    view: searchView
+    view: LIST_VIEWS.search
   },
   {
     name: 'get_trace',
     operation: 'getTrace',
     title: 'Read a trace',
     description:
-      'Returns one trace with its spans and scores. A long trace comes as an outline, the tree of its spans with what ' +
-      'they hold cut short, and says so: then call again with spanIds for the spans that matter, with field for the ' +
-      'input, output or metadata of the trace itself in parts, with after for more of a long tree, and with detail ' +
-      '"full" only if everything is needed, since a client may cut a long result.',
+      'Answers "what happened in this run": one trace with its spans and scores. A long trace comes as an outline, the ' +
+      'tree of its spans with what they hold cut short, and says so: then call again with spanIds for the spans that ' +
+      'matter, with field for the input, output or metadata of the trace itself in parts, with after for more of a ' +
+      'long tree, and with detail "full" only if everything is needed.',
     annotations: READS,
     examples: [
       { traceId: TRACE_ID },
@@ -104,13 +103,14 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
   {
     name: 'list_scores',
     operation: 'listScores',
-    title: 'Find scores',
+    title: 'List scores',
     description:
-      'Lists scores across the whole project, newest first, filtered by name, environment or time. Use it to compare ' +
-      'runs by their scores; for those of one trace call get_trace_scores. With an environment a page may be short or ' +
-      'empty before the last one: go on until nextCursor is null.',
+      'Answers "how were runs rated": scores of all traces, newest first, by name, environment or time. For traces ' +
+      'with a low score call search_traces; for the scores of one trace get_trace_scores. With an environment a page ' +
+      'may be short or empty before the last one: go on until nextCursor is null.',
     annotations: READS,
-    examples: [{ name: 'helpfulness', limit: 20 }]
+    examples: [{ name: 'helpfulness', limit: 20 }],
+    view: LIST_VIEWS.scores
   },
   {
     name: 'get_trace_scores',
@@ -124,45 +124,46 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
   {
     name: 'list_spans',
     operation: 'listSpans',
-    title: 'Find steps',
+    title: 'List steps',
     description:
-      'Lists steps (spans) across traces, newest first, by kind, name, status, model, environment, time or ' +
-      'minimum duration: failed calls of a tool, slow model calls. Returns why a step failed and the sizes of ' +
-      'its texts; read texts with get_trace and spanIds, or with texts (at most 20 steps). A small limit keeps ' +
-      'the result short. Go on until nextCursor is null: a page may be short or empty before. For failures as a ' +
-      'whole call list_errors. If nothing is found, hint names what exists instead.',
+      'Answers "which steps": failed calls of a tool, slow model calls, across traces, newest first, by kind, name, ' +
+      'status, model, trace, environment, time or minimum duration. Returns why a step failed and the sizes of its ' +
+      'texts; texts adds their beginnings, and get_trace with spanIds reads them whole. For failures in groups call ' +
+      'list_errors. A page may be short or empty: go on until nextCursor is null. If nothing is found, hint names the ' +
+      'nearest values that exist.',
     annotations: READS,
     examples: [
-      { kind: 'tool', status: 'error', limit: 20 },
-      { kind: 'llm', minDurationMs: 30_000, from: '2026-11-16T00:00:00Z', limit: 20 }
+      { kind: 'tool', status: 'error', limit: 10 },
+      { kind: 'llm', minDurationMs: 30_000, from: '2026-11-16T00:00:00Z' }
     ],
-    view: spansView
+    view: LIST_VIEWS.spans
   },
   {
     name: 'list_errors',
     operation: 'listErrors',
     title: 'Group failures',
     description:
-      'Groups failed steps by name, error type and message (ids, paths, times and numbers do not matter): count, ' +
-      'traces, first and last time, an example to read with get_trace. Call it first for "what fails", "which ' +
-      'tool failed most", "since when". Without times, the last 7 days. complete says whether all traces were ' +
-      'looked at; if not, narrow the times or pass nextCursor as after for the rest. passedOn counts steps that ' +
-      'failed since a step inside them did. For single failures call list_spans with status error.',
+      'Answers "what fails", "which tool failed most", "since when": failed steps grouped by name, error type and ' +
+      'message (ids, paths, times and numbers do not matter), with count, traces, first and last time, and an example ' +
+      'to read with get_trace. Without times, the last 7 days. If complete is false, narrow the times or pass ' +
+      'nextCursor as after. passedOn counts steps that failed because a step inside them did. For single failures ' +
+      'call list_spans with status error.',
     annotations: READS,
     examples: [{ limit: 20 }, { kind: 'tool', from: '2026-11-21T00:00:00Z' }],
-    view: failuresView
+    view: LIST_VIEWS.errors
   },
   {
     name: 'list_sessions',
     operation: 'listSessions',
-    title: 'Find sessions',
+    title: 'List sessions',
     description:
-      'Lists sessions (conversations), newest first by their last trace, with sums: traces, errors, tokens, cost. ' +
-      'Use it for the last sessions of a user (userId), or for sessions whose id begins with prefix; for the traces ' +
-      'of one session call list_traces with sessionId. If nothing is found, hint names what exists instead. A page ' +
-      'may be short or empty before the last one: go on until nextCursor is null.',
+      'Answers "which conversations": sessions, newest first by their last trace, with traces, errors, tokens and ' +
+      'cost, of a user (userId) or whose id begins with prefix. For the traces of one session call search_traces with ' +
+      'sessionId. A page may be short or empty: go on until nextCursor is null. If nothing is found, hint names the ' +
+      'nearest values that exist.',
     annotations: READS,
-    examples: [{ limit: 10 }, { userId: 'customer-7', limit: 5 }, { prefix: 'chat-' }]
+    examples: [{ limit: 10 }, { userId: 'customer-7', limit: 5 }, { prefix: 'chat-' }],
+    view: LIST_VIEWS.sessions
   },
   {
     name: 'get_project',
@@ -178,17 +179,18 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'getUsage',
     title: 'Sum traces over time',
     description:
-      'Sums traces, errors, tokens, cost and durations (p50, p95), in total and split by model, name, environment, ' +
-      'user, step or tag:KEY, over a time or by hour or day. Use it for "what did it cost", "which prompt ' +
-      'or user costs most", "which tool fails most" (by step: errors), "why did it double" (interval day); use ' +
-      'list_traces for the traces themselves. An empty result says in hint what exists.',
+      'Answers "what did it cost", "why did it double" (interval day), "which prompt or user costs most", "what has ' +
+      'no price" (withoutCost): sums of traces, errors, tokens, cost and durations (p50, p95), in total and by model, ' +
+      'name, environment, user, step or tag:KEY, by hour or day. Without times, the last 7 days. For the traces ' +
+      'themselves call search_traces. If nothing is found, hint names what exists.',
     annotations: READS,
     examples: [
       { by: 'model' },
       { by: 'step', limit: 10 },
       { by: 'tag:prompt', from: '2026-11-21T00:00:00Z', to: '2026-11-28T00:00:00Z' },
       { interval: 'day' }
-    ]
+    ],
+    view: usageView
   },
   {
     name: 'delete_trace',

@@ -1,5 +1,5 @@
 /**
- * Model Context Protocol endpoint, which offers the API's operations as tools. Register this plugin after the plugins
+ * Model Context Protocol endpoint, which offers the API's operations as tools, and a guide to them. Register this plugin after the plugins
  * whose routes become tools.
  */
 
@@ -12,6 +12,7 @@ import { answerPreflight, originGuard } from '../../lib/mcp/origin.ts'
 import type { ToolAnswer } from '../../lib/mcp/protocol.ts'
 import type { Tool, ToolCall } from '../../lib/mcp/tool.ts'
 import type { Principal } from '../../lib/schema/principal.ts'
+import { guideOf } from './guide.ts'
 import { makeTools } from './tools.ts'
 
 type Tools = ReadonlyMap<unknown, Tool>
@@ -44,8 +45,12 @@ export default function mcp(app: App): void {
       refuseOtherScopes(tools, calledTools(message), request.key)
       const { inexact } = message
       const gathered = new Gathered()
+      const offered = [...tools.values()].filter(tool => mayCall(request.key, tool))
       return answerWithTools(message.value, request.headers, {
-        listings: [...tools.values()].filter(tool => mayCall(request.key, tool)).map(tool => tool.listing),
+        listings: offered.map(tool => tool.listing),
+        get resources() {
+          return [guideOf(offered)]
+        },
         async call(name, args, id) {
           const exactArgs = (inexact && exactArguments(message, id)) || args
           const tool = tools.get(name)

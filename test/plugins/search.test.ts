@@ -335,7 +335,7 @@ t.test('summaries are those of the list, with the first error and the beginnings
   for (const each of [body, bare]) t.equal((await call('POST', '/api/v1/traces', { body: each })).status, 201)
   const found = (await call('GET', '/api/v1/search')).body
   const listed = (await call('GET', '/api/v1/traces')).body.traces
-  t.match(found, { nextCursor: null, pageSize: 50, examined: 2, reached: null, note: null, index: null })
+  t.match(found, { nextCursor: null, pageSize: 50, examined: 2, reached: null, hint: null, index: null })
   const [first, second] = found.traces
   t.same(
     [first, second].map(({ firstError, inputPreview, outputPreview, excerpt, ...summary }) => summary),
@@ -449,28 +449,29 @@ t.test('numbers that no double holds are compared, too', async t => {
 
 t.test('an empty page says what exists', async t => {
   const { call } = await testService(t)
-  const note = async (query: string) => (await call('GET', `/api/v1/search?${query}`)).body.note
-  t.equal(await note('name=run'), 'The project has no traces.')
+  const hint = async (query: string) => (await call('GET', `/api/v1/search?${query}`)).body.hint
+  t.equal(await hint('name=run'), 'The project has no traces.')
   const steps = [span({ name: 'lookup_order' }), span({ name: 'answer' })]
   const more = { model: 'gpt-4o', userId: 'customer-7', sessionId: 'chat-1', tags: ['web', 'beta'], spans: steps }
   const { trace } = ingestBody({ name: 'answer-question', ...more })
   t.equal((await call('POST', '/api/v1/traces', { body: { schemaVersion: 1, trace } })).status, 201)
   const score = { name: 'helpfulness', dataType: 'numeric', value: 0.5 }
   t.equal((await call('POST', `/api/v1/traces/${trace.id}/scores`, { body: score })).status, 201)
-  t.equal(await note('name=answer-question'), null)
-  t.equal(await note('name=AnswerQuestion'), 'No trace has the name "AnswerQuestion". The nearest: "answer-question".')
-  t.equal(await note('model=gpt4o'), 'No trace has the model "gpt4o". The nearest: "gpt-4o".')
-  t.equal(await note('tag=web&tag=bta'), 'No trace has the tag "bta". The nearest: "beta".')
-  t.equal(await note('userId=customer7'), 'No trace has the userId "customer7". The nearest: "customer-7".')
-  t.equal(await note('sessionId=x'), 'No trace has the sessionId "x". The most frequent: "chat-1".')
-  t.match(await note('environment=prod'), /^No trace has the environment "prod"\. The most frequent: "unassigned"\.$/)
-  t.equal(await note('step=lookup'), 'No recent step is named "lookup". The nearest: "lookup_order".')
-  t.equal(await note('score=helpful<1'), 'No recent score is named "helpful". The nearest: "helpfulness".')
-  const both = await note('from=2030-01-01T00:00:00Z&model=gpt')
+  t.equal(await hint('name=answer-question'), null)
+  t.equal(await hint('name=AnswerQuestion'), 'No trace has the name "AnswerQuestion". The nearest: "answer-question".')
+  t.equal(await hint('model=gpt4o'), 'No trace has the model "gpt4o". The nearest: "gpt-4o".')
+  t.equal(await hint('tag=web&tag=bta'), 'No trace has the tag "bta". The nearest: "beta".')
+  t.equal(await hint('userId=customer7'), 'No trace has the userId "customer7". The nearest: "customer-7".')
+  t.equal(await hint('sessionId=x'), 'No trace has the sessionId "x". The most frequent: "chat-1".')
+  t.match(await hint('environment=prod'), /^No trace has the environment "prod"\. The most frequent: "unassigned"\.$/)
+  t.equal(await hint('step=lookup'), 'No recent step is named "lookup". The nearest: "lookup_order".')
+  t.equal(await hint('score=helpful<1'), 'No recent score is named "helpful". The nearest: "helpfulness".')
+  const both = await hint('from=2030-01-01T00:00:00Z&model=gpt')
   t.match(both, /^No trace started in this time; the newest started at 2026-.*Z\. No trace has the model "gpt"/)
   const none = 'No trace that was examined meets all conditions.'
-  t.equal(await note('errors=true'), none)
-  t.equal(await note('name=answer-question&tag=web&errors=true'), `${none} Each of the values exists.`)
+  const newest = `The newest trace started at ${trace.startedAt}.`
+  t.equal(await hint('errors=true'), `${none} ${newest}`)
+  t.equal(await hint('name=answer-question&tag=web&errors=true'), `${none} Each of the values exists. ${newest}`)
 })
 
 t.test('words are found together with every other condition and sort', async t => {

@@ -78,14 +78,20 @@ t.test('a session is found by its user, and a user by how the id begins', async 
 
 t.test('an answer without sessions or users says what there is instead', async t => {
   const hintOf = async (path: string) => (await read(path)).body.hint
-  t.match(await hintOf('sessions?userId=Adda'), /no user is "Adda"; near are "ada"/)
-  t.match(await hintOf('sessions?prefix=chta'), /no session begins with "chta"; near are "chat\/7 ä/)
-  t.match(await hintOf('sessions?environment=prod'), /no environment is "prod"; near are "unassigned"\./)
-  t.match(await hintOf('users?prefix=evee&from=2026-11-01'.replace('-01', '-01T00:00:00Z')), /"evee"; near are "eve"/)
-  t.equal(await hintOf('sessions?userId=ada&prefix=two'), null, 'each of them exists')
+  t.match(await hintOf('sessions?userId=Adda'), /No trace has the userId "Adda"\. The nearest: "ada"/)
+  t.match(await hintOf('sessions?prefix=chta'), /No recent session begins with "chta"\. The nearest: "chat\/7 ä/)
+  t.match(
+    await hintOf('sessions?environment=prod'),
+    /No trace has the environment "prod"\. The most frequent: "unassigned"\./
+  )
+  t.match(
+    await hintOf('users?prefix=evee&from=2026-11-01'.replace('-01', '-01T00:00:00Z')),
+    /"evee"\. The nearest: "eve"/
+  )
+  t.match(await hintOf('sessions?userId=ada&prefix=two'), /^No session .* Each of the values exists\./)
   const { client } = await mcpClient(t, service)
   const { structuredContent } = await client.callTool({ name: 'list_sessions', arguments: { userId: 'evve' } })
-  t.match(structuredContent, { sessions: [], hint: /near are "eve"/ })
+  t.match(structuredContent, { sessions: [], hint: /The nearest: "eve"/ })
 })
 
 t.test('what is not there is 404, and what cannot be is refused', async t => {

@@ -150,20 +150,21 @@ t.test('empty answers name what exists', async t => {
   t.equal((await get(SPANS)).hint, null)
   t.equal(
     (await get(`${SPANS}?name=search_order`)).hint,
-    'Among the newest traces, no step is named "search_order". Names of steps: "search_orders".'
+    'No recent step is named "search_order". The nearest: "search_orders".'
   )
-  t.match(
+  t.equal(
     (await get(`${SPANS}?model=gpt4o&environment=prod`)).hint,
-    /no step has the model "gpt4o"\. Models: "gpt-4o"\. No trace has the environment "prod"\. Environments: "un/
+    'No trace has the environment "prod". The most frequent: "unassigned". No recent step has the model "gpt4o". ' +
+      'The nearest: "gpt-4o".'
   )
   const id = traceId()
   t.equal((await get(`${SPANS}?traceId=${id}`)).hint, `The project has no trace ${id}.`)
   t.equal(
     (await get(`${SPANS}?name=chat&status=error`)).hint,
-    `No span meets all filters and times. The newest trace started at ${AT}.`
+    `No span that was examined meets all conditions. Each of the values exists. The newest trace started at ${AT}.`
   )
-  t.match((await get(`${ERRORS}?${RANGE}&name=chat`)).hint, /^No failure meets all filters and times\./)
-  t.match((await get(`${ERRORS}?${RANGE}&name=cha`)).hint, /no step is named "cha"\. Names of steps: "chat"/)
+  t.match((await get(`${ERRORS}?${RANGE}&name=chat`)).hint, /^No failure that was examined meets all conditions\./)
+  t.match((await get(`${ERRORS}?${RANGE}&name=cha`)).hint, /No recent step is named "cha"\. The nearest: "chat"/)
 })
 
 t.test('log records that state an exception say why a step failed', async t => {

@@ -407,11 +407,14 @@ t.test('without times, the last seven days are summed, and the response says so'
 
 t.test('an empty response says what exists', async t => {
   const { use } = await mcpClient(t, service)
-  t.match((await use('get_usage', { by: 'tag:promt' })).value.hint, /"promt:".* Keys of tags: prompt, tenant\.$/)
+  t.match(
+    (await use('get_usage', { by: 'tag:promt' })).value.hint,
+    /^No recent tag has the key "promt"\. The nearest: "prompt"\.$/
+  )
   t.match((await use('get_usage', { by: 'tag:prompt' })).value, { hint: null, rows: [{ key: 'v7' }] })
   const old = { from: '2020-01-01T00:00:00Z', to: '2020-01-02T00:00:00Z' }
-  t.match((await use('get_usage', old)).value.hint, /no trace that has ended\. The newest trace started at 20/)
-  t.match((await use('get_usage', { ...old, by: 'tag:prompt' })).value.hint, /no trace with a tag "prompt:…"/)
+  t.match((await use('get_usage', old)).value.hint, /^No trace started in this time; the newest started at 20/)
+  t.match((await use('get_usage', { ...old, by: 'tag:prompt' })).value.hint, /^No trace started in this time/)
   await makeProject('empty')
   const { key } = await makeKey({ project: 'empty' })
   t.equal((await call('GET', '/api/v1/usage', { key })).body.hint, 'The project has no traces.')

@@ -69,7 +69,7 @@ export default command({
   }
 })
 
-type Gathered = Pick<Answer, 'from' | 'to' | 'errors' | 'failureCount' | 'groupCount' | 'complete' | 'reached'>
+type Gathered = Pick<Answer, 'from' | 'to' | 'errors' | 'failureCount' | 'groupCount' | 'complete' | 'reached' | 'hint'>
 
 /** Asks until all traces are examined, or for long, and adds the groups up. */
 async function gather(asker: Asker, query: QueryMembers, onReached: (time: string) => void): Promise<Gathered> {
@@ -97,7 +97,8 @@ async function gather(asker: Asker, query: QueryMembers, onReached: (time: strin
       failureCount,
       groupCount: all.length,
       complete,
-      reached
+      reached,
+      hint: first.hint
     } as Gathered
   }
 }
@@ -125,13 +126,14 @@ function added(one: Group, other: Group): Group {
   }
 }
 
-function lines({ from, to, errors, failureCount, groupCount, complete, reached }: Gathered, width: number): Line[] {
+function lines(gathered: Gathered, width: number): Line[] {
+  const { from, to, errors, failureCount, groupCount, complete, reached, hint } = gathered
   const period = `from ${longClock(from)} to ${longClock(to)} UTC`
   const only =
     complete || reached === null
       ? []
       : [[`Only traces since ${longClock(reached)} UTC were examined: give a shorter period.`]]
-  if (errors.length === 0) return [[`No failures ${period}.`], ...only]
+  if (errors.length === 0) return [[`No failures ${period}.`], ...only, ...(hint === null ? [] : [[hint]])]
   const more = groupCount > errors.length ? `, of which ${errors.length} are shown` : ''
   const head = `${counted(failureCount, 'failure')} in ${counted(groupCount, 'group')}${more}, ${period}`
   const [heading, ...rows] = fitTable(COLUMNS, errors, width)

@@ -14,16 +14,15 @@ import type { TraceSearchQuery } from '../../../lib/schema/search.ts'
 import { readSpan, readTraceBody, TEXT_PARTS } from '../../../lib/store/answers/outline.ts'
 import { fetchTrace, measureTrace, readTraceDetail, renderPieces } from '../../../lib/store/answers/traces.ts'
 import { groupFailures } from '../../../lib/store/failures/read-failures.ts'
-import { findTraces } from '../../../lib/store/finding/find-traces.ts'
+import { findTracePage } from '../../../lib/store/finding/find-traces.ts'
 import { readFoundSummaries } from '../../../lib/store/finding/found-summaries.ts'
-import { explainEmpty } from '../../../lib/store/finding/hints.ts'
+import { explainEmpty } from '../../../lib/store/hints/explain-empty.ts'
 import { readFacets, readScoreNames } from '../../../lib/store/lists/facets.ts'
 import { listScores } from '../../../lib/store/lists/score-list.ts'
 import { readTracesById } from '../../../lib/store/lists/summary-page.ts'
 import { listTraces } from '../../../lib/store/lists/trace-list.ts'
 import { readProjectNear } from '../../../lib/store/projects/projects.ts'
 import { readSearchState } from '../../../lib/store/search/state.ts'
-import { readKnownSteps } from '../../../lib/store/spans/known-steps.ts'
 import { listSpans } from '../../../lib/store/spans/span-list.ts'
 import { readAuthor, readTraceScores } from '../../../lib/store/trace/scores.ts'
 import { readSearch } from '../../../plugins/search.ts'
@@ -33,6 +32,12 @@ import { isOnTraces } from '../../fixtures/statements/lint.ts'
 import { Recording, recorded } from '../../fixtures/statements/record.ts'
 import { until } from '../../fixtures/until.ts'
 
+/** Values that no trace has, one for each kind of hint. */
+const HINTED = [
+  { name: 'none', model: 'none', environment: 'none', userId: 'none', sessionId: 'none' },
+  { tags: ['none'], tagKey: 'none', step: 'none', stepModel: 'none', scores: ['none'] },
+  { userPrefix: 'none', sessionPrefix: 'none', from: '2030-01-01T00:00:00.000Z' }
+]
 const ALL_TIMES = { from: '0001-01-01T00:00:00.000Z', to: '9999-12-31T00:00:00.000Z' }
 const PROJECT = 1
 const SHARD = 102008
@@ -111,7 +116,7 @@ t.test('whatever is read of a project is the same where the project is', async t
   const list = (query: object) => (sql: Sql, names: TableNames) =>
     listTraces(sql, PROJECT, { sort: 'newest', limit: 5, ...query }, names)
   const search = (query: TraceSearchQuery) => async (sql: Sql, names: TableNames) => {
-    const page = await findTraces(sql, PROJECT, readSearch(query), names)
+    const page = await findTracePage(sql, PROJECT, readSearch(query), names)
     return [page, await readFoundSummaries(sql, PROJECT, page?.found ?? [], names)]
   }
   const searches: readonly TraceSearchQuery[] = [
@@ -122,10 +127,8 @@ t.test('whatever is read of a project is the same where the project is', async t
     { sort: 'slowest', from: '0001-01-01T00:00:00Z', model: 'm' },
     { sort: 'costliest', sessionId: 's', minDurationMs: 1 }
   ]
-  const nowhere = readSearch({ model: 'x', tag: ['x'], step: 'x', score: ['x=1'], from: '2999-01-01T00:00:00Z' })
   const reads: readonly ProjectRead<unknown>[] = [
     ...searches.map(search),
-    (sql, names) => explainEmpty(sql, PROJECT, nowhere, names),
     ...[{}, { sort: 'slowest' }, { sort: 'costliest', tag: 'a' }, { status: 'ok' }, { name: 'run 0' }].map(list),
     list({ tag: 'a', name: 'run 0', userId: 'nobody' }),
     list({ status: 'ok', before: { key: '2027-01-01T00:00:00.000Z', tie: 'f'.repeat(32), inclusive: false } }),
@@ -136,7 +139,11 @@ t.test('whatever is read of a project is the same where the project is', async t
     (sql, names) => listSpans(sql, PROJECT, { limit: 5, texts: false, status: 'ok' }, names),
     (sql, names) => listSpans(sql, PROJECT, { limit: 5, texts: true, traceId: id }, names),
     (sql, names) => groupFailures(sql, PROJECT, ALL_TIMES, names),
-    (sql, names) => readKnownSteps(sql, PROJECT, id, names),
+    ...HINTED.map(
+      (values): ProjectRead<unknown> =>
+        (sql, names) =>
+          explainEmpty(sql, PROJECT, { sought: 'trace', values: { ...values, traceId: id } }, names)
+    ),
     (sql, names) => readFacets(sql, PROJECT, names),
     (sql, names) => readScoreNames(sql, PROJECT, names),
     (sql, names) => readTracesById(sql, PROJECT, [id], names),

@@ -23,6 +23,7 @@ function toolbox() {
   const calls: unknown[][] = []
   const box: Toolbox = {
     listings: [LISTING],
+    resources: [],
     async call(name, args, id) {
       calls.push([name, args, id])
       if (name === 'broken') throw new Error('the store is away')

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { SHOWN_BYTES as MAX_BYTES } from '../../../lib/mcp/outline.ts'
+import { SHOWN_BYTES as MAX_BYTES, USUAL_BYTES } from '../../../lib/mcp/outline.ts'
 import { traceView } from '../../../lib/mcp/trace-view.ts'
 import { answer } from './trace-answer.ts'
 
@@ -9,11 +9,27 @@ t.test('auto shows a trace whole up to the limit, and its outline beyond', async
     return answer({ trace: { input: 'x'.repeat(rest) } })
   }
   for (const options of [{}, { detail: 'auto' }]) {
-    t.equal(traceView.show(filled(MAX_BYTES - 1), options), filled(MAX_BYTES - 1))
-    t.match(JSON.parse(traceView.show(filled(MAX_BYTES), options)), { detail: 'outline' })
+    t.equal(traceView.show(filled(USUAL_BYTES - 1), options), filled(USUAL_BYTES - 1))
+    t.match(JSON.parse(traceView.show(filled(USUAL_BYTES), options)), { detail: 'outline' })
   }
   t.equal(traceView.show(filled(MAX_BYTES), { detail: 'full' }), filled(MAX_BYTES))
   t.match(JSON.parse(traceView.show(answer({}), { detail: 'outline' })), { detail: 'outline' })
+})
+
+t.test('an outline by itself has at most 8,000 bytes, and says how to get more', async t => {
+  for (const spans of [3, 20, 42, 200, 1000]) {
+    const text = answer({ spans, span: () => ({ input: 'x'.repeat(3000), output: '名'.repeat(500) }) })
+    const seen: string[] = []
+    for (let after: string | undefined, parts = 0; parts === 0 || after !== undefined; parts++) {
+      const shown = traceView.show(text, { ...(after !== undefined && { after }) })
+      t.ok(Buffer.byteLength(shown) <= USUAL_BYTES, `${spans} spans: ${Buffer.byteLength(shown)} bytes`)
+      const outline = JSON.parse(shown)
+      t.match(outline.note, /detail "outline"; for the failed spans alone, call list_spans/)
+      seen.push(...outline.spans.map(({ id }: { id: string }) => id))
+      after = outline.nextAfter
+    }
+    t.equal(new Set(seen).size, spans, 'its parts have all spans')
+  }
 })
 
 t.test('numbers that a double cannot hold stay as they are', async t => {

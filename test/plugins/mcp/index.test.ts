@@ -68,7 +68,7 @@ t.test('says of each tool what it is, when to use it, and what it may change', a
 
 t.test('introduces itself', async t => {
   t.match(client.getServerVersion(), { name: 'spoor', version: /^\d/ })
-  t.match(client.getServerCapabilities(), { tools: {} })
+  t.match(client.getServerCapabilities(), { tools: {}, resources: {} })
   t.match(client.getInstructions(), /get_ingest_schema.*record_trace.*list_traces.*get_trace.*add_score/s)
   t.same(await client.ping(), {})
 })
@@ -162,8 +162,9 @@ t.test('search_traces finds what happened in a run, and says what exists if it f
   })
   const full = await use('search_traces', { ...args, detail: 'full' })
   t.same(full.value.traces[0].firstError.spanId, failed.id)
+  t.ok('ingestedAt' in full.value.traces[0])
   t.match(await use('search_traces', { step: 'chargeCard' }), {
-    value: { traces: [], note: /^No recent step is named "chargeCard"\. The nearest: "charge_card"/ }
+    value: { traces: [], hint: /^No recent step is named "chargeCard"\. The nearest: "charge_card"/ }
   })
   t.match(await use('search_traces', { tag: 'shop' }), {
     isError: true,
@@ -220,26 +221,40 @@ t.test('each call of a batch has its own arguments, exactly', async t => {
   t.match((await service.call('GET', `${TRACES}/${bodies[1]?.trace.id}`)).text, '"input":98765432109876543210')
 })
 
-t.test('a tool that reads returns what the route answers', async t => {
+/** Tools whose results are outlines unless a call asks for everything. */
+const OUTLINED = [
+  'list_traces',
+  'search_traces',
+  'list_scores',
+  'list_spans',
+  'list_errors',
+  'list_sessions',
+  'get_usage'
+]
+const USAGE_TIME = 'from=2026-11-20T00:00:00Z&to=2026-11-22T00:00:00Z'
+
+t.test('a tool that reads returns what the route answers, if it is asked for everything', async t => {
   const id = await record({ ...INGEST_EXAMPLES.full.trace, id: traceId(), name: 'read me', tags: ['read'] })
   const score = EXAMPLES.addScore?.body?.numeric as object
   for (const name of ['a', 'b']) await use('add_score', { ...score, traceId: id, name })
   const reads: [string, object, string][] = [
-    ['list_traces', {}, TRACES],
+    ['list_traces', { limit: 50 }, TRACES],
     ['list_traces', { tag: 'read', limit: 1 }, `${TRACES}?tag=read&limit=1`],
-    ['list_traces', { runsOnly: true }, `${TRACES}?runsOnly=true`],
-    ['list_traces', { environment: 'UNASSIGNED' }, `${TRACES}?environment=UNASSIGNED`],
+    ['list_traces', { runsOnly: true }, `${TRACES}?runsOnly=true&limit=20`],
+    ['list_traces', { environment: 'UNASSIGNED' }, `${TRACES}?environment=UNASSIGNED&limit=20`],
     ['get_trace', { traceId: id.toUpperCase() }, `${TRACES}/${id}`],
     ['get_trace', { traceId: id, detail: 'full' }, `${TRACES}/${id}`],
-    ['list_scores', { name: 'a' }, '/api/v1/scores?name=a'],
+    ['list_scores', { name: 'a' }, '/api/v1/scores?name=a&limit=20'],
     ['get_trace_scores', { traceId: id }, `${TRACES}/${id}/scores`],
-    ['list_spans', { status: 'ok', limit: 2, detail: 'full' }, '/api/v1/spans?status=ok&limit=2'],
-    ['list_spans', { traceId: id, texts: true, detail: 'full' }, `/api/v1/spans?texts=true&traceId=${id}`],
-    ['list_errors', { to: '2026-11-22T00:00:00Z', detail: 'full' }, '/api/v1/errors?to=2026-11-22T00:00:00Z'],
+    ['list_spans', { status: 'ok', limit: 2 }, '/api/v1/spans?status=ok&limit=2'],
+    ['list_spans', { traceId: id, texts: true }, `/api/v1/spans?texts=true&traceId=${id}&limit=5`],
+    ['list_errors', { to: '2026-11-22T00:00:00Z' }, '/api/v1/errors?to=2026-11-22T00:00:00Z&limit=20'],
+    ['list_sessions', {}, '/api/v1/sessions?limit=20'],
+    ['get_usage', { from: '2026-11-20T00:00:00Z', to: '2026-11-22T00:00:00Z' }, `/api/v1/usage?${USAGE_TIME}`],
     ['get_project', {}, '/api/v1/project']
   ]
   for (const [name, args, path] of reads) {
-    const { text, isError } = await use(name, args)
+    const { text, isError } = await use(name, OUTLINED.includes(name) ? { ...args, detail: 'full' } : args)
     t.notOk(isError, name)
     t.equal(text, (await service.call('GET', path)).text, `${name} ${JSON.stringify(args)}`)
   }
@@ -382,7 +397,7 @@ t.test('a result that is too long to be given twice is whole as structured conte
       /^This is an outline .* structuredContent have the whole trace\.$/
     ],
     ['get_trace', { traceId: id, spanIds: [first.id] }, /^\{"traceId"/, /the beginning of the first of 1 spans/],
-    ['list_scores', { limit: 150 }, /^\{"scores"/, /the first \d+ of 150 scores/]
+    ['list_scores', { limit: 150, detail: 'full' }, /^\{"scores"/, /the first \d+ of 150 scores/]
   ]
   for (const [tool, args, structured, note] of results) {
     const message = callMessage(tool, args)
@@ -436,7 +451,7 @@ t.test('an outline fits where the whole does not, and its spans can be had whole
     span({ parentSpanId: root, kind: 'llm', model: 'm', input: text, output: 'short' })
   )
   const id = await record({ input: 'y'.repeat(9000), spans: [span({ id: root, kind: 'agent' }), ...children] })
-  const { text, value } = await use('get_trace', { traceId: id })
+  const { text, value } = await use('get_trace', { traceId: id, detail: 'outline' })
   t.ok(Buffer.byteLength(text) < 35_000)
   t.match(value, { detail: 'outline', scoreCount: 0, note: /outline.*spanIds.*"full"/s })
   t.match(value.trace, { id, spanCount: 151, input: /^"yyy.*… \[\d+ of 9002 bytes left out\]$/ })

@@ -20,8 +20,8 @@ export interface CodingAgent {
    * The part of a tool's result that the agent gives to its model. `both`: both parts if they differ, otherwise one.
    */
   readonly reads: 'text' | 'structuredContent' | 'both'
-  /** Whether the agent gives its model only the first 500 characters of an outline, and stores the rest in a file. */
-  readonly previews?: true
+  /** The call of the agent's own tool that reads the guide, if it has one. */
+  readonly guide?: readonly [tool: string, input: object]
   /** The format of the agent's transcripts, and their folder below the home folder, if spoor can import them. */
   readonly transcripts?: readonly [format: string, folder: string]
   /** Returns the command line. A program that ends with `.js` is started with node. */
@@ -43,6 +43,8 @@ export interface Given {
   readonly prompt: string
 }
 
+const GUIDE = { uri: 'spoor://guide' }
+const OF_SERVER = { server: 'spoor', ...GUIDE }
 const PLATFORM = `${process.platform}-${process.arch}`
 const MODEL_KEY = 'sk-fake'
 const authorization = (key: string) => ({ Authorization: `Bearer ${key}` })
@@ -54,6 +56,7 @@ export const CODING_AGENTS: readonly CodingAgent[] = [
     version: '2.1.332',
     toolName: tool => `mcp__spoor__${tool}`,
     reads: 'structuredContent',
+    guide: ['ReadMcpResourceTool', OF_SERVER],
     transcripts: ['claude-code', '.claude/projects'],
     command: ({ modules, prompt }) => [
       join(modules, `@anthropic-ai/claude-code-${PLATFORM}`, 'claude'),
@@ -80,6 +83,7 @@ export const CODING_AGENTS: readonly CodingAgent[] = [
     version: '0.171.0',
     toolName: tool => `mcp__spoor${tool}`,
     reads: 'structuredContent',
+    guide: ['read_mcp_resource', OF_SERVER],
     transcripts: ['codex', '.codex/sessions'],
     command: ({ modules, prompt }) => [
       join(modules, '@openai/codex/bin/codex.js'),
@@ -113,6 +117,7 @@ export const CODING_AGENTS: readonly CodingAgent[] = [
     version: '0.61.0',
     toolName: tool => `mcp_spoor_${tool}`,
     reads: 'text',
+    guide: ['read_mcp_resource', GUIDE],
     command: ({ modules, prompt }) => [
       join(modules, '@google/gemini-cli/bundle/gemini.js'),
       ...['--prompt', prompt, '--model', 'gemini-2.5-pro', '--approval-mode', 'yolo', '--skip-trust']
@@ -137,6 +142,7 @@ export const CODING_AGENTS: readonly CodingAgent[] = [
     version: '0.24.4',
     toolName: tool => `mcp__spoor__${tool}`,
     reads: 'both',
+    guide: ['read_mcp_resource', { server_name: 'spoor', ...GUIDE }],
     command: ({ modules, prompt }) => [
       join(modules, '@qwen-code/qwen-code/cli-entry.js'),
       ...['--prompt', prompt, '--model', 'qwen3-coder-plus', '--auth-type', 'openai', '--approval-mode', 'yolo']
@@ -159,7 +165,6 @@ export const CODING_AGENTS: readonly CodingAgent[] = [
     version: '1.0.102',
     toolName: tool => `spoor-${tool}`,
     reads: 'both',
-    previews: true,
     command: ({ modules, prompt }) => [
       join(modules, `@github/copilot-${PLATFORM}`, 'copilot'),
       ...['--prompt', prompt, '--allow-all-tools', '--no-auto-update', '--disable-builtin-mcps']
@@ -183,6 +188,7 @@ export const CODING_AGENTS: readonly CodingAgent[] = [
     version: '1.18.33',
     toolName: tool => `spoor_${tool}`,
     reads: 'text',
+    guide: ['read_mcp_resource', OF_SERVER],
     command: ({ modules, prompt }) => [join(modules, `opencode-${PLATFORM}`, 'bin/opencode'), 'run', '--auto', prompt],
     env: () => ({ OPENCODE_DISABLE_AUTOUPDATE: '1', OPENCODE_DISABLE_MODELS_FETCH: '1' }),
     files: ({ provider, mcp, key }) => ({

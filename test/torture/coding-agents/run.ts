@@ -48,9 +48,10 @@ export async function installAgents(): Promise<{ readonly modules: string } | { 
   return { modules }
 }
 
-/** A tool call. `tool` is spoor's name for the tool. */
+/** A tool call. `tool` is spoor's name for the tool or, if `isOwn`, the agent's. */
 export interface Call {
   readonly tool: string
+  readonly isOwn?: true
   readonly input: object
 }
 
@@ -79,7 +80,7 @@ export async function runAgent(
     // An agent may omit old results when its conversation gets long.
     for (const [i, result] of results.entries()) seen[i] ??= result
     const next = calls[results.length]
-    const wanted = next && agent.toolName(next.tool)
+    const wanted = next && (next.isOwn ? next.tool : agent.toolName(next.tool))
     const tool = tools.find(({ namespace = '', name }) => namespace + name === wanted)
     if (next === undefined || tool === undefined || !mayCall || requests > MAX_REQUESTS) {
       return { text: ANSWER, call: undefined }

@@ -1,0 +1,112 @@
+/** The guide for agents, an MCP resource of one page. What it says of a tool comes from the tool's route. */
+import type { Resource, Tool } from '../../lib/mcp/tool.ts'
+
+interface Recipe {
+  readonly question: string
+  /** Calls in their order. Angle brackets mark values that the agent knows, or reads from the call before. */
+  readonly calls: readonly (readonly [tool: string, args: Readonly<Record<string, unknown>>])[]
+  readonly next: string
+}
+
+/** Questions that people ask most, and the calls that answer them. */
+export const RECIPES: readonly Recipe[] = [
+  {
+    question: 'Which tool failed most today?',
+    calls: [['list_errors', { kind: 'tool', from: '<midnight>' }]],
+    next: 'read the example with get_trace.'
+  },
+  {
+    question: "Why did a user's last session fail?",
+    calls: [
+      ['list_sessions', { userId: '<user>', limit: 1 }],
+      ['search_traces', { sessionId: '<session>', errors: true }]
+    ],
+    next: 'firstError says why; get_trace with its spanId in spanIds has the texts.'
+  },
+  {
+    question: 'Why did cost double on a day?',
+    calls: [['get_usage', { by: 'model', interval: 'day', from: '<a week before>' }]],
+    next: 'compare the days; again by name, user, step or tag:KEY.'
+  },
+  {
+    question: 'Which model calls are the slowest?',
+    calls: [['list_spans', { kind: 'llm', minDurationMs: 30000, from: '<a week before>' }]],
+    next: 'raise minDurationMs until few remain.'
+  },
+  {
+    question: 'Which runs were rated badly?',
+    calls: [['search_traces', { score: ['helpfulness<0.5'] }]],
+    next: 'get_trace_scores has the comments.'
+  },
+  {
+    question: 'Where does a phrase occur?',
+    calls: [['search_traces', { q: '"delivery address"' }]],
+    next: 'excerpt shows the place; if search is off, the error says how to turn it on.'
+  },
+  {
+    question: 'What did one prompt change against another (tags prompt:v12, prompt:v13)?',
+    calls: [['get_usage', { by: 'tag:prompt' }]],
+    next: 'compare errors, costUsd, p50Ms and p95Ms of the rows v12 and v13.'
+  },
+  {
+    question: 'What has no price?',
+    calls: [['get_usage', { by: 'model' }]],
+    next: 'withoutCost counts traces whose cost is not known.'
+  },
+  {
+    question: 'What ran since a time, or belongs to one person?',
+    calls: [['search_traces', { userId: '<user>', from: '<time>' }]],
+    next: 'to copy or erase it all, a person uses `spoor export` or POST /api/v1/deletions.'
+  }
+]
+
+/** Parameters that most tools have. */
+const COMMON = ['limit', 'after', 'before', 'detail', 'from', 'to', 'offset']
+
+/** Returns the guide to the tools that a key may use. */
+export function guideOf(tools: readonly Tool[]): Resource {
+  const names = new Set(tools.map(({ listing }) => listing.name))
+  const recipes = RECIPES.filter(({ calls }) => calls.every(([tool]) => names.has(tool)))
+  const lines = [
+    '# spoor: which tool answers which question',
+    '',
+    'spoor keeps traces: records of runs of AI applications. A trace consists of spans, which are its steps (model',
+    'calls, tool calls and others), and has scores.',
+    '',
+    '## Tools',
+    '',
+    ...tools.map(({ listing: { name, title, inputSchema } }) => {
+      const fields = Object.keys((inputSchema as { properties?: object }).properties ?? {})
+      const own = fields.filter(field => !COMMON.includes(field))
+      return `- ${name}: ${title.toLowerCase()}${own.length === 0 ? '' : ` (${own.join(', ')})`}`
+    }),
+    '',
+    '## Rules',
+    '',
+    '- Names, ids and tags are compared exactly. If nothing is found, `hint` names the nearest that exist: try those.',
+    '- Times are ISO 8601 with a zone, such as 2026-11-21T00:00:00Z. Without times, list_errors and get_usage mean the',
+    '  last 7 days, and say so in `from` and `to`; the other tools mean all times.',
+    '- Lists and sums are outlines without what is null; `note` says what is left out. `limit` gives more items, and',
+    '  `detail` "full" all fields. A page goes on with its `nextCursor` as `after` until that is null.',
+    '- A long trace is an outline of its steps. get_trace with `spanIds` reads some of them whole.',
+    ...(recipes.length === 0
+      ? []
+      : [
+          '',
+          '## Questions',
+          '',
+          ...recipes.flatMap(({ question, calls, next }) => [
+            `- ${question}`,
+            `  ${calls.map(([tool, args]) => `${tool} ${JSON.stringify(args)}`).join(', then ')}; ${next}`
+          ])
+        ])
+  ]
+  return {
+    uri: 'spoor://guide',
+    name: 'guide',
+    title: 'Which tool answers which question',
+    description: 'One page on the tools, their parameters, and the calls that answer common questions.',
+    mimeType: 'text/markdown',
+    text: `${lines.join('\n')}\n`
+  }
+}
