@@ -39,7 +39,9 @@ const tracesOutline: ListOutline = {
   member: 'traces',
   usualLimit: () => 20,
   outline: traceOf,
-  about: `${READ_TRACE} Left out, and in detail "full": provider, endedAt, ingestedAt, tokens of input and output, bytes.`,
+  about:
+    `${READ_TRACE} Left out, and in detail "full": provider, endedAt, ingestedAt, tokens of input and output, and ` +
+    'bytes.',
   ifEmpty: 'No trace matches. search_traces with the same filters says which of the values do not exist.'
 }
 

@@ -43,9 +43,9 @@ export interface ListOutline {
   usualLimit(args: Arguments): number
   /** Returns the outline of an item. Fields that are null or undefined are left out. */
   outline(item: Item, cuts: Cuts): Item
-  /** What outlines leave out, and how to read an item. */
+  /** Sentences on what outlines leave out, and on how to read an item. */
   readonly about: string
-  /** What to do if nothing was found and the response does not explain it. */
+  /** Advice if nothing was found and the response does not explain it. */
   readonly ifEmpty?: string
 }
 

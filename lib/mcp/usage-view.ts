@@ -32,7 +32,7 @@ export function outlineUsage(usage: Reply): string {
     if (Buffer.byteLength(text) <= USUAL_BYTES) return text
   }
   const shown = [...(outlines[1] as object[])]
-  // Of hours and days, the newest are kept, and of groups, those with the most traces.
+  // The newest hours and days are kept, or the groups with the most traces.
   const dropped = (): unknown => (usage.interval === 'none' ? shown.pop() : shown.shift())
   let left = USUAL_BYTES - Buffer.byteLength(textOf([], true))
   for (const row of shown) left -= Buffer.byteLength(JSON.stringify(row)) + 1

@@ -32,7 +32,7 @@ export interface AskedValues {
 }
 
 export interface EmptyResult {
-  /** What was looked for, such as `span`. */
+  /** A noun for what was looked for, such as `span`. */
   readonly sought: string
   readonly values: AskedValues
 }

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
+import { listLines } from '../../../bin/asking/output.ts'
 import { type FittedColumn, fitTable } from '../../../bin/terminal/fitted-table.ts'
 import { cutTo, type Line, pieceText, renderLine, widthOf } from '../../../bin/terminal/lines.ts'
 import { Screen } from '../../../bin/terminal/screen.ts'
@@ -134,4 +135,12 @@ t.test('long output goes through the pager of a terminal, and nothing else does'
   t.equal(await show(terminal, { NO_COLOR: '1' }, red), 'x\n')
   t.equal(await show(terminal, { TERM: 'dumb' }, red), 'x\n')
   t.equal(await show({}, {}, red), 'x\n', 'a file gets no colours')
+})
+
+t.test('an empty list is followed by the hint of the server', async t => {
+  const hint = 'No trace has the name "x". The nearest: "y".'
+  const list = { columns: [], rows: [], width: 80 }
+  const shown = { nouns: 'traces', limit: 20, most: 100 }
+  t.same(listLines(list, { hasMore: false, hint }, shown), [['There are no such traces.'], [hint]])
+  t.same(listLines(list, { hasMore: false, hint: null }, shown), [['There are no such traces.']])
 })
