@@ -59,7 +59,7 @@ interface Page {
    */
   readonly reached?: string | number | null
   /** On the search for words: how complete their index is. */
-  readonly index?: { readonly isFilled: boolean; readonly waiting: number } | null
+  readonly index?: { readonly isFilled: boolean; readonly waiting: number; readonly partlyIndexed?: number } | null
 }
 
 /** How a list ends: whether more items follow, and why they are not known. */
@@ -89,7 +89,8 @@ export async function* listPages<T>(
     const page = parseExact(await asker.ask('GET', asked)) as Page
     const items = page[member] as readonly T[]
     left -= items.length
-    isIncomplete = page.index != null && (!page.index.isFilled || page.index.waiting > 0)
+    isIncomplete =
+      page.index != null && (!page.index.isFilled || page.index.waiting > 0 || (page.index.partlyIndexed ?? 0) > 0)
     yield items
     after = page.nextCursor ?? null
     empty = items.length === 0 ? empty + 1 : 0

@@ -33,7 +33,8 @@ t.test('of any JSON the strings are taken, as many as are allowed, and no half c
     input: JSON.stringify(`${i} ${'x'.repeat(1000)}`),
     output: '"same"'
   }))
-  const texts = searchedTexts({ name: 'n', input: JSON.stringify('y'.repeat(9000)), output: null, calls })
+  const more = { metadata: null, tools: [], errors: [] }
+  const texts = searchedTexts({ name: 'n', input: JSON.stringify('y'.repeat(9000)), output: null, calls, ...more })
   t.equal(texts[1]!.text.length, SEARCHED.each)
   t.equal(
     texts.slice(1).reduce((sum, { text }) => sum + text.length, 0),
