@@ -2,7 +2,7 @@
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { Slices } from '../../limits/slices.ts'
-import { MAX_SLICED_BYTES, unpackSpans } from '../../rows/packed-texts.ts'
+import { type EncodedTexts, MAX_SLICED_BYTES, unpackEncoded } from '../../rows/packed-texts.ts'
 import { type SharedTexts, withSharedTexts } from '../../rows/trace-texts.ts'
 import { SEARCHED, type SearchedText, searchedTexts } from '../../search/texts.ts'
 import { failureOf } from '../../trace/failure.ts'
@@ -122,12 +122,8 @@ export async function readSources(sql: Sql, projectId: number, seqs: readonly nu
   for (const trace of traces) {
     const own = spans.get(trace.seq)!
     const isRead = new Set([...own.filter(isSearched).map(({ id }) => id), ...sharedIds(trace)])
-    const unpacked = await unpackSpans(
-      own,
-      'utf8',
-      id => isRead.has(id),
-      () => slices.next()
-    )
+    const packed = await unpackEncoded(own, () => slices.next())
+    const unpacked = own.filter(({ id }) => isRead.has(id)).map(row => withTexts(row, packed.get(row.id)))
     const whole = { trace: withSharedTexts(trace, unpacked), calls: unpacked.filter(isSearched) }
     const { trace: spoken, calls } = trace.hasMessages ? await withMessages(sql, projectId, whole) : whole
     const { seq, startedMs } = trace
@@ -142,6 +138,18 @@ const sharedIds = ({ inputSpanId, outputSpanId }: SharedTexts): string[] =>
   [inputSpanId, outputSpanId].filter(id => id !== null)
 
 const isSearched = ({ isCall, isTool, failure }: SpanRow): boolean => isCall || isTool || failure !== null
+
+function withTexts(row: SpanRow, texts: EncodedTexts | undefined): SpanRow {
+  if (texts === undefined) return row
+  const isFailed = row.failure !== null
+  return {
+    ...row,
+    input: texts.beginning('input', SEARCHED.json),
+    output: texts.beginning('output', SEARCHED.json),
+    attributes: isFailed ? texts.attributes : null,
+    events: isFailed ? texts.events : null
+  }
+}
 
 function stepsOf(spans: readonly SpanRow[]) {
   const failed = spans.filter(({ failure }) => failure !== null).sort((a, b) => a.failure! - b.failure!)
