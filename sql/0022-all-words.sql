@@ -1,5 +1,5 @@
--- The index of words covers errors, tool calls and metadata too. Servers of earlier versions write none of these columns,
--- so the defaults say that these texts are missing.
+-- The index of words covers errors, tool calls and metadata too. Servers of earlier versions write none of these
+-- columns, so the defaults say that these texts are missing.
 alter table search_segments add column texts smallint not null default 1;
 -- The number of terms when a server that knows all texts wrote the row. If another server has changed the terms since
 -- then, their number is another one.

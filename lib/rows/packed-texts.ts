@@ -330,8 +330,8 @@ interface StoredRow {
 export type TextEncoding = 'utf8' | 'latin1'
 
 /**
- * Unpacks the texts of the rows without decoding them, by span id. `rows` must contain all rows of each group. `pause` is
- * called before each group.
+ * Unpacks the texts of the rows without decoding them, by span id. `rows` must contain all rows of each group. `pause`
+ * is called before each group.
  */
 export async function unpackEncoded(
   rows: readonly StoredRow[],

@@ -24,8 +24,8 @@ export const TraceSearchQuery = Type.Object(
   {
     q: words(
       'Words, and phrases in double quotes, that the texts of the trace must all contain: its name, its metadata, ' +
-        'the inputs and outputs of the trace, its model calls and its tool calls, and the errors of its steps. Search ' +
-        'must be on for the project.'
+        'the inputs and outputs of the trace, its model calls and its tool calls, and the errors of its steps. ' +
+        'Search must be on for the project.'
     ),
     status: listed.status,
     model: listed.model,
@@ -114,8 +114,8 @@ const SearchIndex = named('SearchIndex', {
   partlyIndexed: Type.Integer({
     minimum: 0,
     description:
-      'The number of traces that are not found by their errors, tool calls and metadata yet, because an earlier version ' +
-      'of the server indexed them.'
+      'The number of traces that are not found by their errors, tool calls and metadata yet, because an earlier ' +
+      'version of the server indexed them.'
   })
 })
 

@@ -1,7 +1,7 @@
 /**
- * Selects a trace's searchable texts: the trace's name, its metadata, the errors of its failed steps, and the beginnings
- * of the strings in the inputs and outputs of the trace, its model calls and its tool calls. JSON keys, numbers and
- * punctuation are not searched.
+ * Selects a trace's searchable texts: the trace's name, its metadata, the errors of its failed steps, and the
+ * beginnings of the strings in the inputs and outputs of the trace, its model calls and its tool calls. JSON keys,
+ * numbers and punctuation are not searched.
  */
 
 /** Version of the searched texts. A segment of an earlier version lacks texts, so it is built again. */

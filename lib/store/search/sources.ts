@@ -79,7 +79,8 @@ export async function readSources(sql: Sql, projectId: number, seqs: readonly nu
   const rows = await sql<SpanRow[]>`
     with steps as materialized (
       select seq, id, group_id, is_bare, kind = 'llm' and place <= ${SEARCHED.calls} as is_call,
-        kind = 'tool' and place <= ${SEARCHED.calls} as is_tool, case when failure <= ${SEARCHED.failures} then failure end as failure
+        kind = 'tool' and place <= ${SEARCHED.calls} as is_tool,
+        case when failure <= ${SEARCHED.failures} then failure end as failure
       from (
         select ${found}, kind,
           row_number() over (partition by trace_seq, kind order by started_at, id) as place,

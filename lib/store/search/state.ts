@@ -34,8 +34,8 @@ export interface SearchState {
   /** Number of writes whose words are not indexed yet, counted up to MOST_COUNTED. */
   readonly waiting: number
   /**
-   * Number of indexed traces that are not found by their errors, tool calls and metadata yet, because an earlier version
-   * indexed them.
+   * Number of indexed traces that are not found by their errors, tool calls and metadata yet, because an earlier
+   * version indexed them.
    */
   readonly partlyIndexed: number
 }
@@ -78,7 +78,9 @@ export async function findDue(sql: Sql): Promise<number[]> {
   for (const projectId of await readSearched(sql)) {
     const [row] = await sql<[{ isDue: boolean }]>`
       select exists (select from search_news where project_id = ${projectId})
-        or exists (select from search_segments where project_id = ${projectId} and (texts < ${TEXTS} or ${isUnswept(sql)}))
+        or exists (
+          select from search_segments where project_id = ${projectId} and (texts < ${TEXTS} or ${isUnswept(sql)})
+        )
         or exists (select from search_terms where project_id = ${projectId} and covered = 0)
         or not exists (select from search_fills where project_id = ${projectId} and (is_done or ${isTooEarly(sql)})) as "isDue"`
     if (row.isDue) due.push(projectId)
