@@ -59,7 +59,7 @@ interface Page {
    */
   readonly reached?: string | number | null
   /** On the search for words: how complete their index is. */
-  readonly index?: { readonly isFilled: boolean; readonly waiting: number } | null
+  readonly index?: { readonly isFilled: boolean; readonly waiting: number; readonly partlyIndexed?: number } | null
   /** On an empty first page: which values do not exist, and the nearest ones that do. */
   readonly hint?: string | null
 }
@@ -94,7 +94,8 @@ export async function* listPages<T>(
     const page = parseExact(await asker.ask('GET', asked)) as Page
     const items = page[member] as readonly T[]
     left -= items.length
-    isIncomplete = page.index != null && (!page.index.isFilled || page.index.waiting > 0)
+    isIncomplete =
+      page.index != null && (!page.index.isFilled || page.index.waiting > 0 || (page.index.partlyIndexed ?? 0) > 0)
     hint ??= page.hint ?? null
     yield items
     after = page.nextCursor ?? null

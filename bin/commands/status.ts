@@ -53,9 +53,12 @@ function describe(status: InstanceStatus): string {
       ['dashboard', `${counted(people.users, 'user')}, ${counted(people.sessions, 'session')}`]
     )
   }
-  for (const { project, backTo, isFilled, waiting } of status.search) {
+  for (const { project, backTo, isFilled, waiting, partlyIndexed } of status.search) {
     const back = isFilled ? 'all traces' : backTo === null ? 'nothing yet of before' : `traces back to ${backTo}`
-    facts.push(['search', `${project}: ${back}${waiting === 0 ? '' : `, ${counted(waiting, 'write')} to be indexed`}`])
+    const news = waiting === 0 ? '' : `, ${counted(waiting, 'write')} to be indexed`
+    const partly =
+      partlyIndexed === 0 ? '' : `, ${counted(partlyIndexed, 'trace')} without errors, tool calls and metadata`
+    facts.push(['search', `${project}: ${back}${news}${partly}`])
   }
   for (const { project, waiting } of status.repacking) {
     const most = waiting === MOST_WAITING ? 'at least ' : ''

@@ -10,7 +10,7 @@ import { closeSingle, openSingle } from '../database/pooled/single-connection.ts
 import type { SqlAccess } from '../database/sql-access.ts'
 import type { Logger } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
-import { fillBack, foldTerms, indexNews, isOff, sweepSegment } from '../store/search/indexing.ts'
+import { fillBack, foldTerms, indexNews, isOff, rebuildOld, sweepSegment } from '../store/search/indexing.ts'
 import { findDue, type ProjectBacklog, readBacklog, type WaitingWords } from '../store/search/state.ts'
 import { Rounds, type RoundsOptions } from './rounds.ts'
 
@@ -44,6 +44,8 @@ export class SearchIndex {
     const { log, health, metrics } = options
     const about = 'Writes whose words are not in the search index yet; at most 10,000 per project.'
     metrics.watch('spoor_search_waiting', about, () => this.#backlog.waiting, 'max')
+    const partly = 'Indexed traces that are not found yet by their errors, tool calls and metadata.'
+    metrics.watch('spoor_search_partly_indexed', partly, () => this.#backlog.partlyIndexed, 'max')
     const age = 'Lower bound for the waiting time of the oldest of these writes, in seconds.'
     metrics.watch('spoor_search_waiting_age_seconds', age, () => this.lagMs / 1000, 'max')
     this.#rounds = new Rounds({ what: 'indexing for search', pauseMs: PAUSE_MS, log, health }, () => this.#round())
@@ -100,6 +102,7 @@ export class SearchIndex {
       await indexNews(sql, projectId, rest)
       await foldTerms(sql, projectId, rest)
       await fillBack(sql, projectId, rest)
+      await rebuildOld(sql, projectId, rest)
       await sweepSegment(sql, projectId, rest)
       await rest()
     } catch (error) {
@@ -125,8 +128,12 @@ export class Backlog {
   /** Each project's mark, by project id. */
   readonly marks: ReadonlyMap<number, Mark>
 
-  constructor(waiting?: number, marks: ReadonlyMap<number, Mark> = new Map()) {
+  /** Number of all projects' indexed traces whose words are not all indexed; undefined until the first check. */
+  readonly partlyIndexed: number | undefined
+
+  constructor(waiting?: number, marks: ReadonlyMap<number, Mark> = new Map(), partlyIndexed?: number) {
     this.waiting = waiting
+    this.partlyIndexed = partlyIndexed
     this.marks = marks
   }
 
@@ -144,7 +151,8 @@ export class Backlog {
     })
     return new Backlog(
       seen.reduce((sum, { waiting }) => sum + waiting, 0),
-      new Map(marks)
+      new Map(marks),
+      seen.reduce((sum, { partlyIndexed }) => sum + partlyIndexed, 0)
     )
   }
 }

@@ -213,17 +213,23 @@ export function joinSlices(slices: readonly Buffer[]): Buffer[] {
  * take about 4 ms.
  */
 export function unpackTexts(slices: readonly Buffer[]): ReadonlyMap<string, SpanTexts> {
-  const texts = new Map<string, SpanTexts>()
+  const texts = new Map<string, EncodedTexts>()
   for (const packed of joinSlices(slices)) {
-    const unpacked = brotliDecompressSync(packed, { chunkSize: bufferFor(packed) })
-    for (let at = 0; at < unpacked.length; ) {
-      const id = readField(unpacked, at)
-      texts.set((id.bytes as Buffer).toString('hex'), new EncodedTexts(unpacked, id.end))
-      at = skipFields(unpacked, id.end, SPAN_TEXT_COLUMNS.length)
-    }
+    addEncoded(brotliDecompressSync(packed, { chunkSize: bufferFor(packed) }), texts)
   }
   return texts
 }
+
+function addEncoded(unpacked: Buffer, texts: Map<string, EncodedTexts>): void {
+  for (let at = 0; at < unpacked.length; ) {
+    const id = readField(unpacked, at)
+    texts.set((id.bytes as Buffer).toString('hex'), new EncodedTexts(unpacked, id.end))
+    at = skipFields(unpacked, id.end, SPAN_TEXT_COLUMNS.length)
+  }
+}
+
+/** Maximum number of bytes of a UTF-16 code unit in UTF-8. */
+const MOST_UNIT_BYTES = 3
 
 /** A span's texts as four fields in COPY format. Most readers need one of the texts, so none is decoded before. */
 export class EncodedTexts implements SpanTexts {
@@ -251,8 +257,18 @@ export class EncodedTexts implements SpanTexts {
     return this.#text(3)
   }
 
+  /** Returns the first `most` code units of the input or output. Only these are decoded. */
+  beginning(side: 'input' | 'output', most: number): string | null {
+    const { bytes } = this.#field(side === 'input' ? 0 : 1)
+    return bytes?.toString('utf8', 0, Math.min(bytes.length, MOST_UNIT_BYTES * most)).slice(0, most) ?? null
+  }
+
   #text(number: number): string | null {
-    return readField(this.#bytes, skipFields(this.#bytes, this.#at, number)).bytes?.toString() ?? null
+    return this.#field(number).bytes?.toString() ?? null
+  }
+
+  #field(number: number) {
+    return readField(this.#bytes, skipFields(this.#bytes, this.#at, number))
   }
 }
 
@@ -312,6 +328,24 @@ interface StoredRow {
 
 /** Encoding of texts. In latin1, each character is one byte of UTF-8 (lib/store/answers/export-page.ts). */
 export type TextEncoding = 'utf8' | 'latin1'
+
+/**
+ * Unpacks the texts of the rows without decoding them, by span id. `rows` must contain all rows of each group. `pause`
+ * is called before each group.
+ */
+export async function unpackEncoded(
+  rows: readonly StoredRow[],
+  pause: () => Promise<void>
+): Promise<ReadonlyMap<string, EncodedTexts>> {
+  const slices = rows.flatMap(({ packed }) => (packed === null ? [] : [Buffer.from(packed, 'hex')]))
+  const total = slices.reduce((sum, slice) => sum + slice.length, 0)
+  const texts = new Map<string, EncodedTexts>()
+  for (const packed of joinSlices(slices)) {
+    await pause()
+    addEncoded(await unpackBlock(packed, total), texts)
+  }
+  return texts
+}
 
 /**
  * Unpacks the texts of the wanted spans. `rows` must contain all spans of one trace. `pause` is called before each

@@ -24,8 +24,9 @@ const listed = TraceListQuery.properties
 export const TraceSearchQuery = Type.Object(
   {
     q: words(
-      'Words, and phrases in double quotes, that the texts of the trace must all contain. Search must be on for the ' +
-        'project.'
+      'Words, and phrases in double quotes, that the texts of the trace must all contain: its name, its metadata, ' +
+        'the inputs and outputs of the trace, its model calls and its tool calls, and the errors of its steps. ' +
+        'Search must be on for the project.'
     ),
     status: listed.status,
     model: listed.model,
@@ -81,8 +82,15 @@ const FirstError = named('FirstError', {
   message: nullable(Type.String(), `The error's message, if it was recorded, cut after ${CUT.message} characters.`)
 })
 
+/** The kinds of texts that are searched (lib/search/texts.ts). */
+export const EXCERPT_PLACES = ['name', 'input', 'output', 'error', 'metadata'] as const
+
 const Excerpt = named('Excerpt', {
-  place: Type.Enum(['name', 'input', 'output']),
+  place: Type.Enum([...EXCERPT_PLACES], {
+    description:
+      'Where the text is: the name of the trace, an input or output of the trace, a model call or a tool call, the ' +
+      'error of a failed step, or the metadata of the trace.'
+  }),
   text: Type.String(),
   marks: Type.Array(Type.Array(Count), {
     description: 'The start and end of each match in `text`, in UTF-16 code units.'
@@ -103,7 +111,13 @@ export const FoundTrace = named('FoundTrace', {
 const SearchIndex = named('SearchIndex', {
   isFilled: Type.Boolean({ description: 'Whether the index has all traces from before search was turned on.' }),
   backTo: nullable(DateTime, 'If the index is not filled: the traces that started at or after this time are indexed.'),
-  waiting: Type.Integer({ minimum: 0, description: 'The number of writes whose words are not indexed yet.' })
+  waiting: Type.Integer({ minimum: 0, description: 'The number of writes whose words are not indexed yet.' }),
+  partlyIndexed: Type.Integer({
+    minimum: 0,
+    description:
+      'The number of traces that are not found by their errors, tool calls and metadata yet, because an earlier ' +
+      'version of the server indexed them.'
+  })
 })
 
 export const TraceSearchPage = named('TraceSearchPage', {

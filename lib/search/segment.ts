@@ -225,7 +225,7 @@ export interface SegmentMember {
 }
 
 /** Size of a member in bytes: two doubles. */
-const MEMBER_BYTES = 16
+export const MEMBER_BYTES = 16
 
 export function packMembers(members: readonly SegmentMember[]): Buffer {
   const bytes = Buffer.alloc(members.length * MEMBER_BYTES)

@@ -1,18 +1,33 @@
 /**
- * Selects a trace's searchable texts: the trace's name, and the beginnings of the strings in the inputs and outputs of
- * the trace and its model calls. JSON keys, numbers and punctuation are not searched.
+ * Selects a trace's searchable texts: the trace's name, its metadata, the errors of its failed steps, and the
+ * beginnings of the strings in the inputs and outputs of the trace, its model calls and its tool calls. JSON keys,
+ * numbers and punctuation are not searched.
  */
 
-/** Limits on searchable texts. All but `calls` are in UTF-16 code units. */
+/** Version of the searched texts. A segment of an earlier version lacks texts, so it is built again. */
+export const TEXTS = 2
+
+/** Limits on searchable texts. Lengths are in UTF-16 code units. */
 export const SEARCHED = {
   /** Maximum length per input or output. */
   each: 2000,
-  /** Maximum length per trace, excluding the trace's name. A repeated string counts once. */
+  /**
+   * Maximum length per trace of the inputs and outputs of the trace and its model calls. A repeated string counts once.
+   */
   all: 8000,
+  /** Maximum length per trace of the inputs and outputs of tools. */
+  tools: 8000,
+  /** Maximum length of the metadata. */
+  metadata: 2000,
+  /** Maximum length per error, and per trace of its errors. */
+  error: 1000,
+  errors: 4000,
   /** Maximum length of JSON text that is scanned for strings. */
   json: 8192,
-  /** Maximum number of model calls searched per trace, starting with the first. */
-  calls: 40
+  /** Maximum number of model calls, and of tool calls, searched per trace, starting with the first. */
+  calls: 40,
+  /** Maximum number of failed steps searched per trace, starting with the first by the end of the steps. */
+  failures: 20
 } as const
 
 /** JSON texts, possibly truncated. Null if absent. */
@@ -21,33 +36,50 @@ interface Body {
   readonly output: string | null
 }
 
-/** A trace with its model calls in order. */
+/** A trace with its model calls, its tool calls, and the type and message of each failed step, in order. */
 export interface SearchedTrace extends Body {
   readonly name: string
+  readonly metadata: string | null
   readonly calls: readonly Body[]
+  readonly tools: readonly Body[]
+  readonly errors: readonly string[]
 }
 
 export interface SearchedText {
-  readonly place: 'name' | 'input' | 'output'
+  readonly place: 'name' | 'input' | 'output' | 'error' | 'metadata'
   readonly text: string
 }
 
-export function searchedTexts({ name, calls, ...own }: SearchedTrace): SearchedText[] {
+export function searchedTexts({ name, metadata, calls, tools, errors, ...own }: SearchedTrace): SearchedText[] {
   const texts: SearchedText[] = [{ place: 'name', text: name }]
   const seen = new Set<string>()
-  let left: number = SEARCHED.all
-  for (const body of [own, ...calls.slice(0, SEARCHED.calls)]) {
-    for (const place of ['input', 'output'] as const) {
-      const json = body[place]
-      if (json === null || left === 0) continue
-      for (const text of stringsOf(json, Math.min(SEARCHED.each, left))) {
-        if (seen.has(text)) continue
-        seen.add(text)
-        left -= text.length
-        texts.push({ place, text })
+  /** Adds strings that the trace does not repeat. Returns their length. */
+  const add = (place: SearchedText['place'], strings: readonly string[]): number => {
+    let length = 0
+    for (const text of strings) {
+      if (seen.has(text)) continue
+      seen.add(text)
+      length += text.length
+      texts.push({ place, text })
+    }
+    return length
+  }
+  const addBodies = (bodies: readonly Body[], most: number) => {
+    let left = most
+    for (const body of bodies) {
+      for (const place of ['input', 'output'] as const) {
+        const json = body[place]
+        if (json !== null && left > 0) left -= add(place, stringsOf(json, Math.min(SEARCHED.each, left)))
       }
     }
   }
+  addBodies([own, ...calls.slice(0, SEARCHED.calls)], SEARCHED.all)
+  let left: number = SEARCHED.errors
+  for (const error of errors.slice(0, SEARCHED.failures)) {
+    if (left > 0 && error !== '') left -= add('error', [cut(error, Math.min(SEARCHED.error, left))])
+  }
+  addBodies(tools.slice(0, SEARCHED.calls), SEARCHED.tools)
+  if (metadata !== null) add('metadata', stringsOf(metadata, SEARCHED.metadata))
   return texts
 }
 
@@ -72,13 +104,19 @@ export function stringsOf(json: string, most: number): string[] {
     key = isKey ? inside : undefined
     // Embedded images and audio are skipped.
     if (isKey || isLeftOut || inside.startsWith('data:')) continue
-    const text = decode(inside.slice(0, LONGEST_ESCAPE * left)).slice(0, left)
-    left -= text.length
-    const last = text.charCodeAt(text.length - 1)
-    const kept = last >= 0xd800 && last <= 0xdbff ? text.slice(0, -1) : text
+    const decoded = decode(inside.slice(0, LONGEST_ESCAPE * left))
+    const kept = cut(decoded, left)
+    left -= Math.min(decoded.length, left)
     if (kept !== '') strings.push(kept)
   }
   return strings
+}
+
+/** Returns the beginning of a text, without half of a surrogate pair at the end. */
+function cut(text: string, most: number): string {
+  const beginning = text.slice(0, most)
+  const last = beginning.charCodeAt(beginning.length - 1)
+  return last >= 0xd800 && last <= 0xdbff ? beginning.slice(0, -1) : beginning
 }
 
 /** Returns the position of a string's closing quote, or the text's length if the text is truncated. */

@@ -29,6 +29,7 @@ import {
 } from '../../lib/schema/output.ts'
 import { ROLES } from '../../lib/schema/roles.ts'
 import { ViewName, ViewPage, ViewQuery } from '../../lib/schema/saved-view.ts'
+import { EXCERPT_PLACES } from '../../lib/schema/search.ts'
 
 const text = Type.String()
 const flag = Type.Boolean()
@@ -51,12 +52,14 @@ const SearchState = {
   backTo: nullable(DateTime),
   isFilled: flag,
   /** Number of writes not yet indexed. */
-  waiting: Count
+  waiting: Count,
+  /** Number of traces that are not yet found by all their texts. */
+  partlyIndexed: Count
 }
 
 export const ExcerptReply = closed({
-  place: Type.Enum(['name', 'input', 'output']),
-  /** Excerpt of the name, input or output, on one line. */
+  place: Type.Enum([...EXCERPT_PLACES]),
+  /** Excerpt of the text, on one line. */
   text,
   /** Matching ranges of `text`, each with its start and end. */
   marks: Type.Array(Type.Unsafe<[number, number]>(Type.Array(Count, { minItems: 2, maxItems: 2 })))

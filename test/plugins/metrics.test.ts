@@ -85,6 +85,7 @@ const PROMISED = {
   spoor_pool_waiting: 'gauge',
   spoor_rollup_news: 'gauge',
   spoor_rollup_news_age_seconds: 'gauge',
+  spoor_search_partly_indexed: 'gauge',
   spoor_search_waiting: 'gauge',
   spoor_search_waiting_age_seconds: 'gauge',
   spoor_repacking_waiting: 'gauge',

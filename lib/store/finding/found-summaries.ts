@@ -14,8 +14,6 @@ import { cutText, previewOf } from './preview.ts'
 interface TextRow {
   readonly seq: number
   readonly id: string
-  readonly name: string
-  readonly startedMs: number
   readonly input: string | null
   readonly output: string | null
   readonly inputSpanId: string | null
@@ -70,7 +68,7 @@ async function readTexts(
   names: TableNames
 ): Promise<ReadonlyMap<number, FoundTexts>> {
   const rows = await sql.unsafe<TextRow[]>(
-    `select seq, id, name, 0 as "startedMs", left(input::text, ${SEARCHED.json}) as input,
+    `select seq, id, left(input::text, ${SEARCHED.json}) as input,
       left(output::text, ${SEARCHED.json}) as output, input_span_id as "inputSpanId", output_span_id as "outputSpanId",
       exists (select from ${names.span_messages} m where m.project_id = $1 and m.trace_id = t.id) as "hasMessages"
     from ${names.traces} t where t.project_id = $1 and t.seq = any ($2::bigint[]) order by t.seq`,
@@ -91,7 +89,7 @@ async function readTexts(
     const failed = own.find(({ status }) => status === 'error')
     const isSpoken = row.hasMessages && (input === null || output === null)
     const shown = isSpoken
-      ? await withMessages(sql, projectId, { ...row, input, output, calls: [] }, names)
+      ? (await withMessages(sql, projectId, { trace: { ...row, input, output }, calls: [] }, names)).trace
       : { input, output }
     texts.set(row.seq, {
       input: shown.input,

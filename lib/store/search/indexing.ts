@@ -6,6 +6,9 @@
  * is built directly from these writes, at half the cost. Segments for traces from before search was turned on are built
  * the same way, newest traces first. A changed trace is indexed again, so a trace may be in several segments. A search
  * reads each trace before showing the trace, so outdated entries are harmless.
+ *
+ * Rows and segments of servers that searched fewer texts (lib/search/texts.ts) are built again from the traces, newest
+ * first. Until then, they find a trace by its other texts.
  */
 import type { Sql } from 'postgres'
 import {
@@ -16,6 +19,7 @@ import {
   SEGMENT_TRACES,
   type SegmentMember
 } from '../../search/segment.ts'
+import { TEXTS } from '../../search/texts.ts'
 import { termsOf } from '../../search/words.ts'
 import { inTransaction } from '../transactions.ts'
 import { inMs, readSources, type TextSource } from './sources.ts'
@@ -84,13 +88,14 @@ const seqsOf = (rows: readonly { readonly seq: number }[]): number[] => [...new 
 async function writeTerms(sql: Sql, projectId: number, indexed: readonly Indexed[]): Promise<void> {
   // The arrays are passed as strings, because a PostgreSQL array cannot contain arrays of different lengths.
   await sql`
-    insert into search_terms (project_id, seq, started_at, terms)
-    select ${projectId}, seq, to_timestamp(ms / 1000.0), terms::int[]
+    insert into search_terms (project_id, seq, started_at, terms, covered)
+    select ${projectId}, seq, to_timestamp(ms / 1000.0), terms::int[], greatest(cardinality(terms::int[]), 1)
     from unnest(
       ${indexed.map(each => each.seq)}::bigint[], ${indexed.map(each => each.startedMs)}::bigint[],
       ${indexed.map(each => `{${each.terms.join(',')}}`)}::text[]
     ) as i (seq, ms, terms)
-    on conflict (project_id, seq) do update set started_at = excluded.started_at, terms = excluded.terms`
+    on conflict (project_id, seq) do update
+      set started_at = excluded.started_at, terms = excluded.terms, covered = excluded.covered`
 }
 
 async function deleteTerms(sql: Sql, projectId: number, seqs: readonly number[]): Promise<void> {
@@ -101,10 +106,10 @@ async function deleteTerms(sql: Sql, projectId: number, seqs: readonly number[])
  * Reads traces until the number of their terms reaches the limit. `looked` lists the traces that were read or that no
  * longer exist.
  */
-async function read(sql: Sql, projectId: number, seqs: readonly number[], rest: Rest) {
+async function read(sql: Sql, projectId: number, seqs: readonly number[], rest: Rest, most = MOST_TERMS) {
   const indexed: Indexed[] = []
   let looked = 0
-  for (let terms = 0; looked < seqs.length && terms < MOST_TERMS; looked += READ_AT_ONCE) {
+  for (let terms = 0; looked < seqs.length && terms < most; looked += READ_AT_ONCE) {
     for (const source of await readSources(sql, projectId, seqs.slice(looked, looked + READ_AT_ONCE))) {
       const each = indexedOf(source)
       terms += each.terms.length
@@ -128,19 +133,62 @@ export async function foldTerms(sql: Sql, projectId: number, rest: Rest, least =
       select from search_terms where project_id = ${projectId} limit ${SEGMENT_TRACES}
     ) few`
   if (count < least) return 0
-  const rows = await sql<{ seq: number; startedMs: number; terms: string; isThere: boolean }[]>`
+  const rows = await sql<{ seq: number; startedMs: number; terms: string; isCovered: boolean; isThere: boolean }[]>`
     select seq, ${sql.unsafe(inMs('started_at'))} as "startedMs", array_send(terms) as terms,
+      covered = greatest(cardinality(terms), 1) as "isCovered",
       exists (select from traces t where t.project_id = ${projectId} and t.seq = s.seq) as "isThere"
     from search_terms s where project_id = ${projectId} order by seq limit ${SEGMENT_TRACES}`
   const indexed = rows
     .filter(({ isThere }) => isThere)
     .map(({ seq, startedMs, terms }) => ({ seq, startedMs, terms: readInts(terms) }))
   const segment = await segmentOf(indexed, rest)
+  const isCovered = rows.every(row => row.isCovered)
   await writing(sql, projectId, async () => {
-    await writeSegment(sql, projectId, segment)
+    await writeSegment(sql, projectId, segment, isCovered ? TEXTS : TEXTS - 1)
     await deleteTerms(sql, projectId, seqsOf(rows))
   })
   return rows.length
+}
+
+/**
+ * Builds again some rows of search_terms that lack texts or, if there are none, the newest segment that lacks texts.
+ * Returns the number of traces.
+ */
+export async function rebuildOld(sql: Sql, projectId: number, rest: Rest): Promise<number> {
+  return (await rebuildTerms(sql, projectId, rest)) || (await rebuildSegment(sql, projectId, rest))
+}
+
+async function rebuildTerms(sql: Sql, projectId: number, rest: Rest): Promise<number> {
+  const rows = await sql<{ seq: number }[]>`
+    select seq from search_terms where project_id = ${projectId} and covered = 0 order by seq desc limit ${AT_ONCE}`
+  if (rows.length === 0) return 0
+  const { indexed, looked } = await read(sql, projectId, seqsOf(rows), rest)
+  const isThere = new Set(seqsOf(indexed))
+  await writing(sql, projectId, async () => {
+    await writeTerms(sql, projectId, indexed)
+    await deleteTerms(
+      sql,
+      projectId,
+      looked.filter(seq => !isThere.has(seq))
+    )
+  })
+  return looked.length
+}
+
+/**
+ * Replaces a segment under its number, so that a search that has read the list of segments finds the segment's traces
+ * (lib/store/search/trace-search.ts). The segment keeps all its traces, even if they have more than MOST_TERMS terms.
+ */
+async function rebuildSegment(sql: Sql, projectId: number, rest: Rest): Promise<number> {
+  const [row] = await sql<{ segment: number; members: string }[]>`
+    select segment, members from search_segments
+    where project_id = ${projectId} and texts < ${TEXTS} order by newest desc, segment desc limit 1`
+  if (row === undefined) return 0
+  const seqs = seqsOf(readMembers(Buffer.from(row.members, 'hex')))
+  const { indexed } = await read(sql, projectId, seqs, rest, Number.POSITIVE_INFINITY)
+  const { members, buckets } = await segmentOf(indexed, rest)
+  await replaceSegment(sql, projectId, { segment: row.segment, members, buckets, texts: TEXTS })
+  return seqs.length
 }
 
 /** Layout of a binary int[] without nulls: a 20-byte header, then a 4-byte length and a 4-byte value per element. */
@@ -210,15 +258,15 @@ async function segmentOf(indexed: readonly Indexed[], rest: Rest) {
   return { members, buckets: await makeBuckets(terms, rest) }
 }
 
-async function writeSegment(sql: Sql, projectId: number, { members, buckets }: Segment): Promise<void> {
+async function writeSegment(sql: Sql, projectId: number, { members, buckets }: Segment, texts = TEXTS): Promise<void> {
   if (members.length === 0) return
   const [{ segment }] = await sql<[{ segment: number }]>`
     select coalesce(max(segment), 0) + 1 as segment from search_segments where project_id = ${projectId}`
   await sql`
-    insert into search_segments (project_id, segment, newest, oldest, members)
+    insert into search_segments (project_id, segment, newest, oldest, members, texts)
     values (
       ${projectId}, ${segment}, to_timestamp(${members[0]!.startedMs} / 1000.0),
-      to_timestamp(${members.at(-1)!.startedMs} / 1000.0), ${packMembers(members)}
+      to_timestamp(${members.at(-1)!.startedMs} / 1000.0), ${packMembers(members)}, ${texts}
     )`
   await writePostings(sql, projectId, segment, buckets)
 }
@@ -233,36 +281,58 @@ async function writePostings(sql: Sql, projectId: number, segment: number, bucke
 
 /** Removes deleted traces from one segment that is due for a sweep. Returns whether a segment was due. */
 export async function sweepSegment(sql: Sql, projectId: number, rest: Rest, sweepMs?: number): Promise<boolean> {
-  const [row] = await sql<{ segment: number; members: string }[]>`
-    select segment, members from search_segments
+  const [row] = await sql<{ segment: number; texts: number; members: string }[]>`
+    select segment, texts, members from search_segments
     where project_id = ${projectId} and ${isUnswept(sql, sweepMs)} order by swept_at limit 1`
   if (row === undefined) return false
-  const { segment } = row
+  const { segment, texts } = row
   const members = readMembers(Buffer.from(row.members, 'hex'))
   const there = await sql<{ seq: number }[]>`
     select seq from traces where project_id = ${projectId} and seq = any (${members.map(({ seq }) => seq)}::bigint[])`
   const kept = new Set(there.map(({ seq }) => seq))
-  const isWhole = kept.size === members.length
-  const postings = isWhole
-    ? []
-    : await sql<{ bucket: number; postings: string }[]>`
-        select bucket, postings from search_postings where project_id = ${projectId} and segment = ${segment}`
+  if (kept.size === members.length) {
+    await writing(sql, projectId, async () => {
+      await sql`update search_segments set swept_at = now() where project_id = ${projectId} and segment = ${segment}`
+    })
+    return true
+  }
+  const postings = await sql<{ bucket: number; postings: string }[]>`
+    select bucket, postings from search_postings where project_id = ${projectId} and segment = ${segment}`
   const left = members.filter(({ seq }) => kept.has(seq))
   const buckets = await keepMembers(
     postings.map(({ bucket, postings }) => ({ bucket, bytes: Buffer.from(postings, 'hex') })),
     members.map(({ seq }) => kept.has(seq)),
     rest
   )
+  await replaceSegment(sql, projectId, { segment, members: left, buckets, texts })
+  return true
+}
+
+interface Replacement {
+  readonly segment: number
+  readonly members: readonly SegmentMember[]
+  readonly buckets: readonly Buffer[]
+  readonly texts: number
+}
+
+/** Replaces a segment, or deletes it if no traces are left. */
+async function replaceSegment(
+  sql: Sql,
+  projectId: number,
+  { segment, members, buckets, texts }: Replacement
+): Promise<void> {
   await writing(sql, projectId, async () => {
-    if (!isWhole) await sql`delete from search_postings where project_id = ${projectId} and segment = ${segment}`
-    if (left.length === 0) {
+    await sql`delete from search_postings where project_id = ${projectId} and segment = ${segment}`
+    if (members.length === 0) {
       await sql`delete from search_segments where project_id = ${projectId} and segment = ${segment}`
       return
     }
     await sql`
-      update search_segments set swept_at = now(), members = ${packMembers(left)}
+      update search_segments
+      set newest = to_timestamp(${members[0]!.startedMs} / 1000.0),
+        oldest = to_timestamp(${members.at(-1)!.startedMs} / 1000.0),
+        swept_at = now(), members = ${packMembers(members)}, texts = ${texts}
       where project_id = ${projectId} and segment = ${segment}`
-    if (!isWhole) await writePostings(sql, projectId, segment, buckets)
+    await writePostings(sql, projectId, segment, buckets)
   })
-  return true
 }

@@ -2,9 +2,10 @@
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { Slices } from '../../limits/slices.ts'
-import { MAX_SLICED_BYTES, unpackSpans } from '../../rows/packed-texts.ts'
+import { type EncodedTexts, MAX_SLICED_BYTES, unpackEncoded } from '../../rows/packed-texts.ts'
 import { type SharedTexts, withSharedTexts } from '../../rows/trace-texts.ts'
 import { SEARCHED, type SearchedText, searchedTexts } from '../../search/texts.ts'
+import { failureOfStep } from '../../trace/failures/step-failure.ts'
 import { joinMessages } from '../../trace/span-messages.ts'
 import { readMessages } from '../trace/messages.ts'
 
@@ -14,22 +15,36 @@ export interface TextSource {
   readonly texts: readonly SearchedText[]
 }
 
-interface TraceRow extends SharedTexts {
+/** The fields of a trace that its messages may complete. */
+interface SpokenTrace extends SharedTexts {
   readonly seq: number
   readonly id: string
-  readonly startedMs: number
-  readonly name: string
   readonly input: string | null
   readonly output: string | null
+}
+
+interface TraceRow extends SpokenTrace {
+  readonly startedMs: number
+  readonly name: string
+  readonly metadata: string | null
   readonly hasMessages: boolean
 }
 
-interface SpanRow {
-  readonly seq: number
+interface CallRow {
   readonly id: string
-  readonly isCall: boolean
   readonly input: string | null
   readonly output: string | null
+}
+
+interface SpanRow extends CallRow {
+  readonly seq: number
+  readonly kind: string
+  readonly isCall: boolean
+  readonly isTool: boolean
+  /** Position among the trace's failed spans, by their ends; null if the span is not searched for its error. */
+  readonly failure: number | null
+  readonly attributes: string | null
+  readonly events: string | null
   readonly packed: string | null
 }
 
@@ -46,31 +61,40 @@ interface SpanPlace {
 export const inMs = (time: string): string => `floor(extract(epoch from ${time}) * 1000)::bigint`
 
 /**
- * Reads the existing traces with these internal numbers, in no particular order. Only the beginning of a long text is
- * read. Texts packed together can only be read together. If the texts of a model call are packed, or those of a span
- * that has the trace's own texts, all rows of the span's group are read. A row without texts may belong to any group
- * that is stored as a single slice.
+ * Reads the existing traces with these internal numbers, in no particular order. Only the beginning of a long input or
+ * output is read. Texts packed together can only be read together. If the texts of a model call, of a tool call or of a
+ * failed span are packed, or those of a span that has the trace's own texts, all rows of the span's group are read. A
+ * row without texts may belong to any group that is stored as a single slice.
  */
 export async function readSources(sql: Sql, projectId: number, seqs: readonly number[]): Promise<TextSource[]> {
   if (seqs.length === 0) return []
   const traces = await sql<TraceRow[]>`
     select seq, id, name, ${sql.unsafe(inMs('started_at'))} as "startedMs",
       left(input::text, ${SEARCHED.json}) as input, left(output::text, ${SEARCHED.json}) as output,
+      left(metadata::text, ${SEARCHED.json}) as metadata,
       input_span_id as "inputSpanId", output_span_id as "outputSpanId",
       exists (select from span_messages m where m.project_id = ${projectId} and m.trace_id = t.id) as "hasMessages"
     from traces t where project_id = ${projectId} and seq = any (${seqs as number[]}::bigint[])`
   const shared = traces.flatMap(({ seq, ...trace }) => sharedIds(trace).map(id => ({ seq, id })))
   const found = sql.unsafe(FOUND)
   const rows = await sql<SpanRow[]>`
-    with calls as materialized (
-      select * from (
-        select ${found},
-          row_number() over (partition by trace_seq order by started_at, id) as place
+    with steps as materialized (
+      select seq, id, group_id, is_bare, kind = 'llm' and place <= ${SEARCHED.calls} as is_call,
+        kind = 'tool' and place <= ${SEARCHED.calls} as is_tool,
+        case when failure <= ${SEARCHED.failures} then failure end as failure
+      from (
+        select ${found}, kind,
+          row_number() over (partition by trace_seq, kind order by started_at, id) as place,
+          case when status = 'error' then
+            row_number() over (partition by trace_seq, status order by ended_at, started_at desc, id)
+          end as failure
         from spans
-        where project_id = ${projectId} and trace_seq = any (${seqs as number[]}::bigint[]) and kind = 'llm'
-      ) c where place <= ${SEARCHED.calls}
+        where project_id = ${projectId} and trace_seq = any (${seqs as number[]}::bigint[])
+          and (kind in ('llm', 'tool') or status = 'error')
+      ) s
+      where (kind in ('llm', 'tool') and place <= ${SEARCHED.calls}) or failure <= ${SEARCHED.failures}
     ), wanted as materialized (
-      select seq, id, group_id, is_bare from calls
+      select seq, id, group_id, is_bare from steps
       union
       select ${found}
       from unnest(${shared.map(({ seq }) => seq)}::bigint[], ${shared.map(({ id }) => id)}::bytea[]) as k (seq, span_id)
@@ -80,10 +104,13 @@ export async function readSources(sql: Sql, projectId: number, seqs: readonly nu
     ), groups as materialized (
       select distinct seq, group_id from wanted where group_id is not null
     )
-    select s.trace_seq as seq, s.id, c.id is not null as "isCall", s.packed,
-      left(s.input::text, ${SEARCHED.json}) as input, left(s.output::text, ${SEARCHED.json}) as output
+    select s.trace_seq as seq, s.id, s.kind, coalesce(c.is_call, false) as "isCall", coalesce(c.is_tool, false) as "isTool",
+      c.failure::int, s.packed,
+      left(s.input::text, ${SEARCHED.json}) as input, left(s.output::text, ${SEARCHED.json}) as output,
+      case when c.failure is not null then s.attributes end as attributes,
+      case when c.failure is not null then s.events end as events
     from spans s
-    left join calls c on c.seq = s.trace_seq and c.id = s.id
+    left join steps c on c.seq = s.trace_seq and c.id = s.id
     left join wanted w on w.seq = s.trace_seq and w.id = s.id
     left join groups g on g.seq = s.trace_seq and g.group_id = substr(s.packed, 3, 8)
     left join bare b on b.seq = s.trace_seq and octet_length(s.packed) > ${MAX_SLICED_BYTES}
@@ -96,45 +123,66 @@ export async function readSources(sql: Sql, projectId: number, seqs: readonly nu
   const slices = new Slices()
   for (const trace of traces) {
     const own = spans.get(trace.seq)!
-    const calls = own.filter(({ isCall }) => isCall).slice(0, SEARCHED.calls)
-    const isCall = new Set(calls.map(({ id }) => id))
-    const isRead = new Set([...isCall, ...sharedIds(trace)])
-    const unpacked = await unpackSpans(
-      own,
-      'utf8',
-      id => isRead.has(id),
-      () => slices.next()
-    )
-    const all = { ...withSharedTexts(trace, unpacked), calls: unpacked.filter(({ id }) => isCall.has(id)) }
-    sources.push({
-      seq: trace.seq,
-      startedMs: trace.startedMs,
-      texts: searchedTexts(trace.hasMessages ? await withMessages(sql, projectId, all) : all)
-    })
+    const isRead = new Set([...own.filter(isSearched).map(({ id }) => id), ...sharedIds(trace)])
+    const packed = await unpackEncoded(own, () => slices.next())
+    const unpacked = own.filter(({ id }) => isRead.has(id)).map(row => withTexts(row, packed.get(row.id)))
+    const whole = { trace: withSharedTexts(trace, unpacked), calls: unpacked.filter(isSearched) }
+    const { trace: spoken, calls } = trace.hasMessages ? await withMessages(sql, projectId, whole) : whole
+    const { seq, startedMs } = trace
+    sources.push({ seq, startedMs, texts: searchedTexts({ ...spoken, ...stepsOf(calls) }) })
   }
   return sources
 }
 
-const FOUND = `trace_seq as seq, id, substr(packed, 3, 8) as group_id, num_nulls(input, output, packed) = 3 as is_bare`
+const FOUND = `trace_seq as seq, id, substr(packed, 3, 8) as group_id,
+  num_nulls(input, output, attributes, events, packed) = 5 as is_bare`
 const sharedIds = ({ inputSpanId, outputSpanId }: SharedTexts): string[] =>
   [inputSpanId, outputSpanId].filter(id => id !== null)
 
+const isSearched = ({ isCall, isTool, failure }: SpanRow): boolean => isCall || isTool || failure !== null
+
+function withTexts(row: SpanRow, texts: EncodedTexts | undefined): SpanRow {
+  if (texts === undefined) return row
+  const isFailed = row.failure !== null
+  return {
+    ...row,
+    input: texts.beginning('input', SEARCHED.json),
+    output: texts.beginning('output', SEARCHED.json),
+    attributes: isFailed ? texts.attributes : null,
+    events: isFailed ? texts.events : null
+  }
+}
+
+function stepsOf(spans: readonly SpanRow[]) {
+  const failed = spans.filter(({ failure }) => failure !== null).sort((a, b) => a.failure! - b.failure!)
+  return {
+    calls: spans.filter(({ isCall }) => isCall),
+    tools: spans.filter(({ isTool }) => isTool),
+    errors: failed.map(({ kind, output, attributes, events }) => {
+      // An output that was cut at the limit is no JSON.
+      const whole = output !== null && output.length < SEARCHED.json ? output : null
+      const { type, message } = failureOfStep({ kind, output: whole, attributes, events })
+      return [type, message].filter(text => text !== null).join('\n')
+    })
+  }
+}
+
 /**
- * Returns a trace with the separately stored messages of its calls. Messages of the trace's remaining spans, such as a
- * coding agent's prompt, can become the trace's input or output.
+ * Returns a trace and its calls with the separately stored messages of the calls. Messages of the trace's remaining
+ * spans, such as a coding agent's prompt, can become the trace's input or output.
  */
-export async function withMessages<T extends TraceRow & { readonly calls: readonly SpanRow[] }>(
+export async function withMessages<T extends SpokenTrace, S extends CallRow>(
   sql: Sql,
   projectId: number,
-  trace: T,
+  { trace, calls: bare }: { readonly trace: T; readonly calls: readonly S[] },
   names: TableNames = SCHEMA_NAMES
-): Promise<T> {
+): Promise<{ readonly trace: T; readonly calls: readonly S[] }> {
   const places = await sql<SpanPlace[]>`
     select id, kind, parent_id as "parentSpanId", started_at as "startedAt", ended_at as "endedAt"
     from ${sql.unsafe(names.spans)}
     where project_id = ${projectId} and trace_seq = ${trace.seq}`
   const placeOf = new Map(places.map(place => [place.id, place]))
-  const calls = trace.calls.flatMap(call => {
+  const calls = bare.flatMap(call => {
     const place = placeOf.get(call.id)
     return place === undefined ? [] : { ...call, ...place }
   })
@@ -142,5 +190,5 @@ export async function withMessages<T extends TraceRow & { readonly calls: readon
   const isCall = new Set(calls.map(({ id }) => id))
   const others = places.filter(({ id }) => !isCall.has(id)).map(place => ({ ...place, input: null, output: null }))
   const joined = joinMessages(trace, calls, messages)
-  return { ...joinMessages(trace, [...calls, ...others], messages).trace, calls: joined.spans }
+  return { trace: joinMessages(trace, [...calls, ...others], messages).trace, calls: joined.spans }
 }

@@ -295,32 +295,55 @@ class Search {
 
   /** Returns these segments' traces that have all terms. */
   async #readWindow(segments: readonly SegmentRow[]): Promise<SegmentMember[]> {
+    const found: SegmentMember[] = []
+    let left = segments.map(({ segment }) => segment)
+    while (left.length > 0) {
+      const { members, replaced } = await this.#readFrom(left)
+      found.push(...members)
+      left = replaced
+    }
+    return found
+  }
+
+  /**
+   * Reads the postings of segments, then the members that have the terms. A segment that was replaced between the two
+   * statements (lib/store/search/indexing.ts) is returned in `replaced`, because its old postings do not number its new
+   * members.
+   */
+  async #readFrom(numbers: readonly number[]): Promise<{ members: SegmentMember[]; replaced: number[] }> {
     const { sql, projectId, wanted } = this.#asked
     const { terms } = wanted
-    const numbers = segments.map(({ segment }) => segment)
     const buckets = [...new Set(terms.map(segmentBucketOf))]
-    const rows = await sql<{ segment: number; bucket: number; postings: string }[]>`
-      select segment, bucket, postings from search_postings
-      where project_id = ${projectId} and segment = any (${numbers}::bigint[]) and bucket = any (${buckets}::smallint[])`
-    const found = new Map<number, Map<number, Buffer>>()
-    for (const { segment, bucket, postings } of rows) {
-      const own = found.get(segment) ?? new Map<number, Buffer>()
-      found.set(segment, own.set(bucket, Buffer.from(postings, 'hex')))
+    const rows = await sql<{ segment: number; bucket: number; sweptAt: string; postings: string }[]>`
+      select p.segment, p.bucket, s.swept_at as "sweptAt", p.postings
+      from search_postings p join search_segments s on s.project_id = ${projectId} and s.segment = p.segment
+      where p.project_id = ${projectId} and p.segment = any (${numbers as number[]}::bigint[])
+        and p.bucket = any (${buckets}::smallint[])`
+    const found = new Map<number, { readonly sweptAt: string; readonly buckets: Map<number, Buffer> }>()
+    for (const { segment, bucket, sweptAt, postings } of rows) {
+      const own = found.get(segment) ?? { sweptAt, buckets: new Map<number, Buffer>() }
+      own.buckets.set(bucket, Buffer.from(postings, 'hex'))
+      found.set(segment, own)
     }
     const hits = new Map<number, readonly number[]>()
     for (const [segment, own] of found) {
-      const places = placesOf(own, terms)
+      const places = placesOf(own.buckets, terms)
       if (places.length > 0) hits.set(segment, places)
     }
-    if (hits.size === 0) return []
-    const members = await sql<{ segment: number; members: string }[]>`
-      select segment, members from search_segments
+    if (hits.size === 0) return { members: [], replaced: [] }
+    const packed = await sql<{ segment: number; sweptAt: string; members: string }[]>`
+      select segment, swept_at as "sweptAt", members from search_segments
       where project_id = ${projectId} and segment = any (${[...hits.keys()]}::bigint[])`
-    return members.flatMap(row => {
-      const all = readMembers(Buffer.from(row.members, 'hex'))
-      // A concurrent sweep may have left fewer traces.
-      return (hits.get(row.segment) ?? []).flatMap(i => all[i] ?? [])
-    })
+    const members: SegmentMember[] = []
+    const replaced: number[] = []
+    for (const row of packed) {
+      if (row.sweptAt !== found.get(row.segment)!.sweptAt) replaced.push(row.segment)
+      else {
+        const all = readMembers(Buffer.from(row.members, 'hex'))
+        members.push(...hits.get(row.segment)!.map(place => all[place]!))
+      }
+    }
+    return { members, replaced }
   }
 
   /** Examines the candidates before the horizon, in order, until the page is full. Returns whether a bound was met. */

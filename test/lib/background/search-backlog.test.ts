@@ -27,7 +27,9 @@ class Model {
     const last = this.#waiting.at(-1)
     const hasMark = this.#waiting.some(({ seq }) => String(seq) === marks.get(PROJECT)?.seq)
     const waiting = this.#waiting.length
-    return [{ projectId: PROJECT, waiting, last: last && { seq: String(last.seq), version: '1' }, hasMark }]
+    return [
+      { projectId: PROJECT, waiting, partlyIndexed: 0, last: last && { seq: String(last.seq), version: '1' }, hasMark }
+    ]
   }
 }
 

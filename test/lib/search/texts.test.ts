@@ -33,12 +33,51 @@ t.test('of any JSON the strings are taken, as many as are allowed, and no half c
     input: JSON.stringify(`${i} ${'x'.repeat(1000)}`),
     output: '"same"'
   }))
-  const texts = searchedTexts({ name: 'n', input: JSON.stringify('y'.repeat(9000)), output: null, calls })
+  const more = { metadata: null, tools: [], errors: [] }
+  const texts = searchedTexts({ name: 'n', input: JSON.stringify('y'.repeat(9000)), output: null, calls, ...more })
   t.equal(texts[1]!.text.length, SEARCHED.each)
   t.equal(
     texts.slice(1).reduce((sum, { text }) => sum + text.length, 0),
     SEARCHED.all
   )
   t.equal(texts.filter(({ text }) => text === 'same').length, 1, 'what is repeated counts once')
+  t.end()
+})
+
+t.test('errors, tool calls and metadata have limits of their own', t => {
+  const long = (text: string) => JSON.stringify(`${text} ${'x'.repeat(9000)}`)
+  const bodies = (what: string) =>
+    Array.from({ length: 50 }, (_, i) => ({ input: long(`${what} ${i}`), output: '"same"' }))
+  const texts = searchedTexts({
+    name: 'n',
+    input: long('input'),
+    output: null,
+    metadata: JSON.stringify({ hidden: { tenant: 'acme', tier: 3 }, more: 'y'.repeat(3000) }),
+    calls: bodies('call'),
+    tools: bodies('tool'),
+    errors: ['', 'TimeoutError\nno response', ...Array.from({ length: 30 }, (_, i) => `${i} ${'z'.repeat(2000)}`)]
+  })
+  const lengthOf = (isWanted: (each: (typeof texts)[number]) => boolean) =>
+    texts.filter(isWanted).reduce((sum, { text }) => sum + text.length, 0)
+  const isTool = ({ text }: { text: string }) => text.startsWith('tool')
+  t.equal(
+    lengthOf(each => ['input', 'output'].includes(each.place) && !isTool(each)),
+    SEARCHED.all
+  )
+  t.equal(lengthOf(isTool), SEARCHED.tools)
+  t.equal(
+    lengthOf(({ place }) => place === 'error'),
+    SEARCHED.errors
+  )
+  t.equal(texts.find(({ place }) => place === 'error')!.text, 'TimeoutError\nno response')
+  t.equal(
+    lengthOf(({ place }) => place === 'metadata'),
+    SEARCHED.metadata
+  )
+  t.ok(
+    texts.some(({ place, text }) => place === 'metadata' && text === 'acme'),
+    'values, not keys'
+  )
+  t.notOk(texts.some(({ text }) => text.includes('hidden')))
   t.end()
 })

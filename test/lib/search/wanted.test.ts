@@ -52,7 +52,10 @@ t.test('phrases are found side by side, other words anywhere', t => {
     name: 'agent',
     input: JSON.stringify({ messages: [{ role: 'user', content: 'Where is my\n  "blue" order 17?' }] }),
     output: '"東京タワーへ行く"',
-    calls: []
+    metadata: null,
+    calls: [],
+    tools: [],
+    errors: []
   })
   const marked = (query: string) => {
     const found = findIn(texts, readWanted(query)!)

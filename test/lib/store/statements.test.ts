@@ -38,7 +38,7 @@ import {
   readRepackBacklog
 } from '../../../lib/store/repacking/progress.ts'
 import { findShrinkable } from '../../../lib/store/repacking/repack-trace.ts'
-import { fillBack, foldTerms, indexNews, sweepSegment } from '../../../lib/store/search/indexing.ts'
+import { fillBack, foldTerms, indexNews, rebuildOld, sweepSegment } from '../../../lib/store/search/indexing.ts'
 import { findDue, readSearchState, setSearch } from '../../../lib/store/search/state.ts'
 import { searchTraces } from '../../../lib/store/search/trace-search.ts'
 import { addMessages, sweepMessages } from '../../../lib/store/trace/messages.ts'
@@ -99,7 +99,11 @@ async function searchProject(sql: Sql, projectId: number): Promise<void> {
     select project_id, seq, version from traces where project_id = ${projectId}`
   t.ok((await findDue(sql)).includes(projectId))
   await indexNews(sql, projectId, rest)
+  await sql`update search_terms set covered = 0 where project_id = ${projectId}`
+  t.ok((await rebuildOld(sql, projectId, rest)) > 0)
   await foldTerms(sql, projectId, rest, 1)
+  await sql`update search_segments set texts = 1 where project_id = ${projectId}`
+  t.ok((await rebuildOld(sql, projectId, rest)) > 0)
   await fillBack(sql, projectId, rest)
   await fillBack(sql, projectId, rest, { settleMs: 0 })
   await sql`delete from traces where project_id = ${projectId} and seq = (select min(seq) from traces where project_id = ${projectId})`

@@ -27,7 +27,7 @@ t.test('the list finds words, with an excerpt of each trace; the API has no such
 
   const { status, body } = await ask('GET', `${P}/traces?q=refund`)
   t.equal(status, 200)
-  t.same(body.search, { reached: null, backTo: null, isFilled: false, waiting: 0 })
+  t.same(body.search, { reached: null, backTo: null, isFilled: false, waiting: 0, partlyIndexed: 0 })
   t.same(body.traces, (await ask('GET', `${P}/traces?ids=${first},${second}`)).body.traces, 'the summaries of the list')
   t.same(body.excerpts, {
     [second]: { place: 'name', text: 'réfund of 東京', marks: [[0, 6]] },

@@ -213,12 +213,17 @@ export function ListPage({ slug }: { slug: string }) {
 /** Minimum number of unindexed traces for which a notice is shown. Fewer traces take only a second or two to index. */
 const MANY_WAITING = 1000
 
-function howFar({ reached, backTo, isFilled, waiting }: NonNullable<TracePage['search']>, zone: Zone): string {
+function howFar(
+  { reached, backTo, isFilled, waiting, partlyIndexed }: NonNullable<TracePage['search']>,
+  zone: Zone
+): string {
   const day = (iso: string) => shortTime(iso, zone, new Date())
   return [
     reached !== null && `Searched back to ${day(reached)}; older ones are on the next page.`,
     waiting >= MANY_WAITING && 'So much is being recorded that the newest traces are not found yet.',
-    !isFilled && `Traces ${backTo === null ? 'of before' : `before ${day(backTo)}`} are still being indexed.`
+    !isFilled && `Traces ${backTo === null ? 'of before' : `before ${day(backTo)}`} are still being indexed.`,
+    partlyIndexed > 0 &&
+      `Errors, tool calls and metadata of ${formatCounted(partlyIndexed, 'trace')} are still being indexed.`
   ]
     .filter(Boolean)
     .join(' ')

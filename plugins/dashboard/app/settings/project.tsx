@@ -122,8 +122,13 @@ function Unkept({ unkept, zone }: { unkept: ProjectAnswer['unkept']; zone: Zone 
   )
 }
 
-function onState({ backTo, isFilled, waiting }: NonNullable<ProjectAnswer['search']>, zone: Zone): string {
+function onState(
+  { backTo, isFilled, waiting, partlyIndexed }: NonNullable<ProjectAnswer['search']>,
+  zone: Zone
+): string {
   const back = backTo === null ? 'None of the traces of before is' : `Traces back to ${fullTime(backTo, zone)} are`
   const last = waiting === 0 ? '' : ` ${formatCount(waiting)} new ones are being indexed.`
-  return `On: ${isFilled ? 'all traces are' : back} searchable.${last}`
+  const partly =
+    partlyIndexed === 0 ? '' : ` ${formatCount(partlyIndexed)} are searchable only by name, input and output.`
+  return `On: ${isFilled ? 'all traces are' : back} searchable.${last}${partly}`
 }

@@ -49,7 +49,7 @@ t.test('traces of before are indexed from the newest on, and turning search off 
     t.match(await readSearchState(sql, projectId), { backTo: '2026-01-04T00:00:00.000Z', isFilled: false })
     t.same(await findAll(sql, projectId, 'refund'), ids.slice(0, 2))
     t.same([await fill(), await fill(), await fill()], [2, 1, undefined])
-    t.same(await readSearchState(sql, projectId), { backTo: null, isFilled: true, waiting: 0 })
+    t.same(await readSearchState(sql, projectId), { backTo: null, isFilled: true, waiting: 0, partlyIndexed: 0 })
     t.same(await findAll(sql, projectId, 'refund'), ids)
     await setSearch(sql, projectId, false, audit(projectId))
     for (const table of ['search_news', 'search_terms', 'search_segments', 'search_postings', 'search_fills']) {
