@@ -20,8 +20,9 @@ export const INGEST_SCHEMA: ToolText = {
   name: 'get_ingest_schema',
   title: 'Get the schema of a trace',
   description:
-    'Returns the JSON Schema of what record_trace takes, and a minimal and a full example that are valid. Call it once ' +
-    'before the first record_trace, or when one was refused as invalid_trace. It reads nothing from the project.',
+    'Returns the JSON Schema of what record_trace takes, and a minimal and a full example that are valid. ' +
+    'Call it once before the first record_trace, or when one was refused as invalid_trace. It reads nothing ' +
+    'from the project.',
   annotations: READS
 }
 
@@ -31,10 +32,11 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'recordTrace',
     title: 'Record a trace',
     description:
-      'Stores one run with its spans. Use it when a run is over, with trace.endedAt; without endedAt the trace stays ' +
-      'running until it is ended over HTTP. Make the ids yourself: 32 random hexadecimal digits for the trace, 16 for ' +
-      'each span; do not reuse those of the examples. Sending the same trace again is safe (duplicate: true); other ' +
-      'content under the same id is refused as trace_id_conflict. A trace cannot be changed afterwards.',
+      'Stores one run with its spans. Use it when a run is over, with trace.endedAt; without endedAt the trace ' +
+      'stays running until it is ended over HTTP. Make the ids yourself: 32 random hexadecimal digits for the ' +
+      'trace, 16 for each span; do not reuse those of the examples. Sending the same trace again is safe ' +
+      '(duplicate: true); other content under the same id is refused as trace_id_conflict. A trace cannot be ' +
+      'changed afterwards.',
     annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
     examples: Object.values(INGEST_EXAMPLES)
   },
@@ -43,9 +45,9 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'addScore',
     title: 'Score a trace',
     description:
-      'Attaches a rating or verdict to a recorded trace, or to one span of it with spanId. value must be of the type ' +
-      'that dataType names: a number, a string or a boolean. Every call adds a score, so do not repeat one that ' +
-      'succeeded; the newest score of a name is the one that counts.',
+      'Attaches a rating or verdict to a recorded trace, or to one span of it with spanId. value must be of the ' +
+      'type that dataType names: a number, a string or a boolean. Every call adds a score, so do not repeat one ' +
+      'that succeeded; the newest score of a name is the one that counts.',
     annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
     examples: Object.values(EXAMPLES.addScore?.body ?? {}).map(score => ({ traceId: TRACE_ID, ...(score as object) }))
   },
@@ -54,10 +56,10 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'listTraces',
     title: 'List traces',
     description:
-      'Answers "what ran lately": traces, newest, slowest or costliest first, by status, name, model, tag, environment, ' +
-      'session, user or time (filters combine with AND). With runsOnly, leaves out traces without a model call, agent, ' +
-      'tool or retriever. For failures, scores, words or cost limits call search_traces; for one run get_trace. Pass ' +
-      'nextCursor as after for the next page.',
+      'Answers "what ran lately": traces, newest, slowest or costliest first, by status, name, model, tag, ' +
+      'environment, session, user or time (filters combine with AND). With runsOnly, leaves out traces without ' +
+      'a model call, agent, tool or retriever. For failures, scores, words or cost limits call search_traces; ' +
+      'for one run get_trace. Pass nextCursor as after for the next page.',
     annotations: READS,
     examples: [
       { status: 'error', limit: 20 },
@@ -71,10 +73,10 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'searchTraces',
     title: 'Search traces',
     description:
-      'Answers "which runs have X": a failed step (step, stepKind, error), any failure (errors), scores, words (q), ' +
-      'duration, cost or tokens, with every filter of list_traces and any sort. Returns the first error and the ' +
-      'beginnings of input and output of each run; call get_trace for one run. If nothing is found, hint names the ' +
-      'nearest values that exist. If reached is set, call again with nextCursor as after.',
+      'Answers "which runs have X": a failed step (step, stepKind, error), any failure (errors), scores, words ' +
+      '(q), duration, cost or tokens, with every filter of list_traces and any sort. Returns the first error ' +
+      'and the beginnings of input and output of each run; call get_trace for one run. If nothing is found, ' +
+      'hint names the nearest values that exist. If reached is set, call again with nextCursor as after.',
     annotations: READS,
     examples: [
       { errors: true, userId: 'customer-7', limit: 5 },
@@ -88,10 +90,10 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'getTrace',
     title: 'Read a trace',
     description:
-      'Answers "what happened in this run": one trace with its spans and scores. A long trace comes as an outline, the ' +
-      'tree of its spans with what they hold cut short, and says so: then call again with spanIds for the spans that ' +
-      'matter, with field for the input, output or metadata of the trace itself in parts, with after for more of a ' +
-      'long tree, and with detail "full" only if everything is needed.',
+      'Answers "what happened in this run": one trace with its spans and scores. A long trace comes as an ' +
+      'outline, the tree of its spans with what they hold cut short, and says so: then call again with spanIds ' +
+      'for the spans that matter, with field for the input, output or metadata of the trace itself in parts, ' +
+      'with after for more of a long tree, and with detail "full" only if everything is needed.',
     annotations: READS,
     examples: [
       { traceId: TRACE_ID },
@@ -105,9 +107,9 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'listScores',
     title: 'List scores',
     description:
-      'Answers "how were runs rated": scores of all traces, newest first, by name, environment or time. For traces ' +
-      'with a low score call search_traces; for the scores of one trace get_trace_scores. With an environment a page ' +
-      'may be short or empty before the last one: go on until nextCursor is null.',
+      'Answers "how were runs rated": scores of all traces, newest first, by name, environment or time. For ' +
+      'traces with a low score call search_traces; for the scores of one trace get_trace_scores. With an ' +
+      'environment a page may be short or empty before the last one: go on until nextCursor is null.',
     annotations: READS,
     examples: [{ name: 'helpfulness', limit: 20 }],
     view: LIST_VIEWS.scores
@@ -117,7 +119,8 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'listTraceScores',
     title: 'Read the scores of a trace',
     description:
-      'Returns all scores of one trace, newest first, with their comments. get_trace has them too; this is shorter.',
+      'Returns all scores of one trace, newest first, with their comments. get_trace has them too; this is ' +
+      'shorter.',
     annotations: READS,
     examples: [{ traceId: TRACE_ID }]
   },
@@ -126,11 +129,11 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'listSpans',
     title: 'List steps',
     description:
-      'Answers "which steps": failed calls of a tool, slow model calls, across traces, newest first, by kind, name, ' +
-      'status, model, trace, environment, time or minimum duration. Returns why a step failed and the sizes of its ' +
-      'texts; texts adds their beginnings, and get_trace with spanIds reads them whole. For failures in groups call ' +
-      'list_errors. A page may be short or empty: go on until nextCursor is null. If nothing is found, hint names the ' +
-      'nearest values that exist.',
+      'Answers "which steps": failed calls of a tool, slow model calls, across traces, newest first, by kind, ' +
+      'name, status, model, trace, environment, time or minimum duration. Returns why a step failed and the ' +
+      'sizes of its texts; texts adds their beginnings, and get_trace with spanIds reads them whole. For ' +
+      'failures in groups call list_errors. A page may be short or empty: go on until nextCursor is null. If ' +
+      'nothing is found, hint names the nearest values that exist.',
     annotations: READS,
     examples: [
       { kind: 'tool', status: 'error', limit: 10 },
@@ -143,11 +146,11 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'listErrors',
     title: 'Group failures',
     description:
-      'Answers "what fails", "which tool failed most", "since when": failed steps grouped by name, error type and ' +
-      'message (ids, paths, times and numbers do not matter), with count, traces, first and last time, and an example ' +
-      'to read with get_trace. Without times, the last 7 days. If complete is false, narrow the times or pass ' +
-      'nextCursor as after. passedOn counts steps that failed because a step inside them did. For single failures ' +
-      'call list_spans with status error.',
+      'Answers "what fails", "which tool failed most", "since when": failed steps grouped by name, error type ' +
+      'and message (ids, paths, times and numbers do not matter), with count, traces, first and last time, and ' +
+      'an example to read with get_trace. Without times, the last 7 days. If complete is false, narrow the ' +
+      'times or pass nextCursor as after. passedOn counts steps that failed because a step inside them did. For ' +
+      'single failures call list_spans with status error.',
     annotations: READS,
     examples: [{ limit: 20 }, { kind: 'tool', from: '2026-11-21T00:00:00Z' }],
     view: LIST_VIEWS.errors
@@ -157,10 +160,10 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'listSessions',
     title: 'List sessions',
     description:
-      'Answers "which conversations": sessions, newest first by their last trace, with traces, errors, tokens and ' +
-      'cost, of a user (userId) or whose id begins with prefix. For the traces of one session call search_traces with ' +
-      'sessionId. A page may be short or empty: go on until nextCursor is null. If nothing is found, hint names the ' +
-      'nearest values that exist.',
+      'Answers "which conversations": sessions, newest first by their last trace, with traces, errors, tokens ' +
+      'and cost, of a user (userId) or whose id begins with prefix. For the traces of one session call ' +
+      'search_traces with sessionId. A page may be short or empty: go on until nextCursor is null. If nothing ' +
+      'is found, hint names the nearest values that exist.',
     annotations: READS,
     examples: [{ limit: 10 }, { userId: 'customer-7', limit: 5 }, { prefix: 'chat-' }],
     view: LIST_VIEWS.sessions
@@ -170,8 +173,8 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'getProject',
     title: 'Describe the project',
     description:
-      'Returns the project of the API key: its name, how many traces and spans it holds, how much of its storage is ' +
-      'used, when the last trace came in, and what the key may do.',
+      'Returns the project of the API key: its name, how many traces and spans it holds, how much of its ' +
+      'storage is used, when the last trace came in, and what the key may do.',
     annotations: READS
   },
   {
@@ -179,10 +182,10 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'getUsage',
     title: 'Sum traces over time',
     description:
-      'Answers "what did it cost", "why did it double" (interval day), "which prompt or user costs most", "what has ' +
-      'no price" (withoutCost): sums of traces, errors, tokens, cost and durations (p50, p95), in total and by model, ' +
-      'name, environment, user, step or tag:KEY, by hour or day. Without times, the last 7 days. For the traces ' +
-      'themselves call search_traces. If nothing is found, hint names what exists.',
+      'Answers "what did it cost", "why did it double" (interval day), "which prompt or user costs most", "what ' +
+      'has no price" (withoutCost): sums of traces, errors, tokens, cost and durations (p50, p95), in total and ' +
+      'by model, name, environment, user, step or tag:KEY, by hour or day. Without times, the last 7 days. For ' +
+      'the traces themselves call search_traces. If nothing is found, hint names what exists.',
     annotations: READS,
     examples: [
       { by: 'model' },

@@ -1,6 +1,6 @@
 /**
- * Model Context Protocol endpoint, which offers the API's operations as tools, and a guide to them. Register this plugin after the plugins
- * whose routes become tools.
+ * Model Context Protocol endpoint, which offers the API's operations as tools, and a guide to them. Register this
+ * plugin after the plugins whose routes become tools.
  */
 
 import type { App } from '../../lib/app.ts'
