@@ -1,7 +1,7 @@
 /** Implements `spoor price recompute`, which recomputes stored costs at current prices. */
 import type { Sql } from 'postgres'
 import { AdminError } from '../../admin-error.ts'
-import { forgetAllUsage } from '../../store/analytics/usage/made-hours.ts'
+import { forgetAllUsage } from '../../store/analytics/usage/forgotten-sums.ts'
 import type { ExportWindow } from '../../store/answers/export-page.ts'
 import { amendAudit, writeAudit } from '../../store/audit.ts'
 import { ownPricesOf, readPrices } from '../../store/projects/prices.ts'

@@ -45,12 +45,12 @@ async function insertAccount(sql: Sql, { id, name, type, trialUsed, createdAt }:
 }
 
 async function insertProject(sql: Sql, project: BackupProject, into: boolean): Promise<number> {
-  const { id, accountId, name, slug, description, storageLimit, createdAt } = project
+  const { id, accountId, name, slug, description, storageLimit, usageTags = [], createdAt } = project
   const [row] = await sql<[{ id: number }]>`
-    insert into projects (id, account_id, name, slug, description, storage_limit, created_at) overriding system value
+    insert into projects (id, account_id, name, slug, description, storage_limit, usage_tags, created_at)
+      overriding system value
     values (${nextId(sql, 'projects', id, into)}, ${accountId}, ${name}, ${slug}, ${description}, ${storageLimit},
-      ${createdAt})
-    returning id`
+      ${usageTags}::text[], ${createdAt}) returning id`
   return row.id
 }
 
@@ -115,11 +115,6 @@ export async function endRestore(sql: Sql, restoration: Restoration, admissions:
         id text, "projectId" int, label text, scopes text[], environment text, digest text, "createdAt" timestamptz,
         "expiresAt" timestamptz, "lastUsedAt" timestamptz, "revokedAt" timestamptz
       )`
-  }
-  for (const { id, usageTags } of admissions.projects) {
-    if (usageTags !== undefined) {
-      await sql`update projects set usage_tags = ${usageTags}::text[] where id = ${projects.get(id) as number}`
-    }
   }
   // Search is enabled only now, so that the backup's traces are indexed like traces from before search was turned on.
   await sql`update projects set search = true where id = any (${searched}::int[])`

@@ -1,26 +1,16 @@
 /** Reads the searchable texts of stored traces. */
 import type { Sql } from 'postgres'
-import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { Slices } from '../../limits/slices.ts'
 import { type EncodedTexts, MAX_SLICED_BYTES, unpackEncoded } from '../../rows/packed-texts.ts'
 import { type SharedTexts, withSharedTexts } from '../../rows/trace-texts.ts'
 import { SEARCHED, type SearchedText, searchedTexts } from '../../search/texts.ts'
 import { failureOfStep } from '../../trace/failures/step-failure.ts'
-import { joinMessages } from '../../trace/span-messages.ts'
-import { readMessages } from '../trace/messages.ts'
+import { type CallTexts, type SpokenTrace, withMessages } from './spoken-traces.ts'
 
 export interface TextSource {
   readonly seq: number
   readonly startedMs: number
   readonly texts: readonly SearchedText[]
-}
-
-/** The fields of a trace that its messages may complete. */
-interface SpokenTrace extends SharedTexts {
-  readonly seq: number
-  readonly id: string
-  readonly input: string | null
-  readonly output: string | null
 }
 
 interface TraceRow extends SpokenTrace {
@@ -30,13 +20,7 @@ interface TraceRow extends SpokenTrace {
   readonly hasMessages: boolean
 }
 
-interface CallRow {
-  readonly id: string
-  readonly input: string | null
-  readonly output: string | null
-}
-
-interface SpanRow extends CallRow {
+interface SpanRow extends CallTexts {
   readonly seq: number
   readonly kind: string
   readonly isCall: boolean
@@ -46,15 +30,6 @@ interface SpanRow extends CallRow {
   readonly attributes: string | null
   readonly events: string | null
   readonly packed: string | null
-}
-
-/** Fields by which a span is matched with messages that were received separately (lib/trace/span-messages.ts). */
-interface SpanPlace {
-  readonly id: string
-  readonly kind: string
-  readonly parentSpanId: string | null
-  readonly startedAt: string
-  readonly endedAt: string
 }
 
 /** Returns SQL for a time in whole milliseconds since 1970. */
@@ -104,8 +79,8 @@ export async function readSources(sql: Sql, projectId: number, seqs: readonly nu
     ), groups as materialized (
       select distinct seq, group_id from wanted where group_id is not null
     )
-    select s.trace_seq as seq, s.id, s.kind, coalesce(c.is_call, false) as "isCall", coalesce(c.is_tool, false) as "isTool",
-      c.failure::int, s.packed,
+    select s.trace_seq as seq, s.id, s.kind, coalesce(c.is_call, false) as "isCall",
+      coalesce(c.is_tool, false) as "isTool", c.failure::int, s.packed,
       left(s.input::text, ${SEARCHED.json}) as input, left(s.output::text, ${SEARCHED.json}) as output,
       case when c.failure is not null then s.attributes end as attributes,
       case when c.failure is not null then s.events end as events
@@ -165,30 +140,4 @@ function stepsOf(spans: readonly SpanRow[]) {
       return [type, message].filter(text => text !== null).join('\n')
     })
   }
-}
-
-/**
- * Returns a trace and its calls with the separately stored messages of the calls. Messages of the trace's remaining
- * spans, such as a coding agent's prompt, can become the trace's input or output.
- */
-export async function withMessages<T extends SpokenTrace, S extends CallRow>(
-  sql: Sql,
-  projectId: number,
-  { trace, calls: bare }: { readonly trace: T; readonly calls: readonly S[] },
-  names: TableNames = SCHEMA_NAMES
-): Promise<{ readonly trace: T; readonly calls: readonly S[] }> {
-  const places = await sql<SpanPlace[]>`
-    select id, kind, parent_id as "parentSpanId", started_at as "startedAt", ended_at as "endedAt"
-    from ${sql.unsafe(names.spans)}
-    where project_id = ${projectId} and trace_seq = ${trace.seq}`
-  const placeOf = new Map(places.map(place => [place.id, place]))
-  const calls = bare.flatMap(call => {
-    const place = placeOf.get(call.id)
-    return place === undefined ? [] : { ...call, ...place }
-  })
-  const messages = await readMessages(sql, projectId, [trace.id], names)
-  const isCall = new Set(calls.map(({ id }) => id))
-  const others = places.filter(({ id }) => !isCall.has(id)).map(place => ({ ...place, input: null, output: null }))
-  const joined = joinMessages(trace, calls, messages)
-  return { trace: joinMessages(trace, [...calls, ...others], messages).trace, calls: joined.spans }
 }

@@ -9,7 +9,7 @@ import { GROUPS, LEVELS, levelArray, type RollupGroup } from '../../../rollups/l
 import { findFull, findRoom, NAME_LEVELS, type RollupPart } from '../../../rollups/name-limits.ts'
 import { hashInSql } from '../../../rows/list-numbers.ts'
 import { inTransaction } from '../../transactions.ts'
-import { forgetUsage } from '../usage/made-hours.ts'
+import { forgetUsage } from '../usage/forgotten-sums.ts'
 import { amountColumns, dayOf, environmentKeyInSql, held, hourOf, SUMS, tryLockRollups } from './deltas.ts'
 import { forgetFortnights } from './fortnights.ts'
 import { foldUsers } from './users.ts'

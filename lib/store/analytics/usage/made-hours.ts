@@ -12,6 +12,7 @@ import { readSplit } from '../../../rollups/usage.ts'
 import { inTransaction } from '../../transactions.ts'
 import { dayOf, hourOf, lockRollups } from '../rollups/deltas.ts'
 import { foundTraces, itemsOf } from './exact.ts'
+import { forgetUsage } from './forgotten-sums.ts'
 import { readUsageTags } from './tag-keys.ts'
 
 /** Maximum number of groups per hour and per day. The others are summed in one row. */
@@ -159,31 +160,4 @@ export async function makeUsageSums(sql: Sql, projectId: number, now = Date.now(
     }
     return false
   })
-}
-
-/** Deletes the sums of the hours, and of their days. The caller must hold the lock on the project's rollups. */
-export async function forgetUsage(sql: Sql, projectId: number, hours: readonly string[]): Promise<void> {
-  await sql.unsafe(FORGET, [projectId, hours as string[]], { prepare: true })
-}
-
-const FORGET = `
-  delete from usage_sums
-  where project_id = $1::int and (
-    (length = 'h' and start = any ($2::timestamptz[]))
-    or (length = 'd' and start = any (array(select distinct ${dayOf('hour')} from unnest($2::timestamptz[]) as hour)))
-  )`
-
-/** Deletes all sums of a project, because costs of steps may have changed without any delta. */
-export async function forgetAllUsage(sql: Sql, projectId: number): Promise<void> {
-  await inTransaction(sql, async () => {
-    await lockRollups(sql, projectId)
-    await sql`delete from usage_sums where project_id = ${projectId}`
-  })
-}
-
-/** Deletes the sums of a day (UTC), and of its hours. The caller must hold the lock on the project's rollups. */
-export async function forgetUsageOf(sql: Sql, projectId: number, day: string): Promise<void> {
-  await sql`
-    delete from usage_sums
-    where project_id = ${projectId} and start >= ${day}::timestamptz and start < ${day}::timestamptz + interval '1 day'`
 }
