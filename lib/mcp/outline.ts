@@ -89,6 +89,7 @@ interface Room {
 const ROOMS: readonly Room[] = [
   { traceValue: 4000, spanValue: 400, name: 500, hasFacts: true },
   { traceValue: 1500, spanValue: 120, name: 120, hasFacts: true },
+  { traceValue: 500, spanValue: 60, name: 80, hasFacts: true },
   { traceValue: 500, spanValue: 0, name: 40, hasFacts: true },
   { traceValue: 200, spanValue: 0, name: 20, hasFacts: false }
 ]

@@ -80,7 +80,7 @@ async function answerPlainCall(message: unknown, toolbox: Toolbox): Promise<Repl
 }
 
 async function answerBySdk(message: unknown, headers: RequestHeaders, toolbox: Toolbox): Promise<Reply> {
-  const fault = faultOfInitialize(message)
+  const fault = faultOfInitialize(message) ?? faultOfRead(message)
   if (fault !== undefined) return refusal(200, ProtocolErrorCode.InvalidParams, fault, idOf(message))
   const splices = new Splices()
   const failures: unknown[] = []
@@ -159,6 +159,13 @@ function faultOfInitialize(message: unknown): string | undefined {
   if (!isObject(message) || message.method !== 'initialize' || message.id === undefined) return undefined
   if (isInitializeRequest(message)) return undefined
   return initialize.check(message) ? 'params: are not what initialize takes' : initialize.explain(message)
+}
+
+/** Returns the error in a request for a resource, like faultOfInitialize. */
+function faultOfRead(message: unknown): string | undefined {
+  if (!isObject(message) || message.method !== 'resources/read' || message.id === undefined) return undefined
+  const isNamed = isObject(message.params) && typeof message.params.uri === 'string'
+  return isNamed ? undefined : 'params.uri: must be a string'
 }
 
 /** Returns a request's id, or null if the id is missing or invalid. */

@@ -75,10 +75,11 @@ export function guideOf(tools: readonly Tool[]): Resource {
     '',
     '## Tools',
     '',
-    ...tools.map(({ listing: { name, title, inputSchema } }) => {
+    ...tools.map(({ listing: { name, title, description, inputSchema } }) => {
       const fields = Object.keys((inputSchema as { properties?: object }).properties ?? {})
       const own = fields.filter(field => !COMMON.includes(field))
-      return `- ${name}: ${title.toLowerCase()}${own.length === 0 ? '' : ` (${own.join(', ')})`}`
+      const [answers] = /^Answers [^:]+/.exec(description) ?? [title]
+      return `- ${name}: ${answers.charAt(0).toLowerCase()}${answers.slice(1)}${own.length === 0 ? '' : ` (${own.join(', ')})`}`
     }),
     '',
     '## Rules',

@@ -60,7 +60,7 @@ t.test('what commands and keys did other than recording can be read', async t =>
   const since = entries.at(-1).at
   t.match(await jsonHere(['audit', '--since', since], env), [{ action: 'key.revoke' }])
   t.match((await runHere(['audit'], env)).out, /^TIME +BY +ACTION +WHERE +DETAIL\n[\s\S]*key\.revoke +default/)
-  t.match(await runHere(['audit', '--since', 'yesterday'], env), { code: 2, err: /--since must be an ISO 8601/ })
+  t.match(await runHere(['audit', '--since', 'soon'], env), { code: 2, err: /--since must be/ })
   t.match(await runHere(['audit', '--project', 'nowhere'], env), { code: 1, err: /no project "nowhere"/ })
 })
 

@@ -186,7 +186,7 @@ async function readAll(): Promise<string> {
     const tables = await sql`
       select tablename as name from pg_tables
       where schemaname = 'public' and tablename <> 'sign_in_attempts'
-        and tablename !~ '^(rollup|user_sums|usage_sums|repack_)'
+        and tablename !~ '^(rollup|user_sums|usage_sums|repack_|change_)'
       order by 1`
     const rows = await Promise.all(
       tables.map(

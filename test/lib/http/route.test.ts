@@ -9,16 +9,19 @@ t.test('of the routes for keys those count as reads that change nothing, and the
   const guarded = app.routes.filter(({ access }) => access !== 'public' && !isPersonAccess(access))
   const nameOf = ({ method, path }: (typeof guarded)[number]) => `${method} ${path}`
   t.same(guarded.filter(isRead).map(nameOf).sort(), [
+    'GET /api/v1/changes',
     'GET /api/v1/errors',
     'GET /api/v1/key',
     'GET /api/v1/project',
     'GET /api/v1/scores',
+    'GET /api/v1/search',
     'GET /api/v1/sessions',
     'GET /api/v1/sessions/:sessionId',
     'GET /api/v1/spans',
     'GET /api/v1/traces',
     'GET /api/v1/traces/:traceId',
     'GET /api/v1/traces/:traceId/scores',
+    'GET /api/v1/usage',
     'GET /api/v1/users',
     'POST /api/mcp'
   ])

@@ -91,7 +91,7 @@ t.test('wrong calls are errors of the protocol', async t => {
     [callOf('echo', []), -32602, /params\.arguments: must be an object/],
     [callOf('echo', null), -32602, /params\.arguments: must be an object/],
     [request('tools/list', { cursor: 'x' }), -32602, /one page only/],
-    [request('resources/list', {}), -32601, /Method not found/]
+    [request('prompts/list', {}), -32601, /Method not found/]
   ]
   for (const [message, code, said] of table) {
     t.match(JSON.parse((await ask(message)).text), { jsonrpc: '2.0', id: 1, error: { code, message: said } })
