@@ -79,7 +79,8 @@ export function guideOf(tools: readonly Tool[]): Resource {
       const fields = Object.keys((inputSchema as { properties?: object }).properties ?? {})
       const own = fields.filter(field => !COMMON.includes(field))
       const [answers] = /^Answers [^:]+/.exec(description) ?? [title]
-      return `- ${name}: ${answers.charAt(0).toLowerCase()}${answers.slice(1)}${own.length === 0 ? '' : ` (${own.join(', ')})`}`
+      const parameters = own.length === 0 ? '' : ` (${own.join(', ')})`
+      return `- ${name}: ${answers.charAt(0).toLowerCase()}${answers.slice(1)}${parameters}`
     }),
     '',
     '## Rules',
