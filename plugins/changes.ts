@@ -9,12 +9,14 @@ import { ChangeList } from '../lib/schema/output.ts'
 import { ChangeListQuery, pageSizeOf } from '../lib/schema/query.ts'
 import { list } from '../lib/store/answers/json-text.ts'
 import { needsFold, readChanges } from '../lib/store/changes/changes.ts'
-import { foldChanges, KEPT_DAYS } from '../lib/store/changes/fold.ts'
+import { foldChanges, KEPT_DAYS, MOST_NEWS } from '../lib/store/changes/fold.ts'
 import { decodePosition, encodePosition } from '../lib/store/changes/position.ts'
 import { pageText, readSummaries } from '../lib/store/lists/summary-page.ts'
 
 export default function changes(app: App): void {
-  const folds = new Folds(projectId => app.sql.write(sql => foldChanges(sql, projectId)))
+  const folds = new Folds(async projectId => {
+    while ((await app.sql.write(sql => foldChanges(sql, projectId))) >= MOST_NEWS);
+  })
   app.route({
     method: 'GET',
     path: '/api/v1/changes',
@@ -48,10 +50,9 @@ async function answerChanges(
   const limit = pageSizeOf(query)
   const after = query.after === undefined ? undefined : decodePosition(query.after)
   if (query.after !== undefined && after === undefined) refuseField('after', 'must be a nextCursor of this route')
-  if (await app.sql.readOf(projectId, (sql, names) => needsFold(sql, projectId, names), client)) {
-    await folds.run(projectId)
-  }
-  const read = { projectId, after, limit, text: pageText }
+  const needs = await app.sql.readOf(projectId, (sql, names) => needsFold(sql, projectId, names), client)
+  const isFolded = !needs || (await folds.run(projectId))
+  const read = { projectId, after, limit, text: pageText, isFolded }
   const page = await app.sql.readOf(projectId, (sql, names) => readChanges(sql, read, names), client)
   if ('expired' in page) throw new Refusal('cursor_expired', `after: ${page.expired}.`)
   const traces = list(readSummaries(page.text).map(trace => trace.render()))
@@ -73,17 +74,19 @@ class Folds {
   }
 
   /**
-   * Folds the project's writes. Does nothing if the database accepts no writes. The list then ends with the writes that
+   * Folds the project's writes. Returns false if the database accepts no writes. The list then ends with the writes that
    * have places.
    */
-  async run(projectId: number): Promise<void> {
+  async run(projectId: number): Promise<boolean> {
     const project = this.#projects.get(projectId) ?? { shared: this.#share(projectId), waiting: 0 }
     this.#projects.set(projectId, project)
     project.waiting++
     try {
       await new Promise<true | undefined>((resolve, reject) => project.shared.add({ resolve, reject }))
+      return true
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
+      return false
     } finally {
       project.waiting--
       if (project.waiting === 0) this.#projects.delete(projectId)

@@ -68,9 +68,12 @@ export class Folding {
     metrics.watch('spoor_rollup_news_age_seconds', age, () => this.lagMs / 1000, 'max')
     this.#rounds = new Rounds({ what: 'folding sums over time', pauseMs, log, health }, async () => {
       await this.#fold()
-      if (this.#isWhole()) await this.#makeFortnights()
+      try {
+        if (this.#isWhole()) await this.#makeFortnights()
+      } finally {
+        this.#round++
+      }
       await this.#countHistory()
-      this.#round++
     })
   }
 
@@ -110,17 +113,24 @@ export class Folding {
     const { sql } = this.#options
     this.#changed ??= new Set(await sql.read(readProjectIds))
     const end = performance.now() + FORTNIGHTS_MS
+    const failures: unknown[] = []
     for (const projectId of this.#changed) {
-      while (!this.#rounds.isClosed && performance.now() < end) {
-        const goesOn =
-          (await sql.write(sql => makeFortnight(sql, projectId))) ||
-          (await sql.write(sql => makeUsageSums(sql, projectId)))
-        this.#rounds.advance()
-        if (goesOn) continue
-        this.#changed.delete(projectId)
-        break
+      try {
+        while (!this.#rounds.isClosed && performance.now() < end) {
+          const goesOn =
+            (await sql.write(sql => makeFortnight(sql, projectId))) ||
+            (await sql.write(sql => makeUsageSums(sql, projectId)))
+          this.#rounds.advance()
+          if (goesOn) continue
+          this.#changed.delete(projectId)
+          break
+        }
+      } catch (error) {
+        // The other projects do not wait for one whose sums cannot be made.
+        failures.push(error)
       }
     }
+    if (failures.length > 0) throw failures[0]
   }
 
   async #countHistory(): Promise<void> {

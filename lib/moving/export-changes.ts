@@ -3,7 +3,7 @@ import type { Sql } from 'postgres'
 import { AdminError } from '../admin-error.ts'
 import { isReadOnlyRefusal } from '../database/failure.ts'
 import { IDS_IN_SQL, readChanges, readLastPlace } from '../store/changes/changes.ts'
-import { foldChanges } from '../store/changes/fold.ts'
+import { foldChanges, MOST_NEWS } from '../store/changes/fold.ts'
 import type { Position } from '../store/changes/position.ts'
 
 /** Number of traces that are looked up at a time, and of ids that are remembered: about 100 MB. */
@@ -45,7 +45,7 @@ export async function* changedTraces(
 /** Gives committed writes their places, unless the database accepts no writes. */
 async function foldAll(sql: Sql, projectId: number): Promise<void> {
   try {
-    while ((await foldChanges(sql, projectId)) > 0);
+    while ((await foldChanges(sql, projectId)) >= MOST_NEWS);
   } catch (error) {
     if (!isReadOnlyRefusal(error)) throw error
   }

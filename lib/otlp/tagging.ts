@@ -3,7 +3,7 @@
  * a tag is left out, never cut, because the tag would then stand for several values. The trace's metadata says so
  * (lib/trace/states/left-out-tags.ts).
  */
-import { MAX_TAG } from '../schema/input.ts'
+import { MAX_TAG, MAX_TAGS } from '../schema/input.ts'
 import type { Json } from '../trace/json/exact-json.ts'
 import type { SpanHints } from '../trace/states/gathered.ts'
 import { textOfAttribute } from './text.ts'
@@ -46,5 +46,7 @@ function chosenTags(attributes: Attributed, names: readonly string[]): Tags {
       else tags.push(tag)
     }
   }
-  return tagsLeftOut ? { tags, tagsLeftOut } : { tags }
+  // A trace keeps the first tags in alphabetical order (lib/trace/states/left-out-tags.ts), so no others are needed.
+  const kept = [...new Set(tags)].sort().slice(0, MAX_TAGS)
+  return tagsLeftOut || kept.length < new Set(tags).size ? { tags: kept, tagsLeftOut: true } : { tags: kept }
 }

@@ -82,6 +82,9 @@ t.test('both ways find the same steps, failures, sums, sessions and words', asyn
     await both(['usage', '--by', 'name', ...period]),
     /\nNAME +TRACES[^\n]*\na +2 +1 [^\n]*\nb +1 +0 [^\n]*\nall +3 +1 /
   )
+  const costs = await both(['usage', '--by', 'name', ...period])
+  t.match(costs, /^b [^\n]*\$0\.25/m)
+  t.notMatch(costs, /^a [^\n]*\$/m, 'a cost that is not known is not $0.00')
   t.match(await both(['usage', '--interval', 'day', ...period]), /\n2026-11-21 00:00 +3 +1 [^\n]*\nall +3 /)
   t.match(await both(['usage', ...period]), /\nall +3 +1 /)
   t.equal((await both(['usage', '--by', 'name', '--ndjson', ...period])).trimEnd().split('\n').length, 2)

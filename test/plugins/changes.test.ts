@@ -10,10 +10,12 @@ import { openSingle } from '../../lib/database/pooled/single-connection.ts'
 import { changedTraces } from '../../lib/moving/export-changes.ts'
 import { exportPages } from '../../lib/moving/export-project.ts'
 import type { ExportChoice } from '../../lib/store/answers/export-page.ts'
+import { IDS_IN_SQL, readChanges } from '../../lib/store/changes/changes.ts'
 import { dropOldChanges, foldChanges } from '../../lib/store/changes/fold.ts'
 import { decodePosition, encodePosition, type Position } from '../../lib/store/changes/position.ts'
 import { addVerdict } from '../../lib/store/evaluations.ts'
 import { addScore } from '../../lib/store/trace/scores.ts'
+import { inTransaction } from '../../lib/store/transactions.ts'
 import { endBody, ingestBody, span, spanId, spansBody, startBody, traceId } from '../fixtures/bodies/bodies.ts'
 import { exportOf, otlpSpan } from '../fixtures/bodies/otlp.ts'
 import { logsOf } from '../fixtures/bodies/otlp-logs.ts'
@@ -206,6 +208,22 @@ t.test(
     t.same([page.traces.map(({ id }) => id), page.caughtUp], [[first], false])
   }
 )
+
+t.test('in a project that is always written to, a reader catches up with what was written before it asked', async t => {
+  const service = await testService(t)
+  const id = await record(service)
+  const { cursor } = await sync(service)
+  await service.database.pool.run(sql =>
+    // No background round folds the note before it is committed.
+    inTransaction(sql, async () => {
+      await sql`insert into change_news (project_id, seqs) select project_id, array[seq] from traces`
+      const asked = { projectId: 1, after: decodePosition(cursor), limit: 10, text: IDS_IN_SQL }
+      t.match(await readChanges(sql, { ...asked, isFolded: true }), { isLast: true, text: null })
+      t.match(await readChanges(sql, asked), { isLast: false })
+    })
+  )
+  t.match(await read(service, cursor), { traces: [{ id }], caughtUp: true })
+})
 
 t.test('many readers at once see what was written before they asked', async t => {
   const service = await testService(t)

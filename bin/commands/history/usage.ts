@@ -93,7 +93,12 @@ function columnsOf(by: string | null, approximate: boolean): FittedColumn<UsageR
     { title: 'ERRORS', of: ({ errors }) => count(errors), isNumber: true },
     { title: 'TOKENS IN', of: ({ inputTokens }) => count(inputTokens), isNumber: true, rank: 3 },
     { title: 'OUT', of: ({ outputTokens }) => count(outputTokens), isNumber: true, rank: 4 },
-    { title: 'COST', of: ({ costUsd }) => money(costUsd), isNumber: true },
+    // Nothing is shown instead of $0.00 if no cost is known.
+    {
+      title: 'COST',
+      of: ({ costUsd, withoutCost }) => (costUsd === 0 && withoutCost > 0 ? '' : money(costUsd)),
+      isNumber: true
+    },
     { title: 'NO COST', of: ({ withoutCost }) => count(withoutCost), isNumber: true, rank: 6 },
     { title: 'P50', of: ({ p50Ms }) => about(p50Ms), isNumber: true, rank: 2 },
     { title: 'P95', of: ({ p95Ms }) => about(p95Ms), isNumber: true, rank: 1 }

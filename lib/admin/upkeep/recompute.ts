@@ -66,11 +66,12 @@ export async function recomputeCosts(
   for (;;) {
     const { traces, lastSeq } = await readGatheredTraces(sql, projectId, selection, { afterSeq, limit: BATCH_TRACES })
     if (lastSeq === null) {
-      if (done.spans > 0 && apply) await forgetAllUsage(sql, projectId)
+      if (auditId !== undefined) await forgetAllUsage(sql, projectId)
       return done
     }
     for (const batch of inBatches(traces)) {
       if (signal?.aborted) {
+        if (auditId !== undefined) await forgetAllUsage(sql, projectId)
         throw new AdminError(`interrupted: ${done.traces} traces changed so far; run it again to go on`)
       }
       const before = done
@@ -81,7 +82,11 @@ export async function recomputeCosts(
           done = add(done, changes)
           break
         }
-        auditId ??= await writeAudit(sql, { by: null, action: 'price.recompute', projectId, detail: { ...selection } })
+        if (auditId === undefined) {
+          auditId = await writeAudit(sql, { by: null, action: 'price.recompute', projectId, detail: { ...selection } })
+          // Also now, in case that the process is killed.
+          await forgetAllUsage(sql, projectId)
+        }
         const id = auditId
         const written = await retried(() =>
           writeRepricings(sql, projectId, changes, async changed => {

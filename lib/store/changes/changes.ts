@@ -52,6 +52,8 @@ export interface ChangeRead {
   readonly text: PageTextInSql
   /** The last place of the log to read; by default, the log is read to its end. */
   readonly to?: number
+  /** Whether all writes that were committed before the request have places. Otherwise, waiting notes may be of these. */
+  readonly isFolded?: boolean
 }
 
 /** Reads the page after a position. Returns the reason, for people, if the position can no longer be continued. */
@@ -78,7 +80,7 @@ interface StoredRow extends Feed {
 
 async function readStored(
   sql: Sql,
-  { projectId, limit, text, to = HIGHEST }: ChangeRead,
+  { projectId, limit, text, to = HIGHEST, isFolded = false }: ChangeRead,
   after: WalkPosition | undefined,
   names: TableNames
 ): Promise<ChangePage | { readonly expired: string }> {
@@ -107,7 +109,7 @@ async function readStored(
     ? { in: 'log', feed, place: position.place, read: BLOCK }
     : { ...position, after: row.last as number }
   const hasMore = !isOver || position.place < Math.min(row.end, to)
-  return { text: row.text, next, hasMore, isLast: !hasMore && row.end === position.place && !row.waits }
+  return { text: row.text, next, hasMore, isLast: !hasMore && row.end === position.place && (isFolded || !row.waits) }
 }
 
 interface LogRow extends Feed {
@@ -119,7 +121,7 @@ interface LogRow extends Feed {
 
 async function readLog(
   sql: Sql,
-  { projectId, limit, text, to = HIGHEST }: ChangeRead,
+  { projectId, limit, text, to = HIGHEST, isFolded = false }: ChangeRead,
   after: LogPosition,
   names: TableNames
 ): Promise<ChangePage | { readonly expired: string }> {
@@ -149,7 +151,7 @@ async function readLog(
   const next: Position =
     row.place === null || row.read === null ? after : { ...after, place: row.place, read: row.read }
   const hasMore = row.rows > limit
-  return { text: row.text, next, hasMore, isLast: !hasMore && row.end <= to && !row.waits }
+  return { text: row.text, next, hasMore, isLast: !hasMore && row.end <= to && (isFolded || !row.waits) }
 }
 
 const AGAIN = 'start again without a cursor'

@@ -11,8 +11,8 @@ import { inTransaction } from '../transactions.ts'
 
 /** Maximum number of traces in a row of the log. A page reads whole rows. */
 export const BLOCK = 1000
-/** Maximum number of notes per fold. */
-const MOST_NEWS = 1000
+/** Maximum number of notes per fold. A fold of fewer has folded all notes that were committed before it. */
+export const MOST_NEWS = 1000
 /** How long the log keeps a write. */
 export const KEPT_DAYS = 30
 /** Maximum number of rows of the log that are dropped at a time. */

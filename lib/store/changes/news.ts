@@ -35,8 +35,8 @@ export async function noteChanges(sql: Sql, projectId: number, seqs: readonly nu
 }
 
 /**
- * Returns SQL for a step that notes the trace of the earlier step `rows`, which returns seq. On a cluster, a statement
- * with this step runs in several steps, so only rare writes have it (test/fixtures/statements/lint-all.ts).
+ * Returns SQL for a step that notes the trace of the earlier step `rows`, which returns seq. A statement with this step
+ * may be executed in several parts (test/fixtures/statements/lint-all.ts), so only rare writes have it.
  */
 export const noting = (project: string, rows: string): string =>
   `insert into change_news (project_id, seqs) select ${project}, array[seq] from ${rows}`

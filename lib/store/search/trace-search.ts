@@ -355,7 +355,9 @@ class Search {
       .filter(isSettled)
       .sort((a, b) => (down ? b.startedMs - a.startedMs : a.startedMs - b.startedMs))
     for (let at = 0; at < settled.length && !this.#isFull; ) {
-      if (this.#candidatesLeft <= 0 || performance.now() > this.#deadline) return true
+      // Something is always examined, so that the next page begins further on.
+      const isLate = performance.now() > this.#deadline && this.#candidatesLeft < this.#asked.bounds.candidates
+      if (this.#candidatesLeft <= 0 || isLate) return true
       let end = Math.min(at + CANDIDATES_AT_ONCE, settled.length)
       // Candidates of the same millisecond are examined together, because only the database can determine their order.
       while (end < settled.length && settled[end]!.startedMs === settled[end - 1]!.startedMs) end++

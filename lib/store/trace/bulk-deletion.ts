@@ -47,7 +47,10 @@ export async function deleteTargeted(
   bounds = DELETION_BOUNDS
 ): Promise<number> {
   // If the response to an earlier attempt was lost, the traces that are gone by now were deleted by that attempt.
-  if (attempts.sent) progress.deleted += progress.sent.length - (await countExisting(sql, projectId, progress.sent))
+  if (attempts.sent) {
+    progress.deleted += progress.sent.length - (await countExisting(sql, projectId, progress.sent))
+    attempts.sent = false
+  }
   let spans = 0
   for (let pass = 1; pass <= PASSES; pass++) {
     const left = { traces: bounds.traces - progress.deleted, spans: bounds.spans - spans }

@@ -22,7 +22,8 @@ const BACK = `
   alter table memberships drop column by_claim;
   drop table repack_waits, repack_marks;
   drop table change_news, change_log, change_feeds;
-  alter table projects drop column search, drop column repacked_to;
+  drop table usage_sums;
+  alter table projects drop column search, drop column repacked_to, drop column usage_tags;
   delete from schema_migrations where version >= 6`
 
 t.test('the tables that a migration makes are distributed where traces are, with what it writes to them', async t => {

@@ -19,8 +19,9 @@ import { readUsageTags } from './tag-keys.ts'
 const ROOM = { hour: 500, day: 2000 }
 /** Delay between an hour's end and the computation of its sums. Most traces have arrived by then. */
 const PAUSE_MS = 600_000
-/** The traces of smaller projects are few enough to be read one by one. */
+/** The traces of smaller projects, and their steps, are few enough to be read one by one. */
 const FEW_TRACES = 20_000
+const STEPS_OF_FEW = 10
 /** Fields by which every project's usage is summed. */
 const FIELDS = ['step', 'user']
 
@@ -34,9 +35,10 @@ export async function readUsageFields(sql: Sql, projectId: number): Promise<stri
 
 /** Whether the project has so many traces that sums are worth making. */
 async function hasMany(sql: Sql, projectId: number, few: number): Promise<boolean> {
-  const [row] = await sql<[{ traces: number }]>`
-    select coalesce(sum(traces), 0)::float8 as traces from project_totals where project_id = ${projectId}`
-  return row.traces > few
+  const [row] = await sql<[{ traces: number; spans: number }]>`
+    select coalesce(sum(traces), 0)::float8 as traces, coalesce(sum(spans), 0)::float8 as spans
+    from project_totals where project_id = ${projectId}`
+  return row.traces > few || row.spans > few * STEPS_OF_FEW
 }
 
 /** Finds the newest hour that is over, has traces and lacks the sums of a field. */

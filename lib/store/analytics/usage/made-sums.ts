@@ -13,8 +13,9 @@ import { foundTraces, itemsOf } from './exact.ts'
 import { type GroupRow, type PeriodSums, rowOf } from './rows.ts'
 import { usageTotal } from './summed.ts'
 
-/** Maximum number of traces that are read one by one. */
+/** Maximum numbers of traces that are read one by one, and of their steps. */
 const MOST_LIVE = 20_000
+const MOST_LIVE_STEPS = 200_000
 
 export interface MadeAsked {
   /** Whole hours, or whole days. */
@@ -34,13 +35,15 @@ export async function readMadeUsage(
   asked: MadeAsked,
   mostLive = MOST_LIVE
 ): Promise<MadeSums> {
-  const { period, interval } = asked
+  const { period, interval, field } = asked
   return inSnapshot(sql, async () => {
+    const most =
+      field === 'step' ? Math.min(mostLive, MOST_LIVE_STEPS / (await readStepsPerTrace(sql, projectId))) : mostLive
     const plan = planUsage(
       await readHours(sql, projectId, asked),
       await readDays(sql, projectId, asked),
       { from: period.from, to: period.to, interval },
-      mostLive
+      most
     )
     const { from, to } = plan
     const [total] = to > from ? await readTotal(sql, projectId, { ...period, step: 'hour', from, to }, {}) : []
@@ -56,6 +59,14 @@ export async function readMadeUsage(
       others: rows[0]?.others ?? 0
     }
   })
+}
+
+/** Returns the mean number of spans of the project's traces, at least 1. */
+async function readStepsPerTrace(sql: Sql, projectId: number): Promise<number> {
+  const [row] = await sql<[{ traces: number; spans: number }]>`
+    select coalesce(sum(traces), 0)::float8 as traces, coalesce(sum(spans), 0)::float8 as spans
+    from project_totals where project_id = ${projectId}`
+  return Math.max(1, row.spans / Math.max(1, row.traces))
 }
 
 const timeOf = (value: string) => `to_timestamp(${value}::float8 / 1000)`

@@ -1,6 +1,9 @@
 import t from 'tap'
+import { readWanted } from '../../../../lib/search/wanted.ts'
+import type { Edge } from '../../../../lib/store/lists/cursor.ts'
 import { fillBack, foldTerms } from '../../../../lib/store/search/indexing.ts'
 import { findDue, readSearchState, setSearch } from '../../../../lib/store/search/state.ts'
+import { findWords, SEARCH_BOUNDS } from '../../../../lib/store/search/trace-search.ts'
 import { addMessages } from '../../../../lib/store/trace/messages.ts'
 import { ingestBody, traceId } from '../../../fixtures/bodies/bodies.ts'
 import { exportOf, otlpSpan } from '../../../fixtures/bodies/otlp.ts'
@@ -55,6 +58,33 @@ t.test('traces of before are indexed from the newest on, and turning search off 
     for (const table of ['search_news', 'search_terms', 'search_segments', 'search_postings', 'search_fills']) {
       t.same(await sql`select from ${sql(table)} where project_id = ${projectId}`, [], table)
     }
+  })
+})
+
+t.test('a search that is late examines something on each page', async t => {
+  const database = await testDatabase(t)
+  const path = testWritePath(t, database)
+  await database.pool.run(async sql => {
+    const projectId = await searchedProject(sql)
+    const ids: string[] = []
+    for (let i = 0; i < 3; i++) {
+      const body = ingestBody({ output: 'a refund' })
+      await path.record(writer({ projectId }), bytes(body))
+      ids.push(body.trace.id)
+    }
+    await indexAll(sql, projectId)
+    const others = { inSql: () => [], keep: undefined }
+    const bounds = { ...SEARCH_BOUNDS, ms: 0 }
+    const found: string[] = []
+    let after: Edge | undefined
+    do {
+      const query = { sort: 'newest' as const, limit: 2, after }
+      const page = await findWords(sql, projectId, readWanted('refund')!, query, others, bounds)
+      t.ok(page.examined > 0)
+      found.push(...page.matches.map(({ id }) => id))
+      after = page.next
+    } while (after !== undefined)
+    t.same(found.sort(), ids.sort())
   })
 })
 

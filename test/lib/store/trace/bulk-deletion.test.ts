@@ -88,6 +88,13 @@ t.test('deleting the traces of a target', async t => {
       t.same(await remove({ sessionId: 'lost' }, attempts, { deleted: 0, sent }), [3, 0], 'it was not committed')
       t.equal(attempts.sent, false)
       t.same(await remove({ sessionId: 'lost' }, { sent: true }, { deleted: 0, sent }), [3, 0], 'it was committed')
+      const [again, progress] = [{ sent: true }, { deleted: 0, sent }]
+      await remove({ sessionId: 'lost' }, again, progress)
+      t.same(
+        await remove({ sessionId: 'lost' }, again, progress),
+        [3, 0],
+        'the next attempt was lost before it deleted'
+      )
       t.same(await remove({ sessionId: 'lost' }, { sent: false }, { deleted: 0, sent }), [0, 0], 'it was rejected')
     })
 
