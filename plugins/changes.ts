@@ -74,8 +74,8 @@ class Folds {
   }
 
   /**
-   * Folds the project's writes. Returns false if the database accepts no writes. The list then ends with the writes that
-   * have places.
+   * Folds the project's writes. Returns false if the database accepts no writes. The list then ends with the writes
+   * that have places.
    */
   async run(projectId: number): Promise<boolean> {
     const project = this.#projects.get(projectId) ?? { shared: this.#share(projectId), waiting: 0 }

@@ -52,7 +52,7 @@ export interface ChangeRead {
   readonly text: PageTextInSql
   /** The last place of the log to read; by default, the log is read to its end. */
   readonly to?: number
-  /** Whether all writes that were committed before the request have places. Otherwise, waiting notes may be of these. */
+  /** Whether all writes that were committed before the request have places. */
   readonly isFolded?: boolean
 }
 
