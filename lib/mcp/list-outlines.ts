@@ -39,9 +39,7 @@ const tracesOutline: ListOutline = {
   member: 'traces',
   usualLimit: () => 20,
   outline: traceOf,
-  about:
-    `${READ_TRACE} Only detail "full" has provider, endedAt, ingestedAt, tokens of input and output, and ` +
-    'bytes.',
+  about: `${READ_TRACE} Only detail "full" has provider, endedAt, ingestedAt, tokens of input and output, and bytes.`,
   ifEmpty: 'No trace matches. search_traces with the same filters says which of the values do not exist.'
 }
 

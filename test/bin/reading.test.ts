@@ -205,7 +205,7 @@ t.test('what is wrong is one line on stderr, with its exit code', async t => {
     [
       ['trace', 'list', '--url', 'http://127.0.0.1:1'],
       1,
-      /no server responds at http:\/\/127\.0\.0\.1:1 \(.*--url is right/
+      /no server responds at http:\/\/127\.0\.0\.1:1 \(.*--url is correct/
     ],
     [['trace', 'list', '--url', elsewhere], 1, /responds with HTTP 200, but not as spoor does/],
     [['trace', 'list', '--url', 'ftp://x'], 1, /begins with http/],
