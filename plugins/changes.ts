@@ -28,10 +28,10 @@ export default function changes(app: App): void {
       'all stored traces, in the order in which they were recorded. A trace is listed again after every change: ' +
       'spans, the end, metadata, scores, costs and environment. It is always shown in its current state, so a page ' +
       'shows a trace once, however often it was written. Deletions are not listed.\n\n' +
-      'To keep a copy up to date, save nextCursor after each page, and go on until caughtUp is true. Later, continue ' +
-      'with the saved cursor. A write that commits late comes late in the order, so nothing is missed. Pages may be ' +
-      `short or empty. Changes are kept for ${KEPT_DAYS} days: an older cursor gets 410, and so does a cursor from ` +
-      'before the database was restored. Then start again without a cursor.',
+      'To keep a copy up to date, save nextCursor after each page, and continue until caughtUp is true. Later, ' +
+      'resume with the saved cursor. A write that commits late comes late in the order, so nothing is missed. Pages ' +
+      `may be short or empty. Changes are kept for ${KEPT_DAYS} days: an older cursor gets 410, and so does a cursor ` +
+      'from before the database was restored. Then start again without a cursor.',
     query: ChangeListQuery,
     replies: { 200: ChangeList },
     errors: ['invalid_request', 'cursor_expired'],
@@ -62,8 +62,8 @@ async function answerChanges(
 
 /**
  * Folds for requests, which give committed writes their places in the order. One fold of a project is in flight at a
- * time. Requests that arrive meanwhile share the next fold, because the one in flight may have missed a write that was
- * committed before they arrived.
+ * time. Requests that arrive in the meantime share the next fold, because the one in flight may have missed a write
+ * that was committed before they arrived.
  */
 class Folds {
   readonly #fold: (projectId: number) => Promise<unknown>

@@ -1,4 +1,4 @@
-/** Route that finds traces by what the trace list has no filter for, such as failed steps, scores and words. */
+/** Route that finds traces by conditions that the trace list lacks, such as failed steps, scores and words. */
 
 import type { Sql } from 'postgres'
 import type { App } from '../lib/app.ts'
@@ -35,8 +35,8 @@ export default function search(app: App): void {
     description:
       'Finds traces by every filter of the trace list, and by steps, errors, scores, durations, costs, tokens and ' +
       'words, in any combination and with any sort. Summaries include the first error and the beginnings of input ' +
-      'and output. If no index leads to the traces, a call looks at up to 5,000 traces or for 300 ms: its page may ' +
-      'be short or empty, and `reached` says how far it has looked. Go on with nextCursor.',
+      'and output. If no index fits the conditions, a call examines up to 5,000 traces and stops after 300 ms: its ' +
+      'page may be short or empty, and `reached` shows how far it got. Continue with nextCursor.',
     query: TraceSearchQuery,
     replies: { 200: TraceSearchPage },
     links: { getTrace: { traceId: '/traces/0/id' } },
@@ -65,7 +65,7 @@ async function answerSearch(sql: Sql, projectId: number, asked: TraceSearch, nam
   const index = wanted === undefined ? null : await readSearchState(sql, projectId, names)
   const page = await findTracePage(sql, projectId, asked, names)
   if (page === undefined) {
-    refuseField('q', `may be in too many traces to sort them by ${query.sort}; add from and to, or rarer words`)
+    refuseField('q', `may match too many traces to sort by ${query.sort}; add from and to, or use rarer words`)
   }
   const traces = await readFoundSummaries(sql, projectId, page.found, names)
   const isNothing = page.found.length === 0 && query.after === undefined
@@ -81,7 +81,7 @@ async function answerSearch(sql: Sql, projectId: number, asked: TraceSearch, nam
   return { body: new JsonText(`{"traces":${traces},"nextCursor":${cursor},${JSON.stringify(rest).slice(1)}`) }
 }
 
-/** Returns what the reader of an empty page needs an explanation of. */
+/** Returns the values that the hint of an empty page explains. */
 function emptyOf({ query, conditions }: TraceSearch): EmptyResult {
   const { name, model, environment, userId, sessionId, tag, from, to } = query
   const tags = [...(tag === undefined ? [] : [tag]), ...conditions.tags]
@@ -127,7 +127,7 @@ export function readSearch(query: TraceSearchQuery): TraceSearch {
       costUsd: { min: query.minCostUsd, max: query.maxCostUsd },
       totalTokens: { min: query.minTotalTokens, max: query.maxTotalTokens }
     },
-    wanted: q === undefined ? undefined : (readWanted(q) ?? refuseField('q', 'must hold a letter or a digit'))
+    wanted: q === undefined ? undefined : (readWanted(q) ?? refuseField('q', 'must contain a letter or a digit'))
   }
 }
 

@@ -36,8 +36,8 @@ export default function sessions(app: App): void {
     access: 'traces:read',
     summary: 'List sessions',
     description:
-      'Newest first, by their last trace. A call looks at a limited number of traces: pages may be short or empty ' +
-      'before the last, so go on until nextCursor is null.',
+      'Newest first, by their last trace. A call examines a limited number of traces, so pages before the last ' +
+      'may be short or empty: continue until nextCursor is null.',
     query: SessionListQuery,
     replies: { 200: SessionList },
     links: { getSession: { sessionId: '/sessions/0/id' } },
@@ -101,8 +101,8 @@ export default function sessions(app: App): void {
     access: 'traces:read',
     summary: 'List users',
     description:
-      'Newest first, by their last trace, with the sums of their ended traces by days. A call looks at a limited ' +
-      'number of traces: pages may be short or empty before the last, so go on until nextCursor is null.',
+      'Newest first, by their last trace, with the sums of their ended traces by days. A call examines a ' +
+      'limited number of traces, so pages before the last may be short or empty: continue until nextCursor is null.',
     query: UserListQuery,
     replies: { 200: UserList },
     async handler(request) {

@@ -31,9 +31,9 @@ export default function spans(app: App): void {
     access: 'traces:read',
     summary: 'List spans across traces',
     description:
-      'The spans of the newest traces first, and of a trace the newest first. Filters combine with AND. A request ' +
-      'examines at most 5,000 traces, or as many as 300 ms allow: pages may be short or empty before the last, so go ' +
-      'on until nextCursor is null. Without texts=true, spans have the sizes of their texts.',
+      'Newest traces first, and the newest spans of a trace first. Filters combine with AND. A request examines at ' +
+      'most 5,000 traces, or as many as 300 ms allow, so pages before the last may be short or empty: continue until ' +
+      'nextCursor is null. Without texts=true, spans have only the sizes of their texts.',
     query: SpanListQuery,
     replies: { 200: SpanList },
     links: { getTrace: { traceId: '/spans/0/traceId' } },
@@ -61,9 +61,9 @@ export default function spans(app: App): void {
     summary: 'Group failures',
     description:
       'Groups failed steps by name, type of error and message. Ids, paths, times, numbers and quoted names in ' +
-      'messages do not matter. A trace with status `error` and without a failed step counts as a failure itself. ' +
+      'messages are ignored. A trace with status `error` but no failed step counts as a failure itself. ' +
       `Without times, the last ${FAILURE_DAYS} days count. A request examines at most 5,000 traces, newest first, or ` +
-      'as many as 300 ms allow. `complete` says whether these were all, and `reached` how far it looked.',
+      'as many as 300 ms allow. `complete` says whether these were all, and `reached` how far it got.',
     query: FailureListQuery,
     replies: { 200: FailureList },
     links: { getTrace: { traceId: '/errors/0/example/traceId' } },

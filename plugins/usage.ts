@@ -69,8 +69,8 @@ async function readMade(app: App, projectId: number, query: UsageQuery, asked: M
       const key = field.slice('tag:'.length)
       refuseField(
         'by',
-        `sums by ${field} are not stored, and the time has more than 20,000 traces; ask for a shorter time, or turn ` +
-          `them on: spoor project update SLUG --usage-tags ${key}`
+        `sums by ${field} are not stored, and the period has more than 20,000 traces; shorten it, or turn the sums ` +
+          `on: spoor project update SLUG --usage-tags ${key}`
       )
     }
     return readMadeUsage(sql, projectId, asked)
@@ -117,7 +117,7 @@ function readUsageQuery(query: UsageQuery): UsageAsked {
   const asked = { from, to, interval, split, limit }
   const rows = countIntervals(asked) * (split === undefined ? 1 : limit + 1)
   if (rows > MOST_ROWS) {
-    refuseField('interval', `would give up to ${rows} rows; ask for a shorter time, a longer interval or a lower limit`)
+    refuseField('interval', `would give up to ${rows} rows; use a shorter period, a longer interval or a lower limit`)
   }
   return asked
 }

@@ -11,10 +11,10 @@ export interface Rejection {
 /** Thrown if the same request may succeed later. */
 export class PassingFailure extends AdminError {}
 
-/** Returns the error to report. `where` names the server or the database, and `key` says where the key comes from. */
+/** Returns the error to report. `where` names the server or the database, and `key` the source of the key. */
 export function explainRejection({ status, code, message }: Rejection, where: string, key: string): Error {
   if (status === 0) {
-    const advice = 'see that it runs, and that SPOOR_URL or --url is right'
+    const advice = 'check that it is running and that SPOOR_URL or --url is correct'
     return new PassingFailure(`no server responds at ${where} (${message}): ${advice}`)
   }
   if (status === 429 || status >= 500) {
@@ -22,7 +22,7 @@ export function explainRejection({ status, code, message }: Rejection, where: st
     return new PassingFailure(`${where} cannot do this now: ${reason}`)
   }
   if (code === undefined) {
-    return new AdminError(`${where} responds with HTTP ${status}, but not as spoor does: see that the address is right`)
+    return new AdminError(`${where} responds with HTTP ${status}, but not as spoor does: check the address`)
   }
   if (code === 'invalid_api_key') return new AdminError(`${where} rejects the key of ${key}: ${message}`)
   if (code === 'insufficient_scope') return new AdminError(`the key of ${key} may not do this: ${message}`)

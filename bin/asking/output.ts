@@ -64,10 +64,10 @@ interface Page {
   readonly hint?: string | null
 }
 
-/** How a list ends: whether more items follow, and why they are not known. */
+/** How a list ends: whether more items follow, and if that is not known, why. */
 export interface ListEnd {
   readonly hasMore: boolean
-  /** Set if the list may have more items, but only among traces behind this one. */
+  /** Set if the list may have more items, but only among traces beyond this one. */
   readonly reached?: string | number | undefined
   /** Whether an index that the list was read from lacks traces. */
   readonly isIncomplete?: boolean
@@ -78,7 +78,7 @@ export interface ListEnd {
 /** Maximum number of requests without an item. Each examines thousands of traces. */
 const MOST_EMPTY = 20
 
-/** Yields the pages of a list, until there are no more items, or enough, or none for long. */
+/** Yields the pages of a list, until the items end, suffice, or fail to appear in many requests. */
 export async function* listPages<T>(
   asker: Asker,
   { path, query, member, limit, pageSize }: ListRequest
@@ -140,14 +140,14 @@ export function listLines<T>(
   { nouns, limit, most }: { nouns: string; limit: number; most: number }
 ): Line[] {
   const why: Line[] = hint === null ? [] : [[hint]]
-  const table = rows.length === 0 ? [[`There are no such ${nouns}.`], ...why] : fitTable(columns, rows, width)
+  const table = rows.length === 0 ? [[`No ${nouns} found.`], ...why] : fitTable(columns, rows, width)
   if (!hasMore) return table
   if (reached === undefined)
     return [...table, [`More ${nouns} follow: --limit ${Math.min(most, limit * 4)} shows more.`]]
   const only =
     typeof reached === 'string'
       ? `Only traces since ${longClock(reached)} UTC were examined: --before ${reached} looks further back.`
-      : 'Not all traces were examined: give a shorter time.'
+      : 'Not all traces were examined: use a shorter period.'
   return rows.length === 0 ? [[only], ...why] : [...table, [only]]
 }
 

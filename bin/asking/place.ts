@@ -1,4 +1,4 @@
-/** Selects whom a command asks: a server, with a key, or the routes of this process, beside a database. */
+/** Selects what a command queries: a server, with a key, or the routes of this process, beside a database. */
 import { readOptions } from '../../clients/typescript/options.ts'
 import { AdminError } from '../../lib/admin-error.ts'
 import { UsageError } from '../command.ts'

@@ -137,7 +137,7 @@ export const update = command({
   details: [
     'With --search on, the server indexes the words of new traces at once, and of older traces in the background.',
     '--search off drops the index. With --usage-tags prompt, the server keeps sums by the values of tags such as',
-    'prompt:v12, also of older traces, so that `GET /api/v1/usage?by=tag:prompt` can read more than 20,000 traces.'
+    'prompt:v12, including older traces, so that `GET /api/v1/usage?by=tag:prompt` can read more than 20,000 traces.'
   ].join('\n'),
   examples: [
     'project update default --name "Support bot" --slug support',

@@ -79,7 +79,7 @@ export const scoreAdd = command({
     type: {
       type: 'string',
       value: 'T',
-      about: `${FIELD_VALUES.dataType.join(', ')}; by default, the type that VALUE looks like`
+      about: `${FIELD_VALUES.dataType.join(', ')}; derived from VALUE by default`
     },
     comment: { type: 'string', value: 'C', about: 'a sentence about the score' },
     step: { type: 'string', value: 'STEP', about: 'the id of the step to judge; the whole trace by default' },
@@ -87,8 +87,8 @@ export const scoreAdd = command({
     ...OUTPUT_FLAGS
   },
   details: [
-    'VALUE is a number, `true` or `false`, or a category. Two dashes precede a negative number: `-- -1`. A score with',
-    'a name that the trace already has is a newer score of that name.'
+    'VALUE is a number, `true` or `false`, or a category. Put two dashes before a negative number: `-- -1`. If the',
+    'trace already has a score of that name, the new score becomes the newest.'
   ].join('\n'),
   examples: [
     'score add 4bf92f3577b34da6a3ce929d0e0e4736 helpfulness 0.8',

@@ -54,7 +54,7 @@ function describe(status: InstanceStatus): string {
     )
   }
   for (const { project, backTo, isFilled, waiting, partlyIndexed } of status.search) {
-    const back = isFilled ? 'all traces' : backTo === null ? 'nothing yet of before' : `traces back to ${backTo}`
+    const back = isFilled ? 'all traces' : backTo === null ? 'no earlier traces yet' : `traces back to ${backTo}`
     const news = waiting === 0 ? '' : `, ${counted(waiting, 'write')} to be indexed`
     const partly =
       partlyIndexed === 0 ? '' : `, ${counted(partlyIndexed, 'trace')} without errors, tool calls and metadata`

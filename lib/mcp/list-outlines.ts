@@ -39,9 +39,7 @@ const tracesOutline: ListOutline = {
   member: 'traces',
   usualLimit: () => 20,
   outline: traceOf,
-  about:
-    `${READ_TRACE} Left out, and in detail "full": provider, endedAt, ingestedAt, tokens of input and output, and ` +
-    'bytes.',
+  about: `${READ_TRACE} Only detail "full" has provider, endedAt, ingestedAt, tokens of input and output, and bytes.`,
   ifEmpty: 'No trace matches. search_traces with the same filters says which of the values do not exist.'
 }
 
@@ -61,8 +59,8 @@ const searchOutline: ListOutline = {
     }
   },
   about:
-    `${READ_TRACE} Left out, and in detail "full": provider, endedAt, ingestedAt, tokens of input and output, bytes, ` +
-    'ids of scores.'
+    `${READ_TRACE} Only detail "full" has provider, endedAt, ingestedAt, tokens of input and output, bytes, ` +
+    'and ids of scores.'
 }
 
 function errorOf({ spanId, step, type, message }: Item, cuts: Cuts): Item {
@@ -108,8 +106,8 @@ const spansOutline: ListOutline = {
     }
   },
   about:
-    'To read the texts of a step whole, call get_trace with its traceId and spanIds. Left out, and in detail "full": ' +
-    'parentSpanId, provider, endedAt, tokens of input and output.'
+    'To read the texts of a step whole, call get_trace with its traceId and spanIds. Only detail "full" has ' +
+    'parentSpanId, provider, endedAt, and tokens of input and output.'
 }
 
 const errorsOutline: ListOutline = {
@@ -132,8 +130,8 @@ const errorsOutline: ListOutline = {
     }
   },
   about:
-    'To read a failure, call get_trace with the traceId of the example, and its spanId in spanIds. Left out, and in ' +
-    'detail "full": the whole messages of the examples.'
+    'To read a failure, call get_trace with the traceId of the example, and its spanId in spanIds. Only ' +
+    'detail "full" has the whole messages of the examples.'
 }
 
 const sessionsOutline: ListOutline = {

@@ -1,6 +1,6 @@
 /**
- * Shows pages of lists as outlines: what tells the items apart, in few enough bytes for an agent's context. Null fields
- * and long texts are left out, and `note` says so.
+ * Shows pages of lists as outlines: the fields that distinguish the items, in few enough bytes for an agent's context.
+ * Null fields and long texts are left out, and `note` says so.
  */
 import Type, { type Static } from 'typebox'
 import { closed } from '../schema/object.ts'
@@ -129,7 +129,7 @@ function noteOf(list: ListOutline, page: Item, shown: number): { note?: string }
   const said = [
     ...(shown < all
       ? [
-          `This has ${shown} of the page's ${all} ${list.member}, since more do not fit. For the rest, use limit ` +
+          `This has ${shown} of the page's ${all} ${list.member}, because more do not fit. For the rest, use limit ` +
             `${shown}, then nextCursor as after.`
         ]
       : []),

@@ -231,7 +231,7 @@ function inputSchema({ query, body }: Route, pathIds: readonly PathId[], view: T
   return Type.Object(properties, { additionalProperties: false })
 }
 
-/** Adds the view's usual limit to a call without a limit. */
+/** Adds the view's default limit to a call without a limit. */
 function withUsualLimit(call: ToolCall, view: ToolView | undefined): ToolCall {
   if (view?.usualLimit === undefined || 'limit' in call.args) return call
   const limit = view.usualLimit(call.args)

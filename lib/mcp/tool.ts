@@ -65,7 +65,7 @@ export interface ToolView<P extends TProperties = TProperties> {
   readonly options: TObject<P>
   /** Schemas of the results that the view may return. */
   readonly outputs: readonly TObject[]
-  /** The limit that applies without `limit`. It may differ from the route's, because agents have less room to read. */
+  /** The default of `limit`. It may differ from the route's, because agents have less room to read. */
   readonly usualLimit?: (args: Arguments) => number
   /** Throws a Refusal if the options cannot be combined. */
   check(options: Arguments): void

@@ -1,4 +1,4 @@
-/** Shows sums over time as an outline: rows without what is null or zero, and the newest ones if not all fit. */
+/** Shows sums over time as an outline: rows without null or zero fields, and only the newest rows if not all fit. */
 import type { Static } from 'typebox'
 import type { UsageReply } from '../schema/usage.ts'
 import { detailOption, OUTLINE_FIELDS } from './list-view.ts'
@@ -58,10 +58,10 @@ const withoutNulls = (value: object): object =>
 
 function noteOf({ rows, interval }: Reply, shown: number, isShort: boolean): { note?: string } {
   const which = interval === 'none' ? 'first' : 'newest'
-  const less = interval === 'none' ? 'a lower limit' : 'a shorter time, a longer interval or a lower limit'
+  const less = interval === 'none' ? 'a lower limit' : 'a shorter period, a longer interval or a lower limit'
   const said = [
     ...(shown < rows.length ? [`This has the ${which} ${shown} of ${rows.length} rows; for others, use ${less}.`] : []),
-    ...(isShort ? [`Rows have only ${ESSENTIAL.join(', ')}; everything is in detail "full".`] : []),
+    ...(isShort ? [`Rows have only ${ESSENTIAL.join(', ')}; detail "full" has all fields.`] : []),
     ...(rows.length > 0 ? ['Fields that are null or 0 are left out.'] : [])
   ]
   return said.length === 0 ? {} : { note: said.join(' ') }

@@ -1,4 +1,4 @@
-/** The views of tools by name, for other threads as well, which convert long responses. */
+/** The views of tools by name. Other threads use them too, to convert long responses. */
 import { OUTLINES } from './list-outlines.ts'
 import { listView } from './list-view.ts'
 import type { ToolView } from './tool.ts'

@@ -108,7 +108,7 @@ const UserSummary = named('UserSummary', {
   costUsd,
   firstDay: Type.String({
     ...DateTime,
-    description: "The beginning of the day, in UTC, of the user's first trace, also before `from`."
+    description: "The beginning of the day, in UTC, of the user's first trace, even if before `from`."
   }),
   lastStartedAt: startOf("user's last")
 })

@@ -16,12 +16,12 @@ const CONDITION = /^([A-Za-z0-9_-]{1,64})(<=|>=|<|>|=)([\s\S]+)$/
 export const isNumber = (text: string): boolean =>
   /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text) && Number.isFinite(Number(text))
 
-/** Returns the condition that a text states, or a sentence that tells what is wrong with it. */
+/** Returns the condition that a text states, or a sentence that describes what is wrong with it. */
 export function readScoreCondition(text: string): ScoreCondition | string {
   const [, name, comparison, value] = CONDITION.exec(text) ?? []
   if (name === undefined || comparison === undefined || value === undefined) {
     return 'must be a name, a comparison (<, <=, >, >= or =) and a value, such as helpfulness<0.5'
   }
-  if (comparison !== '=' && !isNumber(value)) return `must compare with a number after ${comparison}`
+  if (comparison !== '=' && !isNumber(value)) return `must have a number after ${comparison}`
   return { name, comparison: comparison as Comparison, value }
 }

@@ -55,12 +55,12 @@ export const TraceSearchQuery = Type.Object(
       })
     ),
     annotated: flag('Whether the trace has a score from the dashboard.'),
-    minDurationMs: count('The least durationMs.'),
-    maxDurationMs: count('The greatest durationMs.'),
-    minCostUsd: amount('The least costUsd.'),
-    maxCostUsd: amount('The greatest costUsd.'),
-    minTotalTokens: count('The least usage.totalTokens.'),
-    maxTotalTokens: count('The greatest usage.totalTokens.'),
+    minDurationMs: count('The minimum durationMs, inclusive.'),
+    maxDurationMs: count('The maximum durationMs, inclusive.'),
+    minCostUsd: amount('The minimum costUsd, inclusive.'),
+    maxCostUsd: amount('The maximum costUsd, inclusive.'),
+    minTotalTokens: count('The minimum usage.totalTokens, inclusive.'),
+    maxTotalTokens: count('The maximum usage.totalTokens, inclusive.'),
     from: time('The inclusive lower bound of startedAt.'),
     to: time('The inclusive upper bound of startedAt.'),
     sort: listed.sort,
@@ -98,18 +98,18 @@ const Excerpt = named('Excerpt', {
 })
 
 const preview = (what: string) =>
-  nullable(Type.String(), `The beginning of the ${what}, as text of at most about ${CUT.preview} characters.`)
+  nullable(Type.String(), `The beginning of the ${what}, as text, cut after about ${CUT.preview} characters.`)
 
 export const FoundTrace = named('FoundTrace', {
   ...summaryFields,
-  firstError: nullable(FirstError, 'The step that failed first, by the end of the steps. Null if no step failed.'),
+  firstError: nullable(FirstError, 'The failed step that ended first. Null if no step failed.'),
   inputPreview: preview('input'),
   outputPreview: preview('output'),
   excerpt: nullable(Excerpt, 'The text in which words of `q` were found. Null without `q`.')
 })
 
 const SearchIndex = named('SearchIndex', {
-  isFilled: Type.Boolean({ description: 'Whether the index has all traces from before search was turned on.' }),
+  isFilled: Type.Boolean({ description: 'Whether the index contains all traces from before search was turned on.' }),
   backTo: nullable(DateTime, 'If the index is not filled: the traces that started at or after this time are indexed.'),
   waiting: Type.Integer({ minimum: 0, description: 'The number of writes whose words are not indexed yet.' }),
   partlyIndexed: Type.Integer({
@@ -124,17 +124,17 @@ export const TraceSearchPage = named('TraceSearchPage', {
   traces: Type.Array(FoundTrace),
   nextCursor: nullable(
     Type.String(),
-    'The value of `after` for the next page. A page may be short or empty and have one. The last page has none (null).'
+    'The value of `after` for the next page. Even a short or empty page may have one. The last page has none (null).'
   ),
   pageSize: Type.Integer({ minimum: 0, description: 'The limit in effect.' }),
   examined: Type.Integer({
     minimum: 0,
-    description: 'The number of traces that this call looked at to find the page.'
+    description: 'The number of traces that this call examined to find the page.'
   }),
   reached: nullable(
     Type.Union([DateTime, Type.Number()]),
-    'Set if the call stopped before the page was full: the startedAt, durationMs or costUsd, by the sort, down to ' +
-      'which it has looked. Call again with nextCursor to look further.'
+    'Set if the call stopped before the page was full: the startedAt, durationMs or costUsd (depending on the sort) ' +
+      'of the last trace examined. Call again with nextCursor to continue.'
   ),
   hint: Hint,
   index: nullable(SearchIndex, 'How complete the index of words is. Null without `q`.')

@@ -74,7 +74,7 @@ export const ListedSpan = named('ListedSpan', {
 
 const Reached = nullable(
   DateTime,
-  'The start of the last examined trace, if the work of one request did not suffice. Null if it did.'
+  'The start of the last trace examined, if the request stopped because of the limits on its work. Otherwise null.'
 )
 
 export const SpanList = named('SpanList', {
@@ -99,7 +99,7 @@ export const FailureListQuery = closed({
   from: time(`The inclusive lower bound of the trace's startedAt. The default is ${FAILURE_DAYS} days before \`to\`.`),
   to: time("The inclusive upper bound of the trace's startedAt. The default is now."),
   limit: limit('The maximum number of groups.'),
-  after: text('The nextCursor of an answer with the same times. Groups the failures that it did not reach.')
+  after: text('The nextCursor of a response for the same period. Groups the failures that it did not reach.')
 })
 export type FailureListQuery = Static<typeof FailureListQuery>
 
@@ -116,7 +116,7 @@ export const FailureGroup = named('FailureGroup', {
   count: Type.Integer({ minimum: 1, description: 'The number of failures.' }),
   passedOn: Type.Integer({
     minimum: 0,
-    description: 'How many of them only passed on the failure of a step directly inside: a child failed as well.'
+    description: 'The number of these failures whose step has a child that failed as well.'
   }),
   traces: Type.Integer({ minimum: 1, description: 'The number of traces with such a failure.' }),
   firstSeen: DateTime,
@@ -132,10 +132,10 @@ export const FailureList = named('FailureList', {
   from: DateTime,
   to: DateTime,
   errors: Type.Array(FailureGroup, {
-    description: 'The groups with the most failures that no failed child explains first.'
+    description: 'The groups, those with the most failures without a failed child first.'
   }),
   failureCount: Type.Integer({ minimum: 0, description: 'The number of failures in all groups.' }),
-  groupCount: Type.Integer({ minimum: 0, description: 'The number of groups, of which `errors` has the first.' }),
+  groupCount: Type.Integer({ minimum: 0, description: 'The number of groups. `errors` contains the first of them.' }),
   complete: Type.Boolean({ description: 'Whether all traces between `from` and `to` were examined.' }),
   reached: Reached,
   nextCursor: nullable(

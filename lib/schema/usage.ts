@@ -25,7 +25,7 @@ export const UsageQuery = closed({
   interval: Type.Optional(
     Type.Enum(['hour', 'day', 'none'], {
       default: 'none',
-      description: 'Divides the time into hours or days of UTC. With `none`, the whole time is summed.'
+      description: 'Divides the period into hours or days (UTC). With `none`, the whole period is summed.'
     })
   ),
   limit: Type.Optional(
@@ -33,7 +33,7 @@ export const UsageQuery = closed({
       minimum: 1,
       maximum: MOST_GROUPS,
       default: USUAL_GROUPS,
-      description: 'The number of groups listed separately, those with the most traces. The rest is one more group.'
+      description: 'The number of groups listed separately, those with the most traces. All others form one more group.'
     })
   )
 })
@@ -66,8 +66,8 @@ export const UsageRow = named('UsageRow', {
   start: nullable(DateTime, 'The start of the hour or day. Null without an interval.'),
   key: nullable(
     Type.String(),
-    'The group: a model, a name, … Null for traces without one, and for all other groups. Traces of keys without ' +
-      'an environment have the environment `unassigned`.'
+    'The group, such as a model or a name. Null for traces without one, and for all other groups. Traces of keys ' +
+      'without an environment have the environment `unassigned`.'
   ),
   kind: nullable(Type.String(), 'The kind of step, with `by=step`.'),
   isOther: Type.Boolean({ description: 'Whether the row sums all groups that are not listed separately.' }),
@@ -83,13 +83,13 @@ export const UsageReply = named('UsageReply', {
   interval: Type.Enum(['hour', 'day', 'none']),
   approximate: Type.Boolean({
     description:
-      'Whether the traces are so many that stored sums were read: `from` and `to` are then whole hours or days, and ' +
-      'percentiles are close, but not exact.'
+      'Whether stored sums were read because there are too many traces: `from` and `to` are then whole hours or ' +
+      'days, and percentiles are not exact.'
   }),
   countedFrom: nullable(DateTime, 'Traces that started earlier are not yet in the stored sums. Null if all are.'),
   total: UsageSums,
   rows: Type.Array(UsageRow, {
-    description: 'By start, then the groups with the most traces first. Hours and days without traces are left out.'
+    description: 'Ordered by start, then by number of traces, descending. Hours and days without traces are left out.'
   }),
   others: Type.Integer({ minimum: 0, description: 'The number of groups that are not listed separately.' }),
   hint: Hint

@@ -106,7 +106,7 @@ async function answerSearch(
   const { id } = request.project
   const asked = readTraceQuery(query)
   if (asked.sort !== 'newest') refuseField('q', `cannot be combined with sort=${asked.sort}`)
-  const wanted = readWanted(text) ?? refuseField('q', 'must hold a letter or a digit')
+  const wanted = readWanted(text) ?? refuseField('q', 'must contain a letter or a digit')
   const search = () =>
     sql.read(async each => {
       if (!(await isSearched(each, id))) refuseField('q', 'cannot be used: search is off for this project')

@@ -91,7 +91,7 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     title: 'Read a trace',
     description:
       'Answers "what happened in this run": one trace with its spans and scores. A long trace comes as an ' +
-      'outline, the tree of its spans with what they hold cut short, and says so: then call again with spanIds ' +
+      'outline, the tree of its spans with shortened contents, and says so: then call again with spanIds ' +
       'for the spans that matter, with field for the input, output or metadata of the trace itself in parts, ' +
       'with after for more of a long tree, and with detail "full" only if everything is needed.',
     annotations: READS,
@@ -109,7 +109,7 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     description:
       'Answers "how were runs rated": scores of all traces, newest first, by name, environment or time. For ' +
       'traces with a low score call search_traces; for the scores of one trace get_trace_scores. With an ' +
-      'environment a page may be short or empty before the last one: go on until nextCursor is null.',
+      'environment a page may be short or empty before the last one: continue until nextCursor is null.',
     annotations: READS,
     examples: [{ name: 'helpfulness', limit: 20 }],
     view: LIST_VIEWS.scores
@@ -132,7 +132,7 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
       'Answers "which steps": failed calls of a tool, slow model calls, across traces, newest first, by kind, ' +
       'name, status, model, trace, environment, time or minimum duration. Returns why a step failed and the ' +
       'sizes of its texts; texts adds their beginnings, and get_trace with spanIds reads them whole. For ' +
-      'failures in groups call list_errors. A page may be short or empty: go on until nextCursor is null. If ' +
+      'failures in groups call list_errors. A page may be short or empty: continue until nextCursor is null. If ' +
       'nothing is found, hint names the nearest values that exist.',
     annotations: READS,
     examples: [
@@ -147,7 +147,7 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     title: 'Group failures',
     description:
       'Answers "what fails", "which tool failed most", "since when": failed steps grouped by name, error type ' +
-      'and message (ids, paths, times and numbers do not matter), with count, traces, first and last time, and ' +
+      'and message (ids, paths, times and numbers are ignored), with count, traces, first and last time, and ' +
       'an example to read with get_trace. Without times, the last 7 days. If complete is false, narrow the ' +
       'times or pass nextCursor as after. passedOn counts steps that failed because a step inside them did. For ' +
       'single failures call list_spans with status error.',
@@ -162,7 +162,7 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     description:
       'Answers "which conversations": sessions, newest first by their last trace, with traces, errors, tokens ' +
       'and cost, of a user (userId) or whose id begins with prefix. For the traces of one session call ' +
-      'search_traces with sessionId. A page may be short or empty: go on until nextCursor is null. If nothing ' +
+      'search_traces with sessionId. A page may be short or empty: continue until nextCursor is null. If nothing ' +
       'is found, hint names the nearest values that exist.',
     annotations: READS,
     examples: [{ limit: 10 }, { userId: 'customer-7', limit: 5 }, { prefix: 'chat-' }],

@@ -1,4 +1,4 @@
-/** The guide for agents, an MCP resource of one page. What it says of a tool comes from the tool's route. */
+/** The guide for agents, an MCP resource of one page. Its text on a tool comes from the tool's route. */
 import type { Resource, Tool } from '../../lib/mcp/tool.ts'
 
 interface Recipe {
@@ -26,7 +26,7 @@ export const RECIPES: readonly Recipe[] = [
   {
     question: 'Why did cost double on a day?',
     calls: [['get_usage', { by: 'model', interval: 'day', from: '<a week before>' }]],
-    next: 'compare the days; again by name, user, step or tag:KEY.'
+    next: 'compare the days; repeat by name, user, step or tag:KEY.'
   },
   {
     question: 'Which model calls are the slowest?',
@@ -41,10 +41,10 @@ export const RECIPES: readonly Recipe[] = [
   {
     question: 'Where does a phrase occur?',
     calls: [['search_traces', { q: '"delivery address"' }]],
-    next: 'excerpt shows the place; if search is off, the error says how to turn it on.'
+    next: 'excerpt shows where; if search is off, the error says how to turn it on.'
   },
   {
-    question: 'What did one prompt change against another (tags prompt:v12, prompt:v13)?',
+    question: 'How do two versions of a prompt compare (tags prompt:v12, prompt:v13)?',
     calls: [['get_usage', { by: 'tag:prompt' }]],
     next: 'compare errors, costUsd, p50Ms and p95Ms of the rows v12 and v13.'
   },
@@ -86,10 +86,10 @@ export function guideOf(tools: readonly Tool[]): Resource {
     '## Rules',
     '',
     '- Names, ids and tags are compared exactly. If nothing is found, `hint` names the nearest that exist: try those.',
-    '- Times are ISO 8601 with a zone, such as 2026-11-21T00:00:00Z. Without times, list_errors and get_usage mean the',
-    '  last 7 days, and say so in `from` and `to`; the other tools mean all times.',
-    '- Lists and sums are outlines without what is null; `note` says what is left out. `limit` gives more items, and',
-    '  `detail` "full" all fields. A page goes on with its `nextCursor` as `after` until that is null.',
+    '- Times are ISO 8601 with a zone, such as 2026-11-21T00:00:00Z. Without times, list_errors and get_usage cover',
+    '  the last 7 days, as `from` and `to` state; the other tools cover all times.',
+    '- Lists and sums are outlines without null fields; `note` says what else is left out. `limit` gives more items,',
+    '  and `detail` "full" all fields. For the next page, pass `nextCursor` as `after`, until it is null.',
     '- A long trace is an outline of its steps. get_trace with `spanIds` reads some of them whole.',
     ...(recipes.length === 0
       ? []

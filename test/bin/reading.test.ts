@@ -101,7 +101,7 @@ t.test('both ways list, show and judge the same traces', async t => {
     /^TRACE +STARTED \(UTC\) +NAME[^\n]*\n[0-9a-f]{32} +11-21 12:00:02 +c +unset[^\n]+\n/m
   )
   t.match(await both(['trace', 'list', '--limit', '1']), /More traces follow: --limit 4 shows more\.\n$/)
-  t.equal(await both(['trace', 'list', '--tag', 'none']), 'There are no such traces.\n')
+  t.equal(await both(['trace', 'list', '--tag', 'none']), 'No traces found.\n')
 
   const detail = await service.call('GET', `/api/v1/traces/${id}`)
   t.equal(await both(['trace', 'show', id, '--json']), `${detail.text}\n`, 'as the API returns it')
@@ -113,7 +113,7 @@ t.test('both ways list, show and judge the same traces', async t => {
   t.equal(JSON.parse(await both(['score', 'list', '--json'])).length, 2)
   t.match(JSON.parse(await both(['score', 'list', '--name', 'depth', '--json'])), [{ value: -1.5, spanId: failing.id }])
   t.match(JSON.parse(await both(['score', 'list', '--trace', id, '--name', 'good', '--json'])), [{ value: false }])
-  t.match(await both(['score', 'list', '--before', '1h']), /There are no such scores/)
+  t.match(await both(['score', 'list', '--before', '1h']), /No scores found/)
   t.match(await both(['trace', 'tail', '--limit', '2']), /^[0-9a-f]{32} .* b\n[0-9a-f]{32} .* c {2}m {2}\$0\.50\n$/)
   const tailed = JSON.parse(await both(['trace', 'tail', '--json']))
   t.same(
@@ -205,7 +205,7 @@ t.test('what is wrong is one line on stderr, with its exit code', async t => {
     [
       ['trace', 'list', '--url', 'http://127.0.0.1:1'],
       1,
-      /no server responds at http:\/\/127\.0\.0\.1:1 \(.*--url is right/
+      /no server responds at http:\/\/127\.0\.0\.1:1 \(.*--url is correct/
     ],
     [['trace', 'list', '--url', elsewhere], 1, /responds with HTTP 200, but not as spoor does/],
     [['trace', 'list', '--url', 'ftp://x'], 1, /begins with http/],

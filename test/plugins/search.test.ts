@@ -259,7 +259,7 @@ t.test('wrong parameters are named', async t => {
     ['words=x', /^words: unknown parameter$/],
     ['before=x', /^before: unknown parameter$/],
     ['q=', /^q: must not be empty$/],
-    ['q=%21', /^q: must hold a letter or a digit$/],
+    ['q=%21', /^q: must contain a letter or a digit$/],
     [`q=${'a'.repeat(201)}`, /^q: must have at most 200 characters/],
     ['q=a', /^q: cannot be used: search is off .*--search on/],
     ['status=failed', /^status: must be one of ok, error, unset, running$/],
@@ -281,8 +281,8 @@ t.test('wrong parameters are named', async t => {
     ['score=h', /^score: must be a name, a comparison/],
     ['score=h%3C', /^score: must be a name, a comparison/],
     ['score=a%20b%3C1', /^score: must be a name, a comparison/],
-    ['score=h%3Cgood', /^score: must compare with a number after <$/],
-    ['score=h%3E%3D1e999', /^score: must compare with a number after >=$/],
+    ['score=h%3Cgood', /^score: must have a number after <$/],
+    ['score=h%3E%3D1e999', /^score: must have a number after >=$/],
     [Array.from({ length: 11 }, () => 'score=h=1').join('&'), /^score: must have at most 10 items/],
     ['annotated=no', /^annotated: must be a boolean/],
     ['minDurationMs=1.5', /^minDurationMs: must be an integer/],
@@ -467,7 +467,7 @@ t.test('an empty page says what exists', async t => {
   t.equal(await hint('step=lookup'), 'No recent step is named "lookup". The nearest: "lookup_order".')
   t.equal(await hint('score=helpful<1'), 'No recent score is named "helpful". The nearest: "helpfulness".')
   const both = await hint('from=2030-01-01T00:00:00Z&model=gpt')
-  t.match(both, /^No trace started in this time; the newest started at 2026-.*Z\. No trace has the model "gpt"/)
+  t.match(both, /^No trace started in this period; the newest started at 2026-.*Z\. No trace has the model "gpt"/)
   const none = 'No trace that was examined meets all conditions.'
   const newest = `The newest trace started at ${trace.startedAt}.`
   t.equal(await hint('errors=true'), `${none} ${newest}`)

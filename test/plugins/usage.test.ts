@@ -413,8 +413,8 @@ t.test('an empty response says what exists', async t => {
   )
   t.match((await use('get_usage', { by: 'tag:prompt' })).value, { hint: null, rows: [{ key: 'v7' }] })
   const old = { from: '2020-01-01T00:00:00Z', to: '2020-01-02T00:00:00Z' }
-  t.match((await use('get_usage', old)).value.hint, /^No trace started in this time; the newest started at 20/)
-  t.match((await use('get_usage', { ...old, by: 'tag:prompt' })).value.hint, /^No trace started in this time/)
+  t.match((await use('get_usage', old)).value.hint, /^No trace started in this period; the newest started at 20/)
+  t.match((await use('get_usage', { ...old, by: 'tag:prompt' })).value.hint, /^No trace started in this period/)
   await makeProject('empty')
   const { key } = await makeKey({ project: 'empty' })
   t.equal((await call('GET', '/api/v1/usage', { key })).body.hint, 'The project has no traces.')

@@ -44,9 +44,9 @@ export default command({
     ...OUTPUT_FLAGS
   },
   details: [
-    'Without times, the last 7 days count. Ids, paths, times, numbers and quoted names in messages do not matter. The',
-    'kind `trace` means traces that failed without a failed step. Failures that only pass on the failure of a step',
-    'inside come last.'
+    'Without times, the last 7 days are grouped. Ids, paths, times, numbers and quoted names in messages are ignored.',
+    'The kind `trace` means traces that failed without a failed step. Groups are ordered by their failures without a',
+    'failed step inside.'
   ].join('\n'),
   examples: ['errors --since today', 'errors --kind tool --since 24h', 'errors --environment production --json'],
   async run(call) {
@@ -71,7 +71,7 @@ export default command({
 
 type Gathered = Pick<Answer, 'from' | 'to' | 'errors' | 'failureCount' | 'groupCount' | 'complete' | 'reached' | 'hint'>
 
-/** Asks until all traces are examined, or for long, and adds the groups up. */
+/** Sends requests until all traces are examined or the maximum is reached, and adds up the groups. */
 async function gather(asker: Asker, query: QueryMembers, onReached: (time: string) => void): Promise<Gathered> {
   let all: readonly Group[] = []
   let failureCount = 0
@@ -103,7 +103,7 @@ async function gather(asker: Asker, query: QueryMembers, onReached: (time: strin
   }
 }
 
-/** Adds groups of different traces up. The groups with the most failures that no failed child explains come first. */
+/** Adds up groups of different traces. The groups with the most failures that no failed child explains come first. */
 export function mergeGroups(one: readonly Group[], other: readonly Group[]): Group[] {
   const merged = new Map<string, Group>()
   for (const group of [...one, ...other]) {
@@ -132,7 +132,7 @@ function lines(gathered: Gathered, width: number): Line[] {
   const only =
     complete || reached === null
       ? []
-      : [[`Only traces since ${longClock(reached)} UTC were examined: give a shorter period.`]]
+      : [[`Only traces since ${longClock(reached)} UTC were examined: use a shorter period.`]]
   if (errors.length === 0) return [[`No failures ${period}.`], ...only, ...(hint === null ? [] : [[hint]])]
   const more = groupCount > errors.length ? `, of which ${errors.length} are shown` : ''
   const head = `${counted(failureCount, 'failure')} in ${counted(groupCount, 'group')}${more}, ${period}`

@@ -52,7 +52,7 @@ export const sessionList = command({
   flags: {
     user: { type: 'string', value: 'ID', about: 'only sessions with a trace of this user' },
     environment: { ...CONDITION_FLAGS.environment, about: 'only sessions with a trace in this environment' },
-    prefix: { type: 'string', value: 'P', about: 'only sessions whose id begins so' },
+    prefix: { type: 'string', value: 'P', about: 'only sessions whose id begins with this' },
     limit: LIMIT_FLAG(MOST),
     ...ASKING_FLAGS,
     ...OUTPUT_FLAGS

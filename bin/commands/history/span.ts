@@ -50,7 +50,7 @@ export const spanList = command({
     status: { type: 'string', value: 'S', about: `only steps with this status: ${FIELD_VALUES.status.join(', ')}` },
     model: { type: 'string', value: 'M', about: 'only steps of this model' },
     trace: { type: 'string', value: 'TRACE', about: 'only steps of this trace' },
-    'min-duration': { type: 'string', value: 'D', about: 'only steps that took at least so long, such as 2s or 500ms' },
+    'min-duration': { type: 'string', value: 'D', about: 'only steps that took this long or longer, such as 2s' },
     ...PERIOD_FLAGS,
     texts: { type: 'boolean', about: 'also show inputs, outputs, attributes and events' },
     limit: LIMIT_FLAG(MOST),

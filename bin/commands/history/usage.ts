@@ -31,7 +31,7 @@ export default command({
     ...OUTPUT_FLAGS
   },
   details: [
-    'Without times, the last 7 days count. Only ended traces are summed. Percentiles with `≈` are close, but not',
+    'Without times, the last 7 days are summed. Only ended traces count. Percentiles with `≈` are close, but not',
     'exact. With --ndjson, each line is a row.'
   ].join('\n'),
   examples: [

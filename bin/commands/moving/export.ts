@@ -27,7 +27,7 @@ export default command({
     since: {
       type: 'string',
       value: 'TIME|CURSOR',
-      about: 'only traces that started at this time or later; or, with a cursor, that were written since then'
+      about: 'only traces that started at this time or later; or, with a cursor, that were written since it'
     },
     'cursor-file': {
       type: 'string',
@@ -47,12 +47,12 @@ export default command({
     'recorded or deleted during the export may or may not be included. With --json, the output is one array of lines.',
     '',
     'As rows, an export is a table. Inputs, outputs, metadata, tags, attributes and events are columns of JSON. In',
-    'CSV, a text that a spreadsheet would run as a formula begins with an apostrophe. NDJSON and Parquet are exact.',
+    'CSV, a text that a spreadsheet would run as a formula gets a leading apostrophe. NDJSON and Parquet are exact.',
     '',
     'To keep a copy up to date, use --cursor-file, or --since with the cursor that the last export printed to stderr;',
     '"start" stands for all traces. The export then contains every trace that was written since: recorded, continued,',
-    'patched or scored. Replace the rows of a trace whenever the trace comes again. Deletions are not included.',
-    'Cursors are those of GET /api/v1/changes; one that is older than 30 days, or from before a restore, is refused:',
+    'patched or scored. Replace the rows of a trace whenever it appears again. Deletions are not included.',
+    'Cursors are those of GET /api/v1/changes; one that is older than 30 days, or from before a restore, is rejected:',
     'start again.'
   ].join('\n'),
   examples: [

@@ -48,7 +48,7 @@ export const traceList = command({
   summary: 'List traces, newest first',
   flags: {
     ...CONDITION_FLAGS,
-    'runs-only': { type: 'boolean', about: 'only traces with a model, a cost, or a step of a telling kind' },
+    'runs-only': { type: 'boolean', about: 'only traces with a cost, or with a model, agent, tool or retriever call' },
     sort: { type: 'string', value: 'S', about: `${TRACE_SORTS.join(', ')}; newest by default` },
     limit: LIMIT_FLAG(MOST),
     ...READ_FLAGS
@@ -81,13 +81,13 @@ export const traceList = command({
   }
 })
 
-/** Returns the route that takes the query: the trace list or, if the list does not take it, the search. */
+/** Returns the route for the query: the trace list or, if the list does not accept the query, the search. */
 function pathFor({ errors, sort = 'newest', ...query }: QueryMembers): string {
   const isListed = sort === 'newest' || NEWEST_ONLY.every(name => query[name] === undefined)
   return errors === undefined && isListed ? TRACES : SEARCH
 }
 
-/** Parameters that the trace list takes only in the order of time. */
+/** Parameters that the trace list accepts only when it sorts by time. */
 const NEWEST_ONLY = ['sessionId', 'userId', 'from', 'to'] as const
 
 export const traceShow = command({
@@ -124,7 +124,7 @@ export const traceTail = command({
   flags: {
     follow: { type: 'boolean', short: 'f', about: 'keep showing new traces until Ctrl-C' },
     ...CONDITION_FLAGS,
-    limit: { type: 'string', value: 'N', about: `the number of traces at first; ${TAIL_USUAL} by default` },
+    limit: { type: 'string', value: 'N', about: `the number of traces shown first; ${TAIL_USUAL} by default` },
     ...READ_FLAGS
   },
   details: [

@@ -28,7 +28,7 @@ export default command({
   flags: {
     ...CONDITIONS,
     tag: { ...tag, repeats: true, about: `${tag.about}; may be repeated` },
-    'runs-only': { type: 'boolean', about: 'only traces with a model, a cost, or a step of a telling kind' },
+    'runs-only': { type: 'boolean', about: 'only traces with a cost, or with a model, agent, tool or retriever call' },
     step: { type: 'string', value: 'N', about: 'only traces with a step of exactly this name' },
     'step-kind': { type: 'string', value: 'K', about: `the kind of that step: ${FIELD_VALUES.spanKind.join(', ')}` },
     'step-status': { type: 'string', value: 'S', about: `the status of that step: ${FIELD_VALUES.status.join(', ')}` },
@@ -40,12 +40,12 @@ export default command({
       about: "a condition on the newest score of a name, such as 'helpfulness<0.5' or grounded=true; may be repeated"
     },
     annotated: { type: 'string', value: 'yes|no', about: 'only traces with, or without, a score from the dashboard' },
-    'min-duration': duration('only traces that took at least so long, such as 2s or 500ms'),
-    'max-duration': duration('only traces that took at most so long'),
-    'min-cost': amount('USD', 'only traces that cost at least so much'),
-    'max-cost': amount('USD', 'only traces that cost at most so much'),
-    'min-tokens': amount('N', 'only traces with at least so many tokens'),
-    'max-tokens': amount('N', 'only traces with at most so many tokens'),
+    'min-duration': duration('only traces that took at least this long, such as 2s or 500ms'),
+    'max-duration': duration('only traces that took at most this long'),
+    'min-cost': amount('USD', 'only traces that cost at least this much'),
+    'max-cost': amount('USD', 'only traces that cost at most this much'),
+    'min-tokens': amount('N', 'only traces with at least this many tokens'),
+    'max-tokens': amount('N', 'only traces with at most this many tokens'),
     sort: { type: 'string', value: 'S', about: `${TRACE_SORTS.join(', ')}; newest by default` },
     limit: LIMIT_FLAG(MOST),
     ...READ_FLAGS
@@ -94,7 +94,7 @@ export default command({
             ...{ nouns: 'traces', limit, most: MOST }
           })
           const found = rows.length === 0 ? lines : lines.flatMap((line, i) => [line, ...whyFound(rows[i - 1])])
-          return end.isIncomplete ? [...found, ['The index of words is still being filled.']] : found
+          return end.isIncomplete ? [...found, ['The index of words is not complete yet.']] : found
         }
       )
     )

@@ -24,8 +24,8 @@ export const remove = command({
     'TRACE is the id of one trace. A key can delete one trace, or all traces of --user or --session; other conditions',
     'need --project. A trace must meet all conditions, and at least one is required. The command works in small',
     'batches beside a running server, and the totals are correct after each batch. If it is interrupted, finished',
-    'batches stay, and running it again does the rest. Traces are never deleted automatically. To limit their age, run',
-    'this command every night with cron.',
+    'batches stay deleted, and running it again deletes the rest. Traces are never deleted automatically. To limit',
+    'their age, run this command every night with cron.',
     '',
     'PostgreSQL reuses the space of deleted rows for new rows. Only free space at the end of its files is returned to',
     'the disk; `spoor compact` returns the rest.'

@@ -5,7 +5,7 @@ import { Refusal } from '../../errors.ts'
 import { BLOCK, KEPT_DAYS } from './fold.ts'
 import type { LogPosition, Position, WalkPosition } from './position.ts'
 
-/** Whether a fold must run before all committed writes are in the log, or because there is no log yet. */
+/** Whether a fold must run, because committed writes are missing from the log or because there is no log yet. */
 export async function needsFold(sql: Sql, projectId: number, names: TableNames = SCHEMA_NAMES): Promise<boolean> {
   const rows = await sql.unsafe(
     `select from ${names.change_feeds} where project_id = $1 and not exists (
@@ -18,11 +18,11 @@ export async function needsFold(sql: Sql, projectId: number, names: TableNames =
 }
 
 export interface ChangePage {
-  /** The value that `text` computes over the page's traces; null if no trace of the page exists any more. */
+  /** The value that `text` computes over the page's traces; null if none of the page's traces exists any longer. */
   readonly text: string | null
   /** The position at which the next page begins. */
   readonly next: Position
-  /** Whether more writes have places, up to the last place to read. */
+  /** Whether more writes have places up to the last place to read. */
   readonly hasMore: boolean
   /** Whether the page ends with the last committed write. */
   readonly isLast: boolean

@@ -1,6 +1,6 @@
 /**
  * Notes that traces were written, in the transaction of the write. Every write that a reader of a trace can see is
- * noted: a new trace, growth, an end, a patch, a score, messages, and corrections. Deletions and repacking are not.
+ * noted: a new trace, spans, an end, a patch, a score, messages and corrections. Deletions and repacking are not.
  *
  * A note is a row with the internal numbers of the traces that a transaction wrote to in one project. A fold gives the
  * notes their places in the log (lib/store/changes/fold.ts).

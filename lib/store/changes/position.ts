@@ -12,7 +12,7 @@ export interface WalkPosition {
   readonly after: number
   /** Highest internal number when the sync began. */
   readonly to: number
-  /** Last place of the log when the sync began. The sync goes on after this place. */
+  /** Last place of the log when the sync began. The sync continues after this place. */
   readonly place: number
 }
 
@@ -20,9 +20,9 @@ export interface WalkPosition {
 export interface LogPosition {
   readonly in: 'log'
   readonly feed: string
-  /** Everything before this place was read, */
+  /** Every place before this one was read. */
   readonly place: number
-  /** and this number of traces at the place. */
+  /** Number of traces that were read at this place. */
   readonly read: number
 }
 
@@ -51,7 +51,7 @@ export function decodePosition(cursor: string): Position | undefined {
   return isValid && encodePosition(position) === cursor ? position : undefined
 }
 
-/** Returns -1 for anything but a whole number in its shortest notation. */
+/** Returns the number, or -1 if the text is not a whole number in its shortest notation. */
 function numberOf(text: string): number {
   const number = /^(0|[1-9]\d{0,15})$/.test(text) ? Number(text) : -1
   return Number.isSafeInteger(number) ? number : -1

@@ -1,7 +1,7 @@
 /**
  * Reads a project's failures, newest trace first, and groups them (lib/trace/failures/failure-groups.ts). No index
  * leads to traces with failed spans, so the traces are walked (lib/store/walks/bounded-walk.ts). A walk that meets a
- * bound has a cursor, and the next call groups the failures behind it.
+ * bound returns a cursor, and the next call groups the failures behind it.
  */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
@@ -25,7 +25,7 @@ import { readSpoken } from '../spans/span-texts.ts'
 import { WALK_BOUNDS, type WalkPortion, walkBounded } from '../walks/bounded-walk.ts'
 import { nextTraces } from '../walks/next-traces.ts'
 
-/** Kind of a trace's own failure, besides the kinds of spans. */
+/** Kind of a trace's own failure, in addition to the kinds of spans. */
 export const TRACE_KIND = 'trace'
 
 export interface FailureQuery {
@@ -76,7 +76,7 @@ export async function groupFailures(
       const spoken = await readSpoken(sql, projectId, portion.rows, names)
       const slices = new Slices()
       for (const [i, [, rows]] of failing.entries()) {
-        // The time that unpacking a trace's texts takes is known only afterwards.
+        // The time needed to unpack a trace's texts is known only afterwards.
         if (i > 0 && performance.now() > ends) return cutBefore(rows[0]!, portion)
         for (const failure of await failuresOf(rows, spoken, slices)) {
           if (query.kind !== undefined && failure.kind !== query.kind) continue

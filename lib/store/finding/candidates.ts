@@ -3,7 +3,8 @@
  * index leads to the candidates if possible:
  *
  * 1. A few traces that an index finds by one of the conditions: a session's or a user's, those with a score of a name,
- *    those above a duration or a cost, those of a time range that another order sorts. They are read whole and sorted.
+ *    those above a duration or a cost, those of a time range if the order is not by time. All of them are read and
+ *    sorted.
  * 2. Lists of families, which are merged (lib/store/lists/trace-merge.ts), for filters of the list.
  * 3. Otherwise, the index of all the project's traces in the order of the page. All filters are then checked on each
  *    trace.
@@ -60,7 +61,7 @@ export const CANDIDATE_BOUNDS: CandidateBounds = { sorted: 50_000, few: 5000, sp
 
 type Source = (search: PageSearch) => Promise<FoundTraces | undefined>
 
-/** Returns a reader of portions. The reader decides with its first portion which index it reads. */
+/** Returns a reader of portions. The reader chooses its index when it reads its first portion. */
 export function candidateReader(asked: CandidateSearch, bounds: CandidateBounds = CANDIDATE_BOUNDS) {
   const { sql, projectId, names, query, conditions } = asked
   const { sort } = query
@@ -107,7 +108,7 @@ function sourcesOf(asked: CandidateSearch, { sorted, few }: CandidateBounds): Pl
   const isNewest = sort === 'newest'
   const isOwn = sessionId !== undefined || userId !== undefined
   const isRange = from !== undefined || to !== undefined
-  // Pages of the list itself are found as the list finds them.
+  // Pages without other conditions are found as the trace list finds them.
   if (isUnconditional(conditions) && (isNewest || (!isOwn && !isRange))) {
     plan(search => findPage(search, LIST_BOUNDS))
     return planned
@@ -144,7 +145,7 @@ function sourcesOf(asked: CandidateSearch, { sorted, few }: CandidateBounds): Pl
   return planned
 }
 
-/** More families than any project has. */
+/** A limit above the number of families of any project. */
 const ALL_FAMILIES = 2 ** 31 - 2
 
 /** Returns the traces with these internal numbers. */

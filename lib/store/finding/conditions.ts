@@ -12,7 +12,7 @@ export interface NumberRange {
   readonly max?: number | undefined
 }
 
-/** All must hold for one and the same step. */
+/** All must hold for the same step. */
 export interface StepConditions {
   readonly name?: string | undefined
   readonly kind?: string | undefined
@@ -30,7 +30,7 @@ export interface ErrorWords {
 export const errorWords = (text: string): ErrorWords => ({ text, wanted: readWanted(text) })
 
 export interface SearchConditions {
-  /** Tags, beside the one that the list filters by. */
+  /** Tags in addition to the one that the list filters by. */
   readonly tags: readonly string[]
   readonly step: StepConditions | undefined
   /** Whether the trace or a step must have failed. */
@@ -84,8 +84,8 @@ function rangeInSql(value: string, { min, max }: NumberRange, bind: Bind): strin
 }
 
 /**
- * SQL for a trace's scores. The `order by` makes the planner use the primary key even while the table is empty; the
- * limit is one that no trace exceeds.
+ * SQL for a trace's scores. The `order by` makes the planner use the primary key even while the table is empty; no
+ * trace exceeds the limit.
  */
 const scoresOf = ({ scores }: TableNames) =>
   `(select * from ${scores} where project_id = $1 and trace_seq = t.seq order by trace_seq, seq limit ${MAX_SCORES})`

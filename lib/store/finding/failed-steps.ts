@@ -6,10 +6,10 @@ import { failureOfStep, type StepFailure } from '../../trace/failures/step-failu
 import { readSpanTexts, type WantedFailures } from '../spans/span-texts.ts'
 import { type ErrorWords, type StepConditions, stepConditionsInSql } from './conditions.ts'
 
-/** More failed steps than any trace has. */
+/** A limit above the number of failed steps of any trace. */
 const ALL = 2 ** 31 - 1
 
-/** Returns those of the traces that have a failed step with this name, kind and error. */
+/** Returns the traces that have a failed step with this name, kind and error. */
 export async function findFailedStep(
   sql: Sql,
   projectId: number,
@@ -26,7 +26,7 @@ export async function findFailedStep(
   return found
 }
 
-/** Returns whether the text is the type of the failure, or its words are in the type and the message. */
+/** Returns whether the text is the failure's type, or all its words occur in the type and message. */
 export function hasWords({ type, message }: StepFailure, { text, wanted }: ErrorWords): boolean {
   if (type !== null && type.toLowerCase() === text.toLowerCase()) return true
   if (wanted === undefined) return false

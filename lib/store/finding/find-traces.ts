@@ -47,7 +47,7 @@ export interface FoundPage {
   readonly next: Edge | undefined
   /** Number of traces examined. */
   readonly examined: number
-  /** If the search stopped before the page was full: the place that it reached. */
+  /** The last position examined, if the search stopped before the page was full. */
   readonly reached: Edge | undefined
 }
 
@@ -63,8 +63,8 @@ const CHECKED = { ...SEARCH_BOUNDS, candidates: WALK_BOUNDS.traces, ms: WALK_BOU
 const TEXTS_AT_ONCE = { traces: 64, bytes: 4 * 1024 * 1024 }
 
 /**
- * Finds one page. Returns undefined if too many traces may contain the words to sort them by another order than the
- * newest. `bounds` is for tests.
+ * Finds one page. Returns undefined if too many traces may contain the words to sort them by an order other than newest
+ * first. `bounds` is for tests.
  */
 export async function findTracePage(
   sql: Sql,
@@ -119,7 +119,7 @@ async function findInOrder(asked: CandidateSearch, bounds: FindBounds, wanted?: 
   const readCandidates = candidateReader(asked, bounds)
   const hasFailedStep = failedStepFinder(sql, projectId, conditions, names)
   const deadline = performance.now() + bounds.walk.ms
-  /** Checks candidates that fit, as far as the texts tell. */
+  /** Checks the conditions that only texts can decide. */
   const check = async (some: readonly CandidateTrace[]): Promise<FoundId[]> => {
     const seqs = some.map(({ seq }) => seq)
     const failed = await hasFailedStep?.(seqs)

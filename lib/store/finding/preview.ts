@@ -2,7 +2,7 @@
 import { CUT } from '../../schema/search.ts'
 import { SEARCHED, stringsOf } from '../../search/texts.ts'
 
-/** The beginning of the last message of the user, as chat inputs spell it. */
+/** The beginning of a user's message, as chat inputs spell it. */
 const USER = /"role"\s*:\s*"user"/g
 
 /**

@@ -1,6 +1,6 @@
 /**
- * Writes the `hint` of an empty result: which of the values that were asked for no trace has, and the nearest ones that
- * exist. Agents guess names, and learn the right ones from it.
+ * Writes the `hint` of an empty result: which of the requested values no trace has, and the nearest ones that exist.
+ * Agents guess names, and learn the right ones from hints.
  */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
@@ -10,7 +10,7 @@ import { listTraces } from '../lists/trace-list.ts'
 import type { TraceFilters } from '../lists/trace-query.ts'
 import { type NameKind, readKnownNames, readNewestStart, traceExists } from './known-names.ts'
 
-/** Values that were asked for. */
+/** The requested values. */
 export interface AskedValues {
   readonly name?: string | undefined
   readonly model?: string | undefined
@@ -32,7 +32,7 @@ export interface AskedValues {
 }
 
 export interface EmptyResult {
-  /** A noun for what was looked for, such as `span`. */
+  /** A noun for the items sought, such as `span`. */
   readonly sought: string
   readonly values: AskedValues
 }
@@ -42,7 +42,7 @@ interface Asked {
   readonly value: string
   /** The sentence's beginning. */
   readonly missing: string
-  /** Finds the value if an index leads to it. Other values are looked up among the newest names. */
+  /** Filters that find the value, if an index leads to it. Other values are looked up among the newest names. */
   readonly filters?: TraceFilters
   readonly isPrefix?: true
 }
@@ -64,7 +64,7 @@ export async function explainEmpty(
     said.push(`The project has no trace ${traceId}.`)
   }
   if ((from !== undefined || to !== undefined) && !(await exists({ from, to }))) {
-    said.push(`No trace started in this time; the newest started at ${newest}.`)
+    said.push(`No trace started in this period; the newest started at ${newest}.`)
   }
   const asked = askedNames(values)
   for (const { kind, value, missing, filters, isPrefix } of asked) {

@@ -1,5 +1,5 @@
 /**
- * Reads names that exist in a project, for hints at empty results. All are taken from the newest traces and scores, so
+ * Reads names that exist in a project, for hints on empty results. All are taken from the newest traces and scores, so
  * that the work does not depend on the size of the project.
  */
 import type { Sql } from 'postgres'

@@ -7,7 +7,7 @@
  * the same way, newest traces first. A changed trace is indexed again, so a trace may be in several segments. A search
  * reads each trace before showing the trace, so outdated entries are harmless.
  *
- * Rows and segments of servers that searched fewer texts (lib/search/texts.ts) are built again from the traces, newest
+ * Rows and segments of servers that searched fewer texts (lib/search/texts.ts) are rebuilt from the traces, newest
  * first. Until then, they find a trace by its other texts.
  */
 import type { Sql } from 'postgres'
@@ -151,7 +151,7 @@ export async function foldTerms(sql: Sql, projectId: number, rest: Rest, least =
 }
 
 /**
- * Builds again some rows of search_terms that lack texts or, if there are none, the newest segment that lacks texts.
+ * Rebuilds some rows of search_terms that lack texts or, if there are none, the newest segment that lacks texts.
  * Returns the number of traces.
  */
 export async function rebuildOld(sql: Sql, projectId: number, rest: Rest): Promise<number> {

@@ -104,7 +104,7 @@ export interface FoundWords {
   readonly isStopped: boolean
 }
 
-/** Finds a page of traces that contain all words and phrases, and for which the other conditions hold as well. */
+/** Finds a page of traces that contain all words and phrases, and meet the other conditions as well. */
 export async function findWords(
   sql: Sql,
   projectId: number,
@@ -189,7 +189,7 @@ interface Asked {
 export interface OtherConditions {
   /** Returns conditions on traces as t, each with a leading `and`. */
   readonly inSql: (bind: Bind) => readonly string[]
-  /** Returns those of the traces for which conditions hold that need the traces' texts. */
+  /** Returns the traces that meet the conditions on texts. */
   readonly keep?: ((seqs: readonly number[]) => Promise<ReadonlySet<number>>) | undefined
 }
 

@@ -40,7 +40,7 @@ export async function readListedSpans(
 ): Promise<string> {
   if (found.length === 0) return '[]'
   const messages = await listMessages(sql, projectId, found, names)
-  // Whether messages fill in a text shows only if the span's own texts are read.
+  // Only the span's own texts show whether messages fill in a text.
   const isWhole = found.map(({ traceId, id }) => texts || messages.get(traceId)?.has(id) === true)
   const rows = await selectRows(sql, projectId, found, isWhole, names)
   const slices = new Slices()

@@ -4,7 +4,7 @@
  *
  * A cursor is a position in the list of traces. If a page ends within a trace, the cursor also names the last span of
  * the page. The next page leaves out that trace's spans down to this span, wherever the trace is by then, because the
- * start of a trace that grows may move back.
+ * start of a growing trace may move back.
  */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
@@ -122,7 +122,7 @@ function placeAt(edge: Edge): Place {
   }
 }
 
-/** A position within a trace is at the trace, and any other position is behind a trace. */
+/** A position within a trace is at that trace; any other position is just behind a trace. */
 function edgeAt({ edge, skipped }: Place): Edge {
   if (!edge.inclusive || skipped === undefined) return edge
   return { key: edge.key, tie: `${skipped.traceId}/${skipped.startedAt}/${skipped.spanId}`, inclusive: false }
@@ -192,7 +192,10 @@ const foundAt = ({ seq, traceKey, traceId, startedAt, id }: Row & { readonly seq
 
 type Bind = (value: string | number) => string
 
-/** Returns conditions on traces, each with a leading `and`. Traces without failed spans need no look at their spans. */
+/**
+ * Returns conditions on traces, each with a leading `and`. If only failed spans are sought, traces without any are
+ * excluded before their spans are read.
+ */
 function traceConditions({ environment, status }: SpanFilters, bind: Bind): string[] {
   return [
     ...(environment === undefined ? [] : [`and environment = ${bind(environment)}`]),

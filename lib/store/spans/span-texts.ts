@@ -44,8 +44,9 @@ export interface WantedSpans {
 }
 
 /**
- * Reads spans of traces, each trace's in the order in which they ended. Failed spans have the events and outputs of
- * messages too, which may state their failures. Texts of `failures` that are too long to state a failure are null.
+ * Reads spans of traces, each trace's in the order in which they ended. Failed spans also include the events and
+ * outputs of messages, which may state their failures. Texts of `failures` that are too long to state a failure are
+ * null.
  */
 export async function readSpanTexts(
   sql: Sql,

@@ -1,13 +1,13 @@
 /**
- * Finds the items of a page where no index leads to them: a walk examines traces one after another, in the order of a
- * list, and keeps the items that fit. A walk is bounded, so that a filter that hardly any trace meets costs no more
- * than another. If the bound is met first, the page is short or empty, and `next` states where to go on.
+ * Finds the items of a page if no index leads to them: a walk examines traces one after another, in the order of a
+ * list, and keeps the items that fit. A walk is bounded, so that a filter that few traces meet costs no more than any
+ * other. If the bound is met first, the page is short or empty, and `next` states where to continue.
  *
  * The walk reads the traces in portions. A portion is one statement that examines the next traces and returns the items
- * that fit. The first portion is small, because the first traces often fill the page. Later portions grow, but not so
- * much that they would outlast the time left, judged by the portion before.
+ * that fit. The first portion is small, because the first traces often fill the page. Later portions grow, but only as
+ * far as the remaining time allows, judging by the previous portion.
  *
- * A position (`P`) is a place in the order, such as a cursor's Edge, behind which a walk goes on. An item has its own
+ * A position (`P`) is a place in the order, such as a cursor's Edge, behind which a walk continues. An item has its own
  * position, so several items may come from one trace, and the next page may begin between them.
  */
 

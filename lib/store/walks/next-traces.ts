@@ -8,7 +8,7 @@
  *         select … from ${names.spans} s where s.project_id = $1 and s.trace_seq = p.seq and …
  *       ) s on p.is_examined order by p.place`, statement.values, { prepare: false })
  *
- * `edge` begins as `edgeBelow(TRACE_ORDERS.newest, cursor, to)`, and goes on behind the last examined trace.
+ * `edge` begins as `edgeBelow(TRACE_ORDERS.newest, cursor, to)`, and continues behind the last examined trace.
  */
 import type { Edge } from '../lists/cursor.ts'
 import type { TraceStatement } from '../lists/trace-statement.ts'

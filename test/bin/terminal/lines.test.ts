@@ -141,6 +141,6 @@ t.test('an empty list is followed by the hint of the server', async t => {
   const hint = 'No trace has the name "x". The nearest: "y".'
   const list = { columns: [], rows: [], width: 80 }
   const shown = { nouns: 'traces', limit: 20, most: 100 }
-  t.same(listLines(list, { hasMore: false, hint }, shown), [['There are no such traces.'], [hint]])
-  t.same(listLines(list, { hasMore: false, hint: null }, shown), [['There are no such traces.']])
+  t.same(listLines(list, { hasMore: false, hint }, shown), [['No traces found.'], [hint]])
+  t.same(listLines(list, { hasMore: false, hint: null }, shown), [['No traces found.']])
 })

@@ -26,7 +26,7 @@ t.test('an outline of a search tells the traces apart, and how to get the rest',
   const outline = JSON.parse(outlined('search', page))
   t.match(outline, {
     detail: 'outline',
-    note: /call get_trace with its id\. Left out/,
+    note: /call get_trace with its id\. Only detail "full" has/,
     traces: [
       {
         id: trace.id,

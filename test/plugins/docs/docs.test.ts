@@ -1,8 +1,10 @@
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { request } from 'undici'
+import { ingestBody } from '../../fixtures/bodies/bodies.ts'
 import { testService } from '../../fixtures/service/service.ts'
 import { hasChromium, openPage } from '../browser.ts'
+import { guideCode } from './guide.ts'
 
 const ASSETS: [name: string, type: string][] = [
   ['docs.css', 'text/css; charset=utf-8'],
@@ -96,6 +98,27 @@ t.test('the docs page', async t => {
     )
     t.ok(requests.length > ASSETS.length, 'the requests were seen')
   })
+})
+
+t.test('a step that states why it failed as the guide says is shown with its error', async t => {
+  const { call } = await testService(t)
+  const [example = ''] = guideCode((await call('GET', '/docs')).text, 'failures', 'json')
+  const { events, ...step } = JSON.parse(example)
+  const [type, message] = ['TimeoutError', 'No response after 800 ms']
+  const { startedAt, endedAt } = step
+  const forms = [
+    { events },
+    { attributes: { 'error.type': type, 'error.message': message } },
+    { output: { error: { type, message } } }
+  ]
+  for (const form of forms) {
+    const body = ingestBody({ startedAt, endedAt, spans: [{ ...step, ...form }] })
+    t.equal((await call('POST', '/api/v1/traces', { body })).status, 201)
+    const { spans } = (await call('GET', `/api/v1/spans?traceId=${body.trace.id}`)).body
+    t.match(spans, [{ name: step.name, error: { type, message } }], JSON.stringify(form))
+  }
+  const { errors } = (await call('GET', `/api/v1/errors?from=${startedAt}`)).body
+  t.match(errors, [{ name: step.name, type, count: forms.length }], 'one group')
 })
 
 t.test('whatever BASE_URL is, it stays text in the page', async t => {

@@ -1,4 +1,4 @@
-/** Deletes sums by user, step and tag whose traces have changed. They are made again (made-hours.ts). */
+/** Deletes sums by user, step and tag whose traces have changed. They are recomputed later (made-hours.ts). */
 import type { Sql } from 'postgres'
 import { inTransaction } from '../../transactions.ts'
 import { dayOf, lockRollups } from '../rollups/deltas.ts'
@@ -15,7 +15,7 @@ const FORGET = `
     or (length = 'd' and start = any (array(select distinct ${dayOf('hour')} from unnest($2::timestamptz[]) as hour)))
   )`
 
-/** Deletes all sums of a project, because costs of steps may have changed without any delta. */
+/** Deletes all sums of a project, because the costs of steps may have changed without a delta. */
 export async function forgetAllUsage(sql: Sql, projectId: number): Promise<void> {
   await inTransaction(sql, async () => {
     await lockRollups(sql, projectId)

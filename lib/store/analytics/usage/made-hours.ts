@@ -1,8 +1,8 @@
 /**
- * Makes sums by user, step and tag for hours that are over, and sums of days from these. The sums of an hour are
- * computed from its traces at once. A transaction that folds or recounts deltas of an hour deletes the hour's sums and
- * those of its day. Readers do not use the sums of hours that have deltas in rollup_news. In every snapshot, the sums
- * that readers use therefore equal the sums of the traces.
+ * Computes sums by user, step and tag for hours that are over, and from these the sums of days. One transaction
+ * computes all sums of an hour from its traces. A transaction that folds or recounts deltas of an hour deletes the
+ * hour's sums and those of its day. Readers do not use the sums of hours that have deltas in rollup_news. In every
+ * snapshot, the sums that readers use therefore equal the sums of the traces.
  */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES } from '../../../database/tables.ts'
@@ -33,7 +33,7 @@ export async function readUsageFields(sql: Sql, projectId: number): Promise<stri
   return [...FIELDS, ...(await readUsageTags(sql, projectId)).map(key => `tag:${key}`)]
 }
 
-/** Whether the project has so many traces that sums are worth making. */
+/** Whether the project has enough traces for sums to be worth computing. */
 async function hasMany(sql: Sql, projectId: number, few: number): Promise<boolean> {
   const [row] = await sql<[{ traces: number; spans: number }]>`
     select coalesce(sum(traces), 0)::float8 as traces, coalesce(sum(spans), 0)::float8 as spans
@@ -57,7 +57,7 @@ const FIND_HOUR = `
     and r.start not in (select hour from news)
   order by r.start desc limit 1`
 
-/** Finds the newest day that is over, of which all hours that have traces have sums of the field. */
+/** Finds the newest day that is over and whose hours with traces all have sums of the field. */
 const FIND_DAY = `
   select (extract(epoch from day) * 1000)::float8 as start from (
     select ${dayOf('r.start')} as day, bool_and(u.start is not null) as is_made
@@ -133,9 +133,7 @@ const MAKE_DAY = `
   select project_id, 'd', to_timestamp($2::float8 / 1000), $3::text, 'm', 0, ${zeros}, null, null
   from hours group by project_id) made`
 
-/**
- * Makes the sums of one hour, or of one day. Returns false if no sums are missing. `few` is for tests.
- */
+/** Computes the sums of one hour, or of one day. Returns false if no sums are missing. `few` is for tests. */
 export async function makeUsageSums(sql: Sql, projectId: number, now = Date.now(), few = FEW_TRACES): Promise<boolean> {
   if (!(await hasMany(sql, projectId, few))) return false
   const fields = await readUsageFields(sql, projectId)

@@ -1,4 +1,4 @@
-/** Reads a period's sums by user, step or tag from made sums (made-hours.ts), and from the traces of other hours. */
+/** Reads a period's sums by user, step or tag from stored sums (made-hours.ts), and from the traces of other hours. */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES } from '../../../database/tables.ts'
 import { latencyInSql, percentilesOf, readHistogram } from '../../../rollups/latency.ts'
@@ -26,7 +26,7 @@ export interface MadeAsked {
   readonly limit: number
 }
 
-/** The sums, with the time that they cover. */
+/** The sums, with the period that they cover. */
 export type MadeSums = PeriodSums & Pick<UsagePlan, 'from' | 'to'>
 
 export async function readMadeUsage(

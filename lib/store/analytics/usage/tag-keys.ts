@@ -11,8 +11,8 @@ export async function readUsageTags(sql: Sql, projectId: number): Promise<readon
 }
 
 /**
- * Replaces the keys, deletes the sums of all other keys, and writes the audit entry. The sums of new keys are made in
- * the background (lib/background/folding.ts).
+ * Replaces the keys, deletes the sums of all other keys, and writes the audit entry. The sums of new keys are computed
+ * in the background (lib/background/folding.ts).
  */
 export function setUsageTags(sql: Sql, projectId: number, keys: readonly string[], audit: AuditEntry): Promise<void> {
   const tags = keys as string[]

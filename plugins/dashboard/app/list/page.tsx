@@ -221,7 +221,7 @@ function howFar(
   return [
     reached !== null && `Searched back to ${day(reached)}; older ones are on the next page.`,
     waiting >= MANY_WAITING && 'So much is being recorded that the newest traces are not found yet.',
-    !isFilled && `Traces ${backTo === null ? 'of before' : `before ${day(backTo)}`} are still being indexed.`,
+    !isFilled && `${backTo === null ? 'Earlier traces' : `Traces before ${day(backTo)}`} are still being indexed.`,
     partlyIndexed > 0 &&
       `Errors, tool calls and metadata of ${formatCounted(partlyIndexed, 'trace')} are still being indexed.`
   ]
