@@ -5,6 +5,7 @@
 import { parseArgs } from 'node:util'
 import { AdminError, InputError } from '../lib/admin-error.ts'
 import { VARIABLES } from '../lib/config.ts'
+import { editDistance } from '../lib/edit-distance.ts'
 import { visibleLines } from '../lib/log-text.ts'
 import { EnvironmentError } from '../lib/trace/environment.ts'
 import { VERSION } from '../lib/version.ts'
@@ -220,8 +221,7 @@ function streamTo(output: Output): (bytes: string | Uint8Array) => Promise<void>
 /** Returns the name most similar to the typed name; undefined if no name is similar. */
 export function nearest(typed: string, names: readonly string[]): string | undefined {
   let best: string | undefined
-  // Two transposed letters count as two replacements, so the limit allows one extra replacement.
-  let least = Math.ceil(typed.length / 3) + 1
+  let least = Math.max(2, Math.ceil(typed.length / 3))
   for (const name of names) {
     const distance = editDistance(typed, name)
     if (distance < least) {
@@ -230,18 +230,4 @@ export function nearest(typed: string, names: readonly string[]): string | undef
     }
   }
   return best
-}
-
-/** Returns the number of letters to insert, delete or replace to turn one string into the other (Levenshtein). */
-function editDistance(from: string, to: string): number {
-  let row = Array.from({ length: to.length + 1 }, (_, i) => i)
-  for (let i = 1; i <= from.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= to.length; j++) {
-      const replaced = row[j - 1]! + (from[i - 1] === to[j - 1] ? 0 : 1)
-      next.push(Math.min(replaced, row[j]! + 1, next[j - 1]! + 1))
-    }
-    row = next
-  }
-  return row[to.length]!
 }

@@ -4,7 +4,7 @@ import { Refusal } from '../lib/errors.ts'
 import { checkQueryTexts } from '../lib/http/refuse.ts'
 import { SharedGate } from '../lib/limits/shared-gate.ts'
 import { checker } from '../lib/schema/check.ts'
-import { DeletionBody, TracesDeleted } from '../lib/schema/deletion.ts'
+import { DeletionBody, TracesDeleted } from '../lib/schema/history/deletion.ts'
 import { type DeletionTarget, deleteTargeted } from '../lib/store/trace/bulk-deletion.ts'
 import { readBody } from '../lib/trace/body.ts'
 

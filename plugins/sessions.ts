@@ -11,7 +11,7 @@ import {
   SessionQuery,
   UserList,
   UserListQuery
-} from '../lib/schema/groups.ts'
+} from '../lib/schema/history/groups.ts'
 import { pageSizeOf } from '../lib/schema/query.ts'
 import { unstorable } from '../lib/schema/text.ts'
 import {

@@ -4,7 +4,6 @@ import type { ProjectRead } from '../lib/database/sql-access.ts'
 import { checkQueryTexts, refuseField } from '../lib/http/refuse.ts'
 import { JsonText, type RequestOf } from '../lib/http/route.ts'
 import { WEIGHTS } from '../lib/limits/large-reads.ts'
-import { pageSizeOf } from '../lib/schema/query.ts'
 import {
   FAILURE_DAYS,
   FailureList,
@@ -12,7 +11,8 @@ import {
   MOST_WITH_TEXTS,
   SpanList,
   SpanListQuery
-} from '../lib/schema/span-list.ts'
+} from '../lib/schema/history/span-list.ts'
+import { pageSizeOf } from '../lib/schema/query.ts'
 import { plain, text } from '../lib/store/answers/json-text.ts'
 import { FAILURE_ORDER, type FailureQuery, groupFailures, TRACE_KIND } from '../lib/store/failures/read-failures.ts'
 import { renderGroup } from '../lib/store/failures/render-group.ts'

@@ -1,6 +1,6 @@
 -- Histograms of durations have finer buckets: sixteen to an octave instead of four. Stored histograms do not change.
 -- The new buckets have digits of their own, before those of the old ones, in the same column
--- (lib/rollups/latency.ts). The view shows both: first the old buckets, which count the traces of before this
+-- (lib/rollups/latency.ts). The view shows both: first the old buckets, which count traces from before this
 -- migration, then the new ones.
 create or replace view rollup_latencies as
 select

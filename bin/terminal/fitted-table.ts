@@ -10,8 +10,7 @@ export interface FittedColumn<Row> {
   /** Width to which the column may be cut; undefined if the column is never cut. */
   readonly least?: number
   /**
-   * Rank of the column among those that may be left out. The column with the highest rank is left out first, and a
-   * column without a rank never.
+   * Order in which columns are dropped if the table is too wide: the highest rank first. A column without a rank stays.
    */
   readonly rank?: number
 }

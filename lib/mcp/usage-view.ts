@@ -1,6 +1,6 @@
 /** Shows sums over time as an outline: rows without null or zero fields, and only the newest rows if not all fit. */
 import type { Static } from 'typebox'
-import type { UsageReply } from '../schema/usage.ts'
+import type { UsageReply } from '../schema/history/usage.ts'
 import { detailOption, OUTLINE_FIELDS } from './list-view.ts'
 import { cutOutlineText, USUAL_BYTES } from './outline.ts'
 import type { ToolView } from './tool.ts'

@@ -5,6 +5,7 @@
  */
 import Type, { type TArray, type TSchema } from 'typebox'
 import { STEPS } from '../../lib/rollups/period.ts'
+import { EXCERPT_PLACES } from '../../lib/schema/history/search.ts'
 import { DATA_TYPES } from '../../lib/schema/input.ts'
 import { closed, mapOf, nullable } from '../../lib/schema/object.ts'
 import {
@@ -29,7 +30,6 @@ import {
 } from '../../lib/schema/output.ts'
 import { ROLES } from '../../lib/schema/roles.ts'
 import { ViewName, ViewPage, ViewQuery } from '../../lib/schema/saved-view.ts'
-import { EXCERPT_PLACES } from '../../lib/schema/search.ts'
 
 const text = Type.String()
 const flag = Type.Boolean()

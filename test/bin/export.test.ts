@@ -37,7 +37,7 @@ async function record({ call }: TestService, over: object = {}): Promise<string>
   return body.trace.id
 }
 
-t.test('an export as rows has the values of the API, whatever the format', async t => {
+t.test('rows of an export have the values of the API in every format', async t => {
   const { call, service, env, run, lines } = await setUp(t)
   const step = span({ kind: 'llm', name: '=cmd()', model: 'm', input: ['é\u2028😀\ud83d'], usage: { inputTokens: 5 } })
   const id = await record(service, {
@@ -121,7 +121,7 @@ t.test('an export as rows has the values of the API, whatever the format', async
   })
 })
 
-t.test('an export since a cursor has what was written since, once', async t => {
+t.test('an export since a cursor contains each later write once', async t => {
   const { call, service, run, lines, folder } = await setUp(t)
   const cursorOf = ({ err }: { err: string }) => /^next cursor: (\S+)$/m.exec(err)?.[1] as string
   const idsIn = (out: string) =>
@@ -176,7 +176,7 @@ t.test('an export since a cursor has what was written since, once', async t => {
   t.match(await run('--cursor-file', file), { code: 0, out: '' })
 })
 
-t.test('what cannot be exported is said before anything is', async t => {
+t.test('invalid exports are rejected before any output', async t => {
   const { run } = await setUp(t)
   const cases: readonly (readonly [string[], RegExp])[] = [
     [['--format', 'xml'], /--format must be one of ndjson, csv, parquet, but is "xml"/],

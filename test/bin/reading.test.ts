@@ -153,7 +153,7 @@ t.test('numbers and large values of a trace arrive as they were sent', async t =
   }
 })
 
-t.test('a trace is deleted by its id, when it is told to', async t => {
+t.test('trace delete deletes a trace by its id only with --apply', async t => {
   const { service, env, beside, record } = await place(t)
   for (const [more, from] of [
     [[], env],
@@ -189,7 +189,7 @@ t.test('whoami describes the key', async t => {
   })
 })
 
-t.test('what is wrong is one line on stderr, with its exit code', async t => {
+t.test('each error is one line on stderr, with an exit code', async t => {
   const { service, env, beside, record } = await place(t)
   const id = await record()
   const { key: writer } = await service.makeKey({ scopes: ['traces:write'] })
@@ -367,7 +367,7 @@ t.test('a process writes JSON to a pipe without colours and pager', async t => {
   t.notMatch((await runSpoor(['trace', 'show', id], env)).out, '\u001b')
 })
 
-t.test('values and times become what the API takes', async t => {
+t.test('values and times are converted to the format of the API', async t => {
   const values: [string, unknown][] = [
     ['0.8', { dataType: 'numeric', value: 0.8 }],
     ['-3', { dataType: 'numeric', value: -3 }],

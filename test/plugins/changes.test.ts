@@ -68,7 +68,7 @@ async function record({ call }: TestService, body = ingestBody()): Promise<strin
   return body.trace.id
 }
 
-t.test('a first sync lists all stored traces, and later ones what was written since', async t => {
+t.test('a first sync lists all stored traces, and later syncs list later writes', async t => {
   const service = await testService(t)
   const { call } = service
   const empty = await read(service)
@@ -170,7 +170,7 @@ t.test('a trace is listed after each change, once a page, and not after its dele
   t.same(await next(), [], 'a deletion')
 })
 
-t.test('what commits late comes late, on whichever server, and nothing waits for it', async t => {
+t.test('a write that commits late is listed late, on any server, and delays no other write', async t => {
   const one = await testService(t)
   const two = await testService(t, { database: one.database })
   const held = await record(one)
@@ -209,7 +209,7 @@ t.test(
   }
 )
 
-t.test('in a project that is always written to, a reader catches up with what was written before it asked', async t => {
+t.test('a reader of a project under constant writes catches up', async t => {
   const service = await testService(t)
   const id = await record(service)
   const { cursor } = await sync(service)
@@ -225,7 +225,7 @@ t.test('in a project that is always written to, a reader catches up with what wa
   t.match(await read(service, cursor), { traces: [{ id }], caughtUp: true })
 })
 
-t.test('many readers at once see what was written before they asked', async t => {
+t.test('concurrent readers see every write that precedes their request', async t => {
   const service = await testService(t)
   const { cursor } = await sync(service)
   const ids = new Set<string>()
@@ -262,7 +262,7 @@ t.test('a page begins within a row of the log', async t => {
   ])
 })
 
-t.test('a cursor that cannot be continued is refused with what to do', async t => {
+t.test('a cursor that cannot be continued is rejected with advice', async t => {
   const service = await testService(t)
   const { call, database, makeKey, makeProject } = service
   const { pool } = database

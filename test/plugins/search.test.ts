@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { SCHEMA_NAMES } from '../../lib/database/tables.ts'
-import type { TraceSearchQuery } from '../../lib/schema/search.ts'
+import type { TraceSearchQuery } from '../../lib/schema/history/search.ts'
 import { type FindBounds, findTracePage } from '../../lib/store/finding/find-traces.ts'
 import type { Edge } from '../../lib/store/lists/cursor.ts'
 import { addMessages } from '../../lib/store/trace/messages.ts'
@@ -217,7 +217,7 @@ async function readBounded(service: TestService, query: TraceSearchQuery, limit:
   return ids
 }
 
-t.test('random searches of random histories find what their definition says', async t => {
+t.test('random searches of random histories match a model', async t => {
   const database = await testDatabase(t)
   const recording = new Recording()
   const service = await testService(t, { database, view: recorded(database, recording) })
@@ -253,7 +253,7 @@ t.test('random searches of random histories find what their definition says', as
 
 const invalid = (message: RegExp) => ({ status: 400, body: { error: { code: 'invalid_request', message } } })
 
-t.test('wrong parameters are named', async t => {
+t.test('invalid parameters are rejected by name', async t => {
   const { call } = await testService(t)
   const wrong: [query: string, message: RegExp][] = [
     ['words=x', /^words: unknown parameter$/],
@@ -423,7 +423,7 @@ t.test('previews show messages that were received as log records', async t => {
   ])
 })
 
-t.test('numbers that no double holds are compared, too', async t => {
+t.test('numbers beyond the precision of a double are compared exactly', async t => {
   const { call } = await testService(t)
   const { trace } = ingestBody({ costUsd: 5e-324 })
   t.equal((await call('POST', '/api/v1/traces', { body: { schemaVersion: 1, trace } })).status, 201)
@@ -447,7 +447,7 @@ t.test('numbers that no double holds are compared, too', async t => {
   t.same(await ids('minCostUsd=1.7976931348623157e308'), [])
 })
 
-t.test('an empty page says what exists', async t => {
+t.test('an empty page names existing values', async t => {
   const { call } = await testService(t)
   const hint = async (query: string) => (await call('GET', `/api/v1/search?${query}`)).body.hint
   t.equal(await hint('name=run'), 'The project has no traces.')

@@ -76,7 +76,7 @@ t.test('a session is found by its user, and a user by how the id begins', async 
   t.match(users, [{ id: 'eve', traceCount: 2, firstDay: from, lastStartedAt: at(12) }])
 })
 
-t.test('an answer without sessions or users says what there is instead', async t => {
+t.test('a response without sessions or users names existing ones', async t => {
   const hintOf = async (path: string) => (await read(path)).body.hint
   t.match(await hintOf('sessions?userId=Adda'), /No trace has the userId "Adda"\. The nearest: "ada"/)
   t.match(await hintOf('sessions?prefix=chta'), /No recent session begins with "chta"\. The nearest: "chat\/7 ä/)
@@ -94,7 +94,7 @@ t.test('an answer without sessions or users says what there is instead', async t
   t.match(structuredContent, { sessions: [], hint: /The nearest: "eve"/ })
 })
 
-t.test('what is not there is 404, and what cannot be is refused', async t => {
+t.test('an unknown session is 404, and an impossible id is rejected', async t => {
   for (const path of ['sessions/none', 'sessions/%00', 'sessions/a%2Fb']) {
     t.match(await read(path), { status: 404, body: { error: { code: 'not_found' } } }, path)
   }

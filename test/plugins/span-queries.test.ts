@@ -22,7 +22,7 @@ async function newProject(slug: string) {
   }
 }
 
-t.test('wrong parameters are refused by name', async t => {
+t.test('invalid parameters are rejected by name', async t => {
   const both = [
     'from=yesterday',
     'to=2026-13-01T00:00:00Z',
@@ -79,7 +79,7 @@ t.test('a cursor belongs to its list', async t => {
   t.equal((await get(`${SPANS}?after=${nextCursor}&status=unset`)).spans.length, 5, 'other filters go on from there')
 })
 
-t.test('pages neither lose nor repeat spans while traces and spans arrive, and traces leave', async t => {
+t.test('pages neither lose nor repeat spans while traces and spans arrive or are deleted', async t => {
   const { get, post, remove } = await newProject('arrivals')
   const at = (second: number) => new Date(Date.parse(AT) + second * 1000).toISOString()
   const steps = (second: number, count: number) =>
@@ -142,7 +142,7 @@ t.test('without times, failures of the last seven days are grouped; one time dec
   t.match(await get(`${ERRORS}?to=0001-01-02T00:00:00Z`), { from: '0001-01-01T00:00:00.000Z', errors: [] })
 })
 
-t.test('empty answers name what exists', async t => {
+t.test('empty responses name existing values', async t => {
   const { get, post } = await newProject('hints')
   t.equal((await get(`${SPANS}?name=chat`)).hint, 'The project has no traces.')
   t.equal((await get(ERRORS)).hint, 'The project has no traces.')

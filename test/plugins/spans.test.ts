@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import type { SpanListQuery } from '../../lib/schema/span-list.ts'
+import type { SpanListQuery } from '../../lib/schema/history/span-list.ts'
 import { type FailureQuery, groupFailures } from '../../lib/store/failures/read-failures.ts'
 import { renderGroup } from '../../lib/store/failures/render-group.ts'
 import type { Edge } from '../../lib/store/lists/cursor.ts'

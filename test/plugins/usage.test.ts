@@ -5,7 +5,7 @@ import t from 'tap'
 import { updateProject } from '../../lib/admin/projects.ts'
 import { alignedTime, readSplit } from '../../lib/rollups/usage.ts'
 import { checker } from '../../lib/schema/check.ts'
-import { UsageReply, type UsageRow, type UsageSums } from '../../lib/schema/usage.ts'
+import { UsageReply, type UsageRow, type UsageSums } from '../../lib/schema/history/usage.ts'
 import { foldDeltas } from '../../lib/store/analytics/rollups/fold.ts'
 import { makeFortnight } from '../../lib/store/analytics/rollups/fortnights.ts'
 import { makeUsageSums } from '../../lib/store/analytics/usage/made-hours.ts'
@@ -405,7 +405,7 @@ t.test('without times, the last seven days are summed, and the response says so'
   t.match((await call('GET', `/api/v1/usage?to=${iso(at)}`)).body, { total: { traces: 0 } }, 'to is exclusive')
 })
 
-t.test('an empty response says what exists', async t => {
+t.test('an empty response names existing values', async t => {
   const { use } = await mcpClient(t, service)
   t.match(
     (await use('get_usage', { by: 'tag:promt' })).value.hint,
@@ -420,7 +420,7 @@ t.test('an empty response says what exists', async t => {
   t.equal((await call('GET', '/api/v1/usage', { key })).body.hint, 'The project has no traces.')
 })
 
-t.test('a wrong query is refused by the name of what is wrong', async t => {
+t.test('an invalid query is rejected by the name of the parameter', async t => {
   const wrong: Readonly<Record<string, RegExp>> = {
     'by=session': /^by: must be model, name, environment, user, step or tag:KEY/,
     'by=tag:': /^by: must be /,

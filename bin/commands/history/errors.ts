@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import { FIELD_VALUES } from '../../../lib/schema/field-values.ts'
-import type { FailureGroup, FailureList } from '../../../lib/schema/span-list.ts'
+import type { FailureGroup, FailureList } from '../../../lib/schema/history/span-list.ts'
 import { isBefore } from '../../../lib/trace/timestamp.ts'
 import { type Asker, type QueryMembers, requestPath } from '../../asking/asker.ts'
 import { jsonLine, LIMIT_FLAG, OUTPUT_FLAGS, parseLimit, refuseBoth } from '../../asking/output.ts'

@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import type { SessionDetail, SessionList } from '../../../lib/schema/groups.ts'
+import type { SessionDetail, SessionList } from '../../../lib/schema/history/groups.ts'
 import { type Asker, requestPath } from '../../asking/asker.ts'
 import {
   jsonLine,

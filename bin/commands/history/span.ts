@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import { FIELD_VALUES } from '../../../lib/schema/field-values.ts'
-import type { ListedSpan } from '../../../lib/schema/span-list.ts'
+import type { ListedSpan } from '../../../lib/schema/history/span-list.ts'
 import { LIMIT_FLAG, listLines, listPages, OUTPUT_FLAGS, parseId, parseLimit, printList } from '../../asking/output.ts'
 import { ASKING_FLAGS, withAsker } from '../../asking/place.ts'
 import { command, UsageError } from '../../command.ts'

@@ -1,4 +1,4 @@
-import type { UsageReply, UsageRow } from '../../../lib/schema/usage.ts'
+import type { UsageReply, UsageRow } from '../../../lib/schema/history/usage.ts'
 import { requestPath } from '../../asking/asker.ts'
 import { jsonLine, LIMIT_FLAG, OUTPUT_FLAGS, parseLimit, printAnswer, refuseBoth } from '../../asking/output.ts'
 import { ASKING_FLAGS, withAsker } from '../../asking/place.ts'

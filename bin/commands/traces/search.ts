@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import { FIELD_VALUES } from '../../../lib/schema/field-values.ts'
-import type { FoundTrace } from '../../../lib/schema/search.ts'
+import type { FoundTrace } from '../../../lib/schema/history/search.ts'
 import { LIMIT_FLAG, listLines, listPages, parseLimit, printList } from '../../asking/output.ts'
 import { withAsker } from '../../asking/place.ts'
 import { command, UsageError } from '../../command.ts'

@@ -1,8 +1,8 @@
 /** The conditions of a search beyond the filters of the trace list, and their SQL. */
 
 import type { TableNames } from '../../database/tables.ts'
+import { isNumber, type ScoreCondition } from '../../schema/history/score-condition.ts'
 import { MAX_SCORES } from '../../schema/input.ts'
-import { isNumber, type ScoreCondition } from '../../schema/score-condition.ts'
 import { readWanted, type Wanted } from '../../search/wanted.ts'
 import type { Bind } from '../lists/trace-query.ts'
 

@@ -1,7 +1,7 @@
 /** Reads the summaries of found traces: those of the list, with the first error and the beginnings of the texts. */
 import type { Sql } from 'postgres'
 import type { TableNames } from '../../database/tables.ts'
-import { CUT } from '../../schema/search.ts'
+import { CUT } from '../../schema/history/search.ts'
 import { SEARCHED } from '../../search/texts.ts'
 import { failureOfStep } from '../../trace/failures/step-failure.ts'
 import { list } from '../answers/json-text.ts'

@@ -1,5 +1,5 @@
 /** Makes short previews of inputs and outputs for lists. */
-import { CUT } from '../../schema/search.ts'
+import { CUT } from '../../schema/history/search.ts'
 import { SEARCHED, stringsOf } from '../../search/texts.ts'
 
 /** The beginning of a user's message, as chat inputs spell it. */

@@ -1,10 +1,12 @@
 /** Reads the searchable texts of stored traces. */
 import type { Sql } from 'postgres'
+import { SCHEMA_NAMES } from '../../database/tables.ts'
 import { Slices } from '../../limits/slices.ts'
-import { type EncodedTexts, MAX_SLICED_BYTES, unpackEncoded } from '../../rows/packed-texts.ts'
+import { type EncodedTexts, unpackEncoded } from '../../rows/packed-texts.ts'
 import { type SharedTexts, withSharedTexts } from '../../rows/trace-texts.ts'
 import { SEARCHED, type SearchedText, searchedTexts } from '../../search/texts.ts'
 import { failureOfStep } from '../../trace/failures/step-failure.ts'
+import { withPackedRows } from '../spans/packed-rows.ts'
 import { type CallTexts, type SpokenTrace, withMessages } from './spoken-traces.ts'
 
 export interface TextSource {
@@ -35,6 +37,38 @@ interface SpanRow extends CallTexts {
 /** Returns SQL for a time in whole milliseconds since 1970. */
 export const inMs = (time: string): string => `floor(extract(epoch from ${time}) * 1000)::bigint`
 
+/** Parameters: the project, the traces, and of spans with a trace's own texts the traces and the ids. */
+const SPANS = `
+  with steps as materialized (
+    select seq, id, kind = 'llm' and place <= ${SEARCHED.calls} as is_call,
+      kind = 'tool' and place <= ${SEARCHED.calls} as is_tool,
+      case when failure <= ${SEARCHED.failures} then failure end as failure
+    from (
+      select trace_seq as seq, id, kind,
+        row_number() over (partition by trace_seq, kind order by started_at, id) as place,
+        case when status = 'error' then
+          row_number() over (partition by trace_seq, status order by ended_at, started_at desc, id)
+        end as failure
+      from spans
+      where project_id = $1::int and trace_seq = any ($2::bigint[]) and (kind in ('llm', 'tool') or status = 'error')
+    ) s
+    where (kind in ('llm', 'tool') and place <= ${SEARCHED.calls}) or failure <= ${SEARCHED.failures}
+  ), wanted as materialized (
+    select seq, id from steps
+    union
+    select shared_seq, shared_id from unnest($3::bigint[], $4::bytea[]) as k (shared_seq, shared_id)
+  ) ${withPackedRows(
+    SCHEMA_NAMES,
+    `s.kind, s.started_at, left(s.input::text, ${SEARCHED.json}) as input,
+    left(s.output::text, ${SEARCHED.json}) as output, s.attributes, s.events`
+  )}
+  select r.seq, r.id, r.kind, r.packed, r.input, r.output, coalesce(c.is_call, false) as "isCall",
+    coalesce(c.is_tool, false) as "isTool", c.failure::int,
+    case when c.failure is not null then r.attributes end as attributes,
+    case when c.failure is not null then r.events end as events
+  from rows r left join steps c on c.seq = r.seq and c.id = r.id
+  order by r.seq, r.started_at, r.id`
+
 /**
  * Reads the existing traces with these internal numbers, in no particular order. Only the beginning of a long input or
  * output is read. Texts packed together can only be read together. If the texts of a model call, of a tool call or of a
@@ -51,47 +85,16 @@ export async function readSources(sql: Sql, projectId: number, seqs: readonly nu
       exists (select from span_messages m where m.project_id = ${projectId} and m.trace_id = t.id) as "hasMessages"
     from traces t where project_id = ${projectId} and seq = any (${seqs as number[]}::bigint[])`
   const shared = traces.flatMap(({ seq, ...trace }) => sharedIds(trace).map(id => ({ seq, id })))
-  const found = sql.unsafe(FOUND)
-  const rows = await sql<SpanRow[]>`
-    with steps as materialized (
-      select seq, id, group_id, is_bare, kind = 'llm' and place <= ${SEARCHED.calls} as is_call,
-        kind = 'tool' and place <= ${SEARCHED.calls} as is_tool,
-        case when failure <= ${SEARCHED.failures} then failure end as failure
-      from (
-        select ${found}, kind,
-          row_number() over (partition by trace_seq, kind order by started_at, id) as place,
-          case when status = 'error' then
-            row_number() over (partition by trace_seq, status order by ended_at, started_at desc, id)
-          end as failure
-        from spans
-        where project_id = ${projectId} and trace_seq = any (${seqs as number[]}::bigint[])
-          and (kind in ('llm', 'tool') or status = 'error')
-      ) s
-      where (kind in ('llm', 'tool') and place <= ${SEARCHED.calls}) or failure <= ${SEARCHED.failures}
-    ), wanted as materialized (
-      select seq, id, group_id, is_bare from steps
-      union
-      select ${found}
-      from unnest(${shared.map(({ seq }) => seq)}::bigint[], ${shared.map(({ id }) => id)}::bytea[]) as k (seq, span_id)
-      join spans on project_id = ${projectId} and trace_seq = k.seq and id = k.span_id
-    ), bare as materialized (
-      select distinct seq from wanted where is_bare
-    ), groups as materialized (
-      select distinct seq, group_id from wanted where group_id is not null
-    )
-    select s.trace_seq as seq, s.id, s.kind, coalesce(c.is_call, false) as "isCall",
-      coalesce(c.is_tool, false) as "isTool", c.failure::int, s.packed,
-      left(s.input::text, ${SEARCHED.json}) as input, left(s.output::text, ${SEARCHED.json}) as output,
-      case when c.failure is not null then s.attributes end as attributes,
-      case when c.failure is not null then s.events end as events
-    from spans s
-    left join steps c on c.seq = s.trace_seq and c.id = s.id
-    left join wanted w on w.seq = s.trace_seq and w.id = s.id
-    left join groups g on g.seq = s.trace_seq and g.group_id = substr(s.packed, 3, 8)
-    left join bare b on b.seq = s.trace_seq and octet_length(s.packed) > ${MAX_SLICED_BYTES}
-    where s.project_id = ${projectId} and s.trace_seq = any (${seqs as number[]}::bigint[])
-      and (w.id is not null or g.seq is not null or b.seq is not null)
-    order by s.trace_seq, s.started_at, s.id`
+  const rows = await sql.unsafe<SpanRow[]>(
+    SPANS,
+    [
+      projectId,
+      `{${seqs.join(',')}}`,
+      `{${shared.map(({ seq }) => seq).join(',')}}`,
+      `{${shared.map(({ id }) => `"\\\\x${id}"`).join(',')}}`
+    ],
+    { prepare: true }
+  )
   const spans = new Map<number, SpanRow[]>(seqs.map(seq => [seq, []]))
   for (const row of rows) spans.get(row.seq)!.push(row)
   const sources: TextSource[] = []
@@ -109,8 +112,6 @@ export async function readSources(sql: Sql, projectId: number, seqs: readonly nu
   return sources
 }
 
-const FOUND = `trace_seq as seq, id, substr(packed, 3, 8) as group_id,
-  num_nulls(input, output, attributes, events, packed) = 5 as is_bare`
 const sharedIds = ({ inputSpanId, outputSpanId }: SharedTexts): string[] =>
   [inputSpanId, outputSpanId].filter(id => id !== null)
 

@@ -66,7 +66,7 @@ const columnOf = fc.record({
   rank: fc.option(fc.nat(3))
 })
 
-t.test('a table fits if its columns can be cut or left out, and says nothing false', async () => {
+t.test('a table fits the width if its columns can be cut or omitted, and shows no wrong value', async () => {
   const tables = fc.integer({ min: 1, max: 5 }).chain(width =>
     fc.record({
       specs: fc.array(columnOf, { minLength: width, maxLength: width }),

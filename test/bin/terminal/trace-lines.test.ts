@@ -209,7 +209,7 @@ t.test('tail shows each trace when it appears and when it ends', async () => {
   )
 })
 
-t.test('amounts are said shortly', async t => {
+t.test('amounts are short', async t => {
   const durations = { 0: '0 ms', 999: '999 ms', 1000: '1.00 s', 9994: '9.99 s', 9995: '10.0 s', 59949: '59.9 s' }
   for (const [ms, words] of Object.entries(durations)) t.equal(duration(Number(ms)), words)
   t.equal(duration(59_950), '1 min 0 s')

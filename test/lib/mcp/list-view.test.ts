@@ -20,7 +20,7 @@ const NAMES = Object.keys(PAGES) as (keyof typeof PAGES)[]
 const outlined = (name: keyof typeof PAGES, page: Item, most = USUAL_BYTES): string =>
   outlineList(OUTLINES[name], page, { inexact: false, most })
 
-t.test('an outline of a search tells the traces apart, and how to get the rest', async t => {
+t.test('an outline of a search distinguishes the traces, and says how to get the rest', async t => {
   const page = PAGES.search
   const [trace] = page.traces
   const outline = JSON.parse(outlined('search', page))
@@ -47,13 +47,13 @@ t.test('an outline of a search tells the traces apart, and how to get the rest',
   t.notOk('note' in empty)
 })
 
-t.test('an empty list without a hint says where there is one', async t => {
+t.test('an empty list without a hint names a tool that gives one', async t => {
   t.match(JSON.parse(outlined('traces', { ...PAGES.traces, traces: [] })).note, /search_traces with the same filters/)
   const more = { ...PAGES.sessions, sessions: [], nextCursor: 'x' }
   t.match(JSON.parse(outlined('sessions', more)).note, /^More may follow: call again with nextCursor as after\.$/)
 })
 
-t.test('each outline is at most as long as agreed, and never without an item', async () => {
+t.test('each outline respects its maximum length, and has at least one item', async () => {
   const texts = fc.record({ unit: fc.constantFrom('x', '名', '😀', '\u0001'), length: fc.nat(3000) })
   fc.assert(
     fc.property(fc.constantFrom(...NAMES), fc.integer({ min: 1, max: 200 }), texts, (name, count, { unit, length }) => {

@@ -16,7 +16,7 @@ t.test('auto shows a trace whole up to the limit, and its outline beyond', async
   t.match(JSON.parse(traceView.show(answer({}), { detail: 'outline' })), { detail: 'outline' })
 })
 
-t.test('an outline by itself has at most 8,000 bytes, and says how to get more', async t => {
+t.test('an outline has at most 8,000 bytes by default, and says how to get more', async t => {
   for (const spans of [3, 20, 42, 200, 1000]) {
     const text = answer({ spans, span: () => ({ input: 'x'.repeat(3000), output: '名'.repeat(500) }) })
     const seen: string[] = []

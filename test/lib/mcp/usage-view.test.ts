@@ -9,7 +9,7 @@ const rowsOf = (count: number, over: (index: number) => object): Usage['rows'] =
   Array.from({ length: count }, (_, i) => ({ ...usage.rows[0]!, ...over(i) }))
 const hour = (index: number) => new Date(Date.UTC(2026, 10, 1, index)).toISOString()
 
-t.test('an outline has all rows if they fit, without what is null or zero', async t => {
+t.test('an outline has all rows if they fit, without null and zero fields', async t => {
   const outline = JSON.parse(
     outlineUsage({ ...usage, rows: rowsOf(3, i => ({ key: `k${i}`, errors: 0, p50Ms: null })) })
   )

@@ -47,7 +47,7 @@ t.test('makes the rows of all spans, and leaves out what they hold', async t => 
   }
 })
 
-t.test('an export has its settings, whatever else goes to the thread with it', async t => {
+t.test('an export keeps its settings if a thread receives it with other bodies', async t => {
   const threads = new BodyThreads(1, log)
   t.teardown(() => threads.close())
   const traceId = freshId(32)

@@ -232,7 +232,7 @@ t.test('facets are counted with the filters by the others', async t => {
   t.equal(body.countedFrom, null)
 })
 
-t.test('a wrong query is refused by the name of what is wrong', async t => {
+t.test('an invalid query is rejected by the name of the parameter', async t => {
   const wrong: Readonly<Record<string, RegExp>> = {
     'range=2h': /^range: /,
     'range=1h&from=2026-01-01T00:00:00Z': /^range: cannot be combined with from and to$/,

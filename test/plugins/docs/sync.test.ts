@@ -8,7 +8,7 @@ import { testService } from '../../fixtures/service/service.ts'
 import { configurationFor, runHere } from '../../fixtures/service/spoor.ts'
 import { guideCode } from './guide.ts'
 
-t.test('the commands of the section write what they say', async t => {
+t.test('the commands of the section produce the documented output', async t => {
   const { call, database } = await testService(t)
   const folder = await testFolder(t)
   const now = new Date().toISOString()

@@ -34,7 +34,7 @@ t.test('it names each tool of the key with its parameters, on at most 60 lines',
   t.notMatch(short, /\n- search_traces|## Questions/)
 })
 
-t.test('each call of its recipes is one that the tool takes', async t => {
+t.test('the tools accept each call of its recipes', async t => {
   const { tools } = await client.listTools()
   for (const { question, calls } of RECIPES) {
     for (const [name, args] of calls) {

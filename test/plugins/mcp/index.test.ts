@@ -148,7 +148,7 @@ t.test('free JSON is kept exactly, with numbers that a double cannot hold', asyn
   }
 })
 
-t.test('search_traces finds what happened in a run, and says what exists if it finds nothing', async t => {
+t.test('search_traces finds runs by their steps, and names existing values if it finds nothing', async t => {
   const failed = span({ name: 'charge_card', kind: 'tool', status: 'error', attributes: { 'error.type': 'CardError' } })
   const id = await record({ name: 'checkout', userId: 'customer-9', tags: ['shop', 'beta'], spans: [failed] })
   const args = { stepKind: 'tool', error: 'CardError', tag: ['shop', 'beta'], userId: 'customer-9' }
@@ -233,7 +233,7 @@ const OUTLINED = [
 ]
 const USAGE_TIME = 'from=2026-11-20T00:00:00Z&to=2026-11-22T00:00:00Z'
 
-t.test('a tool that reads returns what the route answers, if it is asked for everything', async t => {
+t.test("a reading tool returns its route's response if asked for everything", async t => {
   const id = await record({ ...INGEST_EXAMPLES.full.trace, id: traceId(), name: 'read me', tags: ['read'] })
   const score = EXAMPLES.addScore?.body?.numeric as object
   for (const name of ['a', 'b']) await use('add_score', { ...score, traceId: id, name })
@@ -260,7 +260,7 @@ t.test('a tool that reads returns what the route answers, if it is asked for eve
   }
 })
 
-t.test('list_spans and list_errors outline what they find, and say what exists if they find nothing', async t => {
+t.test('list_spans and list_errors return outlines, and name existing values if they find nothing', async t => {
   const failed = span({ name: 'lookup_order', kind: 'tool', status: 'error', output: 'order 17 is unknown' })
   const long = span({ name: 'chat', kind: 'llm', output: 'word '.repeat(1000) })
   const id = await record({ name: 'outlined', spans: [failed, long] })

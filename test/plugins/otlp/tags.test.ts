@@ -36,7 +36,7 @@ t.test('attributes of spans and of their resource become tags, beside those that
   t.same(await listed('tenant.id:bravo'), [traceId])
 })
 
-t.test('what does not fit is left out, and the trace says so', async t => {
+t.test('values that do not fit are left out, and the trace says so', async t => {
   const ids = { long: freshId(32), object: freshId(32), many: freshId(32), fits: freshId(32) }
   const fits = 'é'.repeat(64 - 'tenant.id:'.length)
   await send(exportOf(otlpSpan({ traceId: ids.fits, attributes: { 'tenant.id': fits, release: '' } })))

@@ -1,6 +1,6 @@
 /** Rows of sums as PostgreSQL returns them, and their conversion to the rows of `GET /api/v1/usage`. */
 import { toDollars } from '../../../rollups/amounts.ts'
-import type { UsageRow, UsageSums } from '../../../schema/usage.ts'
+import type { UsageRow, UsageSums } from '../../../schema/history/usage.ts'
 
 /** Costs are in billionths of a dollar. */
 export interface SumsRow {

@@ -88,7 +88,7 @@ async function checkRows(t: Test, { pool }: TestDatabase): Promise<void> {
   t.same(await pool.run(countOrphans), NO_ORPHANS)
 }
 
-t.test('exactly the traces that meet all conditions are exported, and go, with all that is under them', async t => {
+t.test('exactly the traces that meet all conditions are exported and deleted, with all their data', async t => {
   const database = await testDatabase(t)
   const property = fc.asyncProperty(
     fc.array(trace, { minLength: 1, maxLength: 12 }),

@@ -12,7 +12,7 @@ const WIDE = { traces: 5000, ms: Number.MAX_SAFE_INTEGER, bytes: Number.MAX_SAFE
 const failed = (over: object = {}) =>
   span({ name: 'pay', kind: 'tool', status: 'error', output: 'The card 17 expired', ...over })
 
-t.test('calls that meet a bound add up to one that meets none', async t => {
+t.test('calls that reach a limit add up to one call without limits', async t => {
   const { call, database } = await testService(t)
   for (const startedAt of TIMES) {
     const body = ingestBody({ startedAt, spans: [failed({ startedAt }), failed({ startedAt, output: 'No stock' })] })

@@ -8,7 +8,7 @@ import { readSearch } from '../../../../plugins/search.ts'
 import { ingestBody, span } from '../../../fixtures/bodies/bodies.ts'
 import { testService } from '../../../fixtures/service/service.ts'
 
-t.test('a search that meets its bound has examined that many traces, and goes on behind them', async t => {
+t.test('a search that reaches its limit has examined that many traces, and continues after them', async t => {
   const { call, database } = await testService(t)
   const bodies = Array.from({ length: 4 }, (_, i) =>
     ingestBody({

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { cutText, previewOf } from '../../../../lib/store/finding/preview.ts'
 
-t.test('previews show what a person would look for', async t => {
+t.test('previews show the text that a person would look for', async t => {
   const of = (value: unknown, side: 'input' | 'output' = 'input') => previewOf(JSON.stringify(value), side)
   t.equal(previewOf(null, 'input'), null)
   t.equal(of('  two\n lines '), 'two lines')

@@ -41,7 +41,7 @@ async function oldProject(t: import('tap').Test, count = 3) {
 
 const NEW = ['elm', '"courier did not respond"', 'timeouterror', 'acme']
 
-t.test('rows and segments of before are found by the old texts, then by all texts', async t => {
+t.test('older rows and segments are found by their own texts, and after the rebuild by all texts', async t => {
   const { pool, projectId, ids, upsertOld } = await oldProject(t)
   await upsertOld()
   await pool.run(async sql => {
@@ -65,7 +65,7 @@ t.test('rows and segments of before are found by the old texts, then by all text
   })
 })
 
-t.test('a server of before may write beside one that knows all texts', async t => {
+t.test('a server of the previous version can write beside one that indexes all texts', async t => {
   const { pool, projectId, ids, upsertOld } = await oldProject(t)
   await pool.run(sql => indexAll(sql, projectId))
   await upsertOld()

@@ -23,13 +23,13 @@ t.test('finds what has all words, newest first, whatever is recorded, changed, d
   searchHistories(t, 4)
 )
 
-t.test('traces of before are indexed from the newest on, and turning search off drops everything', async t => {
+t.test('older traces are indexed newest first, and turning search off drops the index', async t => {
   const database = await testDatabase(t)
   const path = testWritePath(t, database)
   await database.pool.run(async sql => {
     const projectId = await seedProject(sql)
     await setSearch(sql, projectId, true, audit(projectId))
-    t.match(await readSearchState(sql, projectId), { isFilled: true }, 'there is nothing of before')
+    t.match(await readSearchState(sql, projectId), { isFilled: true }, 'there are no older traces')
     await setSearch(sql, projectId, false, audit(projectId))
     const ids: string[] = []
     for (const day of [1, 2, 3, 4, 5]) {
@@ -61,7 +61,7 @@ t.test('traces of before are indexed from the newest on, and turning search off 
   })
 })
 
-t.test('a search that is late examines something on each page', async t => {
+t.test('a search past its deadline still examines a trace on each page', async t => {
   const database = await testDatabase(t)
   const path = testWritePath(t, database)
   await database.pool.run(async sql => {

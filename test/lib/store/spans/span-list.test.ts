@@ -7,7 +7,7 @@ import { testService } from '../../../fixtures/service/service.ts'
 
 const TIMES = ['2026-11-21T12:00:00.000Z', '2026-11-21T12:00:00.001Z', '2026-11-21T12:00:00.002Z']
 
-t.test('a walk that meets its bound says how far it has looked, and goes on from there', async t => {
+t.test('a walk that reaches its limit reports its position, and continues from there', async t => {
   const { call, database } = await testService(t)
   const bodies = TIMES.map((startedAt, i) =>
     ingestBody({ startedAt, spans: [span({ startedAt, name: i === 0 ? 'wanted' : 'other' })] })
@@ -28,7 +28,7 @@ t.test('a walk that meets its bound says how far it has looked, and goes on from
   t.match(await list({ name: 'wanted' }, 4), { reached: undefined, next: undefined })
 })
 
-t.test('a page that ends within a trace goes on behind its last span', async t => {
+t.test('after a page that ends within a trace, the next begins after its last span', async t => {
   const { call, database } = await testService(t)
   const spans = TIMES.map(startedAt => span({ startedAt }))
   const body = ingestBody({ startedAt: TIMES[0], spans })

@@ -15,7 +15,7 @@ import {
   seedTraces
 } from '../../../fixtures/database/seed.ts'
 
-t.test('the bound on spans is passed by one trace at most, and never keeps back the first', async () => {
+t.test('at most one trace exceeds the limit on spans, and the first is never held back', async () => {
   fc.assert(
     fc.property(fc.array(fc.nat({ max: 9 })), fc.integer({ min: 1, max: 20 }), (counts, most) => {
       const traces = counts.map((spanCount, seq) => ({ seq, spanCount }))
@@ -50,7 +50,7 @@ t.test('deleting the traces of a target', async t => {
     ) =>
       deleteTargeted(sql, projectId, target, auditOf, attempts, progress, bounds).then(left => [progress.deleted, left])
 
-    await t.test('goes on where the request before it ended, over all families of traces', async t => {
+    await t.test('continues where the previous request ended, in all families of traces', async t => {
       const traces = Array.from({ length: 7 }, (_, i) => ({ userId: 'ada', model: `m${i % 3}`, tags: ['a', 'b'] }))
       await seedTraces(sql, projectId, [...traces, { userId: 'bob' }])
       const target = { userId: 'ada' }
@@ -74,7 +74,7 @@ t.test('deleting the traces of a target', async t => {
       )
     })
 
-    await t.test('counts what an attempt deleted whose response was lost', async t => {
+    await t.test('counts the deletions of an attempt whose response was lost', async t => {
       const ids = [freshId(32), freshId(32), freshId(32)]
       await seedTraces(
         sql,

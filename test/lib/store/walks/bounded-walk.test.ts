@@ -65,7 +65,7 @@ t.test('pages have every item once, in order', () =>
   )
 )
 
-t.test('a walk stops at its bounds, and says how far it has looked', async t => {
+t.test('a walk stops at its limits, and reports its position', async t => {
   const nothing = (ms: number) => {
     let clock = 0
     const sizes: number[] = []

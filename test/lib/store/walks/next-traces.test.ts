@@ -19,7 +19,7 @@ interface Row {
   readonly isExamined: boolean
 }
 
-t.test('a portion has the next traces, and examines as many spans as it may', async t => {
+t.test('a portion has the next traces, up to the limit on examined spans', async t => {
   const { pool } = await testDatabase(t)
   await pool.run(sql =>
     fc.assert(

@@ -14,7 +14,7 @@ const read = (step: { kind?: string; output?: unknown; attributes?: unknown; eve
   })
 const event = (attributes: unknown, name = 'exception') => ({ name, timestamp: '2026-11-21T12:00:00.000Z', attributes })
 
-t.test('the last exception event states the failure, and attributes what it lacks', async t => {
+t.test('the last exception event states the failure, and attributes supply missing parts', async t => {
   const events = [
     event({ 'exception.type': 'First' }),
     event({ 'exception.type': 'Last', 'exception.message': 'm' }),

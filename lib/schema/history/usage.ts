@@ -1,9 +1,9 @@
 /** Schemas of the sums over time that `GET /api/v1/usage` returns. */
 import Type, { type Static } from 'typebox'
+import { Timestamp } from '../input.ts'
+import { closed, named, nullable } from '../object.ts'
+import { Count, DateTime } from '../output.ts'
 import { Hint } from './hint.ts'
-import { Timestamp } from './input.ts'
-import { closed, named, nullable } from './object.ts'
-import { Count, DateTime } from './output.ts'
 
 /** Maximum number of groups that a response lists separately. */
 const MOST_GROUPS = 200

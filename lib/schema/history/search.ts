@@ -1,10 +1,10 @@
 /** Schemas of the search across a project's traces: its query parameters and its response. */
 import Type, { type Static } from 'typebox'
+import { SPAN_KINDS, STATUSES, Timestamp } from '../input.ts'
+import { named, nullable } from '../object.ts'
+import { Count, DateTime, ShownSpanId, summaryFields } from '../output.ts'
+import { TraceListQuery } from '../query.ts'
 import { Hint } from './hint.ts'
-import { SPAN_KINDS, STATUSES, Timestamp } from './input.ts'
-import { named, nullable } from './object.ts'
-import { Count, DateTime, ShownSpanId, summaryFields } from './output.ts'
-import { TraceListQuery } from './query.ts'
 
 /** Maximum number of characters of words to search for. */
 export const MOST_SEARCHED = 200

@@ -1,9 +1,9 @@
 /** Schemas of the routes for sessions and users, which are sums over traces. */
 import Type, { type Static } from 'typebox'
+import { closed, named, nullable } from '../object.ts'
+import { Count, DateTime, TraceSummary } from '../output.ts'
+import { TraceListQuery } from '../query.ts'
 import { Hint } from './hint.ts'
-import { closed, named, nullable } from './object.ts'
-import { Count, DateTime, TraceSummary } from './output.ts'
-import { TraceListQuery } from './query.ts'
 
 const { environment, limit, userId, from } = TraceListQuery.properties
 const text = (description: string) => Type.Optional(Type.String({ minLength: 1, description }))

@@ -1,8 +1,7 @@
 /** Schemas of the routes that list steps across traces, and of those that group failures. */
 import Type, { type Static } from 'typebox'
-import { Hint } from './hint.ts'
-import { SPAN_KINDS, STATUSES, Timestamp, TraceId } from './input.ts'
-import { closed, named, nullable } from './object.ts'
+import { SPAN_KINDS, STATUSES, Timestamp, TraceId } from '../input.ts'
+import { closed, named, nullable } from '../object.ts'
 import {
   AnyJson,
   AnyJsonObject,
@@ -13,8 +12,9 @@ import {
   SpanEvent,
   spanCost,
   spanHead
-} from './output.ts'
-import { Environment } from './query.ts'
+} from '../output.ts'
+import { Environment } from '../query.ts'
+import { Hint } from './hint.ts'
 
 /** Maximum page size of a list of spans with their texts. */
 export const MOST_WITH_TEXTS = 20

@@ -1,6 +1,6 @@
 /** Schema of the hint in a response that may be empty. */
 import Type from 'typebox'
-import { nullable } from './object.ts'
+import { nullable } from '../object.ts'
 
 export const Hint = nullable(
   Type.String(),

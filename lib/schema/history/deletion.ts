@@ -1,7 +1,7 @@
 /** Schemas of the route that deletes many traces. */
 import Type, { type Static } from 'typebox'
-import { MAX_TEXT, TraceId } from './input.ts'
-import { named } from './object.ts'
+import { MAX_TEXT, TraceId } from '../input.ts'
+import { named } from '../object.ts'
 
 const MAX_TRACE_IDS = 200
 
