@@ -4,7 +4,7 @@
  */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
-import { nearestNames } from '../../search/nearest.ts'
+import { nearestNames } from '../../nearest.ts'
 import { cutText } from '../finding/preview.ts'
 import { listTraces } from '../lists/trace-list.ts'
 import type { TraceFilters } from '../lists/trace-query.ts'

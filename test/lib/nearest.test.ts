@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { nearestNames } from '../../../lib/search/nearest.ts'
+import { nearestNames } from '../../lib/nearest.ts'
 
 const MODELS = ['claude-sonnet-4-5', 'claude-opus-4-1', 'gpt-5', 'gpt-5-mini', 'text-embedding-3']
 const TOOLS = ['search', 'lookup_order', 'refund', 'charge_card']
