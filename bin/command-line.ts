@@ -218,10 +218,10 @@ function streamTo(output: Output): (bytes: string | Uint8Array) => Promise<void>
   }
 }
 
-/** Returns the name most similar to the typed name; undefined if no name is similar. */
+/** Returns the name most similar to the typed name; undefined if each differs by more than a third of the letters. */
 export function nearest(typed: string, names: readonly string[]): string | undefined {
   let best: string | undefined
-  let least = Math.max(2, Math.ceil(typed.length / 3))
+  let least = Math.ceil(typed.length / 3) + 1
   for (const name of names) {
     const distance = editDistance(typed, name)
     if (distance < least) {
