@@ -1,12 +1,14 @@
 /**
- * Serves the docs page: a guide with runnable examples, followed by the API reference. swagger-ui renders the reference
- * from the OpenAPI document. The page loads nothing from other servers.
+ * Serves the guide, page by page, with runnable examples and a search box. swagger-ui renders the API reference from the
+ * OpenAPI document, on a page of its own. The pages load nothing from other servers.
  */
 import { readFile } from 'node:fs/promises'
 import { extname } from 'node:path'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { App } from '../lib/app.ts'
+import { addressOf, type GuideFile, renderGuide, withLinks } from '../lib/guide/guide.ts'
+import { REFERENCE } from '../lib/guide/pages.ts'
 import { Content, type Reply } from '../lib/http/route.ts'
 import { VERSION } from '../lib/version.ts'
 
@@ -21,7 +23,7 @@ const EXAMPLES = new URL('examples/', OWN)
 const VIEWER = new URL('.', import.meta.resolve('swagger-ui-dist/package.json'))
 
 const CHAPTERS = [
-  ...['guide.html', 'clients.html', 'client-python.html', 'applications.html'],
+  ...['start.html', 'install.html', 'guide.html', 'clients.html', 'client-python.html', 'applications.html'],
   ...['dashboard.html', 'operating.html', 'upkeep.html']
 ]
 
@@ -34,7 +36,7 @@ const ASSETS: readonly { readonly name: string; readonly folder: URL; readonly t
   ...['docs.css', 'tables.css', 'reference.css'].map(name => ({ name, folder: STYLES, type: CSS })),
   { name: 'docs.js', folder: OWN, type: JAVASCRIPT },
   { name: 'icon.svg', folder: OWN, type: 'image/svg+xml' },
-  ...['list', 'overview', 'failure', 'conversation', 'compare', 'phone'].map(name => ({
+  ...['list', 'overview', 'failure', 'conversation', 'session', 'scores', 'compare', 'phone'].map(name => ({
     name: `${name}.webp`,
     folder: PICTURES,
     type: 'image/webp'
@@ -73,17 +75,36 @@ export default async function docs(app: App) {
   for (const [, names = ''] of chapters.matchAll(EXAMPLE)) {
     for (const name of names.split(' ')) examples.set(name, await readFile(new URL(name, EXAMPLES), 'utf8'))
   }
-  const guide = chapters.replace(EXAMPLE, (_, names: string) => exampleFigure(names.split(' '), examples))
-  const page = (await readFile(new URL('page.html', OWN), 'utf8')).replace('{{guide}}', () => guide)
+  const { files: pages, passages } = renderGuide(
+    chapters.replace(EXAMPLE, (_, names: string) => exampleFigure(names.split(' '), examples))
+  )
+  const [frame, viewer, operations] = await Promise.all(
+    ['page.html', 'viewer.html', 'operations.html'].map(name => readFile(new URL(name, OWN), 'utf8'))
+  )
+  for (const file of pages) {
+    const text = pageOf(file, frame!, viewer!, operations!)
+    app.route({
+      method: 'GET',
+      path: `/${addressOf(file.page)}`,
+      access: 'public',
+      summary: `Read the guide: ${file.page.title}`,
+      replies: {},
+      handler({ baseUrl }) {
+        const values = { baseUrl, keyPrefix: app.config.keyPrefix, version: VERSION }
+        return { headers: HEADERS, body: new Content('text/html; charset=utf-8', fillIn(text, values)) }
+      }
+    })
+  }
   app.route({
     method: 'GET',
-    path: '/docs',
+    path: '/docs/passages.json',
     access: 'public',
-    summary: 'Read how to use the API',
+    summary: "Fetch the guide's texts, which its search box looks through",
     replies: {},
     handler({ baseUrl }) {
       const values = { baseUrl, keyPrefix: app.config.keyPrefix, version: VERSION }
-      return { headers: HEADERS, body: new Content('text/html; charset=utf-8', fillIn(page, values)) }
+      const filled = passages.map(each => ({ ...each, text: fillIn(each.text, values, text => text) }))
+      return { headers: HEADERS, body: new Content('application/json', JSON.stringify(filled)) }
     }
   })
 
@@ -125,8 +146,18 @@ function exampleFigure(names: readonly string[], sources: ReadonlyMap<string, st
   return `<figure class="file">${blocks.join('\n')}</figure>\n    <p class="files">${links.join(', ')}</p>`
 }
 
-function fillIn(page: string, values: Readonly<Record<string, string>>): string {
-  return page.replace(/\{\{(\w+)\}\}/g, (_, name: string) => escapeHtml(values[name] ?? ''))
+/** Puts a page's parts into the frame that all pages share. Only the reference loads the viewer. */
+function pageOf({ page, html, contents, neighbours }: GuideFile, frame: string, viewer: string, operations: string) {
+  const isReference = page.name === REFERENCE
+  const parts: Readonly<Record<string, string>> = { viewer: isReference ? viewer : '', title: page.title }
+  const outer = frame.replace(/\{\{(viewer|title)\}\}/g, (_, name: string) => parts[name]!)
+  const guide = isReference ? withLinks(operations, page) : `<div id="guide">\n${html}\n</div>`
+  const own: Readonly<Record<string, string>> = { contents, guide, neighbours }
+  return withLinks(outer, page).replace(/\{\{(contents|guide|neighbours)\}\}/g, (_, name: string) => own[name]!)
+}
+
+function fillIn(page: string, values: Readonly<Record<string, string>>, encode = escapeHtml): string {
+  return page.replace(/\{\{(\w+)\}\}/g, (_, name: string) => encode(values[name] ?? ''))
 }
 
 const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }

@@ -129,7 +129,7 @@ t.test("the guide's evaluator asks a model", async t => {
   const provider = await startProvider()
   t.teardown(provider.close)
   const { call, database } = await testService(t)
-  const [judge = ''] = guideCode((await call('GET', '/docs')).text, 'evaluate', 'js')
+  const [judge = ''] = guideCode((await call('GET', '/docs/scores')).text, 'evaluate', 'js')
   t.ok(judge.trim().split('\n').length <= 25)
   const file = await moduleOf(t, judge)
   await call('POST', '/api/v1/traces', { body: ingestBody({ input: 'How are you?', output: 'Fine.' }) })

@@ -4,6 +4,8 @@
  */
 import t from 'tap'
 import { revokeKey } from '../../lib/admin/keys.ts'
+import { addressOf } from '../../lib/guide/guide.ts'
+import { PAGES } from '../../lib/guide/pages.ts'
 import { isPersonAccess } from '../../lib/http/people/admit.ts'
 import type { Route } from '../../lib/http/route.ts'
 import { SCOPES } from '../../lib/schema/scopes.ts'
@@ -31,13 +33,16 @@ const MARK = 'of the project default only'
 const PUBLIC = [
   'GET /api/v1',
   'GET /api/v1/openapi.json',
-  'GET /docs',
+  ...PAGES.map(page => `GET /${addressOf(page)}`),
+  'GET /docs/passages.json',
   'GET /docs/docs.css',
   'GET /docs/tables.css',
   'GET /docs/reference.css',
   'GET /docs/docs.js',
   'GET /docs/icon.svg',
-  ...['list', 'overview', 'failure', 'conversation', 'compare', 'phone'].map(name => `GET /docs/${name}.webp`),
+  ...['list', 'overview', 'failure', 'conversation', 'session', 'scores', 'compare', 'phone'].map(
+    name => `GET /docs/${name}.webp`
+  ),
   'GET /docs/grafana-dashboard.json',
   'GET /docs/alert-rules.yml',
   ...['spoor.service', 'nginx.conf', 'Caddyfile', 'kubernetes.yaml'].map(name => `GET /docs/${name}`),

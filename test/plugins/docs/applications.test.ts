@@ -16,7 +16,7 @@ import { freePort } from '../../fixtures/ports.ts'
 import { testService } from '../../fixtures/service/service.ts'
 import { until } from '../../fixtures/until.ts'
 import { treeOf } from '../../senders/tree.ts'
-import { guideCode } from './guide.ts'
+import { guideCode, readGuide } from './guide.ts'
 
 const FOLDER = 'plugins/docs/examples'
 const MOST_LINES = 60
@@ -31,14 +31,14 @@ const client = new Spoor({ url, key, spool: false })
 t.teardown(() => client.close())
 
 t.test('each file is shown once, can be downloaded, and is short', async t => {
-  const { text } = await call('GET', '/docs', { key: null })
+  const text = await readGuide(async path => (await call('GET', path, { key: null })).text)
   const shown = ['ts', 'python'].flatMap(language => guideCode(text, 'applications', language))
   t.same(shown.sort(), files.map(name => sourceOf(name).trimEnd()).sort())
   for (const name of files) {
     const answer = await call('GET', `/docs/examples/${name}`, { key: null })
     t.match(answer, { status: 200, headers: { 'content-type': 'text/plain; charset=utf-8' } }, name)
     t.equal(answer.text, sourceOf(name), name)
-    t.match(text, `<a href="docs/examples/${name}" download>`)
+    t.match(text, `<a href="../docs/examples/${name}" download>`)
     t.ok(sourceOf(name).split('\n').length <= MOST_LINES + 1, name)
   }
 })

@@ -1,8 +1,11 @@
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { request } from 'undici'
+import { addressOf } from '../../../lib/guide/guide.ts'
+import { PAGES } from '../../../lib/guide/pages.ts'
 import { ingestBody } from '../../fixtures/bodies/bodies.ts'
 import { testService } from '../../fixtures/service/service.ts'
+import { until } from '../../fixtures/until.ts'
 import { hasChromium, openPage } from '../browser.ts'
 import { guideCode } from './guide.ts'
 
@@ -16,24 +19,51 @@ const ASSETS: [name: string, type: string][] = [
   ['swagger-ui-bundle.js', 'text/javascript; charset=utf-8']
 ]
 
-t.test('the docs page', async t => {
+t.test('the guide', async t => {
   const { call, url } = await testService(t)
-  const page = await call('GET', '/docs', { key: null })
+  const pages = await Promise.all(PAGES.map(page => call('GET', `/${addressOf(page)}`, { key: null })))
+  const [page] = pages
 
   t.test('needs no key, is not cached, and lets nothing in from elsewhere', async t => {
-    t.match(page, { status: 200, headers: { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' } })
-    t.match(page.headers['content-security-policy'], /^default-src 'none'; script-src 'self'; style-src 'self';/)
-    const addresses = [...page.text.matchAll(/(?:href|src)="([^"]*)"/g)].map(([, address]) => address)
+    for (const page of pages)
+      t.match(page, {
+        status: 200,
+        headers: { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' }
+      })
+    t.match(page!.headers['content-security-policy'], /^default-src 'none'; script-src 'self'; style-src 'self';/)
+    const addresses = pages.flatMap(({ text }) => [...text.matchAll(/(?:href|src)="([^"]*)"/g)].map(([, to]) => to))
     t.same(
       addresses.filter(address => /^([a-z]+:|\/\/)/i.test(address!)),
       [],
-      'all of its addresses are of this server'
+      'all addresses are of this server'
     )
   })
 
   t.test('has the address of this server in its examples', async t => {
-    t.match(page.text, `curl ${url}/api/v1/key`)
-    t.notMatch(page.text, '{{')
+    t.match(page!.text, `curl ${url}/api/v1/key`)
+    for (const { text } of pages) t.notMatch(text, '{{')
+    const passages = await call('GET', '/docs/passages.json', { key: null })
+    t.match(passages, { status: 200, headers: { 'content-type': 'application/json' } })
+    t.match(passages.text, `curl ${url}/api/v1/key`)
+    t.notMatch(passages.text, '{{')
+  })
+
+  t.test('every link leads to a page or a heading', async t => {
+    const texts = new Map(PAGES.map((page, i) => [`/${addressOf(page)}`, pages[i]!.text]))
+    for (const [path, text] of texts) {
+      const links = [...text.matchAll(/(?:href|src)="([^"]*)"/g)].map(([, to]) => new URL(to!, `${url}${path}`))
+      for (const { pathname, hash } of links) {
+        const target = texts.get(pathname)
+        const { status } = target === undefined ? await call('HEAD', pathname, { key: null }) : { status: 200 }
+        t.equal(status, 200, `${path}: ${pathname}`)
+        const id = hash.slice(1)
+        if (target !== undefined && id !== '') t.match(target, ` id="${id}"`, `${path}: ${pathname}${hash}`)
+      }
+    }
+    for (const { address } of (await call('GET', '/docs/passages.json', { key: null })).body) {
+      const { pathname, hash } = new URL(address, url)
+      t.match(texts.get(pathname), hash === '' ? '<h1' : ` id="${hash.slice(1)}"`, address)
+    }
   })
 
   t.test('is where the index says', async t => {
@@ -44,7 +74,8 @@ t.test('the docs page', async t => {
 
   t.test('brings what it is made of, compressed for whoever can read that', async t => {
     for (const [name, type] of ASSETS) {
-      t.match(page.text, `"docs/${name}"`, `${name} is part of the page`)
+      const { text } = pages[name.startsWith('swagger') ? pages.length - 1 : 0]!
+      t.match(text, new RegExp(`"(?:\\.\\./)?docs/${name}"`), `${name} is part of the page`)
       const plain = await call('GET', `/docs/${name}`, { key: null })
       t.match(plain, { status: 200, headers: { 'content-type': type, 'cache-control': 'no-store' } }, name)
       const response = await request(`${url}/docs/${name}`, { headers: { 'accept-encoding': 'gzip;q=1.0, br' } })
@@ -75,7 +106,7 @@ t.test('the docs page', async t => {
       return
     }
     const { open, evaluate, send, errors, requests } = await openPage(t)
-    await open(`${url}/docs`)
+    await open(`${url}/docs/reference`)
     // The viewer draws after the page has loaded.
     const operations = await evaluate(`new Promise(resolve => {
       const look = () => {
@@ -85,12 +116,41 @@ t.test('the docs page', async t => {
       }
       look()
     })`)
-    const shown = `[...document.querySelectorAll('figure')].map(figure => figure.querySelectorAll('pre:not([hidden])').length)`
-    t.same(new Set((await evaluate(shown)) as number[]), new Set([1]), 'each example is shown in one language')
-    await send('Emulation.setDeviceMetricsOverride', { width: 390, height: 844, deviceScaleFactor: 1, mobile: true })
-    t.equal(await evaluate('document.querySelector("#guide").scrollWidth <= innerWidth && innerWidth'), 390)
     const { endpoints } = (await call('GET', '/api/v1')).body
     t.equal(operations, Object.keys(endpoints).length, 'every operation is there')
+    const shown = `[...document.querySelectorAll('figure')].map(figure => figure.querySelectorAll('pre:not([hidden])').length)`
+    await send('Emulation.setDeviceMetricsOverride', { width: 390, height: 844, deviceScaleFactor: 1, mobile: true })
+    for (const page of PAGES.slice(0, -1)) {
+      await open(`${url}/${addressOf(page)}`)
+      const counts = new Set((await evaluate(shown)) as number[])
+      counts.delete(1)
+      t.same([...counts], [], `${page.title}: each example is shown in one language`)
+      t.equal(
+        await evaluate('document.querySelector("#guide").scrollWidth <= innerWidth && innerWidth'),
+        390,
+        page.title
+      )
+    }
+    await open(`${url}/docs`)
+    // The script listens only once it has loaded, so the word is typed again until passages are shown.
+    const found = `new Promise(resolve => {
+      const field = document.querySelector('.search input')
+      const look = () => {
+        const links = [...document.querySelectorAll('.found a')].map(link => link.href)
+        if (links.length > 0) return resolve(links)
+        field.value = 'retry-after'
+        field.dispatchEvent(new Event('input'))
+        setTimeout(look, 100)
+      }
+      look()
+    })`
+    t.ok(((await evaluate(found)) as string[]).includes(`${url}/docs/errors#errors`), 'the search box finds passages')
+    // Another page is open first: the browser would not load the same page again for another hash.
+    await open(`${url}/docs/install`)
+    await open(`${url}/docs#coding-agents`)
+    // The browser refuses to evaluate while it navigates.
+    const place = () => evaluate('location.href').catch(() => undefined)
+    await until(async () => (await place()) === `${url}/docs/coding-agents#coding-agents`)
     t.same(errors, [])
     t.same(
       requests.filter(address => !address.startsWith(`${url}/`)),
@@ -102,7 +162,7 @@ t.test('the docs page', async t => {
 
 t.test('a step that states why it failed as the guide says is shown with its error', async t => {
   const { call } = await testService(t)
-  const [example = ''] = guideCode((await call('GET', '/docs')).text, 'failures', 'json')
+  const [example = ''] = guideCode((await call('GET', '/docs/find')).text, 'failures', 'json')
   const { events, ...step } = JSON.parse(example)
   const [type, message] = ['TimeoutError', 'No response after 800 ms']
   const { startedAt, endedAt } = step
@@ -124,6 +184,6 @@ t.test('a step that states why it failed as the guide says is shown with its err
 t.test('whatever BASE_URL is, it stays text in the page', async t => {
   const { call } = await testService(t, { config: { baseUrl: 'https://example.com/"a<b&c' } })
   const { text } = await call('GET', '/docs')
-  t.match(text, 'curl https://example.com/&quot;a&lt;b&amp;c/api/v1/key')
+  t.match(text, 'curl -sS https://example.com/&quot;a&lt;b&amp;c/api/v1/traces')
   t.notMatch(text, 'a<b')
 })

@@ -5,7 +5,7 @@ import t from 'tap'
 import { welcome } from '../../../bin/terminal/welcome.ts'
 import { SCORE_ID } from '../../../lib/openapi/examples.ts'
 import { testService } from '../../fixtures/service/service.ts'
-import { guideExamples } from './guide.ts'
+import { guideExamples, readGuide } from './guide.ts'
 
 const run = promisify(execFile)
 
@@ -29,7 +29,8 @@ t.test('all examples, pasted one after the other, are answered 2xx', async t => 
   const start = { key, obstacle: null, dashboard: null, isLink: false }
   const greeting = welcome(url, 'here', start, {}).match(/^ +curl (?:.*\\\n)*.*$/gm) ?? []
   await paste('what a start prints', greeting.join('\n'))
-  for (const { title, sh } of guideExamples((await call('GET', '/docs')).text)) await paste(`the guide: ${title}`, sh)
+  const guide = await readGuide(async path => (await call('GET', path)).text)
+  for (const { title, sh } of guideExamples(guide)) await paste(`the guide: ${title}`, sh)
 
   const { paths } = (await call('GET', '/api/v1/openapi.json')).body
   const { parameters } = (await call('GET', '/api/v1/openapi.json')).body.components

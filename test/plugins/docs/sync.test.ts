@@ -16,7 +16,7 @@ t.test('the commands of the section produce the documented output', async t => {
   t.equal((await call('POST', '/api/v1/traces', { body })).status, 201)
   const score = { name: 'quality', dataType: 'numeric', value: 1 }
   t.equal((await call('POST', `/api/v1/traces/${body.trace.id}/scores`, { body: score })).status, 201)
-  const [block = ''] = guideCode((await call('GET', '/docs')).text, 'sync', 'console')
+  const [block = ''] = guideCode((await call('GET', '/docs/sums')).text, 'sync', 'console')
   const lines = block.split('\n')
   t.equal(lines.length, 3)
   for (const line of lines) {

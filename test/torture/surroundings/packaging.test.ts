@@ -112,7 +112,7 @@ if (isLong) {
       await until(async () => (await containers.podman('exec', 'systemd', 'systemctl', 'is-system-running')).code === 0)
 
       const { call } = await testService(t)
-      const guide = (await call('GET', '/docs', { key: null })).text
+      const guide = (await call('GET', '/docs/operate', { key: null })).text
       const [install = '', command = ''] = guideCode(guide, 'operate', 'console')
       // The unreleased package is installed, and no install scripts run, as with an npm that disables them.
       const script = asRoot(install).replace('/opt/spoor spoor', '/opt/spoor --ignore-scripts /given/spoor.tgz')
