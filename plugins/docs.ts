@@ -1,14 +1,13 @@
 /**
- * Serves the guide, page by page, with runnable examples and a search box. swagger-ui renders the API reference from the
- * OpenAPI document, on a page of its own. The pages load nothing from other servers.
+ * Serves the guide, page by page, with runnable examples and a search box. On a page of its own, swagger-ui renders the
+ * API reference from the OpenAPI document. The pages load nothing from other servers.
  */
 import { readFile } from 'node:fs/promises'
 import { extname } from 'node:path'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { App } from '../lib/app.ts'
-import { addressOf, type GuideFile, renderGuide, withLinks } from '../lib/guide/guide.ts'
-import { REFERENCE } from '../lib/guide/pages.ts'
+import { type GuideFile, guideAddress, REFERENCE, renderGuide, withLinks } from '../lib/guide.ts'
 import { Content, type Reply } from '../lib/http/route.ts'
 import { VERSION } from '../lib/version.ts'
 
@@ -23,8 +22,17 @@ const EXAMPLES = new URL('examples/', OWN)
 const VIEWER = new URL('.', import.meta.resolve('swagger-ui-dist/package.json'))
 
 const CHAPTERS = [
-  ...['start.html', 'install.html', 'guide.html', 'clients.html', 'client-python.html', 'applications.html'],
-  ...['dashboard.html', 'operating.html', 'upkeep.html']
+  ...[
+    'start.html',
+    'install.html',
+    'compare.html',
+    'guide.html',
+    'mcp.html',
+    'clients.html',
+    'client-python.html',
+    'applications.html'
+  ],
+  ...['dashboard.html', 'operating.html', 'upkeep.html', 'settings.html', 'commands.html']
 ]
 
 const JAVASCRIPT = 'text/javascript; charset=utf-8'
@@ -85,7 +93,7 @@ export default async function docs(app: App) {
     const text = pageOf(file, frame!, viewer!, operations!)
     app.route({
       method: 'GET',
-      path: `/${addressOf(file.page)}`,
+      path: `/${guideAddress(file.page)}`,
       access: 'public',
       summary: `Read the guide: ${file.page.title}`,
       replies: {},

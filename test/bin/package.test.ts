@@ -5,6 +5,8 @@ import { isBuiltin } from 'node:module'
 import { dirname, join, normalize } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
+import { commands } from '../../bin/commands/index.ts'
+import { VARIABLES } from '../../lib/config.ts'
 import { testFolder } from '../fixtures/folder.ts'
 
 const own = JSON.parse(readFileSync('package.json', 'utf8'))
@@ -56,6 +58,15 @@ t.test('what is reached into is pinned', t => {
   t.ok(pinned.length >= 2)
   for (const name of [...pinned, 'find-my-way']) t.match(dependencies[name], /^\d/, name)
   for (const name of Object.keys(own.optionalDependencies)) t.match(dependencies[name], /^\d/, name)
+  t.end()
+})
+
+t.test('the guide lists every command and every variable', t => {
+  const read = (name: string) => readFileSync(`plugins/docs/chapters/${name}.html`, 'utf8')
+  const listed = [...read('commands').matchAll(/<tr><td>([a-z -]+)<\/td>/g)].map(([, name]) => name)
+  t.same(listed.sort(), Object.keys(commands).sort())
+  const [settings, signIn] = [read('settings'), read('dashboard')]
+  for (const name of VARIABLES) t.ok(settings.includes(name) || signIn.includes(name), name)
   t.end()
 })
 

@@ -4,8 +4,7 @@
  */
 import t from 'tap'
 import { revokeKey } from '../../lib/admin/keys.ts'
-import { addressOf } from '../../lib/guide/guide.ts'
-import { PAGES } from '../../lib/guide/pages.ts'
+import { guideAddress, PAGES } from '../../lib/guide.ts'
 import { isPersonAccess } from '../../lib/http/people/admit.ts'
 import type { Route } from '../../lib/http/route.ts'
 import { SCOPES } from '../../lib/schema/scopes.ts'
@@ -33,7 +32,7 @@ const MARK = 'of the project default only'
 const PUBLIC = [
   'GET /api/v1',
   'GET /api/v1/openapi.json',
-  ...PAGES.map(page => `GET /${addressOf(page)}`),
+  ...PAGES.map(page => `GET /${guideAddress(page)}`),
   'GET /docs/passages.json',
   'GET /docs/docs.css',
   'GET /docs/tables.css',

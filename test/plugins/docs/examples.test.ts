@@ -24,7 +24,7 @@ t.test('all examples, pasted one after the other, are answered 2xx', async t => 
     for (const status of statuses) t.match(status, /^2\d\d$/, what)
   }
 
-  const readme = readFileSync('README.md', 'utf8').match(/^curl [\s\S]*?(?=\n```)/m)?.[0] ?? ''
+  const readme = readFileSync('README.md', 'utf8').match(/^now=[\s\S]*?(?=\n```)/m)?.[0] ?? ''
   await paste('README.md', readme.replaceAll('http://127.0.0.1:8787', url))
   const start = { key, obstacle: null, dashboard: null, isLink: false }
   const greeting = welcome(url, 'here', start, {}).match(/^ +curl (?:.*\\\n)*.*$/gm) ?? []

@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
-import { addressOf, renderGuide, withLinks } from '../../../lib/guide/guide.ts'
-import { PAGES } from '../../../lib/guide/pages.ts'
+import { guideAddress, PAGES, renderGuide, withLinks } from '../../lib/guide.ts'
 
 const CHAPTERS = 'plugins/docs/chapters'
 const chapters = readdirSync(CHAPTERS)
@@ -39,7 +38,7 @@ t.test('links are relative to the page', t => {
   t.equal(withLinks('<a href="#here">', start!, homes), '<a href="docs/install#here">')
   t.equal(withLinks('<img src="docs/list.webp">', install!), '<img src="../docs/list.webp">')
   t.equal(withLinks('<a href="https://example.com/">', install!), '<a href="https://example.com/">')
-  t.equal(addressOf(start!), 'docs')
+  t.equal(guideAddress(start!), 'docs')
   t.end()
 })
 

@@ -3,7 +3,74 @@
  * right page, and lists the passages that the search box looks through. Chapters are written as one document: their
  * links to sections are `#id`, and their other links are relative to the server's root.
  */
-import { type GuidePage, PAGES, PARTS } from './pages.ts'
+export interface GuidePage {
+  /** The last part of the page's address below `/docs`; empty for `/docs` itself. */
+  readonly name: string
+  readonly title: string
+  /** The ids of the page's sections, in order. */
+  readonly sections: readonly string[]
+}
+
+export interface GuidePart {
+  readonly title: string
+  readonly pages: readonly GuidePage[]
+}
+
+/** The page that shows the API reference below its sections. */
+export const REFERENCE = 'reference'
+
+/** The guide's pages, in reading order. */
+export const PARTS: readonly GuidePart[] = [
+  {
+    title: 'Start',
+    pages: [
+      { name: '', title: 'First trace', sections: ['start', 'choose', 'key'] },
+      { name: 'install', title: 'Install', sections: ['install'] },
+      { name: 'compare', title: 'How it compares', sections: ['compare'] }
+    ]
+  },
+  {
+    title: 'Record',
+    pages: [
+      { name: 'record', title: 'Record over HTTP', sections: ['record', 'stream', 'metadata'] },
+      { name: 'opentelemetry', title: 'OpenTelemetry', sections: ['opentelemetry', 'libraries'] },
+      { name: 'coding-agents', title: 'Coding agents', sections: ['coding-agents', 'transcripts'] },
+      { name: 'clients', title: 'Your own code', sections: ['client'] },
+      { name: 'python', title: 'Python', sections: ['client-python'] },
+      { name: 'applications', title: 'Whole applications', sections: ['applications'] }
+    ]
+  },
+  { title: 'Look', pages: [{ name: 'dashboard', title: 'The dashboard', sections: ['dashboard'] }] },
+  {
+    title: 'Ask',
+    pages: [
+      { name: 'find', title: 'Find traces', sections: ['list', 'search', 'failures'] },
+      { name: 'sums', title: 'Sums and syncs', sections: ['usage', 'sync'] },
+      { name: 'scores', title: 'Scores and evaluation', sections: ['score', 'evaluate'] },
+      { name: 'terminal', title: 'In the terminal', sections: ['terminal'] },
+      { name: 'mcp', title: 'From an agent', sections: ['mcp'] },
+      { name: 'delete', title: 'Delete', sections: ['delete'] }
+    ]
+  },
+  {
+    title: 'Operate',
+    pages: [
+      { name: 'operate', title: 'Deploy and secure', sections: ['operate'] },
+      { name: 'upkeep', title: 'Back up, prune and grow', sections: ['upkeep'] }
+    ]
+  },
+  {
+    title: 'Reference',
+    pages: [
+      { name: 'settings', title: 'Settings', sections: ['settings'] },
+      { name: 'commands', title: 'Commands', sections: ['commands'] },
+      { name: 'errors', title: 'Errors', sections: ['errors'] },
+      { name: REFERENCE, title: 'Operations', sections: [] }
+    ]
+  }
+]
+
+export const PAGES: readonly GuidePage[] = PARTS.flatMap(({ pages }) => pages)
 
 export interface GuideFile {
   readonly page: GuidePage
@@ -31,7 +98,7 @@ export interface Guide {
 
 interface Heading {
   readonly level: number
-  /** The heading's own id, or that of the section that it opens; empty for the title of a page with several sections. */
+  /** The heading's own id, or its section's if it opens the section. Empty for the title of a page with sections. */
   readonly id: string
   readonly html: string
   readonly at: number
@@ -64,7 +131,7 @@ export function renderGuide(chapters: string): Guide {
 }
 
 /** The address of a page, relative to the server's root. */
-export function addressOf(page: GuidePage): string {
+export function guideAddress(page: GuidePage): string {
   return page.name === '' ? 'docs' : `docs/${page.name}`
 }
 
@@ -84,7 +151,7 @@ export function withLinks(html: string, page: GuidePage, homes?: ReadonlyMap<str
 function addressOfId(id: string, page: GuidePage, homes: ReadonlyMap<string, GuidePage>): string {
   const home = homes.get(id)
   if (home === undefined) throw new Error(`No heading of the guide has the id ${id}`)
-  return home === page ? `#${id}` : `${addressOf(home)}#${id}`
+  return home === page ? `#${id}` : `${guideAddress(home)}#${id}`
 }
 
 /** Returns the page's sections below a heading of level 1. The heading of a page's only section is the page's own. */
@@ -147,9 +214,9 @@ function contentsOf(shown: GuidePage, headings: readonly Heading[]): string {
   const list = inner.map(({ id, html }) => `<li><a href="#${id}">${html}</a></li>`).join('\n')
   const lines = PARTS.map(({ title, pages }) => {
     const items = pages.map(page => {
-      const isShown = page === shown
-      const below = isShown && list !== '' ? `\n<ol>${list}</ol>` : ''
-      return `<li><a href="${addressOf(page)}"${isShown ? ' aria-current="page"' : ''}>${page.title}</a>${below}</li>`
+      if (page !== shown) return `<li><a href="${guideAddress(page)}">${page.title}</a></li>`
+      const below = list === '' ? '' : `\n<ol>${list}</ol>`
+      return `<li><a href="${guideAddress(page)}" aria-current="page">${page.title}</a>${below}</li>`
     })
     return `<p>${title}</p>\n<ol>\n${items.join('\n')}\n</ol>`
   })
@@ -162,14 +229,14 @@ function neighboursOf(page: GuidePage): string {
     ['prev', PAGES[place - 1]],
     ['next', PAGES[place + 1]]
   ] as const
-  const found = links.map(([rel, to]) => to && `<a rel="${rel}" href="${addressOf(to)}">${to.title}</a>`)
+  const found = links.map(([rel, to]) => to && `<a rel="${rel}" href="${guideAddress(to)}">${to.title}</a>`)
   return `<nav class="neighbours" aria-label="Neighbouring pages">${found.filter(Boolean).join('')}</nav>`
 }
 
 function passagesOf(page: GuidePage, html: string): Passage[] {
   const headings = headingsOf(html)
   return headings.map(({ id, html: heading, end }, i) => ({
-    address: id === '' ? addressOf(page) : `${addressOf(page)}#${id}`,
+    address: id === '' ? guideAddress(page) : `${guideAddress(page)}#${id}`,
     page: page.title,
     heading: plainText(heading),
     text: plainText(html.slice(end, headings[i + 1]?.at))
