@@ -17,6 +17,10 @@ const STYLES = new URL('styles/', OWN)
 const PICTURES = new URL('pictures/', OWN)
 /** Files that an operator can adapt for a deployment. */
 const DEPLOYMENT = new URL('deployment/', OWN)
+const DEPLOYMENT_FILES = [
+  ...['spoor.service', 'spoor-backup.service', 'spoor-backup.timer', 'compose.yaml'],
+  ...['kubernetes.yaml', 'nginx.conf', 'Caddyfile']
+]
 /** Complete applications, each run by a test. Applications named in a chapter are shown and can be downloaded. */
 const EXAMPLES = new URL('examples/', OWN)
 const VIEWER = new URL('.', import.meta.resolve('swagger-ui-dist/package.json'))
@@ -51,7 +55,7 @@ const ASSETS: readonly { readonly name: string; readonly folder: URL; readonly t
   })),
   { name: 'grafana-dashboard.json', folder: OWN, type: 'application/json' },
   { name: 'alert-rules.yml', folder: OWN, type: TEXT },
-  ...['spoor.service', 'nginx.conf', 'Caddyfile', 'kubernetes.yaml'].map(name => ({
+  ...DEPLOYMENT_FILES.map(name => ({
     name,
     folder: DEPLOYMENT,
     type: TEXT

@@ -1,14 +1,18 @@
 /** Compares the examples for containers, services and proxies with spoor itself. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parse, parseAllDocuments } from 'yaml'
 import { readConfig, VARIABLES } from '../../../lib/config.ts'
 import { MAX_EXPORT_BYTES } from '../../../lib/schema/otlp.ts'
+import { testFolder } from '../../fixtures/folder.ts'
 import { testService } from '../../fixtures/service/service.ts'
 import { readGuide } from './guide.ts'
 
 const FOLDER = 'plugins/docs/deployment'
+/** The files that the guide offers. The Helm chart is a folder. */
+const FILES = readdirSync(FOLDER).filter(name => name !== 'helm')
 const read = (name: string) => readFileSync(join(FOLDER, name), 'utf8')
 const [unit, nginx, caddy, kubernetes] = ['spoor.service', 'nginx.conf', 'Caddyfile', 'kubernetes.yaml'].map(read) as [
   string,
@@ -115,7 +119,7 @@ t.test('Kubernetes asks for what there is, and takes one pod at a time', async t
 
   t.test('and can be fetched from the guide, with all the others', async t => {
     const text = await readGuide(async path => (await call('GET', path, { key: null })).text)
-    for (const name of readdirSync(FOLDER)) {
+    for (const name of FILES) {
       t.match(text, `href="../docs/${name}"`)
       t.equal((await call('GET', `/docs/${name}`, { key: null })).text, read(name), name)
     }
@@ -132,6 +136,37 @@ t.test('Kubernetes asks for what there is, and takes one pod at a time', async t
     ])
     t.equal(nginx.match(/proxy_next_upstream .*non_idempotent/g)?.length, 1)
   })
+})
+
+t.test('the nightly backup keeps the newest files, and prunes only after it succeeded', async t => {
+  const steps = [...read('spoor-backup.service').matchAll(/^ExecStart=\/bin\/sh -c '(.*)'$/gm)].map(([, step]) => step!)
+  t.equal(steps.length, 2)
+  const folder = await testFolder(t)
+  mkdirSync(join(folder, 'backups'))
+  const names = ['2026-11-09', '2026-11-10', '2026-11-11', '2026-12-01'].map(day => `spoor-${day}.backup`)
+  for (const name of names) writeFileSync(join(folder, 'backups', name), '')
+  const thin = (keep: number) => {
+    execFileSync('/bin/sh', ['-c', steps[1]!], { cwd: folder, env: { ...process.env, KEEP: String(keep) } })
+    return readdirSync(join(folder, 'backups')).sort()
+  }
+  t.same(thin(7), names, 'fewer than seven files stay')
+  t.same(thin(2), names.slice(-2))
+  const chart = read('helm/templates/backup.yaml')
+  t.match(chart, '[/bin/sh, -ec]', 'the chart stops at the first failure')
+  t.ok(chart.indexOf('spoor backup') < chart.indexOf('spoor trace delete'))
+  t.match(chart, 'sort | head -n -{{ int .Values.backup.keep }} | xargs -r rm --')
+  t.match(steps[1], 'sort | head -n -"$KEEP" | xargs -r rm --', 'both keep the same files')
+})
+
+t.test('the chart is of this version, and its settings exist', t => {
+  const { appVersion } = parse(read('helm/Chart.yaml'))
+  t.equal(appVersion, JSON.parse(readFileSync('package.json', 'utf8')).version)
+  const { settings } = parse(read('helm/values.yaml'))
+  for (const name of Object.keys(settings)) t.ok(VARIABLES.includes(name), name)
+  t.doesNotThrow(() => readConfig(settings))
+  const probes = (text: string) => [...text.matchAll(/httpGet: \{ path: (\/\w+)/g)].map(([, path]) => path)
+  t.same(probes(read('helm/templates/deployment.yaml')), probes(kubernetes))
+  t.end()
 })
 
 t.test('proxies let through what an export may have', t => {

