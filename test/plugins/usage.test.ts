@@ -8,12 +8,12 @@ import { checker } from '../../lib/schema/check.ts'
 import { UsageReply, type UsageRow, type UsageSums } from '../../lib/schema/history/usage.ts'
 import { foldDeltas } from '../../lib/store/analytics/rollups/fold.ts'
 import { makeFortnight } from '../../lib/store/analytics/rollups/fortnights.ts'
-import { makeUsageSums } from '../../lib/store/analytics/usage/made-hours.ts'
 import { readMadeUsage } from '../../lib/store/analytics/usage/made-sums.ts'
 import { readSummedUsage, summedField } from '../../lib/store/analytics/usage/summed.ts'
 import { endBody, ingestBody, span, spansBody, startBody, traceId } from '../fixtures/bodies/bodies.ts'
 import { exportOf, otlpSpan } from '../fixtures/bodies/otlp.ts'
 import { indexTraces, seedTraces } from '../fixtures/database/seed.ts'
+import { foldLikeOldServer, makeSomeUsage } from '../fixtures/database/usage-sums.ts'
 import { mcpClient } from '../fixtures/service/mcp.ts'
 import { testService } from '../fixtures/service/service.ts'
 import { longTest, runs } from '../torture/orders.ts'
@@ -261,7 +261,7 @@ t.test('sums are those of the traces, after any history', async () => {
           if (i === Math.floor(history.length / 2)) {
             await database.pool.run(async sql => {
               while ((await foldDeltas(sql, projectId, 1000)) > 0) {}
-              while (await makeUsageSums(sql, projectId, Date.now(), 0)) {}
+              while (await makeSomeUsage(sql, projectId, Date.now(), 0)) {}
             })
           }
           const id = of(ids, each.pick)
@@ -294,9 +294,10 @@ t.test('sums are those of the traces, after any history', async () => {
             await exportTo(id, each.pick, each.at, each.states)
           } else if (each.op === 'fold') {
             await database.pool.run(async sql => {
-              await foldDeltas(sql, projectId, 1 + (each.pick % 20))
+              const fold = each.pick % 3 === 0 ? foldLikeOldServer : foldDeltas
+              await fold(sql, projectId, 1 + (each.pick % 20))
               if (each.pick % 2 === 0) while (await makeFortnight(sql, projectId)) {}
-              for (let i = 0; i < each.pick % 50; i++) await makeUsageSums(sql, projectId, Date.now(), 0)
+              for (let i = 0; i < each.pick % 8; i++) await makeSomeUsage(sql, projectId, Date.now(), 0)
             })
           } else if (id !== undefined) {
             const path = `/api/v1/traces/${id}`
@@ -483,7 +484,7 @@ longTest('beyond 20,000 traces, sums are read that the server has made', async t
   await database.pool.run(async sql => {
     await updateProject(sql, 1e9, 'large', { usageTags: ['prompt'] })
     while ((await foldDeltas(sql, id, 100_000)) > 0) {}
-    while (await makeUsageSums(sql, id)) {}
+    while (await makeSomeUsage(sql, id)) {}
   })
   const total = { traces: 25_001, costUsd: 25_001, withoutCost: 0 }
   for (const interval of ['none', 'day']) {

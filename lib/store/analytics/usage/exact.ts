@@ -19,7 +19,7 @@ export interface UsageAsked extends UsageTime {
 }
 
 /** Returns SQL for a time in milliseconds since 1970. */
-const timeOf = (value: string) => `to_timestamp(${value}::float8 / 1000)`
+export const timeOf = (value: string) => `to_timestamp(${value}::float8 / 1000)`
 
 /** Returns the sums; undefined if the period has too many traces or steps. `most` is for tests. */
 export async function readExactUsage(

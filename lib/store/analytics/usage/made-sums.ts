@@ -2,14 +2,14 @@
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES } from '../../../database/tables.ts'
 import { latencyInSql, percentilesOf, readHistogram } from '../../../rollups/latency.ts'
-import { LEVELS } from '../../../rollups/levels.ts'
 import type { Period } from '../../../rollups/period.ts'
 import { readSplit, type UsageInterval } from '../../../rollups/usage.ts'
 import { planUsage, type UsageHour, type UsagePlan } from '../../../rollups/usage-plan.ts'
 import { inSnapshot } from '../../transactions.ts'
 import { hourOf } from '../rollups/deltas.ts'
 import { readTotal } from '../rollups/read-series.ts'
-import { foundTraces, itemsOf } from './exact.ts'
+import { foundTraces, itemsOf, timeOf } from './exact.ts'
+import { isMarkOf, msOf, rollupVersions } from './marks.ts'
 import { type GroupRow, type PeriodSums, rowOf } from './rows.ts'
 import { usageTotal } from './summed.ts'
 
@@ -69,35 +69,27 @@ async function readStepsPerTrace(sql: Sql, projectId: number): Promise<number> {
   return Math.max(1, row.spans / Math.max(1, row.traces))
 }
 
-const timeOf = (value: string) => `to_timestamp(${value}::float8 / 1000)`
-const msOf = (time: string) => `(extract(epoch from ${time}) * 1000)::float8`
+const isWithin = `start >= ${timeOf('$2')} and start < ${timeOf('$3')}`
 
 const readHours = (sql: Sql, projectId: number, { period, field }: MadeAsked) =>
   sql.unsafe<UsageHour[]>(
-    `select ${msOf('start')} as start, sum(traces)::float8 as traces, not bool_or(is_new) and exists (
-      select from usage_sums u
-      where u.project_id = $1 and u.length = 'h' and u.start = hours.start and u.field = $4::text and u.part = 'm'
-    ) as "isMade"
-    from (
-      select start, traces, false as is_new from rollups
-      where project_id = $1 and level = '${LEVELS.hour.environment}'
-        and within in (
-          select hashtextextended(coalesce(environment, ''), 0) from trace_families where project_id = $1
-        )
-        and start >= ${timeOf('$2')} and start < ${timeOf('$3')}
-      union all
-      select ${hourOf('started_at')}, greatest(traces, 0), true from rollup_news
-      where project_id = $1 and started_at >= ${timeOf('$2')} and started_at < ${timeOf('$3')}
-    ) hours group by hours.start having sum(traces) > 0 or bool_or(is_new)`,
+    `with hours as materialized (${rollupVersions('hour', isWithin)}), news as materialized (
+      select ${hourOf('started_at')} as hour, sum(greatest(traces, 0)) as traces from rollup_news
+      where project_id = $1 and started_at >= ${timeOf('$2')} and started_at < ${timeOf('$3')} group by 1
+    )
+    select ${msOf('coalesce(h.start, n.hour)')} as start,
+      (coalesce(h.traces, 0) + coalesce(n.traces, 0))::float8 as traces,
+      n.hour is null and exists (select from usage_sums u where ${isMarkOf('hour', '$4::text', 'h')}) as "isMade"
+    from hours h full join news n on n.hour = h.start where h.traces > 0 or n.hour is not null`,
     [projectId, period.from, period.to, field],
     { prepare: true }
   )
 
 async function readDays(sql: Sql, projectId: number, { period, field }: MadeAsked): Promise<number[]> {
   const rows = await sql.unsafe<{ start: number }[]>(
-    `select ${msOf('start')} as start from usage_sums
-    where project_id = $1 and length = 'd' and start >= ${timeOf('$2')} and start < ${timeOf('$3')}
-      and field = $4::text and part = 'm'`,
+    `with days as materialized (${rollupVersions('day', isWithin)})
+    select ${msOf('d.start')} as start from days d
+    where exists (select from usage_sums u where ${isMarkOf('day', '$4::text', 'd')})`,
     [projectId, period.from, period.to, field],
     { prepare: true }
   )
