@@ -432,6 +432,9 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
         from: '2026-11-14T12:00:00.000Z',
         to: '2026-11-21T12:00:00.000Z',
         errors: [failures],
+        steps: [
+          { name: failures.name, kind: failures.kind, count: 17, passedOn: failures.passedOn, traces: failures.traces }
+        ],
         failureCount: 17,
         groupCount: 1,
         complete: true,

@@ -15,7 +15,10 @@ t.test('a walk that reaches its limit reports its position, and continues from t
   for (const body of bodies) t.equal((await call('POST', '/api/v1/traces', { body })).status, 201)
   const list = (query: Partial<SpanQuery>, traces: number) =>
     database.pool.run(sql =>
-      listSpans(sql, 1, { limit: 5, texts: false, ...query }, undefined, { traces, ms: Number.MAX_SAFE_INTEGER })
+      listSpans(sql, 1, { limit: 5, texts: false, trace: {}, ...query }, undefined, {
+        traces,
+        ms: Number.MAX_SAFE_INTEGER
+      })
     )
   let after: Edge | undefined
   for (const reached of [TIMES[2], TIMES[1]]) {
@@ -35,7 +38,7 @@ t.test('after a page that ends within a trace, the next begins after its last sp
   t.equal((await call('POST', '/api/v1/traces', { body })).status, 201)
   const ids: string[] = []
   for (let after: Edge | undefined, pages = 0; pages === 0 || after !== undefined; pages++) {
-    const page = await database.pool.run(sql => listSpans(sql, 1, { limit: 1, texts: pages === 1, after }))
+    const page = await database.pool.run(sql => listSpans(sql, 1, { limit: 1, texts: pages === 1, trace: {}, after }))
     ids.push(...JSON.parse(page.spans).map(({ id }: { id: string }) => id))
     t.equal(page.reached, undefined)
     if (page.next !== undefined) t.ok(SPAN_ORDER.isKey(page.next.key) && SPAN_ORDER.isTie(page.next.tie))
