@@ -53,6 +53,12 @@ t.test('both ways find the same steps, failures, sums, sessions and words', asyn
     [['--min-duration', '2s'], ['plan']],
     [['--min-duration', '9001ms'], []],
     [['--model', 'm'], ['plan']],
+    [
+      ['--sort', 'slowest', '--limit', '2'],
+      ['plan', 'search']
+    ],
+    [['--tag', 'x', '--user', 'u', '--session', 't', '--trace-name', 'b'], ['plan']],
+    [['--tag', 'z'], []],
     [['--trace', first], ['search']],
     [['--before', AT], []],
     [['--since', '2026-11-21', '--to', '2026-11-21', '--kind', 'llm', '--texts'], ['plan']]
@@ -63,7 +69,10 @@ t.test('both ways find the same steps, failures, sums, sessions and words', asyn
   t.equal((await both(['span', 'list', '--ndjson'])).trimEnd().split('\n').length, 4)
 
   const period = ['--since', '2026-11-21', '--to', '2026-11-21']
-  const { errors, complete } = await json('errors', ...period)
+  const { errors, steps: failing, complete } = await json('errors', ...period)
+  t.same(failing, [{ name: 'search', kind: 'tool', count: 2, passedOn: 0, traces: 2 }])
+  t.equal((await json('errors', '--session', 's', '--trace-name', 'a', ...period)).failureCount, 2)
+  t.equal((await json('errors', '--model', 'm', ...period)).failureCount, 0)
   t.match(errors, [{ name: 'search', kind: 'tool', type: 'E', count: 2, traces: 2 }])
   t.equal(complete, true)
   t.match(
@@ -131,6 +140,9 @@ t.test('both ways find the same steps, failures, sums, sessions and words', asyn
     [['span', 'list', '--kind', 'tools'], 2, /--kind must be one of .*tool/],
     [['span', 'list', '--min-duration', 'long'], 2, /--min-duration must be a duration, such as 500ms/],
     [['span', 'list', '--trace', 'x'], 2, /--trace must be 32 hexadecimal digits/],
+    [['span', 'list', '--sort', 'costliest'], 2, /--sort must be one of newest, slowest/],
+    [['span', 'list', '--sort', 'slowest', '--limit', '201'], 2, /--limit must be from 1 to 200/],
+    [['errors', '--tag', ''], 2, /--tag must not be empty/],
     [['errors', '--limit', '201'], 2, /--limit must be from 1 to 200/],
     [['errors', '--json', '--ndjson'], 2, /cannot be combined/],
     [['usage', '--by', 'weekday'], 2, /by: /],
