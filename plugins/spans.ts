@@ -33,9 +33,9 @@ export default function spans(app: App): void {
     access: 'traces:read',
     summary: 'List spans across traces',
     description:
-      'Newest traces first, and the newest spans of a trace first, unless sort=slowest. Filters combine with AND. A request examines at ' +
-      'most 5,000 traces, or as many as 300 ms allow, so pages before the last may be short or empty: continue until ' +
-      'nextCursor is null. Without texts=true, spans have only the sizes of their texts.',
+      'Newest traces first, and the newest spans of a trace first, unless sort=slowest. Filters combine with AND. A ' +
+      'request examines at most 5,000 traces, or as many as 300 ms allow, so pages before the last may be short or ' +
+      'empty: continue until nextCursor is null. Without texts=true, spans have only the sizes of their texts.',
     query: SpanListQuery,
     replies: { 200: SpanList },
     links: { getTrace: { traceId: '/spans/0/traceId' } },

@@ -185,13 +185,16 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     title: 'Sum traces over time',
     description:
       'Answers "what did it cost", "why did it double" (interval day), "which prompt or user costs most", "what ' +
-      'has no price" (withoutCost): sums of traces, errors, tokens, cost and durations (p50, p95), in total and ' +
-      'by model, name, environment, user, step or tag:KEY, by hour or day. Without times, the last 7 days. For ' +
-      'the traces themselves call search_traces. If nothing is found, hint names what exists.',
+      'has no price" (withoutCost), "which tool fails most" (by step, stepKind tool, sort errors): sums of traces, ' +
+      'errors, tokens, cost and durations (p50, p95), in total and by model, name, environment, user, step or ' +
+      'tag:KEY, by hour or day, of all traces or those with a tag, user, session, name, model or environment. To ' +
+      'compare two prompts, split by tag:prompt, or filter by each tag. Without times, the last 7 days. For the ' +
+      'traces themselves call search_traces. If nothing is found, hint names what exists.',
     annotations: READS,
     examples: [
       { by: 'model' },
-      { by: 'step', limit: 10 },
+      { by: 'step', stepKind: 'tool', sort: 'errors', limit: 10 },
+      { by: 'model', tag: 'prompt:v13' },
       { by: 'tag:prompt', from: '2026-11-21T00:00:00Z', to: '2026-11-28T00:00:00Z' },
       { interval: 'day' }
     ],

@@ -53,10 +53,7 @@ t.test('both ways find the same steps, failures, sums, sessions and words', asyn
     [['--min-duration', '2s'], ['plan']],
     [['--min-duration', '9001ms'], []],
     [['--model', 'm'], ['plan']],
-    [
-      ['--sort', 'slowest', '--limit', '2'],
-      ['plan', 'search']
-    ],
+    [['--sort', 'slowest', '--limit', '1'], ['plan']],
     [['--tag', 'x', '--user', 'u', '--session', 't', '--trace-name', 'b'], ['plan']],
     [['--tag', 'z'], []],
     [['--trace', first], ['search']],
@@ -94,6 +91,28 @@ t.test('both ways find the same steps, failures, sums, sessions and words', asyn
   const costs = await both(['usage', '--by', 'name', ...period])
   t.match(costs, /^b [^\n]*\$0\.25/m)
   t.notMatch(costs, /^a [^\n]*\$/m, 'a cost that is not known is not $0.00')
+  t.match(await json('usage', '--by', 'step', '--step-kind', 'tool', '--sort', 'errors', '--limit', '1', ...period), {
+    rows: [{ key: 'search', kind: 'tool', steps: 2, errors: 2 }],
+    others: 0
+  })
+  t.match(
+    await json(
+      'usage',
+      '--tag',
+      'x',
+      '--user',
+      'u',
+      '--session',
+      't',
+      '--name',
+      'b',
+      '--environment',
+      'unassigned',
+      ...period
+    ),
+    { total: { traces: 1, costUsd: 0.25 } }
+  )
+  t.equal((await json('usage', '--model', 'n', ...period)).total.traces, 0)
   t.match(await both(['usage', '--interval', 'day', ...period]), /\n2026-11-21 00:00 +3 +1 [^\n]*\nall +3 /)
   t.match(await both(['usage', ...period]), /\nall +3 +1 /)
   t.equal((await both(['usage', '--by', 'name', '--ndjson', ...period])).trimEnd().split('\n').length, 2)
@@ -147,7 +166,9 @@ t.test('both ways find the same steps, failures, sums, sessions and words', asyn
     [['errors', '--json', '--ndjson'], 2, /cannot be combined/],
     [['usage', '--by', 'weekday'], 2, /by: /],
     [['usage', '--interval', 'week'], 2, /--interval must be one of hour, day, none/],
-    [['usage', '--environment', 'x'], 2, /no flag "--environment"/],
+    [['usage', '--sort', 'duration'], 2, /--sort must be one of traces, errors, cost, tokens/],
+    [['usage', '--step-kind', 'tool'], 2, /stepKind: requires by=step/],
+    [['usage', '--step-kind', 'tools'], 2, /--step-kind must be one of/],
     [['session', 'show'], 2, /SESSION is missing/],
     [['trace', 'search', '--score', 'good'], 2, /score: /],
     [['trace', 'search', '--score', ''], 2, /--tag and --score must not be empty/],

@@ -1,6 +1,6 @@
 /**
- * Reads the traces whose spans or failures are listed, newest first, on a bounded walk (lib/store/walks). If the filters
- * select the lists of an index, only their traces are read (candidates.ts); otherwise, all traces are examined.
+ * Reads the traces whose spans or failures are listed, newest first, on a bounded walk (lib/store/walks). If filters
+ * select lists of an index, only their traces are read (candidates.ts); otherwise, all traces are examined.
  */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
@@ -19,7 +19,7 @@ export interface TracePortion {
   readonly text: string
   /** The statement to which the query's parameters are bound. */
   readonly statement: TraceStatement
-  /** Returns whether more traces follow. `traces` is the number of rows, and `examined` the number of those examined. */
+  /** Returns whether more traces follow. `traces` is the number of rows, `examined` that of the examined rows. */
   readonly hasMore: (traces: number, examined: number) => boolean
 }
 

@@ -250,7 +250,8 @@ type Bind = (value: string | number) => string
 /** Returns a portion of the trace with this id, if it lies beyond the edge and the filters apply. */
 function oneTrace(projectId: number, { trace }: SpanFilters, names: TableNames, edge: Edge, id: string): TracePortion {
   const statement = new TraceStatement(projectId, { sort: 'newest', limit: 1, ...trace }, names)
-  const text = `select 1 as place, seq, id, started_at as key, (true ${statement.columnFilters().join(' ')}) is true as fits,
+  const text = `select 1 as place, seq, id, started_at as key,
+      (true ${statement.columnFilters().join(' ')}) is true as fits,
       true as is_examined
     from ${names.traces} where ${statement.beyond(true, edge)} and id = ${statement.bind(id)}`
   return { text, statement, hasMore: () => false }
