@@ -416,7 +416,8 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
     body: {
       traces: { traceIds: [MINIMAL_ID, STREAMED_ID] },
       user: { userId: 'customer-8' },
-      session: { sessionId: 'chat-1043' }
+      session: { sessionId: 'chat-1043' },
+      count: { userId: 'customer-8', dryRun: true }
     },
     replies: { 200: { ok: true, deleted: 1000, remaining: 204 } }
   },

@@ -148,7 +148,19 @@ t.test('both ways find the same steps, failures, sums, sessions and words', asyn
   t.match(await both(['trace', 'search', 'delivery', 'address']), /\n {4}input: the delivery address\n/)
   t.same(namesOf(await json('trace', 'search', '"delivery address"')), ['b'])
 
-  t.same(await jsonHere(['trace', 'delete', '--session', 't'], env), { sessionId: 't', applied: false })
+  t.same(await jsonHere(['trace', 'delete', '--session', 't'], env), { sessionId: 't', traces: 1, applied: false })
+  t.match(await runHere(['trace', 'delete', '--session', 't'], env), {
+    out: '1 trace of session t selected. Nothing was changed: add --apply to delete it.\n'
+  })
+  for (const [flags, done] of [
+    [[], 'selected'],
+    [['--apply'], 'deleted']
+  ] as const) {
+    const { code, out } = await runHere(['trace', 'delete', '--user', 'v', ...flags], env)
+    t.equal(code, 0)
+    t.match(out, /0 traces of user v.*No trace has the userId "v"\. The [^\n]*"u"\.\n$/)
+    t.ok(out.includes(done))
+  }
   t.same(await jsonHere(['trace', 'delete', '--session', 't', '--apply'], env), {
     ...{ sessionId: 't', traces: 1, applied: true }
   })
