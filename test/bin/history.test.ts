@@ -123,6 +123,11 @@ t.test('both ways find the same steps, failures, sums, sessions and words', asyn
     await both(['session', 'show', 's']),
     /^s\n[\s\S]*traces +2 traces, 1 with status error\n[\s\S]*\nTRACE[^\n]*\n/
   )
+  t.match(
+    await both(['session', 'show', 's']),
+    /\n {4}✗ search: E: no route 12\n[^\n]+\n {4}✗ search: E: no route 13\n/
+  )
+  t.match(await both(['trace', 'search', '--score', 'good < 0.5']), / GOOD *\n[^\n]* 0\.25 *\n/)
   t.match(await json('session', 'show', 's', '--limit', '1'), { session: { id: 's' }, traces: { length: 1 } })
   t.match(await runHere(['session', 'show', 'none'], env), { code: 1, err: /no such session/ })
 
@@ -132,6 +137,7 @@ t.test('both ways find the same steps, failures, sums, sessions and words', asyn
     [['--step-kind', 'llm'], ['b']],
     [['--error', 'route 12'], ['a']],
     [['--score', 'good<0.5'], ['b']],
+    [['--score', ' good < 0.5 '], ['b']],
     [['--score', 'good<0.5', '--score', 'good>0.3'], []],
     [['--tag', 'x', '--tag', 'y'], ['b']],
     [['--tag', 'x', '--tag', 'z'], []],

@@ -1,5 +1,6 @@
 import type { Static } from 'typebox'
 import { FIELD_VALUES } from '../../../lib/schema/field-values.ts'
+import type { FirstError } from '../../../lib/schema/history/search.ts'
 import type { ListedSpan, SpanList } from '../../../lib/schema/history/span-list.ts'
 import { type Asker, type QueryMembers, requestPath } from '../../asking/asker.ts'
 import {
@@ -54,6 +55,13 @@ export const errorText = (error: { readonly type: string | null; readonly messag
 function errorLine(error: Listed['error']): Line[] {
   const reason = errorText(error)
   return reason === '' ? [] : [['    ', { text: reason, style: 'red' }]]
+}
+
+/** Returns a line for the step that failed first, if any. */
+export function firstErrorLines(error: Static<typeof FirstError> | null): Line[] {
+  if (error === null) return []
+  const reason = errorText(error)
+  return [['    ', { text: `✗ ${error.step}`, style: 'red' }, reason === '' ? '' : `: ${reason}`]]
 }
 
 export const spanList = command({

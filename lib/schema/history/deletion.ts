@@ -27,7 +27,6 @@ export const DeletionBody = Type.Object(
     ...fields.properties,
     dryRun: Type.Optional(
       Type.Boolean({
-        default: false,
         description: 'If true, nothing is deleted, and `remaining` is the number of traces that would be.'
       })
     )
