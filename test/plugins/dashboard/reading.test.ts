@@ -27,7 +27,7 @@ async function recordTrace(more: object = {}) {
   return { id: body.trace.id, spans, odd }
 }
 
-/** Returns a response without the request's id, and without the names of parameters, of which the dashboard has more. */
+/** Returns a response without the request's id and the names of parameters, of which the dashboard has more. */
 const plain = ({ status, text }: Answer) => [
   status,
   text.replace(/"requestId":"\w+"/, '').replace(/(?<=unknown parameter);[^"]*/, '')
