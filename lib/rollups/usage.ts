@@ -20,10 +20,6 @@ export function readSplit(by: string): UsageSplit | undefined {
 }
 const TAG = 'tag:'
 
-/** Numbers by which groups are ranked. */
-export const USAGE_SORTS = ['traces', 'errors', 'cost', 'tokens'] as const
-export type UsageSort = (typeof USAGE_SORTS)[number]
-
 export type UsageInterval = 'hour' | 'day' | 'none'
 
 /** A time range in milliseconds since 1970, excluding `to`. */

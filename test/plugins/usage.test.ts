@@ -3,9 +3,15 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { updateProject } from '../../lib/admin/projects.ts'
-import { alignedTime, readSplit, USAGE_SORTS, type UsageSort } from '../../lib/rollups/usage.ts'
+import { alignedTime, readSplit } from '../../lib/rollups/usage.ts'
 import { checker } from '../../lib/schema/check.ts'
-import { UsageReply, type UsageRow, type UsageSums } from '../../lib/schema/history/usage.ts'
+import {
+  USAGE_SORTS,
+  UsageReply,
+  type UsageRow,
+  type UsageSort,
+  type UsageSums
+} from '../../lib/schema/history/usage.ts'
 import { foldDeltas } from '../../lib/store/analytics/rollups/fold.ts'
 import { makeFortnight } from '../../lib/store/analytics/rollups/fortnights.ts'
 import { readMadeUsage } from '../../lib/store/analytics/usage/made-sums.ts'

@@ -1,6 +1,5 @@
-import { USAGE_SORTS } from '../../../lib/rollups/usage.ts'
 import { FIELD_VALUES } from '../../../lib/schema/field-values.ts'
-import type { UsageReply, UsageRow } from '../../../lib/schema/history/usage.ts'
+import { USAGE_SORTS, type UsageReply, type UsageRow } from '../../../lib/schema/history/usage.ts'
 import { requestPath } from '../../asking/asker.ts'
 import { jsonLine, LIMIT_FLAG, OUTPUT_FLAGS, parseLimit, printAnswer, refuseBoth } from '../../asking/output.ts'
 import { ASKING_FLAGS, withAsker } from '../../asking/place.ts'

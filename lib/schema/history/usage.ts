@@ -1,6 +1,5 @@
 /** Schemas of the sums over time that `GET /api/v1/usage` returns. */
 import Type, { type Static } from 'typebox'
-import { USAGE_SORTS } from '../../rollups/usage.ts'
 import { SPAN_KINDS, Timestamp } from '../input.ts'
 import { closed, named, nullable } from '../object.ts'
 import { Count, DateTime } from '../output.ts'
@@ -10,6 +9,9 @@ import { Hint } from './hint.ts'
 /** Maximum number of groups that a response lists separately. */
 const MOST_GROUPS = 200
 export const USUAL_GROUPS = 20
+/** Numbers by which groups are ranked. */
+export const USAGE_SORTS = ['traces', 'errors', 'cost', 'tokens'] as const
+export type UsageSort = (typeof USAGE_SORTS)[number]
 
 const text = (description: string) => Type.Optional(Type.String({ minLength: 1, description }))
 const time = (description: string) => Type.Optional(Type.String({ ...Timestamp, description }))
