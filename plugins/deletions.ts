@@ -1,17 +1,18 @@
 /** A route that deletes many traces: those of a user or session, or listed ones. */
 import type { App } from '../lib/app.ts'
 import { Refusal } from '../lib/errors.ts'
-import { checkQueryTexts } from '../lib/http/refuse.ts'
+import { checkQueryTexts, refuseField } from '../lib/http/refuse.ts'
 import { SharedGate } from '../lib/limits/shared-gate.ts'
 import { checker } from '../lib/schema/check.ts'
 import { DeletionBody, TracesDeleted } from '../lib/schema/history/deletion.ts'
-import { type DeletionTarget, deleteTargeted } from '../lib/store/trace/bulk-deletion.ts'
+import { countLeft, type DeletionTarget, deleteTargeted } from '../lib/store/trace/bulk-deletion.ts'
 import { readBody } from '../lib/trace/body.ts'
 
 /** A project's deletions take turns, because deletions of the same traces would wait for each other in the database. */
 const TURNS = { share: 1, capacity: 2 }
 const MAX_BODY_BYTES = 16_384
 const { check, explain } = checker(DeletionBody)
+const ONE_TARGET = 'must have exactly one of the fields traceIds, userId or sessionId'
 
 export default function deletions(app: App): void {
   const turns = new SharedGate(TURNS)
@@ -23,7 +24,7 @@ export default function deletions(app: App): void {
     summary: 'Delete the traces of a user, of a session or of a list',
     description:
       'Deletes up to 1,000 traces a request, with every span and score under them. Send the same request again until ' +
-      '`remaining` is 0; that is safe at any time.',
+      '`remaining` is 0; that is safe at any time. With dryRun, the traces are only counted.',
     body: DeletionBody,
     takesBody: true,
     maxBodyBytes: MAX_BODY_BYTES,
@@ -31,7 +32,11 @@ export default function deletions(app: App): void {
     errors: ['invalid_request'],
     async handler(request) {
       const { projectId, keyId } = request.key
-      const target = readTarget(request.payload)
+      const { target, dryRun } = readDeletion(request.payload)
+      if (dryRun) {
+        const remaining = await app.sql.read(sql => countLeft(sql, projectId, target), request)
+        return { body: { ok: true, deleted: 0, remaining } }
+      }
       const progress = { deleted: 0, sent: [] }
       const auditOf = (traceIds: readonly string[]) =>
         ({
@@ -48,11 +53,13 @@ export default function deletions(app: App): void {
   })
 }
 
-function readTarget(payload: Uint8Array): DeletionTarget {
+function readDeletion(payload: Uint8Array): { readonly target: DeletionTarget; readonly dryRun: boolean } {
   const { value, exact } = readBody(payload, 'invalid_request')
   if (!check(value, exact)) throw new Refusal('invalid_request', explain(exact))
   checkQueryTexts(value)
-  const { traceIds } = value
-  if (traceIds === undefined) return value as DeletionTarget
-  return { traceIds: [...new Set(traceIds.map(id => id.toLowerCase()))] }
+  const { dryRun = false, ...given } = value
+  if (Object.keys(given).length !== 1) refuseField('body', ONE_TARGET)
+  const { traceIds } = given
+  if (traceIds === undefined) return { target: given as DeletionTarget, dryRun }
+  return { target: { traceIds: [...new Set(traceIds.map(id => id.toLowerCase()))] }, dryRun }
 }

@@ -22,6 +22,8 @@ import {
 } from '../lib/store/analytics/groups/sessions.ts'
 import { listTracedUsers } from '../lib/store/analytics/groups/user-list.ts'
 import { readCountedFrom } from '../lib/store/analytics/rollups/sums.ts'
+import { list } from '../lib/store/answers/json-text.ts'
+import { readFirstErrors } from '../lib/store/finding/first-errors.ts'
 import { explainEmpty } from '../lib/store/hints/explain-empty.ts'
 import { TRACE_ORDERS } from '../lib/store/lists/order.ts'
 import { readCursor, readTime, renderCursor } from './paging.ts'
@@ -65,7 +67,9 @@ export default function sessions(app: App): void {
     operation: 'getSession',
     access: 'traces:read',
     summary: 'Read a session',
-    description: 'The sums of its traces, at most the newest 5,000, and a page of the traces, oldest first.',
+    description:
+      'The sums of its traces, at most the newest 5,000, and a page of the traces, oldest first, each with its first ' +
+      'error.',
     query: SessionQuery,
     replies: { 200: SessionDetail },
     links: { getTrace: { traceId: '/traces/0/id' } },
@@ -75,20 +79,25 @@ export default function sessions(app: App): void {
       if (unstorable(id) !== undefined) throw new Refusal('not_found', 'There is no such session in this project.')
       const limit = pageSizeOf(query)
       const after = readCursor('after', ORDER, query.after)
-      const { sums, traces } = await app.sql.read(
-        async sql => ({
-          sums: await readSession(sql, key.projectId, id),
-          traces: await readSessionTraces(sql, key.projectId, id, { after, limit })
-        }),
-        request
-      )
+      const { sums, traces, next, errors } = await app.sql.read(async sql => {
+        const sums = await readSession(sql, key.projectId, id)
+        const { traces, next } = await readSessionTraces(sql, key.projectId, id, { after, limit })
+        const ids = traces.map(({ id }) => id)
+        return { sums, traces, next, errors: await readFirstErrors(sql, key.projectId, ids) }
+      }, request)
       const { newest, running, durationMs, users, ...rest } = found(sums, 'session in this project')
       const more = { runningCount: running, durationMs, users }
       const session = { id, ...shown(rest), partial: newest !== null, ...ends(rest), ...more }
-      const cursor = renderCursor(ORDER, traces.next)
+      const cursor = renderCursor(ORDER, next)
+      const shownTraces = list(
+        traces.map(trace => {
+          const firstError = errors.get(trace.id) ?? null
+          return `${trace.render().slice(0, -1)},"firstError":${JSON.stringify(firstError)}}`
+        })
+      )
       return {
         body: new JsonText(
-          `{"session":${JSON.stringify(session)},"traces":${traces.traces},"nextCursor":${cursor},"pageSize":${limit}}`
+          `{"session":${JSON.stringify(session)},"traces":${shownTraces},"nextCursor":${cursor},"pageSize":${limit}}`
         )
       }
     }

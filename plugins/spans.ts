@@ -8,6 +8,7 @@ import {
   FAILURE_DAYS,
   FailureList,
   FailureListQuery,
+  MOST_STEPS,
   MOST_WITH_TEXTS,
   SpanList,
   SpanListQuery
@@ -15,9 +16,10 @@ import {
 import { pageSizeOf } from '../lib/schema/query.ts'
 import { plain, text } from '../lib/store/answers/json-text.ts'
 import { FAILURE_ORDER, type FailureQuery, groupFailures, TRACE_KIND } from '../lib/store/failures/read-failures.ts'
-import { renderGroup } from '../lib/store/failures/render-group.ts'
+import { renderGroup, renderStep } from '../lib/store/failures/render-group.ts'
+import type { WalkedTraces } from '../lib/store/finding/trace-portions.ts'
 import { explainEmpty } from '../lib/store/hints/explain-empty.ts'
-import { listSpans, SPAN_ORDER, type SpanQuery } from '../lib/store/spans/span-list.ts'
+import { listSpans, SLOWEST_ORDER, SPAN_ORDER, type SpanQuery } from '../lib/store/spans/span-list.ts'
 import { parseTimestamp } from '../lib/trace/timestamp.ts'
 import { readCursor, readTime, renderCursor } from './paging.ts'
 
@@ -31,9 +33,9 @@ export default function spans(app: App): void {
     access: 'traces:read',
     summary: 'List spans across traces',
     description:
-      'Newest traces first, and the newest spans of a trace first. Filters combine with AND. A request examines at ' +
-      'most 5,000 traces, or as many as 300 ms allow, so pages before the last may be short or empty: continue until ' +
-      'nextCursor is null. Without texts=true, spans have only the sizes of their texts.',
+      'Newest traces first, and the newest spans of a trace first, unless sort=slowest. Filters combine with AND. A ' +
+      'request examines at most 5,000 traces, or as many as 300 ms allow, so pages before the last may be short or ' +
+      'empty: continue until nextCursor is null. Without texts=true, spans have only the sizes of their texts.',
     query: SpanListQuery,
     replies: { 200: SpanList },
     links: { getTrace: { traceId: '/spans/0/traceId' } },
@@ -43,13 +45,12 @@ export default function spans(app: App): void {
       const { spans, next, reached, hint } = await inTurn(app, request, WEIGHTS.analysis, async (sql, names) => {
         const page = await listSpans(sql, projectId, asked, names)
         const isEmpty = page.spans === '[]' && asked.after === undefined
-        const { name: step, model: stepModel, environment, traceId, from, to } = asked
-        const values = { step, stepModel, environment, traceId, from, to }
-        const empty = { sought: 'span', values }
+        const { name: step, model: stepModel, traceId, trace } = asked
+        const empty = { sought: 'span', values: { ...hintValues(trace), step, stepModel, traceId } }
         return { ...page, hint: isEmpty ? await explainEmpty(sql, projectId, empty, names) : null }
       })
       const rest = `"reached":${plain(reached ?? null)},"hint":${text(hint)},"pageSize":${asked.limit}`
-      return { body: new JsonText(`{"spans":${spans},"nextCursor":${renderCursor(SPAN_ORDER, next)},${rest}}`) }
+      return { body: new JsonText(`{"spans":${spans},"nextCursor":${renderCursor(orderOf(asked), next)},${rest}}`) }
     }
   })
 
@@ -74,18 +75,20 @@ export default function spans(app: App): void {
       const found = await inTurn(app, request, WEIGHTS.search, async (sql, names) => {
         const failures = await groupFailures(sql, projectId, asked, names)
         const isEmpty = failures.count === 0 && asked.after === undefined
-        const { kind, name, environment, from, to } = asked
-        const values = { [kind === TRACE_KIND ? 'name' : 'step']: name, environment, from, to }
-        const empty = { sought: 'failure', values }
+        const { kind, name, model: stepModel, trace } = asked
+        const own = kind === TRACE_KIND ? { name: name ?? trace.name } : { step: name }
+        const empty = { sought: 'failure', values: { ...hintValues(trace), ...own, stepModel } }
         return { ...failures, hint: isEmpty ? await explainEmpty(sql, projectId, empty, names) : null }
       })
-      const { groups, count, next, reached, hint } = found
+      const { groups, steps, count, next, reached, hint } = found
       const rest =
-        `"failureCount":${count},"groupCount":${groups.length},"complete":${next === undefined},` +
+        `"steps":[${steps.slice(0, MOST_STEPS).map(renderStep).join(',')}],"failureCount":${count},"groupCount":${groups.length},"complete":${next === undefined},` +
         `"reached":${plain(reached ?? null)},"nextCursor":${renderCursor(FAILURE_ORDER, next)},"hint":${text(hint)},` +
         `"pageSize":${limit}`
       const shown = groups.slice(0, limit).map(renderGroup).join(',')
-      return { body: new JsonText(`{"from":"${asked.from}","to":"${asked.to}","errors":[${shown}],${rest}}`) }
+      return {
+        body: new JsonText(`{"from":"${asked.trace.from}","to":"${asked.trace.to}","errors":[${shown}],${rest}}`)
+      }
     }
   })
 }
@@ -97,38 +100,47 @@ const inTurn = <T>(app: App, request: RequestOf<unknown>, weight: number, work: 
     client: request
   })
 
+const orderOf = ({ sort }: Pick<SpanQuery, 'sort'>) => (sort === 'slowest' ? SLOWEST_ORDER : SPAN_ORDER)
+
 /** Reads the parameters and checks rules that their schema cannot express. */
-function readSpanQuery(query: SpanListQuery): SpanQuery {
-  const { texts = false, limit, traceId, environment, from, to, after } = query
+export function readSpanQuery(query: SpanListQuery): SpanQuery {
+  const { texts = false, limit, traceId, after, kind, name, status, model, minDurationMs, sort } = query
   checkQueryTexts(query)
   if (texts && limit !== undefined && limit > MOST_WITH_TEXTS) {
     refuseField('limit', `must be at most ${MOST_WITH_TEXTS} with texts=true`)
   }
   return {
-    ...query,
-    texts,
+    ...{ kind, name, status, model, minDurationMs, texts, sort },
     traceId: traceId?.toLowerCase(),
-    environment: environment?.toLowerCase(),
-    from: readTime('from', from),
-    to: readTime('to', to),
+    trace: { ...traceFilters(query), from: readTime('from', query.from), to: readTime('to', query.to) },
     limit: limit ?? (texts ? MOST_WITH_TEXTS : pageSizeOf(query)),
-    after: readCursor('after', SPAN_ORDER, after)
+    after: readCursor('after', orderOf(query), after)
   }
 }
 
-function readFailureQuery(query: FailureListQuery): FailureQuery {
-  const { kind, name, environment, after } = query
+export function readFailureQuery(query: FailureListQuery): FailureQuery {
+  const { kind, name, model, after } = query
   checkQueryTexts(query)
   const to = readTime('to', query.to) ?? new Date().toISOString()
   return {
     kind,
     name,
-    environment: environment?.toLowerCase(),
-    from: readTime('from', query.from) ?? daysBefore(to),
-    to,
+    model,
+    trace: { ...traceFilters(query), from: readTime('from', query.from) ?? daysBefore(to), to },
     after: readCursor('after', FAILURE_ORDER, after)
   }
 }
+
+const traceFilters = ({ environment, traceName, tag, userId, sessionId }: SpanListQuery | FailureListQuery) => ({
+  environment: environment?.toLowerCase(),
+  name: traceName,
+  tag,
+  userId,
+  sessionId
+})
+
+/** Returns the filters as values that a hint explains. */
+const hintValues = ({ tag, ...filters }: WalkedTraces) => ({ ...filters, tags: tag === undefined ? [] : [tag] })
 
 /** Returns the time FAILURE_DAYS before a canonical time, which may have six fraction digits. */
 function daysBefore(time: string): string {

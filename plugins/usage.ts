@@ -4,12 +4,14 @@ import type { Client } from '../lib/database/pooled/cancellation.ts'
 import { checkQueryTexts, refuseField } from '../lib/http/refuse.ts'
 import { WEIGHTS } from '../lib/limits/large-reads.ts'
 import { MOST_DAYS, STEPS } from '../lib/rollups/period.ts'
-import { alignedTime, countIntervals, readSplit, SPLIT_RULE } from '../lib/rollups/usage.ts'
+import { alignedTime, countIntervals, readSplit, SPLIT_RULE, type UsageTime } from '../lib/rollups/usage.ts'
 import { USUAL_GROUPS, UsageQuery, UsageReply } from '../lib/schema/history/usage.ts'
+import { readTotal } from '../lib/store/analytics/rollups/read-series.ts'
 import { readCountedFrom } from '../lib/store/analytics/rollups/sums.ts'
-import { readExactUsage, type UsageAsked } from '../lib/store/analytics/usage/exact.ts'
+import { MOST_EXACT, readExactUsage, type UsageAsked } from '../lib/store/analytics/usage/exact.ts'
 import { readUsageFields } from '../lib/store/analytics/usage/made-hours.ts'
 import { type MadeAsked, readMadeUsage } from '../lib/store/analytics/usage/made-sums.ts'
+import type { UsageFilters } from '../lib/store/analytics/usage/matching.ts'
 import type { PeriodSums } from '../lib/store/analytics/usage/rows.ts'
 import { readSummedUsage, summedField } from '../lib/store/analytics/usage/summed.ts'
 import { explainEmpty } from '../lib/store/hints/explain-empty.ts'
@@ -28,7 +30,9 @@ export default function usage(app: App): void {
     summary: 'Sum traces over time',
     description:
       'Sums ended traces by their startedAt: counts, errors, tokens, costs and durations. Up to 20,000 traces are ' +
-      'read one by one, so all numbers are exact; beyond that, sums of whole hours or days are read (`approximate`).',
+      'read one by one, so all numbers are exact; beyond that, sums of whole hours or days are read (`approximate`). ' +
+      'Filters combine with AND. Beyond 20,000 matching traces, only environment, name and model can be filters, ' +
+      'and only if the sums are split by one of these or not at all.',
     query: UsageQuery,
     replies: { 200: UsageReply },
     errors: ['invalid_request'],
@@ -39,19 +43,23 @@ export default function usage(app: App): void {
 async function readUsage(app: App, projectId: number, query: UsageQuery, client: Client): Promise<UsageReply> {
   const asked = readUsageQuery(query)
   const work = async (): Promise<UsageReply> => {
-    const exact = await app.sql.readOf(projectId, (sql, names) => readExactUsage(sql, projectId, asked, names), client)
+    const exact = (await isKnownLarge(app, projectId, asked, client))
+      ? undefined
+      : await app.sql.readOf(projectId, (sql, names) => readExactUsage(sql, projectId, asked, names), client)
     const hint =
       exact?.total.traces === 0 || isUnknownTag(asked, exact) ? await readHint(app, projectId, asked, client) : null
     if (exact !== undefined) return replyOf(query, asked, { ...exact, hint })
-    const { split, interval, limit } = asked
+    const { split, interval, limit, sort, stepKind, filters = {} } = asked
     const period = alignedTime(asked)
     const field = split && summedField(split)
+    refuseUnsummed(asked)
     if (split !== undefined && field === undefined) {
-      return readMade(app, projectId, query, { period, interval, field: query.by as string, limit }, client)
+      const made = { period, interval, field: query.by as string, limit, sort, stepKind }
+      return readMade(app, projectId, query, made, client)
     }
     const [sums, countedFrom] = await app.sql.read(
       async sql => [
-        await readSummedUsage(sql, projectId, { period, interval, field, limit }),
+        await readSummedUsage(sql, projectId, { period, interval, field, limit, sort, filters }),
         await readCountedFrom(sql, projectId)
       ],
       client
@@ -61,9 +69,35 @@ async function readUsage(app: App, projectId: number, query: UsageQuery, client:
   return app.largeReads.run(projectId, work, { weight: WEIGHTS.analysis, client })
 }
 
+/** Returns whether the filters are those of rollups, and rollups count too many matching traces to read them. */
+async function isKnownLarge(app: App, projectId: number, asked: UsageAsked, client: Client): Promise<boolean> {
+  const { filters, split } = asked
+  if (filters === undefined || findUnsummed(filters, split) !== undefined) return false
+  const [total] = await app.sql.read(sql => readTotal(sql, projectId, alignedTime(asked), filters), client)
+  return total !== undefined && total.traces > MOST_EXACT.traces
+}
+
+/** Rejects filters by which stored sums cannot be read. */
+function refuseUnsummed({ filters, split }: UsageAsked): void {
+  if (filters === undefined) return
+  const unsummed = findUnsummed(filters, split)
+  if (unsummed === undefined) return
+  refuseField(
+    unsummed,
+    'cannot be combined with these filters if more than 20,000 traces match: use a shorter period, or filter only by ' +
+      'environment, name and model and split by one of these'
+  )
+}
+
+/** Returns the parameter for which rollups have no sums; undefined if there is none. */
+function findUnsummed({ tag, userId, sessionId }: UsageFilters, split: UsageAsked['split']): string | undefined {
+  const [filter] = Object.entries({ tag, userId, sessionId }).find(([, value]) => value !== undefined) ?? []
+  return filter ?? (split === undefined || summedField(split) !== undefined ? undefined : 'by')
+}
+
 /** Reads sums by user, step or tag. */
 async function readMade(app: App, projectId: number, query: UsageQuery, asked: MadeAsked, client: Client) {
-  const { field, period, interval, limit } = asked
+  const { field, period, interval } = asked
   const sums = await app.sql.read(async sql => {
     if (!(await readUsageFields(sql, projectId)).includes(field)) {
       const key = field.slice('tag:'.length)
@@ -78,14 +112,14 @@ async function readMade(app: App, projectId: number, query: UsageQuery, asked: M
   const countedFrom = sums.from > period.from ? isoOf(sums.from) : null
   return replyOf(
     query,
-    { from: sums.from, to: sums.to, interval, limit, split: undefined },
+    { from: sums.from, to: sums.to, interval },
     { ...sums, hint: null, countedFrom, approximate: true }
   )
 }
 
 type Found = PeriodSums & Pick<UsageReply, 'hint'> & Partial<Pick<UsageReply, 'approximate' | 'countedFrom'>>
 
-function replyOf({ by }: UsageQuery, { from, to, interval }: UsageAsked, found: Found): UsageReply {
+function replyOf({ by }: UsageQuery, { from, to, interval }: UsageTime, found: Found): UsageReply {
   const { total, rows, others, hint, approximate = false, countedFrom = null } = found
   return {
     from: isoOf(from),
@@ -114,7 +148,11 @@ function readUsageQuery(query: UsageQuery): UsageAsked {
     refuseField('to', query.to === undefined ? 'must be given if from is in the future' : 'must be later than from')
   }
   if (to - from > MOST_DAYS * STEPS.day) refuseField('from', `must be at most ${MOST_DAYS} days before to`)
-  const asked = { from, to, interval, split, limit }
+  const { environment, name, model, tag, userId, sessionId, sort, stepKind } = query
+  const given = { environment: environment?.toLowerCase(), name, model, tag, userId, sessionId }
+  const filters = Object.values(given).some(value => value !== undefined) ? given : undefined
+  if (stepKind !== undefined && split?.field !== 'step') refuseField('stepKind', 'requires by=step')
+  const asked = { from, to, interval, split, limit, sort, stepKind, filters }
   const rows = countIntervals(asked) * (split === undefined ? 1 : limit + 1)
   if (rows > MOST_ROWS) {
     refuseField('interval', `would give up to ${rows} rows; use a shorter period, a longer interval or a lower limit`)
@@ -134,9 +172,11 @@ function msOf(name: string, text: string | undefined): number | undefined {
 const isUnknownTag = ({ split }: UsageAsked, sums: PeriodSums | undefined): boolean =>
   split?.field === 'tag' && sums !== undefined && sums.rows.every(({ key, isOther }) => key === null && !isOther)
 
-function readHint(app: App, projectId: number, { from, to, split }: UsageAsked, client: Client): Promise<string> {
+function readHint(app: App, projectId: number, asked: UsageAsked, client: Client): Promise<string> {
+  const { from, to, split, filters: { tag, ...filters } = {} } = asked
   const tagKey = split?.field === 'tag' ? split.tagKey : undefined
   const sought = tagKey === undefined ? 'ended trace' : `ended trace with a tag "${tagKey}:…"`
-  const values = { tagKey, from: isoOf(from), to: isoOf(to) }
+  const tags = tag === undefined ? [] : [tag]
+  const values = { ...filters, tags, tagKey, from: isoOf(from), to: isoOf(to) }
   return app.sql.readOf(projectId, (sql, names) => explainEmpty(sql, projectId, { sought, values }, names), client)
 }

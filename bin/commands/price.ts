@@ -37,8 +37,9 @@ export const set = command({
     project: PROJECT
   },
   details: [
-    'MODEL is the name in the spans. The price applies to new OpenTelemetry calls that state tokens but no cost, and',
-    'takes precedence over the bundled prices. `spoor price recompute` applies it to stored calls.'
+    'MODEL is the name in the spans. The price applies to new calls that state tokens but no cost and arrive as',
+    'OpenTelemetry or from `spoor import`. Calls in traces that the API records are never priced: they cost what they',
+    'state. The price takes precedence over the bundled prices. `spoor price recompute` applies it to stored calls.'
   ].join('\n'),
   examples: [
     'price set llama3.1:8b --input 0 --output 0',
@@ -62,6 +63,10 @@ export const set = command({
 export const listing = command({
   summary: 'List your prices, and the models that have no price',
   flags: { project: { type: 'string', value: 'SLUG', about: 'only prices and models of this project' } },
+  details: [
+    'Only calls from OpenTelemetry and `spoor import` have prices. Calls in traces that the API records cost what they',
+    'state, and are not listed. `spoor usage --by model` counts the traces without a cost of every source.'
+  ].join('\n'),
   examples: ['price list', 'price list --project default --json'],
   async run({ flags, env, print }) {
     const listed = await withDatabase(env, ({ sql }) => listPrices(sql, flags.project))

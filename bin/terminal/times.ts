@@ -7,7 +7,11 @@ const FORMS = 'a time such as 2026-01-31, 2026-01-31T12:00Z or 90m, 12h, 7d ago'
 
 export const TIME_FLAGS = {
   from: { type: 'string', value: 'TIME', about: `only traces that started at this time or later: ${FORMS}` },
-  to: { type: 'string', value: 'TIME', about: 'only traces that started at this time or earlier' }
+  to: {
+    type: 'string',
+    value: 'TIME',
+    about: 'only traces that started at this time or earlier; a date includes that day'
+  }
 } as const
 
 interface Times {

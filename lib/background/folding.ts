@@ -3,6 +3,7 @@
  * traces from before rollups existed, newest day first. Every process runs this loop; a database lock admits one
  * process at a time.
  */
+import type { Sql } from 'postgres'
 import type { Database } from '../database/database.ts'
 import { closeSingle, openSingle } from '../database/pooled/single-connection.ts'
 import type { SqlAccess } from '../database/sql-access.ts'
@@ -11,7 +12,7 @@ import type { Metrics } from '../metrics.ts'
 import { foldDeltas, readWaiting } from '../store/analytics/rollups/fold.ts'
 import { makeFortnight, readProjectIds } from '../store/analytics/rollups/fortnights.ts'
 import { countOneDay, findHistory } from '../store/analytics/rollups/recount.ts'
-import { makeUsageSums } from '../store/analytics/usage/made-hours.ts'
+import { findMissingUsage, makeUsage } from '../store/analytics/usage/made-hours.ts'
 import { Rounds, type RoundsOptions } from './rounds.ts'
 
 /** Pause between rounds. During a longer pause, readers would have to process more unfolded rows. */
@@ -36,7 +37,7 @@ const FORTNIGHTS_MS = 1000
  * longer.
  */
 const HISTORY_MS = 1000
-/** Statement time-out for counting a day, long enough for days with millions of traces. */
+/** Statement time-out for counting a day or an hour, long enough for millions of traces. */
 const DAY_TIMEOUT_MS = 600_000
 
 export interface FoldingOptions {
@@ -117,9 +118,7 @@ export class Folding {
     for (const projectId of this.#changed) {
       try {
         while (!this.#rounds.isClosed && performance.now() < end) {
-          const goesOn =
-            (await sql.write(sql => makeFortnight(sql, projectId))) ||
-            (await sql.write(sql => makeUsageSums(sql, projectId)))
+          const goesOn = (await sql.write(sql => makeFortnight(sql, projectId))) || (await this.#makeUsage(projectId))
           this.#rounds.advance()
           if (goesOn) continue
           this.#changed.delete(projectId)
@@ -133,20 +132,39 @@ export class Folding {
     if (failures.length > 0) throw failures[0]
   }
 
+  /** Computes missing sums by user, step and tag. Returns false if none are missing. */
+  async #makeUsage(projectId: number): Promise<boolean> {
+    const missing = await this.#options.sql.read(sql => findMissingUsage(sql, projectId))
+    if (missing === undefined) return false
+    await this.#onSingle('usage sums', single => {
+      this.#rounds.advance(DAY_TIMEOUT_MS)
+      return makeUsage(single, projectId, missing, () => this.#rounds.isClosed)
+    })
+    return true
+  }
+
+  /** Runs `work` on a connection of its own, whose statements may take long. */
+  async #onSingle(applicationName: string, work: (sql: Sql) => Promise<void>): Promise<void> {
+    const { database } = this.#options
+    const single = await openSingle(database, { applicationName, statementTimeoutMs: DAY_TIMEOUT_MS })
+    try {
+      await work(single)
+    } finally {
+      await closeSingle(database, single)
+    }
+  }
+
   async #countHistory(): Promise<void> {
-    const { sql, database, log } = this.#options
+    const { sql, log } = this.#options
     const project = await sql.read(findHistory)
     if (project === undefined) return
-    const single = await openSingle(database, { applicationName: 'history', statementTimeoutMs: DAY_TIMEOUT_MS })
-    try {
+    await this.#onSingle('history', async single => {
       const end = performance.now() + HISTORY_MS
       for (let goesOn = true; goesOn && !this.#rounds.isClosed && performance.now() < end; ) {
         this.#rounds.advance(DAY_TIMEOUT_MS)
         goesOn = await countOneDay(single, project)
         if (!goesOn) log.info({ project }, 'the sums over time have all traces of this project')
       }
-    } finally {
-      await closeSingle(database, single)
-    }
+    })
   }
 }

@@ -1,4 +1,4 @@
-/** Reads query strings strictly. An unknown parameter causes an error that names the parameter. */
+/** Reads query strings strictly. An unknown parameter causes an error that names it and lists the known ones. */
 import type { TObject } from 'typebox'
 import { Refusal } from '../errors.ts'
 import { checker } from '../schema/check.ts'
@@ -18,13 +18,17 @@ type Values = Readonly<Record<string, unknown>>
 /**
  * Returns a check that applies the reader's rules to values that are already parsed, such as a tool's arguments. The
  * check throws `invalid_request` for invalid values. The `exact` argument holds the same values, but with the numbers
- * as the client wrote them.
+ * as the client wrote them. The error of an unknown parameter lists `names`.
  */
-export function queryCheck(schema: TObject): (values: Values, exact?: Values) => void {
+export function queryCheck(
+  schema: TObject,
+  names: readonly string[] = Object.keys(schema.properties)
+): (values: Values, exact?: Values) => void {
   const { check, explain } = checker(schema)
+  const known = listNames(names)
   return (values, exact = values) => {
     for (const [name, value] of Object.entries(values)) {
-      for (const each of Array.isArray(value) ? value : [value]) checkParameter(schema, name, each)
+      for (const each of Array.isArray(value) ? value : [value]) checkParameter(schema, known, name, each)
     }
     if (!check(values, exact)) throw new Refusal('invalid_request', explain(exact, 'query'))
   }
@@ -36,6 +40,7 @@ export function queryCheck(schema: TObject): (values: Values, exact?: Values) =>
  */
 export function queryReader(schema: TObject): QueryReader {
   const checkAll = queryCheck(schema)
+  const known = listNames(Object.keys(schema.properties))
   const ofType = (type: string) =>
     new Set(
       Object.entries(schema.properties)
@@ -52,7 +57,7 @@ export function queryReader(schema: TObject): QueryReader {
   return text => {
     const query: Record<string, unknown> = {}
     for (const [name, value] of parameters(text)) {
-      checkParameter(schema, name, value)
+      checkParameter(schema, known, name, value)
       const isGiven = Object.hasOwn(query, name)
       if (arrays.has(name)) query[name] = [...(isGiven ? (query[name] as string[]) : []), value]
       else if (isGiven) throw refusal(name, 'must not be given more than once')
@@ -63,11 +68,14 @@ export function queryReader(schema: TObject): QueryReader {
   }
 }
 
-function checkParameter(schema: TObject, name: string, value: unknown): void {
+function checkParameter(schema: TObject, known: string, name: string, value: unknown): void {
   if (name === '') throw refusal('query', 'every parameter must have a name')
-  if (!Object.hasOwn(schema.properties, name)) throw refusal(name, 'unknown parameter')
+  if (!Object.hasOwn(schema.properties, name)) throw refusal(name, `unknown parameter; ${known}`)
   if (value === '') throw refusal(name, 'must not be empty')
 }
+
+const listNames = (names: readonly string[]): string =>
+  names.length === 0 ? 'there are no parameters' : `the parameters are ${names.join(', ')}`
 
 function* parameters(text: string): Generator<[string, string]> {
   for (const pair of text.split('&')) {

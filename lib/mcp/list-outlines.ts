@@ -110,6 +110,9 @@ const spansOutline: ListOutline = {
     'parentSpanId, provider, endedAt, and tokens of input and output.'
 }
 
+/** Number of steps whose failures an outline counts. */
+const OUTLINED_STEPS = 12
+
 const errorsOutline: ListOutline = {
   name: 'errors',
   member: 'errors',
@@ -129,6 +132,13 @@ const errorsOutline: ListOutline = {
       example: { traceId, ...(spanId !== null && { spanId }) }
     }
   },
+  others: ({ steps }, cuts) => ({
+    steps: (steps as readonly Item[]).slice(0, OUTLINED_STEPS).map(({ passedOn, name, ...step }) => ({
+      name: cuts.name(name),
+      ...step,
+      ...(passedOn > 0 && { passedOn })
+    }))
+  }),
   about:
     'To read a failure, call get_trace with the traceId of the example, and its spanId in spanIds. Only ' +
     'detail "full" has the whole messages of the examples.'

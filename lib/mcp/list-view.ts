@@ -43,6 +43,8 @@ export interface ListOutline {
   usualLimit(args: Arguments): number
   /** Returns the outline of an item. Fields that are null or undefined are left out. */
   outline(item: Item, cuts: Cuts): Item
+  /** Returns the outlines of other members of a page. */
+  others?(page: Item, cuts: Cuts): Item
   /** Sentences on what outlines leave out, and on how to read an item. */
   readonly about: string
   /** Advice if nothing was found and the response does not explain it. */
@@ -83,10 +85,15 @@ export function outlineList(
   const items = page[list.member] as readonly Item[]
   const textOf = (shown: readonly Item[]): string =>
     stringifyExact(
-      { detail: 'outline', ...noteOf(list, page, shown.length), ...withoutNulls({ ...page, [list.member]: shown }) },
+      {
+        detail: 'outline',
+        ...noteOf(list, page, shown.length),
+        ...withoutNulls({ ...page, ...others, [list.member]: shown })
+      },
       inexact
     )
   let shown: readonly Item[] = []
+  let others: Item = {}
   let text = ''
   for (const room of ROOMS) {
     const cuts: Cuts = {
@@ -95,6 +102,7 @@ export function outlineList(
       value: each => cutJson(each, room.value, inexact)
     }
     shown = items.map(item => withoutNulls(list.outline(item, cuts)))
+    others = list.others?.(page, cuts) ?? {}
     text = textOf(shown)
     if (Buffer.byteLength(text) <= most) return text
   }

@@ -57,7 +57,7 @@ export function routeTool({ ingest, bodies }: ToolMeans, route: Route, text: Too
   const pathIds = pathIdsOf(route)
   const options = Object.keys(view?.options.properties ?? {})
   const checkOptions = view && argumentCheck(view.options)
-  const readRest = restReader(route)
+  const readRest = restReader(route, Object.keys(inputSchema(route, pathIds, view).properties))
   const views = new SharedGate(VIEWS)
   return {
     scope: route.access as Scope,
@@ -252,11 +252,14 @@ type Rest = Pick<RequestOf<Record<string, unknown>>, 'query' | 'payload'>
 
 /**
  * Returns a reader for arguments other than path ids and options. These arguments are the route's body or query
- * parameters.
+ * parameters. `names` are the names of all arguments.
  */
-function restReader({ query, body }: Route): (call: ToolCall, others: readonly string[]) => Rest {
+function restReader(
+  { query, body }: Route,
+  names: readonly string[]
+): (call: ToolCall, others: readonly string[]) => Rest {
   if (body === undefined) {
-    const check = queryCheck(query ?? NO_PARAMETERS)
+    const check = queryCheck(query ?? NO_PARAMETERS, names)
     return ({ args, exactArgs }, others) => {
       const values = without(args, others)
       check(values, exactArgs === args ? values : without(exactArgs, others))

@@ -290,6 +290,14 @@ const failures = {
   example: { traceId: TRACE_ID, spanId: TOOL_SPAN_ID, message: listedSpan.error.message }
 }
 
+const firstError = {
+  spanId: TOOL_SPAN_ID,
+  step: 'lookup_order',
+  kind: 'tool',
+  type: 'TimeoutError',
+  message: 'The order service did not respond within 800 ms.'
+}
+
 const requestId = REQUEST_ID
 const recorded = { ok: true, traceId: TRACE_ID, projectId: PROJECT_ID, spanCount: 2, running: false, requestId }
 
@@ -300,13 +308,7 @@ const searchPage = {
       ...summary,
       status: 'error',
       errorCount: 1,
-      firstError: {
-        spanId: TOOL_SPAN_ID,
-        step: 'lookup_order',
-        kind: 'tool',
-        type: 'TimeoutError',
-        message: 'The order service did not respond within 800 ms.'
-      },
+      firstError,
       inputPreview: 'Where is my order 48213?',
       outputPreview: 'It arrives tomorrow before noon.',
       excerpt: null
@@ -416,7 +418,8 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
     body: {
       traces: { traceIds: [MINIMAL_ID, STREAMED_ID] },
       user: { userId: 'customer-8' },
-      session: { sessionId: 'chat-1043' }
+      session: { sessionId: 'chat-1043' },
+      count: { userId: 'customer-8', dryRun: true }
     },
     replies: { 200: { ok: true, deleted: 1000, remaining: 204 } }
   },
@@ -432,6 +435,9 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
         from: '2026-11-14T12:00:00.000Z',
         to: '2026-11-21T12:00:00.000Z',
         errors: [failures],
+        steps: [
+          { name: failures.name, kind: failures.kind, count: 17, passedOn: failures.passedOn, traces: failures.traces }
+        ],
         failureCount: 17,
         groupCount: 1,
         complete: true,
@@ -447,7 +453,7 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
     replies: {
       200: {
         session: { ...session, runningCount: 0, durationMs: 9200, users: ['customer-7'] },
-        traces: [summary],
+        traces: [{ ...summary, firstError }],
         nextCursor: CURSOR,
         pageSize: 1
       }

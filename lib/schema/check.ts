@@ -60,9 +60,6 @@ export interface Rules {
   readonly properties?: Readonly<Record<string, Rules>>
   readonly required?: readonly string[]
   readonly additionalProperties?: boolean | Rules
-  /** Set to 1, together with `maxProperties`, if exactly one of the properties must be given. */
-  readonly minProperties?: number
-  readonly maxProperties?: number
   readonly items?: Rules
   readonly minItems?: number
   readonly maxItems?: number
@@ -227,10 +224,7 @@ function faultOfObject(rules: Rules, value: Readonly<Record<string, unknown>>): 
     const found = others === false ? here('unknown field') : fault(others, value[name])
     if (found !== undefined) return { path: `${step(name)}${found.path}`, rule: found.rule }
   }
-  const { minProperties = 0, maxProperties = Infinity } = rules
-  const count = Object.keys(value).length
-  if (count >= minProperties && count <= maxProperties) return undefined
-  return here(`must have exactly one of the fields ${listed(Object.keys(properties))}`)
+  return undefined
 }
 
 const here = (rule: string): Fault => ({ path: '', rule })

@@ -9,6 +9,7 @@ import { TraceListQuery } from '../../lib/schema/query.ts'
 import { listSessions, readSession, readSessionTraces } from '../../lib/store/analytics/groups/sessions.ts'
 import { listTracedUsers, readUser } from '../../lib/store/analytics/groups/user-list.ts'
 import { readCountedFrom } from '../../lib/store/analytics/rollups/sums.ts'
+import { list } from '../../lib/store/answers/json-text.ts'
 import { TRACE_ORDERS } from '../../lib/store/lists/order.ts'
 import { readCursor, renderCursor } from '../paging.ts'
 import { IN_PROJECT, readRoute } from './page-routes.ts'
@@ -97,7 +98,7 @@ export default function sessionPages(app: App): void {
       const asked = { after, limit: PAGE }
       const page = await sql.read(each => readSessionTraces(each, project.id, query.id, asked), request)
       const next = renderCursor(TRACE_ORDERS.newest, page.next)
-      return { body: new JsonText(`{"traces":${page.traces},"nextCursor":${next}}`) }
+      return { body: new JsonText(`{"traces":${list(page.traces.map(trace => trace.render()))},"nextCursor":${next}}`) }
     }
   })
 }

@@ -129,15 +129,16 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'listSpans',
     title: 'List steps',
     description:
-      'Answers "which steps": failed calls of a tool, slow model calls, across traces, newest first, by kind, ' +
-      'name, status, model, trace, environment, time or minimum duration. Returns why a step failed and the ' +
-      'sizes of its texts; texts adds their beginnings, and get_trace with spanIds reads them whole. For ' +
-      'failures in groups call list_errors. A page may be short or empty: continue until nextCursor is null. If ' +
-      'nothing is found, hint names the nearest values that exist.',
+      'Answers "which steps": failed calls of a tool, slow model calls (sort slowest), across traces, newest ' +
+      'first, by kind, name, status, model, minimum duration, or by the traceId, traceName, tag, user, session, ' +
+      'environment or time of the trace. Returns why a step failed and the sizes of its texts; texts adds their ' +
+      'beginnings, and get_trace with spanIds reads them whole. For failures in groups call list_errors. A page ' +
+      'may be short or empty: continue until nextCursor is null. If nothing is found, hint names the nearest ' +
+      'values that exist.',
     annotations: READS,
     examples: [
       { kind: 'tool', status: 'error', limit: 10 },
-      { kind: 'llm', minDurationMs: 30_000, from: '2026-11-16T00:00:00Z' }
+      { kind: 'llm', sort: 'slowest', from: '2026-11-16T00:00:00Z', limit: 10 }
     ],
     view: LIST_VIEWS.spans
   },
@@ -146,13 +147,14 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'listErrors',
     title: 'Group failures',
     description:
-      'Answers "what fails", "which tool failed most", "since when": failed steps grouped by name, error type ' +
-      'and message (ids, paths, times and numbers are ignored), with count, traces, first and last time, and ' +
-      'an example to read with get_trace. Without times, the last 7 days. If complete is false, narrow the ' +
+      'Answers "what fails", "which tool failed most" (steps, with kind tool), "since when": failed steps grouped ' +
+      'by name, error type and message (ids, paths, times and numbers are ignored), with count, traces, first and ' +
+      'last time, and an example to read with get_trace; by the tag, user, session, traceName or environment of ' +
+      'the trace. Without times, the last 7 days. If complete is false, narrow the ' +
       'times or pass nextCursor as after. passedOn counts steps that failed because a step inside them did. For ' +
       'single failures call list_spans with status error.',
     annotations: READS,
-    examples: [{ limit: 20 }, { kind: 'tool', from: '2026-11-21T00:00:00Z' }],
+    examples: [{ limit: 20 }, { kind: 'tool', from: '2026-11-21T00:00:00Z' }, { tag: 'prompt:v13' }],
     view: LIST_VIEWS.errors
   },
   {
@@ -183,13 +185,16 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     title: 'Sum traces over time',
     description:
       'Answers "what did it cost", "why did it double" (interval day), "which prompt or user costs most", "what ' +
-      'has no price" (withoutCost): sums of traces, errors, tokens, cost and durations (p50, p95), in total and ' +
-      'by model, name, environment, user, step or tag:KEY, by hour or day. Without times, the last 7 days. For ' +
-      'the traces themselves call search_traces. If nothing is found, hint names what exists.',
+      'has no price" (withoutCost), "which tool fails most" (by step, stepKind tool, sort errors): sums of traces, ' +
+      'errors, tokens, cost and durations (p50, p95), in total and by model, name, environment, user, step or ' +
+      'tag:KEY, by hour or day, of all traces or those with a tag, user, session, name, model or environment. To ' +
+      'compare two prompts, split by tag:prompt, or filter by each tag. Without times, the last 7 days. For the ' +
+      'traces themselves call search_traces. If nothing is found, hint names what exists.',
     annotations: READS,
     examples: [
       { by: 'model' },
-      { by: 'step', limit: 10 },
+      { by: 'step', stepKind: 'tool', sort: 'errors', limit: 10 },
+      { by: 'model', tag: 'prompt:v13' },
       { by: 'tag:prompt', from: '2026-11-21T00:00:00Z', to: '2026-11-28T00:00:00Z' },
       { interval: 'day' }
     ],

@@ -13,7 +13,7 @@ export const RECIPES: readonly Recipe[] = [
   {
     question: 'Which tool failed most today?',
     calls: [['list_errors', { kind: 'tool', from: '<midnight>' }]],
-    next: 'read the example with get_trace.'
+    next: 'steps counts the failures of each tool; read an example with get_trace.'
   },
   {
     question: "Why did a user's last session fail?",
@@ -30,8 +30,8 @@ export const RECIPES: readonly Recipe[] = [
   },
   {
     question: 'Which model calls are the slowest?',
-    calls: [['list_spans', { kind: 'llm', minDurationMs: 30000, from: '<a week before>' }]],
-    next: 'raise minDurationMs until few remain.'
+    calls: [['list_spans', { kind: 'llm', sort: 'slowest', from: '<a week before>' }]],
+    next: 'nextCursor is null if all traces since then were examined.'
   },
   {
     question: 'Which runs were rated badly?',
@@ -45,8 +45,11 @@ export const RECIPES: readonly Recipe[] = [
   },
   {
     question: 'How do two versions of a prompt compare (tags prompt:v12, prompt:v13)?',
-    calls: [['get_usage', { by: 'tag:prompt' }]],
-    next: 'compare errors, costUsd, p50Ms and p95Ms of the rows v12 and v13.'
+    calls: [
+      ['get_usage', { by: 'tag:prompt' }],
+      ['list_errors', { tag: 'prompt:v13' }]
+    ],
+    next: 'compare errors, costUsd, p50Ms and p95Ms of the rows, and the failures of each tag.'
   },
   {
     question: 'What has no price?',

@@ -53,6 +53,9 @@ t.test('both ways find the same steps, failures, sums, sessions and words', asyn
     [['--min-duration', '2s'], ['plan']],
     [['--min-duration', '9001ms'], []],
     [['--model', 'm'], ['plan']],
+    [['--sort', 'slowest', '--limit', '1'], ['plan']],
+    [['--tag', 'x', '--user', 'u', '--session', 't', '--trace-name', 'b'], ['plan']],
+    [['--tag', 'z'], []],
     [['--trace', first], ['search']],
     [['--before', AT], []],
     [['--since', '2026-11-21', '--to', '2026-11-21', '--kind', 'llm', '--texts'], ['plan']]
@@ -63,7 +66,10 @@ t.test('both ways find the same steps, failures, sums, sessions and words', asyn
   t.equal((await both(['span', 'list', '--ndjson'])).trimEnd().split('\n').length, 4)
 
   const period = ['--since', '2026-11-21', '--to', '2026-11-21']
-  const { errors, complete } = await json('errors', ...period)
+  const { errors, steps: failing, complete } = await json('errors', ...period)
+  t.same(failing, [{ name: 'search', kind: 'tool', count: 2, passedOn: 0, traces: 2 }])
+  t.equal((await json('errors', '--session', 's', '--trace-name', 'a', ...period)).failureCount, 2)
+  t.equal((await json('errors', '--model', 'm', ...period)).failureCount, 0)
   t.match(errors, [{ name: 'search', kind: 'tool', type: 'E', count: 2, traces: 2 }])
   t.equal(complete, true)
   t.match(
@@ -85,6 +91,28 @@ t.test('both ways find the same steps, failures, sums, sessions and words', asyn
   const costs = await both(['usage', '--by', 'name', ...period])
   t.match(costs, /^b [^\n]*\$0\.25/m)
   t.notMatch(costs, /^a [^\n]*\$/m, 'a cost that is not known is not $0.00')
+  t.match(await json('usage', '--by', 'step', '--step-kind', 'tool', '--sort', 'errors', '--limit', '1', ...period), {
+    rows: [{ key: 'search', kind: 'tool', steps: 2, errors: 2 }],
+    others: 0
+  })
+  t.match(
+    await json(
+      'usage',
+      '--tag',
+      'x',
+      '--user',
+      'u',
+      '--session',
+      't',
+      '--name',
+      'b',
+      '--environment',
+      'unassigned',
+      ...period
+    ),
+    { total: { traces: 1, costUsd: 0.25 } }
+  )
+  t.equal((await json('usage', '--model', 'n', ...period)).total.traces, 0)
   t.match(await both(['usage', '--interval', 'day', ...period]), /\n2026-11-21 00:00 +3 +1 [^\n]*\nall +3 /)
   t.match(await both(['usage', ...period]), /\nall +3 +1 /)
   t.equal((await both(['usage', '--by', 'name', '--ndjson', ...period])).trimEnd().split('\n').length, 2)
@@ -95,6 +123,11 @@ t.test('both ways find the same steps, failures, sums, sessions and words', asyn
     await both(['session', 'show', 's']),
     /^s\n[\s\S]*traces +2 traces, 1 with status error\n[\s\S]*\nTRACE[^\n]*\n/
   )
+  t.match(
+    await both(['session', 'show', 's']),
+    /\n {4}✗ search: E: no route 1[23]\n[^\n]+\n {4}✗ search: E: no route 1[23]\n/
+  )
+  t.match(await both(['trace', 'search', '--score', 'good < 0.5']), / GOOD *\n[^\n]* 0\.25 *\n/)
   t.match(await json('session', 'show', 's', '--limit', '1'), { session: { id: 's' }, traces: { length: 1 } })
   t.match(await runHere(['session', 'show', 'none'], env), { code: 1, err: /no such session/ })
 
@@ -104,6 +137,7 @@ t.test('both ways find the same steps, failures, sums, sessions and words', asyn
     [['--step-kind', 'llm'], ['b']],
     [['--error', 'route 12'], ['a']],
     [['--score', 'good<0.5'], ['b']],
+    [['--score', ' good < 0.5 '], ['b']],
     [['--score', 'good<0.5', '--score', 'good>0.3'], []],
     [['--tag', 'x', '--tag', 'y'], ['b']],
     [['--tag', 'x', '--tag', 'z'], []],
@@ -120,7 +154,19 @@ t.test('both ways find the same steps, failures, sums, sessions and words', asyn
   t.match(await both(['trace', 'search', 'delivery', 'address']), /\n {4}input: the delivery address\n/)
   t.same(namesOf(await json('trace', 'search', '"delivery address"')), ['b'])
 
-  t.same(await jsonHere(['trace', 'delete', '--session', 't'], env), { sessionId: 't', applied: false })
+  t.same(await jsonHere(['trace', 'delete', '--session', 't'], env), { sessionId: 't', traces: 1, applied: false })
+  t.match(await runHere(['trace', 'delete', '--session', 't'], env), {
+    out: '1 trace of session t selected. Nothing was changed: add --apply to delete it.\n'
+  })
+  for (const [flags, done] of [
+    [[], 'selected'],
+    [['--apply'], 'deleted']
+  ] as const) {
+    const { code, out } = await runHere(['trace', 'delete', '--user', 'v', ...flags], env)
+    t.equal(code, 0)
+    t.match(out, /0 traces of user v.*No trace has the userId "v"\. The [^\n]*"u"\.\n$/)
+    t.ok(out.includes(done))
+  }
   t.same(await jsonHere(['trace', 'delete', '--session', 't', '--apply'], env), {
     ...{ sessionId: 't', traces: 1, applied: true }
   })
@@ -131,11 +177,16 @@ t.test('both ways find the same steps, failures, sums, sessions and words', asyn
     [['span', 'list', '--kind', 'tools'], 2, /--kind must be one of .*tool/],
     [['span', 'list', '--min-duration', 'long'], 2, /--min-duration must be a duration, such as 500ms/],
     [['span', 'list', '--trace', 'x'], 2, /--trace must be 32 hexadecimal digits/],
+    [['span', 'list', '--sort', 'costliest'], 2, /--sort must be one of newest, slowest/],
+    [['span', 'list', '--sort', 'slowest', '--limit', '201'], 2, /--limit must be from 1 to 200/],
+    [['errors', '--tag', ''], 2, /--tag must not be empty/],
     [['errors', '--limit', '201'], 2, /--limit must be from 1 to 200/],
     [['errors', '--json', '--ndjson'], 2, /cannot be combined/],
     [['usage', '--by', 'weekday'], 2, /by: /],
     [['usage', '--interval', 'week'], 2, /--interval must be one of hour, day, none/],
-    [['usage', '--environment', 'x'], 2, /no flag "--environment"/],
+    [['usage', '--sort', 'duration'], 2, /--sort must be one of traces, errors, cost, tokens/],
+    [['usage', '--step-kind', 'tool'], 2, /stepKind: requires by=step/],
+    [['usage', '--step-kind', 'tools'], 2, /--step-kind must be one of/],
     [['session', 'show'], 2, /SESSION is missing/],
     [['trace', 'search', '--score', 'good'], 2, /score: /],
     [['trace', 'search', '--score', ''], 2, /--tag and --score must not be empty/],

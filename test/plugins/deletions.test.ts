@@ -39,7 +39,14 @@ t.test('the traces of a user, of a session or of a list are deleted, and no othe
   const isGone = async (id: string | undefined) => (await call('GET', `/api/v1/traces/${id}`)).status === 404
   const goneOf = (ids: readonly string[]) => Promise.all(ids.map(isGone))
 
-  t.strictSame((await remove({ userId: 'ada' })).body, { ok: true, deleted: 2, remaining: 0 })
+  const before = await counts()
+  const dry = { ok: true, deleted: 0, remaining: 2 }
+  t.strictSame((await remove({ userId: 'ada', dryRun: true })).body, dry)
+  t.strictSame((await remove({ dryRun: true, traceIds: [...listed, traceId()] })).body, dry)
+  t.strictSame((await remove({ sessionId: 'one', dryRun: true })).body, { ...dry, remaining: 3 })
+  t.strictSame((await remove({ userId: 'nobody', dryRun: true })).body, { ...dry, remaining: 0 })
+  t.same(await counts(), before, 'a dry run deletes nothing')
+  t.strictSame((await remove({ userId: 'ada', dryRun: false })).body, { ok: true, deleted: 2, remaining: 0 })
   t.same(await goneOf([...ofAda, ...ofOne, ...listed]), [true, true, false, false, false, false])
   t.strictSame((await remove({ sessionId: 'one' })).body, { ok: true, deleted: 2, remaining: 0 })
   t.same(await goneOf([...ofOne, ...listed]), [true, true, false, false])
@@ -119,6 +126,9 @@ t.test('exactly one valid target is needed', async t => {
   for (const [body, rule] of [
     [{}, 'body: must have exactly one of the fields traceIds, userId or sessionId'],
     [{ userId: 'a', sessionId: 'b' }, 'body: must have exactly one of the fields'],
+    [{ dryRun: true }, 'body: must have exactly one of the fields'],
+    [{ userId: 'a', dryRun: 'yes' }, 'dryRun: must be a boolean'],
+    [{ userId: 'a', traceIds: [id], dryRun: true }, 'body: must have '],
     [[], 'body: must be an object'],
     [{ userId: 'a', all: true }, 'all: unknown field'],
     [{ userId: '' }, 'userId: must have at least 1 character'],

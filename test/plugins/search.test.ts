@@ -256,8 +256,8 @@ const invalid = (message: RegExp) => ({ status: 400, body: { error: { code: 'inv
 t.test('invalid parameters are rejected by name', async t => {
   const { call } = await testService(t)
   const wrong: [query: string, message: RegExp][] = [
-    ['words=x', /^words: unknown parameter$/],
-    ['before=x', /^before: unknown parameter$/],
+    ['words=x', /^words: unknown parameter; the parameters are q, status, /],
+    ['before=x', /^before: unknown parameter; /],
     ['q=', /^q: must not be empty$/],
     ['q=%21', /^q: must contain a letter or a digit$/],
     [`q=${'a'.repeat(201)}`, /^q: must have at most 200 characters/],
@@ -280,6 +280,7 @@ t.test('invalid parameters are rejected by name', async t => {
     ['errors=1', /^errors: must be a boolean/],
     ['score=h', /^score: must be a name, a comparison/],
     ['score=h%3C', /^score: must be a name, a comparison/],
+    ['score=h%3C+', /^score: must be a name, a comparison/],
     ['score=a%20b%3C1', /^score: must be a name, a comparison/],
     ['score=h%3Cgood', /^score: must have a number after <$/],
     ['score=h%3E%3D1e999', /^score: must have a number after >=$/],
@@ -441,6 +442,7 @@ t.test('numbers beyond the precision of a double are compared exactly', async t 
     t.equal((await call('POST', `/api/v1/traces/${trace.id}/scores`, { body })).status, 201, value)
     t.same(await ids('score=h<1'), smaller ? [trace.id] : [], value)
     t.same(await ids('score=h>=1'), smaller ? [] : [trace.id], value)
+    t.same(await ids('score=+h+>%3D+1+'), smaller ? [] : [trace.id], 'spaces make no difference')
   }
   t.same(await ids('minCostUsd=1e-400&maxCostUsd=5e-324&sort=costliest'), [trace.id])
   t.same(await ids('maxCostUsd=0'), [])

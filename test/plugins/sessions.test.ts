@@ -1,6 +1,6 @@
 /** Tests the API's routes for sessions and users. test/whole/people.test.ts compares them with a model. */
 import t from 'tap'
-import { ingestBody, startBody } from '../fixtures/bodies/bodies.ts'
+import { ingestBody, span, startBody } from '../fixtures/bodies/bodies.ts'
 import { mcpClient } from '../fixtures/service/mcp.ts'
 import { testService } from '../fixtures/service/service.ts'
 
@@ -49,8 +49,30 @@ t.test('a session is summed, and its traces come oldest first', async t => {
   t.equal(second.body.nextCursor, null)
   const shown = [first, second].flatMap(page => page.body.traces.map((trace: { id: string }) => trace.id))
   t.same(shown, ids)
-  t.same(second.body.traces[1], (await read(`traces?sessionId=${encodeURIComponent(ODD)}&limit=1`)).body.traces[0])
+  const { firstError, ...summary } = second.body.traces[1]
+  t.equal(firstError, null)
+  t.same(summary, (await read(`traces?sessionId=${encodeURIComponent(ODD)}&limit=1`)).body.traces[0])
   t.strictSame((await read('sessions')).body, { sessions: [sums], hint: null, nextCursor: null, pageSize: 50 })
+})
+
+t.test('a failed turn states its first error', async t => {
+  const message = `order 12 ${'is unknown '.repeat(40)}`
+  const attributes = { 'error.type': 'NotFound', 'error.message': message }
+  const failed = { startedAt: at(0), status: 'error' }
+  const tool = span({ name: 'lookup', kind: 'tool', attributes, endedAt: at(1), ...failed })
+  const spans = [span({ name: 'agent', endedAt: at(2), ...failed }), tool]
+  const times = { startedAt: at(0), endedAt: at(3), sessionId: 'failing' }
+  await record({ ...times, spans: [span()] })
+  await record({ ...times, startedAt: at(1), spans, status: 'error' })
+  await record({ ...times, startedAt: at(2), spans: [span()], status: 'error' })
+  const { traces } = (await read('sessions/failing')).body
+  t.same(
+    traces.map(({ firstError }: { firstError: { step: string } | null }) => firstError?.step),
+    [undefined, 'lookup', undefined]
+  )
+  const { message: shown, ...rest } = traces[1].firstError
+  t.same(rest, { spanId: tool.id, step: 'lookup', kind: 'tool', type: 'NotFound' })
+  t.ok(shown.startsWith('order 12 is unknown') && shown.length <= 201, shown)
 })
 
 t.test('a session is found by its user, and a user by how the id begins', async t => {

@@ -35,8 +35,14 @@ t.test('invalid parameters are rejected by name', async t => {
     'name=%00',
     'kind=step',
     'kind=',
-    'sort=slowest',
-    'userId=u'
+    'traceName=',
+    'tag=',
+    'tag=%00',
+    'userId=',
+    'userId=%00',
+    'sessionId=',
+    'sessionId=%00',
+    'runsOnly=true'
   ]
   const own = [
     'status=running',
@@ -48,9 +54,11 @@ t.test('invalid parameters are rejected by name', async t => {
     'minDurationMs=x',
     'texts=yes',
     'texts=true&limit=21',
+    'sort=costliest',
+    'sort=',
     'kind=trace'
   ]
-  const ofErrors = ['status=error', 'model=m', 'traceId=1', 'texts=true']
+  const ofErrors = ['status=error', 'model=', 'traceId=1', 'texts=true', 'sort=slowest']
   for (const [path, queries] of [
     [SPANS, [...both, ...own]],
     [ERRORS, [...both, ...ofErrors]]
@@ -76,6 +84,7 @@ t.test('a cursor belongs to its list', async t => {
   t.match(await call('GET', `${TRACES}?after=${nextCursor}`), { status: 400 })
   t.match(await call('GET', `${ERRORS}?after=${nextCursor}`), { status: 400 })
   t.match(await call('GET', `${SPANS}?after=${traces.nextCursor}`), { status: 400 })
+  t.match(await call('GET', `${SPANS}?sort=slowest&after=${nextCursor}`), { status: 400 })
   t.equal((await get(`${SPANS}?after=${nextCursor}&status=unset`)).spans.length, 5, 'other filters go on from there')
 })
 
@@ -163,6 +172,12 @@ t.test('empty responses name existing values', async t => {
     (await get(`${SPANS}?name=chat&status=error`)).hint,
     `No span that was examined meets all conditions. Each of the values exists. The newest trace started at ${AT}.`
   )
+  t.equal(
+    (await get(`${ERRORS}?${RANGE}&tag=x&userId=u&traceName=rum`)).hint,
+    'No trace has the name "rum". The nearest: "run". No trace has the userId "u". Recent traces have none. ' +
+      'No trace has the tag "x". Recent traces have none.'
+  )
+  t.match((await get(`${SPANS}?sessionId=s`)).hint, /^No trace has the sessionId "s"/)
   t.match((await get(`${ERRORS}?${RANGE}&name=chat`)).hint, /^No failure that was examined meets all conditions\./)
   t.match((await get(`${ERRORS}?${RANGE}&name=cha`)).hint, /No recent step is named "cha"\. The nearest: "chat"/)
 })

@@ -2,13 +2,14 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import type { SpanListQuery } from '../../lib/schema/history/span-list.ts'
+import type { FailureListQuery, SpanListQuery } from '../../lib/schema/history/span-list.ts'
 import { type FailureQuery, groupFailures } from '../../lib/store/failures/read-failures.ts'
 import { renderGroup } from '../../lib/store/failures/render-group.ts'
 import type { Edge } from '../../lib/store/lists/cursor.ts'
 import { listSpans, type SpanQuery } from '../../lib/store/spans/span-list.ts'
 import { type Failure, FailureGroups } from '../../lib/trace/failures/failure-groups.ts'
 import { failureOfStep } from '../../lib/trace/failures/step-failure.ts'
+import { readFailureQuery, readSpanQuery } from '../../plugins/spans.ts'
 import { AT, endBody, ingestBody, LATER, span, spansBody, startBody, traceId } from '../fixtures/bodies/bodies.ts'
 import { exportOf, otlpSpan } from '../fixtures/bodies/otlp.ts'
 import { testService } from '../fixtures/service/service.ts'
@@ -45,20 +46,30 @@ const someStep = fc.oneof(
     do: fc.constant('record' as const),
     at: fc.constantFrom(...TIMES),
     spans: someSpans,
-    fails: fc.boolean()
+    fails: fc.boolean(),
+    pick: fc.nat(15)
   }),
   fc.record({
     do: fc.constant('record' as const),
     at: fc.constantFrom(...TIMES),
     spans: someSpans,
-    fails: fc.boolean()
+    fails: fc.boolean(),
+    pick: fc.nat(15)
   }),
-  fc.record({ do: fc.constant('start' as const), at: fc.constantFrom(...TIMES), spans: someSpans }),
+  fc.record({ do: fc.constant('start' as const), at: fc.constantFrom(...TIMES), spans: someSpans, pick: fc.nat(15) }),
   fc.record({ do: fc.constant('append' as const), which, spans: someSpans.filter(spans => spans.length > 0) }),
   fc.record({ do: fc.constant('end' as const), which, fails: fc.boolean() }),
   fc.record({ do: fc.constant('export' as const), which, start: fc.nat(3), fails: fc.boolean() }),
   fc.record({ do: fc.constantFrom('patch' as const, 'score' as const, 'delete' as const), which })
 )
+
+const someFilters = {
+  environment: fc.constantFrom('production', 'unassigned'),
+  traceName: fc.constantFrom('ask', 'run', 'nothing'),
+  tag: fc.constantFrom('prompt:v1', 'b'),
+  userId: fc.constantFrom('u', 'nobody'),
+  sessionId: fc.constant('s')
+}
 
 /** Returns spans to send; each may be a child of the one before. */
 function spansOf(given: typeof someSpans extends fc.Arbitrary<infer T> ? T : never) {
@@ -69,6 +80,14 @@ function spansOf(given: typeof someSpans extends fc.Arbitrary<infer T> ? T : nev
     return one
   })
 }
+
+/** Returns fields by which lists filter traces. */
+const fieldsOf = (pick: number) => ({
+  name: pick & 1 ? 'ask' : 'run',
+  ...(pick & 2 && { userId: 'u' }),
+  ...(pick & 4 && { tags: ['prompt:v1', 'b'] }),
+  ...(pick & 8 && { sessionId: 's' })
+})
 
 type Query = { readonly [name in keyof SpanListQuery]?: SpanListQuery[name] | undefined }
 
@@ -89,7 +108,8 @@ t.test('over random histories', async t => {
             name: fc.constantFrom('chat', 'lookup', 'nothing'),
             status: fc.constantFrom('ok', 'error'),
             model: fc.constant('m'),
-            environment: fc.constantFrom('production', 'unassigned'),
+            ...someFilters,
+            sort: fc.constantFrom('newest', 'slowest'),
             minDurationMs: fc.constantFrom(0, 1000, 1001, 4000),
             from: fc.constantFrom(...TIMES),
             to: fc.constantFrom(...TIMES),
@@ -101,7 +121,8 @@ t.test('over random histories', async t => {
         ),
         { minLength: 4, maxLength: 4 }
       ),
-      async (steps, queries) => {
+      fc.array(fc.record({ ...someFilters, model: fc.constant('m') }, { requiredKeys: [] }), { maxLength: 2 }),
+      async (steps, queries, filters) => {
         const slug = `random-${++projects}`
         const projectId = Number(await makeProject(slug))
         const { key } = await makeKey({ project: slug })
@@ -112,13 +133,18 @@ t.test('over random histories', async t => {
           const id = 'which' in step ? (ids[step.which % Math.max(ids.length, 1)] ?? traceId()) : traceId()
           const at = `${TRACES}/${id}`
           if (step.do === 'record') {
-            const over = { id, startedAt: step.at, status: step.fails ? 'error' : 'ok', spans: spansOf(step.spans) }
+            const status = step.fails ? 'error' : 'ok'
+            const over = { id, startedAt: step.at, status, spans: spansOf(step.spans), ...fieldsOf(step.pick) }
             await call('POST', TRACES, {
               key: step.fails ? key : labelled,
               body: ingestBody({ ...over, endedAt: LATER })
             })
           } else if (step.do === 'start')
-            await send('POST', TRACES, startBody({ id, startedAt: step.at, spans: spansOf(step.spans) }))
+            await send(
+              'POST',
+              TRACES,
+              startBody({ id, startedAt: step.at, spans: spansOf(step.spans), ...fieldsOf(step.pick) })
+            )
           else if (step.do === 'append') await send('POST', `${at}/spans`, spansBody(...spansOf(step.spans)))
           else if (step.do === 'end') await send('POST', `${at}/end`, endBody({ status: step.fails ? 'error' : 'ok' }))
           else if (step.do === 'export') {
@@ -140,7 +166,8 @@ t.test('over random histories', async t => {
           const query = { ...given, traceId: given.traceId === undefined ? undefined : id }
           await checkSpans(query, details, projectId, key)
         }
-        await checkErrors(details, projectId, key)
+        await checkErrors({}, details, projectId, key)
+        for (const filter of filters) await checkErrors(filter, details, projectId, key)
       }
     ),
     runs(25)
@@ -151,7 +178,9 @@ t.test('over random histories', async t => {
       .filter(({ trace }) => isMet(query, trace))
       .flatMap(({ trace, spans }) => spans.map((each: Any) => ({ ...each, trace })))
       .filter(each => isOfQuery(query, each))
-      .sort((a, b) => compare(placeOf(b), placeOf(a)))
+      .sort((a, b) => (query.sort === 'slowest' ? lengthOf(b) - lengthOf(a) : 0) || compare(placeOf(b), placeOf(a)))
+    const isSlowest = query.sort === 'slowest'
+    if (isSlowest) expected.splice(query.limit ?? 50)
     const plain = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]))
     const listed: Any[] = []
     for (let after: string | null = ''; after !== null; ) {
@@ -162,7 +191,7 @@ t.test('over random histories', async t => {
       const { status, body, text } = await call('GET', `${PATHS.spans}?${parameters}`, { key })
       assert.equal(status, 200, text)
       assert.equal(body.reached, null)
-      assert.ok(body.nextCursor === null || body.spans.length === query.limit)
+      assert.ok(body.nextCursor === null || (body.spans.length === query.limit && !isSlowest))
       listed.push(...body.spans)
       after = body.nextCursor
     }
@@ -185,10 +214,11 @@ t.test('over random histories', async t => {
         eventCount: events.length
       })
     }
+    if (isSlowest) return
     // A walk with narrow bounds finds the same spans, page by page.
     const ids: string[] = []
     for (let after: Edge | undefined, isFirst = true; isFirst || after !== undefined; isFirst = false) {
-      const asked = { texts: false, ...query, after } as SpanQuery
+      const asked: SpanQuery = { ...readSpanQuery(query as SpanListQuery), after }
       const page = await app.sql.readOf(projectId, (sql, names) =>
         listSpans(sql, projectId, asked, names, { traces: 2, ms: 1e9 })
       )
@@ -203,14 +233,19 @@ t.test('over random histories', async t => {
     )
   }
 
-  async function checkErrors(details: readonly Any[], projectId: number, key: string) {
-    const failures = [...details].sort((a, b) => compare(startOf(b.trace), startOf(a.trace))).flatMap(failuresIn)
+  async function checkErrors(filter: Query, details: readonly Any[], projectId: number, key: string) {
+    const failures = details
+      .filter(({ trace }) => isMet(filter, trace))
+      .sort((a, b) => compare(startOf(b.trace), startOf(a.trace)))
+      .flatMap(failuresIn)
+      .filter(({ model }) => filter.model === undefined || model === filter.model)
     for (const kind of [undefined, 'tool', 'trace']) {
       const groups = new FailureGroups()
       const own = failures.filter(failure => kind === undefined || failure.kind === kind)
       for (const failure of own) groups.add(failure)
       const expected = groups.list().map(group => JSON.parse(renderGroup(group)))
-      const query = new URLSearchParams({ ...RANGE, ...(kind !== undefined && { kind }) })
+      const given = Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined))
+      const query = new URLSearchParams({ ...RANGE, ...(kind !== undefined && { kind }), ...(given as object) })
       const { status, body, text } = await call('GET', `${PATHS.errors}?${query}`, { key })
       assert.equal(status, 200, text)
       assert.deepEqual(withoutExample(body.errors), withoutExample(expected))
@@ -219,7 +254,15 @@ t.test('over random histories', async t => {
           own.some(each => each.traceId === example.traceId && each.spanId === example.spanId && sameGroup(each, group))
         )
       }
-      const { errors: _, ...rest } = body
+      const { errors: _, steps, ...rest } = body
+      assert.deepEqual(
+        steps.map(({ traces, ...step }: Any) => step),
+        groups.steps().map(({ traces, ...step }) => step)
+      )
+      assert.deepEqual(
+        steps.map(({ traces }: Any) => traces),
+        groups.steps().map(({ traces }) => traces.size)
+      )
       assert.deepEqual(rest, {
         ...{ ...RANGE, failureCount: own.length, groupCount: expected.length, complete: true, reached: null },
         hint: body.hint,
@@ -232,7 +275,7 @@ t.test('over random histories', async t => {
       ]) {
         let count = 0
         for (let after: Edge | undefined, isFirst = true; isFirst || after !== undefined; isFirst = false) {
-          const asked: FailureQuery = { ...RANGE, kind, after }
+          const asked: FailureQuery = { ...readFailureQuery({ ...RANGE, kind, ...filter } as FailureListQuery), after }
           const found = await app.sql.readOf(projectId, (sql, names) =>
             groupFailures(sql, projectId, asked, names, bounds)
           )
@@ -253,7 +296,19 @@ const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 const startOf = ({ startedAt, id }: Any): string => micros(startedAt) + id
 const placeOf = (each: Any): string => startOf(each.trace) + startOf(each)
 
-const isMet = ({ environment, from, to, traceId }: Query, trace: Any): boolean =>
+const lengthOf = ({ startedAt, endedAt }: Any): number => {
+  const at = (time: string) => Date.parse(time) * 1000 + Number(micros(time).slice(23))
+  return at(endedAt) - at(startedAt)
+}
+
+const isMet = (query: Query, trace: Any): boolean =>
+  isOfTime(query, trace) &&
+  (query.traceName === undefined || query.traceName === trace.name) &&
+  (query.tag === undefined || trace.tags.includes(query.tag)) &&
+  (query.userId === undefined || query.userId === trace.userId) &&
+  (query.sessionId === undefined || query.sessionId === trace.sessionId)
+
+const isOfTime = ({ environment, from, to, traceId }: Query, trace: Any): boolean =>
   (environment === undefined || environment === (trace.environment ?? 'unassigned')) &&
   (from === undefined || micros(from) <= micros(trace.startedAt)) &&
   (to === undefined || micros(to) >= micros(trace.startedAt)) &&
@@ -281,11 +336,11 @@ function failuresIn({ trace, spans }: Any): Failure[] {
   if (failed.length === 0 && trace.status === 'error') {
     const own = failureIn({ ...trace, kind: 'trace', attributes: trace.metadata, events: null })
     const { id, name, startedAt } = trace
-    return [{ ...own, kind: 'trace', name, traceId: id, spanId: null, at: startedAt, isPassedOn: false }]
+    return [{ ...own, kind: 'trace', name, model: null, traceId: id, spanId: null, at: startedAt, isPassedOn: false }]
   }
   return failed.map((each: Any) => ({
     ...failureIn(each),
-    ...{ kind: each.kind, name: each.name, traceId: trace.id, spanId: each.id, at: each.startedAt },
+    ...{ kind: each.kind, name: each.name, model: each.model, traceId: trace.id, spanId: each.id, at: each.startedAt },
     isPassedOn: parents.has(each.id)
   }))
 }

@@ -5,15 +5,21 @@ import t from 'tap'
 import { updateProject } from '../../lib/admin/projects.ts'
 import { alignedTime, readSplit } from '../../lib/rollups/usage.ts'
 import { checker } from '../../lib/schema/check.ts'
-import { UsageReply, type UsageRow, type UsageSums } from '../../lib/schema/history/usage.ts'
+import {
+  USAGE_SORTS,
+  UsageReply,
+  type UsageRow,
+  type UsageSort,
+  type UsageSums
+} from '../../lib/schema/history/usage.ts'
 import { foldDeltas } from '../../lib/store/analytics/rollups/fold.ts'
 import { makeFortnight } from '../../lib/store/analytics/rollups/fortnights.ts'
-import { makeUsageSums } from '../../lib/store/analytics/usage/made-hours.ts'
 import { readMadeUsage } from '../../lib/store/analytics/usage/made-sums.ts'
 import { readSummedUsage, summedField } from '../../lib/store/analytics/usage/summed.ts'
 import { endBody, ingestBody, span, spansBody, startBody, traceId } from '../fixtures/bodies/bodies.ts'
 import { exportOf, otlpSpan } from '../fixtures/bodies/otlp.ts'
 import { indexTraces, seedTraces } from '../fixtures/database/seed.ts'
+import { foldLikeOldServer, makeSomeUsage } from '../fixtures/database/usage-sums.ts'
 import { mcpClient } from '../fixtures/service/mcp.ts'
 import { testService } from '../fixtures/service/service.ts'
 import { longTest, runs } from '../torture/orders.ts'
@@ -97,22 +103,40 @@ interface Asked {
   readonly by: string | undefined
   readonly interval: Interval
   readonly limit: number
+  readonly sort: UsageSort
+  readonly stepKind: string | undefined
+}
+
+type Filters = {
+  readonly [name in 'environment' | 'name' | 'model' | 'tag' | 'userId' | 'sessionId']?: string | undefined
 }
 
 const compare = (a: string | null, b: string | null) =>
   a === b ? 0 : a === null ? 1 : b === null ? -1 : a < b ? -1 : 1
 
-function expectedRows(items: readonly Item[], { by, interval, limit }: Asked): { rows: UsageRow[]; others: number } {
+function expectedRows(
+  items: readonly Item[],
+  { by, interval, limit, sort, stepKind }: Asked
+): { rows: UsageRow[]; others: number } {
   if (by === undefined && interval === 'none') return { rows: [], others: 0 }
-  const pairs = items.flatMap(item => item.keys.map(each => ({ item, ...each })))
+  const pairs = items
+    .flatMap(item => item.keys.map(each => ({ item, ...each })))
+    .filter(({ kind }) => stepKind === undefined || by !== 'step' || kind === stepKind)
   const groups = new Map<string, typeof pairs>()
   for (const pair of pairs) {
     const name = JSON.stringify([pair.key, pair.kind])
     groups.set(name, [...(groups.get(name) ?? []), pair])
   }
   const tracesOf = (each: typeof pairs) => new Set(each.map(({ item }) => item.id)).size
+  const worth = {
+    traces: tracesOf,
+    errors: (each: typeof pairs) => each.filter(({ item }) => item.isError).length,
+    cost: (each: typeof pairs) => Math.round(each.reduce((sum, { item }) => sum + (item.cost ?? 0), 0) * 1e9),
+    tokens: (each: typeof pairs) => each.reduce((sum, { item }) => sum + item.input + item.output, 0)
+  }[sort]
   const ranked = [...groups.values()].sort(
     (a, b) =>
+      worth(b) - worth(a) ||
       tracesOf(b) - tracesOf(a) ||
       b.length - a.length ||
       compare(a[0]!.key, b[0]!.key) ||
@@ -123,7 +147,7 @@ function expectedRows(items: readonly Item[], { by, interval, limit }: Asked): {
       ? null
       : iso(Math.floor(at / (interval === 'hour' ? HOUR : DAY)) * (interval === 'hour' ? HOUR : DAY))
   const rows: UsageRow[] = []
-  for (const start of [...new Set(items.map(startOf))].sort()) {
+  for (const start of [...new Set(pairs.map(({ item }) => startOf(item)))].sort()) {
     const inTime = (each: typeof pairs) => each.filter(({ item }) => startOf(item) === start)
     const shown = ranked
       .slice(0, limit)
@@ -188,6 +212,25 @@ const ops: fc.Arbitrary<Op> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ op: fc.constant('fold' as const), pick }) }
 )
 
+const FILTERS = {
+  environment: fc.constantFrom('prod', 'unassigned'),
+  name: fc.constantFrom('answer', 'search', 'nothing'),
+  model: fc.constantFrom('m1', 'm2'),
+  tag: fc.constantFrom('prompt:v1', 'prompt:v2'),
+  userId: fc.constantFrom('ada', 'bob'),
+  sessionId: fc.constant('chat')
+}
+
+const isFiltered = ({ environment, name, model, tag, userId, sessionId }: Filters, trace: Detail): boolean =>
+  (tag === undefined || trace.tags.includes(tag)) &&
+  [
+    [environment, trace.environment ?? 'unassigned'],
+    [name, trace.name],
+    [model, trace.model],
+    [userId, trace.userId],
+    [sessionId, trace.sessionId]
+  ].every(([wanted, value]) => wanted === undefined || wanted === value)
+
 const of = <T>(values: readonly T[], n: number): T => values[n % values.length] as T
 const KINDS = ['llm', 'tool', 'agent', 'custom'] as const
 let projects = 0
@@ -200,9 +243,12 @@ t.test('sums are those of the traces, after any history', async () => {
         days: fc.integer({ min: 1, max: 45 }),
         interval: fc.constantFrom(...INTERVALS),
         limit: fc.integer({ min: 1, max: 6 }),
-        live: fc.constantFrom(0, 1, 3, 1000)
+        live: fc.constantFrom(0, 1, 3, 1000),
+        sort: fc.constantFrom(...USAGE_SORTS),
+        stepKind: fc.constantFrom(undefined, 'llm', 'tool'),
+        filters: fc.record(FILTERS, { requiredKeys: [] })
       }),
-      async (history, { days, interval, limit, live }) => {
+      async (history, { days, interval, limit, live, sort, stepKind, filters }) => {
         const project = `p${++projects}`
         const projectId = Number(await makeProject(project))
         await database.pool.run(
@@ -222,7 +268,8 @@ t.test('sums are those of the traces, after any history', async () => {
           model: of(['m1', 'm2', undefined], n),
           userId: of(['ada', undefined, 'bob'], n >> 1),
           tags: of([[], ['prompt:v1'], ['prompt:v2', 'prompt:v1:b', 'x'], ['promp:v1', 'prompt']], n),
-          status: of(['ok', 'error', 'unset'], n >> 2)
+          status: of(['ok', 'error', 'unset'], n >> 2),
+          ...(n % 5 > 1 && { sessionId: 'chat' })
         })
         const steps = (n: number, start: number) =>
           Array.from({ length: n % 4 }, (_, i) =>
@@ -261,7 +308,7 @@ t.test('sums are those of the traces, after any history', async () => {
           if (i === Math.floor(history.length / 2)) {
             await database.pool.run(async sql => {
               while ((await foldDeltas(sql, projectId, 1000)) > 0) {}
-              while (await makeUsageSums(sql, projectId, Date.now(), 0)) {}
+              while (await makeSomeUsage(sql, projectId, Date.now(), 0)) {}
             })
           }
           const id = of(ids, each.pick)
@@ -294,9 +341,10 @@ t.test('sums are those of the traces, after any history', async () => {
             await exportTo(id, each.pick, each.at, each.states)
           } else if (each.op === 'fold') {
             await database.pool.run(async sql => {
-              await foldDeltas(sql, projectId, 1 + (each.pick % 20))
+              const fold = each.pick % 3 === 0 ? foldLikeOldServer : foldDeltas
+              await fold(sql, projectId, 1 + (each.pick % 20))
               if (each.pick % 2 === 0) while (await makeFortnight(sql, projectId)) {}
-              for (let i = 0; i < each.pick % 50; i++) await makeUsageSums(sql, projectId, Date.now(), 0)
+              for (let i = 0; i < each.pick % 8; i++) await makeSomeUsage(sql, projectId, Date.now(), 0)
             })
           } else if (id !== undefined) {
             const path = `/api/v1/traces/${id}`
@@ -311,6 +359,42 @@ t.test('sums are those of the traces, after any history', async () => {
             }
           }
         }
+        /** Checks the sums of the traces that match the filters, read one by one and from rollups. */
+        const checkFiltered = async (all: readonly Detail[], asked: Asked) => {
+          const { by } = asked
+          const found = all.filter(({ trace }) => isFiltered(filters, trace))
+          const { rows, others } = expectedRows(itemsOf(found, by, computed), asked)
+          const { steps: _, ...total } = sumOf(itemsOf(found, undefined, computed), false)
+          const given = { from: iso(asked.from), to: iso(asked.to), interval, limit: String(limit), sort }
+          const query = new URLSearchParams({
+            ...{ ...given, ...(filters as object), ...(by !== undefined && { by }) },
+            ...(by === 'step' && stepKind !== undefined && { stepKind })
+          })
+          const { status, body, text } = await call('GET', `/api/v1/usage?${query}`, { key })
+          assert.equal(status, 200, text)
+          assert.deepEqual({ total: body.total, others: body.others }, { total, others })
+          assert.deepEqual(inOrder(body.rows), inOrder(rows), `${query}`)
+          const { environment, name, model, ...others3 } = filters
+          const split = by === undefined ? undefined : readSplit(by)
+          const field = split && summedField(split)
+          if (Object.keys(others3).length > 0 || (split !== undefined && field === undefined)) return
+          const period = alignedTime(asked)
+          const wide = details.filter(
+            ({ trace }) =>
+              isFiltered(filters, trace) &&
+              Date.parse(trace.startedAt) >= period.from &&
+              Date.parse(trace.startedAt) < period.to
+          )
+          const ofRollups = { environment, name, model }
+          const summed = await database.pool.run(sql =>
+            readSummedUsage(sql, projectId, { period, interval, field, limit, sort, filters: ofRollups })
+          )
+          const near = expectedRows(itemsOf(wide, by, computed), asked)
+          const counts = (rows: readonly UsageRow[]) =>
+            inOrder(rows).map(({ start, key, traces, errors, costUsd }) => ({ start, key, traces, errors, costUsd }))
+          assert.deepEqual(counts(summed.rows), counts(near.rows))
+          assert.equal(summed.total.traces, wide.length)
+        }
         const details: Detail[] = []
         for (const id of ids) {
           const { body } = await call('GET', `/api/v1/traces/${id}`, { key })
@@ -320,7 +404,8 @@ t.test('sums are those of the traces, after any history', async () => {
         const inTime = (a: number, b: number) =>
           details.filter(({ trace }) => Date.parse(trace.startedAt) >= a && Date.parse(trace.startedAt) < b)
         for (const by of [undefined, ...BYS]) {
-          const asked: Asked = { from, to, by, interval, limit }
+          const asked: Asked = { from, to, by, interval, limit, sort, stepKind }
+          await checkFiltered(inTime(from, to), asked)
           const found = inTime(from, to)
           const { rows, others } = expectedRows(itemsOf(found, by, computed), asked)
           const { steps: _, ...total } = sumOf(itemsOf(found, undefined, computed), false)
@@ -329,7 +414,9 @@ t.test('sums are those of the traces, after any history', async () => {
             to: iso(to),
             interval,
             limit: String(limit),
-            ...(by !== undefined && { by })
+            sort,
+            ...(by !== undefined && { by }),
+            ...(by === 'step' && stepKind !== undefined && { stepKind })
           }
           const query = new URLSearchParams(given)
           const { status, body, text } = await call('GET', `/api/v1/usage?${query}`, { key })
@@ -352,8 +439,13 @@ t.test('sums are those of the traces, after any history', async () => {
           const period = alignedTime({ from, to, interval })
           const summed = await database.pool.run(async sql =>
             split !== undefined && field === undefined
-              ? readMadeUsage(sql, projectId, { period, interval, field: by as string, limit }, live)
-              : { ...period, ...(await readSummedUsage(sql, projectId, { period, interval, field, limit })) }
+              ? readMadeUsage(
+                  sql,
+                  projectId,
+                  { period, interval, field: by as string, limit, sort, ...(by === 'step' && { stepKind }) },
+                  live
+                )
+              : { ...period, ...(await readSummedUsage(sql, projectId, { period, interval, field, limit, sort })) }
           )
           if (live > 100) assert.deepEqual([summed.from, summed.to], [period.from, period.to])
           const wide = inTime(summed.from, summed.to)
@@ -437,7 +529,17 @@ t.test('an invalid query is rejected by the name of the parameter', async t => {
     'from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z': /^to: must be later than from$/,
     'from=9999-01-01T00:00:00Z': /^to: must be given if from is in the future$/,
     'from=2001-01-01T00:00:00Z&to=2026-01-01T00:00:00Z': /^from: must be at most 3660 days before to$/,
-    'model=m1': /^model: unknown parameter$/
+    'status=error': /^status: unknown parameter; the parameters are from, to, environment, /,
+    'model=': /^model: /,
+    'tag=%00': /^tag: /,
+    'userId=': /^userId: /,
+    'sessionId=%00': /^sessionId: /,
+    'name=': /^name: /,
+    'environment=a%20b': /^environment: /,
+    'sort=duration': /^sort: /,
+    'stepKind=step&by=step': /^stepKind: /,
+    'stepKind=tool': /^stepKind: requires by=step$/,
+    'stepKind=tool&by=model': /^stepKind: requires by=step$/
   }
   for (const [query, message] of Object.entries(wrong)) {
     const answer = await call('GET', `/api/v1/usage?${query}`)
@@ -483,7 +585,7 @@ longTest('beyond 20,000 traces, sums are read that the server has made', async t
   await database.pool.run(async sql => {
     await updateProject(sql, 1e9, 'large', { usageTags: ['prompt'] })
     while ((await foldDeltas(sql, id, 100_000)) > 0) {}
-    while (await makeUsageSums(sql, id)) {}
+    while (await makeSomeUsage(sql, id)) {}
   })
   const total = { traces: 25_001, costUsd: 25_001, withoutCost: 0 }
   for (const interval of ['none', 'day']) {
@@ -496,4 +598,14 @@ longTest('beyond 20,000 traces, sums are read that the server has made', async t
   t.match(rows, [{ key: 'v1', traces: 25_001, costUsd: 25_001, computedCostUsd: 0 }])
   t.ok(Math.abs(p50 - 15_500) < 0.022 * 15_500, `${p50} is close to the median`)
   t.same((await ask('by=step')).rows, [], 'the traces have no steps')
+
+  t.match(await ask('model=m1&interval=day'), { approximate: true, total: { traces: 25_001 }, rows: { length: 2 } })
+  t.match(await ask('model=m1&by=environment'), { approximate: true, rows: [{ key: 'unassigned', traces: 25_001 }] })
+  for (const query of ['tag=prompt:v1', 'tag=prompt:v1&by=model', 'model=m1&by=user', 'model=m1&by=tag:prompt']) {
+    t.match(await ask(query), /^(tag|by): cannot be combined with these filters if more than 20,000 traces match: /)
+  }
+  const few = `from=${iso(begin)}&to=${iso(begin + HOUR)}&tag=prompt:v1&by=user`
+  const { body } = await call('GET', `/api/v1/usage?${few}`, { key })
+  t.match(body, { approximate: false, total: { traces: body.total.traces } })
+  t.ok(body.total.traces > 0 && body.total.traces < 20_000, 'a shorter period is exact')
 })

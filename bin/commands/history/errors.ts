@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import { FIELD_VALUES } from '../../../lib/schema/field-values.ts'
-import type { FailureGroup, FailureList } from '../../../lib/schema/history/span-list.ts'
+import type { FailureGroup, FailureList, StepFailures } from '../../../lib/schema/history/span-list.ts'
 import { isBefore } from '../../../lib/trace/timestamp.ts'
 import { type Asker, type QueryMembers, requestPath } from '../../asking/asker.ts'
 import { jsonLine, LIMIT_FLAG, OUTPUT_FLAGS, parseLimit, refuseBoth } from '../../asking/output.ts'
@@ -10,22 +10,29 @@ import { type FittedColumn, fitTable } from '../../terminal/fitted-table.ts'
 import type { Line } from '../../terminal/lines.ts'
 import { count, counted, longClock, shortClock } from '../../terminal/words.ts'
 import { oneOf, parseText } from '../traces/conditions.ts'
-import { PERIOD_FLAGS, periodQuery } from './period.ts'
+import { PERIOD_FLAGS, periodQuery, TRACE_FILTER_FLAGS, traceFilters } from './period.ts'
 import { errorText } from './span.ts'
 
 type Group = Static<typeof FailureGroup>
 type Answer = Static<typeof FailureList>
+type Step = Static<typeof StepFailures>
 
 const USUAL = 20
 const MOST = 200
 /** Maximum number of requests. Each examines thousands of traces. */
 const MOST_REQUESTS = 20
+/** Maximum number of steps whose failures are counted above the groups. */
+const MOST_STEPS = 10
 
-const COLUMNS: readonly FittedColumn<Group>[] = [
-  { title: 'FAILURES', of: group => count(group.count), isNumber: true },
+const STEP_COLUMNS: readonly FittedColumn<Step>[] = [
+  { title: 'FAILURES', of: step => count(step.count), isNumber: true },
   { title: 'TRACES', of: ({ traces }) => count(traces), isNumber: true, rank: 4 },
   { title: 'KIND', of: ({ kind }) => kind, rank: 3 },
-  { title: 'STEP', of: ({ name }) => name, least: 16 },
+  { title: 'STEP', of: ({ name }) => name, least: 16 }
+]
+
+const COLUMNS: readonly FittedColumn<Group>[] = [
+  ...STEP_COLUMNS,
   { title: 'ERROR', of: group => errorText(group), least: 24 }
 ]
 
@@ -38,6 +45,8 @@ export default command({
       about: `only failed steps of this kind: ${FIELD_VALUES.spanKind.join(', ')}, or trace`
     },
     name: { type: 'string', value: 'N', about: 'only failed steps with exactly this name' },
+    model: { type: 'string', value: 'M', about: 'only failed steps of this model' },
+    ...TRACE_FILTER_FLAGS,
     ...PERIOD_FLAGS,
     limit: LIMIT_FLAG(MOST),
     ...ASKING_FLAGS,
@@ -48,12 +57,14 @@ export default command({
     'The kind `trace` means traces that failed without a failed step. Groups are ordered by their failures without a',
     'failed step inside.'
   ].join('\n'),
-  examples: ['errors --since today', 'errors --kind tool --since 24h', 'errors --environment production --json'],
+  examples: ['errors --since today', 'errors --kind tool --since 24h', 'errors --tag prompt:v13 --json'],
   async run(call) {
     const { flags, env, json, screen, stream, progress } = call
     refuseBoth(call)
     const query = {
       ...periodQuery(flags),
+      ...traceFilters(flags),
+      model: parseText('model', flags.model),
       kind: oneOf('kind', flags.kind, [...FIELD_VALUES.spanKind, 'trace']),
       name: parseText('name', flags.name)
     }
@@ -69,11 +80,12 @@ export default command({
   }
 })
 
-type Gathered = Pick<Answer, 'from' | 'to' | 'errors' | 'failureCount' | 'groupCount' | 'complete' | 'reached' | 'hint'>
+type Gathered = Omit<Answer, 'nextCursor' | 'pageSize'>
 
 /** Sends requests until all traces are examined or the maximum is reached, and adds up the groups. */
 async function gather(asker: Asker, query: QueryMembers, onReached: (time: string) => void): Promise<Gathered> {
   let all: readonly Group[] = []
+  let steps: readonly Step[] = []
   let failureCount = 0
   let first: Answer | undefined
   for (let requests = 1, after: string | undefined; ; requests++) {
@@ -83,6 +95,7 @@ async function gather(asker: Asker, query: QueryMembers, onReached: (time: strin
     const answer = JSON.parse(text) as Answer
     first ??= answer
     all = mergeGroups(all, answer.errors)
+    steps = mergeSteps(steps, answer.steps)
     failureCount += answer.failureCount
     after = answer.nextCursor ?? undefined
     if (after !== undefined && requests < MOST_REQUESTS) {
@@ -94,6 +107,7 @@ async function gather(asker: Asker, query: QueryMembers, onReached: (time: strin
       from: first.from,
       to: first.to,
       errors: all,
+      steps,
       failureCount,
       groupCount: all.length,
       complete,
@@ -105,29 +119,45 @@ async function gather(asker: Asker, query: QueryMembers, onReached: (time: strin
 
 /** Adds up groups of different traces. The groups with the most failures that no failed child explains come first. */
 export function mergeGroups(one: readonly Group[], other: readonly Group[]): Group[] {
-  const merged = new Map<string, Group>()
-  for (const group of [...one, ...other]) {
-    const key = JSON.stringify([group.kind, group.name, group.type, group.message])
+  return merge([...one, ...other], ({ kind, name, type, message }) => [kind, name, type, message], added)
+}
+
+/** Adds up the failures of steps, in the same order as groups. */
+const mergeSteps = (one: readonly Step[], other: readonly Step[]): Step[] =>
+  merge(
+    [...one, ...other],
+    ({ kind, name }) => [kind, name],
+    (one, other) => ({ ...one, ...counts(one, other) })
+  )
+
+function merge<T extends Step>(all: readonly T[], keyOf: (one: T) => unknown, add: (one: T, other: T) => T): T[] {
+  const merged = new Map<string, T>()
+  for (const each of all) {
+    const key = JSON.stringify(keyOf(each))
     const known = merged.get(key)
-    merged.set(key, known === undefined ? group : added(known, group))
+    merged.set(key, known === undefined ? each : add(known, each))
   }
-  const own = (group: Group) => group.count - group.passedOn
+  const own = ({ count, passedOn }: T) => count - passedOn
   return [...merged.values()].sort((a, b) => own(b) - own(a) || b.count - a.count)
 }
+
+const counts = (one: Step, other: Step) => ({
+  count: one.count + other.count,
+  passedOn: one.passedOn + other.passedOn,
+  traces: one.traces + other.traces
+})
 
 function added(one: Group, other: Group): Group {
   const last = isBefore(one.lastSeen, other.lastSeen) ? other : one
   return {
     ...last,
-    count: one.count + other.count,
-    passedOn: one.passedOn + other.passedOn,
-    traces: one.traces + other.traces,
+    ...counts(one, other),
     firstSeen: isBefore(one.firstSeen, other.firstSeen) ? one.firstSeen : other.firstSeen
   }
 }
 
 function lines(gathered: Gathered, width: number): Line[] {
-  const { from, to, errors, failureCount, groupCount, complete, reached, hint } = gathered
+  const { from, to, errors, steps, failureCount, groupCount, complete, reached, hint } = gathered
   const period = `from ${longClock(from)} to ${longClock(to)} UTC`
   const only =
     complete || reached === null
@@ -137,7 +167,19 @@ function lines(gathered: Gathered, width: number): Line[] {
   const more = groupCount > errors.length ? `, of which ${errors.length} are shown` : ''
   const head = `${counted(failureCount, 'failure')} in ${counted(groupCount, 'group')}${more}, ${period}`
   const [heading, ...rows] = fitTable(COLUMNS, errors, width)
-  return [[{ text: head, style: 'dim' }], [], heading!, ...rows.flatMap((row, i) => [row, seen(errors[i]!)]), ...only]
+  // The steps are shown only if they are fewer than their groups.
+  const bySteps =
+    steps.length > 1 && steps.length < groupCount
+      ? [...fitTable(STEP_COLUMNS, steps.slice(0, MOST_STEPS), width), []]
+      : []
+  return [
+    [{ text: head, style: 'dim' }],
+    [],
+    ...bySteps,
+    heading!,
+    ...rows.flatMap((row, i) => [row, seen(errors[i]!)]),
+    ...only
+  ]
 }
 
 /** Says when the failures of a group were seen, and names a trace. */

@@ -1,11 +1,28 @@
 /** Flags and queries that the commands on steps, failures and sums share. */
 import type { QueryMembers } from '../../asking/asker.ts'
-import { CONDITION_FLAGS, readConditions } from '../traces/conditions.ts'
+import { CONDITION_FLAGS, parseText, readConditions } from '../traces/conditions.ts'
 import { queryOf } from '../traces/read.ts'
 
 const { since, from, to, before, environment } = CONDITION_FLAGS
 
 export const PERIOD_FLAGS = { since, from, to, before, environment }
+
+/** Flags for the filters of the trace that a step or a failure belongs to. */
+export const TRACE_FILTER_FLAGS = {
+  'trace-name': { type: 'string', value: 'N', about: 'only steps of traces with exactly this name' },
+  tag: { ...CONDITION_FLAGS.tag, about: 'only steps of traces with this tag' },
+  user: { ...CONDITION_FLAGS.user, about: 'only steps of traces of this user' },
+  session: { ...CONDITION_FLAGS.session, about: 'only steps of traces of this session' }
+} as const
+
+type TraceFilterFlags = { readonly [name in keyof typeof TRACE_FILTER_FLAGS]?: string | undefined }
+
+export const traceFilters = (flags: TraceFilterFlags): QueryMembers => ({
+  traceName: parseText('trace-name', flags['trace-name']),
+  tag: parseText('tag', flags.tag),
+  userId: parseText('user', flags.user),
+  sessionId: parseText('session', flags.session)
+})
 
 type PeriodFlags = { readonly [name in keyof typeof PERIOD_FLAGS]?: string | undefined }
 

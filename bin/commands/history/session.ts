@@ -13,11 +13,12 @@ import {
 } from '../../asking/output.ts'
 import { ASKING_FLAGS, withAsker } from '../../asking/place.ts'
 import { command } from '../../command.ts'
-import { type ShownSummary, TRACE_TABLE } from '../../terminal/columns.ts'
+import { TRACE_TABLE } from '../../terminal/columns.ts'
 import { type FittedColumn, fitTable } from '../../terminal/fitted-table.ts'
 import type { Line } from '../../terminal/lines.ts'
 import { count, counted, duration, longClock, money, shortClock } from '../../terminal/words.ts'
 import { CONDITION_FLAGS, parseText, readEnvironment } from '../traces/conditions.ts'
+import { firstErrorLines } from './span.ts'
 
 type Session = Static<typeof SessionList>['sessions'][number]
 type Detail = Static<typeof SessionDetail>
@@ -94,7 +95,9 @@ export const sessionShow = command({
     else if (flags.ndjson) await stream(traces.map(trace => jsonLine(stringifyExact(trace))).join(''))
     else {
       const more = hasMore ? [[`More traces follow: --limit ${Math.min(MOST, limit * 4)} shows more.`]] : []
-      await screen.page([...factLines(session), [], ...fitTable(TRACE_TABLE, traces, screen.columns), ...more])
+      const [heading = [], ...rows] = fitTable(TRACE_TABLE, traces, screen.columns)
+      const turns = rows.flatMap((row, i) => [row, ...firstErrorLines(traces[i]!.firstError)])
+      await screen.page([...factLines(session), [], heading, ...turns, ...more])
     }
   }
 })
@@ -103,7 +106,7 @@ async function readSession(asker: Asker, id: string, limit: number) {
   const path = `${SESSIONS}/${encodeURIComponent(id)}`
   // Loaded here because --help does not need this module.
   const { parseExact } = await import('../../../lib/trace/json/exact-json.ts')
-  const traces: ShownSummary[] = []
+  const traces: Detail['traces'] = []
   let after: string | undefined
   for (;;) {
     const asked = requestPath(path, { limit: Math.min(limit - traces.length, TRACES_PAGE), after })

@@ -1,7 +1,18 @@
 import type { Static } from 'typebox'
 import { FIELD_VALUES } from '../../../lib/schema/field-values.ts'
-import type { ListedSpan } from '../../../lib/schema/history/span-list.ts'
-import { LIMIT_FLAG, listLines, listPages, OUTPUT_FLAGS, parseId, parseLimit, printList } from '../../asking/output.ts'
+import type { FirstError } from '../../../lib/schema/history/search.ts'
+import type { ListedSpan, SpanList } from '../../../lib/schema/history/span-list.ts'
+import { type Asker, type QueryMembers, requestPath } from '../../asking/asker.ts'
+import {
+  LIMIT_FLAG,
+  type ListEnd,
+  listLines,
+  listPages,
+  OUTPUT_FLAGS,
+  parseId,
+  parseLimit,
+  printList
+} from '../../asking/output.ts'
 import { ASKING_FLAGS, withAsker } from '../../asking/place.ts'
 import { command, UsageError } from '../../command.ts'
 import { statusPiece } from '../../terminal/columns.ts'
@@ -10,9 +21,13 @@ import type { Line } from '../../terminal/lines.ts'
 import { readDuration } from '../../terminal/times.ts'
 import { count, duration, money, shortClock } from '../../terminal/words.ts'
 import { oneOf, parseText } from '../traces/conditions.ts'
-import { PERIOD_FLAGS, periodQuery } from './period.ts'
+import { PERIOD_FLAGS, periodQuery, TRACE_FILTER_FLAGS, traceFilters } from './period.ts'
 
 const USUAL = 50
+const SPANS = '/api/v1/spans'
+/** Maximum number of requests for the slowest steps. Each examines tens of thousands of traces. */
+const MOST_REQUESTS = 20
+const SPAN_SORTS = ['newest', 'slowest']
 const MOST = 100_000
 const PAGE = 200
 /** The API returns fewer steps per page with their texts. */
@@ -42,6 +57,13 @@ function errorLine(error: Listed['error']): Line[] {
   return reason === '' ? [] : [['    ', { text: reason, style: 'red' }]]
 }
 
+/** Returns a line for the step that failed first, if any. */
+export function firstErrorLines(error: Static<typeof FirstError> | null): Line[] {
+  if (error === null) return []
+  const reason = errorText(error)
+  return [['    ', { text: `✗ ${error.step}`, style: 'red' }, reason === '' ? '' : `: ${reason}`]]
+}
+
 export const spanList = command({
   summary: 'List steps across traces, newest first',
   flags: {
@@ -51,7 +73,9 @@ export const spanList = command({
     model: { type: 'string', value: 'M', about: 'only steps of this model' },
     trace: { type: 'string', value: 'TRACE', about: 'only steps of this trace' },
     'min-duration': { type: 'string', value: 'D', about: 'only steps that took this long or longer, such as 2s' },
+    ...TRACE_FILTER_FLAGS,
     ...PERIOD_FLAGS,
+    sort: { type: 'string', value: 'S', about: `${SPAN_SORTS.join(', ')}; newest by default` },
     texts: { type: 'boolean', about: 'also show inputs, outputs, attributes and events' },
     limit: LIMIT_FLAG(MOST),
     ...ASKING_FLAGS,
@@ -59,13 +83,16 @@ export const spanList = command({
   },
   examples: [
     'span list --kind tool --status error --since today',
-    'span list --kind llm --min-duration 10s --since 7d',
+    'span list --kind llm --sort slowest --since 7d',
+    'span list --user user-42 --min-duration 10s',
     'span list --name search-orders --texts --limit 3'
   ],
   async run(call) {
     const { flags, env, screen } = call
     const query = {
       ...periodQuery(flags),
+      ...traceFilters(flags),
+      sort: oneOf('sort', flags.sort, SPAN_SORTS),
       kind: oneOf('kind', flags.kind, FIELD_VALUES.spanKind),
       name: parseText('name', flags.name),
       status: oneOf('status', flags.status, FIELD_VALUES.status),
@@ -74,18 +101,21 @@ export const spanList = command({
       minDurationMs: parseDuration('min-duration', flags['min-duration']),
       texts: flags.texts || undefined
     }
-    const limit = parseLimit('limit', flags.limit, flags.texts ? PAGE_WITH_TEXTS : USUAL, MOST)
     const pageSize = flags.texts ? PAGE_WITH_TEXTS : PAGE
+    const most = query.sort === 'slowest' ? pageSize : MOST
+    const limit = parseLimit('limit', flags.limit, flags.texts ? PAGE_WITH_TEXTS : USUAL, most)
     // Loaded here because --help does not need this module.
     const { TEXTS, valueLines } = await import('../../terminal/trace-lines.ts')
     const textLines = (span: Listed) => (flags.texts ? TEXTS.flatMap(name => valueLines(name, span[name], '    ')) : [])
     await withAsker(flags, env, asker =>
       printList<Listed>(
         call,
-        listPages(asker, { path: '/api/v1/spans', query, member: 'spans', limit, pageSize }),
+        query.sort === 'slowest'
+          ? readSlowest(asker, query, limit)
+          : listPages<Listed>(asker, { path: SPANS, query, member: 'spans', limit, pageSize }),
         (rows, end) => {
           const lines = listLines({ columns: COLUMNS, rows, width: screen.columns }, end, {
-            ...{ nouns: 'steps', limit, most: MOST }
+            ...{ nouns: 'steps', limit, most }
           })
           return lines.flatMap((line, i) => {
             const span = rows[i - 1]
@@ -96,6 +126,23 @@ export const spanList = command({
     )
   }
 })
+
+/** Yields the slowest steps. Each request returns those of other traces. */
+async function* readSlowest(asker: Asker, query: QueryMembers, limit: number): AsyncGenerator<Listed[], ListEnd> {
+  // Loaded here because --help does not need this module.
+  const { parseExact } = await import('../../../lib/trace/json/exact-json.ts')
+  let found: Listed[] = []
+  let page: Static<typeof SpanList> | undefined
+  let hint: string | null = null
+  for (let requests = 0; requests === 0 || (page?.nextCursor != null && requests < MOST_REQUESTS); requests++) {
+    const asked = requestPath(SPANS, { ...query, limit, after: page?.nextCursor ?? undefined })
+    page = parseExact(await asker.ask('GET', asked)) as Static<typeof SpanList>
+    hint ??= page.hint
+    found = [...found, ...page.spans].sort((a, b) => b.durationMs - a.durationMs).slice(0, limit)
+  }
+  yield found
+  return { hasMore: page?.nextCursor != null, reached: page?.reached ?? undefined, hint }
+}
 
 /** Parses a duration as milliseconds. */
 export function parseDuration(flag: string, text: string | undefined): number | undefined {

@@ -1,4 +1,5 @@
-import type { UsageReply, UsageRow } from '../../../lib/schema/history/usage.ts'
+import { FIELD_VALUES } from '../../../lib/schema/field-values.ts'
+import { USAGE_SORTS, type UsageReply, type UsageRow } from '../../../lib/schema/history/usage.ts'
 import { requestPath } from '../../asking/asker.ts'
 import { jsonLine, LIMIT_FLAG, OUTPUT_FLAGS, parseLimit, printAnswer, refuseBoth } from '../../asking/output.ts'
 import { ASKING_FLAGS, withAsker } from '../../asking/place.ts'
@@ -6,7 +7,7 @@ import { command } from '../../command.ts'
 import { type FittedColumn, fitTable } from '../../terminal/fitted-table.ts'
 import type { Line } from '../../terminal/lines.ts'
 import { count, duration, longClock, money } from '../../terminal/words.ts'
-import { oneOf, parseText } from '../traces/conditions.ts'
+import { CONDITION_FLAGS, oneOf, parseText } from '../traces/conditions.ts'
 import { justAfter } from '../traces/read.ts'
 import { PERIOD_FLAGS, periodQuery } from './period.ts'
 
@@ -14,7 +15,7 @@ const INTERVALS = ['hour', 'day', 'none']
 const USUAL = 20
 const MOST = 200
 
-const { environment: _environment, ...TIME_FLAGS } = PERIOD_FLAGS
+const { name, model, tag, user, session } = CONDITION_FLAGS
 
 export default command({
   summary: 'Sum traces, errors, tokens and cost over time',
@@ -24,8 +25,11 @@ export default command({
       value: 'B',
       about: 'split the sums: model, name, environment, user, step, or tag:KEY for tags such as KEY:value'
     },
+    sort: { type: 'string', value: 'S', about: `rank groups by ${USAGE_SORTS.join(', ')}; traces by default` },
+    'step-kind': { type: 'string', value: 'K', about: 'with --by step, only steps of this kind' },
     interval: { type: 'string', value: 'I', about: `${INTERVALS.join(', ')}; none by default` },
-    ...TIME_FLAGS,
+    ...{ name, model, tag, user, session },
+    ...PERIOD_FLAGS,
     limit: LIMIT_FLAG(MOST),
     ...ASKING_FLAGS,
     ...OUTPUT_FLAGS
@@ -36,7 +40,8 @@ export default command({
   ].join('\n'),
   examples: [
     'usage --by model --since 30d',
-    'usage --by name --since today --limit 5',
+    'usage --by step --step-kind tool --sort errors --since today --limit 5',
+    'usage --tag prompt:v13 --by model --since 7d',
     'usage --interval day --since 2w --json'
   ],
   async run(call) {
@@ -47,7 +52,14 @@ export default command({
       ...period,
       // Here the end of the API's period is exclusive.
       to: to === undefined ? undefined : justAfter(String(to)),
+      name: parseText('name', flags.name),
+      model: parseText('model', flags.model),
+      tag: parseText('tag', flags.tag),
+      userId: parseText('user', flags.user),
+      sessionId: parseText('session', flags.session),
       by: parseText('by', flags.by),
+      sort: oneOf('sort', flags.sort, USAGE_SORTS),
+      stepKind: oneOf('step-kind', flags['step-kind'], FIELD_VALUES.spanKind),
       interval: oneOf('interval', flags.interval, INTERVALS),
       limit: parseLimit('limit', flags.limit, USUAL, MOST)
     }

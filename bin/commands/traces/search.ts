@@ -5,8 +5,9 @@ import { LIMIT_FLAG, listLines, listPages, parseLimit, printList } from '../../a
 import { withAsker } from '../../asking/place.ts'
 import { command, UsageError } from '../../command.ts'
 import { TRACE_TABLE } from '../../terminal/columns.ts'
+import type { FittedColumn } from '../../terminal/fitted-table.ts'
 import type { Line } from '../../terminal/lines.ts'
-import { errorText, parseDuration } from '../history/span.ts'
+import { firstErrorLines, parseDuration } from '../history/span.ts'
 import { CONDITION_FLAGS, oneOf, parseText, readConditions } from './conditions.ts'
 import { queryOf, READ_FLAGS, TRACE_SORTS } from './read.ts'
 
@@ -85,12 +86,13 @@ export default command({
       sort: oneOf('sort', flags.sort, TRACE_SORTS)
     }
     const limit = parseLimit('limit', flags.limit, USUAL, MOST)
+    const columns = [...TRACE_TABLE, ...scoreColumns(scores ?? [])]
     await withAsker(flags, env, asker =>
       printList<Found>(
         call,
         listPages(asker, { path: '/api/v1/search', query, member: 'traces', limit, pageSize: PAGE }),
         (rows, end) => {
-          const lines = listLines({ columns: TRACE_TABLE, rows, width: screen.columns }, end, {
+          const lines = listLines({ columns, rows, width: screen.columns }, end, {
             ...{ nouns: 'traces', limit, most: MOST }
           })
           const found = rows.length === 0 ? lines : lines.flatMap((line, i) => [line, ...whyFound(rows[i - 1])])
@@ -105,12 +107,18 @@ export default command({
 function whyFound(trace: Found | undefined): Line[] {
   if (trace === undefined) return []
   const { firstError, excerpt } = trace
-  const reason = errorText(firstError)
-  const error: Line[] =
-    firstError === null
-      ? []
-      : [['    ', { text: `✗ ${firstError.step}`, style: 'red' }, reason === '' ? '' : `: ${reason}`]]
+  const error = firstErrorLines(firstError)
   return excerpt === null ? error : [...error, excerptLine(excerpt)]
+}
+
+/** Returns columns with the values of the scores that the conditions name, as far as the names are valid. */
+function scoreColumns(conditions: readonly string[]): FittedColumn<Found>[] {
+  const names = conditions.flatMap(condition => /^\s*([\w-]+)/.exec(condition)?.[1] ?? [])
+  return [...new Set(names)].map(name => ({
+    title: name.toUpperCase(),
+    of: ({ scores }) => (Object.hasOwn(scores, name) ? String(scores[name]!.value) : ''),
+    least: 5
+  }))
 }
 
 /** Returns an excerpt on one line, with the words that were found in bold. */

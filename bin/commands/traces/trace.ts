@@ -1,6 +1,8 @@
 import type { Pruned, PrunePlan } from '../../../lib/admin/upkeep/pruning.ts'
 import { AdminError } from '../../../lib/admin-error.ts'
+import { MOST_REMAINING } from '../../../lib/schema/history/deletion.ts'
 import type { TraceConditions } from '../../../lib/store/trace/trace-conditions.ts'
+import { type Asker, requestPath } from '../../asking/asker.ts'
 import { parseId } from '../../asking/output.ts'
 import { ASKING_FLAGS, withAsker } from '../../asking/place.ts'
 import { type Call, command, UsageError } from '../../command.ts'
@@ -104,12 +106,19 @@ function onlyOwner(conditions: TraceConditions): Owner {
 /** Deletes all traces of a user or a session, which takes several requests. */
 async function deleteOf(owner: Owner, { flags, env, print, progress }: Deleting): Promise<void> {
   const [[field, id]] = Object.entries(owner) as [[string, string]]
-  const what = `all traces of ${field === 'userId' ? 'user' : 'session'} ${id}`
+  const whose = `${field === 'userId' ? 'user' : 'session'} ${id}`
   if (!flags.apply) {
-    print({ ...owner, applied: false }, `${what} are selected. Nothing was changed: add --apply to delete them.`)
+    const { traces, hint } = await withAsker(flags, env, async asker => {
+      const traces = JSON.parse(await asker.ask('POST', '/api/v1/deletions', { ...owner, dryRun: true })).remaining
+      return { traces, hint: traces === 0 ? await explainNone(asker, owner) : '' }
+    })
+    const all = `${traces === MOST_REMAINING ? 'at least ' : ''}${counted(traces, 'trace')} of ${whose}`
+    const advice = traces === 0 ? hint : ` Nothing was changed: add --apply to delete ${traces === 1 ? 'it' : 'them'}.`
+    print({ ...owner, traces, applied: false }, `${all} selected.${advice}`)
     return
   }
   let traces = 0
+  let hint = ''
   await withAsker(flags, env, asker =>
     interruptible(async signal => {
       for (let remaining = 1; remaining > 0; ) {
@@ -120,13 +129,24 @@ async function deleteOf(owner: Owner, { flags, env, print, progress }: Deleting)
         remaining = answer.remaining
         progress.show(() => tracesDone(traces, traces + remaining))
       }
+      if (traces === 0) hint = await explainNone(asker, owner)
     })
   )
   progress.clear()
   print(
     { ...owner, traces, applied: true },
-    `deleted ${counted(traces, 'trace')} of ${field === 'userId' ? 'user' : 'session'} ${id}`
+    `deleted ${counted(traces, 'trace')} of ${whose}${hint === '' ? '' : `.${hint}`}`
   )
+}
+
+/** Returns a hint on users or sessions that exist, with a leading space; nothing if the key may not read traces. */
+async function explainNone(asker: Asker, owner: Owner): Promise<string> {
+  try {
+    const { hint } = JSON.parse(await asker.ask('GET', requestPath('/api/v1/search', { ...owner, limit: 1 })))
+    return hint === null ? '' : ` ${hint}`
+  } catch {
+    return ''
+  }
 }
 
 /** Deletes a trace, or describes it if `--apply` is missing. */

@@ -4,6 +4,8 @@ import { MAX_TEXT, TraceId } from '../input.ts'
 import { named } from '../object.ts'
 
 const MAX_TRACE_IDS = 200
+/** Maximum number of traces that `remaining` counts. */
+export const MOST_REMAINING = 10_000
 
 const fields = Type.Object({
   traceIds: Type.Optional(
@@ -19,13 +21,22 @@ const fields = Type.Object({
   )
 })
 
-/** Exactly one field must be given. */
-export const DeletionBody = Type.Object(fields.properties, {
-  title: 'DeletionInput',
-  additionalProperties: false,
-  minProperties: 1,
-  maxProperties: 1
-})
+/** Exactly one of the fields that select traces must be given. */
+export const DeletionBody = Type.Object(
+  {
+    ...fields.properties,
+    dryRun: Type.Optional(
+      Type.Boolean({
+        description: 'If true, nothing is deleted, and `remaining` is the number of traces that would be.'
+      })
+    )
+  },
+  {
+    title: 'DeletionInput',
+    description: 'Exactly one of the fields traceIds, userId or sessionId.',
+    additionalProperties: false
+  }
+)
 export type DeletionBody = Static<typeof DeletionBody>
 
 export const TracesDeleted = named('TracesDeleted', {
@@ -33,6 +44,8 @@ export const TracesDeleted = named('TracesDeleted', {
   deleted: Type.Integer({ minimum: 0, description: 'The number of traces that this request deleted.' }),
   remaining: Type.Integer({
     minimum: 0,
-    description: 'The number of traces left to delete, counted up to 10,000. Send the same request again until it is 0.'
+    description:
+      `The number of traces left to delete, counted up to ${MOST_REMAINING.toLocaleString('en')}. Send the same ` +
+      'request again until it is 0.'
   })
 })

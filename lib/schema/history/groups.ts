@@ -1,9 +1,10 @@
 /** Schemas of the routes for sessions and users, which are sums over traces. */
 import Type, { type Static } from 'typebox'
 import { closed, named, nullable } from '../object.ts'
-import { Count, DateTime, TraceSummary } from '../output.ts'
+import { Count, DateTime, summaryFields } from '../output.ts'
 import { TraceListQuery } from '../query.ts'
 import { Hint } from './hint.ts'
+import { FirstError } from './search.ts'
 
 const { environment, limit, userId, from } = TraceListQuery.properties
 const text = (description: string) => Type.Optional(Type.String({ minLength: 1, description }))
@@ -93,9 +94,14 @@ const Session = named('Session', {
   users: Type.Array(Type.String(), { description: 'Users of the traces, at most 20.' })
 })
 
+const SessionTrace = named('SessionTrace', {
+  ...summaryFields,
+  firstError: nullable(FirstError, 'The failed step that ended first. Null if no step failed.')
+})
+
 export const SessionDetail = named('SessionDetail', {
   session: Session,
-  traces: Type.Array(TraceSummary, { description: "A page of the session's traces, oldest first." }),
+  traces: Type.Array(SessionTrace, { description: "A page of the session's traces, oldest first." }),
   nextCursor: cursor,
   pageSize
 })

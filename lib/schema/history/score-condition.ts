@@ -1,4 +1,4 @@
-/** Reads conditions on scores, such as `helpfulness<0.5`. */
+/** Reads conditions on scores, such as `helpfulness<0.5` or `helpfulness < 0.5`. */
 
 export const COMPARISONS = ['<=', '>=', '<', '>', '='] as const
 type Comparison = (typeof COMPARISONS)[number]
@@ -10,7 +10,7 @@ export interface ScoreCondition {
   readonly value: string
 }
 
-const CONDITION = /^([A-Za-z0-9_-]{1,64})(<=|>=|<|>|=)([\s\S]+)$/
+const CONDITION = /^\s*([A-Za-z0-9_-]{1,64})\s*(<=|>=|<|>|=)\s*(\S[\s\S]*)$/
 
 /** Returns whether a text is a finite decimal number. */
 export const isNumber = (text: string): boolean =>
@@ -18,7 +18,7 @@ export const isNumber = (text: string): boolean =>
 
 /** Returns the condition that a text states, or a sentence that describes what is wrong with it. */
 export function readScoreCondition(text: string): ScoreCondition | string {
-  const [, name, comparison, value] = CONDITION.exec(text) ?? []
+  const [, name, comparison, value] = CONDITION.exec(text.trimEnd()) ?? []
   if (name === undefined || comparison === undefined || value === undefined) {
     return 'must be a name, a comparison (<, <=, >, >= or =) and a value, such as helpfulness<0.5'
   }

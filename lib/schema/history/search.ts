@@ -51,7 +51,7 @@ export const TraceSearchQuery = Type.Object(
         maxItems: MOST_SCORES,
         description:
           'A condition on the newest score of a name: `helpfulness<0.5` (or <=, >, >=, =), `grounded=true`, ' +
-          '`verdict=correct`. May be repeated.'
+          '`verdict=correct`. Spaces around the comparison are ignored. May be repeated.'
       })
     ),
     annotated: flag('Whether the trace has a score from the dashboard.'),
@@ -74,7 +74,7 @@ export type TraceSearchQuery = Static<typeof TraceSearchQuery>
 /** Lengths in characters beyond which texts of a summary are cut. */
 export const CUT = { message: 200, preview: 200 }
 
-const FirstError = named('FirstError', {
+export const FirstError = named('FirstError', {
   spanId: ShownSpanId,
   step: Type.String({ description: 'The name of the step.' }),
   kind: Type.Enum([...SPAN_KINDS]),

@@ -26,15 +26,32 @@ const time = (description: string) => Type.Optional(Type.String({ ...Timestamp, 
 const limit = (description: string, preset = 50) =>
   Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: preset, description }))
 
+/** Filters of the trace that a span or a failure belongs to. */
+const ofTrace = {
+  environment: Type.Optional(Environment),
+  traceName: text('The exact name of the trace.'),
+  tag: text('A tag that the trace must carry.'),
+  userId: text('The exact user id of the trace.'),
+  sessionId: text('The exact session id of the trace.')
+}
+
 export const SpanListQuery = closed({
   kind: Type.Optional(Type.Enum([...SPAN_KINDS], { description: 'The kind of the span.' })),
   name: text('The exact name of the span.'),
   status: Type.Optional(Type.Enum([...STATUSES], { description: 'The status of the span.' })),
   model: text('The exact model of the span.'),
   traceId: Type.Optional(Type.Unsafe<string>({ ...TraceId, description: 'Lists only spans of this trace.' })),
-  environment: Type.Optional(Environment),
+  ...ofTrace,
   from: time("The inclusive lower bound of the trace's startedAt."),
   to: time("The inclusive upper bound of the trace's startedAt."),
+  sort: Type.Optional(
+    Type.Enum(['newest', 'slowest'], {
+      default: 'newest',
+      description:
+        '`slowest` examines up to 50,000 traces, or as many as 1 s allows, and returns the slowest of their spans. ' +
+        'nextCursor is set if the period has more traces.'
+    })
+  ),
   minDurationMs: Type.Optional(
     Type.Integer({ minimum: 0, description: 'The minimum duration of the span in milliseconds, inclusive.' })
   ),
@@ -45,7 +62,7 @@ export const SpanListQuery = closed({
     })
   ),
   limit: limit('The maximum number of spans per page. The default is 20 with texts=true.'),
-  after: text('The nextCursor of a page. Returns the page after it.')
+  after: text('The nextCursor of a page with the same sort. Returns the page after it.')
 })
 export type SpanListQuery = Static<typeof SpanListQuery>
 
@@ -95,7 +112,8 @@ export const FailureListQuery = closed({
     })
   ),
   name: text('The exact name of the failed step.'),
-  environment: Type.Optional(Environment),
+  model: text('The exact model of the failed step.'),
+  ...ofTrace,
   from: time(`The inclusive lower bound of the trace's startedAt. The default is ${FAILURE_DAYS} days before \`to\`.`),
   to: time("The inclusive upper bound of the trace's startedAt. The default is now."),
   limit: limit('The maximum number of groups.'),
@@ -103,22 +121,35 @@ export const FailureListQuery = closed({
 })
 export type FailureListQuery = Static<typeof FailureListQuery>
 
-export const FailureGroup = named('FailureGroup', {
-  name: Type.String({ description: 'The name of the failed step, or of the trace if `kind` is `trace`.' }),
-  kind: Type.Enum([...SPAN_KINDS, 'trace'], {
-    description: 'The kind of the failed step, or `trace` for traces that failed without a failed step.'
-  }),
-  type: nullable(Type.String(), 'The type of the error. Null if the senders stated none.'),
-  message: nullable(
-    Type.String(),
-    'The message with placeholders such as `<id>`, `<path>` and `<number>` for values that differ. Null if none.'
-  ),
+/** Maximum number of steps whose failures a response counts separately. */
+export const MOST_STEPS = 50
+
+const counts = {
   count: Type.Integer({ minimum: 1, description: 'The number of failures.' }),
   passedOn: Type.Integer({
     minimum: 0,
     description: 'The number of these failures whose step has a child that failed as well.'
   }),
-  traces: Type.Integer({ minimum: 1, description: 'The number of traces with such a failure.' }),
+  traces: Type.Integer({ minimum: 1, description: 'The number of traces with such a failure.' })
+}
+
+const failing = {
+  name: Type.String({ description: 'The name of the failed step, or of the trace if `kind` is `trace`.' }),
+  kind: Type.Enum([...SPAN_KINDS, 'trace'], {
+    description: 'The kind of the failed step, or `trace` for traces that failed without a failed step.'
+  })
+}
+
+export const StepFailures = named('StepFailures', { ...failing, ...counts })
+
+export const FailureGroup = named('FailureGroup', {
+  ...failing,
+  type: nullable(Type.String(), 'The type of the error. Null if the senders stated none.'),
+  message: nullable(
+    Type.String(),
+    'The message with placeholders such as `<id>`, `<path>` and `<number>` for values that differ. Null if none.'
+  ),
+  ...counts,
   firstSeen: DateTime,
   lastSeen: DateTime,
   example: closed({
@@ -133,6 +164,11 @@ export const FailureList = named('FailureList', {
   to: DateTime,
   errors: Type.Array(FailureGroup, {
     description: 'The groups, those with the most failures without a failed child first.'
+  }),
+  steps: Type.Array(StepFailures, {
+    description:
+      'The failures of each step in all groups, those with the most failures without a failed child first. At most ' +
+      `${MOST_STEPS} steps.`
   }),
   failureCount: Type.Integer({ minimum: 0, description: 'The number of failures in all groups.' }),
   groupCount: Type.Integer({ minimum: 0, description: 'The number of groups. `errors` contains the first of them.' }),

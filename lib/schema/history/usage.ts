@@ -1,19 +1,30 @@
 /** Schemas of the sums over time that `GET /api/v1/usage` returns. */
 import Type, { type Static } from 'typebox'
-import { Timestamp } from '../input.ts'
+import { SPAN_KINDS, Timestamp } from '../input.ts'
 import { closed, named, nullable } from '../object.ts'
 import { Count, DateTime } from '../output.ts'
+import { Environment } from '../query.ts'
 import { Hint } from './hint.ts'
 
 /** Maximum number of groups that a response lists separately. */
 const MOST_GROUPS = 200
 export const USUAL_GROUPS = 20
+/** Numbers by which groups are ranked. */
+export const USAGE_SORTS = ['traces', 'errors', 'cost', 'tokens'] as const
+export type UsageSort = (typeof USAGE_SORTS)[number]
 
+const text = (description: string) => Type.Optional(Type.String({ minLength: 1, description }))
 const time = (description: string) => Type.Optional(Type.String({ ...Timestamp, description }))
 
 export const UsageQuery = closed({
   from: time('The inclusive lower bound of startedAt. Defaults to 7 days before `to`.'),
   to: time('The exclusive upper bound of startedAt. Defaults to now.'),
+  environment: Type.Optional(Environment),
+  name: text('The exact name of the trace.'),
+  model: text('The exact model of the trace.'),
+  tag: text('A tag that the trace must carry.'),
+  userId: text('The exact user id of the trace.'),
+  sessionId: text('The exact session id of the trace.'),
   by: Type.Optional(
     Type.String({
       minLength: 1,
@@ -28,12 +39,21 @@ export const UsageQuery = closed({
       description: 'Divides the period into hours or days (UTC). With `none`, the whole period is summed.'
     })
   ),
+  stepKind: Type.Optional(
+    Type.Enum([...SPAN_KINDS], { description: 'With `by=step`, splits only the steps of this kind.' })
+  ),
+  sort: Type.Optional(
+    Type.Enum(USAGE_SORTS, {
+      default: 'traces',
+      description: 'The number by which groups are ranked, descending. `tokens` is the sum of input and output.'
+    })
+  ),
   limit: Type.Optional(
     Type.Integer({
       minimum: 1,
       maximum: MOST_GROUPS,
       default: USUAL_GROUPS,
-      description: 'The number of groups listed separately, those with the most traces. All others form one more group.'
+      description: 'The number of groups listed separately, the first by `sort`. All others form one more group.'
     })
   )
 })
@@ -89,7 +109,7 @@ export const UsageReply = named('UsageReply', {
   countedFrom: nullable(DateTime, 'Traces that started earlier are not yet in the stored sums. Null if all are.'),
   total: UsageSums,
   rows: Type.Array(UsageRow, {
-    description: 'Ordered by start, then by number of traces, descending. Hours and days without traces are left out.'
+    description: 'Ordered by start, then by `sort`, descending. Hours and days without traces are left out.'
   }),
   others: Type.Integer({ minimum: 0, description: 'The number of groups that are not listed separately.' }),
   hint: Hint

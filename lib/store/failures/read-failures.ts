@@ -6,13 +6,18 @@
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { Slices } from '../../limits/slices.ts'
-import { type Failure, FailureGroups, type GroupedFailures } from '../../trace/failures/failure-groups.ts'
+import {
+  type FailingStep,
+  type Failure,
+  FailureGroups,
+  type GroupedFailures
+} from '../../trace/failures/failure-groups.ts'
 import { failureOfStep } from '../../trace/failures/step-failure.ts'
 import { fillSpans, type PlacedMessages } from '../../trace/span-messages.ts'
 import type { SpanRow } from '../answers/trace-json.ts'
+import { portionReader, type TracePortion, type WalkedTraces } from '../finding/trace-portions.ts'
 import type { Edge, Order } from '../lists/cursor.ts'
 import { edgeBelow, TRACE_ORDERS } from '../lists/order.ts'
-import { TraceStatement } from '../lists/trace-statement.ts'
 import {
   byTrace,
   HEAD_COLUMNS,
@@ -23,25 +28,24 @@ import {
 } from '../spans/packed-rows.ts'
 import { readSpoken } from '../spans/span-texts.ts'
 import { WALK_BOUNDS, type WalkPortion, walkBounded } from '../walks/bounded-walk.ts'
-import { nextTraces } from '../walks/next-traces.ts'
 
 /** Kind of a trace's own failure, in addition to the kinds of spans. */
 export const TRACE_KIND = 'trace'
 
 export interface FailureQuery {
-  /** Inclusive bounds of the start of the failed trace. */
-  readonly from: string
-  readonly to: string
-  /** Environment of the trace, in lower case. */
-  readonly environment?: string | undefined
+  /** Filters of the failed trace. */
+  readonly trace: WalkedTraces & { readonly from: string; readonly to: string }
   readonly kind?: string | undefined
   /** Exact name of the step, or of the trace for a trace's own failure. */
   readonly name?: string | undefined
+  /** Exact model of the step. A trace's own failure has none. */
+  readonly model?: string | undefined
   readonly after?: Edge | undefined
 }
 
 export interface FoundFailures {
   readonly groups: readonly GroupedFailures[]
+  readonly steps: readonly FailingStep[]
   /** Number of failures. */
   readonly count: number
   /** Position at which the walk was stopped; undefined if it has examined the whole range. */
@@ -67,11 +71,12 @@ export async function groupFailures(
   const groups = new FailureGroups()
   let count = 0
   const ends = performance.now() + bounds.ms
+  const next = portionReader(sql, projectId, { filters: query.trace, isFailing: true }, names)
   const walked = await walkBounded<never, Edge>({
-    from: edgeBelow(TRACE_ORDERS.newest, query.after, query.to),
+    from: edgeBelow(TRACE_ORDERS.newest, query.after, query.trace.to),
     limit: 1,
     async read(edge, size) {
-      const portion = await readPortion(sql, projectId, query, names, { edge, size, bytes: bounds.bytes })
+      const portion = await readPortion(sql, await next(edge, size), names, bounds.bytes)
       const failing = [...byTrace(portion.rows)]
       const spoken = await readSpoken(sql, projectId, portion.rows, names)
       const slices = new Slices()
@@ -79,8 +84,7 @@ export async function groupFailures(
         // The time needed to unpack a trace's texts is known only afterwards.
         if (i > 0 && performance.now() > ends) return cutBefore(rows[0]!, portion)
         for (const failure of await failuresOf(rows, spoken, slices)) {
-          if (query.kind !== undefined && failure.kind !== query.kind) continue
-          if (query.name !== undefined && failure.name !== query.name) continue
+          if (!hasFields(failure, query)) continue
           groups.add(failure)
           count++
         }
@@ -91,11 +95,16 @@ export async function groupFailures(
   })
   return {
     groups: groups.list(),
+    steps: groups.steps(),
     count,
     next: walked.next,
     reached: walked.isStopped ? walked.reached?.key : undefined
   }
 }
+
+const FIELDS = ['kind', 'name', 'model'] as const
+const hasFields = (failure: Failure, query: FailureQuery): boolean =>
+  FIELDS.every(field => query[field] === undefined || failure[field] === query[field])
 
 /** A failing trace with one of its failed spans, or with a row of their packed texts. */
 interface Row extends PackedRow, SpanRow {
@@ -127,28 +136,15 @@ interface FailurePortion extends WalkPortion<never, Edge> {
   readonly rows: readonly Row[]
 }
 
-interface PortionOptions {
-  readonly edge: Edge
-  readonly size: number
-  readonly bytes: number
-}
-
 async function readPortion(
   sql: Sql,
-  projectId: number,
-  { from, environment }: FailureQuery,
+  { text, statement, hasMore }: TracePortion,
   names: TableNames,
-  { edge, size, bytes }: PortionOptions
+  bytes: number
 ): Promise<FailurePortion> {
-  const statement = new TraceStatement(projectId, { sort: 'newest', limit: 1, from }, names)
-  const conditions = [
-    `and (error_count > 0 or status = 'error')`,
-    ...(environment === undefined ? [] : [`and environment = ${statement.bind(environment)}`])
-  ]
-  const portion = nextTraces(statement, { edge, size, conditions })
   const columns = `${HEAD_COLUMNS}, null::json as input, ${textColumns('is_wanted')}`
   const found = await sql.unsafe<(Counts & Row)[]>(
-    `with portion as materialized (${portion}), weighed as materialized (
+    `with portion as materialized (${text}), weighed as materialized (
       select p.place, p.seq, t.id, t.name, t.status, t.started_at, ${ownText('output')}, ${ownText('metadata')},
         sum(t.estimated_bytes) over (order by p.place) as bytes
       from portion p join ${names.traces} t on t.project_id = $1 and t.seq = p.seq
@@ -185,7 +181,7 @@ async function readPortion(
     found: [],
     examined: examined ?? 0,
     last: lastKey === null || lastId === null ? undefined : { key: lastKey, tie: lastId, inclusive: false },
-    hasMore: traces === size || traces > (examined ?? 0)
+    hasMore: hasMore(traces, examined ?? 0)
   }
 }
 
@@ -211,15 +207,26 @@ async function failuresOf(
   if (steps.length === 0) {
     if (traceStatus !== 'error') return []
     const own = failureOfStep({ kind: TRACE_KIND, output: traceOutput, attributes: traceMetadata, events: null })
-    return [{ ...own, kind: TRACE_KIND, name: traceName, traceId, spanId: null, at: traceStartedAt, isPassedOn: false }]
+    return [
+      {
+        ...own,
+        kind: TRACE_KIND,
+        name: traceName,
+        model: null,
+        traceId,
+        spanId: null,
+        at: traceStartedAt,
+        isPassedOn: false
+      }
+    ]
   }
   const parents = new Set(steps.map(({ parentSpanId }) => parentSpanId))
   const failures: Failure[] = []
   for (const step of fillSpans(steps, spoken.get(traceId) ?? [])) {
     await slices.next()
-    const { id, kind, name, startedAt } = step
+    const { id, kind, name, model, startedAt } = step
     const isPassedOn = parents.has(id)
-    failures.push({ ...failureOfStep(step), kind, name, traceId, spanId: id, at: startedAt, isPassedOn })
+    failures.push({ ...failureOfStep(step), kind, name, model, traceId, spanId: id, at: startedAt, isPassedOn })
   }
   return failures
 }

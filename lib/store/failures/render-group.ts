@@ -1,4 +1,4 @@
-import type { GroupedFailures } from '../../trace/failures/failure-groups.ts'
+import type { FailingStep, GroupedFailures } from '../../trace/failures/failure-groups.ts'
 import { startOf } from '../../trace/failures/step-failure.ts'
 import { plain, text } from '../answers/json-text.ts'
 
@@ -15,3 +15,7 @@ export function renderGroup({ name, kind, type, pattern, count, passedOn, traces
     `,"example":{"traceId":"${example.traceId}","spanId":${plain(example.spanId)},"message":${text(message)}}}`
   )
 }
+
+/** Renders the failures of a step for a response. */
+export const renderStep = ({ kind, name, count, passedOn, traces }: FailingStep): string =>
+  `{"name":${text(name)},"kind":"${kind}","count":${count},"passedOn":${passedOn},"traces":${traces.size}}`

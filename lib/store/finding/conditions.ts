@@ -42,6 +42,17 @@ export interface SearchConditions {
   readonly totalTokens: NumberRange
 }
 
+export const NO_CONDITIONS: SearchConditions = {
+  tags: [],
+  step: undefined,
+  errors: false,
+  scores: [],
+  annotated: undefined,
+  durationMs: {},
+  costUsd: {},
+  totalTokens: {}
+}
+
 export function isUnconditional(conditions: SearchConditions): boolean {
   const { tags, step, errors, scores, annotated, durationMs, costUsd, totalTokens } = conditions
   const ranges = [durationMs, costUsd, totalTokens]

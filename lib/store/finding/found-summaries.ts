@@ -1,15 +1,14 @@
 /** Reads the summaries of found traces: those of the list, with the first error and the beginnings of the texts. */
 import type { Sql } from 'postgres'
 import type { TableNames } from '../../database/tables.ts'
-import { CUT } from '../../schema/history/search.ts'
 import { SEARCHED } from '../../search/texts.ts'
-import { failureOfStep } from '../../trace/failures/step-failure.ts'
 import { list } from '../answers/json-text.ts'
 import { pageText, readSummaries } from '../lists/summary-page.ts'
 import { withMessages } from '../search/spoken-traces.ts'
 import { readSpanTexts } from '../spans/span-texts.ts'
 import type { FoundId } from './find-traces.ts'
-import { cutText, previewOf } from './preview.ts'
+import { FIRST_FAILURE, firstErrorOf } from './first-errors.ts'
+import { previewOf } from './preview.ts'
 
 interface TextRow {
   readonly seq: number
@@ -78,8 +77,7 @@ async function readTexts(
   const shared = rows.flatMap(({ seq, inputSpanId, outputSpanId }) =>
     [inputSpanId, outputSpanId].flatMap(id => (id === null ? [] : { seq, id }))
   )
-  const failures = { conditions: () => [], most: 1 }
-  const spans = await readSpanTexts(sql, projectId, { names, seqs, spans: shared, failures })
+  const spans = await readSpanTexts(sql, projectId, { names, seqs, spans: shared, failures: FIRST_FAILURE })
   const texts = new Map<number, FoundTexts>()
   for (const row of rows) {
     const own = spans.filter(({ seq }) => seq === row.seq)
@@ -94,14 +92,8 @@ async function readTexts(
     texts.set(row.seq, {
       input: shown.input,
       output: shown.output,
-      firstError: failed === undefined ? null : errorOf(failed)
+      firstError: failed === undefined ? null : firstErrorOf(failed)
     })
   }
   return texts
-}
-
-function errorOf(step: Awaited<ReturnType<typeof readSpanTexts>>[number]) {
-  const { id, name, kind } = step
-  const { type, message } = failureOfStep(step)
-  return { spanId: id, step: name, kind, type, message: message === null ? null : cutText(message, CUT.message) }
 }

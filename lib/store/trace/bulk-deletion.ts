@@ -2,6 +2,7 @@
 import type { Sql } from 'postgres'
 import type { Attempts } from '../../database/sql-access.ts'
 import { hashInSql } from '../../rows/list-numbers.ts'
+import { MOST_REMAINING } from '../../schema/history/deletion.ts'
 import { addDeltas } from '../analytics/rollups/deltas.ts'
 import { type AuditEntry, writeAudit } from '../audit.ts'
 import { inTransaction } from '../transactions.ts'
@@ -15,8 +16,6 @@ export type DeletionTarget =
   | { readonly userId: string }
   | { readonly sessionId: string }
 
-/** Maximum number of traces that `remaining` counts. */
-export const MOST_REMAINING = 10_000
 /** A request deletes at most this many traces and spans, in a few tenths of a second. */
 export const DELETION_BOUNDS: PruneBounds = { traces: 1000, spans: 10_000 }
 /** Maximum number of attempts to delete traces that keep changing. */
@@ -115,7 +114,8 @@ const choose = (sql: Sql, projectId: number, target: DeletionTarget, most: numbe
     prepare: true
   })
 
-async function countLeft(sql: Sql, projectId: number, target: DeletionTarget): Promise<number> {
+/** Counts the target's traces, up to MOST_REMAINING. */
+export async function countLeft(sql: Sql, projectId: number, target: DeletionTarget): Promise<number> {
   const [row] = await sql.unsafe<[{ count: number }]>(
     `select count(*)::int as count from (${selectTarget(target, 'seq')}) found`,
     [projectId, givenOf(target), MOST_REMAINING],

@@ -12,6 +12,8 @@ export interface Failure extends StepFailure {
   readonly kind: string
   /** The name of the step, or of the trace. */
   readonly name: string
+  /** The model of the step, or null. */
+  readonly model: string | null
   readonly traceId: string
   /** Null for a trace without a failed step. */
   readonly spanId: string | null
@@ -39,6 +41,9 @@ export interface GroupedFailures {
   readonly example: Failure
 }
 
+/** The failures of a step in all groups. */
+export type FailingStep = Pick<GroupedFailures, 'kind' | 'name' | 'count' | 'passedOn' | 'traces'>
+
 type Growing = { -readonly [name in keyof GroupedFailures]: GroupedFailures[name] } & { readonly traces: Set<string> }
 
 /** Number of different words at one position by which groups become one. */
@@ -49,6 +54,10 @@ const WORDS = { least: 4, most: 60 }
 const ANY = '<…>'
 /** Maximum number of remembered patterns of messages. */
 const MOST_REMEMBERED = 10_000
+
+/** Sorts groups or steps: those with the most failures that were not passed on first, then by number. */
+const byFailures = (a: FailingStep, b: FailingStep): number =>
+  b.count - b.passedOn - (a.count - a.passedOn) || b.count - a.count
 
 /** Adds up failures. */
 export class FailureGroups {
@@ -66,15 +75,25 @@ export class FailureGroups {
     else addTo(known, group)
   }
 
-  /** Returns the groups: those of most failures that were not passed on first, then by number and last start. */
+  /** Returns the groups, sorted by failures and then by the last start. */
   list(): readonly GroupedFailures[] {
     return mergeAlike([...this.#groups.values()]).sort(
-      (a, b) =>
-        b.count - b.passedOn - (a.count - a.passedOn) ||
-        b.count - a.count ||
-        compareTimes(b.last, a.last) ||
-        compare(keyOf(a), keyOf(b))
+      (a, b) => byFailures(a, b) || compareTimes(b.last, a.last) || compare(keyOf(a), keyOf(b))
     )
+  }
+
+  /** Returns the steps, those with the most failures that were not passed on first. */
+  steps(): readonly FailingStep[] {
+    const steps = new Map<string, FailingStep & { count: number; passedOn: number; traces: Set<string> }>()
+    for (const { kind, name, count, passedOn, traces } of this.#groups.values()) {
+      const key = JSON.stringify([kind, name])
+      const step = steps.get(key) ?? { kind, name, count: 0, passedOn: 0, traces: new Set<string>() }
+      step.count += count
+      step.passedOn += passedOn
+      for (const id of traces) step.traces.add(id)
+      steps.set(key, step)
+    }
+    return [...steps].sort(([a, one], [b, other]) => byFailures(one, other) || compare(a, b)).map(([, step]) => step)
   }
 
   #patternOf(message: string): string {

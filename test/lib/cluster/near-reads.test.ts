@@ -136,9 +136,11 @@ t.test('whatever is read of a project is the same where the project is', async t
     (sql, names) => readTraceScores(sql, PROJECT, id, names),
     (sql, names) => listScores(sql, PROJECT, { limit: 5 }, names),
     (sql, names) => listScores(sql, PROJECT, { limit: 5, environment: 'production' }, names),
-    (sql, names) => listSpans(sql, PROJECT, { limit: 5, texts: false, status: 'ok' }, names),
-    (sql, names) => listSpans(sql, PROJECT, { limit: 5, texts: true, traceId: id }, names),
-    (sql, names) => groupFailures(sql, PROJECT, ALL_TIMES, names),
+    (sql, names) => listSpans(sql, PROJECT, { limit: 5, texts: false, status: 'ok', trace: {} }, names),
+    (sql, names) => listSpans(sql, PROJECT, { limit: 5, texts: false, sort: 'slowest', trace: { tag: 'a' } }, names),
+    (sql, names) => listSpans(sql, PROJECT, { limit: 5, texts: true, traceId: id, trace: {} }, names),
+    (sql, names) => groupFailures(sql, PROJECT, { trace: ALL_TIMES }, names),
+    (sql, names) => groupFailures(sql, PROJECT, { trace: { ...ALL_TIMES, userId: 'nobody' } }, names),
     ...HINTED.map(
       (values): ProjectRead<unknown> =>
         (sql, names) =>

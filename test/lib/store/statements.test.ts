@@ -18,7 +18,6 @@ import { makeFortnight } from '../../../lib/store/analytics/rollups/fortnights.t
 import { countOneDay, findHistory } from '../../../lib/store/analytics/rollups/recount.ts'
 import { readExactUsage } from '../../../lib/store/analytics/usage/exact.ts'
 import { forgetAllUsage } from '../../../lib/store/analytics/usage/forgotten-sums.ts'
-import { makeUsageSums } from '../../../lib/store/analytics/usage/made-hours.ts'
 import { readMadeUsage } from '../../../lib/store/analytics/usage/made-sums.ts'
 import { readSummedUsage, summedField } from '../../../lib/store/analytics/usage/summed.ts'
 import { setUsageTags } from '../../../lib/store/analytics/usage/tag-keys.ts'
@@ -48,6 +47,7 @@ import { traceId } from '../../fixtures/bodies/bodies.ts'
 import { backupOf, fullInstance } from '../../fixtures/database/backups.ts'
 import { isOnCluster } from '../../fixtures/database/database.ts'
 import { recordTrace, repackAll, runOf } from '../../fixtures/database/repacking.ts'
+import { makeSomeUsage } from '../../fixtures/database/usage-sums.ts'
 import { testWritePath, writer } from '../../fixtures/database/write-path.ts'
 import { lintStatement } from '../../fixtures/statements/lint.ts'
 import { lintAll } from '../../fixtures/statements/lint-all.ts'
@@ -57,8 +57,8 @@ import { routingFaults } from '../../fixtures/statements/routing.ts'
 /** Makes and reads a project's usage by every field. */
 async function readUsage(sql: Sql, projectId: number): Promise<void> {
   await setUsageTags(sql, projectId, ['prompt'], { by: null, action: 'project.update', projectId })
-  t.equal(await makeUsageSums(sql, projectId, Date.UTC(2100, 0), 0), true)
-  while (await makeUsageSums(sql, projectId, Date.UTC(2100, 0), 0)) {}
+  t.equal(await makeSomeUsage(sql, projectId, Date.UTC(2100, 0), 0), true)
+  while (await makeSomeUsage(sql, projectId, Date.UTC(2100, 0), 0)) {}
   const to = Date.UTC(2026, 11, 1)
   const asked = { from: to - 60 * 86_400_000, to, limit: 5 } as const
   for (const interval of ['none', 'day', 'hour'] as const) {

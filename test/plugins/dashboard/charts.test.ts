@@ -247,11 +247,11 @@ t.test('an invalid query is rejected by the name of the parameter', async t => {
     'status=bad': /^status: /,
     'name=%00': /^name: /,
     'model=': /^model: must not be empty$/,
-    'tag=x': /^tag: unknown parameter$/
+    'tag=x': /^tag: unknown parameter; /
   }
   const ofSeries = {
     'by=tag': /^by: /,
-    'totals=1': /^totals: unknown parameter$/,
+    'totals=1': /^totals: unknown parameter; /,
     'compare=yes': /^compare: /
   }
   for (const [route, queries] of [

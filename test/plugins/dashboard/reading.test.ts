@@ -27,8 +27,11 @@ async function recordTrace(more: object = {}) {
   return { id: body.trace.id, spans, odd }
 }
 
-/** Returns a response without the request's id. */
-const plain = ({ status, text }: Answer) => [status, text.replace(/"requestId":"\w+"/, '')]
+/** Returns a response without the request's id and the names of parameters, of which the dashboard has more. */
+const plain = ({ status, text }: Answer) => [
+  status,
+  text.replace(/"requestId":"\w+"/, '').replace(/(?<=unknown parameter);[^"]*/, '')
+]
 
 t.test('lists and details are those of the API, byte for byte, refusals too', async t => {
   const { id } = await recordTrace()
@@ -127,7 +130,7 @@ t.test('the outline says when nothing has changed', async t => {
   t.not(next.version, version)
   t.match(await ask('GET', `${P}/traces/${traceId()}/outline?version=${version}`), { status: 404 })
   t.match(await ask('GET', `${path}?version=`), invalid(/^version: must not be empty$/))
-  t.match(await ask('GET', `${path}?other=1`), invalid(/^other: unknown parameter$/))
+  t.match(await ask('GET', `${path}?other=1`), invalid(/^other: unknown parameter; /))
 })
 
 t.test('a span alone, and all texts, are those of the detail', async t => {

@@ -26,7 +26,7 @@ t.test('it names each tool of the key with its parameters, on at most 60 lines',
   t.ok(text.split('\n').length <= 60, `${text.split('\n').length} lines`)
   t.ok(Buffer.byteLength(text) < 8000, `${Buffer.byteLength(text)} bytes`)
   for (const { name } of tools) t.match(text, `\n- ${name}: `)
-  t.match(text, '- list_spans: answers "which steps" (kind, name, status, model, traceId, environment, minDurationMs,')
+  t.match(text, '- list_spans: answers "which steps" (kind, name, status, model, traceId, environment, traceName, tag,')
   const { key } = await service.makeKey({ scopes: ['traces:write'] })
   const writer = await mcpClient(t, service, key)
   const short = await readGuide(writer.client)

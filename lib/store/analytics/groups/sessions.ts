@@ -8,10 +8,9 @@
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES } from '../../../database/tables.ts'
 import { hashInSql } from '../../../rows/list-numbers.ts'
-import { list } from '../../answers/json-text.ts'
 import type { Edge } from '../../lists/cursor.ts'
 import { edgeBelow, TRACE_ORDERS } from '../../lists/order.ts'
-import { readSummaries } from '../../lists/summary-page.ts'
+import { readSummaries, type Summary } from '../../lists/summary-page.ts'
 import { walkTraces } from '../../lists/trace-walk.ts'
 
 /** Maximum number of traces that a page examines. Most pages are full after a few hundred traces. */
@@ -240,8 +239,8 @@ export async function readSession(sql: Sql, projectId: number, sessionId: string
 }
 
 interface SessionPage {
-  /** Trace summaries, oldest first, as a JSON array string. */
-  readonly traces: string
+  /** Oldest first. */
+  readonly traces: readonly Summary[]
   readonly next: Edge | undefined
 }
 
@@ -260,7 +259,7 @@ export async function readSessionTraces(
   const found = readSummaries(page)
   const last = found[limit - 1]
   return {
-    traces: list(found.slice(0, limit).map(trace => trace.render())),
+    traces: found.slice(0, limit),
     next: found.length > limit && last ? { key: last.startedAt, tie: last.id, inclusive: false } : undefined
   }
 }

@@ -5,21 +5,28 @@
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../../database/tables.ts'
 import { AMOUNTS, amountsInSql } from '../../../rollups/amounts.ts'
-import type { UsageInterval, UsageSplit, UsageTime } from '../../../rollups/usage.ts'
+import type { UsageSplit, UsageTime } from '../../../rollups/usage.ts'
+import type { UsageSort } from '../../../schema/history/usage.ts'
 import { allAnswered } from '../../transactions.ts'
+import { findMatching, type UsageFilters } from './matching.ts'
 import { type GroupRow, NO_SUMS, type PeriodSums, rowOf, type SumsRow, usageSumsOf } from './rows.ts'
 
 /** Maximum numbers of traces, and of their steps if the steps are read. */
-const MOST = { traces: 20_000, steps: 200_000 }
+export const MOST_EXACT = { traces: 20_000, steps: 200_000 }
 
 export interface UsageAsked extends UsageTime {
   readonly split: UsageSplit | undefined
+  /** With a split by steps, the kind of the steps that are split. */
+  readonly stepKind?: string | undefined
+  /** By default traces. */
+  readonly sort?: UsageSort | undefined
+  readonly filters?: UsageFilters | undefined
   /** Maximum number of groups listed separately. */
   readonly limit: number
 }
 
 /** Returns SQL for a time in milliseconds since 1970. */
-const timeOf = (value: string) => `to_timestamp(${value}::float8 / 1000)`
+export const timeOf = (value: string) => `to_timestamp(${value}::float8 / 1000)`
 
 /** Returns the sums; undefined if the period has too many traces or steps. `most` is for tests. */
 export async function readExactUsage(
@@ -27,15 +34,25 @@ export async function readExactUsage(
   projectId: number,
   asked: UsageAsked,
   names: TableNames = SCHEMA_NAMES,
-  most = MOST
+  most = MOST_EXACT
 ): Promise<PeriodSums | undefined> {
-  if (!(await hasFew(sql, projectId, asked, names, most))) return undefined
-  const { from, to, interval, split, limit } = asked
+  const { filters, split, stepKind, interval } = asked
+  const seqs = filters && (await findMatching(sql, projectId, { ...asked, filters }, names, most.traces))
+  if (filters !== undefined && seqs === undefined) return undefined
+  if (!(await hasFew(sql, projectId, asked, names, most, seqs))) return undefined
+  const values = [projectId, asked.from, asked.to]
+  const list = seqs && `{${seqs.join(',')}}`
+  const total = sql.unsafe<SumsRow[]>(
+    totalStatement(names, ofPeriod(names, list && '$4')),
+    [...values, ...(list === undefined ? [] : [list])] as never[],
+    { prepare: true }
+  )
   const isSplit = split !== undefined || interval !== 'none'
-  const values = [projectId, from, to, split?.field === 'tag' ? split.tagKey : '', limit]
-  const total = sql.unsafe<SumsRow[]>(totalStatement(names), values.slice(0, 3), { prepare: true })
+  const more: (string | number)[] = [split?.field === 'tag' ? split.tagKey : '', asked.limit]
+  const bind = (value: string | undefined) => (value === undefined ? undefined : `$${3 + more.push(value)}`)
+  const statement = groupsStatement(names, asked, { seqs: bind(list), stepKind: bind(stepKind) })
   const groups = isSplit
-    ? sql.unsafe<(GroupRow & { others: number })[]>(groupsStatement(names, interval, split), values, { prepare: true })
+    ? sql.unsafe<(GroupRow & { others: number })[]>(statement, [...values, ...more] as never[], { prepare: true })
     : undefined
   await allAnswered<unknown>(groups === undefined ? [total] : [total, groups])
   const rows = (await groups) ?? []
@@ -51,16 +68,21 @@ async function hasFew(
   projectId: number,
   { from, to, split }: UsageAsked,
   names: TableNames,
-  most: typeof MOST
+  most: typeof MOST_EXACT,
+  seqs: readonly number[] | undefined
 ) {
   const readsSteps = split?.field === 'step'
+  if (seqs !== undefined && !readsSteps) return true
+  const traces =
+    seqs === undefined
+      ? `started_at >= ${timeOf('$2')} and started_at < ${timeOf('$3')} order by started_at limit $4::int`
+      : `seq = any ($2::bigint[])`
+  const values = seqs === undefined ? [from, to, most.traces + 1] : [`{${seqs.join(',')}}`]
   const [row] = await sql.unsafe<[{ traces: number; steps: number }]>(
     `select count(*)::float8 as traces, ${readsSteps ? 'coalesce(sum(span_count), 0)' : '0'}::float8 as steps from (
-      select ${readsSteps ? 'span_count' : ''} from ${names.traces}
-      where project_id = $1 and started_at >= ${timeOf('$2')} and started_at < ${timeOf('$3')}
-      order by started_at limit $4::int
+      select ${readsSteps ? 'span_count' : ''} from ${names.traces} where project_id = $1 and ${traces}
     ) few`,
-    [projectId, from, to, most.traces + 1],
+    [projectId, ...values],
     { prepare: true }
   )
   return row.traces <= most.traces && row.steps <= most.steps
@@ -69,15 +91,16 @@ async function hasFew(
 const amounts = amountsInSql('t', 1)
 const SUMMED = AMOUNTS.filter(name => name !== 'latency' && name !== 'traces')
 
-/** SQL for the traces of the period from $2 to $3. */
-const ofPeriod = (names: TableNames) => `${names.traces} t
-    where t.project_id = $1 and t.started_at >= ${timeOf('$2')} and t.started_at < ${timeOf('$3')}`
+/** Returns SQL for the traces of the period from $2 to $3, only those with the numbers in `seqs` if it is set. */
+const ofPeriod = (names: TableNames, seqs: string | undefined) => `${names.traces} t
+    where t.project_id = $1 and t.started_at >= ${timeOf('$2')} and t.started_at < ${timeOf('$3')}
+      ${seqs === undefined ? '' : `and t.seq = any (${seqs}::bigint[])`}`
 
 /**
  * SQL for the ended traces among `traces`. A trace's cost is computed if spoor computed the cost of at least one of its
  * calls. Only traces from OpenTelemetry have ranks and can have computed costs.
  */
-export const foundTraces = (names: TableNames, traces = ofPeriod(names)) => `found as materialized (
+export const foundTraces = (names: TableNames, traces: string) => `found as materialized (
     select t.project_id, t.seq, t.started_at, t.name, t.model, t.environment, t.user_id, t.tags, t.duration_ms,
       ${SUMMED.map(name => `${amounts[name]} as ${name}`).join(', ')},
       t.cost_usd is not null and t.ranks is not null and exists (
@@ -93,14 +116,17 @@ const SUMS = `sum(errors)::float8 as errors, sum(input_tokens)::float8 as "input
   percentile_disc(0.5) within group (order by duration_ms)::float8 as p50,
   percentile_disc(0.95) within group (order by duration_ms)::float8 as p95`
 
-const totalStatement = (names: TableNames) => `
-  with ${foundTraces(names)}
+const totalStatement = (names: TableNames, traces: string) => `
+  with ${foundTraces(names, traces)}
   select count(*)::float8 as traces, null as steps, ${SUMS} from found having count(*) > 0`
 
 const FIELD_COLUMNS = { model: 'model', name: 'name', environment: 'environment', user: 'user_id' } as const
 
-/** Returns SQL for the items to sum: one per trace, per trace and tag, or per step. Parameter 4 is the tag's key. */
-export function itemsOf(names: TableNames, split: UsageSplit | undefined): string {
+/**
+ * Returns SQL for the items to sum: one per trace, per trace and tag, or per step. Parameter 4 is the tag's key, and
+ * the parameter `stepKind` the kind of the steps.
+ */
+export function itemsOf(names: TableNames, split: UsageSplit | undefined, stepKind?: string): string {
   if (split === undefined) return 'select found.*, null::text as key, null::text as kind from found'
   switch (split.field) {
     case 'tag':
@@ -115,7 +141,8 @@ export function itemsOf(names: TableNames, split: UsageSplit | undefined): strin
           round(extract(epoch from s.ended_at - s.started_at) * 1000)::bigint as duration_ms,
           ${SUMMED.map(name => `${ofStep[name]} as ${name}`).join(', ')},
           s.call_details ->> 'computedCost' is not null as is_computed
-        from found join ${names.spans} s on s.project_id = $1 and s.trace_seq = found.seq`
+        from found join ${names.spans} s on s.project_id = $1 and s.trace_seq = found.seq
+          ${stepKind === undefined ? '' : `and s.kind = ${stepKind}`}`
     default:
       return `select found.*, ${FIELD_COLUMNS[split.field]} as key, null::text as kind from found`
   }
@@ -128,13 +155,27 @@ const STARTS = {
   day: `date_bin('1 day', started_at, '2000-01-01T00:00:00Z'::timestamptz)`
 }
 
+/** SQL expressions by which groups are ranked, over their items or sums. The count is that of a group's traces. */
+export const rankOf = (sort: UsageSort, traces: string): string =>
+  ({
+    traces: traces,
+    errors: 'sum(errors)',
+    cost: 'sum(cost)',
+    tokens: 'sum(input_tokens) + sum(output_tokens)'
+  })[sort]
+
 /** Parameters 4 and 5 are used in every form of the statement, so that their types are known. */
-const groupsStatement = (names: TableNames, interval: UsageInterval, split: UsageSplit | undefined) => `
-  with ${foundTraces(names)}, items as materialized (${itemsOf(names, split)}),
+const groupsStatement = (
+  names: TableNames,
+  { interval, split, sort = 'traces' }: UsageAsked,
+  parameters: { readonly seqs: string | undefined; readonly stepKind: string | undefined }
+) => {
+  const order = `${rankOf(sort, 'count(distinct seq)')} desc, count(distinct seq) desc, count(*) desc`
+  return `
+  with ${foundTraces(names, ofPeriod(names, parameters.seqs))},
+  items as materialized (${itemsOf(names, split, parameters.stepKind)}),
   groups as materialized (
-    select key, kind,
-      row_number() over (order by count(distinct seq) desc, count(*) desc, key, kind) > $5::int and $4::text is not null
-        as is_other
+    select key, kind, row_number() over (order by ${order}, key, kind) > $5::int and $4::text is not null as is_other
     from items group by key, kind
   ), labelled as (
     select ${STARTS[interval]} as start, case when is_other then null else i.key end as label,
@@ -146,4 +187,5 @@ const groupsStatement = (names: TableNames, interval: UsageInterval, split: Usag
     count(${split?.field === 'step' ? 'distinct seq' : '*'})::float8 as traces,
     ${split?.field === 'step' ? 'count(*)::float8' : 'null'} as steps, ${SUMS}
   from labelled group by labelled.start, label, label_kind, is_other
-  order by labelled.start, is_other, count(distinct seq) desc, count(*) desc, label, label_kind`
+  order by labelled.start, is_other, ${order}, label, label_kind`
+}

@@ -7,12 +7,13 @@
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES } from '../../../database/tables.ts'
 import { latencyInSql } from '../../../rollups/latency.ts'
-import { LEVELS } from '../../../rollups/levels.ts'
+import { STEPS } from '../../../rollups/period.ts'
 import { readSplit } from '../../../rollups/usage.ts'
 import { inTransaction } from '../../transactions.ts'
 import { dayOf, hourOf, lockRollups } from '../rollups/deltas.ts'
-import { foundTraces, itemsOf } from './exact.ts'
+import { foundTraces, itemsOf, timeOf } from './exact.ts'
 import { forgetUsage } from './forgotten-sums.ts'
+import { isMarkOf, msOf, rollupVersions } from './marks.ts'
 import { readUsageTags } from './tag-keys.ts'
 
 /** Maximum number of groups per hour and per day. The others are summed in one row. */
@@ -22,6 +23,10 @@ const PAUSE_MS = 600_000
 /** The traces of smaller projects, and their steps, are few enough to be read one by one. */
 const FEW_TRACES = 20_000
 const STEPS_OF_FEW = 10
+/** Hours with more traces have no sums, because their computation would hold the lock on rollups for minutes. */
+const MOST_OF_HOUR = 1_000_000
+/** Maximum numbers of hours and of days that are found at a time. */
+const PORTION = 8
 /** Fields by which every project's usage is summed. */
 const FIELDS = ['step', 'user']
 
@@ -41,39 +46,37 @@ async function hasMany(sql: Sql, projectId: number, few: number): Promise<boolea
   return row.traces > few || row.spans > few * STEPS_OF_FEW
 }
 
-/** Finds the newest hour that is over, has traces and lacks the sums of a field. */
-const FIND_HOUR = `
+const isWithin = `start >= ${timeOf('$2')} and start < ${timeOf('$3')}`
+const hasMark = (row: string) => `exists (
+  select from usage_sums u where u.project_id = $1::int and u.length = 'h' and u.start = ${row}.start and u.part = 'm'
+)`
+
+/** Finds the newest hours from $2 to $3 that lack the sums of a field, or have sums but no traces any longer. */
+const FIND_HOURS = `
   with news as materialized (
     select distinct ${hourOf('started_at')} as hour from rollup_news where project_id = $1::int
-  )
-  select (extract(epoch from r.start) * 1000)::float8 as start from rollups r
-  where r.project_id = $1::int and r.level = '${LEVELS.hour.environment}' and r.traces > 0
-    and r.start < ${hourOf('to_timestamp($2::float8)')}
-    and (
-      select count(*) from usage_sums u
-      where u.project_id = $1::int and u.length = 'h' and u.start = r.start and u.field = any ($3::text[])
-        and u.part = 'm' and u.list = 0
-    ) < $4::int
-    and r.start not in (select hour from news)
-  order by r.start desc limit 1`
+  ), hours as materialized (${rollupVersions('hour', isWithin)})
+  select ${msOf('h.start')} as start from hours h
+  where h.start not in (select hour from news) and h.traces <= ${MOST_OF_HOUR} and case when h.traces > 0
+    then (
+      select count(*) from usage_sums u where ${isMarkOf('hour', 'any ($4::text[])', 'h')}
+    ) < cardinality($4::text[])
+    else ${hasMark('h')} end
+  order by h.start desc limit $5::int`
 
-/** Finds the newest day that is over and whose hours with traces all have sums of the field. */
-const FIND_DAY = `
-  select (extract(epoch from day) * 1000)::float8 as start from (
-    select ${dayOf('r.start')} as day, bool_and(u.start is not null) as is_made
-    from (
-      select distinct project_id, start from rollups
-      where project_id = $1::int and level = '${LEVELS.hour.environment}' and traces > 0
-        and start < ${dayOf('to_timestamp($2::float8)')}
-    ) r left join usage_sums u
-      on u.project_id = $1::int and u.length = 'h' and u.start = r.start and u.field = $3::text and u.part = 'm'
-    group by 1
-  ) days
-  where is_made and not exists (
-    select from usage_sums d
-    where d.project_id = $1::int and d.length = 'd' and d.start = day and d.field = $3::text and d.part = 'm'
+/** Finds the newest days from $2 to $3 that lack the sums of the field $4, although all of their hours have them. */
+const FIND_DAYS = `
+  with hours as materialized (${rollupVersions('hour', isWithin)}),
+  days as materialized (${rollupVersions('day', isWithin)}),
+  complete as materialized (
+    select ${dayOf('h.start')} as start from hours h group by 1 having bool_and(
+      case when h.traces > 0 then exists (select from usage_sums u where ${isMarkOf('hour', '$4::text', 'h')})
+      else not ${hasMark('h')} end
+    )
   )
-  order by day desc limit 1`
+  select ${msOf('d.start')} as start from days d join complete c on c.start = d.start
+  where d.traces > 0 and not exists (select from usage_sums u where ${isMarkOf('day', '$4::text', 'd')})
+  order by d.start desc limit $5::int`
 
 const HOUR_OF_TRACES = `traces t
   where t.project_id = $1::int and t.started_at >= to_timestamp($2::float8 / 1000)
@@ -93,12 +96,12 @@ function makeHourStatement(field: string): string {
       coalesce(sum(cost) filter (where is_computed), 0) as computed, sum(${latencyInSql('duration_ms')}) as latency
     from items where $4::text is not null group by project_id, key, kind
   ), ${rankedParts(ROOM.hour)}
-  ${partRows(`'h'`, 'to_timestamp($2::float8 / 1000)')}
+  ${partRows(`'h'`, timeOf('$2'))}
   union all
-  select project_id, 'h', to_timestamp($2::float8 / 1000), $3::text, 'm', 0, ${zeros}, null, null
-  from found group by project_id) made`
+  select project_id, 'h', start, $3::text, 'm', 0, ${markAmounts}, null, null
+  from (${rollupVersions('hour', `start = ${timeOf('$2')}`)}) v where traces > 0) made`
 }
-const zeros = AMOUNTS.replace(/\w+/g, '0')
+const markAmounts = AMOUNTS.replace(/\w+/g, name => (name === 'traces' ? 'version' : '0'))
 
 const rankedParts = (room: number) => `ranked as (
     select groups.*, least(row_number() over (order by traces desc, steps desc, key, kind), ${room + 1}) as list
@@ -128,36 +131,86 @@ const MAKE_DAY = `
       else least(row_number() over (order by part, traces desc, steps desc, key, kind), ${ROOM.day + 1}) end as list
     from groups
   )
-  ${partRows(`'d'`, 'to_timestamp($2::float8 / 1000)', ROOM.day)}
+  ${partRows(`'d'`, timeOf('$2'), ROOM.day)}
   union all
-  select project_id, 'd', to_timestamp($2::float8 / 1000), $3::text, 'm', 0, ${zeros}, null, null
-  from hours group by project_id) made`
+  select project_id, 'd', start, $3::text, 'm', 0, ${markAmounts}, null, null
+  from (${rollupVersions('day', `start = ${timeOf('$2')}`)}) v where traces > 0) made`
 
-/** Computes the sums of one hour, or of one day. Returns false if no sums are missing. `few` is for tests. */
-export async function makeUsageSums(sql: Sql, projectId: number, now = Date.now(), few = FEW_TRACES): Promise<boolean> {
-  if (!(await hasMany(sql, projectId, few))) return false
+/** Hours and days whose sums are missing. Starts are in milliseconds since 1970. */
+export interface MissingUsage {
+  readonly fields: readonly string[]
+  readonly hours: readonly number[]
+  readonly days: readonly { readonly field: string; readonly start: number }[]
+}
+
+type Find = readonly [from: number, to: number, field: string | readonly string[], most: number]
+const find = async (sql: Sql, statement: string, projectId: number, values: Find): Promise<number[]> => {
+  const rows = await sql.unsafe<{ start: number }[]>(statement, [projectId, ...values] as never[], { prepare: true })
+  return rows.map(({ start }) => start)
+}
+
+/** Finds missing sums of hours and days that are over, newest first. `few` is for tests. */
+export async function findMissingUsage(
+  sql: Sql,
+  projectId: number,
+  now = Date.now(),
+  few = FEW_TRACES
+): Promise<MissingUsage | undefined> {
+  if (!(await hasMany(sql, projectId, few))) return undefined
   const fields = await readUsageFields(sql, projectId)
-  const until = (now - PAUSE_MS) / 1000
+  const endOf = (step: number) => Math.floor((now - PAUSE_MS) / step) * step
+  const hours = await find(sql, FIND_HOURS, projectId, [YEAR_1, endOf(STEPS.hour), fields, PORTION])
+  const days: { field: string; start: number }[] = []
+  for (const field of fields) {
+    const starts = await find(sql, FIND_DAYS, projectId, [YEAR_1, endOf(STEPS.day), field, PORTION - days.length])
+    days.push(...starts.map(start => ({ field, start })))
+    if (days.length === PORTION) break
+  }
+  return hours.length + days.length === 0 ? undefined : { fields, hours, days }
+}
+const YEAR_1 = Date.parse('0001-01-01T00:00:00Z')
+
+/**
+ * Computes missing sums, hours and days in turns, each in a transaction of its own. Stops early if `isClosed` returns
+ * true.
+ */
+export async function makeUsage(
+  sql: Sql,
+  projectId: number,
+  { fields, hours, days }: MissingUsage,
+  isClosed: () => boolean = () => false
+): Promise<void> {
+  for (let i = 0; i < Math.max(hours.length, days.length); i++) {
+    const [hour, day] = [hours[i], days[i]]
+    if (hour !== undefined && !isClosed()) await makeHour(sql, projectId, fields, hour)
+    if (day !== undefined && !isClosed()) await makeDay(sql, projectId, day.field, day.start)
+  }
+}
+
+/** Computes an hour's sums, unless a trace of the hour has changed since the hour was found. */
+function makeHour(sql: Sql, projectId: number, fields: readonly string[], start: number): Promise<void> {
   return inTransaction(sql, async () => {
     await lockRollups(sql, projectId)
-    const [hour] = await sql.unsafe<{ start: number }[]>(FIND_HOUR, [projectId, until, fields, fields.length], {
-      prepare: true
-    })
-    if (hour !== undefined) {
-      await forgetUsage(sql, projectId, [new Date(hour.start).toISOString()])
-      for (const field of fields) {
-        const split = readSplit(field)
-        const tagKey = split?.field === 'tag' ? split.tagKey : ''
-        await sql.unsafe(makeHourStatement(field), [projectId, hour.start, field, tagKey], { prepare: true })
-      }
-      return true
-    }
+    const still = await find(sql, FIND_HOURS, projectId, [start, start + STEPS.hour, fields, 1])
+    if (still.length === 0) return
+    await forgetUsage(sql, projectId, [new Date(start).toISOString()])
     for (const field of fields) {
-      const [day] = await sql.unsafe<{ start: number }[]>(FIND_DAY, [projectId, until, field], { prepare: true })
-      if (day === undefined) continue
-      await sql.unsafe(MAKE_DAY, [projectId, day.start, field], { prepare: true })
-      return true
+      const split = readSplit(field)
+      const tagKey = split?.field === 'tag' ? split.tagKey : ''
+      await sql.unsafe(makeHourStatement(field), [projectId, start, field, tagKey], { prepare: true })
     }
-    return false
+  })
+}
+
+/** Computes a day's sums of a field from its hours, unless one of these has been deleted since the day was found. */
+function makeDay(sql: Sql, projectId: number, field: string, start: number): Promise<void> {
+  return inTransaction(sql, async () => {
+    await lockRollups(sql, projectId)
+    const still = await find(sql, FIND_DAYS, projectId, [start, start + STEPS.day, field, 1])
+    if (still.length === 0) return
+    await sql`
+      delete from usage_sums
+      where project_id = ${projectId} and length = 'd' and start = ${new Date(start)} and field = ${field}`
+    await sql.unsafe(MAKE_DAY, [projectId, start, field], { prepare: true })
   })
 }

@@ -2,14 +2,15 @@
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES } from '../../../database/tables.ts'
 import { latencyInSql, percentilesOf, readHistogram } from '../../../rollups/latency.ts'
-import { LEVELS } from '../../../rollups/levels.ts'
 import type { Period } from '../../../rollups/period.ts'
 import { readSplit, type UsageInterval } from '../../../rollups/usage.ts'
 import { planUsage, type UsageHour, type UsagePlan } from '../../../rollups/usage-plan.ts'
+import type { UsageSort } from '../../../schema/history/usage.ts'
 import { inSnapshot } from '../../transactions.ts'
 import { hourOf } from '../rollups/deltas.ts'
 import { readTotal } from '../rollups/read-series.ts'
-import { foundTraces, itemsOf } from './exact.ts'
+import { foundTraces, itemsOf, rankOf, timeOf } from './exact.ts'
+import { isMarkOf, msOf, rollupVersions } from './marks.ts'
 import { type GroupRow, type PeriodSums, rowOf } from './rows.ts'
 import { usageTotal } from './summed.ts'
 
@@ -24,6 +25,9 @@ export interface MadeAsked {
   /** user, step or tag:KEY. */
   readonly field: string
   readonly limit: number
+  readonly stepKind?: string | undefined
+  /** By default traces. */
+  readonly sort?: UsageSort | undefined
 }
 
 /** The sums, with the period that they cover. */
@@ -69,35 +73,27 @@ async function readStepsPerTrace(sql: Sql, projectId: number): Promise<number> {
   return Math.max(1, row.spans / Math.max(1, row.traces))
 }
 
-const timeOf = (value: string) => `to_timestamp(${value}::float8 / 1000)`
-const msOf = (time: string) => `(extract(epoch from ${time}) * 1000)::float8`
+const isWithin = `start >= ${timeOf('$2')} and start < ${timeOf('$3')}`
 
 const readHours = (sql: Sql, projectId: number, { period, field }: MadeAsked) =>
   sql.unsafe<UsageHour[]>(
-    `select ${msOf('start')} as start, sum(traces)::float8 as traces, not bool_or(is_new) and exists (
-      select from usage_sums u
-      where u.project_id = $1 and u.length = 'h' and u.start = hours.start and u.field = $4::text and u.part = 'm'
-    ) as "isMade"
-    from (
-      select start, traces, false as is_new from rollups
-      where project_id = $1 and level = '${LEVELS.hour.environment}'
-        and within in (
-          select hashtextextended(coalesce(environment, ''), 0) from trace_families where project_id = $1
-        )
-        and start >= ${timeOf('$2')} and start < ${timeOf('$3')}
-      union all
-      select ${hourOf('started_at')}, greatest(traces, 0), true from rollup_news
-      where project_id = $1 and started_at >= ${timeOf('$2')} and started_at < ${timeOf('$3')}
-    ) hours group by hours.start having sum(traces) > 0 or bool_or(is_new)`,
+    `with hours as materialized (${rollupVersions('hour', isWithin)}), news as materialized (
+      select ${hourOf('started_at')} as hour, sum(greatest(traces, 0)) as traces from rollup_news
+      where project_id = $1 and started_at >= ${timeOf('$2')} and started_at < ${timeOf('$3')} group by 1
+    )
+    select ${msOf('coalesce(h.start, n.hour)')} as start,
+      (coalesce(h.traces, 0) + coalesce(n.traces, 0))::float8 as traces,
+      n.hour is null and exists (select from usage_sums u where ${isMarkOf('hour', '$4::text', 'h')}) as "isMade"
+    from hours h full join news n on n.hour = h.start where h.traces > 0 or n.hour is not null`,
     [projectId, period.from, period.to, field],
     { prepare: true }
   )
 
 async function readDays(sql: Sql, projectId: number, { period, field }: MadeAsked): Promise<number[]> {
   const rows = await sql.unsafe<{ start: number }[]>(
-    `select ${msOf('start')} as start from usage_sums
-    where project_id = $1 and length = 'd' and start >= ${timeOf('$2')} and start < ${timeOf('$3')}
-      and field = $4::text and part = 'm'`,
+    `with days as materialized (${rollupVersions('day', isWithin)})
+    select ${msOf('d.start')} as start from days d
+    where exists (select from usage_sums u where ${isMarkOf('day', '$4::text', 'd')})`,
     [projectId, period.from, period.to, field],
     { prepare: true }
   )
@@ -110,14 +106,15 @@ const LIVE = `(select ${timeOf('ms')} as hour from unnest($2::float8[]) as ms) h
     where project_id = $1 and started_at >= h.hour and started_at < h.hour + interval '1 hour' offset 0
   ) t where true`
 
-function groupsStatement(field: string, interval: UsageInterval): string {
+function groupsStatement({ field, interval, stepKind, sort = 'traces' }: MadeAsked): string {
   const isOfSteps = field === 'step'
+  const rank = `${rankOf(sort, 'sum(traces)')} desc`
   const start = interval === 'none' ? 'null::timestamptz' : `date_bin('1 ${interval}', start, '2000-01-01T00:00:00Z')`
   return `
-  with ${foundTraces(SCHEMA_NAMES, LIVE)}, items as (${itemsOf(SCHEMA_NAMES, readSplit(field))}),
+  with ${foundTraces(SCHEMA_NAMES, LIVE)}, items as (${itemsOf(SCHEMA_NAMES, readSplit(field), stepKind && '$8')}),
   parts as materialized (
     select ${start} as start, key, kind, part = 'r' as is_rest, ${AMOUNTS.join(', ')} from usage_sums
-    where project_id = $1 and part <> 'm' and field = $6::text and (
+    where project_id = $1 and part <> 'm' and field = $6::text ${stepKind === undefined ? '' : `and kind = $8`} and (
       (length = 'h' and start = any (array(select ${timeOf('ms')} from unnest($3::float8[]) as ms)))
       or (length = 'd' and start = any (array(select ${timeOf('ms')} from unnest($5::float8[]) as ms)))
     )
@@ -128,7 +125,7 @@ function groupsStatement(field: string, interval: UsageInterval): string {
     from items where $4::text is not null group by 1, 2, 3
   ), groups as materialized (
     select key, kind, is_rest,
-      is_rest or row_number() over (order by is_rest, sum(traces) desc, sum(steps) desc, key, kind) > $7::int
+      is_rest or row_number() over (order by is_rest, ${rank}, sum(traces) desc, sum(steps) desc, key, kind) > $7::int
         as is_other
     from parts group by key, kind, is_rest
   )
@@ -140,14 +137,16 @@ function groupsStatement(field: string, interval: UsageInterval): string {
     sum(computed)::float8 as computed, sum(latency)::text as latency
   from parts p join groups g
     on g.key is not distinct from p.key and g.kind is not distinct from p.kind and g.is_rest = p.is_rest
-  group by 1, 2, 3, 4 order by 1, 4, sum(traces) desc, sum(steps) desc, 2, 3`
+  group by 1, 2, 3, 4 order by 1, 4, ${rank}, sum(traces) desc, sum(steps) desc, 2, 3`
 }
 
 type Row = Omit<GroupRow, 'p50' | 'p95'> & { readonly latency: string; readonly others: number }
 
-function readGroups(sql: Sql, projectId: number, plan: UsagePlan, { field, interval, limit }: MadeAsked) {
+function readGroups(sql: Sql, projectId: number, plan: UsagePlan, asked: MadeAsked) {
+  const { field, limit, stepKind } = asked
   const split = readSplit(field)
   const tagKey = split?.field === 'tag' ? split.tagKey : ''
   const values = [projectId, [...plan.live], [...plan.hours], tagKey, [...plan.days], field, limit]
-  return sql.unsafe<Row[]>(groupsStatement(field, interval), values, { prepare: true })
+  const more = stepKind === undefined ? [] : [stepKind]
+  return sql.unsafe<Row[]>(groupsStatement(asked), [...values, ...more], { prepare: true })
 }

@@ -4,10 +4,11 @@ import { percentilesOf, readHistogram } from '../../../rollups/latency.ts'
 import { type Period, STEPS } from '../../../rollups/period.ts'
 import type { Sums } from '../../../rollups/series.ts'
 import type { UsageInterval, UsageSplit } from '../../../rollups/usage.ts'
-import type { UsageSums } from '../../../schema/history/usage.ts'
+import type { UsageSort, UsageSums } from '../../../schema/history/usage.ts'
 import { allAnswered } from '../../transactions.ts'
 import { readTotal } from '../rollups/read-series.ts'
-import { sumsOf as rollupSumsOf } from '../rollups/sums.ts'
+import { type ChartFilters, sumsOf as rollupSumsOf } from '../rollups/sums.ts'
+import { rankOf } from './exact.ts'
 import { type GroupRow, NO_SUMS, type PeriodSums, rowOf, usageSumsOf } from './rows.ts'
 
 /** Fields by which rollups can be split. */
@@ -23,6 +24,9 @@ export interface SummedAsked {
   readonly interval: UsageInterval
   readonly field: SummedField | undefined
   readonly limit: number
+  /** By default traces. */
+  readonly sort?: UsageSort | undefined
+  readonly filters?: ChartFilters | undefined
 }
 
 type Row = Omit<GroupRow, 'p50' | 'p95' | 'computed' | 'steps' | 'kind'> & { readonly latency: string }
@@ -38,8 +42,8 @@ export const usageTotal = (row: Sums | undefined): UsageSums =>
   usageSumsOf(row === undefined ? { ...NO_SUMS, computed: null } : withPercentiles(row))
 
 export async function readSummedUsage(sql: Sql, projectId: number, asked: SummedAsked): Promise<PeriodSums> {
-  const { period, interval, field } = asked
-  const total = readTotal(sql, projectId, period, {})
+  const { period, interval, field, filters = {} } = asked
+  const total = readTotal(sql, projectId, period, filters)
   const groups = field !== undefined || interval !== 'none' ? readGroups(sql, projectId, asked) : undefined
   await allAnswered<unknown>(groups === undefined ? [total] : [total, groups])
   const rows = (await groups) ?? []
@@ -51,7 +55,9 @@ export async function readSummedUsage(sql: Sql, projectId: number, asked: Summed
   }
 }
 
-async function readGroups(sql: Sql, projectId: number, { period, interval, field, limit }: SummedAsked) {
+async function readGroups(sql: Sql, projectId: number, asked: SummedAsked) {
+  const { period, interval, field, limit, sort = 'traces', filters = {} } = asked
+  const rank = sql.unsafe(`${rankOf(sort, 'sum(traces)')} desc`)
   const key = field === undefined ? sql`null::text` : sql`${sql(field)}`
   // A row without a name contains the sums for all names beyond the limits of lib/rollups/name-limits.ts.
   const isRest = field === 'name' ? sql`name is null` : sql`false`
@@ -66,10 +72,11 @@ async function readGroups(sql: Sql, projectId: number, { period, interval, field
       select ${start} as start, ${key} as key, ${isRest} as is_rest, sum(traces) as traces, sum(errors) as errors,
         sum(priced) as priced, sum(input_tokens) as input_tokens, sum(output_tokens) as output_tokens,
         sum(cost) as cost, sum(latency) as latency
-      from (${rollupSumsOf(sql, projectId, { period, filters: {}, fields, isWhole: interval === 'none' })}) s
+      from (${rollupSumsOf(sql, projectId, { period, filters, fields, isWhole: interval === 'none' })}) s
       group by 1, 2, 3
     ), groups as materialized (
-      select key, is_rest, is_rest or row_number() over (order by is_rest, sum(traces) desc, key) > ${limit} as is_other
+      select key, is_rest,
+        is_rest or row_number() over (order by is_rest, ${rank}, sum(traces) desc, key) > ${limit} as is_other
       from counted group by key, is_rest having sum(traces) > 0
     )
     select start, case when is_other then null else c.key end as key, is_other as "isOther",
@@ -77,5 +84,5 @@ async function readGroups(sql: Sql, projectId: number, { period, interval, field
       sum(errors)::float8 as errors, sum(priced)::float8 as priced, sum(input_tokens)::float8 as "inputTokens",
       sum(output_tokens)::float8 as "outputTokens", sum(cost)::float8 as cost, sum(latency)::text as latency
     from counted c join groups g on c.key is not distinct from g.key and c.is_rest = g.is_rest
-    group by 1, 2, 3 having sum(traces) > 0 order by 1, 3, sum(traces) desc, 2`
+    group by 1, 2, 3 having sum(traces) > 0 order by 1, 3, ${rank}, sum(traces) desc, 2`
 }

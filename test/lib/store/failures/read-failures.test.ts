@@ -19,7 +19,7 @@ t.test('calls that reach a limit add up to one call without limits', async t => 
     t.equal((await call('POST', '/api/v1/traces', { body })).status, 201)
   }
   const group = (bounds: typeof WIDE, after?: Edge) =>
-    database.pool.run(sql => groupFailures(sql, 1, { ...RANGE, after }, undefined, bounds))
+    database.pool.run(sql => groupFailures(sql, 1, { trace: RANGE, after }, undefined, bounds))
   const whole = await group(WIDE)
   t.match(whole, { count: 6, next: undefined, reached: undefined })
   t.same(whole.groups.map(({ pattern, count, traces }) => [pattern, count, traces.size]).sort(), [
@@ -53,7 +53,7 @@ t.test('a step that passes on a failure, and a trace that fails by itself', asyn
   const nested = ingestBody({ startedAt: TIMES[1], spans: [outer, { ...inner, parentSpanId: outer.id }] })
   const own = ingestBody({ startedAt: TIMES[2], status: 'error', output: { error: 'The run was stopped' } })
   for (const body of [nested, own]) t.equal((await call('POST', '/api/v1/traces', { body })).status, 201)
-  const { groups } = await database.pool.run(sql => groupFailures(sql, 1, RANGE))
+  const { groups } = await database.pool.run(sql => groupFailures(sql, 1, { trace: RANGE }))
   t.same(
     groups.map(({ kind, name, pattern, count, passedOn }) => [kind, name, pattern, count, passedOn]),
     [
@@ -62,6 +62,6 @@ t.test('a step that passes on a failure, and a trace that fails by itself', asyn
       ['agent', 'agent', null, 1, 1]
     ]
   )
-  const filtered = await database.pool.run(sql => groupFailures(sql, 1, { ...RANGE, kind: 'tool', name: 'pay' }))
+  const filtered = await database.pool.run(sql => groupFailures(sql, 1, { trace: RANGE, kind: 'tool', name: 'pay' }))
   t.equal(filtered.count, 1)
 })

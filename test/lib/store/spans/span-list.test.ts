@@ -15,7 +15,10 @@ t.test('a walk that reaches its limit reports its position, and continues from t
   for (const body of bodies) t.equal((await call('POST', '/api/v1/traces', { body })).status, 201)
   const list = (query: Partial<SpanQuery>, traces: number) =>
     database.pool.run(sql =>
-      listSpans(sql, 1, { limit: 5, texts: false, ...query }, undefined, { traces, ms: Number.MAX_SAFE_INTEGER })
+      listSpans(sql, 1, { limit: 5, texts: false, trace: {}, ...query }, undefined, {
+        traces,
+        ms: Number.MAX_SAFE_INTEGER
+      })
     )
   let after: Edge | undefined
   for (const reached of [TIMES[2], TIMES[1]]) {
@@ -28,6 +31,29 @@ t.test('a walk that reaches its limit reports its position, and continues from t
   t.match(await list({ name: 'wanted' }, 4), { reached: undefined, next: undefined })
 })
 
+t.test('each page of the slowest spans has those of the traces that it examined', async t => {
+  const { call, database } = await testService(t)
+  for (const [i, startedAt] of TIMES.entries()) {
+    const spans = [1, 3].map(n => span({ startedAt, endedAt: `2026-11-21T12:00:0${n + i}.000Z`, name: `${n + i}` }))
+    const body = ingestBody({ startedAt, endedAt: '2026-11-21T12:00:09.000Z', spans })
+    t.equal((await call('POST', '/api/v1/traces', { body })).status, 201)
+  }
+  const list = (traces: number, after?: Edge) =>
+    database.pool.run(sql =>
+      listSpans(sql, 1, { limit: 3, texts: false, sort: 'slowest', trace: {}, after }, undefined, { traces, ms: 1e9 })
+    )
+  const names = ({ spans }: { spans: string }) => JSON.parse(spans).map(({ name }: { name: string }) => name)
+  const whole = await list(5)
+  t.match(whole, { next: undefined, reached: undefined })
+  t.same(names(whole), ['5', '4', '3'])
+  const first = await list(2)
+  t.match(first, { reached: TIMES[1] })
+  t.same(names(first), ['5', '4', '3'])
+  const second = await list(2, first.next)
+  t.match(second, { next: undefined, reached: undefined })
+  t.same(names(second), ['3', '1'])
+})
+
 t.test('after a page that ends within a trace, the next begins after its last span', async t => {
   const { call, database } = await testService(t)
   const spans = TIMES.map(startedAt => span({ startedAt }))
@@ -35,7 +61,7 @@ t.test('after a page that ends within a trace, the next begins after its last sp
   t.equal((await call('POST', '/api/v1/traces', { body })).status, 201)
   const ids: string[] = []
   for (let after: Edge | undefined, pages = 0; pages === 0 || after !== undefined; pages++) {
-    const page = await database.pool.run(sql => listSpans(sql, 1, { limit: 1, texts: pages === 1, after }))
+    const page = await database.pool.run(sql => listSpans(sql, 1, { limit: 1, texts: pages === 1, trace: {}, after }))
     ids.push(...JSON.parse(page.spans).map(({ id }: { id: string }) => id))
     t.equal(page.reached, undefined)
     if (page.next !== undefined) t.ok(SPAN_ORDER.isKey(page.next.key) && SPAN_ORDER.isTie(page.next.tie))

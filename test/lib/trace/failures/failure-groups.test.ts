@@ -5,7 +5,8 @@ import { runs } from '../../../torture/orders.ts'
 
 const AT = '2026-11-21T12:00:00.000Z'
 const failure = (fields: Partial<Failure>): Failure => ({
-  ...{ kind: 'tool', name: 'step', type: null, message: null, traceId: 'a', spanId: 'b', at: AT, isPassedOn: false },
+  ...{ kind: 'tool', name: 'step', model: null, type: null, message: null, traceId: 'a', spanId: 'b', at: AT },
+  isPassedOn: false,
   ...fields
 })
 const groupsOf = (failures: readonly Partial<Failure>[]) => {
@@ -49,6 +50,15 @@ t.test('groups are counts by step, type and pattern, with their first, last and 
         groups.reduce((sum, { count }) => sum + count, 0),
         failures.length
       )
+      const totals = new FailureGroups()
+      for (const each of failures) totals.add(failure(each))
+      for (const { kind, name, count, passedOn, traces } of totals.steps()) {
+        const own = failures.filter(each => each.kind === kind && each.name === name)
+        t.equal(count, own.length)
+        t.equal(passedOn, own.filter(each => each.isPassedOn).length)
+        t.equal(traces.size, new Set(own.map(({ traceId }) => traceId)).size)
+      }
+      t.equal(totals.steps().length, new Set(failures.map(({ kind, name }) => `${kind} ${name}`)).size)
       const ranks = groups.map(({ count, passedOn }) => count - passedOn)
       t.same(
         ranks,

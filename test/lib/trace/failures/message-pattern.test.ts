@@ -11,6 +11,7 @@ const valuesOf = (seed: number) => {
 }
 const failure = (message: string, traceId = 'a'): Failure => ({
   ...{ kind: 'tool', name: 'step', type: 'Error', message, traceId, spanId: 'b', at: '2026-11-21T12:00:00.000Z' },
+  model: null,
   isPassedOn: false
 })
 

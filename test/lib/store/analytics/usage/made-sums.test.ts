@@ -1,10 +1,10 @@
 import t from 'tap'
 import { foldDeltas } from '../../../../../lib/store/analytics/rollups/fold.ts'
-import { makeUsageSums } from '../../../../../lib/store/analytics/usage/made-hours.ts'
 import { readMadeUsage } from '../../../../../lib/store/analytics/usage/made-sums.ts'
 import { ingestBody, span } from '../../../../fixtures/bodies/bodies.ts'
 import { testDatabase } from '../../../../fixtures/database/database.ts'
 import { seedProject } from '../../../../fixtures/database/seed.ts'
+import { makeSomeUsage } from '../../../../fixtures/database/usage-sums.ts'
 import { bytes, testWritePath, writer } from '../../../../fixtures/database/write-path.ts'
 
 t.test('few traces with many steps are not read one by one: their sums are made', async t => {
@@ -21,11 +21,11 @@ t.test('few traces with many steps are not read one by one: their sums are made'
     const period = { from: Date.UTC(2026, 10, 21), to: Date.UTC(2026, 10, 22), step: 'hour' as const, offset: 0 }
     const read = () => readMadeUsage(sql, projectId, { period, interval: 'none', field: 'step', limit: 5 })
     t.match(await read(), { from: period.from, to: period.to, rows: [{ key: 'search', steps: 2 }] })
-    t.equal(await makeUsageSums(sql, projectId), false, 'they are few')
+    t.equal(await makeSomeUsage(sql, projectId), false, 'they are few')
 
     await sql`update project_totals set spans = 300000 where project_id = ${projectId} and traces > 0`
     t.match(await read(), { to: Date.UTC(2026, 10, 21, 10), rows: [] }, 'the covered time ends before their hour')
-    t.equal(await makeUsageSums(sql, projectId), true)
+    t.equal(await makeSomeUsage(sql, projectId), true)
     t.match(await read(), { from: period.from, to: period.to, rows: [{ key: 'search', steps: 2 }] })
   })
 })
