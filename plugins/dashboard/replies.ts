@@ -162,6 +162,13 @@ export const TraceTextsReply = closed({
   trace: closed(body),
   spans: Type.Array(closed({ id: ShownSpanId, ...body, attributes: AnyJsonObject, events: Type.Array(SpanEvent) }))
 })
+/**
+ * Previews of spans, in words. `text` says what the span did, `prompt` is the user's message that a model call answers,
+ * and `error` states why the span failed. Each is empty if the span does not say.
+ */
+export const PreviewsReply = closed({
+  previews: Type.Array(closed({ id: ShownSpanId, text, prompt: text, error: text }))
+})
 
 const perStep = Type.Array(nullable(Type.Number()))
 const scoreCounts = Type.Array(Count)

@@ -267,10 +267,22 @@ export async function readShownSpan(
   spanId: string,
   names: TableNames
 ): Promise<SpanRow | undefined> {
-  const spans = packedWith(sql, projectId, names, sql`${[spanId]}::bytea[]`)
+  const spans = await readShownSpans(sql, projectId, traceId, [spanId], names)
+  return spans?.[0]
+}
+
+/** Returns those of the spans that the trace has, in response order; undefined if the project has no such trace. */
+export async function readShownSpans(
+  sql: Sql,
+  projectId: number,
+  traceId: string,
+  spanIds: readonly string[],
+  names: TableNames
+): Promise<readonly SpanRow[] | undefined> {
+  const spans = packedWith(sql, projectId, names, sql`${spanIds}::bytea[]`)
   const rows = await selectTraceDetail(sql, projectId, traceId, names, { spans })
   const shown = await show(sql, projectId, traceId, names, rows)
-  return shown?.spans.find(({ id }) => id === spanId)
+  return shown?.spans.filter(({ id }) => spanIds.includes(id))
 }
 
 /** SQL for the spans with these ids, of the trace `trace`, and for all spans that may be packed with them. */
