@@ -135,9 +135,14 @@ const Unchanged = closed({ unchanged: Type.Literal(true) })
 const OutlineScore = closed({ ...ScoreOutput.properties, author: nullable(text), own: flag })
 /** How a span's cost was computed; null if the sender stated the cost, or if the span has no cost. */
 const computedCost = nullable(closed({ model: text, prices: text }))
+/** Tokens that are part of a model call's input and output tokens; null if not stated. */
+const tokenDetails = nullable(
+  closed({ cacheRead: nullable(Count), cacheWrite: nullable(Count), reasoning: nullable(Count) })
+)
 /** A span with the sizes of its values in bytes instead of the values. */
 const OutlineSpan = closed({
   computedCost,
+  tokenDetails,
   ...spanHead,
   ...spanCost,
   ...size,

@@ -76,7 +76,11 @@ const SIZE_COLUMNS = `null as input, null as output, null as attributes, null as
   coalesce(octet_length(coalesce(t.input, s.input)::text), t.input_bytes) as "inputBytes",
   coalesce(octet_length(coalesce(t.output, s.output)::text), t.output_bytes) as "outputBytes",
   octet_length(s.attributes::text) as "attributesBytes", json_array_length(s.events) as "eventCount",
-  s.call_details ->> 'computedCost' as "computedCost"`
+  s.call_details ->> 'computedCost' as "computedCost",
+  case when s.call_details::text ~ '(cacheRead|cacheWrite|reasoning)Tokens' then json_build_object(
+    'cacheRead', s.call_details -> 'cacheReadTokens', 'cacheWrite', s.call_details -> 'cacheWriteTokens',
+    'reasoning', s.call_details -> 'reasoningTokens'
+  )::text end as "tokenDetails"`
 
 /** Order of rows in responses: spans by start, scores newest first. */
 export const DETAIL_ORDER = 's.started_at, s.id, c.created_at desc, c.seq desc'
@@ -346,13 +350,14 @@ export interface Sizes {
   readonly eventCount: number
 }
 
-/**
- * A span with the sizes of its texts. `computedCost` is JSON that states how the cost was computed, or null if it was
- * not computed.
- */
-export interface SizedSpan extends SpanRow, Sizes {
+/** Facts about a model call as JSON: how its cost was computed, and which tokens are part of its counts; or null. */
+interface CallFacts {
   readonly computedCost: string | null
+  readonly tokenDetails: string | null
 }
+
+/** A span with the sizes of its texts. */
+export interface SizedSpan extends SpanRow, Sizes, CallFacts {}
 
 export interface SizedTrace extends ShownTrace {
   readonly trace: StoredTraceRow & Sizes
@@ -365,11 +370,11 @@ export interface SizedTrace extends ShownTrace {
 /** Selects a page of spans: those after the span with the id `after`, or the first ones. */
 export interface SpanPage {
   readonly after?: string | undefined
-  readonly limit?: number
+  readonly limit?: number | undefined
 }
 
 /** Maximum number of spans per page of an outline, about 2 MB of JSON. */
-const OUTLINE_SPANS = 5000
+export const OUTLINE_SPANS = 5000
 
 /** Number of bytes above which a trace's packed texts are unpacked one group at a time. */
 const LONG_BYTES = 8 * 1024 * 1024
@@ -400,14 +405,15 @@ export async function readSizedTrace(
     : await show(sql, projectId, traceId, names, rows)
   if (shown === undefined) return undefined
   const page = shown.spans.slice(0, limit)
-  const computed = new Map(rows.map(row => [row.id, 'computedCost' in row ? (row.computedCost as string) : null]))
+  const calls = new Map((rows as readonly (SingleRow & Partial<CallFacts>)[]).map(row => [row.id, row]))
   const isLong = !needsTexts && (shown.trace.estimatedBytes > LONG_BYTES || shown.trace.spanCount > limit)
   const place = { projectId, traceSeq: first?.traceSeq ?? 0, names }
   const ids = new Set(page.map(({ id }) => id))
   const packed = isLong ? await inSnapshot(sql, () => mapPacked(sql, place, ids, sizesOf)) : new Map<string, Sizes>()
   const sized = (span: SpanRow) => ({
     ...withSizes({ ...span, ...packed.get(span.id) }),
-    computedCost: computed.get(span.id) ?? null
+    computedCost: calls.get(span.id)?.computedCost ?? null,
+    tokenDetails: calls.get(span.id)?.tokenDetails ?? null
   })
   return { ...shown, trace: withSizes(shown.trace), spans: page.map(sized), hasMore: shown.spans.length > limit }
 }

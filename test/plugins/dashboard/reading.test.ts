@@ -88,7 +88,8 @@ t.test('the outline has sizes where the detail has texts, and the rest as it is 
         outputBytes: size(output),
         attributesBytes,
         eventCount: events.length,
-        computedCost: null
+        computedCost: null,
+        tokenDetails: null
       }
     })
   )
@@ -112,6 +113,10 @@ t.test('the outline of a long trace has pages', async t => {
   t.same({ ...others, spans: first.spans, nextAfter: first.nextAfter }, first, 'the rest is the same on each page')
   t.match((await ask('GET', `${path}?after=${'9'.repeat(16)}`)).body, { spans: [], nextAfter: null })
   t.match(await ask('GET', `${path}?after=9`), invalid(/^after: must be 16 hexadecimal/))
+  const short = (await ask('GET', `${path}?limit=3`)).body
+  t.same([idsOf(short), short.nextAfter], [sent.slice(0, 3), sent[2]], 'shorter ones, if asked for')
+  t.same(idsOf((await ask('GET', `${path}?limit=2&after=${sent[2]}`)).body), sent.slice(3, 5))
+  for (const limit of ['0', '5001', 'x']) t.match(await ask('GET', `${path}?limit=${limit}`), invalid(/^limit: /))
 })
 
 t.test('the outline says when nothing has changed', async t => {

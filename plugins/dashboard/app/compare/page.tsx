@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
-import { TRACE_ROW } from '../content/bodies.ts'
+import { TRACE_ROW } from '../content/span-tree.ts'
 import type { Outline } from '../contract.ts'
 import { at } from '../state/api.ts'
 import { type Comparison, isTraceId, readComparison, traceIdIn, writeComparison } from '../state/comparison.ts'

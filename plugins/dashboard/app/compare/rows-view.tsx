@@ -1,7 +1,7 @@
 /** The spans of both traces in one list, with matching spans in one row. Only visible rows are in the document. */
 
 import { useEffect, useState } from 'preact/hooks'
-import { TRACE_ROW } from '../content/bodies.ts'
+import { TRACE_ROW } from '../content/span-tree.ts'
 import type { Outline, Status as StatusName, TokenUsage } from '../contract.ts'
 import { StatusIcon } from '../ui/controls.tsx'
 import { formatCost, formatCount, formatCounted, formatDuration, NONE } from '../ui/format.ts'

@@ -4,6 +4,9 @@
  */
 import type { OutlineSpan } from '../contract.ts'
 
+/** Id of the row that represents the trace itself in a list of the trace's spans. */
+export const TRACE_ROW = 'trace'
+
 export interface Node {
   /** The span's id; for a group, `missing:` and the missing parent's id. */
   readonly key: string
