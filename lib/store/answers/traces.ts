@@ -388,8 +388,9 @@ export async function readSizedTrace(
   { after, limit = OUTLINE_SPANS }: SpanPage = {}
 ): Promise<SizedTrace | undefined> {
   const texts = sql.unsafe(SIZE_COLUMNS)
-  // The slices of a long trace are not read here, because a page may lack some of a group's slices.
-  const isShort = `(select estimated_bytes <= ${LONG_BYTES} and span_count <= ${limit} from trace)`
+  // Slices are only read here if the page is the whole trace, because another page may lack some of a group's slices.
+  const isWhole = after === undefined
+  const isShort = `(select ${isWhole} and estimated_bytes <= ${LONG_BYTES} and span_count <= ${limit} from trace)`
   const columns = HEAD_COLUMNS.replace('s.packed', `case when ${isShort} then s.packed end as packed`)
   const more = sql`, t.seq as "traceSeq"`
   const start = sql`and (started_at, id) > (select started_at, id from ${sql.unsafe(names.spans)}
@@ -406,7 +407,8 @@ export async function readSizedTrace(
   if (shown === undefined) return undefined
   const page = shown.spans.slice(0, limit)
   const calls = new Map((rows as readonly (SingleRow & Partial<CallFacts>)[]).map(row => [row.id, row]))
-  const isLong = !needsTexts && (shown.trace.estimatedBytes > LONG_BYTES || shown.trace.spanCount > limit)
+  const isLong =
+    !needsTexts && (!isWhole || shown.trace.estimatedBytes > LONG_BYTES || shown.trace.spanCount > limit)
   const place = { projectId, traceSeq: first?.traceSeq ?? 0, names }
   const ids = new Set(page.map(({ id }) => id))
   const packed = isLong ? await inSnapshot(sql, () => mapPacked(sql, place, ids, sizesOf)) : new Map<string, Sizes>()

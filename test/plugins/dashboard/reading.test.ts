@@ -119,6 +119,20 @@ t.test('the outline of a long trace has pages', async t => {
   for (const limit of ['0', '5001', 'x']) t.match(await ask('GET', `${path}?limit=${limit}`), invalid(/^limit: /))
 })
 
+t.test('pages of an outline have the sizes of texts that were packed together, wherever a page begins', async t => {
+  const spans = Array.from({ length: 30 }, (_, i) => span({ name: `${i}`, input: `${i} `.repeat(2000), output: { i } }))
+  const { id } = await recordTrace({ spans })
+  const path = `${P}/traces/${id}/outline`
+  const { spans: all } = (await ask('GET', path)).body
+  t.equal(all.length, 30)
+  for (const query of ['', '&limit=7', '&limit=5000']) {
+    const { status, body } = await ask('GET', `${path}?after=${all[9].id}${query}`)
+    t.equal(status, 200, query)
+    t.same(body.spans, all.slice(10, query === '&limit=7' ? 17 : 30), query)
+  }
+  t.same((await ask('GET', `${path}?limit=10`)).body.spans, all.slice(0, 10))
+})
+
 t.test('the outline says when nothing has changed', async t => {
   const body = startBody()
   await call('POST', '/api/v1/traces', { body })
