@@ -122,7 +122,7 @@ function DiffView({ name, before, after }: DiffProps) {
         {changes !== undefined && <span class="soft said">{saidOf(before, after, changes)}</span>}
       </h3>
       {nothing ? (
-        <p class="soft">None in either.</p>
+        <p class="soft">Neither trace has one.</p>
       ) : error !== undefined ? (
         <Problem error={error} again={again} />
       ) : lines === undefined ? (

@@ -11,9 +11,6 @@ const MAIN = [
 /** Members that only wrap a tool's arguments. */
 const WRAPPERS = ['arguments', 'args', 'kwargs', 'input', 'parameters', 'params']
 
-/** Whether a step of this kind takes and gives messages. Inputs and outputs of other steps are plain values. */
-export const speaks = (kind: string): boolean => kind === 'llm' || kind === 'agent' || kind === 'trace'
-
 /** Returns the argument that says most about a call; empty if there is none. */
 export function mainArgument(given: unknown): string {
   const value = unpack(given)
@@ -59,11 +56,29 @@ function callInWords({ name, arguments: given }: Extract<MessagePart, { kind: 'c
   return argument === '' ? `→ ${name}` : `→ ${name} ${argument}`
 }
 
+/** Names of blocks that coding agents add to a user's message. */
+const ADDED = ['system-reminder', 'environment_context', 'user_instructions']
+
+/** Removes the blocks of one name. Takes linear time, also for blocks that are not closed. */
+function withoutBlocks(text: string, name: string): string {
+  const [opening, closing] = [`<${name}>`, `</${name}>`]
+  let kept = ''
+  let at = 0
+  for (;;) {
+    const start = text.indexOf(opening, at)
+    const end = start === -1 ? -1 : text.indexOf(closing, start)
+    if (end === -1) return kept + text.slice(at)
+    kept += text.slice(at, start)
+    at = end + closing.length
+  }
+}
+
 /** Returns the last user message that no answer follows; empty if the input ends with something else. */
 export function promptOf(input: unknown): string {
-  const messages = toMessages(input, 'user') ?? []
-  const last = messages.at(-1)
-  return last?.role === 'user' && last.parts.some(part => part.kind !== 'result') ? wordsOf(last) : ''
+  const last = (toMessages(input, 'user') ?? []).at(-1)
+  if (last?.role !== 'user' || last.parts.every(part => part.kind === 'result')) return ''
+  const words = wordsOf(last)
+  return ADDED.reduce(withoutBlocks, words).trim() || words
 }
 
 /** Returns what a step did, as text of any length; empty if its input and output do not say. */
@@ -89,8 +104,13 @@ function plainWords(value: unknown): string {
   while (waiting.length > 0 && strings.length < MOST_STRINGS) {
     const next = waiting.pop()
     if (isScalar(next)) strings.push(String(next))
-    else if (typeof next === 'object' && next !== null) waiting.push(...Object.values(next as MessageFields).reverse())
+    else if (typeof next === 'object' && next !== null) {
+      // Further values could not be among the first strings, unless these are empty.
+      const values = Object.values(next as MessageFields).slice(0, MOST_VALUES)
+      for (const value of values.reverse()) waiting.push(value)
+    }
   }
   return strings.join(' ')
 }
 const MOST_STRINGS = 8
+const MOST_VALUES = 100

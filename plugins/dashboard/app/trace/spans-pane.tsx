@@ -83,13 +83,14 @@ export function SpansPane(props: Props) {
 function SpanCount({ outline: { trace, spans }, isPart }: { outline: Outline; isPart: boolean }) {
   const leftOut = readSpansLeftOut(trace.metadata)
   const all = Math.max(trace.spanCount, spans.length)
-  if (leftOut === undefined) {
+  if (isPart) {
     return (
-      <strong>
-        {isPart ? `${formatCount(spans.length)} of ${formatCount(all)} spans…` : formatCounted(all, 'span')}
+      <strong role="status">
+        Loading {formatCount(spans.length)} of {formatCount(all)} spans…
       </strong>
     )
   }
+  if (leftOut === undefined) return <strong>{formatCounted(all, 'span')}</strong>
   return (
     <>
       <strong>

@@ -1,15 +1,20 @@
 /** The trace as turns: each prompt with the actions that it led to and the answer. */
 
 import { useEffect, useMemo, useState } from 'preact/hooks'
+import { loadBody, pathOfBody } from '../content/bodies.ts'
+import { parseExactly, sourceOf } from '../content/json-text.ts'
+import { TRACE_ROW } from '../content/span-tree.ts'
+import { answerOf, promptOf } from '../content/step-preview.ts'
 import { Plain } from '../content/text-view.tsx'
 import type { Outline } from '../contract.ts'
+import { useLoad } from '../state/load.ts'
 import { Icon, MoreButton } from '../ui/controls.tsx'
 import { formatCount, formatCounted, formatDuration } from '../ui/format.ts'
 import { Offscreen } from '../ui/offscreen.tsx'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { asLine } from '../ui/text.ts'
 import { Previews } from './previews.tsx'
-import { stepsOfTurns, type Turn, type TurnStep, turnsOf } from './turns.ts'
+import { stepsOfTurns, type TraceWords, type Turn, type TurnStep, turnsOf } from './turns.ts'
 
 interface Props {
   readonly slug: string
@@ -37,7 +42,14 @@ export function TurnsView({ slug, outline, selected, hits, select }: Props) {
     previews.read(ids).then(() => setLoaded(wanted), setError)
   }
   useEffect(load, [previews, steps, wanted])
-  const turns = useMemo(() => turnsOf(steps.slice(0, loaded), id => previews.get(id)), [steps, loaded])
+  const isWhole = loaded === steps.length
+  const path = pathOfBody(slug, traceId, TRACE_ROW)
+  const { value: words } = useLoad(`words ${path}@${outline.version}`, () => readWords(path, outline.version))
+  const turns = useMemo(() => {
+    // Only the last turn of all may take the trace's answer.
+    const trace = words === undefined ? undefined : { ...words, answer: isWhole ? words.answer : '' }
+    return turnsOf(steps.slice(0, loaded), id => previews.get(id), trace)
+  }, [steps, loaded, words])
   if (steps.length === 0) {
     return <p class="soft turns-none">This trace has no model calls and no tool calls.</p>
   }
@@ -64,6 +76,13 @@ export function TurnsView({ slug, outline, selected, hits, select }: Props) {
   )
 }
 
+async function readWords(path: string, version: string): Promise<TraceWords> {
+  const body = await loadBody(path, version)
+  const parsed = (half: 'input' | 'output') =>
+    body[half] === undefined ? undefined : parseExactly(sourceOf(body.text, body[half]))
+  return { prompt: promptOf(parsed('input')), answer: answerOf(parsed('output')) }
+}
+
 interface TurnProps extends Omit<Props, 'slug' | 'outline'> {
   readonly turn: Turn
   readonly number: number
@@ -73,7 +92,6 @@ function TurnView({ turn, number, selected, hits, select }: TurnProps) {
   const { key, prompt, actions, answer } = turn
   const failures = actions.filter(({ span }) => span.status === 'error').length
   const calls = actions.filter(({ span }) => span.kind !== 'llm').length
-  const all = answer === undefined ? actions : [...actions, answer]
   const step = (id: string) =>
     `plain turn-step ${id === selected ? 'is-selected' : ''} ${hits !== undefined && !hits.has(id) ? 'is-dim' : ''}`
   return (
@@ -83,7 +101,7 @@ function TurnView({ turn, number, selected, hits, select }: TurnProps) {
         <span class="soft">
           {formatCounted(calls, 'action')}
           {failures > 0 && <span class="is-error">, {failures} failed</span>}
-          {all.length > 0 && `, ${formatDuration(timeOf(all))}`}
+          {actions.length > 0 && `, ${formatDuration(timeOf(actions))}`}
         </span>
       </p>
       {prompt !== '' && (
@@ -104,9 +122,9 @@ function TurnView({ turn, number, selected, hits, select }: TurnProps) {
       {answer !== undefined && (
         <button
           type="button"
-          class={`${step(answer.span.id)} turn-answer`}
-          aria-pressed={answer.span.id === selected}
-          onClick={() => select(answer.span.id)}
+          class={`${step(answer.key)} turn-answer`}
+          aria-pressed={answer.key === selected}
+          onClick={() => select(answer.key)}
         >
           <span class="turn-text" dir="auto">
             <Plain text={answer.text} />

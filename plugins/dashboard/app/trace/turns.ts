@@ -1,4 +1,5 @@
 /** Arranges the steps of a trace as turns: a prompt, the actions that it led to, and the answer. */
+import { TRACE_ROW } from '../content/span-tree.ts'
 import type { OutlineSpan } from '../contract.ts'
 
 /** The words of a step, which are empty if unknown. */
@@ -20,7 +21,19 @@ export interface Turn {
   readonly prompt: string
   /** Steps before the answer: tool calls, and what the model said before it made them. */
   readonly actions: readonly TurnStep[]
-  readonly answer: TurnStep | undefined
+  readonly answer: TurnAnswer | undefined
+}
+
+export interface TurnAnswer {
+  /** Id of the step that answers, or TRACE_ROW if only the trace has the answer. */
+  readonly key: string
+  readonly text: string
+}
+
+/** The words of the trace itself, for turns whose steps lack them. */
+export interface TraceWords {
+  readonly prompt: string
+  readonly answer: string
 }
 
 const STEPS: readonly string[] = ['llm', 'tool', 'agent', 'retriever']
@@ -53,8 +66,15 @@ export function inTime(spans: readonly OutlineSpan[]): OutlineSpan[] {
     .map(({ span }) => span)
 }
 
-/** Arranges steps whose previews are known. A prompt that differs from the current turn's begins a turn. */
-export function turnsOf(steps: readonly OutlineSpan[], told: (id: string) => Told | undefined): Turn[] {
+/**
+ * Arranges steps whose previews are known. A prompt that differs from the current turn's begins a turn. The first turn
+ * takes a missing prompt from the trace, and the last turn a missing answer.
+ */
+export function turnsOf(
+  steps: readonly OutlineSpan[],
+  told: (id: string) => Told | undefined,
+  trace: TraceWords = { prompt: '', answer: '' }
+): Turn[] {
   const turns: { key: string; prompt: string; steps: TurnStep[] }[] = []
   for (const span of steps) {
     const { text = '', prompt = '', error = '' } = told(span.id) ?? {}
@@ -68,13 +88,16 @@ export function turnsOf(steps: readonly OutlineSpan[], told: (id: string) => Tol
     } else if (current === undefined) turns.push({ key: span.id, prompt: '', steps: [] })
     if (!isAgent || error !== '') turns.at(-1)!.steps.push({ span, text: isAgent ? '' : text, error })
   }
-  return turns.map(({ key, prompt, steps }) => {
+  return turns.map(({ key, prompt, steps }, i) => {
     const last = steps.at(-1)
     const isAnswer = last?.span.kind === 'llm' && last.error === '' && last.text !== '' && !last.text.startsWith(CALLS)
     const before = isAnswer ? steps.slice(0, -1) : steps
     const actions = before.filter(
       ({ span, text, error }) => span.kind !== 'llm' || error !== '' || (text !== '' && !text.startsWith(CALLS))
     )
-    return { key, prompt, actions, answer: isAnswer ? last : undefined }
+    const own = isAnswer ? { key: last.span.id, text: last.text } : undefined
+    const isLast = i === turns.length - 1 && last?.error === '' && trace.answer !== ''
+    const answer = own ?? (isLast ? { key: TRACE_ROW, text: trace.answer } : undefined)
+    return { key, prompt: i === 0 ? prompt || trace.prompt : prompt, actions, answer }
   })
 }

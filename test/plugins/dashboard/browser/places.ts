@@ -57,7 +57,7 @@ export function pagesOf({ agent, again, hostile, deep }: Traces): [address: stri
     [`p/default/traces/${hostile.id}`, 'U+202E'],
     [`p/default/traces/${deep.id}`, 'level 5'],
     [`p/default/compare?a=${agent.id}&b=${again.id}&span=${agent.spans[1]}`, 'at once'],
-    ['p/default/compare', 'give their ids'],
+    ['p/default/compare', 'enter their ids'],
     ['p/default/sessions', 's/1 ä'],
     ['p/default/sessions/s%2F1%20%C3%A4', 'Where is my order?'],
     ['p/default/users?prefix=u', 'u-3'],

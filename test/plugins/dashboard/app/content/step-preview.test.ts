@@ -35,6 +35,9 @@ t.test('a prompt is the message of the user that nothing has answered yet', asyn
   t.equal(promptOf([asked, { role: 'assistant', content: 'Hello.' }]), '')
   t.equal(promptOf([asked, { role: 'tool', tool_call_id: '1', content: 'x' }]), '')
   t.equal(promptOf('Hello?'), 'Hello?')
+  const added = '<system-reminder>\nBe careful.\n</system-reminder>\nAnd now?'
+  t.equal(promptOf([{ role: 'user', content: added }]), 'And now?', 'without what a coding agent adds')
+  t.equal(promptOf('<system-reminder>x</system-reminder>'), '<system-reminder>x</system-reminder>')
   const result = { role: 'user', content: [{ type: 'tool_result', tool_use_id: '1', content: 'x' }] }
   t.equal(promptOf([asked, result]), '', "Anthropic's results of tools are in messages of the user")
 })
@@ -46,6 +49,14 @@ t.test('each kind of step says what matters for it', async t => {
   t.equal(previewOfStep('agent', [{ role: 'user', content: 'Q' }], 'A'), 'Q')
   t.equal(previewOfStep('agent', undefined, 'A'), 'A')
   t.equal(previewOfStep('custom', { rows: 2 }, null), 'rows: 2')
+})
+
+t.test('a large value takes linear time and little stack', async t => {
+  const many = Array.from({ length: 300_000 }, (_, i) => ({ i }))
+  t.equal(previewOfStep('tool', many, null), '0 1 2 3 4 5 6 7')
+  const opened = '<system-reminder>'.repeat(40_000)
+  t.equal(promptOf(opened).length, opened.length)
+  t.equal(promptOf(`${'<system-reminder>x</system-reminder>'.repeat(20_000)}now`), 'now')
 })
 
 t.test('whatever was recorded, a preview is text', async () => {

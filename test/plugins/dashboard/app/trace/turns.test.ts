@@ -43,6 +43,18 @@ t.test('an agent gives the prompt, unless its first call states a longer one', a
   t.same(draw([], {}), [])
 })
 
+t.test('the first turn may take its prompt from the trace, and the last its answer', async t => {
+  const trace = { prompt: 'Q', answer: 'A' }
+  const steps = [step('1', 'tool'), step('2', 'llm')]
+  const turns = turnsOf(steps, id => (id === '2' ? { text: '→ a', prompt: 'And?', error: '' } : undefined), trace)
+  t.match(turns, [
+    { prompt: 'Q', answer: undefined },
+    { prompt: 'And?', answer: { key: 'trace', text: 'A' } }
+  ])
+  const failed = turnsOf([step('1', 'llm')], () => ({ text: '', prompt: '', error: 'Away.' }), trace)
+  t.match(failed, [{ prompt: 'Q', answer: undefined }], 'a failure is not an answer')
+})
+
 t.test('steps are in order of time, parents first', async t => {
   const spans = [span('b', 'a'), span('c', 'b'), span('a'), span('z', null, lasting(-5, 0))]
   t.same(
@@ -65,9 +77,10 @@ t.test('no step is in two turns', async () => {
     fc.property(fc.array(fc.tuple(kinds, texts, texts)), given => {
       const steps = given.map(([kind], i) => step(`${i}`, kind))
       const turns = turnsOf(steps, id => ({ text: given[Number(id)]![1], prompt: given[Number(id)]![2], error: '' }))
-      const ids = turns
-        .flatMap(({ actions, answer }) => [...actions, ...(answer ? [answer] : [])])
-        .map(each => each.span.id)
+      const ids = turns.flatMap(({ actions, answer }) => [
+        ...actions.map(each => each.span.id),
+        ...(answer === undefined ? [] : [answer.key])
+      ])
       const tools = given.filter(([kind]) => kind === 'tool').length
       return (
         new Set(ids).size === ids.length &&
