@@ -4,7 +4,7 @@
  * complete rules, which the server applies to traces that arrive by OpenTelemetry).
  */
 import type { Outline, OutlineSpan, TokenUsage } from '../contract.ts'
-import { type Node, visibleRows } from './span-tree.ts'
+import { isCulprit, type Node, visibleRows } from './span-tree.ts'
 
 interface Spent {
   readonly inputTokens: number
@@ -15,7 +15,7 @@ interface Spent {
 export interface SubtreeSums {
   /** Number of spans below the node. */
   readonly steps: number
-  /** Number of failed spans below the node. */
+  /** Number of failed spans below the node, without spans that only have a failed child. */
   readonly failures: number
   /** Tokens of the node and of the spans below it; null if none states tokens. */
   readonly usage: Spent | null
@@ -85,7 +85,7 @@ export function sumSubtrees(roots: readonly Node[]): ReadonlyMap<string, Subtree
     take(key, usage.value, cost.value)
     const above = gathered.get(parents.get(key) ?? '')!
     above.steps += own.steps + (span === undefined ? 0 : 1)
-    above.failures += own.failures + (span?.status === 'error' ? 1 : 0)
+    above.failures += own.failures + (isCulprit(node) ? 1 : 0)
     above.usage = { value: plus(above.usage.value, usage.value), ofCalls: above.usage.ofCalls || usage.ofCalls }
     above.cost = { value: plusCost(above.cost.value, cost.value), ofCalls: above.cost.ofCalls || cost.ofCalls }
   }

@@ -1,5 +1,5 @@
 /** Decides what the page of a trace shows at first, and which parts of its address it cannot follow. */
-import { firstSpan, type Node, TRACE_ROW, visibleRows } from '../content/span-tree.ts'
+import { firstSpan, isCulprit, type Node, TRACE_ROW, visibleRows } from '../content/span-tree.ts'
 import type { Outline, OutlineSpan } from '../contract.ts'
 
 export const TABS = ['messages', 'json', 'attributes', 'metadata', 'events', 'scores'] as const
@@ -68,9 +68,9 @@ export function foldedAtFirst(roots: readonly Node[], spanCount: number): string
   )
 }
 
-/** Returns the failed span after or before a row, going round; undefined if no span failed. */
+/** Returns the failed span without a failed child after or before a row, going round; undefined if none failed. */
 export function nextFailure(rows: readonly { readonly key: string; readonly node: Node }[], from: string, by: 1 | -1) {
-  const failed = rows.flatMap(({ key, node }, at) => (node.span?.status === 'error' ? [{ key, at }] : []))
+  const failed = rows.flatMap(({ key, node }, at) => (isCulprit(node) ? [{ key, at }] : []))
   const here = rows.findIndex(({ key }) => key === from)
   const next = by === 1 ? failed.find(({ at }) => at > here) : failed.findLast(({ at }) => at < here)
   return (next ?? (by === 1 ? failed[0] : failed.at(-1)))?.key

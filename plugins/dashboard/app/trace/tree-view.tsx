@@ -205,7 +205,9 @@ function SpanRow(props: RowProps) {
           <Words id={span?.id} />
         )}
       </span>
-      <span class="row-use">{span !== undefined && <Use span={span} sums={isFolded ? sums : undefined} />}</span>
+      <span class="row-use">
+        <Use span={span} sums={isFolded ? sums : undefined} />
+      </span>
       <span class="row-time">{span === undefined ? '' : formatDuration(span.durationMs)}</span>
       <span class="lane" aria-hidden="true">
         {span !== undefined && <BarOf span={span} frame={frame} critical={critical} />}
@@ -246,16 +248,16 @@ function Marks({ mark: { attempt, together } }: { mark: RowMark }) {
 }
 
 /** A step's tokens and cost or, if its row is collapsed, those of all steps below it. */
-function Use({ span, sums }: { span: OutlineSpan; sums: SubtreeSums | undefined }) {
-  const tokens = (sums === undefined ? span.usage : sums.usage)?.totalTokens
-  const costUsd = sums === undefined ? span.costUsd : sums.costUsd
+function Use({ span, sums }: { span: OutlineSpan | undefined; sums: SubtreeSums | undefined }) {
+  const { usage = null, costUsd = null } = sums ?? span ?? {}
+  const tokens = usage?.totalTokens
   const parts = [
     ...(tokens ? [formatCompact(tokens)] : []),
     ...(costUsd === null || costUsd === 0 ? [] : [formatCost(costUsd)])
   ]
   if (parts.length === 0) return null
   const of = sums === undefined ? '' : ' of all steps below'
-  const computed = span.computedCost === null ? '' : ', computed from tokens'
+  const computed = sums === undefined && span?.computedCost ? ', computed from tokens' : ''
   return (
     <span title={`Tokens${costUsd === null ? '' : ' and cost'}${of}${computed}`}>
       {parts.join(' · ')}

@@ -91,7 +91,7 @@ interface TurnProps extends Omit<Props, 'slug' | 'outline'> {
 function TurnView({ turn, number, selected, hits, select }: TurnProps) {
   const { key, prompt, actions, answer } = turn
   const failures = actions.filter(({ span }) => span.status === 'error').length
-  const calls = actions.filter(({ span }) => span.kind !== 'llm').length
+  const calls = actions.filter(({ span }) => span.kind === 'tool' || span.kind === 'retriever').length
   const step = (id: string) =>
     `plain turn-step ${id === selected ? 'is-selected' : ''} ${hits !== undefined && !hits.has(id) ? 'is-dim' : ''}`
   return (
@@ -100,7 +100,7 @@ function TurnView({ turn, number, selected, hits, select }: TurnProps) {
         <b>Turn {formatCount(number)}</b>
         <span class="soft">
           {formatCounted(calls, 'action')}
-          {failures > 0 && <span class="is-error">, {failures} failed</span>}
+          {failures > 0 && <span class="is-error">, {formatCounted(failures, 'failure')}</span>}
           {actions.length > 0 && `, ${formatDuration(timeOf(actions))}`}
         </span>
       </p>

@@ -32,6 +32,12 @@ t.test('a node sums the steps, failures, tokens and cost below it', async t => {
   t.match(sumsOf(span('a', 'gone', { status: 'error' })).get('missing:gone'), { steps: 1, failures: 1, usage: null })
 })
 
+t.test('a step that failed because of a step inside it is no further failure', async t => {
+  const failed = { status: 'error' } as const
+  const sums = sumsOf(span('a', null, failed), span('b', 'a', failed), span('c', 'b', failed), span('d', 'a', failed))
+  t.match([sums.get('')?.failures, sums.get('a')?.failures, sums.get('b')?.failures], [2, 2, 1])
+})
+
 t.test('each call counts once', async t => {
   const total = (...spans: OutlineSpan[]) => sumsOf(...spans).get('')?.usage?.inputTokens
   t.equal(total(span('a', null, { kind: 'agent', ...spent(30) }), call('b', 'a', 10), call('c', 'a', 20)), 30)

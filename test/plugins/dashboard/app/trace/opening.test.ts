@@ -58,13 +58,15 @@ t.test('a long trace is collapsed below its root', async t => {
 })
 
 t.test('failures are gone through in the order of the tree, round and round', async t => {
-  const spans = [span('a', null, failed), span('b', 'a'), span('c', 'b', failed), span('d', 'a')]
+  const spans = [span('a', null, failed), span('b'), span('c', 'b', failed), span('d', 'b')]
   const rows = visibleRows(growTree(spans), new Set())
   t.equal(nextFailure(rows, 'a', 1), 'c')
   t.equal(nextFailure(rows, 'd', 1), 'a')
   t.equal(nextFailure(rows, 'd', -1), 'c')
   t.equal(nextFailure(rows, 'a', -1), 'c')
   t.equal(nextFailure(rows, 'trace', 1), 'a')
+  const within = visibleRows(growTree([span('a', null, failed), span('b', 'a', failed)]), new Set())
+  t.equal(nextFailure(within, 'b', 1), 'b', 'a span whose child failed is passed')
   t.equal(nextFailure(visibleRows(growTree([span('a')]), new Set()), 'a', 1), undefined)
   fc.assert(
     fc.property(fc.array(fc.boolean(), { maxLength: 12 }), fc.nat(11), (fails, from) => {
