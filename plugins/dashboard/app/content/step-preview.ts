@@ -85,9 +85,17 @@ export function promptOf(input: unknown): string {
 export function previewOfStep(kind: string, input: unknown, output: unknown): string {
   if (kind === 'llm') return answerOf(output)
   if (kind === 'tool' || kind === 'retriever' || kind === 'embedding') {
-    return mainArgument(input) || plainWords(input) || plainWords(output)
+    return commandIn(mainArgument(input)) || plainWords(input) || plainWords(output)
   }
   return promptOf(input) || mainArgument(input) || plainWords(input) || answerOf(output)
+}
+
+/** Returns the code block of an argument that has one, because agents that act by text explain their command first. */
+function commandIn(argument: string): string {
+  const fence = argument.indexOf('```')
+  const start = fence === -1 ? -1 : argument.indexOf('\n', fence)
+  const end = start === -1 ? -1 : argument.indexOf('```', start)
+  return (end === -1 ? '' : argument.slice(start, end).trim()) || argument
 }
 
 /** Returns the last message of a model's output in words. */

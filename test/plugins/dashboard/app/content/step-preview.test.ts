@@ -46,6 +46,8 @@ t.test('each kind of step says what matters for it', async t => {
   t.equal(previewOfStep('llm', [{ role: 'user', content: 'Q' }], 'A'), 'A')
   t.equal(previewOfStep('tool', { path: 'a' }, 'long result'), 'a')
   t.equal(previewOfStep('tool', undefined, { found: 3 }), '3')
+  t.equal(previewOfStep('tool', 'I look.\n```\nls -la\n```\n', ''), 'ls -la', 'a command with an explanation')
+  t.equal(previewOfStep('tool', 'I look.\n```\n```', ''), 'I look.\n```\n```')
   t.equal(previewOfStep('agent', [{ role: 'user', content: 'Q' }], 'A'), 'Q')
   t.equal(previewOfStep('agent', undefined, 'A'), 'A')
   t.equal(previewOfStep('custom', { rows: 2 }, null), 'rows: 2')
