@@ -11,6 +11,7 @@ import members from './people/members.ts'
 import oidc from './people/oidc.ts'
 import session from './people/session.ts'
 import signIn from './people/sign-in.ts'
+import previews from './previews.ts'
 import keys from './project/keys.ts'
 import prices from './project/prices.ts'
 import projectSettings from './project/project.ts'
@@ -28,6 +29,7 @@ export default async function dashboard(app: App): Promise<void> {
   lists(app)
   charts(app)
   trace(app)
+  previews(app)
   scorePages(app)
   sessionPages(app)
   projectSettings(app)

@@ -135,9 +135,14 @@ const Unchanged = closed({ unchanged: Type.Literal(true) })
 const OutlineScore = closed({ ...ScoreOutput.properties, author: nullable(text), own: flag })
 /** How a span's cost was computed; null if the sender stated the cost, or if the span has no cost. */
 const computedCost = nullable(closed({ model: text, prices: text }))
+/** Tokens that are part of a model call's input and output tokens; null if not stated. */
+const tokenDetails = nullable(
+  closed({ cacheRead: nullable(Count), cacheWrite: nullable(Count), reasoning: nullable(Count) })
+)
 /** A span with the sizes of its values in bytes instead of the values. */
 const OutlineSpan = closed({
   computedCost,
+  tokenDetails,
   ...spanHead,
   ...spanCost,
   ...size,
@@ -161,6 +166,13 @@ export const TraceBodyReply = closed({ ...body, metadata: AnyJsonObject })
 export const TraceTextsReply = closed({
   trace: closed(body),
   spans: Type.Array(closed({ id: ShownSpanId, ...body, attributes: AnyJsonObject, events: Type.Array(SpanEvent) }))
+})
+/**
+ * Previews of spans, in words. `text` says what the span did, `prompt` is the user's message that a model call answers,
+ * and `error` states why the span failed. Each is empty if the span does not say.
+ */
+export const PreviewsReply = closed({
+  previews: Type.Array(closed({ id: ShownSpanId, text, prompt: text, error: text }))
 })
 
 const perStep = Type.Array(nullable(Type.Number()))

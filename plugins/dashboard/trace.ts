@@ -20,6 +20,7 @@ import {
 } from '../../lib/schema/output.ts'
 import { readOutline, readSpan, readTraceBody, TEXT_PARTS } from '../../lib/store/answers/outline.ts'
 import { DETAIL_PARTS } from '../../lib/store/answers/trace-json.ts'
+import { OUTLINE_SPANS } from '../../lib/store/answers/traces.ts'
 import type { Action, AuditEntry } from '../../lib/store/audit.ts'
 import { deleteTrace } from '../../lib/store/trace/deletion.ts'
 import { addScore, deleteScore, newScoreId, readAuthor } from '../../lib/store/trace/scores.ts'
@@ -33,10 +34,11 @@ const TRACE = `${IN_PROJECT}/traces/:traceId`
 
 /** `download` makes the browser save the response as a file. */
 const DetailQuery = closed({ download: Type.Optional(Type.Enum(['1'])) })
-/** `after` requests the page of spans that follows the span with this id. */
+/** `after` requests the page of spans that follows the span with this id, and `limit` a shorter page. */
 const OutlineQuery = closed({
   version: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })),
-  after: Type.Optional(SpanId)
+  after: Type.Optional(SpanId),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: OUTLINE_SPANS }))
 })
 
 export default function trace(app: App): void {
@@ -58,7 +60,7 @@ export default function trace(app: App): void {
     replies: { 200: OutlineReply },
     async handler(request) {
       const { project, traceId, visitor, query } = request
-      const asker = { known: query.version, after: query.after, userId: visitor.userId }
+      const asker = { known: query.version, after: query.after, limit: query.limit, userId: visitor.userId }
       // The outline contains email addresses. These may be stored on a different database server than the trace.
       const outline = await sql.read(each => readOutline(each, project.id, traceId, asker), request)
       return { body: new JsonText(found(outline)) }

@@ -68,6 +68,9 @@ const IN_PROJECT: Readonly<Record<string, (ids: Ids) => Visit>> = {
   'GET /traces/:traceId': ({ traceId }) => ({ path: `/traces/${traceId}` }),
   'GET /traces/:traceId/outline': ({ traceId }) => ({ path: `/traces/${traceId}/outline` }),
   'GET /traces/:traceId/body': ({ traceId }) => ({ path: `/traces/${traceId}/body` }),
+  'GET /traces/:traceId/previews': ({ traceId, spanId }) => ({
+    path: `/traces/${traceId}/previews?spans=${spanId}&length=long`
+  }),
   'GET /traces/:traceId/texts': ({ traceId }) => ({ path: `/traces/${traceId}/texts` }),
   'GET /traces/:traceId/spans/:spanId': ({ traceId, spanId }) => ({ path: `/traces/${traceId}/spans/${spanId}` }),
   'POST /traces/:traceId/scores': ({ traceId }) => ({ path: `/traces/${traceId}/scores`, body: SCORE }),

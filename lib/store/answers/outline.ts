@@ -23,6 +23,7 @@ const UNCHANGED = '{"unchanged":true}'
 interface OutlineRequest {
   readonly known?: string | undefined
   readonly after?: string | undefined
+  readonly limit?: number | undefined
   readonly userId: number
 }
 
@@ -35,13 +36,13 @@ export async function readOutline(
   sql: Sql,
   projectId: number,
   traceId: string,
-  { known, after, userId }: OutlineRequest
+  { known, userId, ...page }: OutlineRequest
 ): Promise<string | undefined> {
   // The version is read first. If the trace changes before the outline is read, the page receives the older version,
   // and therefore requests the outline again.
   const version = await readVersion(sql, projectId, traceId)
   if (version === undefined || version === known) return version && UNCHANGED
-  const shown = await readSizedTrace(sql, projectId, traceId, SCHEMA_NAMES, { after })
+  const shown = await readSizedTrace(sql, projectId, traceId, SCHEMA_NAMES, page)
   if (shown === undefined) return undefined
   const authors = await readAuthors(sql, shown)
   const { trace, spans, scores, hasMore } = shown
@@ -94,7 +95,7 @@ const textsOf = (span: SpanRow): string =>
 function outlineOf(span: SizedSpan, traceId: string): string {
   return (
     `{${renderSpanHead(span, traceId)},"usage":${renderSpanUsage(span)},"costUsd":${span.costUsd}` +
-    `,"computedCost":${raw(span.computedCost, 'null')}` +
+    `,"computedCost":${raw(span.computedCost, 'null')},"tokenDetails":${raw(span.tokenDetails, 'null')}` +
     `,"inputBytes":${span.inputBytes},"outputBytes":${span.outputBytes}` +
     `,"attributesBytes":${span.attributesBytes},"eventCount":${span.eventCount}}`
   )

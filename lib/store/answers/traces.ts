@@ -76,7 +76,11 @@ const SIZE_COLUMNS = `null as input, null as output, null as attributes, null as
   coalesce(octet_length(coalesce(t.input, s.input)::text), t.input_bytes) as "inputBytes",
   coalesce(octet_length(coalesce(t.output, s.output)::text), t.output_bytes) as "outputBytes",
   octet_length(s.attributes::text) as "attributesBytes", json_array_length(s.events) as "eventCount",
-  s.call_details ->> 'computedCost' as "computedCost"`
+  s.call_details ->> 'computedCost' as "computedCost",
+  case when s.call_details::text ~ '(cacheRead|cacheWrite|reasoning)Tokens' then json_build_object(
+    'cacheRead', s.call_details -> 'cacheReadTokens', 'cacheWrite', s.call_details -> 'cacheWriteTokens',
+    'reasoning', s.call_details -> 'reasoningTokens'
+  )::text end as "tokenDetails"`
 
 /** Order of rows in responses: spans by start, scores newest first. */
 export const DETAIL_ORDER = 's.started_at, s.id, c.created_at desc, c.seq desc'
@@ -267,10 +271,22 @@ export async function readShownSpan(
   spanId: string,
   names: TableNames
 ): Promise<SpanRow | undefined> {
-  const spans = packedWith(sql, projectId, names, sql`${[spanId]}::bytea[]`)
+  const spans = await readShownSpans(sql, projectId, traceId, [spanId], names)
+  return spans?.[0]
+}
+
+/** Returns those of the spans that the trace has, in response order; undefined if the project has no such trace. */
+export async function readShownSpans(
+  sql: Sql,
+  projectId: number,
+  traceId: string,
+  spanIds: readonly string[],
+  names: TableNames
+): Promise<readonly SpanRow[] | undefined> {
+  const spans = packedWith(sql, projectId, names, sql`${spanIds}::bytea[]`)
   const rows = await selectTraceDetail(sql, projectId, traceId, names, { spans })
   const shown = await show(sql, projectId, traceId, names, rows)
-  return shown?.spans.find(({ id }) => id === spanId)
+  return shown?.spans.filter(({ id }) => spanIds.includes(id))
 }
 
 /** SQL for the spans with these ids, of the trace `trace`, and for all spans that may be packed with them. */
@@ -334,13 +350,14 @@ export interface Sizes {
   readonly eventCount: number
 }
 
-/**
- * A span with the sizes of its texts. `computedCost` is JSON that states how the cost was computed, or null if it was
- * not computed.
- */
-export interface SizedSpan extends SpanRow, Sizes {
+/** Facts about a model call as JSON: how its cost was computed, and which tokens are part of its counts; or null. */
+interface CallFacts {
   readonly computedCost: string | null
+  readonly tokenDetails: string | null
 }
+
+/** A span with the sizes of its texts. */
+export interface SizedSpan extends SpanRow, Sizes, CallFacts {}
 
 export interface SizedTrace extends ShownTrace {
   readonly trace: StoredTraceRow & Sizes
@@ -353,11 +370,11 @@ export interface SizedTrace extends ShownTrace {
 /** Selects a page of spans: those after the span with the id `after`, or the first ones. */
 export interface SpanPage {
   readonly after?: string | undefined
-  readonly limit?: number
+  readonly limit?: number | undefined
 }
 
 /** Maximum number of spans per page of an outline, about 2 MB of JSON. */
-const OUTLINE_SPANS = 5000
+export const OUTLINE_SPANS = 5000
 
 /** Number of bytes above which a trace's packed texts are unpacked one group at a time. */
 const LONG_BYTES = 8 * 1024 * 1024
@@ -371,8 +388,9 @@ export async function readSizedTrace(
   { after, limit = OUTLINE_SPANS }: SpanPage = {}
 ): Promise<SizedTrace | undefined> {
   const texts = sql.unsafe(SIZE_COLUMNS)
-  // The slices of a long trace are not read here, because a page may lack some of a group's slices.
-  const isShort = `(select estimated_bytes <= ${LONG_BYTES} and span_count <= ${limit} from trace)`
+  // Slices are only read here if the page is the whole trace, because another page may lack some of a group's slices.
+  const isWhole = after === undefined
+  const isShort = `(select ${isWhole} and estimated_bytes <= ${LONG_BYTES} and span_count <= ${limit} from trace)`
   const columns = HEAD_COLUMNS.replace('s.packed', `case when ${isShort} then s.packed end as packed`)
   const more = sql`, t.seq as "traceSeq"`
   const start = sql`and (started_at, id) > (select started_at, id from ${sql.unsafe(names.spans)}
@@ -388,14 +406,16 @@ export async function readSizedTrace(
     : await show(sql, projectId, traceId, names, rows)
   if (shown === undefined) return undefined
   const page = shown.spans.slice(0, limit)
-  const computed = new Map(rows.map(row => [row.id, 'computedCost' in row ? (row.computedCost as string) : null]))
-  const isLong = !needsTexts && (shown.trace.estimatedBytes > LONG_BYTES || shown.trace.spanCount > limit)
+  const calls = new Map((rows as readonly (SingleRow & Partial<CallFacts>)[]).map(row => [row.id, row]))
+  const isLong =
+    !needsTexts && (!isWhole || shown.trace.estimatedBytes > LONG_BYTES || shown.trace.spanCount > limit)
   const place = { projectId, traceSeq: first?.traceSeq ?? 0, names }
   const ids = new Set(page.map(({ id }) => id))
   const packed = isLong ? await inSnapshot(sql, () => mapPacked(sql, place, ids, sizesOf)) : new Map<string, Sizes>()
   const sized = (span: SpanRow) => ({
     ...withSizes({ ...span, ...packed.get(span.id) }),
-    computedCost: computed.get(span.id) ?? null
+    computedCost: calls.get(span.id)?.computedCost ?? null,
+    tokenDetails: calls.get(span.id)?.tokenDetails ?? null
   })
   return { ...shown, trace: withSizes(shown.trace), spans: page.map(sized), hasMore: shown.spans.length > limit }
 }

@@ -48,6 +48,7 @@ interface Replies {
   'DELETE p/:slug/traces/:traceId': typeof Output.TraceDeleted
   'GET p/:slug/traces/:traceId/body': typeof Reply.TraceBodyReply
   'GET p/:slug/traces/:traceId/outline': typeof Reply.OutlineReply
+  'GET p/:slug/traces/:traceId/previews': typeof Reply.PreviewsReply
   'GET p/:slug/traces/:traceId/spans/:spanId': typeof Output.SpanOutput
   'GET p/:slug/traces/:traceId/texts': typeof Reply.TraceTextsReply
   'POST p/:slug/traces/:traceId/scores': typeof Output.ScoreAdded

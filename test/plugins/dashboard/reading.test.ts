@@ -91,7 +91,8 @@ t.test('the outline has sizes where the detail has texts, and the rest as it is 
         outputBytes: size(output),
         attributesBytes,
         eventCount: events.length,
-        computedCost: null
+        computedCost: null,
+        tokenDetails: null
       }
     })
   )
@@ -115,6 +116,24 @@ t.test('the outline of a long trace has pages', async t => {
   t.same({ ...others, spans: first.spans, nextAfter: first.nextAfter }, first, 'the rest is the same on each page')
   t.match((await ask('GET', `${path}?after=${'9'.repeat(16)}`)).body, { spans: [], nextAfter: null })
   t.match(await ask('GET', `${path}?after=9`), invalid(/^after: must be 16 hexadecimal/))
+  const short = (await ask('GET', `${path}?limit=3`)).body
+  t.same([idsOf(short), short.nextAfter], [sent.slice(0, 3), sent[2]], 'shorter ones, if asked for')
+  t.same(idsOf((await ask('GET', `${path}?limit=2&after=${sent[2]}`)).body), sent.slice(3, 5))
+  for (const limit of ['0', '5001', 'x']) t.match(await ask('GET', `${path}?limit=${limit}`), invalid(/^limit: /))
+})
+
+t.test('pages of an outline have the sizes of texts that were packed together, wherever a page begins', async t => {
+  const spans = Array.from({ length: 30 }, (_, i) => span({ name: `${i}`, input: `${i} `.repeat(2000), output: { i } }))
+  const { id } = await recordTrace({ spans })
+  const path = `${P}/traces/${id}/outline`
+  const { spans: all } = (await ask('GET', path)).body
+  t.equal(all.length, 30)
+  for (const query of ['', '&limit=7', '&limit=5000']) {
+    const { status, body } = await ask('GET', `${path}?after=${all[9].id}${query}`)
+    t.equal(status, 200, query)
+    t.same(body.spans, all.slice(10, query === '&limit=7' ? 17 : 30), query)
+  }
+  t.same((await ask('GET', `${path}?limit=10`)).body.spans, all.slice(0, 10))
 })
 
 t.test('the outline says when nothing has changed', async t => {
@@ -166,6 +185,51 @@ t.test('a span alone, and all texts, are those of the detail', async t => {
     t.equal((await ask('GET', `${P}/traces/${traceId()}/${path}`)).status, 404)
     t.equal((await ask('GET', `p/nowhere/traces/${id}/${path}`)).status, 404)
   }
+})
+
+t.test('previews say in a line what steps did, and why they failed', async t => {
+  const messages = [
+    { role: 'system', content: 'Be careful.' },
+    { role: 'user', content: 'Where is\nmy order?' }
+  ]
+  const call = { id: 'c', type: 'function', function: { name: 'lookup', arguments: '{"limit":5,"query":"48213"}' } }
+  const failed = { name: 'exception', timestamp: '2026-11-21T12:00:00Z', attributes: { 'exception.message': 'Away.' } }
+  const spans = [
+    span({ kind: 'llm', input: { messages }, output: { role: 'assistant', content: null, tool_calls: [call] } }),
+    span({ kind: 'tool', input: { limit: 5, query: 'long '.repeat(300) }, output: 'x' }),
+    span({ kind: 'llm', input: [...messages, { role: 'tool', content: 'x' }], output: `It  is\n\ud800on its way.` }),
+    span({ kind: 'tool', status: 'error', input: 'plain', events: [failed] }),
+    span({ kind: 'custom' })
+  ]
+  const { id } = await recordTrace({ spans })
+  const path = `${P}/traces/${id}/previews`
+  const ids = spans.map(each => each.id)
+  const read = async (query: string) => {
+    const { previews } = (await ask('GET', `${path}?spans=${ids}${query}`)).body
+    return ids.map(spanId => previews.find((each: { id: string }) => each.id === spanId))
+  }
+  const long = `${'long '.repeat(39)}long…`
+  t.match(await read(''), [
+    { id: ids[0], text: '→ lookup 48213', prompt: '', error: '' },
+    { id: ids[1], text: `${long.slice(0, 199)}…` },
+    { id: ids[2], text: 'It is \ufffdon its way.' },
+    { id: ids[3], text: 'plain', error: 'Away.' },
+    { id: ids[4], text: '' }
+  ])
+  t.match(await read('&length=long'), [
+    { prompt: 'Where is\nmy order?' },
+    { text: 'long '.repeat(300).trim() },
+    { prompt: '', text: 'It  is\n\ufffdon its way.' },
+    {},
+    {}
+  ])
+  const other = await ask('GET', `${path}?spans=${ids[4]!.toUpperCase()},${'9'.repeat(16)}`)
+  t.same(other.body, { previews: [{ id: ids[4], text: '', prompt: '', error: '' }] })
+  t.match(await ask('GET', path), invalid(/^spans: /))
+  t.match(await ask('GET', `${path}?spans=x`), invalid(/^spans: must be 16 hexadecimal/))
+  t.match(await ask('GET', `${path}?spans=${Array(51).fill(ids[0])}`), invalid(/^spans: must be at most 50$/))
+  t.match(await ask('GET', `${path}?spans=${ids[0]}&length=2`), invalid(/^length: /))
+  t.equal((await ask('GET', `${P}/traces/${traceId()}/previews?spans=${ids[0]}`)).status, 404)
 })
 
 t.test('filters can choose from what the traces have', async t => {

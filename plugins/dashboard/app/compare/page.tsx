@@ -2,7 +2,9 @@
 
 import type { ComponentChildren } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
-import { TRACE_ROW } from '../content/bodies.ts'
+import { compareMetadata, metadataLeaves } from '../content/metadata-leaves.ts'
+import { type ShownTotals, sumSubtrees, totalsOf } from '../content/span-sums.ts'
+import { growTree, TRACE_ROW } from '../content/span-tree.ts'
 import type { Outline } from '../contract.ts'
 import { at } from '../state/api.ts'
 import { type Comparison, isTraceId, readComparison, traceIdIn, writeComparison } from '../state/comparison.ts'
@@ -15,7 +17,7 @@ import { pathOf } from '../state/route.ts'
 import { useStore } from '../state/store.ts'
 import { Button, StatusIcon } from '../ui/controls.tsx'
 import { Field, Form } from '../ui/dialog.tsx'
-import { Moment } from '../ui/facts.tsx'
+import { Fact, Moment } from '../ui/facts.tsx'
 import { formatCost, formatCount, formatDuration, NONE } from '../ui/format.ts'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { numbers, Titles } from '../ui/table.tsx'
@@ -98,7 +100,7 @@ function Choose({ comparison }: { comparison: Comparison }) {
   const [b, setB] = useState(comparison.b)
   return (
     <>
-      <p>Select two traces in the list and press Compare, or give their ids.</p>
+      <p>Select two traces in the list and press Compare, or enter their ids.</p>
       <Form
         submit="Compare"
         onSubmit={() => {
@@ -123,21 +125,27 @@ interface HeadProps {
   swap(): void
 }
 
-type Trace = Outline['trace']
+interface Totals {
+  readonly trace: Outline['trace']
+  readonly totals: ShownTotals
+}
 
-/** The totals to compare. A running trace's token counts and cost are unknown. */
-const TOTALS: readonly [title: string, of: (trace: Trace) => number | null, format: (value: number) => string][] = [
-  ['Latency', trace => trace.durationMs, formatDuration],
-  ['Tokens', trace => (isRunning(trace) ? null : trace.usage.totalTokens), formatCount],
-  ['Cost', trace => (isRunning(trace) ? null : trace.costUsd), formatCost],
-  ['Spans', trace => trace.spanCount, formatCount],
-  ['Errors', trace => trace.errorCount, formatCount]
+function totalsIn(outline: Outline): Totals {
+  return { trace: outline.trace, totals: totalsOf(outline, sumSubtrees(growTree(outline.spans)).get('')) }
+}
+
+/** The totals to compare. What a trace does not state is the sum of its steps. */
+const TOTALS: readonly [title: string, of: (side: Totals) => number | null, format: (value: number) => string][] = [
+  ['Duration', ({ trace }) => trace.durationMs, formatDuration],
+  ['Tokens', ({ totals: { usage } }) => (usage.totalTokens === 0 ? null : usage.totalTokens), formatCount],
+  ['Cost', ({ totals }) => totals.costUsd, formatCost],
+  ['Spans', ({ trace }) => trace.spanCount, formatCount],
+  ['Errors', ({ trace }) => trace.errorCount, formatCount]
 ]
 
-const isRunning = ({ status }: Trace) => status === 'running'
-
 function CompareHead({ slug, a, b, swap }: HeadProps) {
-  const { zone } = useStore(preferences)
+  const { zone, metadata } = useStore(preferences)
+  const [sideA, sideB] = useMemo(() => [totalsIn(a), totalsIn(b)], [a, b])
   return (
     <header class="trace-head">
       <div class="trace-line">
@@ -154,27 +162,60 @@ function CompareHead({ slug, a, b, swap }: HeadProps) {
             <Titles of={['Trace', 'Started', 'Model', 'Status', ...numbers(...TOTALS.map(([title]) => title))]} />
           </thead>
           <tbody>
-            <Side slug={slug} letter="A" trace={a.trace} zone={zone} />
-            <Side slug={slug} letter="B" trace={b.trace} zone={zone} />
+            <Side slug={slug} letter="A" side={sideA} zone={zone} />
+            <Side slug={slug} letter="B" side={sideB} zone={zone} />
             <tr class="is-difference">
               <th scope="row" colSpan={4}>
-                Difference, B less A
+                Difference (B − A)
               </th>
               {TOTALS.map(([title, of, format]) => (
                 <Cell key={title} title={title}>
-                  {formatChange(of(a.trace), of(b.trace), format)}{' '}
-                  <small>{formatShare(of(a.trace), of(b.trace))}</small>
+                  {formatChange(of(sideA), of(sideB), format)} <small>{formatShare(of(sideA), of(sideB))}</small>
                 </Cell>
               ))}
             </tr>
           </tbody>
         </table>
       </section>
+      <MetadataChanges a={a} b={b} chosen={metadata[slug] ?? []} />
     </header>
   )
 }
 
-function Side({ slug, letter, trace, zone }: { slug: string; letter: 'A' | 'B'; trace: Trace; zone: Zone }) {
+/** The metadata values that differ, and those that the reader chose to see. */
+function MetadataChanges({ a, b, chosen }: { a: Outline; b: Outline; chosen: readonly string[] }) {
+  const [before, after] = [metadataLeaves(a.trace.metadata), metadataLeaves(b.trace.metadata)]
+  const changes = compareMetadata(before, after, chosen)
+  if (changes.length === 0) return null
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard.
+    <section class="metadata-changes" tabIndex={0} aria-label="Metadata">
+      <dl class="trace-facts">
+        {changes.map(change => (
+          <Fact key={change.name} name={asLine(change.name, 60)}>
+            {change.a === change.b ? (
+              asLine(change.a ?? NONE, 60)
+            ) : (
+              <>
+                <del>{asLine(change.a ?? NONE, 60)}</del> → <ins>{asLine(change.b ?? NONE, 60)}</ins>
+              </>
+            )}
+          </Fact>
+        ))}
+      </dl>
+    </section>
+  )
+}
+
+interface SideProps {
+  readonly slug: string
+  readonly letter: 'A' | 'B'
+  readonly side: Totals
+  readonly zone: Zone
+}
+
+function Side({ slug, letter, side, zone }: SideProps) {
+  const { trace, totals } = side
   return (
     <tr>
       <th scope="row">
@@ -186,12 +227,12 @@ function Side({ slug, letter, trace, zone }: { slug: string; letter: 'A' | 'B'; 
       <td data-title="Started">
         <Moment iso={trace.startedAt} zone={zone} />
       </td>
-      <td data-title="Model">{trace.model === null ? NONE : asLine(trace.model, 40)}</td>
+      <td data-title="Model">{totals.model === null ? NONE : asLine(totals.model, 40)}</td>
       <td data-title="Status">
         <StatusIcon status={trace.status} />
       </td>
       {TOTALS.map(([title, of, format]) => {
-        const value = of(trace)
+        const value = of(side)
         return (
           <Cell key={title} title={title}>
             {value === null ? NONE : format(value)}

@@ -1,8 +1,9 @@
 /** A step's input and output in both traces, as removed, added and unchanged lines. */
 
 import { useMemo, useState } from 'preact/hooks'
-import { type Body, loadBody, pathOfBody, TRACE_ROW } from '../content/bodies.ts'
+import { type Body, loadBody, pathOfBody } from '../content/bodies.ts'
 import { sourceOf } from '../content/json-text.ts'
+import { TRACE_ROW } from '../content/span-tree.ts'
 import { Plain } from '../content/text-view.tsx'
 import type { Outline, OutlineSpan } from '../contract.ts'
 import { useLoad } from '../state/load.ts'
@@ -121,7 +122,7 @@ function DiffView({ name, before, after }: DiffProps) {
         {changes !== undefined && <span class="soft said">{saidOf(before, after, changes)}</span>}
       </h3>
       {nothing ? (
-        <p class="soft">None in either.</p>
+        <p class="soft">Neither trace has one.</p>
       ) : error !== undefined ? (
         <Problem error={error} again={again} />
       ) : lines === undefined ? (

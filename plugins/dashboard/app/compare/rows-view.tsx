@@ -1,10 +1,11 @@
 /** The spans of both traces in one list, with matching spans in one row. Only visible rows are in the document. */
 
-import { useEffect, useState } from 'preact/hooks'
-import { TRACE_ROW } from '../content/bodies.ts'
+import { useEffect, useMemo, useState } from 'preact/hooks'
+import { sumSubtrees, totalsOf } from '../content/span-sums.ts'
+import { growTree, TRACE_ROW } from '../content/span-tree.ts'
 import type { Outline, Status as StatusName, TokenUsage } from '../contract.ts'
 import { StatusIcon } from '../ui/controls.tsx'
-import { formatCost, formatCount, formatCounted, formatDuration, NONE } from '../ui/format.ts'
+import { formatCompact, formatCost, formatCount, formatCounted, formatDuration, NONE } from '../ui/format.ts'
 import { asLine } from '../ui/text.ts'
 import { VirtualRows } from '../ui/virtual-rows.tsx'
 import type { AlignedRow, AlignedStep } from './align.ts'
@@ -37,6 +38,10 @@ function useNarrow(): boolean {
 
 export function RowsView({ a, b, rows, selected, pick }: Props) {
   const rowPx = useNarrow() ? NARROW_ROW_PX : ROW_PX
+  const [wholeA, wholeB] = useMemo(() => [whole(a), whole(b)], [a, b])
+  const hasCosts = [a, b].some(
+    ({ spans, trace }) => trace.costUsd !== null || spans.some(span => span.costUsd !== null)
+  )
   const keys = [TRACE_ROW, ...rows.map(({ key }) => key)]
   const index = keys.indexOf(selected)
   const pairs = rows.filter(row => row.a !== undefined && row.b !== undefined).length
@@ -48,10 +53,10 @@ export function RowsView({ a, b, rows, selected, pick }: Props) {
           {formatCount(a.spans.length - pairs)} only in A, {formatCount(b.spans.length - pairs)} only in B
         </span>
       </div>
-      <div class="aligned">
+      <div class={hasCosts ? 'aligned' : 'aligned without-costs'}>
         <div class="aligned-row is-head" aria-hidden="true">
           <span>Span</span>
-          {['Latency', 'Tokens', 'Cost'].map(title => (
+          {['Duration', 'Tokens', 'Cost'].map(title => (
             <span key={title} class={trioClass(title)}>
               <span data-title={title}>A</span> <span data-title={title}>B</span> <span>change</span>
             </span>
@@ -77,7 +82,7 @@ export function RowsView({ a, b, rows, selected, pick }: Props) {
             const place = { at, of: keys.length, top, selected: at === index, pick: () => pick(key) }
             const row = rows[at - 1]
             return row === undefined ? (
-              <Row key={key} {...place} name="Whole trace" depth={0} a={whole(a)} b={whole(b)} />
+              <Row key={key} {...place} name="Whole trace" depth={0} a={wholeA} b={wholeB} />
             ) : (
               <SpanRow key={key} {...place} row={row} />
             )
@@ -95,8 +100,10 @@ interface Compared {
   readonly status: StatusName
 }
 
-function whole({ trace }: Outline): Compared {
-  return trace.status === 'running' ? { ...trace, usage: null, costUsd: null } : trace
+function whole(outline: Outline): Compared {
+  const { durationMs, status } = outline.trace
+  const { usage, costUsd } = totalsOf(outline, sumSubtrees(growTree(outline.spans)).get(''))
+  return { durationMs, status, usage: usage.totalTokens === 0 && status === 'running' ? null : usage, costUsd }
 }
 
 interface PlaceProps {
@@ -148,8 +155,8 @@ function Row({ at, of, top, selected, pick, name, kind, depth, a, b }: RowProps)
         </span>
         {kind !== undefined && <span class={`kind is-${kind}`}>{kind}</span>}
       </span>
-      <Trio title="Latency" a={a?.durationMs ?? null} b={b?.durationMs ?? null} format={formatDuration} />
-      <Trio title="Tokens" a={a?.usage?.totalTokens ?? null} b={b?.usage?.totalTokens ?? null} format={formatCount} />
+      <Trio title="Duration" a={a?.durationMs ?? null} b={b?.durationMs ?? null} format={formatDuration} />
+      <Trio title="Tokens" a={a?.usage?.totalTokens ?? null} b={b?.usage?.totalTokens ?? null} format={formatCompact} />
       <Trio title="Cost" a={a?.costUsd ?? null} b={b?.costUsd ?? null} format={formatCost} />
       <span class={`duo ${a && b && a.status !== b.status ? 'is-changed' : ''}`}>
         {[a, b].map((each, i) =>

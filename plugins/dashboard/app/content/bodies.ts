@@ -4,6 +4,7 @@ import { at, fetchText } from '../state/api.ts'
 import { type JsonNode, memberAt, nodeAt, parseExactly, sourceOf } from './json-text.ts'
 import type { Message } from './message.ts'
 import { toMessages } from './message-shapes.ts'
+import { TRACE_ROW } from './span-tree.ts'
 
 export interface Body {
   readonly text: string
@@ -15,9 +16,6 @@ export interface Body {
   /** Undefined for a span, because only traces have metadata. */
   readonly metadata: JsonNode | undefined
 }
-
-/** Id of the row that represents the trace itself in a list of the trace's spans. */
-export const TRACE_ROW = 'trace'
 
 const MOST_CHARACTERS = 12_000_000
 const bodies = new Map<string, Body>()
@@ -86,15 +84,19 @@ export interface Conversation {
   readonly output: readonly Message[] | undefined
 }
 
-const conversations = new WeakMap<Body, Conversation>()
+const conversations = { spoken: new WeakMap<Body, Conversation>(), plain: new WeakMap<Body, Conversation>() }
 
-/** Reads a body's input and output as messages. A value that is not a conversation becomes undefined. */
-export function conversationOf(body: Body): Conversation {
-  const known = conversations.get(body)
+/**
+ * Reads a body's input and output as messages. A value that is not a conversation becomes undefined. `isSpoken` states
+ * whether plain text is a message, as in model calls, or a plain value, as in tool calls.
+ */
+export function conversationOf(body: Body, isSpoken = true): Conversation {
+  const read = conversations[isSpoken ? 'spoken' : 'plain']
+  const known = read.get(body)
   if (known !== undefined) return known
   const messages = (node: JsonNode | undefined, role: 'user' | 'assistant') =>
-    node === undefined ? undefined : toMessages(parseExactly(sourceOf(body.text, node)), role)
+    node === undefined ? undefined : toMessages(parseExactly(sourceOf(body.text, node)), isSpoken ? role : undefined)
   const found = { input: messages(body.input, 'user'), output: messages(body.output, 'assistant') }
-  conversations.set(body, found)
+  read.set(body, found)
   return found
 }

@@ -296,12 +296,15 @@ export const SHAPES: readonly Shape[] = [
 /** Fields that hold the conversation in complete requests and graph states. */
 const WRAPPERS = ['messages', 'prompt', 'input', 'inputs', 'chat_history'] as const
 
+/** The role of a plain string: `user` for an input, `assistant` for an output, undefined if a string is no message. */
+type PlainRole = 'user' | 'assistant' | undefined
+
 /**
- * Returns undefined if the value is not a conversation. `role` is the role of a plain string: `user` for an input,
- * `assistant` for an output.
+ * Returns undefined if the value is not a conversation. Without a role, only values whose messages state their roles
+ * are conversations, as suits the inputs and outputs of tools.
  */
-export function toMessages(value: unknown, role: 'user' | 'assistant'): Message[] | undefined {
-  const messages = readMessages(value, role)
+export function toMessages(value: unknown, role: PlainRole): Message[] | undefined {
+  const messages = role === undefined ? statedMessages(value) : readMessages(value, role)
   return messages && nameResults(messages)
 }
 
@@ -319,6 +322,14 @@ function nameResults(messages: readonly Message[]): Message[] {
   })
 }
 
+function statedMessages(value: unknown): Message[] | undefined {
+  const found = shaped(
+    unpack(value),
+    SHAPES.filter(shape => shape !== bareParts && shape !== generated)
+  )
+  return found ?? unwrapped(value, undefined)
+}
+
 function readMessages(value: unknown, role: 'user' | 'assistant'): Message[] | undefined {
   if (typeof value === 'string') {
     const unpacked = unpack(value)
@@ -328,8 +339,8 @@ function readMessages(value: unknown, role: 'user' | 'assistant'): Message[] | u
   return shaped(value) ?? unwrapped(value, role)
 }
 
-function shaped(value: unknown): Message[] | undefined {
-  for (const { read } of SHAPES) {
+function shaped(value: unknown, shapes = SHAPES): Message[] | undefined {
+  for (const { read } of shapes) {
     const messages = read(value)
     if (messages !== undefined) return messages
   }
@@ -337,7 +348,7 @@ function shaped(value: unknown): Message[] | undefined {
 }
 
 /** Extracts the conversation from a request: `{messages}`, `{system, messages}` or `{prompt}`. */
-function unwrapped(value: unknown, role: 'user' | 'assistant'): Message[] | undefined {
+function unwrapped(value: unknown, role: PlainRole): Message[] | undefined {
   if (!isFields(value)) return undefined
   for (const name of WRAPPERS) {
     const inner = unpack(value[name])
@@ -351,7 +362,8 @@ function unwrapped(value: unknown, role: 'user' | 'assistant'): Message[] | unde
 }
 
 /** Reads a plain-text prompt, unless the request has other significant fields. */
-function alone(fields: object, text: string, role: 'user' | 'assistant'): Message[] | undefined {
+function alone(fields: object, text: string, role: PlainRole): Message[] | undefined {
+  if (role === undefined) return undefined
   const others = Object.keys(fields).filter(
     key => !['prompt', 'input', 'system', 'instructions', 'model'].includes(key)
   )

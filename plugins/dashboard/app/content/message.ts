@@ -28,6 +28,9 @@ export interface Message {
   readonly finish?: string
 }
 
+/** Whether a step of this kind takes and gives messages. Inputs and outputs of other steps are plain values. */
+export const speaks = (kind: string): boolean => kind === 'llm' || kind === 'agent' || kind === 'trace'
+
 export type MessageFields = Readonly<Record<string, unknown>>
 
 export function isFields(value: unknown): value is MessageFields {

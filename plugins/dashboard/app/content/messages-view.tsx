@@ -6,12 +6,13 @@ import { formatBytes, formatCounted } from '../ui/format.ts'
 import { Offscreen, useKept } from '../ui/offscreen.tsx'
 import { asLine, utf8Bytes } from '../ui/text.ts'
 import { ExactNumber, writeCompact, writeIndented } from './json-text.ts'
-import { JsonOfText } from './json-view.tsx'
+import { JsonOfText, JsonView } from './json-view.tsx'
 import { safeAddress } from './markdown/link.ts'
 import { MediaView } from './media-view.tsx'
 import type { Message, MessagePart } from './message.ts'
 import { messagesAsText } from './message.ts'
 import { LongText } from './text-view.tsx'
+import { wholeJson } from './whole-json.ts'
 
 interface Props {
   readonly messages: readonly Message[]
@@ -35,7 +36,7 @@ export function Messages({ messages, rendered, folded = 0, earlier = '' }: Props
     <div class="messages">
       {skipped > 0 && (
         <MoreButton onClick={() => setUnfolded(true)}>
-          {formatCounted(skipped, 'message')} as in {asLine(earlier, 60)}
+          {formatCounted(skipped, 'earlier message')}, the same as in {asLine(earlier, 60)}
         </MoreButton>
       )}
       {rest.slice(0, count).map((message, i) => draw(message, skipped + i))}
@@ -121,7 +122,7 @@ function MessageView({ message, rendered }: { message: Message; rendered: boolea
       </header>
       {parts.length === 0 && <p class="soft">empty</p>}
       {parts.map((part, i) => (
-        <PartView key={i} name={String(i)} part={part} rendered={rendered} />
+        <PartView key={i} name={String(i)} part={part} rendered={rendered} isCode={role === 'tool'} />
       ))}
     </article>
   )
@@ -132,12 +133,14 @@ interface PartProps {
   readonly rendered: boolean
   /** Name, which must be unique within the message. */
   readonly name: string
+  /** Whether a program wrote the text, so that its lines and columns matter. */
+  readonly isCode?: boolean
 }
 
-function PartView({ part, rendered, name }: PartProps): ComponentChildren {
+function PartView({ part, rendered, name, isCode = false }: PartProps): ComponentChildren {
   switch (part.kind) {
     case 'text':
-      return <LongText text={part.text} rendered={rendered} name={name} />
+      return <ReadText text={part.text} rendered={rendered} name={name} isCode={isCode} />
     case 'thinking':
       return part.redacted ? (
         <p class="soft">thinking, redacted</p>
@@ -170,7 +173,9 @@ function PartView({ part, rendered, name }: PartProps): ComponentChildren {
           {part.content.length === 0 ? (
             <p class="soft">empty</p>
           ) : (
-            part.content.map((inner, i) => <PartView key={i} name={`${name}.${i}`} part={inner} rendered={rendered} />)
+            part.content.map((inner, i) => (
+              <PartView key={i} name={`${name}.${i}`} part={inner} rendered={rendered} isCode />
+            ))
           )}
         </div>
       )
@@ -196,6 +201,20 @@ function PartView({ part, rendered, name }: PartProps): ComponentChildren {
   }
 }
 
+interface ReadTextProps {
+  readonly text: string
+  readonly rendered: boolean
+  readonly name: string
+  readonly isCode: boolean
+}
+
+/** Shows a text that is JSON as a tree, a program's text in a fixed-width font, and any other text as Markdown. */
+export function ReadText({ text, rendered, name, isCode }: ReadTextProps) {
+  const node = useMemo(() => (rendered ? wholeJson(text) : undefined), [text, rendered])
+  if (node !== undefined) return <JsonView text={text} node={node} label="JSON" name={name} />
+  return <LongText text={text} rendered={rendered && !isCode} name={name} isCode={isCode} />
+}
+
 function oneLine(value: unknown): string {
   if (value === undefined) return ''
   return typeof value === 'string' ? value : writeCompact(value)
@@ -204,7 +223,7 @@ function oneLine(value: unknown): string {
 function ValueView({ value, label, name }: { value: unknown; label: string; name: string }) {
   const text = useMemo(() => (isPlain(value) ? '' : writeIndented(value)), [value])
   if (value === undefined) return <p class="soft">none</p>
-  if (typeof value === 'string') return <LongText text={value} rendered={false} name={name} />
+  if (typeof value === 'string') return <LongText text={value} rendered={false} name={name} isCode />
   if (value instanceof ExactNumber) return <code>{value.text}</code>
   return <JsonOfText text={text} label={label} name={name} />
 }

@@ -4,6 +4,9 @@
  */
 import type { OutlineSpan } from '../contract.ts'
 
+/** Id of the row that represents the trace itself in a list of the trace's spans. */
+export const TRACE_ROW = 'trace'
+
 export interface Node {
   /** The span's id; for a group, `missing:` and the missing parent's id. */
   readonly key: string
@@ -111,11 +114,13 @@ export function ancestorsOf(roots: readonly Node[], key: string): string[] {
   return []
 }
 
+/** Whether a node's span failed by itself. A span with a failed child mostly fails because of the child. */
+export const isCulprit = ({ span, children }: Node): boolean =>
+  span?.status === 'error' && !children.some(child => child.span?.status === 'error')
+
 /** Returns the span to select at first: the root, or a failed trace's first failed span without a failed child. */
 export function firstSpan(roots: readonly Node[], failed: boolean): string | undefined {
   const rows = visibleRows(roots, new Set())
-  const culprit = (node: Node): boolean =>
-    node.span?.status === 'error' && !node.children.some(child => child.span?.status === 'error')
-  const row = (failed ? rows.find(({ node }) => culprit(node)) : undefined) ?? rows.find(({ node }) => node.span)
+  const row = (failed ? rows.find(({ node }) => isCulprit(node)) : undefined) ?? rows.find(({ node }) => node.span)
   return row?.key
 }

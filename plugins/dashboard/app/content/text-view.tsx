@@ -6,6 +6,7 @@ import { MoreButton } from '../ui/controls.tsx'
 import { formatBytes } from '../ui/format.ts'
 import { Offscreen, useKept } from '../ui/offscreen.tsx'
 import { cut, showHidden, utf8Bytes } from '../ui/text.ts'
+import { CodeBlock } from './code-block.tsx'
 import { MARKDOWN_MOST, readMarkdown } from './markdown/blocks.ts'
 import type { Markdown } from './markdown/nodes.ts'
 import { portionsOf } from './markdown/nodes.ts'
@@ -30,14 +31,22 @@ export function Plain({ text }: { text: string }): ComponentChildren {
 
 const CUT_AT = 20_000
 
+interface LongTextProps {
+  readonly text: string
+  readonly rendered: boolean
+  readonly name: string
+  /** Whether text that is not rendered has a fixed-width font. */
+  readonly isCode?: boolean
+}
+
 /** Shows text as Markdown if requested and not too long, otherwise as is. Very long text is truncated at first. */
-export function LongText({ text, rendered, name }: { text: string; rendered: boolean; name: string }) {
+export function LongText({ text, rendered, name, isCode = false }: LongTextProps) {
   const [all, setAll] = useKept(`all ${name}`, false)
   const isLong = text.length > CUT_AT
   const shown = isLong && !all ? cut(text, CUT_AT) : text
   return (
     <>
-      <Words text={shown} rendered={rendered} />
+      <Words text={shown} rendered={rendered} isCode={isCode} />
       {isLong && !all && <MoreButton onClick={() => setAll(true)}>Show all {formatBytes(utf8Bytes(text))}</MoreButton>}
     </>
   )
@@ -48,12 +57,12 @@ const TOGETHER = 150
 /** Estimated height of a portion before its first rendering. */
 const PORTION_PX = 900
 
-function Words({ text, rendered }: { text: string; rendered: boolean }) {
+function Words({ text, rendered, isCode }: { text: string; rendered: boolean; isCode: boolean }) {
   const portions = useMemo(() => {
     const tree = rendered && text.length <= MARKDOWN_MOST ? readMarkdown(text) : undefined
     return tree && portionsOf(tree, TOGETHER)
   }, [text, rendered])
-  if (portions === undefined) return <Chunks text={text} />
+  if (portions === undefined) return <Chunks text={text} isCode={isCode} />
   if (portions.length === 1) return <div class="words">{drawn(portions[0]!)}</div>
   return (
     <>
@@ -71,10 +80,11 @@ const drawn = (nodes: readonly Markdown[]) => nodes.map((node, i) => <Drawn key=
 const CHUNK = 10_000
 
 /** Shows long text in blocks, so that the browser lays out only the blocks in view. */
-function Chunks({ text }: { text: string }) {
+function Chunks({ text, isCode }: { text: string; isCode: boolean }) {
+  const kind = isCode ? 'plain-text is-code' : 'plain-text'
   if (text.length <= CHUNK * 2) {
     return (
-      <pre class="plain-text" dir="auto">
+      <pre class={kind} dir="auto">
         <Plain text={text} />
       </pre>
     )
@@ -87,7 +97,7 @@ function Chunks({ text }: { text: string }) {
     at = end
   }
   return (
-    <pre class="plain-text" dir="auto">
+    <pre class={kind} dir="auto">
       {chunks.map((chunk, i) => (
         <span key={i} class="chunk">
           <Plain text={chunk} />
@@ -118,12 +128,9 @@ function Drawn({ node }: { node: Markdown }): ComponentChildren {
       return <img src={node.data} alt={node.alt} loading="lazy" />
     case 'pre':
       return (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard.
-        <pre tabIndex={0}>
-          <code>
-            <Plain text={node.text} />
-          </code>
-        </pre>
+        <CodeBlock text={node.text} language={node.language}>
+          <Plain text={node.text} />
+        </CodeBlock>
       )
     case 'code':
       return (

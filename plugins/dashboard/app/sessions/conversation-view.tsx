@@ -1,10 +1,11 @@
 /** The traces of a session. Scrolling to the end loads more. */
 
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { type Body, conversationOf, loadBody, pathOfBody, TRACE_ROW } from '../content/bodies.ts'
+import { type Body, conversationOf, loadBody, pathOfBody } from '../content/bodies.ts'
 import { type JsonNode, sourceOf } from '../content/json-text.ts'
 import { JsonOfText } from '../content/json-view.tsx'
 import { Messages } from '../content/messages-view.tsx'
+import { TRACE_ROW } from '../content/span-tree.ts'
 import type { SessionTraces as Loaded, SessionTraces, TraceListItem } from '../contract.ts'
 import { at, read } from '../state/api.ts'
 import { useLoad } from '../state/load.ts'

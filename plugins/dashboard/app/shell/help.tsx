@@ -17,6 +17,7 @@ const COMMANDS: readonly (readonly [keys: string, does: string])[] = [
   ['[ ]', 'fold all, unfold all'],
   ['m r', 'messages, raw JSON'],
   ['f n N', 'find in the trace, next and previous span'],
+  ['e E', 'next and previous failed step'],
   ['a', 'annotate'],
   ['y', 'copy the link']
 ]

@@ -10,7 +10,9 @@ export interface Preferences {
   readonly keys: boolean
   readonly columns: Readonly<Record<string, readonly string[]>>
   readonly texts: 'rendered' | 'text'
-  readonly view: 'tree' | 'log'
+  readonly view: 'tree' | 'log' | 'turns'
+  /** Names of the metadata values that a trace's head shows, by project. */
+  readonly metadata: Readonly<Record<string, readonly string[]>>
   readonly project: string
 }
 
@@ -22,6 +24,7 @@ const DEFAULTS: Preferences = {
   columns: {},
   texts: 'rendered',
   view: 'tree',
+  metadata: {},
   project: ''
 }
 

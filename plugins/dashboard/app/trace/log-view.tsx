@@ -1,19 +1,18 @@
-/** Lists spans in chronological order, one per line, each with the start of its output. */
+/** Lists spans in chronological order, parents before children, each with what it did. */
 
-import { useEffect, useState } from 'preact/hooks'
-import { type Body, knownBody, loadBody, pathOfBody } from '../content/bodies.ts'
-import { sourceOf } from '../content/json-text.ts'
-import type { Outline, OutlineSpan } from '../contract.ts'
+import { useMemo } from 'preact/hooks'
+import type { Outline } from '../contract.ts'
 import { Icon } from '../ui/controls.tsx'
 import { formatDuration } from '../ui/format.ts'
-import { asLine, cut } from '../ui/text.ts'
+import { asLine } from '../ui/text.ts'
 import { clockTime, type Zone } from '../ui/time.ts'
 import { VirtualRows } from '../ui/virtual-rows.tsx'
+import { usePreview } from './previews.tsx'
+import { inTime } from './turns.ts'
 
 const ROW_PX = 46
 
 interface Props {
-  readonly slug: string
   readonly outline: Outline
   readonly selected: string
   readonly hits: ReadonlyMap<string, number> | undefined
@@ -21,8 +20,8 @@ interface Props {
   select(key: string): void
 }
 
-export function LogView({ slug, outline, selected, hits, zone, select }: Props) {
-  const spans = outline.spans
+export function LogView({ outline, selected, hits, zone, select }: Props) {
+  const spans = useMemo(() => inTime(outline.spans), [outline.spans])
   return (
     <VirtualRows
       class="rows log"
@@ -56,7 +55,7 @@ export function LogView({ slug, outline, selected, hits, zone, select }: Props) 
               <span class={`kind is-${span.kind}`}>{span.kind}</span>
               <span class="row-time">{formatDuration(span.durationMs)}</span>
             </span>
-            <Preview slug={slug} traceId={outline.trace.id} span={span} version={outline.version} />
+            <LogWords id={span.id} />
           </div>
         )
       }}
@@ -64,32 +63,9 @@ export function LogView({ slug, outline, selected, hits, zone, select }: Props) 
   )
 }
 
-/** Spans with larger bodies have no preview. */
-const PREVIEW_BYTES = 200_000
-
-function Preview(props: { slug: string; traceId: string; span: OutlineSpan; version: string | number }) {
-  const { slug, traceId, span, version } = props
-  const path = pathOfBody(slug, traceId, span.id)
-  const isLarge = span.inputBytes + span.outputBytes + span.attributesBytes > PREVIEW_BYTES
-  const [body, setBody] = useState<Body | undefined>(() => knownBody(path, version))
-  useEffect(() => {
-    if (isLarge || body !== undefined) return
-    let gone = false
-    // The delay avoids requests for rows that are only scrolled past.
-    const timer = setTimeout(() => {
-      loadBody(path, version).then(
-        loaded => {
-          if (!gone) setBody(loaded)
-        },
-        () => {}
-      )
-    }, 150)
-    return () => {
-      gone = true
-      clearTimeout(timer)
-    }
-  }, [path])
-  const node = body?.output ?? body?.input
-  const text = body === undefined || node === undefined ? '' : cut(sourceOf(body.text, node), 600)
-  return <span class="log-preview clip">{isLarge ? 'large; choose it to read it' : asLine(text, 200)}</span>
+function LogWords({ id }: { id: string }) {
+  const preview = usePreview(id)
+  const isFailure = preview !== undefined && preview.error !== ''
+  const text = preview === undefined ? '' : asLine(isFailure ? preview.error : preview.text, 200)
+  return <span class={`log-preview clip ${isFailure ? 'is-error' : ''}`}>{text}</span>
 }

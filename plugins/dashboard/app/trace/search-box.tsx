@@ -3,9 +3,10 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Outline } from '../contract.ts'
 import { at, errorMessageOf, read } from '../state/api.ts'
+import { loadPart } from '../state/lazy-part.ts'
 import { Icon } from '../ui/controls.tsx'
 import { formatCounted } from '../ui/format.ts'
-import { Finder } from './finder.ts'
+import type { Finder } from './finder.ts'
 
 interface Props {
   readonly slug: string
@@ -18,6 +19,7 @@ interface Props {
 }
 
 const TYPING_MS = 200
+const loadFinder = () => loadPart(() => import('./finder.ts'))
 
 export function SearchBox({ slug, outline, text, setText, found, next }: Props) {
   const finder = useRef<Finder | undefined>(undefined)
@@ -33,7 +35,7 @@ export function SearchBox({ slug, outline, text, setText, found, next }: Props) 
     }
     const stop = new AbortController()
     const look = async () => {
-      finder.current ??= new Finder()
+      finder.current ??= new (await loadFinder()).Finder()
       const trace = { slug, traceId: outline.trace.id }
       const take = () => {
         const url = new URL(`api/${at('p/:slug/traces/:traceId/texts', trace)}`, document.baseURI).href

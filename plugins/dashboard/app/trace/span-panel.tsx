@@ -1,33 +1,35 @@
 /** Shows everything recorded for a span or for the trace itself. */
 
-import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
-import { type Body, conversationOf, knownBody, loadBody, pathOfBody, TRACE_ROW } from '../content/bodies.ts'
-import { countMembers, type JsonNode, memberAt, membersOf, readString, sourceOf } from '../content/json-text.ts'
+import { type Body, knownBody, loadBody, pathOfBody } from '../content/bodies.ts'
+import { countMembers } from '../content/json-text.ts'
 import { JsonView } from '../content/json-view.tsx'
-import { foldedCount } from '../content/message.ts'
-import { Messages } from '../content/messages-view.tsx'
+import { TRACE_ROW } from '../content/span-tree.ts'
 import { Plain } from '../content/text-view.tsx'
 import type { Outline, OutlineSpan } from '../contract.ts'
+import { usePart } from '../state/lazy-part.ts'
 import { useLoad } from '../state/load.ts'
 import { prefer, preferences } from '../state/preferences.ts'
 import { useStore } from '../state/store.ts'
-import { Icon, StatusIcon } from '../ui/controls.tsx'
-import { Moment } from '../ui/facts.tsx'
-import { formatBytes, formatCost, formatCount, formatDuration, knowsParts, NONE } from '../ui/format.ts'
-import { Problem, Waiting } from '../ui/problem.tsx'
+import { Icon } from '../ui/controls.tsx'
+import { formatBytes } from '../ui/format.ts'
+import { Pending, Problem, Waiting } from '../ui/problem.tsx'
 import { asLine, cut } from '../ui/text.ts'
-import { clockTime, type Zone } from '../ui/time.ts'
+import type { Zone } from '../ui/time.ts'
+import { Conversations, CutNote, type EarlierCall, RawTexts } from './conversations.tsx'
 import { shownFailureOf } from './failure.ts'
-import { TraceScores } from './scores.tsx'
-
-export const TABS = ['messages', 'json', 'attributes', 'events', 'scores'] as const
-export type Tab = (typeof TABS)[number]
+import { loadLater } from './load-later.ts'
+import { TABS, type Tab } from './opening.ts'
+import { PanelHead } from './panel-head.tsx'
 
 interface Props {
   readonly slug: string
   readonly outline: Outline
   readonly selected: string
+  /** The only root, whose row also stands for the trace; undefined if the trace has a row of its own. */
+  readonly root: OutlineSpan | undefined
+  /** Whether spans are still loading. */
+  readonly isPart: boolean
   readonly tab: Tab
   readonly zone: Zone
   setTab(tab: Tab): void
@@ -36,42 +38,56 @@ interface Props {
   changed(): void
 }
 
+/** Returns the tabs of a row. Attributes and events belong to spans, metadata to the trace. */
+function tabsOf(isTrace: boolean, span: OutlineSpan | undefined): Tab[] {
+  return TABS.filter(tab => {
+    if (tab === 'metadata') return isTrace
+    return span !== undefined || (tab !== 'attributes' && tab !== 'events')
+  })
+}
+
 export function SpanPanel(props: Props) {
-  const { slug, outline, selected, tab, zone, setTab } = props
+  const { slug, outline, selected, root, isPart, tab, zone, setTab } = props
   const span = outline.spans.find(({ id }) => id === selected)
-  const isTrace = selected === TRACE_ROW
+  const isTrace = selected === TRACE_ROW || selected === root?.id
   const { texts } = useStore(preferences)
-  const path = isTrace || span !== undefined ? pathOfBody(slug, outline.trace.id, selected) : undefined
-  // Spans never change, but a trace's output and metadata may change.
-  const version = isTrace ? outline.version : 0
-  const loaded = useLoad(
-    path && `${path}@${version}`,
-    signal => loadBody(path!, version, signal),
-    () => (path === undefined ? undefined : knownBody(path, version))
-  )
+  const path = span === undefined && !isTrace ? undefined : pathOfBody(slug, outline.trace.id, selected)
+  const loaded = useBody(path, selected === TRACE_ROW ? outline.version : 0)
+  // The root's row shows the trace's own texts and metadata too.
+  const ofTrace = isTrace && span !== undefined ? pathOfBody(slug, outline.trace.id, TRACE_ROW) : undefined
+  const whole = useBody(ofTrace, outline.version)
   const earlier = useEarlier(slug, outline, span)
+  const later = usePart(loadLater, tab === 'events' || tab === 'scores' || span?.kind === 'llm')
   useNext(slug, outline, span, loaded.value !== undefined)
   if (path === undefined) {
     return (
       <section class="panel" aria-label="Span">
-        <p class="soft">The span that these belong to was not recorded, or has not come yet.</p>
+        {isPart ? (
+          <Waiting what="the span" />
+        ) : (
+          <p class="soft">The parent of these spans was not recorded, or has not arrived yet.</p>
+        )}
       </section>
     )
   }
-  const scores = outline.scores.filter(score => (isTrace ? true : score.spanId === selected)).length
+  const scores = outline.scores.filter(score => isTrace || score.spanId === selected).length
   const labels: Record<Tab, string> = {
     messages: 'Messages',
     json: 'JSON',
-    attributes: isTrace ? `Metadata ${Object.keys(outline.trace.metadata).length || ''}` : 'Attributes',
+    attributes: 'Attributes',
+    metadata: `Metadata ${Object.keys(outline.trace.metadata).length || ''}`,
     events: `Events ${span?.eventCount || ''}`,
     scores: `Scores ${scores || ''}`
   }
-  const tabs = TABS.filter(each => !(isTrace && each === 'events'))
-  const current = tabs.includes(tab) ? tab : 'messages'
+  const tabs = tabsOf(isTrace, span)
+  const current = tabs.includes(tab) ? tab : isTrace && tab === 'attributes' ? 'metadata' : 'messages'
   const body = loaded.value
+  const error = loaded.error ?? whole.error
+  const metadata = span === undefined ? body : whole.value
+  const kind = span?.kind ?? 'trace'
   return (
     <section class="panel" aria-label={isTrace ? 'Trace' : 'Span'}>
-      <PanelHead outline={outline} span={span} zone={zone} />
+      <PanelHead outline={outline} span={span} body={body} zone={zone} />
       {span?.status === 'error' && body !== undefined && <FailureNote body={body} />}
       <div class="tabs">
         <div role="tablist" aria-label="Views" onKeyDown={moveTab}>
@@ -110,27 +126,52 @@ export function SpanPanel(props: Props) {
         key={`${selected} ${current}`}
       >
         {current === 'scores' ? (
-          <TraceScores {...props} spanId={isTrace ? undefined : selected} />
-        ) : loaded.error !== undefined ? (
-          <Problem error={loaded.error} again={loaded.again} />
-        ) : body === undefined ? (
+          later.part === undefined ? (
+            <Pending of={later} what="the scores" />
+          ) : (
+            <later.part.TraceScores {...props} spanId={isTrace ? undefined : selected} />
+          )
+        ) : error !== undefined ? (
+          <Problem error={error} again={loaded.error === undefined ? whole.again : loaded.again} />
+        ) : body === undefined || (ofTrace !== undefined && whole.value === undefined) ? (
           <Waiting what={sizeOf(span)} />
         ) : current === 'messages' ? (
           <Conversations
             body={body}
+            kind={kind}
+            whole={whole.value}
             rendered={texts === 'rendered'}
             earlier={earlier}
             running={outline.trace.status === 'running'}
+            CallParameters={later.part?.CallParameters}
           />
         ) : current === 'json' ? (
-          <Raw body={body} />
+          <RawTexts body={body} kind={kind} whole={whole.value} />
         ) : current === 'events' ? (
-          <Events body={body} zone={zone} />
+          later.part === undefined ? (
+            <Pending of={later} what="the events" />
+          ) : (
+            <later.part.Events body={body} zone={zone} />
+          )
+        ) : current === 'metadata' ? (
+          <Fields text={metadata!.text} node={metadata!.metadata} label="Metadata" none="No metadata." />
         ) : (
-          <Attributes body={body} isTrace={isTrace} />
+          <>
+            <CutNote body={body} half="attributes" />
+            <Fields text={body.text} node={body.attributes} label="Attributes" none="No attributes." />
+          </>
         )}
       </div>
     </section>
+  )
+}
+
+/** Loads a body, if there is a path. Spans never change, but a trace's output and metadata may change. */
+function useBody(path: string | undefined, version: string | number) {
+  return useLoad(
+    path && `${path}@${version}`,
+    signal => loadBody(path!, version, signal),
+    () => (path === undefined ? undefined : knownBody(path, version))
   )
 }
 
@@ -149,28 +190,21 @@ function moveTab(event: KeyboardEvent): void {
   tab?.click()
 }
 
-/** The previous model call, if already loaded or small. The current call may repeat that call's conversation. */
-interface Earlier {
-  readonly name: string
-  readonly body: Body
-}
+/** Larger conversations are not loaded only to find what the current call repeats. */
 const EARLIER_BYTES = 800_000
 
-function useEarlier(slug: string, outline: Outline, span: OutlineSpan | undefined): Earlier | undefined {
+/** Loads the previous model call. The current call may repeat that call's conversation. */
+function useEarlier(slug: string, outline: Outline, span: OutlineSpan | undefined): EarlierCall | undefined {
   const at = span === undefined || span.kind !== 'llm' ? -1 : outline.spans.indexOf(span)
-  const before = outline.spans
-    .slice(0, Math.max(0, at))
-    .findLast(({ kind, inputBytes }) => kind === 'llm' && inputBytes > 2)
+  const calls = outline.spans.slice(0, Math.max(0, at)).filter(({ kind }) => kind === 'llm')
+  const before = calls.findLast(({ inputBytes }) => inputBytes > 2)
   const path =
     before === undefined || before.inputBytes > EARLIER_BYTES
       ? undefined
       : pathOfBody(slug, outline.trace.id, before.id)
-  const { value } = useLoad(
-    path && `earlier ${path}`,
-    signal => loadBody(path!, 0, signal),
-    () => (path === undefined ? undefined : knownBody(path, 0))
-  )
-  return value === undefined || before === undefined ? undefined : { name: before.name, body: value }
+  const { value } = useBody(path, 0)
+  if (value === undefined || before === undefined) return undefined
+  return { name: `call ${calls.indexOf(before) + 1} (${before.name})`, body: value }
 }
 
 /** Larger spans are fetched only when selected. */
@@ -189,167 +223,17 @@ function useNext(slug: string, outline: Outline, span: OutlineSpan | undefined, 
   }, [path, ready])
 }
 
-function PanelHead({ outline, span, zone }: { outline: Outline; span: OutlineSpan | undefined; zone: Zone }) {
-  const { trace } = outline
-  const shown = span ?? trace
-  const usage = shown.usage
-  const facts = [
-    shown.durationMs === null ? undefined : formatDuration(shown.durationMs),
-    shown.model === null ? undefined : asLine(shown.model, 60),
-    shown.provider === null ? undefined : asLine(shown.provider, 60),
-    usage === null || usage.totalTokens === 0
-      ? undefined
-      : knowsParts(usage)
-        ? `${formatCount(usage.inputTokens)} in, ${formatCount(usage.outputTokens)} out`
-        : `${formatCount(usage.totalTokens)} tokens`,
-    shown.costUsd === null ? undefined : formatCost(shown.costUsd)
-  ].filter(fact => fact !== undefined)
-  return (
-    <header class="panel-head">
-      <h2>
-        <span class="clip" title={shown.name}>
-          {asLine(shown.name, 200)}
-        </span>
-        <span class={`kind is-${span?.kind ?? 'trace'}`}>{span?.kind ?? 'trace'}</span>
-        <StatusIcon status={shown.status} />
-      </h2>
-      <p class="facts">
-        {facts.map(fact => (
-          <span key={fact}>{fact}</span>
-        ))}
-        {span?.computedCost && <span class="soft">{describeComputed(span.computedCost)}</span>}
-        <Moment iso={shown.startedAt} zone={zone} text={clockTime(shown.startedAt, zone, true)} />
-      </p>
-    </header>
-  )
-}
-
-function describeComputed({ model, prices }: NonNullable<OutlineSpan['computedCost']>): string {
-  const of = prices === 'own' ? 'your prices' : `prices of ${prices}`
-  return `computed from tokens, ${of} for ${asLine(model, 60)}`
-}
-
-interface ConversationsProps {
-  readonly body: Body
-  readonly rendered: boolean
-  readonly earlier: Earlier | undefined
-  readonly running: boolean
-}
-
-function Conversations({ body, rendered, earlier, running }: ConversationsProps) {
-  const { input, output } = conversationOf(body)
-  const before = earlier && conversationOf(earlier.body).input
-  const folded = input !== undefined && before !== undefined ? foldedCount(before, input) : 0
-  const none = body.input === undefined && body.output === undefined
-  if (none) return <p class="soft">{running ? 'Nothing has come yet.' : 'Neither input nor output was recorded.'}</p>
-  return (
-    <>
-      <Half title="Input" text={body.text} node={body.input}>
-        {input && <Messages messages={input} rendered={rendered} folded={folded} earlier={earlier?.name ?? ''} />}
-      </Half>
-      <Half title="Output" text={body.text} node={body.output}>
-        {output && <Messages messages={output} rendered={rendered} />}
-      </Half>
-    </>
-  )
-}
-
-interface HalfProps {
-  readonly title: string
+interface FieldsProps {
   readonly text: string
-  readonly node: JsonNode | undefined
-  /** If undefined, the value is shown as JSON. */
-  readonly children?: ComponentChildren
+  readonly node: Body['attributes']
+  readonly label: string
+  /** Shown if there are no fields. */
+  readonly none: string
 }
 
-function Half({ title, text, node, children }: HalfProps) {
-  return (
-    <section class="half">
-      <h3>{title}</h3>
-      {node === undefined ? (
-        <p class="soft">{NONE}</p>
-      ) : (
-        (children ?? <JsonView text={text} node={node} label={title} />)
-      )}
-    </section>
-  )
-}
-
-function Raw({ body }: { body: Body }) {
-  return (
-    <>
-      <Half title="Input" text={body.text} node={body.input} />
-      <Half title="Output" text={body.text} node={body.output} />
-    </>
-  )
-}
-
-function Attributes({ body, isTrace }: { body: Body; isTrace: boolean }) {
-  const node = isTrace ? body.metadata : body.attributes
-  if (node === undefined || countMembers(body.text, node) === 0) {
-    return <p class="soft">{isTrace ? 'No metadata.' : 'No attributes.'}</p>
-  }
-  return <JsonView text={body.text} node={node} label={isTrace ? 'Metadata' : 'Attributes'} />
-}
-
-function Events({ body, zone }: { body: Body; zone: Zone }) {
-  const { text, events } = body
-  const members = events === undefined ? [] : membersOf(text, events)
-  if (events === undefined || members.length === 0) return <p class="soft">No events.</p>
-  return (
-    <ol class="events">
-      {members.map(({ index, node }) => {
-        const [name, at, attributes] = ['name', 'timestamp', 'attributes'].map(key => memberAt(text, node, key))
-        const iso = at?.kind === 'string' ? readString(text, at) : undefined
-        const isEmpty = attributes === undefined || attributes.kind !== 'object' || countMembers(text, attributes) === 0
-        return (
-          <li key={index}>
-            <p>
-              {iso !== undefined && <Moment iso={iso} zone={zone} text={clockTime(iso, zone, true)} />}{' '}
-              <b>
-                {name === undefined
-                  ? ''
-                  : asLine(name.kind === 'string' ? readString(text, name) : sourceOf(text, name), 200)}
-              </b>
-            </p>
-            {!isEmpty && <JsonView text={text} node={attributes!} label="Attributes of the event" />}
-          </li>
-        )
-      })}
-    </ol>
-  )
-}
-
-/** Highlights matches in a panel with the CSS Custom Highlight API, and scrolls to the first match. */
-export function useHighlights(find: ((text: string) => [number, number][]) | undefined, key: string): void {
-  useEffect(() => {
-    const registry = (CSS as { highlights?: Map<string, unknown> }).highlights
-    if (registry === undefined || find === undefined) return
-    let stopped = false
-    const mark = () => {
-      const panel = document.getElementById('tab-panel')
-      if (panel === null || stopped) return
-      const ranges: Range[] = []
-      const walker = document.createTreeWalker(panel, NodeFilter.SHOW_TEXT)
-      for (let node = walker.nextNode(); node !== null && ranges.length < 500; node = walker.nextNode()) {
-        for (const [start, end] of find(node.nodeValue ?? '')) {
-          const range = document.createRange()
-          range.setStart(node, start)
-          range.setEnd(node, end)
-          ranges.push(range)
-        }
-      }
-      registry.set('found', new Highlight(...ranges))
-      ranges[0]?.startContainer.parentElement?.scrollIntoView({ block: 'center' })
-    }
-    // Delayed until the panel is rendered.
-    const timer = setTimeout(mark, 60)
-    return () => {
-      stopped = true
-      clearTimeout(timer)
-      registry.delete('found')
-    }
-  }, [find, key])
+function Fields({ text, node, label, none }: FieldsProps) {
+  if (node === undefined || countMembers(text, node) === 0) return <p class="soft">{none}</p>
+  return <JsonView text={text} node={node} label={label} />
 }
 
 /** Maximum number of characters shown. Stack traces can have any length, and the Events section shows them in full. */

@@ -1,17 +1,98 @@
-/** Dialogs of a trace: metadata, and the trace to compare with. */
+/** Dialogs of a trace: its details, its metadata, and the trace to compare with. */
 
 import { useState } from 'preact/hooks'
 import { memberAt, membersOf, nodeAt, parseExactly, readString, sourceOf, writeIndented } from '../content/json-text.ts'
-import type { TraceListItem } from '../contract.ts'
+import { metadataLeaves } from '../content/metadata-leaves.ts'
+import type { Outline, TraceListItem } from '../contract.ts'
 import { at, write } from '../state/api.ts'
 import { compareAddress, isTraceId, traceIdIn } from '../state/comparison.ts'
 import { useRead } from '../state/load.ts'
 import { go } from '../state/navigation.ts'
+import { prefer, preferences } from '../state/preferences.ts'
+import { useStore } from '../state/store.ts'
 import { tell } from '../state/toasts.ts'
+import { Button } from '../ui/controls.tsx'
 import { Dialog, Field, Form, FormDialog } from '../ui/dialog.tsx'
+import { Fact, Moment } from '../ui/facts.tsx'
+import { formatBytes, formatCounted, formatDuration } from '../ui/format.ts'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { asLine } from '../ui/text.ts'
 import { fullTime, type Zone } from '../ui/time.ts'
+
+interface AboutProps {
+  readonly slug: string
+  readonly trace: Outline['trace']
+  readonly zone: Zone
+  readonly edit: (() => void) | undefined
+  onClose(): void
+}
+
+/** Shows a trace's metadata and how it was stored. The reader chooses which values the heads of all traces show. */
+export function AboutDialog({ slug, trace, zone, edit, onClose }: AboutProps) {
+  const { metadata } = useStore(preferences)
+  const chosen = metadata[slug] ?? []
+  const leaves = metadataLeaves(trace.metadata)
+  const choose = (name: string, isChosen: boolean) =>
+    prefer({
+      metadata: { ...metadata, [slug]: isChosen ? [...chosen, name] : chosen.filter(each => each !== name) }
+    })
+  return (
+    <Dialog title="Trace details" wide onClose={onClose}>
+      <dl class="trace-facts">
+        <Fact name="Trace id">
+          <code>{trace.id}</code>
+        </Fact>
+        <Fact name="Size">{formatBytes(trace.estimatedBytes)}</Fact>
+        <Stored trace={trace} zone={zone} />
+        {trace.metadataUpdatedAt !== null && (
+          <Fact name="Metadata edited">
+            <Moment iso={trace.metadataUpdatedAt} zone={zone} />
+          </Fact>
+        )}
+      </dl>
+      <h3>Metadata</h3>
+      {leaves.length === 0 ? (
+        <p class="soft">No metadata.</p>
+      ) : (
+        <>
+          <p class="soft">Select the values to show at the top of each trace.</p>
+          <ul class="metadata-values">
+            {leaves.map(({ name, value }) => (
+              <li key={name}>
+                <label>
+                  <input
+                    type="checkbox"
+                    checked={chosen.includes(name)}
+                    onChange={event => choose(name, event.currentTarget.checked)}
+                  />
+                  <span class="soft">{asLine(name, 100)}</span>
+                  <span>{asLine(value, 400)}</span>
+                </label>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+      {edit !== undefined && (
+        <p class="buttons">
+          <Button onClick={edit}>Edit metadata</Button>
+        </p>
+      )}
+    </Dialog>
+  )
+}
+
+/** The delay between a trace's end and its storage, unless the sender's clock was ahead of the server's. */
+function Stored({ trace, zone }: { trace: Outline['trace']; zone: Zone }) {
+  const { ingestedAt, endedAt } = trace
+  const late = ingestedAt === null || endedAt === null ? -1 : Date.parse(ingestedAt) - Date.parse(endedAt)
+  if (ingestedAt === null || late < 0) return null
+  return (
+    <Fact name="Stored">
+      <Moment iso={ingestedAt} zone={zone} text={`${formatDuration(late)} after its end`} />
+    </Fact>
+  )
+}
 
 interface MetadataProps {
   readonly slug: string
@@ -39,7 +120,8 @@ export function MetadataDialog({ slug, traceId, text, onClose, changed }: Metada
     <FormDialog title="Metadata" wide submit="Save" onClose={onClose} onSubmit={save}>
       <label class="field">
         <span>
-          A JSON object. Fields are added or replaced; one that is deleted here stays, set it to null instead.
+          A JSON object. New and changed fields are saved. To clear a field, set it to null; removing it here has no
+          effect.
         </span>
         <textarea
           class="mono"
@@ -61,7 +143,7 @@ export function metadataChanges(before: string, after: string): string | undefin
     throw new Error(`This is not JSON: ${error instanceof Error ? error.message : error}`)
   }
   const [old, next] = [nodeAt(before)!, nodeAt(after)!]
-  if (next.kind !== 'object') throw new Error('Metadata is an object: it begins with { and ends with }.')
+  if (next.kind !== 'object') throw new Error('Metadata must be a JSON object.')
   const fields = membersOf(after, next).flatMap(({ key, node }) => {
     const name = readString(after, key!)
     const known = memberAt(before, old, name)
@@ -74,6 +156,23 @@ export function metadataChanges(before: string, after: string): string | undefin
 /** Removes the whitespace between values. */
 function squeeze(text: string): string {
   return text.replace(/("(?:[^"\\]|\\.)*")|\s+/g, '$1')
+}
+
+interface DeleteProps {
+  readonly trace: Outline['trace']
+  onClose(): void
+  onDelete(): Promise<void>
+}
+
+export function DeleteDialog({ trace, onClose, onDelete }: DeleteProps) {
+  return (
+    <FormDialog title="Delete this trace?" submit="Delete the trace" danger onClose={onClose} onSubmit={onDelete}>
+      <p>
+        This deletes <b>{asLine(trace.name, 100)}</b>, its {formatCounted(trace.spanCount, 'span')} and all its scores.
+        You cannot undo this.
+      </p>
+    </FormDialog>
+  )
 }
 
 interface CompareProps {
@@ -96,13 +195,13 @@ export function CompareDialog({ slug, trace, zone, onClose }: CompareProps) {
       {error !== undefined ? (
         <Problem error={error} again={again} />
       ) : value === undefined ? (
-        <Waiting what="the trace before" />
+        <Waiting what="the previous trace" />
       ) : before === undefined ? (
-        <p class="soft">There is no earlier trace of this name.</p>
+        <p class="soft">No earlier trace has this name.</p>
       ) : (
         <p>
           <a href={to(before.id)} onClick={onClose}>
-            The one before, of {fullTime(before.startedAt, zone)}
+            The previous one, of {fullTime(before.startedAt, zone)}
           </a>
           <br />
           <span class="soft">{asLine(trace.name, 60)}</span>
@@ -113,12 +212,12 @@ export function CompareDialog({ slug, trace, zone, onClose }: CompareProps) {
         onCancel={onClose}
         onSubmit={() => {
           const other = traceIdIn(id)
-          if (!isTraceId(other)) throw new Error('An id has 32 hexadecimal characters.')
+          if (!isTraceId(other)) throw new Error('A trace id has 32 hexadecimal characters.')
           onClose()
           go(to(other))
         }}
       >
-        <Field label="Or with the trace with this id" spellcheck={false} autocomplete="off" value={id} set={setId} />
+        <Field label="Or enter a trace id" spellcheck={false} autocomplete="off" value={id} set={setId} />
       </Form>
     </Dialog>
   )

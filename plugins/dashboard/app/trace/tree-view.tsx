@@ -1,14 +1,17 @@
-/** The spans as a tree, each with a bar on the time axis. */
+/** The spans as a tree, each with what it did, its numbers, and a bar on the time axis. */
 
-import { useRef, useState } from 'preact/hooks'
-import { TRACE_ROW } from '../content/bodies.ts'
-import type { Row } from '../content/span-tree.ts'
+import { useState } from 'preact/hooks'
+import type { SubtreeSums } from '../content/span-sums.ts'
+import { type Row, TRACE_ROW } from '../content/span-tree.ts'
 import type { Outline, OutlineSpan } from '../contract.ts'
-import { Icon, LinkButton } from '../ui/controls.tsx'
-import { formatDuration, shortId } from '../ui/format.ts'
+import { Icon } from '../ui/controls.tsx'
+import { formatCompact, formatCost, formatCounted, formatDuration, shortId } from '../ui/format.ts'
 import { asLine } from '../ui/text.ts'
 import { VirtualRows } from '../ui/virtual-rows.tsx'
-import { barOf, ticks, type WaterfallFrame } from './waterfall.ts'
+import { usePreview } from './previews.tsx'
+import type { RowMark } from './step-marks.ts'
+import { TimeAxis } from './time-axis.tsx'
+import { barOf, type WaterfallFrame } from './waterfall.ts'
 
 const ROW_PX = 28
 const STEP_PX = 14
@@ -18,24 +21,30 @@ const MOST_INDENT_PX = 112
 interface Props {
   readonly outline: Outline
   readonly rows: readonly Row[]
+  /** The only root, whose row also stands for the trace; undefined if the trace has a row of its own. */
+  readonly root: OutlineSpan | undefined
   readonly selected: string
   readonly hits: ReadonlyMap<string, number> | undefined
   readonly critical: ReadonlySet<string>
+  readonly sums: ReadonlyMap<string, SubtreeSums>
+  readonly marks: ReadonlyMap<string, RowMark>
   readonly frame: WaterfallFrame
   select(key: string): void
   fold(key: string, open: boolean): void
 }
 
 export function TreeView(props: Props) {
-  const { outline, rows, selected, hits, critical, frame, select, fold } = props
+  const { outline, rows, root, selected, hits, critical, sums, marks, frame, select, fold } = props
   const [zoom, setZoom] = useState<WaterfallFrame | undefined>()
   const deepest = rows.reduce((most, { depth }) => Math.max(most, depth), 1)
   const step = Math.max(5, Math.min(STEP_PX, MOST_INDENT_PX / deepest))
   const shown = zoom ?? frame
-  // The trace itself is the first row.
-  const index = selected === TRACE_ROW ? 0 : rows.findIndex(({ key }) => key === selected) + 1
-  const row = rows[index - 1]
-  const to = (place: number) => select(rows[place - 1]?.key ?? TRACE_ROW)
+  // Unless the trace has a single root, the trace itself is the first row.
+  const before = root === undefined ? 1 : 0
+  const found = rows.findIndex(({ key }) => key === selected)
+  const index = selected === TRACE_ROW ? 0 : found === -1 ? -1 : found + before
+  const row = rows[index - before]
+  const to = (place: number) => select(rows[place - before]?.key ?? TRACE_ROW)
   const keys = {
     Enter: () => document.getElementById('tab-panel')?.focus(),
     ArrowRight() {
@@ -46,18 +55,19 @@ export function TreeView(props: Props) {
     ArrowLeft() {
       if (row === undefined) return
       if (row.open) return fold(row.key, false)
-      to(rows.slice(0, index - 1).findLastIndex(({ depth }) => depth < row.depth) + 1)
+      const parent = rows.slice(0, index - before).findLastIndex(({ depth }) => depth < row.depth)
+      if (parent >= 0 || before === 1) to(parent + before)
     }
   }
   return (
-    <div class="tree">
-      <Axis frame={shown} origin={Date.parse(outline.trace.startedAt)} zoomed={zoom !== undefined} zoom={setZoom} />
+    <div class={sums.get('')?.costUsd ? 'tree has-costs' : 'tree'}>
+      <TimeAxis frame={shown} origin={Date.parse(outline.trace.startedAt)} zoomed={zoom !== undefined} zoom={setZoom} />
       <VirtualRows
         class="rows"
         id="spans"
         role="tree"
         label="Spans"
-        count={rows.length + 1}
+        count={rows.length + before}
         rowPx={ROW_PX}
         at={index}
         active={`row-${selected}`}
@@ -65,7 +75,7 @@ export function TreeView(props: Props) {
         keys={keys}
         select={to}
         row={(at, top) => {
-          const row = rows[at - 1]
+          const row = rows[at - before]
           if (row === undefined) {
             const isSelected = selected === TRACE_ROW
             return <TraceRow key="" outline={outline} selected={isSelected} select={() => select(TRACE_ROW)} />
@@ -80,6 +90,8 @@ export function TreeView(props: Props) {
               hits={hits?.get(row.key)}
               searching={hits !== undefined}
               critical={critical.has(row.key)}
+              sums={sums.get(row.key)}
+              mark={marks.get(row.key)}
               frame={shown}
               select={select}
               fold={fold}
@@ -109,6 +121,7 @@ function TraceRow({ outline, selected, select }: { outline: Outline; selected: b
         <span class="clip">{asLine(trace.name, 120)}</span>
         <span class="kind">trace</span>
       </span>
+      <span class="row-use" />
       <span class="row-time">{formatDuration(trace.durationMs)}</span>
       <span class="lane" aria-hidden="true" />
     </div>
@@ -124,14 +137,18 @@ interface RowProps {
   readonly hits: number | undefined
   readonly searching: boolean
   readonly critical: boolean
+  readonly sums: SubtreeSums | undefined
+  readonly mark: RowMark | undefined
   readonly frame: WaterfallFrame
   select(key: string): void
   fold(key: string, open: boolean): void
 }
 
-function SpanRow({ row, top, step, selected, hits, searching, critical, frame, select, fold }: RowProps) {
+function SpanRow(props: RowProps) {
+  const { row, top, step, selected, hits, searching, critical, sums, mark, frame, select, fold } = props
   const { key, node, depth, open, place, siblings } = row
   const { span, missing, children } = node
+  const isFolded = children.length > 0 && !open
   const indent = Math.min(depth * step, MOST_INDENT_PX)
   const name = span === undefined ? `(missing parent ${shortId(missing ?? '')})` : asLine(span.name, 120)
   return (
@@ -173,17 +190,79 @@ function SpanRow({ row, top, step, selected, hits, searching, critical, frame, s
             <span class="unseen">failed </span>
           </>
         )}
-        <span class="clip" title={name}>
+        <span class="step-name clip" title={name}>
           {name}
         </span>
         {span !== undefined && <span class={`kind is-${span.kind}`}>{span.kind}</span>}
         {hits !== undefined && <span class="hits">{hits}</span>}
+        {mark !== undefined && <Marks mark={mark} />}
+        {isFolded && sums !== undefined ? (
+          <span class="row-words">
+            {formatCounted(sums.steps, 'step')}
+            {sums.failures > 0 && <b class="is-error"> {sums.failures} failed</b>}
+          </span>
+        ) : (
+          <Words id={span?.id} />
+        )}
+      </span>
+      <span class="row-use">
+        <Use span={span} sums={isFolded ? sums : undefined} />
       </span>
       <span class="row-time">{span === undefined ? '' : formatDuration(span.durationMs)}</span>
       <span class="lane" aria-hidden="true">
         {span !== undefined && <BarOf span={span} frame={frame} critical={critical} />}
       </span>
     </div>
+  )
+}
+
+/** Says what a step did or, if it failed, why. */
+function Words({ id }: { id: string | undefined }) {
+  const preview = usePreview(id)
+  if (preview === undefined) return <span class="row-words" />
+  const text = asLine(preview.error === '' ? preview.text : preview.error, 160)
+  return (
+    <span class={`row-words ${preview.error === '' ? '' : 'is-error'}`} title={text}>
+      {text}
+    </span>
+  )
+}
+
+function Marks({ mark: { attempt, together } }: { mark: RowMark }) {
+  return (
+    <>
+      {attempt !== undefined && (
+        <span class="step-mark" title="The same step again, after it failed">
+          attempt {attempt}
+        </span>
+      )}
+      {together !== undefined && (
+        <span class="step-mark" title={`Ran at the same time as ${formatCounted(together - 1, 'other step')}`}>
+          <span aria-hidden="true">∥</span>
+          <span class="unseen">parallel, </span>
+          {together}
+        </span>
+      )}
+    </>
+  )
+}
+
+/** A step's tokens and cost or, if its row is collapsed, those of all steps below it. */
+function Use({ span, sums }: { span: OutlineSpan | undefined; sums: SubtreeSums | undefined }) {
+  const { usage = null, costUsd = null } = sums ?? span ?? {}
+  const tokens = usage?.totalTokens
+  const parts = [
+    ...(tokens ? [formatCompact(tokens)] : []),
+    ...(costUsd === null || costUsd === 0 ? [] : [formatCost(costUsd)])
+  ]
+  if (parts.length === 0) return null
+  const of = sums === undefined ? '' : ' of all steps below'
+  const computed = sums === undefined && span?.computedCost ? ', computed from tokens' : ''
+  return (
+    <span title={`Tokens${costUsd === null ? '' : ' and cost'}${of}${computed}`}>
+      {parts.join(' · ')}
+      {computed !== '' && <span class="unseen"> (computed)</span>}
+    </span>
   )
 }
 
@@ -197,80 +276,4 @@ function BarOf({ span, frame, critical }: { span: OutlineSpan; frame: WaterfallF
       style={place}
     />
   )
-}
-
-interface AxisProps {
-  readonly frame: WaterfallFrame
-  readonly origin: number
-  readonly zoomed: boolean
-  zoom(frame: WaterfallFrame | undefined): void
-}
-
-/** The time axis. Dragging over the axis zooms in. */
-function Axis({ frame, origin, zoomed, zoom }: AxisProps) {
-  const strip = useRef<HTMLDivElement>(null)
-  const [drag, setDrag] = useState<{ from: number; to: number } | undefined>()
-  const shareAt = (event: PointerEvent) => {
-    const { left, width } = strip.current!.getBoundingClientRect()
-    return Math.max(0, Math.min(1, (event.clientX - left) / width))
-  }
-  const length = frame.end - frame.start
-  const marks = ticks(frame, origin, 4)
-  return (
-    <div class="axis">
-      <span class="axis-name">
-        Span
-        {zoomed && <LinkButton onClick={() => zoom(undefined)}>whole time</LinkButton>}
-      </span>
-      <span class="row-time">Duration</span>
-      {/* biome-ignore lint/a11y/noStaticElementInteractions: zooming only helps people who see the chart. */}
-      <div
-        class="axis-strip"
-        ref={strip}
-        title="Drag to zoom"
-        onPointerDown={event => {
-          strip.current!.setPointerCapture(event.pointerId)
-          const at = shareAt(event)
-          setDrag({ from: at, to: at })
-        }}
-        onPointerMove={event => {
-          if (drag !== undefined) setDrag({ from: drag.from, to: shareAt(event) })
-        }}
-        onPointerUp={() => {
-          if (drag === undefined) return
-          setDrag(undefined)
-          const [from, to] = [Math.min(drag.from, drag.to), Math.max(drag.from, drag.to)]
-          if (to - from > 0.02) zoom({ start: frame.start + from * length, end: frame.start + to * length })
-        }}
-        onDblClick={() => zoom(undefined)}
-        onPointerCancel={() => setDrag(undefined)}
-      >
-        {marks.map(ms => {
-          const share = (origin + ms - frame.start) / length
-          // A label near the end does not fit.
-          if (share > 0.9) return null
-          return (
-            <span key={ms} style={{ insetInlineStart: `${(share * 100).toFixed(2)}%` }}>
-              {ms === 0 ? '0' : formatTick(ms)}
-            </span>
-          )
-        })}
-        {drag !== undefined && (
-          <span
-            class="zooming"
-            style={{
-              insetInlineStart: `${Math.min(drag.from, drag.to) * 100}%`,
-              inlineSize: `${Math.abs(drag.to - drag.from) * 100}%`
-            }}
-          />
-        )}
-      </div>
-    </div>
-  )
-}
-
-/** Formats a round number of milliseconds, without trailing zeros. */
-function formatTick(ms: number): string {
-  if (ms >= 1000 && ms < 60_000) return `${Number((ms / 1000).toFixed(2))} s`
-  return formatDuration(Math.round(ms * 100) / 100)
 }

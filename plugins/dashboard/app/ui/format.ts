@@ -9,6 +9,14 @@ export function formatCount(count: number): string {
   return integer.format(count)
 }
 
+/** Formats a count in little space, with up to three digits: `950`, `12.3k`, `4.1M`. */
+export function formatCompact(count: number): string {
+  if (count < 1000) return formatCount(count)
+  const isThousand = count < 999_500
+  const value = count / (isThousand ? 1000 : 1_000_000)
+  return `${value < 99.95 ? Number(value.toFixed(1)) : formatCount(Math.round(value))}${isThousand ? 'k' : 'M'}`
+}
+
 interface Usage {
   readonly inputTokens: number
   readonly outputTokens: number

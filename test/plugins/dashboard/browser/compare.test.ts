@@ -28,7 +28,7 @@ t.test('two traces are chosen, compared and swapped, and what is picked is in th
   t.equal(await page.evaluate('location.search'), `?a=${agent.id}&b=${again.id}`)
   t.equal(await page.evaluate('document.activeElement.tagName'), 'H1')
   await page.untilText('It comes on Monday.', 'ins')
-  t.same(await seen('del'), ['It comes tomorrow.'], 'input and output of the traces themselves')
+  t.same(await seen('.diff del'), ['It comes tomorrow.'], 'input and output of the traces themselves')
   t.match((await seen('.totals .is-difference td'))[0], /^−1\.20 s −29/)
 
   // The keyboard moves to the model call, which both traces contain.
@@ -55,7 +55,7 @@ t.test('two traces are chosen, compared and swapped, and what is picked is in th
   await page.open(`${pages}/traces/${again.id}`)
   await page.click('.menu button', 'More')
   await page.click('[role=menuitem]', 'Compare with')
-  await page.click('dialog a', 'The one before')
+  await page.click('dialog a', 'The previous one')
   await page.until(`location.search === '?a=${agent.id}&b=${again.id}'`)
   await page.untilText('2 spans in both')
 

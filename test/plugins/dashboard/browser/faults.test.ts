@@ -63,7 +63,7 @@ t.test('in a browser', async t => {
     const [deep, large] = [await recordDeep(service), await recordLarge(service)]
     await page.open(`${pages}/traces/${deep.id}`)
     await page.untilText('level 3', '.row')
-    await page.untilText('126 not stored (123 custom, 3 llm)', '.pane-bar')
+    await page.untilText('126 were not stored (123 custom, 3 llm)', '.pane-bar')
     t.ok(
       ((await page.evaluate("document.querySelectorAll('.row').length")) as number) < 60,
       'only the rows in view exist'
@@ -73,7 +73,7 @@ t.test('in a browser', async t => {
     await page.until(`location.search.includes('${deep.spans[199]}')`)
     await page.untilText('level 199', '.row.is-selected')
     await page.press('[')
-    await page.until("document.querySelectorAll('.row').length === 2")
+    await page.until("document.querySelectorAll('.row').length === 1")
     await page.press(']')
     await page.until("document.querySelectorAll('.row').length > 10")
 

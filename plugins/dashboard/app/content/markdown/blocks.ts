@@ -15,6 +15,10 @@ import type { Markdown } from './nodes.ts'
 
 /** Minimum indentation of a line of indented code, in columns. */
 const CODE_INDENT = 4
+const FORMULA = /^ {0,3}(?:\$\$|\\\[)[ \t]*$/
+const FORMULA_END = /^ {0,3}(?:\$\$|\\\])[ \t]*[.,;]?[ \t]*$/
+/** Maximum number of lines of a formula, which bounds the search for its end. */
+const MOST_FORMULA_LINES = 60
 const FENCE = /^ {0,3}(`{3,}(?=[^`]*$)|~{3,})[ \t]*([^\s`]*)/
 const HEADING = /^ {0,3}(#{1,6})(?=[ \t]|$)/
 const RULE = /^ {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*$/
@@ -81,7 +85,9 @@ function endsParagraph(line: string): boolean {
   if (indentOf(line) >= CODE_INDENT) return false
   const marker = markerOf(line)
   const startsList = marker !== undefined && marker.rest !== '' && (marker.start === undefined || marker.start === 1)
-  return startsList || FENCE.test(line) || HEADING.test(line) || RULE.test(line) || QUOTE.test(line)
+  return (
+    startsList || FORMULA.test(line) || FENCE.test(line) || HEADING.test(line) || RULE.test(line) || QUOTE.test(line)
+  )
 }
 
 /** Returns the fence that is open after a line, given the fence open before it, if any. */
@@ -135,6 +141,8 @@ function blockAt(lines: readonly string[], at: number, reading: Reading): [Markd
   if (indentOf(line) >= CODE_INDENT) return indentedAt(lines, at)
   const fence = FENCE.exec(line)
   if (fence !== null) return fencedAt(lines, at, fence)
+  const formula = formulaAt(lines, at)
+  if (formula !== undefined) return formula
   const heading = HEADING.exec(line)
   if (heading !== null) {
     const text = withoutClosing(line.slice(heading[0].length).trim())
@@ -173,6 +181,16 @@ function indentedAt(lines: readonly string[], at: number): [Markdown, number] {
   }
   const text = lines.slice(at, end).map(line => unindent(line, CODE_INDENT))
   return [{ tag: 'pre', text: text.join('\n'), language: '' }, end]
+}
+
+/** Returns a TeX formula between two lines of delimiters, as preformatted text; undefined if there is none. */
+function formulaAt(lines: readonly string[], at: number): [Markdown, number] | undefined {
+  if (!FORMULA.test(lines[at] as string)) return undefined
+  for (let end = at + 1; end < lines.length && end - at < MOST_FORMULA_LINES; end++) {
+    if (!FORMULA_END.test(lines[end] as string)) continue
+    return [{ tag: 'pre', text: lines.slice(at, end + 1).join('\n'), language: 'tex' }, end + 1]
+  }
+  return undefined
 }
 
 /** Removes the optional closing marks of a heading. */

@@ -20,7 +20,7 @@ export type InlinePiece =
   | { readonly opens: 'a'; readonly href: string }
   | { readonly closes: 'a' }
 
-const SPECIAL = /[\\`*_~[\]<\n]|!\[|https?:\/\//gi
+const SPECIAL = /[\\`*_~[\]<\n$]|!\[|https?:\/\//gi
 const PUNCTUATION = /[!-/:-@[-`{-~]/
 const TAG = new RegExp(`<(?:/?[a-zA-Z]|!--|\\?)[^<>]{0,${LONGEST_TAG}}>`, 'y')
 const AUTOLINK = /<((?:https?|mailto):[^\s<>]{1,2000})>/iy
@@ -78,7 +78,11 @@ function piecesOf(text: string, definitions: Definitions): InlinePiece[] {
     const c = text[at]
     if (c === undefined) break
     let end = 0
-    if (c === '\\') {
+    const formula = c === '$' || c === '\\' ? formulaAt(text, at) : undefined
+    if (formula !== undefined) {
+      pieces.push(formula)
+      end = at + formula.length
+    } else if (c === '\\') {
       const escaped = text[at + 1] ?? ''
       if (escaped === '\n') pieces.push({ tag: 'br' })
       else if (PUNCTUATION.test(escaped)) pieces.push(escaped)
@@ -129,6 +133,29 @@ function piecesOf(text: string, definitions: Definitions): InlinePiece[] {
   }
   matchMarks(undefined, lastMark)
   return pieces
+}
+
+/** Maximum length of a formula, which bounds the search for its end. */
+const LONGEST_FORMULA = 1000
+/** An escaped bracket begins a formula only if mathematics follows. */
+const MATHEMATICS = /\\[a-zA-Z]|[\^_=]/
+
+/** Returns the TeX formula that starts here, with its delimiters; undefined if there is none. */
+function formulaAt(text: string, at: number): string | undefined {
+  const start = text.slice(at, at + 2)
+  const closing = { $$: '$$', '\\(': '\\)', '\\[': '\\]' }[start]
+  if (closing !== undefined) {
+    const inner = text.slice(at + 2, at + 2 + LONGEST_FORMULA)
+    const end = inner.indexOf(closing)
+    const isFormula = end > 0 && (start === '$$' || MATHEMATICS.test(inner.slice(0, end)))
+    return isFormula ? text.slice(at, at + end + 4) : undefined
+  }
+  if (start[0] !== '$') return undefined
+  // As in pandoc, so that amounts of money are not read as formulas: no space inside the dollars, and no digit after.
+  const inner = text.slice(at + 1, at + 1 + LONGEST_FORMULA)
+  const end = inner.search(/(?<!\\)\$/)
+  const isFormula = end > 0 && !/^\s|\s$|[\n`]/.test(inner.slice(0, end)) && !/\d/.test(inner[end + 1] ?? '')
+  return isFormula ? text.slice(at, at + end + 2) : undefined
 }
 
 function matchAt(expression: RegExp, text: string, at: number): RegExpExecArray | null {

@@ -30,7 +30,8 @@ const span = (
   outputBytes: 0,
   attributesBytes: 0,
   eventCount: 0,
-  computedCost: null
+  computedCost: null,
+  tokenDetails: null
 })
 
 /** Returns the rows as lines: both ids, or one id with its side. */

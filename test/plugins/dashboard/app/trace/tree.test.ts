@@ -9,28 +9,8 @@ import {
 } from '../../../../../plugins/dashboard/app/content/span-tree.ts'
 import type { OutlineSpan } from '../../../../../plugins/dashboard/app/contract.ts'
 import { barOf, criticalPath, frameOf, ticks } from '../../../../../plugins/dashboard/app/trace/waterfall.ts'
+import { outlineSpan as span } from './spans.ts'
 
-const span = (id: string, parentSpanId: string | null = null, over: Partial<OutlineSpan> = {}): OutlineSpan => ({
-  id,
-  traceId: 'ab'.repeat(16),
-  parentSpanId,
-  name: `span ${id}`,
-  kind: 'custom',
-  status: 'ok',
-  startedAt: '2026-11-25T10:00:00.000Z',
-  endedAt: '2026-11-25T10:00:01.000Z',
-  durationMs: 1000,
-  provider: null,
-  model: null,
-  usage: null,
-  costUsd: null,
-  inputBytes: 0,
-  outputBytes: 0,
-  attributesBytes: 0,
-  eventCount: 0,
-  computedCost: null,
-  ...over
-})
 /** Returns the rows as lines, indented by depth. */
 const draw = (spans: readonly OutlineSpan[], folded: string[] = []) =>
   visibleRows(growTree(spans), new Set(folded)).map(({ key, depth }) => '  '.repeat(depth) + key)

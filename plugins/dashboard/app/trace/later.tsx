@@ -1,0 +1,10 @@
+/**
+ * The parts of the trace page that load after it, as one module: every further module would split off whatever code it
+ * shares with the page.
+ */
+export { Events } from './events-view.tsx'
+export { LogView } from './log-view.tsx'
+export { CallParameters } from './parameters.tsx'
+export { TraceScores } from './scores.tsx'
+export { AboutDialog, CompareDialog, DeleteDialog, MetadataDialog } from './trace-dialogs.tsx'
+export { TurnsView } from './turns-view.tsx'
