@@ -5,14 +5,14 @@ import { named } from '../object.ts'
 
 const MAX_TRACE_IDS = 200
 
+export const DeletedIds = Type.Array(TraceId, {
+  minItems: 1,
+  maxItems: MAX_TRACE_IDS,
+  description: 'The ids of traces. Unknown ids are ignored.'
+})
+
 const fields = Type.Object({
-  traceIds: Type.Optional(
-    Type.Array(TraceId, {
-      minItems: 1,
-      maxItems: MAX_TRACE_IDS,
-      description: 'The ids of traces. Unknown ids are ignored.'
-    })
-  ),
+  traceIds: Type.Optional(DeletedIds),
   userId: Type.Optional(Type.String({ minLength: 1, maxLength: MAX_TEXT, description: 'The user of the traces.' })),
   sessionId: Type.Optional(
     Type.String({ minLength: 1, maxLength: MAX_TEXT, description: 'The session of the traces.' })
@@ -36,3 +36,4 @@ export const TracesDeleted = named('TracesDeleted', {
     description: 'The number of traces left to delete, counted up to 10,000. Send the same request again until it is 0.'
   })
 })
+export type TracesDeleted = Static<typeof TracesDeleted>
