@@ -1,6 +1,6 @@
 /** The frame of every page: navigation, preferences and the user's account. */
 
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, TargetedEvent } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { connection, signInWanted } from '../state/api.ts'
 import { useKeys } from '../state/keys.ts'
@@ -56,6 +56,11 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
       <a class="skip" href={`${location.pathname}${search}#main`} data-outside onClick={skip}>
         Skip to the content
       </a>
+      {page.page === 'traces' && (
+        <a class="skip" href={`${location.pathname}${search}#table`} data-outside onClick={skip}>
+          Skip to the table
+        </a>
+      )}
       <header class="bar">
         <a class="mark" href={slug === undefined ? '.' : pathOf({ page: 'traces', slug })}>
           spoor
@@ -86,9 +91,9 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
               type="button"
               class="jump"
               onClick={() => setJump(true)}
-              title="Go to a trace, session, user or page, or give a command"
+              title="Search, open anything by name or id, or run a command"
             >
-              <Icon name="search" /> <span>Jump</span> <kbd>/</kbd>
+              <Icon name="search" /> <span>Search</span> <kbd>/</kbd>
             </button>
           )}
           <button
@@ -116,9 +121,10 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
   )
 }
 
-function skip(event: Event) {
+/** Focuses the element that a skip link names. */
+function skip(event: TargetedEvent<HTMLAnchorElement>) {
   event.preventDefault()
-  document.getElementById('main')?.focus()
+  document.getElementById(event.currentTarget.hash.slice(1))?.focus()
 }
 
 /** Shows an unobtrusive notice while the connection is lost. */
