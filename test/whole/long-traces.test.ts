@@ -227,9 +227,7 @@ t.test('10,000 spans go through everything', async t => {
   t.same(steps, [10_000])
 
   await indexNow(service)
-  const found = await database.pool.run(sql =>
-    findWords(sql, 1, readWanted('step 4')!, { sort: 'newest', limit: 5 })
-  )
+  const found = await database.pool.run(sql => findWords(sql, 1, readWanted('step 4')!, { sort: 'newest', limit: 5 }))
   t.match(found.matches, [{ id }])
 
   const lines = (await exportLines(database, 'default')).join('\n')

@@ -86,8 +86,8 @@ export type ScoreSummary = TraceListItem['scores'][string]
 export type DataType = ScoreSummary['dataType']
 export type TracePage = Of<typeof Reply.TracePageReply>
 /** A trace of the list: its summary, its first error, and the beginnings of its texts. */
-export type ListedTrace = TracePage['traces'][number]
-export type Excerpt = NonNullable<ListedTrace['excerpt']>
+export type TraceMatch = TracePage['traces'][number]
+export type Excerpt = NonNullable<TraceMatch['excerpt']>
 export type SuggestedValues = Of<typeof Reply.SuggestionsReply>
 export type SuggestedField = 'name' | 'model' | 'environment' | 'userId' | 'sessionId' | 'tag' | 'step' | 'score'
 export type Outline = Of<typeof Reply.WholeOutlineReply>

@@ -1,18 +1,18 @@
 /** Works through all traces that match a list's filters, in bounded requests. */
 import { at, fetchText, read, write } from '../state/api.ts'
-import { firstPage, type ListQuery, timeOf, toServer } from '../state/list-query.ts'
+import { firstPage, type ListQuery, listedTime, toServer } from '../state/list-query.ts'
 
 /** Numbers of traces per request, and of requests for single traces at a time. */
 const PAGE = { ids: 200, table: 200, deleted: 200 }
 const AT_ONCE = 4
 
 /** Called with the number of traces done so far. */
-export type Progress = (done: number) => void
+type Progress = (done: number) => void
 
 /** Returns the query with its time fixed, so that traces that arrive meanwhile are not included. */
 export function fixed(query: ListQuery, now = Date.now()): ListQuery {
   const { range: _, ...rest } = firstPage(query)
-  return { ...rest, to: new Date(now).toISOString(), ...timeOf(query, now) }
+  return { ...rest, to: new Date(now).toISOString(), ...listedTime(query, now) }
 }
 
 const pageOf = (query: ListQuery, limit: number, after: string | null) => {

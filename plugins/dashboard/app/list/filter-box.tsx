@@ -6,9 +6,9 @@ import { useId, useRef, useState } from 'preact/hooks'
 import { describeTerm, parseFilters, renderTerm } from '../state/filter-text.ts'
 import { usePart } from '../state/lazy-part.ts'
 import {
+  filterTerms,
   type ListQuery,
   type Term,
-  termsOf,
   withoutFilters,
   withoutTerm,
   withRunsOnly,
@@ -41,7 +41,7 @@ export function FilterBox({ slug, query, offset, settings, change }: Props) {
   const list = useId()
   const [entries, setEntries] = useState<readonly FilterEntry[]>([])
   const { part: filterList } = usePart(loadFilterList, open)
-  const terms = termsOf(query.filters)
+  const terms = filterTerms(query.filters)
 
   const close = () => {
     setOpen(false)
@@ -181,7 +181,7 @@ function Chip({ term, edit, remove }: ChipProps) {
   const { title, value } = describeTerm(term)
   const shown = asLine(value, 60)
   return (
-    <li class="chip">
+    <li class="filter-chip">
       <button type="button" class="plain" title="Edit this filter" onClick={() => edit(term)}>
         <span class="soft">{title}</span> {shown}
       </button>

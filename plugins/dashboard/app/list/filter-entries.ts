@@ -1,6 +1,6 @@
 /** The entries that the filter box offers for what is typed. */
 import type { SuggestedValues } from '../contract.ts'
-import { FIELDS, type FilterField, partsOf, renderTerm } from '../state/filter-text.ts'
+import { FIELDS, type FilterField, renderTerm, typedParts } from '../state/filter-text.ts'
 
 export interface FilterEntry {
   readonly label: string
@@ -17,7 +17,7 @@ const MOST = 12
 
 /** The part that is being typed: a field with the beginning of a value, or the beginning of anything. */
 export interface TypedPart {
-  /** What stands before the part. */
+  /** The text before the part. */
   readonly before: string
   readonly part: string
   readonly field: FilterField | undefined
@@ -25,7 +25,7 @@ export interface TypedPart {
 }
 
 export function lastPart(typed: string): TypedPart {
-  const last = partsOf(typed).at(-1) ?? ''
+  const last = typedParts(typed).at(-1) ?? ''
   const part = typed.endsWith(last) ? last : ''
   const before = typed.slice(0, typed.length - part.length)
   const [, name, value = ''] = /^([A-Za-z]+):"?(.*?)"?$/s.exec(part) ?? []

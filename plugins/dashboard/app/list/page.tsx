@@ -226,8 +226,9 @@ export function ListPage({ slug }: { slug: string }) {
       )}
       {keys && traces.length > 0 && (
         <p class="soft small key-hint">
-          <kbd>j</kbd> <kbd>k</kbd> next and previous row · <kbd>Enter</kbd> open · <kbd>x</kbd> select · <kbd>?</kbd>{' '}
-          all shortcuts
+          <kbd>j</kbd> <kbd>k</kbd> next and previous row · <kbd>Enter</kbd> open · <kbd>x</kbd> select
+          {' · '}
+          <kbd>?</kbd> all shortcuts
         </p>
       )}
       <Selection slug={slug} traces={traces} selection={selection} changed={loaded.again} />

@@ -1,14 +1,14 @@
 /** The second line of a row: the first error, and the first words of input and output or an excerpt with matches. */
-import type { Excerpt, ListedTrace } from '../contract.ts'
+import type { Excerpt, TraceMatch } from '../contract.ts'
 import { Icon } from '../ui/controls.tsx'
 import { asLine } from '../ui/text.ts'
 
 const MOST = { error: 200, text: 160 }
 
-export const hasPreview = ({ firstError, inputPreview, outputPreview, excerpt }: ListedTrace): boolean =>
+export const hasPreview = ({ firstError, inputPreview, outputPreview, excerpt }: TraceMatch): boolean =>
   [firstError, inputPreview, outputPreview, excerpt].some(each => each !== null)
 
-export function Previews({ trace: { firstError, inputPreview, outputPreview, excerpt } }: { trace: ListedTrace }) {
+export function Previews({ trace: { firstError, inputPreview, outputPreview, excerpt } }: { trace: TraceMatch }) {
   return (
     <>
       {firstError !== null && (
@@ -27,13 +27,13 @@ export function Previews({ trace: { firstError, inputPreview, outputPreview, exc
           {inputPreview !== null && (
             <span class="clip">
               <Label text="in" />
-              {asLine(inputPreview, MOST.text)}
+              <bdi>{asLine(inputPreview, MOST.text)}</bdi>
             </span>
           )}
           {outputPreview !== null && (
             <span class="clip">
               <Label text="out" />
-              {asLine(outputPreview, MOST.text)}
+              <bdi>{asLine(outputPreview, MOST.text)}</bdi>
             </span>
           )}
         </div>
@@ -42,9 +42,9 @@ export function Previews({ trace: { firstError, inputPreview, outputPreview, exc
   )
 }
 
-const Label = ({ text }: { text: string }) => <span class="side">{text} </span>
+const Label = ({ text }: { text: string }) => <span class="preview-side">{text}</span>
 
-function reasonOf({ type, message }: NonNullable<ListedTrace['firstError']>): string {
+function reasonOf({ type, message }: NonNullable<TraceMatch['firstError']>): string {
   const parts = [type, message].filter(each => each !== null)
   return parts.length === 0 ? ' failed' : `: ${asLine(parts.join(': '), MOST.error)}`
 }

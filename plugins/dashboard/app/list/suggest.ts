@@ -1,7 +1,7 @@
 /** Reads the values of a field that the listed time has. */
 import type { SuggestedField, SuggestedValues } from '../contract.ts'
 import { at, read } from '../state/api.ts'
-import { type ListQuery, timeOf } from '../state/list-query.ts'
+import { type ListQuery, listedTime } from '../state/list-query.ts'
 import { toCounted } from '../state/overview-query.ts'
 
 /** Fields whose traces are counted in full, by their names in the response. The others are counted in newest traces. */
@@ -31,6 +31,6 @@ export async function suggest(
     const values = counts[COUNTED[field]].map(({ value, traces }) => ({ value: value ?? 'unassigned', traces }))
     return { values, newest: null }
   }
-  const parameters = { field: SUGGESTED[field]!, ...(typed !== '' && { typed }), ...timeOf(query, now) }
+  const parameters = { field: SUGGESTED[field]!, ...(typed !== '' && { typed }), ...listedTime(query, now) }
   return read(at('p/:slug/suggestions', { slug }, new URLSearchParams(parameters)), { signal })
 }

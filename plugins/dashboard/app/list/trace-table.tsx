@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import type { ListedTrace, TokenUsage, TraceListItem, TracePage } from '../contract.ts'
+import type { TokenUsage, TraceListItem, TraceMatch, TracePage } from '../contract.ts'
 import {
   type Filter,
   type ListQuery,
@@ -23,7 +23,7 @@ import { latencyShare } from './latency-share.ts'
 import { hasPreview, Previews } from './previews.tsx'
 
 interface Props {
-  readonly traces: readonly ListedTrace[]
+  readonly traces: readonly TraceMatch[]
   readonly columns: readonly ListColumn[]
   readonly context: CellContext
   /** Whether rows hide their first words and errors. */

@@ -87,13 +87,13 @@ const PART = /(?:"(?:\\.|[^"\\])*"?|\S)+/gs
 /** A name that is followed by a value. Addresses such as `https://…` are words. */
 const NAMED = /^([A-Za-z]+):(?!\/\/)(.*)$/s
 
-export const partsOf = (typed: string): string[] => typed.match(PART) ?? []
+export const typedParts = (typed: string): string[] => typed.match(PART) ?? []
 
 export function parseFilters(typed: string): ParsedText {
   const terms: Term[] = []
   const faults: TextFault[] = []
   const words: string[] = []
-  for (const part of partsOf(typed)) {
+  for (const part of typedParts(typed)) {
     const [, name, written] = NAMED.exec(part) ?? []
     if (name === undefined || written === undefined || written === '') {
       const field = written === '' ? FIELDS.find(each => each.name === name?.toLowerCase()) : undefined
@@ -168,7 +168,7 @@ function readAmount(kind: ValueKind, written: string): string | undefined {
 
 /** Formats a term as it can be typed. */
 export function renderTerm({ filter, value }: Term): string {
-  if (filter === 'q') return partsOf(value).map(asWords).join(' ')
+  if (filter === 'q') return typedParts(value).map(asWords).join(' ')
   const field = fieldOf(filter)!
   const [min, max] = field.filters
   if (field.kind === 'choice') {

@@ -136,7 +136,7 @@ export interface Term {
   readonly value: string
 }
 
-export function termsOf(filters: Filters): Term[] {
+export function filterTerms(filters: Filters): Term[] {
   return FILTER_NAMES.flatMap(filter => {
     const value = filters[filter]
     return value === undefined ? [] : [value].flat().map(each => ({ filter, value: each as string }))
@@ -188,7 +188,7 @@ export function withSort(query: ListQuery, sort: ListSort): ListQuery {
 }
 
 /** Returns the listed time in the server's parameters. A relative range ends now. */
-export function timeOf({ range, from, to }: ListQuery, now: number): { from?: string; to?: string } {
+export function listedTime({ range, from, to }: ListQuery, now: number): { from?: string; to?: string } {
   if (from !== undefined || to !== undefined) return { ...(from && { from }), ...(to && { to }) }
   const length = rangeMs(range ?? DEFAULT_RANGE)
   return length === undefined ? {} : { from: new Date(now - length).toISOString() }
@@ -200,7 +200,7 @@ export function toServer(query: ListQuery, now: number): string {
   const others = {
     ...Object.fromEntries(SINGLE.map(name => [FILTERS[name], filters[name]])),
     runsOnly: runsOnly && 'true',
-    ...timeOf(query, now),
+    ...listedTime(query, now),
     sort: sort === 'newest' ? undefined : sort,
     after,
     before
@@ -223,5 +223,5 @@ export function isCounted({ filters, runsOnly }: ListQuery): boolean {
 export function countFilters(query: ListQuery): number {
   const { range, from, to, runsOnly } = query
   const isTimed = (range !== undefined && range !== ALL_TIME) || from !== undefined || to !== undefined
-  return termsOf(query.filters).length + Number(isTimed) + Number(runsOnly === true)
+  return filterTerms(query.filters).length + Number(isTimed) + Number(runsOnly === true)
 }

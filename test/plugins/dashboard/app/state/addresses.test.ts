@@ -7,14 +7,14 @@ import {
   countFilters,
   FILTER_NAMES,
   type Filters,
+  filterTerms,
   isCounted,
   isRepeated,
   type ListQuery,
+  listedTime,
   narrowed,
   readQuery,
   SORTS,
-  termsOf,
-  timeOf,
   toServer,
   withoutTerm,
   withRunsOnly,
@@ -98,10 +98,10 @@ t.test('terms are added and removed one by one', async t => {
   fc.assert(
     fc.property(queries, ({ filters }) => {
       const none: ListQuery = { filters: {}, sort: 'newest' }
-      const all = withTerms(none, termsOf(filters))
+      const all = withTerms(none, filterTerms(filters))
       t.same(all.filters, filters)
       t.same(
-        termsOf(filters).reduce((left, term) => withoutTerm(left, term), all),
+        filterTerms(filters).reduce((left, term) => withoutTerm(left, term), all),
         none
       )
     })
@@ -110,9 +110,9 @@ t.test('terms are added and removed one by one', async t => {
 
 t.test('a list without a time covers the last 7 days, and all time if asked', async t => {
   const now = Date.parse('2026-11-25T10:00:00Z')
-  t.same(timeOf(readQuery(''), now), { from: '2026-11-18T10:00:00.000Z' })
-  t.same(timeOf(readQuery('?range=all'), now), {})
-  t.same(timeOf(readQuery('?to=2026-11-20T00:00:00Z'), now), { to: '2026-11-20T00:00:00Z' })
+  t.same(listedTime(readQuery(''), now), { from: '2026-11-18T10:00:00.000Z' })
+  t.same(listedTime(readQuery('?range=all'), now), {})
+  t.same(listedTime(readQuery('?to=2026-11-20T00:00:00Z'), now), { to: '2026-11-20T00:00:00Z' })
   t.equal(rangeName('all'), 'All time')
 })
 

@@ -59,7 +59,8 @@ t.test('any words become words that stay the same', async t => {
 t.test('a query is read as people write it', async t => {
   const typed =
     'status:error step:search_orders cost:>0.1 duration:>2s duration:<1.5min tag:prompt:v12 score:helpfulness<0.5 ' +
-    'refund Tokens:>=10k environment:prod failed:yes annotated:NO cost:<=$2 "free words" https://example.com user:"Ada L" it:'
+    'refund Tokens:>=10k environment:prod failed:yes annotated:NO cost:<=$2 "free words" https://example.com ' +
+    'user:"Ada L" it:'
   t.same(parseFilters(typed), {
     faults: [],
     terms: [
