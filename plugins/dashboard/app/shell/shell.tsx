@@ -53,14 +53,16 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
   const current = projects.find(project => project.slug === slug)
   return (
     <>
-      <a class="skip" href={`${location.pathname}${search}#main`} data-outside onClick={skip}>
-        Skip to the content
-      </a>
-      {page.page === 'traces' && (
-        <a class="skip" href={`${location.pathname}${search}#table`} data-outside onClick={skip}>
-          Skip to the table
+      <nav aria-label="Skip">
+        <a class="skip" href={`${location.pathname}${search}#main`} data-outside onClick={skip}>
+          Skip to the content
         </a>
-      )}
+        {page.page === 'traces' && (
+          <a class="skip" href={`${location.pathname}${search}#table`} data-outside onClick={skip}>
+            Skip to the table
+          </a>
+        )}
+      </nav>
       <header class="bar">
         <a class="mark" href={slug === undefined ? '.' : pathOf({ page: 'traces', slug })}>
           spoor

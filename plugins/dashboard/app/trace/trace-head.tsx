@@ -243,7 +243,7 @@ function Ingested({ trace, zone }: { trace: Outline['trace']; zone: Zone }) {
 }
 
 function addressOf(slug: string, filter: Filter, value: string): string {
-  return `${pathOf({ page: 'traces', slug })}${writeQuery(narrowed(readQuery(''), { [filter]: value }))}`
+  return `${pathOf({ page: 'traces', slug })}${writeQuery(narrowed(readQuery('?range=all'), { [filter]: value }))}`
 }
 
 interface WayProps {
