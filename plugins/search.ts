@@ -12,7 +12,7 @@ import { TraceSearchPage, TraceSearchQuery } from '../lib/schema/history/search.
 import { pageSizeOf } from '../lib/schema/query.ts'
 import { readWanted } from '../lib/search/wanted.ts'
 import { errorWords, type StepConditions } from '../lib/store/finding/conditions.ts'
-import { type FoundPage, findTracePage, type TraceSearch } from '../lib/store/finding/find-traces.ts'
+import { type FindBounds, type FoundPage, findTracePage, type TraceSearch } from '../lib/store/finding/find-traces.ts'
 import { readFoundSummaries } from '../lib/store/finding/found-summaries.ts'
 import { type EmptyResult, explainEmpty } from '../lib/store/hints/explain-empty.ts'
 import { type Edge, encodeCursor } from '../lib/store/lists/cursor.ts'
@@ -95,7 +95,8 @@ export async function findPageOf(
   sql: Sql,
   projectId: number,
   asked: TraceSearch,
-  names: TableNames
+  names: TableNames,
+  bounds?: FindBounds
 ): Promise<FoundPage> {
   if (asked.wanted !== undefined && !(await isSearched(sql, projectId))) {
     refuseField(
@@ -104,7 +105,7 @@ export async function findPageOf(
         '`spoor project update SLUG --search on`'
     )
   }
-  const page = await findTracePage(sql, projectId, asked, names)
+  const page = await findTracePage(sql, projectId, asked, names, bounds)
   if (page !== undefined) return page
   return refuseField(
     'q',

@@ -9,7 +9,11 @@ import { csvCell } from '../../lib/moving/tables/writers.ts'
 import { DeletedIds, TracesDeleted } from '../../lib/schema/history/deletion.ts'
 import { type FoundTrace, MOST_SEARCHED } from '../../lib/schema/history/search.ts'
 import { closed } from '../../lib/schema/object.ts'
+import { CANDIDATE_BOUNDS } from '../../lib/store/finding/candidates.ts'
+import { isUnconditional } from '../../lib/store/finding/conditions.ts'
+import type { FindBounds } from '../../lib/store/finding/find-traces.ts'
 import { readFoundSummaries } from '../../lib/store/finding/found-summaries.ts'
+import { countOfTime, isOfTimeOnly, MOST_ALONG_INDEX } from '../../lib/store/lists/count-traces.ts'
 import { readSuggestions, SUGGESTED } from '../../lib/store/lists/suggestions.ts'
 import { deleterOf } from '../deletions.ts'
 import { readTime } from '../paging.ts'
@@ -19,8 +23,9 @@ import { bodyReader, IN_PROJECT, pageRoute, readRoute } from './page-routes.ts'
 import { MatchCountReply, MatchTableReply, SuggestionsReply } from './replies.ts'
 import { entryOf } from './trace.ts'
 
-/** Maximum number of traces that are counted. */
-const MOST_COUNTED = 5000
+/** Maximum number of matches that are counted one by one, and the bounds of looking for them. */
+const MOST_FOUND = 5000
+const COUNT_BOUNDS: FindBounds = { ...CANDIDATE_BOUNDS, walk: { traces: 20_000, ms: 1000 } }
 
 const { from, to } = MatchQuery.properties
 const SuggestionQuery = closed({
@@ -40,7 +45,15 @@ export default function matches(app: App): void {
     replies: { 200: MatchCountReply },
     async handler(request) {
       const { after: _, before: __, ...query } = request.query
-      const page = await readMatches(app, request, { ...query, limit: MOST_COUNTED })
+      const { id } = request.project
+      const asked = readSearch({ ...query, limit: MOST_FOUND })
+      if (asked.wanted === undefined && isUnconditional(asked.conditions) && isOfTimeOnly(asked.query)) {
+        const count = await app.sql.readOf(id, (each, names) => countOfTime(each, id, asked.query, names), request)
+        return { body: { traces: Math.min(count, MOST_ALONG_INDEX), isMore: count > MOST_ALONG_INDEX } }
+      }
+      const page = await runSearch(app, id, asked, request, (each, names) =>
+        findPageOf(each, id, asked, names, COUNT_BOUNDS)
+      )
       return { body: { traces: page.found.length, isMore: page.next !== undefined } }
     }
   })

@@ -75,7 +75,7 @@ async function readUsage(sql: Sql, projectId: number, seqs: readonly number[], n
       input_tokens as "inputTokens", output_tokens as "outputTokens", total_tokens as "totalTokens",
       cost_usd as "costUsd", call_details ->> 'computedCost' is not null as "costIsComputed",
       ${micros('started_at')} as "startMicros", ${micros('ended_at')} as "endMicros"
-    from ${names.spans} where project_id = $1 and trace_seq = any ($2::bigint[]) order by trace_seq, id`,
+    from ${names.spans} where project_id = $1 and trace_seq = any ($2::bigint[]) order by trace_seq, started_at, id`,
     [projectId, `{${seqs.join(',')}}`],
     { prepare: true }
   )

@@ -29,7 +29,7 @@ t.test('matches', async t => {
       spans: [
         span({ id: outer, name: 'plan', kind: 'agent', usage: { inputTokens: 20, outputTokens: 10 } }),
         llm({ parentSpanId: outer, costUsd: 0.25 }),
-        llm({ parentSpanId: outer, model: 'm2' })
+        llm({ parentSpanId: outer, model: 'm2', startedAt: at(1) })
       ]
     })
   )
@@ -59,6 +59,11 @@ t.test('matches', async t => {
   t.test('all matches are counted, up to a limit', async t => {
     t.same((await ask('GET', `${P}/trace-count`)).body, { traces: 3, isMore: false })
     t.same((await ask('GET', `${P}/trace-count?step=plan&sort=slowest&limit=1`)).body, { traces: 2, isMore: false })
+    const counts = async (query: string) => (await ask('GET', `${P}/trace-count?${query}`)).body.traces
+    t.equal(await counts(`from=${at(2)}&to=${at(2)}`), 1)
+    t.equal(await counts(`from=${at(2)}`), 2)
+    t.equal(await counts('sort=slowest'), 2, 'a running trace has no duration')
+    t.equal(await counts('runsOnly=true&name=stated'), 1)
     t.match(await ask('GET', `${P}/trace-count?step=`), invalid(/^step: /))
   })
 

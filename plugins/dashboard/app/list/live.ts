@@ -35,8 +35,9 @@ export function useLive(slug: string, search: string, query: ListQuery, page: Tr
   const asking = useRef(false)
   const current = shown?.key === key ? shown.page : page
   const isEmpty = current !== undefined && current.traces.length === 0
-  // An empty list always polls, so that a new project shows its first trace.
-  const on = possible && current !== undefined && (wanted || isEmpty)
+  // An empty list without filters always polls, so that a new project shows its first trace.
+  const isUnfiltered = Object.keys(query.filters).length === 0 && !query.runsOnly
+  const on = possible && current !== undefined && (wanted || (isEmpty && isUnfiltered))
   const pause = Date.now() - lastNew.current > QUIET_MS ? SELDOM_MS : OFTEN_MS
 
   const take = (next: TracePage) => {

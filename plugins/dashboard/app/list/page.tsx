@@ -65,7 +65,7 @@ export function ListPage({ slug }: { slug: string }) {
   const { part: sparkline } = usePart(loadSparkline, isLoaded)
   const { part: viewsMenu } = usePart(loadViewsMenu, isLoaded)
   const offset = String(offsetOf(zone))
-  const whole = { ...firstPage(query), sort: 'newest' as const, cols: [] }
+  const whole = { ...firstPage(query), cols: [] }
   const isWhole = page !== undefined && page.nextCursor === null && page.prevCursor === null
   const total = useLoad(isLoaded && !isWhole ? `total ${slug} ${writeQuery(whole)}` : undefined, signal =>
     read(at('p/:slug/trace-count', { slug }, toServer(whole, Date.now())), { signal })
@@ -142,7 +142,9 @@ export function ListPage({ slug }: { slug: string }) {
         <h1 tabIndex={-1}>
           Traces
           {page !== undefined && (
-            <span class="soft total">{isWhole ? formatCount(traces.length) : total && countOf(total)}</span>
+            <span class="soft total">
+              {isWhole ? formatCount(traces.length) : total && total.traces > 0 && countOf(total)}
+            </span>
           )}
         </h1>
         <div class="head-end">
@@ -209,7 +211,7 @@ export function ListPage({ slug }: { slug: string }) {
         <nav class="pager" aria-label="Pages of the list">
           <span class="soft" role="status">
             {formatCounted(traces.length, 'trace')} on this page
-            {total && `, ${countOf(total)} in total`}
+            {total && total.traces > traces.length && `, ${countOf(total)} in total`}
           </span>
           <PageLink label="First page" to={isFirst ? undefined : firstPage(query)} base={base} />
           <PageLink

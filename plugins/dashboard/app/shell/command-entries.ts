@@ -8,12 +8,12 @@ import { ALL_TIME } from '../state/time-range.ts'
 import { addressOf, describeQuery, VIEW_PAGES } from '../state/views.ts'
 
 export const COMMANDS = {
-  'theme-light': 'Light colours',
-  'theme-dark': 'Dark colours',
-  'theme-system': 'System colours',
+  'theme-light': 'Light theme',
+  'theme-dark': 'Dark theme',
+  'theme-system': 'System theme',
   'zone-utc': 'Show times in UTC',
   'zone-local': 'Show local times',
-  keys: 'Turn shortcuts off or on',
+  keys: 'Enable or disable shortcuts',
   live: 'Turn live updates on or off',
   help: 'Keyboard shortcuts',
   'sign-out': 'Sign out'

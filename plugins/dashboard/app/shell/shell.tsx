@@ -195,7 +195,7 @@ function AccountMenu({ links, openHelp }: { links: readonly Link[]; openHelp(): 
   const { theme, keys, zone } = useStore(preferences)
   const themes = (['system', 'light', 'dark'] as const).map(
     (each): MenuItem => ({
-      label: each === 'system' ? 'System colours' : each === 'light' ? 'Light' : 'Dark',
+      label: each === 'system' ? 'System theme' : each === 'light' ? 'Light' : 'Dark',
       checked: theme === each,
       act: () => prefer({ theme: each })
     })
@@ -233,7 +233,7 @@ function AccountMenu({ links, openHelp }: { links: readonly Link[]; openHelp(): 
           narrow: true
         },
         { label: 'Keyboard', key: '?', act: openHelp },
-        { label: keys ? 'Turn single keys off' : 'Turn single keys on', act: () => prefer({ keys: !keys }) },
+        { label: keys ? 'Disable shortcuts' : 'Enable shortcuts', act: () => prefer({ keys: !keys }) },
         ...(user ? (['line', { label: 'Sign out', act: () => void signOut() }] as const) : [])
       ]}
     />

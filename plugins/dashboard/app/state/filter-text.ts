@@ -45,10 +45,10 @@ export const FIELDS: readonly FilterField[] = [
   text('step', 'step', 'Step name', 'search_orders'),
   choice('kind', 'kind', 'Step kind', ['llm', 'tool', 'agent', 'retriever', 'embedding', 'chain', 'custom']),
   choice('stepstatus', 'stepStatus', 'Step status', ['error', 'ok', 'unset']),
-  text('error', 'error', 'Error type or message', 'TimeoutError'),
+  text('error', 'error', 'Error', 'TimeoutError'),
   {
     name: 'failed',
-    title: 'Failed, or has a failed step',
+    title: 'Any failure',
     kind: 'choice',
     filters: ['failed'],
     choices: { yes: 'true' },
@@ -57,7 +57,7 @@ export const FIELDS: readonly FilterField[] = [
   { name: 'score', title: 'Score', kind: 'condition', filters: ['score'], example: 'helpfulness<0.5' },
   {
     name: 'annotated',
-    title: 'Scored on the dashboard',
+    title: 'Annotated',
     kind: 'choice',
     filters: ['annotated'],
     choices: { yes: 'true', no: 'false' },

@@ -108,7 +108,8 @@ t.test('in a browser', async t => {
     await page.open(`${pages}/traces?range=all`)
     await page.untilText('refund failed', '.excerpt .is-error')
     await page.untilText('It comes on Monday.', '.excerpt')
-    const row = `[...document.querySelectorAll('.traces tr')].find(each => each.querySelector('a.open')?.textContent === 'summed').textContent`
+    const link = "[...document.querySelectorAll('a.open')].find(each => each.textContent === 'summed')"
+    const row = `${link}.closest('tr').textContent`
     t.match(await page.evaluate(row), /m1≈ 1,234≈ \$0\.501 of 62/)
     await page.click('button', 'Columns')
     await page.click('dialog label', 'First error')
