@@ -8,6 +8,7 @@ import { styled, usePart } from '../state/lazy-part.ts'
 import { keepPage, knownPage, loadPage } from '../state/list-pages.ts'
 import {
   firstPage,
+  ignoredParameters,
   isCounted,
   type ListQuery,
   readQuery,
@@ -28,6 +29,7 @@ import { Button, ButtonLink, Icon } from '../ui/controls.tsx'
 import { formatCost, formatCount, formatCounted, formatDuration } from '../ui/format.ts'
 import { Menu } from '../ui/menu.tsx'
 import { Pending } from '../ui/problem.tsx'
+import { asLine } from '../ui/text.ts'
 import { offsetOf, shortTime, type Zone } from '../ui/time.ts'
 import type { MatchAction } from './all-matches-dialog.tsx'
 import { COMPACT, chooseColumns, DEFAULT_COLUMNS } from './columns.ts'
@@ -46,6 +48,7 @@ const loadAllMatches = () => import('./all-matches-dialog.tsx')
 export function ListPage({ slug }: { slug: string }) {
   const { search } = usePlace()
   const query = readQuery(search)
+  const ignored = ignoredParameters(search)
   const { zone, columns: chosen, keys } = useStore(preferences)
   const base = pathOf({ page: 'traces', slug })
   const loaded = useLoad(
@@ -191,6 +194,9 @@ export function ListPage({ slug }: { slug: string }) {
             <sparkline.Sparkline slug={slug} query={query} zone={zone} base={base} change={change} />
           )}
         </div>
+      )}
+      {ignored.length > 0 && (
+        <p class="soft">The address has parameters that do not exist or are not valid: {asLine(ignored.join(', '))}.</p>
       )}
       <Pending of={loaded} what="traces" />
       {isEmpty &&

@@ -114,6 +114,17 @@ export function writeQuery({ filters, runsOnly, range, from, to, sort, after, be
   return withRepeated(search, filters, name => name)
 }
 
+/** Returns the names of the URL's parameters that do not exist or have an invalid value. */
+export function ignoredParameters(search: string): string[] {
+  const kept = new URLSearchParams(writeQuery(readQuery(search)))
+  const given = [...new URLSearchParams(search)].filter(
+    ([name, value]) => value !== '' && `${name}=${value}` !== NEWEST
+  )
+  return [...new Set(given.map(([name]) => name))].filter(name => !kept.has(name))
+}
+/** The default order, which the URL need not state. */
+const NEWEST = 'sort=newest'
+
 function withRepeated(search: string, filters: Filters, nameOf: (filter: Repeated) => string): string {
   const pairs = REPEATED.flatMap(name => (filters[name] ?? []).map((value): [string, string] => [nameOf(name), value]))
   if (pairs.length === 0) return search
@@ -213,10 +224,12 @@ export const COUNTED_FILTERS = ['status', 'name', 'model', 'env'] as const satis
 
 /**
  * Returns whether counts over time cover the same traces as the list. Counts support few filters, and they do not tell
- * runs from other traces.
+ * runs, or traces with a cost, from other traces.
  */
-export function isCounted({ filters, runsOnly }: ListQuery): boolean {
-  return !runsOnly && Object.keys(filters).every(name => COUNTED_FILTERS.some(each => each === name))
+export function isCounted({ filters, runsOnly, sort }: ListQuery): boolean {
+  return (
+    !runsOnly && sort !== 'costliest' && Object.keys(filters).every(name => COUNTED_FILTERS.some(each => each === name))
+  )
 }
 
 /** Returns the number of filters, including a time range other than all time. */

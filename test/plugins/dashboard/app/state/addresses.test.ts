@@ -8,6 +8,7 @@ import {
   FILTER_NAMES,
   type Filters,
   filterTerms,
+  ignoredParameters,
   isCounted,
   isRepeated,
   type ListQuery,
@@ -71,6 +72,16 @@ t.test('a list comes back from its address', async t => {
 t.test('an address of nonsense is the last 7 days', async t => {
   t.same(readQuery('?range=yesterday&from=now&sort=best&status=&x=1&cols='), { filters: {}, sort: 'newest' })
   fc.assert(fc.property(fc.string(), text => t.ok(readQuery(text).sort)))
+})
+
+t.test('parameters that are ignored are named', async t => {
+  t.same(ignoredParameters('?words=x&status=&sort=newest&range=yesterday&tag=a&tag=b&after=1&before=2&runs=1'), [
+    'words',
+    'range',
+    'before',
+    'runs'
+  ])
+  fc.assert(fc.property(queries, query => t.same(ignoredParameters(writeQuery(query)), [])))
 })
 
 t.test('a sort keeps every filter and the time', async t => {
