@@ -1,10 +1,12 @@
 /** A route that deletes many traces: those of a user or session, or listed ones. */
 import type { App } from '../lib/app.ts'
+import type { Client } from '../lib/database/pooled/cancellation.ts'
 import { Refusal } from '../lib/errors.ts'
 import { checkQueryTexts, refuseField } from '../lib/http/refuse.ts'
 import { SharedGate } from '../lib/limits/shared-gate.ts'
 import { checker } from '../lib/schema/check.ts'
 import { DeletionBody, TracesDeleted } from '../lib/schema/history/deletion.ts'
+import type { AuditEntry } from '../lib/store/audit.ts'
 import { countLeft, type DeletionTarget, deleteTargeted } from '../lib/store/trace/bulk-deletion.ts'
 import { readBody } from '../lib/trace/body.ts'
 
@@ -15,7 +17,7 @@ const { check, explain } = checker(DeletionBody)
 const ONE_TARGET = 'must have exactly one of the fields traceIds, userId or sessionId'
 
 export default function deletions(app: App): void {
-  const turns = new SharedGate(TURNS)
+  const remove = deleterOf(app)
   app.route({
     method: 'POST',
     path: '/api/v1/deletions',
@@ -37,7 +39,6 @@ export default function deletions(app: App): void {
         const remaining = await app.sql.read(sql => countLeft(sql, projectId, target), request)
         return { body: { ok: true, deleted: 0, remaining } }
       }
-      const progress = { deleted: 0, sent: [] }
       const auditOf = (traceIds: readonly string[]) =>
         ({
           by: null,
@@ -45,12 +46,26 @@ export default function deletions(app: App): void {
           projectId,
           detail: { ...('traceIds' in target ? { traceIds } : target), traces: traceIds.length, keyId }
         }) as const
-      const work = () =>
-        app.sql.write((sql, attempts) => deleteTargeted(sql, projectId, target, auditOf, attempts, progress))
-      const remaining = await turns.run(projectId, work, { client: request })
-      return { body: { ok: true, deleted: progress.deleted, remaining } }
+      return { body: await remove(projectId, target, auditOf, request) }
     }
   })
+}
+
+/** Returns a function that deletes the next traces of a target when it is the project's turn. */
+export function deleterOf(app: App) {
+  const turns = new SharedGate(TURNS)
+  return async (
+    projectId: number,
+    target: DeletionTarget,
+    auditOf: (traceIds: readonly string[]) => AuditEntry,
+    client: Client
+  ): Promise<TracesDeleted> => {
+    const progress = { deleted: 0, sent: [] }
+    const work = () =>
+      app.sql.write((sql, attempts) => deleteTargeted(sql, projectId, target, auditOf, attempts, progress))
+    const remaining = await turns.run(projectId, work, { client })
+    return { ok: true, deleted: progress.deleted, remaining }
+  }
 }
 
 function readDeletion(payload: Uint8Array): { readonly target: DeletionTarget; readonly dryRun: boolean } {

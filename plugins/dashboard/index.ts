@@ -6,6 +6,7 @@
 import type { App } from '../../lib/app.ts'
 import charts from './charts.ts'
 import lists from './lists.ts'
+import matches from './matches.ts'
 import pages from './pages.ts'
 import members from './people/members.ts'
 import oidc from './people/oidc.ts'
@@ -27,6 +28,7 @@ export default async function dashboard(app: App): Promise<void> {
   oidc(app)
   session(app)
   lists(app)
+  matches(app)
   charts(app)
   trace(app)
   previews(app)

@@ -1,37 +1,34 @@
-/** Routes for lists, with the API's parameters and responses, and for the values that list filters offer. */
+/** Routes for lists, and for the values that list filters offer. */
 
+import type { Sql } from 'postgres'
 import Type, { type Static } from 'typebox'
 import type { App } from '../../lib/app.ts'
+import type { TableNames } from '../../lib/database/tables.ts'
 import { found, refuseField } from '../../lib/http/refuse.ts'
-import { JsonText, type Reply, type RequestOf } from '../../lib/http/route.ts'
-import { WEIGHTS } from '../../lib/limits/large-reads.ts'
+import { JsonText } from '../../lib/http/route.ts'
+import { TraceSearchQuery } from '../../lib/schema/history/search.ts'
 import { closed } from '../../lib/schema/object.ts'
 import { ScoreList } from '../../lib/schema/output.ts'
-import { ScoreListQuery, TraceListQuery } from '../../lib/schema/query.ts'
-import { readWanted } from '../../lib/search/wanted.ts'
+import { ScoreListQuery } from '../../lib/schema/query.ts'
+import { isUnconditional } from '../../lib/store/finding/conditions.ts'
+import type { FoundPage } from '../../lib/store/finding/find-traces.ts'
+import { findTracesById, readFoundSummaries } from '../../lib/store/finding/found-summaries.ts'
+import { readRowDetails } from '../../lib/store/finding/row-details.ts'
 import { readFacets, readScoreNames } from '../../lib/store/lists/facets.ts'
-import { TRACE_ORDERS } from '../../lib/store/lists/order.ts'
-import { readTracesById } from '../../lib/store/lists/summary-page.ts'
 import { findSeenTrace } from '../../lib/store/people/users.ts'
-import { isSearched, readSearchState } from '../../lib/store/search/state.ts'
-import { searchTraces } from '../../lib/store/search/trace-search.ts'
-import { renderCursor } from '../paging.ts'
 import { answerScoreList } from '../scores.ts'
-import { answerTraceList, readTraceQuery } from '../traces/list.ts'
+import { answerSearch, readSearch, runSearch, searchCursor } from '../search.ts'
 import { IN_PROJECT, readRoute } from './page-routes.ts'
 import { FacetsReply, ScoreNamesReply, SlugReply, TracePageReply } from './replies.ts'
 
-/** Maximum number of characters in a search. */
-const MOST_SEARCHED = 200
 /** Maximum number of trace ids in a request. */
 const MOST_IDS = 50
 const ID = /^[0-9a-f]{32}$/i
 
-const PageQuery = closed({
-  ...TraceListQuery.properties,
-  ids: Type.Optional(Type.String({ minLength: 1 })),
-  q: Type.Optional(Type.String({ minLength: 1, maxLength: MOST_SEARCHED }))
-})
+const cursor = Type.Optional(Type.String({ minLength: 1 }))
+/** The parameters of the API's search; `before` requests the page before a cursor. */
+export const MatchQuery = closed({ ...TraceSearchQuery.properties, before: cursor })
+const PageQuery = closed({ ...MatchQuery.properties, ids: Type.Optional(Type.String({ minLength: 1 })) })
 type PageQuery = Static<typeof PageQuery>
 
 export default function lists(app: App): void {
@@ -42,14 +39,29 @@ export default function lists(app: App): void {
     replies: { 200: TracePageReply },
     async handler(request) {
       const { id } = request.project
-      const { ids, q, ...others } = request.query
-      if (ids === undefined) {
-        if (q !== undefined) return answerSearch(app, q, others, request)
-        return answerTraceList(app, id, others, request)
+      const { ids, ...query } = request.query
+      if (ids !== undefined) {
+        const wanted = readIds(ids, query)
+        return sql.readOf(
+          id,
+          async (each, names) => {
+            const found = await findTracesById(each, id, wanted, names)
+            const traces = await readFoundSummaries(each, id, found, names)
+            const details = await readRowDetails(each, id, seqsOf({ found }), names)
+            return { body: new JsonText(`{"traces":${traces},${JSON.stringify({ ...ALONE, details }).slice(1)}`) }
+          },
+          request
+        )
       }
-      const wanted = readIds(ids, { ...(q !== undefined && { q }), ...others })
-      const traces = await sql.readOf(id, (each, names) => readTracesById(each, id, wanted, names), request)
-      return { body: new JsonText(`{"traces":${traces},"nextCursor":null,"prevCursor":null,"pageSize":${MOST_IDS}}`) }
+      const asked = readSearch(query)
+      const work = (each: Sql, names: TableNames) =>
+        answerSearch(each, id, asked, names, async page => ({
+          prevCursor: searchCursor(asked.query.sort, page.previous),
+          details: await readRowDetails(each, id, seqsOf(page), names)
+        }))
+      // Pages without further conditions are found quickly, so they do not wait behind slow reads.
+      const isQuick = asked.wanted === undefined && isUnconditional(asked.conditions)
+      return isQuick ? sql.readOf(id, work, request) : runSearch(app, id, asked, request, work)
     }
   })
 
@@ -86,6 +98,19 @@ export default function lists(app: App): void {
   })
 }
 
+const seqsOf = ({ found }: Pick<FoundPage, 'found'>): number[] => found.map(({ seq }) => seq)
+
+/** The members of a response with listed traces that describe a page. */
+const ALONE = {
+  nextCursor: null,
+  prevCursor: null,
+  pageSize: MOST_IDS,
+  examined: 0,
+  reached: null,
+  hint: null,
+  index: null
+}
+
 /** Reads the `ids` parameter, which cannot be combined with other parameters. Throws `invalid_request`. */
 function readIds(text: string, others: Omit<PageQuery, 'ids'>): string[] {
   const [other] = Object.keys(others)
@@ -94,31 +119,4 @@ function readIds(text: string, others: Omit<PageQuery, 'ids'>): string[] {
   if (ids.length > MOST_IDS) refuseField('ids', `must be at most ${MOST_IDS}`)
   if (!ids.every(id => ID.test(id))) refuseField('ids', 'must be 32 hexadecimal characters each, separated by commas')
   return ids.map(id => id.toLowerCase())
-}
-
-/** Responds with a page of matching traces, an excerpt of each, and the progress of the search. */
-async function answerSearch(
-  { sql, largeReads }: App,
-  text: string,
-  query: TraceListQuery,
-  request: Pick<RequestOf<unknown>, 'project' | 'signal' | 'party'>
-): Promise<Reply> {
-  const { id } = request.project
-  const asked = readTraceQuery(query)
-  if (asked.sort !== 'newest') refuseField('q', `cannot be combined with sort=${asked.sort}`)
-  const wanted = readWanted(text) ?? refuseField('q', 'must contain a letter or a digit')
-  const search = () =>
-    sql.read(async each => {
-      if (!(await isSearched(each, id))) refuseField('q', 'cannot be used: search is off for this project')
-      return { state: await readSearchState(each, id), page: await searchTraces(each, id, wanted, asked) }
-    }, request)
-  const { page, state } = await largeReads.run(id, search, { weight: WEIGHTS.search, client: request })
-  const cursor = (edge: typeof page.next) => renderCursor(TRACE_ORDERS.newest, edge)
-  const reached = { reached: page.reached ?? null, ...state }
-  const rest = `"pageSize":${asked.limit},"excerpts":${JSON.stringify(page.excerpts)},"search":${JSON.stringify(reached)}`
-  return {
-    body: new JsonText(
-      `{"traces":${page.traces},"nextCursor":${cursor(page.next)},"prevCursor":${cursor(page.previous)},${rest}}`
-    )
-  }
 }

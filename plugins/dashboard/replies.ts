@@ -5,7 +5,7 @@
  */
 import Type, { type TArray, type TSchema } from 'typebox'
 import { STEPS } from '../../lib/rollups/period.ts'
-import { EXCERPT_PLACES } from '../../lib/schema/history/search.ts'
+import { TraceSearchPage } from '../../lib/schema/history/search.ts'
 import { DATA_TYPES } from '../../lib/schema/input.ts'
 import { closed, mapOf, nullable } from '../../lib/schema/object.ts'
 import {
@@ -24,7 +24,6 @@ import {
   spanCost,
   spanHead,
   summaryFields,
-  TraceList,
   TraceSummary,
   traceFoot
 } from '../../lib/schema/output.ts'
@@ -39,6 +38,8 @@ const size = { inputBytes: Count, outputBytes: Count }
 const body = { input: AnyJson, output: AnyJson }
 /** Time from which traces are counted; null if all traces are counted. */
 const countedFrom = nullable(DateTime)
+
+export { TracesDeleted } from '../../lib/schema/history/deletion.ts'
 
 export const NothingReply = Type.Undefined()
 /** Returns the schema of a body that is not JSON. */
@@ -57,19 +58,35 @@ const SearchState = {
   partlyIndexed: Count
 }
 
-export const ExcerptReply = closed({
-  place: Type.Enum([...EXCERPT_PLACES]),
-  /** Excerpt of the text, on one line. */
-  text,
-  /** Matching ranges of `text`, each with its start and end. */
-  marks: Type.Array(Type.Unsafe<[number, number]>(Type.Array(Count, { minItems: 2, maxItems: 2 })))
+/** Facts about a trace that its summary lacks (lib/store/finding/row-details.ts). */
+const RowDetailsReply = closed({
+  leftOut: Count,
+  steps: nullable(
+    closed({
+      inputTokens: nullable(Count),
+      outputTokens: nullable(Count),
+      totalTokens: nullable(Count),
+      costUsd: cost,
+      models: Type.Array(text)
+    })
+  )
 })
 
-/** A list of traces. Search results also have excerpts by trace id and the progress of the search. */
+/** A page of the API's search, with the cursor of the page before it, and details by trace id. */
 export const TracePageReply = closed({
-  ...TraceList.properties,
-  excerpts: Type.Optional(mapOf(ExcerptReply)),
-  search: Type.Optional(closed({ reached: nullable(DateTime), ...SearchState }))
+  ...TraceSearchPage.properties,
+  prevCursor: cursor,
+  details: mapOf(RowDetailsReply)
+})
+
+/** The number of matching traces, counted up to a limit. */
+export const MatchCountReply = closed({ traces: Count, isMore: flag })
+/** A page of matching traces as lines of a CSV file. */
+export const MatchTableReply = closed({ head: text, rows: text, traces: Count, nextCursor: cursor })
+/** Values of a filter, most frequent first. `newest`: number of newest traces counted, if there are more. */
+export const SuggestionsReply = closed({
+  values: Type.Array(closed({ value: text, traces: Count })),
+  newest: nullable(Count)
 })
 
 const facetsOf = <T extends TSchema>(each: T) => ({ statuses: each, models: each, environments: each, names: each })

@@ -15,7 +15,7 @@ import { readWanted } from '../../lib/search/wanted.ts'
 import { readParsedTrace } from '../../lib/store/answers/parsed-trace.ts'
 import { DETAIL_PARTS } from '../../lib/store/answers/trace-json.ts'
 import { readShownTrace, readSizedTrace, readTraceDetail, streamTrace } from '../../lib/store/answers/traces.ts'
-import { searchTraces } from '../../lib/store/search/trace-search.ts'
+import { findWords } from '../../lib/store/search/trace-search.ts'
 import { deleteTrace } from '../../lib/store/trace/deletion.ts'
 import { addMessages } from '../../lib/store/trace/messages.ts'
 import { checkTotals } from '../../lib/store/write/totals.ts'
@@ -227,10 +227,8 @@ t.test('10,000 spans go through everything', async t => {
   t.same(steps, [10_000])
 
   await indexNow(service)
-  const found = await database.pool.run(sql =>
-    searchTraces(sql, 1, readWanted('step 4')!, { sort: 'newest', limit: 5 })
-  )
-  t.match(JSON.parse(found.traces), [{ id }])
+  const found = await database.pool.run(sql => findWords(sql, 1, readWanted('step 4')!, { sort: 'newest', limit: 5 }))
+  t.match(found.matches, [{ id }])
 
   const lines = (await exportLines(database, 'default')).join('\n')
   const other = await testService(t)

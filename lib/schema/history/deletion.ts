@@ -7,14 +7,14 @@ const MAX_TRACE_IDS = 200
 /** Maximum number of traces that `remaining` counts. */
 export const MOST_REMAINING = 10_000
 
+export const DeletedIds = Type.Array(TraceId, {
+  minItems: 1,
+  maxItems: MAX_TRACE_IDS,
+  description: 'The ids of traces. Unknown ids are ignored.'
+})
+
 const fields = Type.Object({
-  traceIds: Type.Optional(
-    Type.Array(TraceId, {
-      minItems: 1,
-      maxItems: MAX_TRACE_IDS,
-      description: 'The ids of traces. Unknown ids are ignored.'
-    })
-  ),
+  traceIds: Type.Optional(DeletedIds),
   userId: Type.Optional(Type.String({ minLength: 1, maxLength: MAX_TEXT, description: 'The user of the traces.' })),
   sessionId: Type.Optional(
     Type.String({ minLength: 1, maxLength: MAX_TEXT, description: 'The session of the traces.' })
@@ -49,3 +49,4 @@ export const TracesDeleted = named('TracesDeleted', {
       'request again until it is 0.'
   })
 })
+export type TracesDeleted = Static<typeof TracesDeleted>

@@ -65,10 +65,11 @@ type Source = (search: PageSearch) => Promise<FoundTraces | undefined>
 export function candidateReader(asked: CandidateSearch, bounds: CandidateBounds = CANDIDATE_BOUNDS) {
   const { sql, projectId, names, query, conditions } = asked
   const { sort } = query
-  const least = keyRange(sort, conditions).min
+  const range = keyRange(sort, conditions)
+  const down = query.before === undefined
   let sources = sourcesOf(asked, bounds)
   return async (edge: Edge, size: number): Promise<CandidatePortion> => {
-    const start = { edge, down: true, isCursor: false, limit: size }
+    const start = { edge, down, isCursor: false, limit: size }
     for (const [i, { source, query: own, filters }] of sources.entries()) {
       const fitting = (bind: Bind, names: TableNames) => [
         ...(filters === undefined ? [] : filtersInSql(filters, bind)),
@@ -78,7 +79,7 @@ export function candidateReader(asked: CandidateSearch, bounds: CandidateBounds 
       const found = await source({ sql, projectId, query: own, start, names, rowsText })
       if (found === undefined) continue
       sources = sources.slice(i)
-      return portionOf(found.page, sort, least)
+      return portionOf(found.page, sort, down ? { min: range.min } : { max: range.max })
     }
     throw new Error('the last source has no bound')
   }
@@ -277,7 +278,8 @@ function portionText(fitting: (bind: Bind, names: TableNames) => string[], sort:
   return text
 }
 
-function portionOf(page: string | null, sort: Sort, least: number | undefined): CandidatePortion {
+/** Builds a portion. The walk is over once it has passed the end of the range of sort keys. */
+function portionOf(page: string | null, sort: Sort, { min, max }: NumberRange): CandidatePortion {
   const rows: readonly Row[] = page === null ? [] : JSON.parse(page)
   const candidates: CandidateTrace[] = []
   for (const [seq, uuid, key, bytes, fits] of rows) {
@@ -286,7 +288,8 @@ function portionOf(page: string | null, sort: Sort, least: number | undefined): 
     candidates.push({ seq, id, bytes, fits, at: { key: keyOf(sort, key), tie: id, inclusive: false } })
   }
   const last = candidates.at(-1)
-  const isOver = last !== undefined && least !== undefined && Number(last.at.key) < least
+  const isPast = (key: number) => (min !== undefined && key < min) || (max !== undefined && key > max)
+  const isOver = last !== undefined && isPast(Number(last.at.key))
   return { candidates, hasMore: candidates.length < rows.length && !isOver }
 }
 

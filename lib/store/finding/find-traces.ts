@@ -13,10 +13,10 @@ import type { Sql } from 'postgres'
 import type { TableNames } from '../../database/tables.ts'
 import type { Excerpt, Wanted } from '../../search/wanted.ts'
 import type { Edge } from '../lists/cursor.ts'
-import { edgeBelow, TRACE_ORDERS } from '../lists/order.ts'
+import { behindEdge, edgeAbove, edgeBelow, TRACE_ORDERS } from '../lists/order.ts'
 import type { TraceQuery } from '../lists/trace-query.ts'
 import { findExcerpts, findWords, gatherCandidates, SEARCH_BOUNDS } from '../search/trace-search.ts'
-import { WALK_BOUNDS, type WalkBounds, type WalkPortion, walkBounded } from '../walks/bounded-walk.ts'
+import { type FoundItem, WALK_BOUNDS, type WalkBounds, type WalkPortion, walkBounded } from '../walks/bounded-walk.ts'
 import {
   CANDIDATE_BOUNDS,
   type CandidateBounds,
@@ -45,6 +45,8 @@ export interface FoundPage {
   /** In the order of the page. */
   readonly found: readonly FoundId[]
   readonly next: Edge | undefined
+  /** Edge at which the previous page ends; undefined on the first page. */
+  readonly previous: Edge | undefined
   /** Number of traces examined. */
   readonly examined: number
   /** The last position examined, if the search stopped before the page was full. */
@@ -99,12 +101,8 @@ async function findByWords(
     others,
     isUnconditional(conditions) ? SEARCH_BOUNDS : CHECKED
   )
-  return {
-    found: found.matches,
-    next: found.next,
-    examined: found.examined,
-    reached: found.isStopped ? found.next : undefined
-  }
+  const { matches, stop, next, previous, examined } = found
+  return { found: matches, next, previous, examined, reached: stop }
 }
 
 /** Returns a function that finds the traces with a step that failed as the conditions state, if they state an error. */
@@ -113,6 +111,9 @@ function failedStepFinder(sql: Sql, projectId: number, { step }: SearchCondition
   if (error === undefined) return undefined
   return (seqs: readonly number[]) => findFailedStep(sql, projectId, seqs, { ...step, error }, names)
 }
+
+/** A found trace with its position in the order. */
+type PlacedId = FoundItem<FoundId, Edge>
 
 async function findInOrder(asked: CandidateSearch, bounds: FindBounds, wanted?: Wanted): Promise<FoundPage> {
   const { sql, projectId, names, query, conditions } = asked
@@ -132,11 +133,15 @@ async function findInOrder(asked: CandidateSearch, bounds: FindBounds, wanted?: 
     })
   }
   const readsTexts = hasFailedStep !== undefined || wanted !== undefined
-  const read = async (edge: Edge, size: number): Promise<WalkPortion<FoundId, Edge>> => {
+  const read = async (edge: Edge, size: number): Promise<WalkPortion<PlacedId, Edge>> => {
     const { candidates, hasMore } = await readCandidates(edge, size)
     const fitting = candidates.filter(({ fits }) => fits)
     const places = new Map(fitting.map(({ id, at }) => [id, at]))
-    const placed = (found: readonly FoundId[]) => found.map(item => ({ item, at: places.get(item.id)! }))
+    const placed = (found: readonly FoundId[]) =>
+      found.map(item => {
+        const at = places.get(item.id)!
+        return { item: { item, at }, at }
+      })
     const all = { examined: candidates.length, last: candidates.at(-1)?.at, hasMore }
     if (!readsTexts) return { ...all, found: placed(fitting.map(({ seq, id }) => ({ seq, id, excerpt: undefined }))) }
     const found: FoundId[] = []
@@ -152,15 +157,26 @@ async function findInOrder(asked: CandidateSearch, bounds: FindBounds, wanted?: 
     return { ...all, found: placed(found) }
   }
   const isListed = isUnconditional(conditions) && wanted === undefined
+  const from = startOf(query, conditions)
   const walked = await walkBounded({
-    from: startOf(query, conditions),
+    from,
     limit: query.limit,
     read,
     bounds: bounds.walk,
     ...(isListed && { first: query.limit })
   })
-  const { items, next, examined, reached, isStopped } = walked
-  return { found: items, next, examined, reached: isStopped ? reached : undefined }
+  const { items, next: ahead, examined, reached, isStopped } = walked
+  const { after, before } = query
+  const down = before === undefined
+  const behind = after === undefined && down ? undefined : (items[0]?.at ?? behindEdge(from))
+  const found = items.map(({ item }) => item)
+  return {
+    found: down ? found : found.reverse(),
+    next: down ? ahead : behind,
+    previous: down ? behind : ahead,
+    examined,
+    reached: isStopped ? reached : undefined
+  }
 }
 
 /** Returns as many leading candidates as may be read at once, but at least one. */
@@ -172,12 +188,22 @@ function firstOf(candidates: readonly CandidateTrace[]): CandidateTrace[] {
   })
 }
 
-/** Returns the edge at which the walk begins: the cursor, or the greatest sort key that may fit. */
+/**
+ * Returns the edge at which the walk begins: the cursor or, if it lies outside the range of sort keys that may fit, the
+ * nearer end of the range.
+ */
 function startOf(query: TraceQuery, conditions: SearchConditions): Edge {
-  const { sort, after, to } = query
-  if (sort === 'newest') return edgeBelow(TRACE_ORDERS.newest, after, to)
+  const { sort, after, before, from, to } = query
+  if (sort === 'newest') {
+    const order = TRACE_ORDERS.newest
+    return before === undefined ? edgeBelow(order, after, to) : edgeAbove(order, before, from)
+  }
   const order = TRACE_ORDERS[sort]
-  const { max } = keyRange(sort, conditions)
+  const { min, max } = keyRange(sort, conditions)
+  if (before !== undefined) {
+    if (min === undefined || Number(before.key) >= min) return before
+    return { key: String(min), tie: order.lowestTie, inclusive: true }
+  }
   if (after !== undefined && (max === undefined || Number(after.key) <= max)) return after
   return { key: max === undefined ? order.highestKey : String(max), tie: order.highestTie, inclusive: true }
 }

@@ -54,6 +54,22 @@ export async function readFoundSummaries(
   )
 }
 
+/** Returns the given traces that exist, newest first. */
+export async function findTracesById(
+  sql: Sql,
+  projectId: number,
+  ids: readonly string[],
+  names: TableNames
+): Promise<readonly FoundId[]> {
+  const rows = await sql.unsafe<{ readonly seq: number; readonly id: string }[]>(
+    `select seq, replace(id::text, '-', '') as id from ${names.traces}
+    where project_id = $1 and id = any ($2::uuid[]) order by started_at desc, id desc`,
+    [projectId, ids as string[]],
+    { prepare: true }
+  )
+  return rows.map(({ seq, id }) => ({ seq, id, excerpt: undefined }))
+}
+
 interface FoundTexts {
   readonly input: string | null
   readonly output: string | null

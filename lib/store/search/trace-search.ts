@@ -16,9 +16,7 @@ import { Slices } from '../../limits/slices.ts'
 import { findTraces, readMembers, type SegmentMember, segmentBucketOf } from '../../search/segment.ts'
 import { type Excerpt, findIn, type Wanted } from '../../search/wanted.ts'
 import type { Edge } from '../lists/cursor.ts'
-import { edgeAbove, edgeBelow, TRACE_ORDERS } from '../lists/order.ts'
-import { readTracesById } from '../lists/summary-page.ts'
-import type { TracePage } from '../lists/trace-list.ts'
+import { behindEdge, edgeAbove, edgeBelow, TRACE_ORDERS } from '../lists/order.ts'
 import type { Bind, TraceQuery } from '../lists/trace-query.ts'
 import { TraceStatement } from '../lists/trace-statement.ts'
 import { inMs, readSources } from './sources.ts'
@@ -52,74 +50,48 @@ const TEXTS_AT_ONCE = { traces: 64, bytes: 4 * 1024 * 1024 }
 /** Time spent searching texts before other requests are processed, in milliseconds. */
 const LOOK_MS = 5
 
-export interface SearchPage extends TracePage {
-  readonly excerpts: Readonly<Record<string, Excerpt>>
-  /**
-   * Start time (ISO 8601) at which the search stopped because it met a bound before the page was full; otherwise
-   * undefined.
-   */
-  readonly reached: string | undefined
-}
-
-/**
- * Reads one page of a project's traces that contain all words and phrases in `wanted`. `query.sort` must be `newest`.
- */
-export async function searchTraces(
-  sql: Sql,
-  projectId: number,
-  wanted: Wanted,
-  query: TraceQuery,
-  bounds = SEARCH_BOUNDS
-): Promise<SearchPage> {
-  const { after, before, limit, from, to } = query
-  const order = TRACE_ORDERS.newest
-  const down = before === undefined
-  const edge = down ? edgeBelow(order, after, to) : edgeAbove(order, before, from)
-  const { matches, stop } = await new Search({ sql, projectId, wanted, query, edge, down, bounds }).run()
-  const follows = matches.length > limit
-  const shown = matches.slice(0, limit)
-  const ids = shown.map(({ id }) => id)
-  const ends = shown.map(({ startedAt, id }): Edge => ({ key: startedAt, tie: id, inclusive: false }))
-  const ahead = follows ? ends.at(-1) : stop
-  const behind =
-    after !== undefined || before !== undefined ? (ends[0] ?? { ...edge, inclusive: !edge.inclusive }) : undefined
-  if (!down) shown.reverse()
-  return {
-    traces: await readTracesById(sql, projectId, ids),
-    excerpts: Object.fromEntries(shown.map(({ id, excerpt }) => [id, excerpt])),
-    next: down ? ahead : behind,
-    previous: down ? behind : ahead,
-    reached: stop?.key
-  }
-}
-
 export interface FoundWords {
   /** Newest first. */
   readonly matches: readonly Match[]
   /** Edge at which the next page begins; undefined on the last page. */
   readonly next: Edge | undefined
+  /** Edge at which the previous page ends; undefined on the first page. */
+  readonly previous: Edge | undefined
   /** Number of candidates that were filtered. */
   readonly examined: number
-  /** Whether the search met a bound before the page was full. */
-  readonly isStopped: boolean
+  /** Set if the search met a bound before the page was full: the position from which it can continue. */
+  readonly stop: Edge | undefined
 }
 
-/** Finds a page of traces that contain all words and phrases, and meet the other conditions as well. */
+/**
+ * Finds a page of traces that contain all words and phrases, and meet the other conditions as well. `query.sort` must
+ * be `newest`.
+ */
 export async function findWords(
   sql: Sql,
   projectId: number,
   wanted: Wanted,
   query: TraceQuery,
-  others: OtherConditions,
+  others?: OtherConditions,
   bounds = SEARCH_BOUNDS
 ): Promise<FoundWords> {
-  const { after, limit, to } = query
-  const edge = edgeBelow(TRACE_ORDERS.newest, after, to)
-  const search = new Search({ sql, projectId, wanted, query, edge, down: true, bounds, others })
+  const { after, before, limit, from, to } = query
+  const order = TRACE_ORDERS.newest
+  const down = before === undefined
+  const edge = down ? edgeBelow(order, after, to) : edgeAbove(order, before, from)
+  const search = new Search({ sql, projectId, wanted, query, edge, down, bounds, ...(others && { others }) })
   const { matches, stop } = await search.run()
-  const last = matches.length > limit ? matches[limit - 1] : undefined
-  const next: Edge | undefined = last ? { key: last.startedAt, tie: last.id, inclusive: false } : stop
-  return { matches: matches.slice(0, limit), next, examined: search.examined, isStopped: stop !== undefined }
+  const shown = matches.slice(0, limit)
+  const ends = shown.map(({ startedAt, id }): Edge => ({ key: startedAt, tie: id, inclusive: false }))
+  const ahead = matches.length > limit ? ends.at(-1) : stop
+  const behind = after !== undefined || !down ? (ends[0] ?? behindEdge(edge)) : undefined
+  return {
+    matches: down ? shown : shown.reverse(),
+    next: down ? ahead : behind,
+    previous: down ? behind : ahead,
+    examined: search.examined,
+    stop
+  }
 }
 
 /**

@@ -20,6 +20,7 @@ interface Replies {
   'GET traces/:traceId': typeof Reply.SlugReply
   'GET p/:slug': typeof Reply.ProjectPageReply
   'PATCH p/:slug': typeof Reply.ProjectPageReply
+  'POST p/:slug/deletions': typeof Reply.TracesDeleted
   'GET p/:slug/facets': typeof Reply.FacetsReply
   'GET p/:slug/facet-counts': typeof Reply.FacetCountsReply
   'GET p/:slug/keys': typeof Reply.KeysReply
@@ -42,6 +43,9 @@ interface Replies {
   'GET p/:slug/session': typeof Reply.SessionSumsReply
   'GET p/:slug/session-traces': typeof Reply.SessionTracesReply
   'GET p/:slug/sessions': typeof Reply.SessionPageReply
+  'GET p/:slug/suggestions': typeof Reply.SuggestionsReply
+  'GET p/:slug/trace-count': typeof Reply.MatchCountReply
+  'GET p/:slug/trace-table': typeof Reply.MatchTableReply
   'GET p/:slug/traces': typeof Reply.TracePageReply
   'GET p/:slug/traces/:traceId': typeof Output.TraceDetail
   'PATCH p/:slug/traces/:traceId': typeof Output.MetadataPatched
@@ -82,7 +86,11 @@ export type TokenUsage = TraceListItem['usage']
 export type ScoreSummary = TraceListItem['scores'][string]
 export type DataType = ScoreSummary['dataType']
 export type TracePage = Of<typeof Reply.TracePageReply>
-export type Excerpt = Of<typeof Reply.ExcerptReply>
+/** A trace of the list: its summary, its first error, and the beginnings of its texts. */
+export type TraceMatch = TracePage['traces'][number]
+export type Excerpt = NonNullable<TraceMatch['excerpt']>
+export type SuggestedValues = Of<typeof Reply.SuggestionsReply>
+export type SuggestedField = 'name' | 'model' | 'environment' | 'userId' | 'sessionId' | 'tag' | 'step' | 'score'
 export type Outline = Of<typeof Reply.WholeOutlineReply>
 export type OwnPrice = Of<typeof Reply.PriceReply>
 export type OutlineSpan = Outline['spans'][number]

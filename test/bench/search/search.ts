@@ -7,7 +7,7 @@ import { readWanted } from '../../../lib/search/wanted.ts'
 import type { TraceQuery } from '../../../lib/store/lists/trace-query.ts'
 import { fillBack, indexNews } from '../../../lib/store/search/indexing.ts'
 import { dropIndex } from '../../../lib/store/search/state.ts'
-import { searchTraces } from '../../../lib/store/search/trace-search.ts'
+import { findWords } from '../../../lib/store/search/trace-search.ts'
 import type { Service } from '../machine/service.ts'
 import { readArguments, UsageError } from '../options.ts'
 import type { Progress } from '../progress.ts'
@@ -175,10 +175,10 @@ async function measureOne(
   let isStopped = false
   for (let i = 0; i < requests; i++) {
     const start = performance.now()
-    const page = await searchTraces(sql, projectId, readWanted(words)!, { sort: 'newest', limit: 50, ...filters })
+    const page = await findWords(sql, projectId, readWanted(words)!, { sort: 'newest', limit: 50, ...filters })
     times.push(performance.now() - start)
-    rows = Object.keys(page.excerpts).length
-    isStopped = page.reached !== undefined
+    rows = page.matches.length
+    isStopped = page.stop !== undefined
   }
   times.sort((a, b) => a - b)
   return { name, rows, isStopped, p50: times[Math.floor(times.length / 2)]!, worst: times.at(-1)! }

@@ -40,7 +40,7 @@ import {
 import { findShrinkable } from '../../../lib/store/repacking/repack-trace.ts'
 import { fillBack, foldTerms, indexNews, rebuildOld, sweepSegment } from '../../../lib/store/search/indexing.ts'
 import { findDue, readSearchState, setSearch } from '../../../lib/store/search/state.ts'
-import { searchTraces } from '../../../lib/store/search/trace-search.ts'
+import { findWords } from '../../../lib/store/search/trace-search.ts'
 import { addMessages, sweepMessages } from '../../../lib/store/trace/messages.ts'
 import { readEndedSpans, readRunningTraces } from '../../../lib/store/write/idle-traces.ts'
 import { traceId } from '../../fixtures/bodies/bodies.ts'
@@ -110,12 +110,12 @@ async function searchProject(sql: Sql, projectId: number): Promise<void> {
   await sql`delete from traces where project_id = ${projectId} and seq = (select min(seq) from traces where project_id = ${projectId})`
   await sweepSegment(sql, projectId, rest, 0)
   await readSearchState(sql, projectId)
-  const page = await searchTraces(sql, projectId, readWanted('run 9007199254740993')!, {
+  const page = await findWords(sql, projectId, readWanted('run 9007199254740993')!, {
     sort: 'newest',
     limit: 5,
     tag: 'a'
   })
-  t.equal(Object.keys(page.excerpts).length, 5)
+  t.equal(page.matches.length, 5)
   await setSearch(sql, projectId, false, { by: null, action: 'project.update', projectId })
 }
 

@@ -178,7 +178,7 @@ if (isLong && (await hasChromium())) {
     const page = await visit(t, service)
     const ids: string[] = []
     for (let i = 0; i < 100; i++) ids.push((await recordAgent(service, { name: `one of many ${i}` })).id)
-    await page.open(`${url}/app/p/default/traces?name=none`)
+    await page.open(`${url}/app/p/default/traces?name=none&range=all`)
     const heaps: number[] = []
     for (const [i, id] of ids.entries()) {
       await page.evaluate(`(() => {

@@ -1,17 +1,20 @@
 import { useState } from 'preact/hooks'
 import { Button, Icon, MainButton } from '../ui/controls.tsx'
 import { Dialog } from '../ui/dialog.tsx'
-import { COLUMNS, chooseColumns, DEFAULT_COLUMNS, moveColumn, scoreColumn } from './columns.ts'
+import { COLUMNS, COMPACT, chooseColumns, DEFAULT_COLUMNS, moveColumn, scoreColumn } from './columns.ts'
 
 interface Props {
   readonly chosen: readonly string[]
   readonly scores: readonly string[]
+  /** Whether rows hide their first words and errors. */
+  readonly isCompact: boolean
   onClose(): void
   choose(names: readonly string[]): void
 }
 
-export function ColumnsDialog({ chosen, scores, onClose, choose }: Props) {
+export function ColumnsDialog({ chosen, scores, isCompact, onClose, choose: set }: Props) {
   const [said, setSaid] = useState('')
+  const choose = (names: readonly string[], compact = isCompact) => set(compact ? [...names, COMPACT] : names)
   const all = [...COLUMNS.map(({ name }) => name), ...scores.map(scoreColumn)]
   const rest = all.filter(name => !chosen.includes(name))
   const titleOf = (name: string) => chooseColumns(['name', name]).at(-1)!.title
@@ -22,6 +25,10 @@ export function ColumnsDialog({ chosen, scores, onClose, choose }: Props) {
   }
   return (
     <Dialog title="Columns" onClose={onClose}>
+      <label class="columns-texts">
+        <input type="checkbox" checked={!isCompact} onChange={() => choose(chosen, !isCompact)} />
+        First error, and first words of input and output
+      </label>
       <ul class="columns">
         {chosen.map((name, i) => (
           <li key={name}>
@@ -61,7 +68,7 @@ export function ColumnsDialog({ chosen, scores, onClose, choose }: Props) {
         {said}
       </p>
       <div class="buttons">
-        <Button onClick={() => choose(DEFAULT_COLUMNS)}>As at first</Button>
+        <Button onClick={() => choose(DEFAULT_COLUMNS, false)}>Reset</Button>
         <MainButton onClick={onClose}>Done</MainButton>
       </div>
     </Dialog>

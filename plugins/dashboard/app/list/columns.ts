@@ -31,6 +31,9 @@ export const COLUMNS: readonly ListColumn[] = [
   { name: 'scores', title: 'Scores' }
 ]
 
+/** Name of the pseudo-column that hides the first words and errors of rows. Rows show these by default. */
+export const COMPACT = 'compact'
+
 export const DEFAULT_COLUMNS = ['name', 'status', 'started', 'latency', 'model', 'tokens', 'cost', 'spans', 'scores']
 const SCORE = 'score:'
 

@@ -1,7 +1,7 @@
 /** Live updates of the list: new traces appear at the top, and running traces complete. */
 
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { TraceListItem, TracePage } from '../contract.ts'
+import type { TracePage } from '../contract.ts'
 import { keepPage, loadPage } from '../state/list-pages.ts'
 import type { ListQuery } from '../state/list-query.ts'
 import { useInterval } from '../state/load.ts'
@@ -14,8 +14,8 @@ const QUIET_MS = 60_000
 export interface Live {
   readonly on: boolean
   toggle(): void
-  readonly traces: readonly TraceListItem[]
-  readonly excerpts: TracePage['excerpts']
+  readonly traces: TracePage['traces']
+  readonly details: TracePage['details']
   readonly fresh: ReadonlySet<string>
   /** Number of new traces held back because the visitor has scrolled down. */
   readonly waiting: number
@@ -35,8 +35,9 @@ export function useLive(slug: string, search: string, query: ListQuery, page: Tr
   const asking = useRef(false)
   const current = shown?.key === key ? shown.page : page
   const isEmpty = current !== undefined && current.traces.length === 0
-  // An empty list always polls, so that a new project shows its first trace.
-  const on = possible && current !== undefined && (wanted || isEmpty)
+  // An empty list without filters always polls, so that a new project shows its first trace.
+  const isUnfiltered = Object.keys(query.filters).length === 0 && !query.runsOnly
+  const on = possible && current !== undefined && (wanted || (isEmpty && isUnfiltered))
   const pause = Date.now() - lastNew.current > QUIET_MS ? SELDOM_MS : OFTEN_MS
 
   const take = (next: TracePage) => {
@@ -68,7 +69,7 @@ export function useLive(slug: string, search: string, query: ListQuery, page: Tr
     on,
     toggle: () => setWanted(!wanted),
     traces: current?.traces ?? [],
-    excerpts: current?.excerpts,
+    details: current?.details ?? {},
     fresh,
     waiting: coming === undefined ? 0 : coming.traces.filter(({ id }) => !known.has(id)).length,
     show() {

@@ -2,49 +2,54 @@
 
 import { useMemo, useState } from 'preact/hooks'
 import type { TracePage } from '../contract.ts'
-import { at } from '../state/api.ts'
+import { at, read } from '../state/api.ts'
 import { useKeys } from '../state/keys.ts'
 import { styled, usePart } from '../state/lazy-part.ts'
 import { keepPage, knownPage, loadPage } from '../state/list-pages.ts'
 import {
-  countFilters,
   firstPage,
+  ignoredParameters,
   isCounted,
-  keptFromRanking,
   type ListQuery,
   readQuery,
+  toServer,
+  withoutFilters,
   withSort,
+  withTime,
   writeQuery
 } from '../state/list-query.ts'
 import { useLoad, useRead } from '../state/load.ts'
-import { goSearch, serverAddress, useArrival, usePlace } from '../state/navigation.ts'
+import { goSearch, useArrival, usePlace } from '../state/navigation.ts'
 import { prefer, preferences } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
-import { projectOf } from '../state/session.ts'
+import { may, projectOf } from '../state/session.ts'
 import { useStore } from '../state/store.ts'
-import { copy } from '../state/toasts.ts'
+import { ALL_TIME } from '../state/time-range.ts'
 import { Button, ButtonLink, Icon } from '../ui/controls.tsx'
-import { FilterBar } from '../ui/filter-bar.tsx'
-import { formatCounted } from '../ui/format.ts'
+import { formatCost, formatCount, formatCounted, formatDuration } from '../ui/format.ts'
 import { Menu } from '../ui/menu.tsx'
 import { Pending } from '../ui/problem.tsx'
+import { asLine } from '../ui/text.ts'
 import { offsetOf, shortTime, type Zone } from '../ui/time.ts'
-import { chooseColumns, DEFAULT_COLUMNS } from './columns.ts'
-import { curlOfFirstTrace, otlpVariables } from './first-trace.ts'
+import type { MatchAction } from './all-matches-dialog.tsx'
+import { COMPACT, chooseColumns, DEFAULT_COLUMNS } from './columns.ts'
+import { FilterBox } from './filter-box.tsx'
 import { useLive } from './live.ts'
 import { Selection, useSelection } from './selection-bar.tsx'
 import { SortMenuItems, TraceTable } from './trace-table.tsx'
 
 // Traces are rendered without waiting for these modules.
-const loadCounts = () => import('./facet-counts.ts')
 const loadSparkline = () => styled(import('./sparkline.tsx'))
 const loadViewsMenu = () => import('../ui/views-menu.tsx')
 const loadColumnsDialog = () => import('./columns-dialog.tsx')
+const loadNoTraces = () => import('./no-traces.tsx')
+const loadAllMatches = () => import('./all-matches-dialog.tsx')
 
 export function ListPage({ slug }: { slug: string }) {
   const { search } = usePlace()
   const query = readQuery(search)
-  const { zone, columns: chosen } = useStore(preferences)
+  const ignored = ignoredParameters(search)
+  const { zone, columns: chosen, keys } = useStore(preferences)
   const base = pathOf({ page: 'traces', slug })
   const loaded = useLoad(
     `${slug} ${search}`,
@@ -60,23 +65,26 @@ export function ListPage({ slug }: { slug: string }) {
   const scoreNames = useRead(at('p/:slug/score-names', { slug })).value
   const isLoaded = page !== undefined
   const counted = isCounted(query)
-  const { part: facetCounts } = usePart(loadCounts, isLoaded)
   const { part: sparkline } = usePart(loadSparkline, isLoaded)
   const { part: viewsMenu } = usePart(loadViewsMenu, isLoaded)
   const offset = String(offsetOf(zone))
-  const counts = useLoad(
-    facetCounts && counted ? `counts ${slug} ${offset} ${writeQuery({ ...firstPage(query), cols: [] })}` : undefined,
-    signal => facetCounts!.readCounts(slug, query, offset, signal)
+  const whole = { ...firstPage(query), cols: [] }
+  const isWhole = page !== undefined && page.nextCursor === null && page.prevCursor === null
+  const total = useLoad(isLoaded && !isWhole ? `total ${slug} ${writeQuery(whole)}` : undefined, signal =>
+    read(at('p/:slug/trace-count', { slug }, toServer(whole, Date.now())), { signal })
   ).value
   const live = useLive(slug, search, query, page)
   const traces = live.traces
   const [dialog, setDialog] = useState(false)
   const { part: columnsDialog } = usePart(loadColumnsDialog, dialog)
+  const [action, setAction] = useState<MatchAction | undefined>()
+  const { part: allMatches } = usePart(loadAllMatches, action !== undefined)
   const selection = useSelection(traces)
   useArrival(isLoaded)
 
   const names = query.cols ?? chosen[slug] ?? DEFAULT_COLUMNS
   const columns = chooseColumns(names)
+  const isCompact = names.includes(COMPACT)
   const change = (next: ListQuery) => goSearch(writeQuery(next))
   const sort = (by: ListQuery['sort']) => change(withSort(query, by))
   const choose = (next: readonly string[]) => {
@@ -104,6 +112,7 @@ export function ListPage({ slug }: { slug: string }) {
     now: new Date(),
     base,
     search,
+    details: live.details,
     longestMs: Math.max(0, ...traces.map(({ durationMs }) => durationMs ?? 0))
   }
   // Memoised, so that new filter counts do not re-render fifty rows.
@@ -114,7 +123,7 @@ export function ListPage({ slug }: { slug: string }) {
           traces={traces}
           columns={columns}
           context={context}
-          excerpts={live.excerpts}
+          isCompact={isCompact}
           selected={selection.ids}
           fresh={live.fresh}
           query={query}
@@ -123,15 +132,24 @@ export function ListPage({ slug }: { slug: string }) {
           sort={sort}
         />
       ),
-    [traces, names.join(), zone, base, search, selection.ids, live.fresh]
+    [traces, names.join(), zone, base, search, selection.ids, live.fresh, live.details]
   )
   const isFirst = query.after === undefined && query.before === undefined
   // A page of search results may be empty while older traces remain to be searched.
   const isEmpty = page !== undefined && traces.length === 0 && page.nextCursor === null
+  const isNew = isEmpty && facets?.names.length === 0
+  const { part: noTraces } = usePart(loadNoTraces, isNew)
   return (
     <div class="list-page">
       <div class="head">
-        <h1 tabIndex={-1}>Traces</h1>
+        <h1 tabIndex={-1}>
+          Traces
+          {page !== undefined && (
+            <span class="soft total">
+              {isWhole ? formatCount(traces.length) : total && total.traces > 0 && countOf(total)}
+            </span>
+          )}
+        </h1>
         <div class="head-end">
           {isFirst && query.sort === 'newest' && (
             <button type="button" class={`live ${live.on ? 'is-on' : ''}`} aria-pressed={live.on} onClick={live.toggle}>
@@ -145,16 +163,28 @@ export function ListPage({ slug }: { slug: string }) {
           ) : (
             <viewsMenu.ViewsMenu slug={slug} page="traces" search={writeQuery({ ...firstPage(query), cols: names })} />
           )}
-          <Menu end down label="Sort" items={SortMenuItems(query, sort, keptFromRanking(query))} />
+          <Menu end down label="Sort" items={SortMenuItems(query, sort)} />
           <button type="button" class="plain" onClick={() => setDialog(true)}>
             Columns
           </button>
+          <Menu
+            end
+            name="All matches"
+            label={<Icon name="more" />}
+            items={[
+              { label: 'Download all matches as CSV', act: () => setAction('csv') },
+              { label: 'Download all matches as NDJSON', act: () => setAction('ndjson') },
+              ...(may(slug, 'owner')
+                ? (['line', { label: 'Delete all matches…', act: () => setAction('delete') }] as const)
+                : [])
+            ]}
+          />
         </div>
       </div>
-      <FilterBar
+      <FilterBox
+        slug={slug}
         query={query}
-        facets={facets}
-        counts={counts}
+        offset={offset}
         settings={projectOf(slug)?.search ? undefined : pathOf({ page: 'settings', slug, tab: 'project' })}
         change={change}
       />
@@ -165,14 +195,18 @@ export function ListPage({ slug }: { slug: string }) {
           )}
         </div>
       )}
+      {ignored.length > 0 && (
+        <p class="soft">The address has parameters that do not exist or are not valid: {asLine(ignored.join(', '))}.</p>
+      )}
       <Pending of={loaded} what="traces" />
       {isEmpty &&
-        (countFilters(query) === 0 && isFirst && query.sort === 'newest' ? (
-          <NoTraces slug={slug} keys={pathOf({ page: 'settings', slug, tab: 'keys' })} />
+        facets !== undefined &&
+        (isNew ? (
+          noTraces && <noTraces.NoTraces slug={slug} keys={pathOf({ page: 'settings', slug, tab: 'keys' })} />
         ) : (
-          <NoneLeft clear={() => change({ filters: {}, sort: 'newest' })} />
+          <NoneLeft query={query} hint={page.hint} change={change} />
         ))}
-      {page?.search !== undefined && <p class="soft">{howFar(page.search, zone)}</p>}
+      {page !== undefined && <HowFar page={page} query={query} zone={zone} base={base} />}
       {live.waiting > 0 && (
         <button type="button" class="arrived" onClick={live.show}>
           {live.waiting} new
@@ -183,27 +217,45 @@ export function ListPage({ slug }: { slug: string }) {
         <nav class="pager" aria-label="Pages of the list">
           <span class="soft" role="status">
             {formatCounted(traces.length, 'trace')} on this page
+            {total && total.traces > traces.length && `, ${countOf(total)} in total`}
           </span>
-          <PageLink label="Newest" to={isFirst ? undefined : firstPage(query)} base={base} />
+          <PageLink label="First page" to={isFirst ? undefined : firstPage(query)} base={base} />
           <PageLink
-            label={query.sort === 'newest' ? '← newer' : '← before'}
+            label={query.sort === 'newest' ? '← Newer' : '← Previous'}
             to={page.prevCursor === null || isFirst ? undefined : { ...firstPage(query), before: page.prevCursor }}
             base={base}
           />
           <PageLink
-            label={query.sort === 'newest' ? 'older →' : 'next →'}
+            label={query.sort === 'newest' ? 'Older →' : 'Next →'}
             to={page.nextCursor === null ? undefined : { ...firstPage(query), after: page.nextCursor }}
             base={base}
           />
         </nav>
+      )}
+      {keys && traces.length > 0 && (
+        <p class="soft small key-hint">
+          <kbd>j</kbd> <kbd>k</kbd> next and previous row · <kbd>Enter</kbd> open · <kbd>x</kbd> select
+          {' · '}
+          <kbd>?</kbd> all shortcuts
+        </p>
       )}
       <Selection slug={slug} traces={traces} selection={selection} changed={loaded.again} />
       {dialog && columnsDialog !== undefined && (
         <columnsDialog.ColumnsDialog
           chosen={columns.map(({ name }) => name)}
           scores={(scoreNames ?? []).map(({ name }) => name)}
+          isCompact={isCompact}
           choose={choose}
           onClose={() => setDialog(false)}
+        />
+      )}
+      {action !== undefined && allMatches !== undefined && (
+        <allMatches.AllMatchesDialog
+          slug={slug}
+          query={query}
+          action={action}
+          onClose={() => setAction(undefined)}
+          changed={loaded.again}
         />
       )}
     </div>
@@ -213,14 +265,42 @@ export function ListPage({ slug }: { slug: string }) {
 /** Minimum number of unindexed traces for which a notice is shown. Fewer traces take only a second or two to index. */
 const MANY_WAITING = 1000
 
-function howFar(
-  { reached, backTo, isFilled, waiting, partlyIndexed }: NonNullable<TracePage['search']>,
-  zone: Zone
-): string {
+interface FarProps {
+  readonly page: TracePage
+  readonly query: ListQuery
+  readonly zone: Zone
+  readonly base: string
+}
+
+/** Says how far a search looked, if it stopped early, and which traces the index of words lacks. */
+function HowFar({ page, query, zone, base }: FarProps) {
+  const { reached, nextCursor, index } = page
+  const isUp = query.before !== undefined
+  const notes = index === null ? '' : lackOf(index, zone)
+  if (notes === '' && reached === null) return null
+  const place =
+    typeof reached === 'string'
+      ? `${isUp ? 'up' : 'back'} to ${shortTime(reached, zone, new Date())}`
+      : `to ${query.sort === 'costliest' ? formatCost(reached) : formatDuration(reached)}`
+  return (
+    <p class="soft far">
+      {reached !== null && (
+        <>
+          {`Looked at ${formatCounted(page.examined, 'trace')}, ${place}. `}
+          {nextCursor !== null && !isUp && (
+            <a href={`${base}${writeQuery({ ...firstPage(query), after: nextCursor })}`}>Look further</a>
+          )}{' '}
+        </>
+      )}
+      {notes}
+    </p>
+  )
+}
+
+function lackOf({ backTo, isFilled, waiting, partlyIndexed }: NonNullable<TracePage['index']>, zone: Zone): string {
   const day = (iso: string) => shortTime(iso, zone, new Date())
   return [
-    reached !== null && `Searched back to ${day(reached)}; older ones are on the next page.`,
-    waiting >= MANY_WAITING && 'So much is being recorded that the newest traces are not found yet.',
+    waiting >= MANY_WAITING && 'The index of words is behind, so the newest traces are not found yet.',
     !isFilled && `${backTo === null ? 'Earlier traces' : `Traces before ${day(backTo)}`} are still being indexed.`,
     partlyIndexed > 0 &&
       `Errors, tool calls and metadata of ${formatCounted(partlyIndexed, 'trace')} are still being indexed.`
@@ -247,45 +327,29 @@ function moveRow(by: 1 | -1): void {
   next?.closest('tr')?.scrollIntoView({ block: 'nearest' })
 }
 
-/** Shown for an empty list: how to record a first trace, or why the list is empty. */
-function NoTraces({ slug, keys }: { slug: string; keys: string }) {
-  const address = serverAddress()
+interface NoneProps {
+  readonly query: ListQuery
+  /** The server's explanation, which names values that exist. */
+  readonly hint: string | null
+  change(query: ListQuery): void
+}
+
+function NoneLeft({ query, hint, change }: NoneProps) {
+  const isFiltered = query.runsOnly === true || Object.keys(query.filters).length > 0
   return (
     <div class="empty">
-      <h2>No trace yet</h2>
-      <p>
-        Record one with a key of this project (<a href={keys}>make one here</a>). It appears by itself.
-      </p>
-      <Code text={curlOfFirstTrace(address, new Date())} />
-      <p>Applications that send OpenTelemetry need no code for it, only where and with which key:</p>
-      <Code text={otlpVariables(address)} />
-      <p>
-        The <a href="../docs">guide</a> has more, for TypeScript, Python and others. Where the server runs,{' '}
-        <code>spoor demo --project {slug}</code> records examples.
+      <h2>{isFiltered ? 'No traces match these filters' : 'No traces in this time range'}</h2>
+      {hint !== null && <p class="soft">{hint}</p>}
+      <p class="empty-acts">
+        {query.range !== ALL_TIME && (
+          <Button onClick={() => change(withTime(query, { range: ALL_TIME }))}>Show all time</Button>
+        )}
+        {isFiltered && <Button onClick={() => change(withoutFilters(query))}>Clear filters</Button>}
       </p>
     </div>
   )
 }
 
-function Code({ text }: { text: string }) {
-  return (
-    <div class="code">
-      <Button onClick={() => copy(text, 'Command')}>
-        <Icon name="copy" /> Copy
-      </Button>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard. */}
-      <pre tabIndex={0}>{text}</pre>
-    </div>
-  )
-}
-
-function NoneLeft({ clear }: { clear(): void }) {
-  return (
-    <div class="empty">
-      <h2>No traces match</h2>
-      <p>
-        <Button onClick={clear}>Clear filters</Button>
-      </p>
-    </div>
-  )
-}
+/** Formats a number of traces, which is counted up to a limit. */
+const countOf = ({ traces, isMore }: { traces: number; isMore: boolean }): string =>
+  `${formatCount(traces)}${isMore ? '+' : ''}`

@@ -72,7 +72,7 @@ export function Selection({ slug, traces, selection, changed }: Props) {
           onClose={() => setAsking(false)}
           onSubmit={remove}
         >
-          <p>Their spans and scores go with them. This cannot be undone.</p>
+          <p>Their spans and scores are deleted too. This cannot be undone.</p>
           <Field
             label={
               <>

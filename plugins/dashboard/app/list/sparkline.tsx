@@ -9,7 +9,7 @@ import { at, errorMessageOf, read } from '../state/api.ts'
 import { type ListQuery, withTime, writeQuery } from '../state/list-query.ts'
 import { useInterval, useLoad } from '../state/load.ts'
 import { toCounted } from '../state/overview-query.ts'
-import { rangeName } from '../state/time-range.ts'
+import { ALL_TIME, DEFAULT_RANGE, rangeName } from '../state/time-range.ts'
 import { formatCount, formatCounted } from '../ui/format.ts'
 import { offsetOf, type Zone } from '../ui/time.ts'
 
@@ -22,15 +22,15 @@ interface Props {
   change(query: ListQuery): void
 }
 
-/** Range of the chart when the list covers all time. */
-const OF_ALL_TIME = '7d'
+/** Range of the chart if the list covers all time. */
+const OF_ALL_TIME = '1y'
 const RENEW_MS = 60_000
 const STEPS: Readonly<Record<Step, string>> = { minute5: 'by five minutes', hour: 'by hour', day: 'by day' }
 
 export function Sparkline({ slug, query, zone, base, change }: Props) {
-  const { range, from, to } = query
-  const isAll = range === undefined && from === undefined && to === undefined
-  const shown = isAll ? { ...query, range: OF_ALL_TIME } : query
+  const { range = DEFAULT_RANGE, from, to } = query
+  const isCustom = from !== undefined || to !== undefined
+  const shown = range === ALL_TIME ? { ...query, range: OF_ALL_TIME } : query
   const offset = String(offsetOf(zone))
   const key = `${slug} ${writeQuery({ ...shown, sort: 'newest' })} ${offset}`
   const { value, error, again } = useLoad(key, signal =>
@@ -41,7 +41,7 @@ export function Sparkline({ slug, query, zone, base, change }: Props) {
   if (error !== undefined) return <p class="soft small">No chart: {errorMessageOf(error)}</p>
   if (value === undefined || drawn === undefined) return null
   const { axis, series, traces, errors } = drawn
-  const time = isAll || range !== undefined ? rangeName(range ?? OF_ALL_TIME) : 'This time'
+  const time = isCustom ? 'Selected range' : rangeName(shown.range ?? range)
   return (
     <>
       <StackChart
@@ -55,7 +55,7 @@ export function Sparkline({ slug, query, zone, base, change }: Props) {
         zoom={(first, last) => change(withTime(query, stepsBetween(value, first, last)))}
       />
       <p class="soft small">
-        {time}, {STEPS[value.step]} ({axis.zone}): {formatCounted(traces, 'trace')} ended
+        {time}, {STEPS[value.step]} ({axis.zone}): {formatCounted(traces, 'completed trace')}
         {errors > 0 && <span class="is-error">, {formatCounted(errors, 'error')}</span>}
       </p>
     </>
@@ -65,7 +65,7 @@ export function Sparkline({ slug, query, zone, base, change }: Props) {
 function shapeOf(answer: SeriesAnswer, zone: Zone) {
   const { traces, errors, total } = wholeOf(answer)
   const series: readonly ChartSeries[] = [
-    { name: 'without error', tone: 1, values: traces.map((count, i) => count - errors[i]!) },
+    { name: 'succeeded', tone: 1, values: traces.map((count, i) => count - errors[i]!) },
     { name: 'errors', tone: 'bad', values: errors }
   ]
   return { axis: timeAxis(answer, zone), series, traces: total.traces, errors: total.errors }

@@ -1,20 +1,33 @@
 import type { ComponentChildren } from 'preact'
-import type { Excerpt, TraceListItem, TracePage } from '../contract.ts'
-import { type Filter, type ListQuery, type ListSort, narrowed, SORTS, writeQuery } from '../state/list-query.ts'
+import type { TokenUsage, TraceListItem, TraceMatch, TracePage } from '../contract.ts'
+import {
+  type Filter,
+  type ListQuery,
+  type ListSort,
+  narrowed,
+  SORTS,
+  withTerms,
+  withTime,
+  writeQuery
+} from '../state/list-query.ts'
 import { type Page, pathOf } from '../state/route.ts'
+import { ALL_TIME } from '../state/time-range.ts'
 import { Icon, StatusIcon } from '../ui/controls.tsx'
 import { Moment, ScoreChip } from '../ui/facts.tsx'
-import { formatBytes, formatCost, formatCount, formatDuration, formatPart, NONE } from '../ui/format.ts'
+import { formatBytes, formatCost, formatCount, formatCounted, formatDuration, formatPart, NONE } from '../ui/format.ts'
 import { openRow } from '../ui/table.tsx'
 import { asLine } from '../ui/text.ts'
 import type { Zone } from '../ui/time.ts'
 import { type ListColumn, scoreOfColumn } from './columns.ts'
+import { latencyShare } from './latency-share.ts'
+import { hasPreview, Previews } from './previews.tsx'
 
 interface Props {
-  readonly traces: readonly TraceListItem[]
+  readonly traces: readonly TraceMatch[]
   readonly columns: readonly ListColumn[]
   readonly context: CellContext
-  readonly excerpts: TracePage['excerpts']
+  /** Whether rows hide their first words and errors. */
+  readonly isCompact: boolean
   readonly selected: ReadonlySet<string>
   /** Traces that arrived while the list was open. */
   readonly fresh: ReadonlySet<string>
@@ -33,11 +46,11 @@ const SORT_NAMES: Readonly<Record<ListSort, string>> = {
 }
 
 export function TraceTable(props: Props) {
-  const { traces, columns, context, excerpts, selected, fresh, query, select, selectAll, sort } = props
+  const { traces, columns, context, isCompact, selected, fresh, query, select, selectAll, sort } = props
   const all = traces.length > 0 && traces.every(({ id }) => selected.has(id))
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard.
-    <section class="table" tabIndex={0} aria-label="Traces">
+    <section id="table" class="table" tabIndex={0} aria-label="Traces">
       <table class="traces">
         <thead>
           <tr>
@@ -92,10 +105,12 @@ export function TraceTable(props: Props) {
                 </td>
               ))}
             </tr>,
-            excerpts?.[trace.id] && (
+            (!isCompact || trace.excerpt !== null) && hasPreview(trace) && (
               <tr key={`${trace.id} excerpt`} class="excerpt">
                 <td class="box" />
-                <td colSpan={columns.length}>{markedText(excerpts[trace.id]!)}</td>
+                <td colSpan={columns.length}>
+                  <Previews trace={trace} />
+                </td>
               </tr>
             )
           ])}
@@ -105,21 +120,10 @@ export function TraceTable(props: Props) {
   )
 }
 
-function markedText({ text, marks }: Excerpt) {
-  let at = 0
-  const pieces = marks.map(([start, end]) => {
-    const before = text.slice(at, start)
-    at = end
-    return [before, <mark key={start}>{text.slice(start, end)}</mark>]
-  })
-  return [pieces, text.slice(at)]
-}
-
-export function SortMenuItems(query: ListQuery, sort: (sort: ListSort) => void, kept: readonly string[]) {
+export function SortMenuItems(query: ListQuery, sort: (sort: ListSort) => void) {
   return SORTS.map(each => ({
     label: SORT_NAMES[each].replace(/^./, first => first.toUpperCase()),
     checked: query.sort === each,
-    ...(each !== 'newest' && kept.length > 0 && { note: `without the filter of ${kept.join(' and ')}` }),
     act: () => sort(each)
   }))
 }
@@ -132,8 +136,9 @@ interface CellContext {
   /** Address of the list, without query string. */
   readonly base: string
   readonly search: string
-  /** Longest duration on the page. The latency bars are relative to this value. */
+  /** Longest duration on the page, at which a latency bar is full. */
   readonly longestMs: number
+  readonly details: TracePage['details']
 }
 
 /** A value with a link to the list filtered by that value. */
@@ -141,7 +146,7 @@ function Narrow({ filter, value, context }: { filter: Filter; value: string | nu
   if (value === null) return <span class="soft">{NONE}</span>
   const { query, base } = context
   return (
-    <a class="narrow-to" href={`${base}${writeQuery(narrowed(query, { [filter]: value }))}`} title={`Only ${value}`}>
+    <a class="narrow-to" href={`${base}${writeQuery(withTerms(query, [{ filter, value }]))}`} title={`Only ${value}`}>
       {asLine(value, 60)}
     </a>
   )
@@ -160,7 +165,7 @@ function Group({ filter, value, context }: { filter: 'session' | 'user'; value: 
       </a>{' '}
       <a
         class="narrow-icon"
-        href={`${base}${writeQuery(narrowed(query, { [filter]: value }))}`}
+        href={`${base}${writeQuery(withTime(narrowed(query, { [filter]: value }), { range: ALL_TIME }))}`}
         title="Only these traces"
       >
         <Icon name="filter" />
@@ -185,9 +190,66 @@ function Scores({ scores }: { scores: TraceListItem['scores'] }) {
   )
 }
 
-/** Token counts and cost are unknown while a trace is running. */
-function whenEnded(trace: TraceListItem, text: string): ComponentChildren {
-  return trace.status === 'running' ? <span title="Known when the trace has ended">{NONE}</span> : text
+type Steps = NonNullable<TracePage['details'][string]['steps']>
+
+/** A number of the trace, or the sum of its steps if the trace does not state the number. */
+function StatedOrSum({ stated, sum }: { stated: string | undefined; sum: string | undefined }) {
+  if (stated !== undefined) return stated
+  if (sum === undefined) return NONE
+  return <span title="The trace does not state this. Sum of its steps.">≈ {sum}</span>
+}
+
+function Tokens({ trace, steps, part }: { trace: TraceListItem; steps: Steps | undefined; part: keyof TokenUsage }) {
+  const { usage } = trace
+  const isStated = usage.totalTokens > 0 || (steps === undefined && trace.status !== 'running')
+  const stated = part === 'totalTokens' ? formatCount(usage.totalTokens) : formatPart(usage, part)
+  const { inputTokens, outputTokens, totalTokens } = steps ?? {}
+  const total =
+    totalTokens ?? (inputTokens == null && outputTokens == null ? null : (inputTokens ?? 0) + (outputTokens ?? 0))
+  const sum = { inputTokens, outputTokens, totalTokens: total }[part]
+  return <StatedOrSum stated={isStated ? stated : undefined} sum={sum == null ? undefined : formatCount(sum)} />
+}
+
+function Cost({ trace, steps }: { trace: TraceListItem; steps: Steps | undefined }) {
+  const stated = trace.costUsd === null ? undefined : formatCost(trace.costUsd)
+  const sum = steps?.costUsd == null ? undefined : formatCost(steps.costUsd)
+  return <StatedOrSum stated={stated} sum={sum} />
+}
+
+function Model({ trace, steps, context }: { trace: TraceListItem; steps: Steps | undefined; context: CellContext }) {
+  const [model, ...others] = steps?.models ?? []
+  if (trace.model !== null || model === undefined)
+    return <Narrow filter="model" value={trace.model} context={context} />
+  const all = [model, ...others].join(', ')
+  return (
+    <span class="soft" title={`Models of its steps: ${all}`}>
+      {asLine(model, 60)}
+      {others.length > 0 && ` +${others.length}`}
+    </span>
+  )
+}
+
+/** The number of spans, of those that were not stored, and of those that failed. */
+function Spans({ trace, leftOut }: { trace: TraceListItem; leftOut: number }) {
+  return (
+    <>
+      {formatCount(trace.spanCount)}
+      {leftOut > 0 && (
+        <span class="soft" title={`${formatCounted(leftOut, 'span')} not stored`}>
+          {' '}
+          of {formatCount(trace.spanCount + leftOut)}
+        </span>
+      )}
+      {trace.errorCount > 0 && (
+        <span class="is-error" title={`${trace.errorCount} failed`}>
+          {' '}
+          <Icon name="error" />
+          {trace.errorCount}
+          <span class="unseen"> failed</span>
+        </span>
+      )}
+    </>
+  )
 }
 
 function Cell({
@@ -199,7 +261,9 @@ function Cell({
   trace: TraceListItem
   context: CellContext
 }): ComponentChildren {
-  const { zone, now } = context
+  const { zone, now, details } = context
+  const leftOut = details[trace.id]?.leftOut ?? 0
+  const steps = details[trace.id]?.steps ?? undefined
   switch (name) {
     case 'name':
       return (
@@ -218,31 +282,19 @@ function Cell({
     case 'latency':
       return <Latency trace={trace} context={context} />
     case 'model':
-      return <Narrow filter="model" value={trace.model} context={context} />
+      return <Model trace={trace} steps={steps} context={context} />
     case 'provider':
       return trace.provider === null ? NONE : asLine(trace.provider, 40)
     case 'input':
-      return whenEnded(trace, formatPart(trace.usage, 'inputTokens'))
+      return <Tokens trace={trace} steps={steps} part="inputTokens" />
     case 'output':
-      return whenEnded(trace, formatPart(trace.usage, 'outputTokens'))
+      return <Tokens trace={trace} steps={steps} part="outputTokens" />
     case 'tokens':
-      return whenEnded(trace, formatCount(trace.usage.totalTokens))
+      return <Tokens trace={trace} steps={steps} part="totalTokens" />
     case 'cost':
-      return whenEnded(trace, formatCost(trace.costUsd))
+      return <Cost trace={trace} steps={steps} />
     case 'spans':
-      return (
-        <>
-          {formatCount(trace.spanCount)}
-          {trace.errorCount > 0 && (
-            <span class="is-error" title={`${trace.errorCount} failed`}>
-              {' '}
-              <Icon name="error" />
-              {trace.errorCount}
-              <span class="unseen"> failed</span>
-            </span>
-          )}
-        </>
-      )
+      return <Spans trace={trace} leftOut={leftOut} />
     case 'errors':
       return formatCount(trace.errorCount)
     case 'session':
@@ -278,11 +330,11 @@ function Latency({ trace, context }: { trace: TraceListItem; context: CellContex
     const ms = Math.max(0, context.now.getTime() - Date.parse(trace.startedAt))
     return <span title="Still running">{formatDuration(Math.floor(ms / 1000) * 1000)}</span>
   }
-  const share = context.longestMs === 0 ? 0 : durationMs / context.longestMs
+  const share = latencyShare(durationMs, context.longestMs)
   return (
     <span class="latency">
       {formatDuration(durationMs)}
-      <span class="meter" aria-hidden="true">
+      <span class="meter" aria-hidden="true" title="Logarithmic">
         <span style={{ inlineSize: `${(share * 100).toFixed(1)}%` }} />
       </span>
     </span>

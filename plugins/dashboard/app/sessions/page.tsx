@@ -45,7 +45,9 @@ export function SessionView({ slug, sessionId }: { slug: string; sessionId: stri
           {asLine(sessionId, 160)}
         </h1>
         <div class="head-end">
-          <ButtonLink href={`${pathOf({ page: 'traces', slug })}?${new URLSearchParams({ session: sessionId })}`}>
+          <ButtonLink
+            href={`${pathOf({ page: 'traces', slug })}?${new URLSearchParams({ session: sessionId, range: 'all' })}`}
+          >
             As a list
           </ButtonLink>
         </div>

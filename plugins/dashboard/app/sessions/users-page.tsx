@@ -25,7 +25,7 @@ export function UserView({ slug, userId }: { slug: string; userId: string }) {
   const newest = useRead(at('p/:slug/traces', { slug }, new URLSearchParams({ userId, limit: NEWEST })))
   useArrival(user !== undefined)
   const isNowhere = error instanceof ApiError && error.status === 404
-  const list = `${pathOf({ page: 'traces', slug })}?${new URLSearchParams({ user: userId })}`
+  const list = `${pathOf({ page: 'traces', slug })}?${new URLSearchParams({ user: userId, range: 'all' })}`
   return (
     <div class="session-page">
       <div class="head">

@@ -22,6 +22,7 @@ import {
   nameEntry,
   type PageCommand,
   readRecent,
+  searchEntries,
   sessionEntry,
   tagEntry,
   traceEntry,
@@ -63,7 +64,8 @@ export function CommandBox({ slug, onClose, openHelp }: Props) {
     if (typed === '') return atFirst(all, recent)
     // Entries found by the server are offered even if they do not contain the typed text.
     const found = lookup.entries
-    return inOrder(distinct([...found, ...matching(all, typed)]))
+    const hasSearch = known?.projects.some(project => project.slug === slug && project.search) === true
+    return inOrder(distinct([...found, ...matching(all, typed), ...searchEntries(slug, typed, hasSearch)]))
   }, [slug, known, theme, zone, views, facets, typed, recent, lookup.entries])
   useEffect(() => setChosen(0), [typed])
   const active = Math.min(chosen, entries.length - 1)
@@ -102,9 +104,9 @@ export function CommandBox({ slug, onClose, openHelp }: Props) {
         ? formatCounted(entries.length, 'entry', 'entries')
         : lookup.asking
           ? 'Looking…'
-          : (lookup.error ?? 'Nothing here has this name or id.')
+          : (lookup.error ?? 'No trace, session, user, tag or page has this name or id.')
   return (
-    <Dialog title="Go to, or do" onClose={onClose}>
+    <Dialog title="Search or jump to…" onClose={onClose}>
       <form
         class="command-box"
         onSubmit={event => {
@@ -114,7 +116,7 @@ export function CommandBox({ slug, onClose, openHelp }: Props) {
         }}
       >
         <label class="field">
-          <span>Id, name, tag, view, page or command</span>
+          <span>Words, id, name, tag, view, page or command</span>
           <input
             role="combobox"
             aria-expanded="true"

@@ -1,19 +1,21 @@
 /** The entries of the command box, and the search for entries that match the typed text. */
 
 import type { View, VisitorProject } from '../contract.ts'
-import { writeQuery } from '../state/list-query.ts'
+import { parseFilters } from '../state/filter-text.ts'
+import { withTerms, writeQuery } from '../state/list-query.ts'
 import { type Page, pathOf } from '../state/route.ts'
+import { ALL_TIME } from '../state/time-range.ts'
 import { addressOf, describeQuery, VIEW_PAGES } from '../state/views.ts'
 
 export const COMMANDS = {
-  'theme-light': 'Light colours',
-  'theme-dark': 'Dark colours',
-  'theme-system': 'System colours',
+  'theme-light': 'Light theme',
+  'theme-dark': 'Dark theme',
+  'theme-system': 'System theme',
   'zone-utc': 'Show times in UTC',
   'zone-local': 'Show local times',
-  keys: 'Turn single keys off or on',
-  live: 'Live rows on or off',
-  help: 'Keyboard help',
+  keys: 'Enable or disable shortcuts',
+  live: 'Turn live updates on or off',
+  help: 'Keyboard shortcuts',
   'sign-out': 'Sign out'
 } as const
 export type PageCommand = keyof typeof COMMANDS
@@ -22,14 +24,15 @@ export type PageCommand = keyof typeof COMMANDS
 export const KINDS = {
   recent: 'Recent',
   trace: 'Trace',
-  name: 'Traces of this name',
+  name: 'Traces with this name',
   session: 'Session',
   user: 'User',
   tag: 'Traces with this tag',
   view: 'Saved view',
   page: 'Page',
   project: 'Project',
-  command: 'Command'
+  command: 'Command',
+  search: 'Search'
 } as const
 export type Kind = keyof typeof KINDS
 
@@ -83,10 +86,23 @@ export function knownEntries({ slug, projects, views, names, commands }: Known):
 }
 
 const filtered = (slug: string, filters: Parameters<typeof writeQuery>[0]['filters']): string =>
-  `${pathOf({ page: 'traces', slug })}${writeQuery({ filters, sort: 'newest' })}`
+  `${pathOf({ page: 'traces', slug })}${writeQuery({ filters, range: ALL_TIME, sort: 'newest' })}`
 
 export const nameEntry = (slug: string, name: string) => entry('name', name, filtered(slug, { name }))
-export const tagEntry = (slug: string, tag: string) => entry('tag', tag, filtered(slug, { tag }))
+export const tagEntry = (slug: string, tag: string) => entry('tag', tag, filtered(slug, { tag: [tag] }))
+
+/**
+ * Offers to list the traces that what is typed describes, by words or by filters such as `status:error`. Returns an
+ * empty array if the text cannot be understood, or has words although search by words is off.
+ */
+export function searchEntries(slug: string, typed: string, hasSearch: boolean): Entry[] {
+  const { terms, faults } = parseFilters(typed)
+  const isWords = terms.some(({ filter }) => filter === 'q')
+  if (terms.length === 0 || faults.length > 0 || (isWords && !hasSearch)) return []
+  const { filters } = withTerms({ filters: {}, sort: 'newest' }, terms)
+  return [entry('search', `Search traces for “${typed}”`, filtered(slug, filters))]
+}
+
 export const sessionEntry = (slug: string, sessionId: string) =>
   entry('session', sessionId, pathOf({ page: 'session', slug, sessionId }))
 export const userEntry = (slug: string, userId: string) => entry('user', userId, pathOf({ page: 'user', slug, userId }))

@@ -2,7 +2,7 @@ import { Dialog } from '../ui/dialog.tsx'
 
 const COMMANDS: readonly (readonly [keys: string, does: string])[] = [
   ['?', 'this help'],
-  ['/', 'go to a trace, session, user or page; commands'],
+  ['/', 'search, open anything by name or id, run a command'],
   ['g o', 'go to the overview'],
   ['g t', 'go to the traces'],
   ['g s', 'go to the sessions'],

@@ -1,6 +1,6 @@
 /** The frame of every page: navigation, preferences and the user's account. */
 
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, TargetedEvent } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { connection, signInWanted } from '../state/api.ts'
 import { useKeys } from '../state/keys.ts'
@@ -53,9 +53,16 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
   const current = projects.find(project => project.slug === slug)
   return (
     <>
-      <a class="skip" href={`${location.pathname}${search}#main`} data-outside onClick={skip}>
-        Skip to the content
-      </a>
+      <nav aria-label="Skip">
+        <a class="skip" href={`${location.pathname}${search}#main`} data-outside onClick={skip}>
+          Skip to the content
+        </a>
+        {page.page === 'traces' && (
+          <a class="skip" href={`${location.pathname}${search}#table`} data-outside onClick={skip}>
+            Skip to the table
+          </a>
+        )}
+      </nav>
       <header class="bar">
         <a class="mark" href={slug === undefined ? '.' : pathOf({ page: 'traces', slug })}>
           spoor
@@ -86,9 +93,9 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
               type="button"
               class="jump"
               onClick={() => setJump(true)}
-              title="Go to a trace, session, user or page, or give a command"
+              title="Search, open anything by name or id, or run a command"
             >
-              <Icon name="search" /> <span>Jump</span> <kbd>/</kbd>
+              <Icon name="search" /> <span>Search</span> <kbd>/</kbd>
             </button>
           )}
           <button
@@ -116,9 +123,10 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
   )
 }
 
-function skip(event: Event) {
+/** Focuses the element that a skip link names. */
+function skip(event: TargetedEvent<HTMLAnchorElement>) {
   event.preventDefault()
-  document.getElementById('main')?.focus()
+  document.getElementById(event.currentTarget.hash.slice(1))?.focus()
 }
 
 /** Shows an unobtrusive notice while the connection is lost. */
@@ -187,7 +195,7 @@ function AccountMenu({ links, openHelp }: { links: readonly Link[]; openHelp(): 
   const { theme, keys, zone } = useStore(preferences)
   const themes = (['system', 'light', 'dark'] as const).map(
     (each): MenuItem => ({
-      label: each === 'system' ? 'System colours' : each === 'light' ? 'Light' : 'Dark',
+      label: each === 'system' ? 'System theme' : each === 'light' ? 'Light' : 'Dark',
       checked: theme === each,
       act: () => prefer({ theme: each })
     })
@@ -225,7 +233,7 @@ function AccountMenu({ links, openHelp }: { links: readonly Link[]; openHelp(): 
           narrow: true
         },
         { label: 'Keyboard', key: '?', act: openHelp },
-        { label: keys ? 'Turn single keys off' : 'Turn single keys on', act: () => prefer({ keys: !keys }) },
+        { label: keys ? 'Disable shortcuts' : 'Enable shortcuts', act: () => prefer({ keys: !keys }) },
         ...(user ? (['line', { label: 'Sign out', act: () => void signOut() }] as const) : [])
       ]}
     />

@@ -4,6 +4,8 @@ import { at, read } from './api.ts'
 import { type ListQuery, readQuery, toServer, writeQuery } from './list-query.ts'
 
 const KEPT = 5
+/** Maximum number of empty pages that are passed in search of a neighbour. */
+const MOST_EMPTY = 5
 const pages = new Map<string, TracePage>()
 
 const nameOf = (slug: string, search: string) => `${slug} ${search}`
@@ -41,13 +43,18 @@ export async function neighbourOf(
   const at = page.traces.findIndex(trace => trace.id === id)
   const next = at === -1 ? undefined : page.traces[at + by]
   if (next !== undefined) return { id: next.id, list }
-  const cursor = by === 1 ? page.nextCursor : page.prevCursor
-  if (cursor === null || at === -1) return undefined
+  if (at === -1) return undefined
   const { after, before, ...query } = readQuery(list)
-  const search = writeQuery({ ...query, ...(by === 1 ? { after: cursor } : { before: cursor }) })
-  const { traces } = await pageOf(slug, search)
-  const found = by === 1 ? traces[0] : traces.at(-1)
-  return found === undefined ? undefined : { id: found.id, list: search }
+  let cursor = by === 1 ? page.nextCursor : page.prevCursor
+  // A page may be empty although more traces match, because a search examines a bounded number of traces.
+  for (let i = 0; i < MOST_EMPTY && cursor !== null; i++) {
+    const search = writeQuery({ ...query, ...(by === 1 ? { after: cursor } : { before: cursor }) })
+    const { traces, nextCursor, prevCursor } = await pageOf(slug, search)
+    const found = by === 1 ? traces[0] : traces.at(-1)
+    if (found !== undefined) return { id: found.id, list: search }
+    cursor = by === 1 ? nextCursor : prevCursor
+  }
+  return undefined
 }
 
 async function pageOf(slug: string, search: string): Promise<TracePage> {

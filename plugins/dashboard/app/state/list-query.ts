@@ -1,9 +1,10 @@
 /**
  * The query of a trace list. The page's URL holds the whole query, so that back, forward, reload and a copied link show
- * the same list. The URL uses short names; requests to the server use the API's names.
+ * the same list. The URL uses short names; requests to the server use the API's names. Every filter works with every
+ * sort and time.
  */
 import { readParameters, searchOf } from './route.ts'
-import { isInstant, rangeMs } from './time-range.ts'
+import { ALL_TIME, DEFAULT_RANGE, isInstant, rangeMs } from './time-range.ts'
 
 export const SORTS = ['newest', 'slowest', 'costliest'] as const
 export type ListSort = (typeof SORTS)[number]
@@ -14,27 +15,50 @@ export const FILTERS = {
   status: 'status',
   name: 'name',
   model: 'model',
-  tag: 'tag',
   env: 'environment',
   session: 'sessionId',
-  user: 'userId'
+  user: 'userId',
+  step: 'step',
+  kind: 'stepKind',
+  stepStatus: 'stepStatus',
+  error: 'error',
+  failed: 'errors',
+  annotated: 'annotated',
+  minDuration: 'minDurationMs',
+  maxDuration: 'maxDurationMs',
+  minCost: 'minCostUsd',
+  maxCost: 'maxCostUsd',
+  minTokens: 'minTotalTokens',
+  maxTokens: 'maxTotalTokens',
+  tag: 'tag',
+  score: 'score'
 } as const
 export type Filter = keyof typeof FILTERS
 export const FILTER_NAMES = Object.keys(FILTERS) as readonly Filter[]
+
+/** Filters that can be set several times. A trace must meet all of them. */
+export const REPEATED = ['tag', 'score'] as const
+type Repeated = (typeof REPEATED)[number]
+export type SingleFilter = Exclude<Filter, Repeated>
+export const isRepeated = (filter: Filter): filter is Repeated => REPEATED.some(each => each === filter)
+const SINGLE = FILTER_NAMES.filter((name): name is SingleFilter => !isRepeated(name))
+
+export type Filters = Readonly<Partial<Record<SingleFilter, string>>> &
+  Readonly<Partial<Record<Repeated, readonly string[]>>>
 
 /** The URL's other parameters. */
 const OTHER_NAMES = ['runs', 'range', 'from', 'to', 'sort', 'after', 'before', 'cols'] as const
 /** Value of the parameter `runs` that lists only runs. */
 const ONLY = 'only'
 
-/** Filters that the two rankings do not support (the API returns 400). */
-const NOT_IN_RANKINGS: readonly string[] = ['q', 'session', 'user', 'range', 'from', 'to']
-
 export interface ListQuery {
-  readonly filters: Readonly<Partial<Record<Filter, string>>>
+  readonly filters: Filters
   /** Set if only runs are listed, that is, traces with a model call, agent, tool or retriever. */
   readonly runsOnly?: true
-  /** Relative range such as `24h`. Cannot be combined with `from` and `to`. */
+  /**
+   * Relative range such as `24h`, or `all`. Cannot be combined with `from` and `to`. Without all three, a list covers
+   * the last 7 days.
+   */
   readonly range?: string
   readonly from?: string
   readonly to?: string
@@ -47,7 +71,12 @@ export interface ListQuery {
 
 /** Reads a query from a URL and ignores unknown parts. */
 export function readQuery(search: string): ListQuery {
-  const filters = readParameters(search, FILTER_NAMES)
+  const parameters = new URLSearchParams(search)
+  const repeated = REPEATED.flatMap(name => {
+    const values = [...new Set(parameters.getAll(name).filter(value => value !== ''))]
+    return values.length === 0 ? [] : [[name, values]]
+  })
+  const filters: Filters = { ...readParameters(search, SINGLE), ...Object.fromEntries(repeated) }
   const { range, from, to, after, before, ...given } = readParameters(search, OTHER_NAMES)
   const sort = SORTS.find(each => each === given.sort) ?? 'newest'
   const cols = given.cols?.split(',').filter(name => name !== '')
@@ -55,40 +84,20 @@ export function readQuery(search: string): ListQuery {
     ...(from !== undefined && isInstant(from) && { from }),
     ...(to !== undefined && isInstant(to) && { to })
   }
-  const relative = Object.keys(instants).length === 0 && range !== undefined && rangeMs(range) !== undefined
-  const query = {
+  const isRange = range !== undefined && (range === ALL_TIME || rangeMs(range) !== undefined)
+  return {
     filters,
     ...(given.runs === ONLY && { runsOnly: true as const }),
     ...instants,
-    ...(relative && { range }),
+    ...(Object.keys(instants).length === 0 && isRange && { range }),
     sort,
     ...(after !== undefined && { after }),
     ...(after === undefined && before !== undefined && { before }),
     ...(cols !== undefined && cols.length > 0 && { cols })
   }
-  return sort === 'newest' ? query : asRanking(query)
 }
 
-/** Removes the filters that rankings do not support. */
-export function asRanking(query: ListQuery): ListQuery {
-  const { q, session, user, ...filters } = query.filters
-  const { range, from, to, ...rest } = query
-  return { ...rest, filters }
-}
-
-/** Returns the parts of a query that prevent a ranking, as named on the page. */
-export function keptFromRanking(query: ListQuery): string[] {
-  const set = [
-    ...FILTER_NAMES.filter(name => query.filters[name] !== undefined),
-    ...(['range', 'from', 'to'] as const).filter(name => query[name] !== undefined)
-  ]
-  const named = set.filter(name => NOT_IN_RANKINGS.includes(name))
-  return [
-    ...new Set(named.map(name => (name === 'q' ? 'words' : name === 'session' || name === 'user' ? name : 'time')))
-  ]
-}
-
-/** Formats a query as a query string: `?…`, or an empty string for all traces. */
+/** Formats a query as a query string: `?…`, or an empty string for the traces of the last 7 days. */
 export function writeQuery({ filters, runsOnly, range, from, to, sort, after, before, cols }: ListQuery): string {
   const others = {
     runs: runsOnly && ONLY,
@@ -100,17 +109,73 @@ export function writeQuery({ filters, runsOnly, range, from, to, sort, after, be
     before: after === undefined ? before : undefined,
     cols: cols?.join(',')
   }
-  return searchOf({ ...filters, ...others }, [...FILTER_NAMES, ...OTHER_NAMES])
+  const { tag: _, score: __, ...single } = filters
+  const search = searchOf({ ...single, ...others }, [...SINGLE, ...OTHER_NAMES])
+  return withRepeated(search, filters, name => name)
+}
+
+/** Returns the names of the URL's parameters that do not exist or have an invalid value. */
+export function ignoredParameters(search: string): string[] {
+  const kept = new URLSearchParams(writeQuery(readQuery(search)))
+  const given = [...new URLSearchParams(search)].filter(
+    ([name, value]) => value !== '' && `${name}=${value}` !== NEWEST
+  )
+  return [...new Set(given.map(([name]) => name))].filter(name => !kept.has(name))
+}
+/** The default order, which the URL need not state. */
+const NEWEST = 'sort=newest'
+
+function withRepeated(search: string, filters: Filters, nameOf: (filter: Repeated) => string): string {
+  const pairs = REPEATED.flatMap(name => (filters[name] ?? []).map((value): [string, string] => [nameOf(name), value]))
+  if (pairs.length === 0) return search
+  return `${search === '' ? '?' : `${search}&`}${new URLSearchParams(pairs)}`
 }
 
 /** Returns the query with the given filter changes, reset to the list's first page. */
 export function narrowed(query: ListQuery, change: Readonly<Partial<Record<Filter, string | undefined>>>): ListQuery {
-  const filters: Partial<Record<Filter, string>> = { ...query.filters }
+  const filters: Partial<Record<Filter, string | readonly string[]>> = { ...query.filters }
   for (const [name, value] of Object.entries(change) as [Filter, string | undefined][]) {
     if (value === undefined || value === '') delete filters[name]
-    else filters[name] = value
+    else filters[name] = isRepeated(name) ? [value] : value
   }
+  return { ...firstPage(query), filters: filters as Filters }
+}
+
+/** A filter with one of its values. */
+export interface Term {
+  readonly filter: Filter
+  readonly value: string
+}
+
+export function filterTerms(filters: Filters): Term[] {
+  return FILTER_NAMES.flatMap(filter => {
+    const value = filters[filter]
+    return value === undefined ? [] : [value].flat().map(each => ({ filter, value: each as string }))
+  })
+}
+
+/** Returns the query with further terms. Words and repeated filters add to earlier ones; others replace them. */
+export function withTerms(query: ListQuery, terms: readonly Term[]): ListQuery {
+  const filters: Partial<Record<Filter, string | readonly string[]>> = { ...query.filters }
+  for (const { filter, value } of terms) {
+    if (isRepeated(filter)) filters[filter] = [...new Set([...((filters[filter] as string[]) ?? []), value])]
+    else if (filter === 'q') filters.q = [filters.q, value].filter(Boolean).join(' ')
+    else filters[filter] = value
+  }
+  return { ...firstPage(query), filters: filters as Filters }
+}
+
+export function withoutTerm(query: ListQuery, { filter, value }: Term): ListQuery {
+  const { [filter]: values, ...others } = query.filters
+  const left = isRepeated(filter) ? [values ?? []].flat().filter(each => each !== value) : []
+  const filters = left.length === 0 ? others : { ...others, [filter]: left }
   return { ...firstPage(query), filters }
+}
+
+/** Returns the query with the same time and order, without filters, at its first page. */
+export function withoutFilters(query: ListQuery): ListQuery {
+  const { runsOnly, ...rest } = firstPage(query)
+  return { ...rest, filters: {} }
 }
 
 /** Returns the query for runs alone or for all traces, at its first page. */
@@ -130,38 +195,46 @@ export function withTime(query: ListQuery, time: { range?: string; from?: string
 }
 
 export function withSort(query: ListQuery, sort: ListSort): ListQuery {
-  const first = { ...firstPage(query), sort }
-  return sort === 'newest' ? first : asRanking(first)
+  return { ...firstPage(query), sort }
+}
+
+/** Returns the listed time in the server's parameters. A relative range ends now. */
+export function listedTime({ range, from, to }: ListQuery, now: number): { from?: string; to?: string } {
+  if (from !== undefined || to !== undefined) return { ...(from && { from }), ...(to && { to }) }
+  const length = rangeMs(range ?? DEFAULT_RANGE)
+  return length === undefined ? {} : { from: new Date(now - length).toISOString() }
 }
 
 /** Returns the query string that the server accepts, in which a relative range is replaced by an absolute time. */
-export function toServer({ filters, range, ...query }: ListQuery, now: number): string {
-  const length = range === undefined ? undefined : rangeMs(range)
+export function toServer(query: ListQuery, now: number): string {
+  const { filters, runsOnly, sort, after, before } = query
   const others = {
-    ...Object.fromEntries(FILTER_NAMES.map(name => [FILTERS[name], filters[name]])),
-    runsOnly: query.runsOnly && 'true',
-    from: query.from ?? (length === undefined ? undefined : new Date(now - length).toISOString()),
-    to: query.to,
-    sort: query.sort === 'newest' ? undefined : query.sort,
-    after: query.after,
-    before: query.before
+    ...Object.fromEntries(SINGLE.map(name => [FILTERS[name], filters[name]])),
+    runsOnly: runsOnly && 'true',
+    ...listedTime(query, now),
+    sort: sort === 'newest' ? undefined : sort,
+    after,
+    before
   }
-  return searchOf(others, Object.keys(others))
+  return withRepeated(searchOf(others, Object.keys(others)), filters, name => FILTERS[name])
 }
 
 /** Filters supported by counts over time. */
-export const COUNTED_FILTERS: readonly Filter[] = ['status', 'name', 'model', 'env']
+export const COUNTED_FILTERS = ['status', 'name', 'model', 'env'] as const satisfies readonly SingleFilter[]
 
 /**
- * Returns whether counts over time cover the same traces as the list. Counts do not support tags, sessions or users,
- * they do not tell runs from other traces, and rankings have no time range.
+ * Returns whether counts over time cover the same traces as the list. Counts support few filters, and they do not tell
+ * runs, or traces with a cost, from other traces.
  */
-export function isCounted({ filters, sort, runsOnly }: ListQuery): boolean {
-  return sort === 'newest' && !runsOnly && Object.keys(filters).every(name => COUNTED_FILTERS.includes(name as Filter))
+export function isCounted({ filters, runsOnly, sort }: ListQuery): boolean {
+  return (
+    !runsOnly && sort !== 'costliest' && Object.keys(filters).every(name => COUNTED_FILTERS.some(each => each === name))
+  )
 }
 
-/** Returns the number of filters, including the time range. */
+/** Returns the number of filters, including a time range other than all time. */
 export function countFilters(query: ListQuery): number {
-  const time = query.range !== undefined || query.from !== undefined || query.to !== undefined
-  return Object.keys(query.filters).length + (time ? 1 : 0) + (query.runsOnly ? 1 : 0)
+  const { range, from, to, runsOnly } = query
+  const isTimed = (range !== undefined && range !== ALL_TIME) || from !== undefined || to !== undefined
+  return filterTerms(query.filters).length + Number(isTimed) + Number(runsOnly === true)
 }

@@ -146,6 +146,8 @@ export function useArrival(ready: boolean): void {
       if (top < 0 || bottom > innerHeight) element?.scrollIntoView({ block: 'center' })
     } else if (how === 'push') {
       scrollTo(0, 0)
+      // A visitor who filters a list may add another filter.
+      if (document.activeElement?.closest('search')) return
       document.querySelector<HTMLElement>('h1')?.focus({ preventScroll: true })
     }
   }, [ready, state.key])

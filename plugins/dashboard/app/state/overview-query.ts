@@ -1,10 +1,14 @@
 /** The query for numbers over time, as written in the overview's URL and in requests to the server. */
 import { COUNTED_FILTERS, type ListQuery, readQuery, writeQuery } from './list-query.ts'
-import { CHART_RANGES, DEFAULT_RANGE, rangeMs } from './time-range.ts'
+import { ALL_TIME, CHART_RANGES, DEFAULT_RANGE, rangeMs } from './time-range.ts'
+
+/** Numbers over time cover at most a year. */
+const LONGEST = CHART_RANGES.at(-1)!
 
 /** Reads an overview's query. Unsupported filters are ignored, and a time range is always set. */
 export function readOverview(search: string): ListQuery {
-  const { filters, range, from, to } = readQuery(search)
+  const { filters, from, to, ...given } = readQuery(search)
+  const range = given.range === ALL_TIME ? LONGEST : given.range
   const counted = Object.fromEntries(COUNTED_FILTERS.flatMap(name => (filters[name] ? [[name, filters[name]]] : [])))
   const isAny = range === undefined && from === undefined && to === undefined
   return {
@@ -26,7 +30,8 @@ export function writeOverview(query: ListQuery, shown: readonly string[]): strin
 
 /** Returns the server's query, without `?`. By default, `to` is now and `from` is seven days before `to`. */
 export function toCounted(query: ListQuery, now: number, more: Readonly<Record<string, string>> = {}): string {
-  const { filters, range, from, to } = query
+  const { filters, from, to } = query
+  const range = query.range === ALL_TIME ? LONGEST : (query.range ?? (from || to ? undefined : DEFAULT_RANGE))
   const parameters = new URLSearchParams()
   if (CHART_RANGES.some(each => each === range)) parameters.set('range', range as string)
   else {

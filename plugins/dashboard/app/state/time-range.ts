@@ -5,6 +5,8 @@ export type Zone = 'local' | 'utc'
 /** Ranges that the server supports for charts, and the default range of a page. */
 export const CHART_RANGES = ['1h', '6h', '24h', '7d', '30d', '90d', '1y'] as const satisfies readonly Range[]
 export const DEFAULT_RANGE = '7d' satisfies Range
+/** The value of `range` for all time. */
+export const ALL_TIME = 'all'
 /** Ranges for users' totals, which are stored per UTC day. */
 export const DAY_RANGE_CHOICES = ['7d', '30d', '90d', '1y'] as const satisfies readonly Range[]
 /** Ranges for lists. Unlike charts, lists offer `15m` but not `1y`. */
@@ -21,7 +23,7 @@ export function rangeMs(range: string): number | undefined {
 
 export function rangeName(range: string): string {
   const [, count, unit] = RANGE.exec(range) ?? []
-  if (unit === undefined) return range
+  if (unit === undefined) return range === ALL_TIME ? 'All time' : range
   return count === '1' ? `Last ${WORDS[unit]!.slice(0, -1)}` : `Last ${count} ${WORDS[unit]}`
 }
 

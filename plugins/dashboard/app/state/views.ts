@@ -1,4 +1,6 @@
 import type { View } from '../contract.ts'
+import { describeTerm } from './filter-text.ts'
+import { FILTER_NAMES } from './list-query.ts'
 import { pathOf } from './route.ts'
 
 /** Titles of the pages that support views, keyed by the pages' names on the server. */
@@ -11,13 +13,20 @@ export function addressOf(slug: string, { page, query }: Pick<View, 'page' | 'qu
   return `${pathOf({ page, slug })}${query}`
 }
 
-/** Describes a view's query in one line: `status error · range 24h`. */
+/** Describes a view's query in one line: `status error · duration ≥ 2 s · range 24h`. */
 export function describeQuery(query: string): string {
-  const parts = [...new URLSearchParams(query)].map(([name, value]) =>
-    name === 'cols' ? `${value.split(',').length} columns` : `${name} ${value}`
-  )
-  return parts.length === 0 ? 'everything' : parts.join(' · ')
+  const parts = [...new URLSearchParams(query)].map(([name, value]) => {
+    if (name === 'cols') return `${value.split(',').length} columns`
+    const bound = BOUNDS.find(each => each === name)
+    if (bound === undefined) return `${name} ${value}`
+    const { title, value: shown } = describeTerm({ filter: bound, value })
+    return `${title.toLowerCase()} ${shown}`
+  })
+  return parts.length === 0 ? 'no filters' : parts.join(' · ')
 }
+
+/** Filters whose values need a unit. */
+const BOUNDS = FILTER_NAMES.filter(name => /^(?:min|max)[A-Z]/.test(name))
 
 /** Sorts this page's views first. Within each group, private views precede shared views. */
 export function inOrder(views: readonly View[], page: ViewPage): View[] {

@@ -139,7 +139,7 @@ function ChosenMetadata({ slug, trace, about }: { slug: string; trace: Outline['
 }
 
 function addressOf(slug: string, filter: Filter, value: string): string {
-  return `${pathOf({ page: 'traces', slug })}${writeQuery(narrowed(readQuery(''), { [filter]: value }))}`
+  return `${pathOf({ page: 'traces', slug })}${writeQuery(narrowed(readQuery('?range=all'), { [filter]: value }))}`
 }
 
 interface WayProps {

@@ -21,10 +21,13 @@ export function TimeDialog({ query, onClose, change }: Props) {
     change(withTime(query, { ...(start !== undefined && { from: start }), ...(end !== undefined && { to: end }) }))
   }
   return (
-    <FormDialog title="Traces that started" submit="Show" onClose={onClose} onSubmit={apply}>
+    <FormDialog title="Custom range" submit="Apply" onClose={onClose} onSubmit={apply}>
       <Field label="From" type="datetime-local" value={from} set={setFrom} />
       <Field label="To" type="datetime-local" value={to} set={setTo} />
-      <p class="soft">Times are {zone === 'utc' ? 'UTC' : `local, ${offsetName(new Date())}`}.</p>
+      <p class="soft">
+        Lists the traces that started in this range. Times are{' '}
+        {zone === 'utc' ? 'UTC' : `local, ${offsetName(new Date())}`}.
+      </p>
     </FormDialog>
   )
 }

@@ -35,3 +35,51 @@ t.test('a search that reaches its limit has examined that many traces, and conti
   t.match(second, { examined: 1, next: undefined, reached: undefined })
   t.match(await find(4), { examined: 4, next: undefined, reached: undefined })
 })
+
+t.test('pages up the list hold the same traces as pages down it, for every order and bound', async t => {
+  const { call, database } = await testService(t)
+  const statuses = ['ok', 'error', 'unset']
+  for (let i = 0; i < 12; i++) {
+    const body = ingestBody({
+      name: `name ${i % 2}`,
+      status: statuses[i % 3],
+      userId: `user ${i % 4}`,
+      costUsd: (i * 7) % 5,
+      startedAt: `2026-11-21T12:00:0${i % 5}.000Z`,
+      endedAt: `2026-11-21T12:01:${10 + ((i * 5) % 7)}.000Z`,
+      spans: [span({ name: `step ${i % 3}`, kind: 'tool', status: i % 2 === 0 ? 'error' : 'ok', output: 'no bank' })]
+    })
+    t.equal((await call('POST', '/api/v1/traces', { body })).status, 201)
+  }
+  const queries: Parameters<typeof readSearch>[0][] = [
+    {},
+    { status: 'error' },
+    { name: 'name 1', userId: 'user 1' },
+    { step: 'step 1' },
+    { errors: true, from: '2026-11-21T12:00:01Z', to: '2026-11-21T12:00:03Z' },
+    { minCostUsd: 1, maxCostUsd: 3 },
+    { minDurationMs: 68_000, name: 'name 0' },
+    { error: 'bank' }
+  ]
+  for (const query of queries) {
+    for (const sort of ['newest', 'slowest', 'costliest'] as const) {
+      for (const traces of [2, 5000]) {
+        const walk = { traces, ms: Number.MAX_SAFE_INTEGER }
+        const page = (at: { readonly after?: Edge | undefined; readonly before?: Edge | undefined }) => {
+          const asked = readSearch({ ...query, sort, limit: 2 })
+          const search = { ...asked, query: { ...asked.query, ...at } }
+          const bounds = { ...CANDIDATE_BOUNDS, walk }
+          return database.pool.run(async sql => (await findTracePage(sql, 1, search, SCHEMA_NAMES, bounds))!)
+        }
+        const down = [await page({})]
+        while (down.at(-1)!.next !== undefined) down.push(await page({ after: down.at(-1)!.next }))
+        t.equal(down[0]!.previous, undefined)
+        const up: FoundPage[] = [down.at(-1)!]
+        while (up[0]!.previous !== undefined) up.unshift(await page({ before: up[0]!.previous }))
+        const idsOf = (pages: readonly FoundPage[]) => pages.flatMap(({ found }) => found.map(({ id }) => id))
+        t.same(idsOf(up), idsOf(down), `${JSON.stringify(query)}, ${sort}, ${traces} at once`)
+        t.ok(idsOf(down).length > 1, JSON.stringify(query))
+      }
+    }
+  }
+})

@@ -31,7 +31,7 @@ t.test('the command box goes to what there is, by keyboard, and remembers it unt
   await open()
   await page.until(`${chosen}?.includes('Recent')`)
   await page.type('0123456789abcdef0123456789abcdef')
-  await page.untilText('Nothing here has this name or id.', '.command-box [role=status]')
+  await page.untilText('No trace, session, user, tag or page has this name or id.', '.command-box [role=status]')
   await page.press('Escape')
   await page.until(gone)
 
@@ -39,9 +39,10 @@ t.test('the command box goes to what there is, by keyboard, and remembers it unt
   for (const [typed, entry, path] of [
     ['s/', 's/1 ä', '/sessions/s%2F1%20%C3%A4'],
     ['u-3', 'User', '/users/u-3'],
-    ['billing', 'with this tag', '/traces?tag=billing'],
-    ['support', 'of this name', '/traces?name=support-agent'],
-    ['member', 'Settings', '/settings/members']
+    ['billing', 'with this tag', '/traces?range=all&tag=billing'],
+    ['support', 'with this name', '/traces?name=support-agent&range=all'],
+    ['member', 'Settings', '/settings/members'],
+    ['status:ok step:"chat one"', 'Search traces for', '/traces?status=ok&step=chat+one&range=all']
   ] as const) {
     await open()
     await page.type(typed)

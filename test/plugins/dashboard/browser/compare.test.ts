@@ -18,7 +18,7 @@ t.test('two traces are chosen, compared and swapped, and what is picked is in th
     page.evaluate(`[...document.querySelectorAll('${selector}')].map(each => each.textContent)`) as Promise<string[]>
 
   // If traces are selected in the list, the older trace is A, regardless of the order of selection.
-  await page.open(`${pages}/traces`)
+  await page.open(`${pages}/traces?range=all`)
   for (const id of [again.id, agent.id]) {
     await page.until(`!!document.getElementById('t-${id}')`)
     await page.evaluate(`document.getElementById('t-${id}').closest('tr').querySelector('input').click()`)

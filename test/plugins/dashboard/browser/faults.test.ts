@@ -21,7 +21,7 @@ t.test('in a browser', async t => {
 
   t.test('a hostile trace runs nothing, leads nowhere and fetches nothing', async t => {
     const { id, spans } = await recordHostile(service)
-    await page.open(`${pages}/traces`)
+    await page.open(`${pages}/traces?range=all`)
     await page.untilText('[U+202E]evil', '.traces')
     const bad = `[...document.querySelectorAll('a, img, audio, script, iframe, object, svg, form')].filter(each =>
       (each.tagName === 'A' && !/^(https?|mailto):/.test(each.href)) ||
@@ -95,7 +95,7 @@ t.test('in a browser', async t => {
   t.test('under a path behind a proxy all is found', async t => {
     page.errors.length = 0
     const { id } = await recordAgent(service, { name: 'behind a proxy' })
-    await page.open(`${pages}/traces`)
+    await page.open(`${pages}/traces?range=all`)
     await page.click('.traces a.open', 'behind a proxy')
     await page.untilText('agent run', '.row')
     t.equal(await page.evaluate('location.pathname'), `/tools/spoor/app/p/default/traces/${id}`)
@@ -112,7 +112,7 @@ t.test('in a browser', async t => {
 
   t.test('a project that nobody may see is said to be none, without asking for its traces', async t => {
     page.errors.length = 0
-    await page.open(`${between.address}/app/p/nope/traces`)
+    await page.open(`${between.address}/app/p/nope/traces?range=all`)
     await page.untilText('No project nope', 'h1')
     await page.click('main a', 'To your projects')
     await page.until("location.pathname.endsWith('/p/default/traces')")
@@ -121,7 +121,7 @@ t.test('in a browser', async t => {
 
   t.test('a server that is away is told of, what is seen stays, and it goes on by itself', async t => {
     const { id } = await recordAgent(service, { name: 'while away' })
-    await page.open(`${pages}/traces`)
+    await page.open(`${pages}/traces?range=all`)
     await page.untilText('while away', '.traces')
     between.setAway(true)
     await page.click('.traces a.open', 'while away')
@@ -158,7 +158,7 @@ t.test('in a browser', async t => {
 
   t.test('a session that ends in the middle is asked for, and what was wanted comes', async t => {
     await recordAgent(service, { name: 'signed out' })
-    await page.open(`${pages}/traces`)
+    await page.open(`${pages}/traces?range=all`)
     await page.untilText('signed out', '.traces')
     const { email } = (await page.evaluate(
       "fetch('api/session').then(answer => answer.json()).then(({ user }) => user)"

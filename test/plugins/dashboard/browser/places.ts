@@ -39,10 +39,10 @@ export function pagesOf({ agent, again, hostile, deep }: Traces): [address: stri
   const trace = `p/default/traces/${agent.id}`
   const overview = 'p/default/overview?from=2026-11-25T00:00:00Z&to=2026-11-25T23:59:59Z'
   return [
-    ['p/default/traces', 'support-agent'],
-    ['p/default/traces?status=error', '[U+202E]evil'],
+    ['p/default/traces?range=all', 'support-agent'],
+    ['p/default/traces?status=error&range=all', '[U+202E]evil'],
     ['p/default/traces?name=none', 'No traces match'],
-    ['p/default/traces?q=ORDER&status=ok', 'Where is my order?'],
+    ['p/default/traces?q=ORDER&status=ok&sort=slowest&range=all', 'Where is my order?'],
     [trace, 'Where is my order?'],
     [`${trace}?span=${agent.spans[3]}`, 'the same as in call 1 (chat one)'],
     [`${trace}?span=${agent.spans[1]}&tab=json`, 'lookup_order'],
@@ -81,11 +81,12 @@ export function pagesOf({ agent, again, hostile, deep }: Traces): [address: stri
 /** Returns each dialog with the element that opens it. */
 export function dialogsOf({ agent }: Traces): [address: string, selector: string, text: string][] {
   return [
-    ['p/default/traces', 'button', 'Columns'],
-    ['p/default/traces', '.menu button', 'Sort'],
-    ['p/default/traces', '.menu button', 'Views'],
-    ['p/default/traces', '.time button', 'All time'],
-    ['p/default/traces', 'button', 'Jump'],
+    ['p/default/traces?range=all', 'button', 'Columns'],
+    ['p/default/traces?range=all', '.menu button', 'Sort'],
+    ['p/default/traces?range=all', '.menu button', 'Views'],
+    ['p/default/traces?range=all', '.menu button', 'All matches'],
+    ['p/default/traces?range=all', '.time button', 'All time'],
+    ['p/default/traces?range=all', 'button', 'Search'],
     [`p/default/traces/${agent.id}`, 'button', 'Annotate'],
     [`p/default/traces/${agent.id}`, '.menu button', 'Copy'],
     [`p/default/traces/${agent.id}`, '.menu button', 'More'],

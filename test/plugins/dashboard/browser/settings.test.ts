@@ -31,12 +31,9 @@ t.test('in a browser', async t => {
     await page.untilText('On: all traces are searchable.')
     const { id } = await recordAgent(service, { output: 'A réfund of 17 € comes tomorrow.' })
     await until(async () => (await service.database.pool.run(sql => sql`select from search_terms`)).length > 0)
-    await page.open(`${url}/app/p/default/traces`)
-    const words =
-      "[...document.querySelectorAll('.filter')].find(each => each.textContent.startsWith('Words'))?.querySelector('input')"
-    await page.until(`!!${words}`)
-    await page.evaluate(`${words}.focus()`)
-    await page.type('REFUND tomorrow')
+    await page.open(`${url}/app/p/default/traces?range=all`)
+    await page.until("!!document.getElementById('filter')")
+    await fill('#filter', 'REFUND tomorrow')
     await page.press('Enter')
     await page.until(
       `[...document.querySelectorAll('.excerpt mark')].map(each => each.textContent).join() === 'réfund,tomorrow'`
@@ -46,7 +43,10 @@ t.test('in a browser', async t => {
     await page.click('button', 'Turn off and drop the index')
     await page.untilText('Off: the list of traces')
     await page.open(`${url}/app/p/default/traces`)
-    await page.untilText('Search by words…', '.filter')
+    await page.until("!!document.getElementById('filter')")
+    await fill('#filter', 'refund')
+    await page.press('Enter')
+    await page.untilText('Search by words is off for this project. Turn it on in the settings', '[role=alert]')
   })
 
   t.test('a sign-in that is too old is asked for again, and what was wanted goes on', async t => {
@@ -203,6 +203,7 @@ t.test('in a browser', async t => {
     await page.click('dialog button[type=submit]')
     await page.untilText('Trace deleted', '.toasts')
     await page.until("location.pathname.endsWith('/traces')")
+    await page.open(`${url}/app/p/default/traces?range=all`)
     await page.click('.traces input', 'Select unwanted 1')
     await page.click('.traces input', 'Select unwanted 2')
     await page.untilText('2 traces selected', '.selection')
@@ -217,14 +218,14 @@ t.test('in a browser', async t => {
   })
 
   t.test('columns are chosen and moved by keyboard, and stay', async () => {
-    await page.open(`${url}/app/p/default/traces`)
+    await page.open(`${url}/app/p/default/traces?range=all`)
     await page.click('button', 'Columns')
     await page.click('dialog label', 'Session')
     await page.click('dialog button', 'Move Session up')
     await page.press('Escape')
     const titles = "[...document.querySelectorAll('.traces th')].slice(1).map(each => each.textContent).join()"
     await page.until(`${titles}.endsWith('Spans,Session,Scores')`)
-    await page.open(`${url}/app/p/default/traces`)
+    await page.open(`${url}/app/p/default/traces?range=all`)
     await page.until(`${titles}.endsWith('Spans,Session,Scores')`)
   })
 

@@ -35,8 +35,8 @@ t.test('in a browser', async t => {
       })
     }
     const agent = await recordAgent(service, { startedAt: '2026-11-25T10:00:20.500Z', endedAt: '2026-11-25T10:00:25Z' })
-    await page.open(`${service.pages}/traces`)
-    await page.until("document.querySelectorAll('.traces tbody tr').length === 50")
+    await page.open(`${service.pages}/traces?range=all`)
+    await page.until("document.querySelectorAll('.traces a.open').length === 50")
     for (let i = 0; i < 41; i++) await page.press('j')
     await page.press('k')
     await page.until(`${FOCUSED} === 'support-agent'`)
@@ -70,13 +70,13 @@ t.test('in a browser', async t => {
     await page.click('button', 'Delete the score helpful')
     await page.untilText('No score yet.')
     await page.evaluate('history.back()')
-    await page.until("document.querySelectorAll('.traces tbody tr').length === 50")
+    await page.until("document.querySelectorAll('.traces a.open').length === 50")
     t.equal(await page.evaluate(FOCUSED), 'support-agent', 'the row has the focus')
     t.equal(await page.evaluate('scrollY'), scroll, 'the list is scrolled as it was')
     await page.press('Enter')
     await page.untilText('agent run', '.row')
     await page.press('Escape')
-    await page.until("document.querySelectorAll('.traces tbody tr').length === 50")
+    await page.until("document.querySelectorAll('.traces a.open').length === 50")
     t.same(await page.evaluate(`[${FOCUSED}, scrollY]`), ['support-agent', scroll], 'also by Escape')
     t.same(page.errors, [])
   })
@@ -85,27 +85,21 @@ t.test('in a browser', async t => {
     const service = await begin()
     await recordAgent(service)
     await recordAgent(service, { name: 'other', status: 'error' })
-    await page.open(`${service.pages}/traces`)
+    await page.open(`${service.pages}/traces?range=all`)
     const names = "[...document.querySelectorAll('.traces a.open')].map(each => each.textContent).join()"
-    await page.until("document.querySelectorAll('.traces tbody tr').length === 2")
-    await page.evaluate(`(() => {
-      const select = document.querySelector('.filter select')
-      select.value = 'error'
-      select.dispatchEvent(new Event('change', { bubbles: true }))
-    })()`)
+    await page.until("document.querySelectorAll('.traces a.open').length === 2")
+    await page.evaluate("document.getElementById('filter').focus()")
+    await page.type('status:error')
+    await page.press('Enter')
     await page.until(`${names} === 'other'`)
     const { href } = (await page.evaluate('({ href: location.href })')) as { href: string }
-    t.match(href, /\?status=error$/)
+    t.match(href, /\?status=error&range=all$/)
     await page.click('.menu button', 'Sort')
     await page.click('[role=menuitemradio]', 'Costliest')
     await page.until("location.search.includes('sort=costliest')")
-    t.equal(
-      await page.evaluate("document.querySelectorAll('.filter input:disabled').length"),
-      2,
-      'what a ranking cannot filter by is off'
-    )
+    await page.until(`${names} === 'other'`)
     await page.evaluate('history.back()')
-    await page.until("location.search === '?status=error'")
+    await page.until("location.search === '?status=error&range=all'")
     await page.evaluate('history.back()')
     await page.until(`${names} === 'support-agent,other' || ${names} === 'other,support-agent'`)
     await page.evaluate('history.forward()')
@@ -126,12 +120,12 @@ t.test('in a browser', async t => {
       for (let i = 0; i < 5; i++)
         await recordAgent(service, { name: 'sql.execute', model: undefined, costUsd: undefined, spans: [] })
     }
-    const rows = (count: number) => `document.querySelectorAll('.traces tbody tr').length === ${count}`
-    await page.open(`${service.pages}/traces`)
+    const rows = (count: number) => `document.querySelectorAll('.traces a.open').length === ${count}`
+    await page.open(`${service.pages}/traces?range=all`)
     await page.until(rows(12))
     await page.click('.only input')
     await page.until(rows(2))
-    t.equal(await page.evaluate('location.search'), '?runs=only')
+    t.equal(await page.evaluate('location.search'), '?runs=only&range=all')
     t.same(await page.violations(), [])
     await page.press('j')
     await page.press('Enter')
@@ -140,11 +134,11 @@ t.test('in a browser', async t => {
     await page.press('j')
     await page.until(`location.pathname !== ${JSON.stringify(first)}`)
     await page.untilText('agent run', '.row')
-    await page.open(`${service.pages}/traces?runs=only`)
+    await page.open(`${service.pages}/traces?runs=only&range=all`)
     await page.until(rows(2))
     await page.click('.only input')
     await page.until(rows(12))
-    t.equal(await page.evaluate('location.search'), '')
+    t.equal(await page.evaluate('location.search'), '?range=all')
     t.same(page.errors, [])
   })
 
@@ -157,8 +151,8 @@ t.test('in a browser', async t => {
         startedAt: `2026-11-25T10:00:0${i}.000Z`
       })
     }
-    await page.open(`${service.pages}/traces`)
-    await page.open(`${service.pages}/traces?status=ok`)
+    await page.open(`${service.pages}/traces?range=all`)
+    await page.open(`${service.pages}/traces?status=ok&range=all`)
     await page.click('a.open', 'a')
     const heading = (name: string) => page.until(`document.querySelector('.trace-head h1')?.textContent === '${name}'`)
     await heading('a')
@@ -171,14 +165,14 @@ t.test('in a browser', async t => {
     await page.press('k')
     await heading('b')
     await page.press('Escape')
-    await page.until("location.search === '?status=ok' && location.pathname.endsWith('/traces')")
+    await page.until("location.search === '?status=ok&range=all' && location.pathname.endsWith('/traces')")
     t.same(page.errors, [])
   })
 
   t.test('a running trace goes on while one looks, and the list takes what is new', async t => {
     const service = await begin()
-    await page.open(`${service.pages}/traces`)
-    await page.untilText('No trace yet')
+    await page.open(`${service.pages}/traces?range=all`)
+    await page.untilText('No traces yet')
     t.match(await page.evaluate("document.querySelector('.code pre').textContent"), `curl ${service.url}/api/v1/traces`)
     const { id } = await recordRunning(service)
     await page.untilText('running', '.traces')
@@ -205,8 +199,8 @@ t.test('in a browser', async t => {
   t.test('new traces wait while one reads further down, and slide in at the top', async t => {
     const service = await begin()
     for (let i = 0; i < 50; i++) await recordAgent(service, { name: `old ${i}`, spans: [] })
-    await page.open(`${service.pages}/traces`)
-    await page.until("document.querySelectorAll('.traces tbody tr').length === 50")
+    await page.open(`${service.pages}/traces?range=all`)
+    await page.until("document.querySelectorAll('.traces a.open').length === 50")
     await page.click('button', 'Live')
     await page.evaluate('scrollTo(0, 600)')
     const later = { startedAt: '2026-11-25T10:10:00Z', endedAt: '2026-11-25T10:10:01Z', spans: [] }
@@ -218,14 +212,14 @@ t.test('in a browser', async t => {
     await page.untilText('new one', '.traces tr:first-child')
     await recordAgent(service, { name: 'another one', ...later })
     await page.untilText('another one', '.traces')
-    await page.until("document.querySelectorAll('.traces tbody tr').length === 50")
+    await page.until("document.querySelectorAll('.traces a.open').length === 50")
     t.same(page.errors, [])
   })
 
   t.test('texts are found, step by step', async t => {
     const service = await begin()
     const { id, spans } = await recordAgent(service)
-    await page.open(`${service.pages}/traces`)
+    await page.open(`${service.pages}/traces?range=all`)
     await page.open(`${service.pages}/traces/${id}`)
     await page.untilText('agent run', '.row')
     await page.press('f')
@@ -266,7 +260,7 @@ t.test('in a browser', async t => {
   t.test('what is copied and downloaded is what the API gives', async t => {
     const service = await begin()
     const { id, spans } = await recordAgent(service)
-    await page.open(`${service.pages}/traces`)
+    await page.open(`${service.pages}/traces?range=all`)
     // Replaces the clipboard with one that the test can read.
     await page.send('Page.addScriptToEvaluateOnNewDocument', {
       source:

@@ -187,11 +187,12 @@ t.test('an overview is of what its address says, and always of some time', async
     '?tag=x',
     '?user=u',
     '?session=s',
+    '?sort=costliest',
     '?sort=slowest'
   ]
   t.same(
     counted.map(search => isCounted(readQuery(search))),
-    [true, false, false, false, false]
+    [true, false, false, false, false, true]
   )
 })
 
@@ -248,5 +249,6 @@ t.test('scores are told in a few words, views by what they show', async t => {
   )
   t.equal(addressOf('a b', views[1]!), 'p/a%20b/overview?range=7d')
   t.equal(describeQuery('?status=error&range=24h&cols=name,cost'), 'status error · range 24h · 2 columns')
-  t.equal(describeQuery(''), 'everything')
+  t.equal(describeQuery('?minDuration=2000&maxCost=0.5&min=1'), 'duration ≥ 2 s · cost ≤ $0.5 · min 1')
+  t.equal(describeQuery(''), 'no filters')
 })

@@ -8,6 +8,7 @@ import {
   matching,
   nameEntry,
   readRecent,
+  searchEntries,
   sessionEntry,
   tagEntry,
   traceEntry,
@@ -31,7 +32,7 @@ t.test('what was typed is in the words of each entry, and those that begin with 
   t.same(shown(matching(all, 'AGENT')), ['name Agent for travel', 'name support-agent'])
   t.same(shown(matching(all, ' shop ')), ['project Another shop'], 'not the project that one is in')
   t.same(shown(matching(all, 'status error')), ['view Failures'])
-  t.same(shown(matching(all, 'dark')), ['command Dark colours'])
+  t.same(shown(matching(all, 'dark')), ['command Dark theme'])
   t.same(shown(matching(all, 'set key')), ['page Settings: keys'])
   t.same(shown(matching(all, 'none of these')), [])
 })
@@ -52,14 +53,24 @@ t.test('before anything is typed there are recent places, views, pages and proje
 t.test('each entry leads to its place', async t => {
   const address = ({ target }: Entry) => ('address' in target ? target.address : target.command)
   const id = 'a'.repeat(32)
-  t.equal(address(nameEntry('shop', 'a&b')), 'p/shop/traces?name=a%26b')
-  t.equal(address(tagEntry('shop', 'x')), 'p/shop/traces?tag=x')
+  t.equal(address(nameEntry('shop', 'a&b')), 'p/shop/traces?name=a%26b&range=all')
+  t.equal(address(tagEntry('shop', 'x')), 'p/shop/traces?range=all&tag=x')
   t.equal(address(sessionEntry('shop', 'a/b')), 'p/shop/sessions/a%2Fb')
   t.equal(address(userEntry('shop', 'u 1')), 'p/shop/users/u%201')
   t.equal(address(traceEntry('shop', id, 'name')), `p/shop/traces/${id}`)
   t.equal(address(matching(all, 'failures')[0]!), 'p/shop/traces?status=error')
   t.equal(address(matching(all, 'sign out')[0]!), 'sign-out')
   t.equal(distinct([nameEntry('shop', 'x'), nameEntry('shop', 'x'), nameEntry('shop', 'y')]).length, 2)
+})
+
+t.test('what is typed is offered as a search: filters always, and words if search is on', async t => {
+  const found = (typed: string, hasSearch = true) =>
+    searchEntries('shop', typed, hasSearch).map(({ label, target }) => [label, 'address' in target && target.address])
+  t.same(found('blue kettle'), [['Search traces for “blue kettle”', 'p/shop/traces?q=blue+kettle&range=all']])
+  t.same(found('status:error', false), [['Search traces for “status:error”', 'p/shop/traces?status=error&range=all']])
+  t.same(found('blue kettle', false), [])
+  t.same(found('colour:red'), [])
+  t.same(found(''), [])
 })
 
 t.test('recent places are one user’s in one project, the newest first, each once', async t => {

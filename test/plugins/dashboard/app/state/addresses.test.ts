@@ -6,15 +6,21 @@ import { curlOfFirstTrace, otlpVariables } from '../../../../../plugins/dashboar
 import {
   countFilters,
   FILTER_NAMES,
+  type Filters,
+  filterTerms,
+  ignoredParameters,
   isCounted,
-  keptFromRanking,
+  isRepeated,
   type ListQuery,
+  listedTime,
   narrowed,
   readQuery,
   SORTS,
   toServer,
+  withoutTerm,
   withRunsOnly,
   withSort,
+  withTerms,
   withTime,
   writeQuery
 } from '../../../../../plugins/dashboard/app/state/list-query.ts'
@@ -37,13 +43,16 @@ import {
 } from '../../../../../plugins/dashboard/app/ui/time.ts'
 
 const word = fc.string({ minLength: 1, maxLength: 20, unit: 'grapheme' })
-const filters = fc.record(Object.fromEntries(FILTER_NAMES.map(name => [name, word])), { requiredKeys: [] })
+const words = fc.uniqueArray(word, { minLength: 1, maxLength: 3 })
+const filters = fc.record(Object.fromEntries(FILTER_NAMES.map(name => [name, isRepeated(name) ? words : word])), {
+  requiredKeys: []
+})
 const instant = fc
   .date({ min: new Date('2020-01-01'), max: new Date('2030-01-01'), noInvalidDate: true })
   .map(at => at.toISOString())
 const time = fc.oneof(
   fc.constant({}),
-  fc.record({ range: fc.constantFrom('15m', '24h', '7d') }),
+  fc.record({ range: fc.constantFrom('15m', '24h', '7d', 'all') }),
   fc.record({ from: instant, to: instant }, { requiredKeys: [] })
 )
 const cursor = fc.oneof(fc.constant({}), fc.record({ after: word }), fc.record({ before: word }))
@@ -51,25 +60,71 @@ const runsOnly = fc.constantFrom({}, { runsOnly: true as const })
 const queries: fc.Arbitrary<ListQuery> = fc
   .tuple(filters, runsOnly, time, cursor, fc.constantFrom(...SORTS))
   .map(([filters, runsOnly, time, cursor, sort]) => {
-    const query: ListQuery = { filters, ...runsOnly, ...time, ...cursor, sort: 'newest' }
-    return sort === 'newest' ? query : { ...withSort(query, sort), ...cursor }
+    const query: ListQuery = { filters: filters as Filters, ...runsOnly, ...time, ...cursor, sort }
+    return query
   })
 
 t.test('a list comes back from its address', async t => {
   fc.assert(fc.property(queries, query => t.same(readQuery(writeQuery(query)), query)))
-  t.equal(writeQuery({ filters: {}, sort: 'newest' }), '', 'all traces have the plain address')
+  t.equal(writeQuery({ filters: {}, sort: 'newest' }), '', 'the last 7 days have the plain address')
 })
 
-t.test('an address of nonsense is all traces', async t => {
+t.test('an address of nonsense is the last 7 days', async t => {
   t.same(readQuery('?range=yesterday&from=now&sort=best&status=&x=1&cols='), { filters: {}, sort: 'newest' })
   fc.assert(fc.property(fc.string(), text => t.ok(readQuery(text).sort)))
 })
 
-t.test('a ranking goes without session, user and time, and says so', async t => {
-  const query = readQuery('?session=s&user=u&model=m&range=24h')
-  t.same(keptFromRanking(query), ['session', 'user', 'time'])
-  t.same(withSort(query, 'slowest'), { filters: { model: 'm' }, sort: 'slowest' })
-  t.same(readQuery('?sort=costliest&session=s&range=24h'), { filters: {}, sort: 'costliest' })
+t.test('parameters that are ignored are named', async t => {
+  t.same(ignoredParameters('?words=x&status=&sort=newest&range=yesterday&tag=a&tag=b&after=1&before=2&runs=1'), [
+    'words',
+    'range',
+    'before',
+    'runs'
+  ])
+  fc.assert(fc.property(queries, query => t.same(ignoredParameters(writeQuery(query)), [])))
+})
+
+t.test('a sort keeps every filter and the time', async t => {
+  fc.assert(
+    fc.property(queries, fc.constantFrom(...SORTS), (query, sort) => {
+      const { after: _, before: __, ...first } = query
+      t.same(withSort(query, sort), { ...first, sort })
+      t.same(readQuery(writeQuery({ ...first, sort })), { ...first, sort })
+    })
+  )
+})
+
+t.test('terms are added and removed one by one', async t => {
+  const query = readQuery('?tag=a&q=refund&model=m&after=c')
+  const more = withTerms(query, [
+    { filter: 'tag', value: 'b' },
+    { filter: 'tag', value: 'a' },
+    { filter: 'q', value: 'order' },
+    { filter: 'model', value: 'n' }
+  ])
+  t.same(more, { filters: { tag: ['a', 'b'], q: 'refund order', model: 'n' }, sort: 'newest' })
+  t.equal(writeQuery(more), '?q=refund+order&model=n&tag=a&tag=b')
+  t.same(withoutTerm(more, { filter: 'tag', value: 'a' }).filters.tag, ['b'])
+  t.same(withoutTerm(more, { filter: 'q', value: 'refund order' }).filters.q, undefined)
+  fc.assert(
+    fc.property(queries, ({ filters }) => {
+      const none: ListQuery = { filters: {}, sort: 'newest' }
+      const all = withTerms(none, filterTerms(filters))
+      t.same(all.filters, filters)
+      t.same(
+        filterTerms(filters).reduce((left, term) => withoutTerm(left, term), all),
+        none
+      )
+    })
+  )
+})
+
+t.test('a list without a time covers the last 7 days, and all time if asked', async t => {
+  const now = Date.parse('2026-11-25T10:00:00Z')
+  t.same(listedTime(readQuery(''), now), { from: '2026-11-18T10:00:00.000Z' })
+  t.same(listedTime(readQuery('?range=all'), now), {})
+  t.same(listedTime(readQuery('?to=2026-11-20T00:00:00Z'), now), { to: '2026-11-20T00:00:00Z' })
+  t.equal(rangeName('all'), 'All time')
 })
 
 t.test('another filter or time begins at the first page', async t => {
@@ -92,7 +147,10 @@ t.test('runs alone are a filter, which counts over time do not know', async t =>
 
 t.test("the server is asked in the API's words", async t => {
   const now = Date.parse('2026-11-25T10:00:00Z')
-  t.equal(toServer(readQuery('?runs=only'), now), '?runsOnly=true')
+  t.equal(
+    toServer(readQuery('?runs=only&range=all&tag=a&tag=b&failed=true'), now),
+    '?errors=true&runsOnly=true&tag=a&tag=b'
+  )
   const parameters = new URLSearchParams(toServer(readQuery('?env=prod&session=a%2Fb&range=1h'), now))
   t.same(Object.fromEntries(parameters), { environment: 'prod', sessionId: 'a/b', from: '2026-11-25T09:00:00.000Z' })
 })

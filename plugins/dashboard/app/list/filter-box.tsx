@@ -1,0 +1,198 @@
+/**
+ * The filter box: chips for the filters in force, and a field that takes further ones. Follows the ARIA combobox
+ * pattern. Each change is a history entry, so that the back button undoes the change.
+ */
+import { useId, useRef, useState } from 'preact/hooks'
+import { describeTerm, parseFilters, renderTerm } from '../state/filter-text.ts'
+import { usePart } from '../state/lazy-part.ts'
+import {
+  filterTerms,
+  type ListQuery,
+  type Term,
+  withoutFilters,
+  withoutTerm,
+  withRunsOnly,
+  withTerms
+} from '../state/list-query.ts'
+import { Icon, LinkButton } from '../ui/controls.tsx'
+import { asLine } from '../ui/text.ts'
+import { TimeMenu } from '../ui/time-menu.tsx'
+import type { FilterEntry } from './filter-entries.ts'
+
+// Suggestions are loaded when the field is focused first.
+const loadFilterList = () => import('./filter-list.tsx')
+
+interface Props {
+  readonly slug: string
+  readonly query: ListQuery
+  /** Offset of the visitor's time zone, in minutes. */
+  readonly offset: string
+  /** Address of the setting that enables search by words; undefined if search is enabled. */
+  readonly settings: string | undefined
+  change(query: ListQuery): void
+}
+
+export function FilterBox({ slug, query, offset, settings, change }: Props) {
+  const [text, setText] = useState('')
+  const [open, setOpen] = useState(false)
+  const [active, setActive] = useState(-1)
+  const [fault, setFault] = useState<string | undefined>()
+  const field = useRef<HTMLInputElement>(null)
+  const list = useId()
+  const [entries, setEntries] = useState<readonly FilterEntry[]>([])
+  const { part: filterList } = usePart(loadFilterList, open)
+  const terms = filterTerms(query.filters)
+
+  const close = () => {
+    setOpen(false)
+    setActive(-1)
+    setEntries([])
+  }
+  const edit = (next: string) => {
+    setText(next)
+    setOpen(true)
+    setActive(-1)
+    setFault(undefined)
+  }
+  const apply = (typed: string) => {
+    const { terms: read, faults } = parseFilters(typed)
+    const isOff = settings !== undefined && read.some(({ filter }) => filter === 'q')
+    const added = isOff ? read.filter(({ filter }) => filter !== 'q') : read
+    if (added.length > 0) change(withTerms(query, added))
+    const words = isOff ? read.filter(({ filter }) => filter === 'q').map(renderTerm) : []
+    setText([...faults.map(({ part }) => part), ...words].join(' '))
+    setFault(faults[0]?.message ?? (isOff ? 'Search by words is off for this project.' : undefined))
+    close()
+  }
+  const choose = (entry: FilterEntry) => {
+    if (entry.isComplete) apply(entry.text)
+    else edit(entry.text)
+    field.current?.focus()
+  }
+  const remove = (term: Term) => change(withoutTerm(query, term))
+  const rewrite = (term: Term) => {
+    remove(term)
+    edit(renderTerm(term))
+    field.current?.focus()
+  }
+  const press = (event: KeyboardEvent) => {
+    if (event.key === 'Escape' && open) {
+      event.preventDefault()
+      return close()
+    }
+    const last = terms.at(-1)
+    if (event.key === 'Backspace' && text === '' && last !== undefined) {
+      event.preventDefault()
+      return rewrite(last)
+    }
+    if (event.key === 'ArrowDown' && !open) return setOpen(true)
+    const count = entries.length + 1
+    const to = { ArrowDown: active + 1, ArrowUp: active - 1 }[event.key]
+    if (to === undefined || entries.length === 0) return
+    event.preventDefault()
+    // One position, −1, is the field itself.
+    setActive(((to + 1 + count) % count) - 1)
+  }
+  return (
+    <div class="filters">
+      <search class="filter-box" aria-label="Filter the traces">
+        {terms.length > 0 && (
+          <ul class="chips" aria-label="Filters">
+            {terms.map(term => (
+              <Chip key={renderTerm(term)} term={term} edit={rewrite} remove={remove} />
+            ))}
+          </ul>
+        )}
+        <form
+          onSubmit={event => {
+            event.preventDefault()
+            const entry = entries[active]
+            if (entry !== undefined) choose(entry)
+            else apply(text)
+          }}
+        >
+          <Icon name="filter" />
+          <input
+            ref={field}
+            id="filter"
+            type="text"
+            role="combobox"
+            aria-label="Add a filter"
+            aria-expanded={open && entries.length > 0}
+            aria-controls={list}
+            aria-autocomplete="list"
+            aria-activedescendant={active === -1 ? undefined : `${list}-${active}`}
+            aria-invalid={fault !== undefined}
+            aria-describedby={fault === undefined ? undefined : `${list}-fault`}
+            placeholder={terms.length > 0 ? 'Add a filter' : 'Filter: status:error, step:search_orders, cost:>0.1…'}
+            spellcheck={false}
+            autocomplete="off"
+            value={text}
+            onFocus={() => setOpen(true)}
+            onBlur={close}
+            onInput={event => edit(event.currentTarget.value)}
+            onKeyDown={press}
+          />
+        </form>
+        {open && filterList && (
+          <filterList.FilterList
+            id={list}
+            slug={slug}
+            query={query}
+            offset={offset}
+            text={text}
+            active={active}
+            shown={setEntries}
+            choose={choose}
+          />
+        )}
+        {fault !== undefined && (
+          <p id={`${list}-fault`} class="is-error small" role="alert">
+            {fault}{' '}
+            {settings !== undefined && fault.startsWith('Search') && <a href={settings}>Turn it on in the settings</a>}
+          </p>
+        )}
+      </search>
+      <div class="filters-end">
+        <label class="only" title="Hide traces without a model call, agent, tool or retriever">
+          <input
+            type="checkbox"
+            checked={query.runsOnly === true}
+            onChange={event => change(withRunsOnly(query, event.currentTarget.checked))}
+          />{' '}
+          Runs only
+        </label>
+        {(terms.length > 0 || query.runsOnly) && (
+          <LinkButton onClick={() => change(withoutFilters(query))}>Clear filters</LinkButton>
+        )}
+        <TimeMenu query={query} change={change} />
+      </div>
+    </div>
+  )
+}
+
+interface ChipProps {
+  readonly term: Term
+  edit(term: Term): void
+  remove(term: Term): void
+}
+
+function Chip({ term, edit, remove }: ChipProps) {
+  const { title, value } = describeTerm(term)
+  const shown = asLine(value, 60)
+  return (
+    <li class="filter-chip">
+      <button type="button" class="plain" title="Edit this filter" onClick={() => edit(term)}>
+        <span class="soft">{title}</span> {shown}
+      </button>
+      <button
+        type="button"
+        class="plain"
+        aria-label={`Remove the filter ${title} ${shown}`}
+        onClick={() => remove(term)}
+      >
+        <Icon name="close" />
+      </button>
+    </li>
+  )
+}

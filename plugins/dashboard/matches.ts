@@ -1,0 +1,143 @@
+/** Routes about all traces that match a list's filters: their number, their values, their table and their deletion. */
+import Type, { type Static } from 'typebox'
+import type { App } from '../../lib/app.ts'
+import { checkQueryTexts } from '../../lib/http/refuse.ts'
+import type { RequestOf } from '../../lib/http/route.ts'
+import { WEIGHTS } from '../../lib/limits/large-reads.ts'
+import type { Cell, CellType } from '../../lib/moving/tables/columns.ts'
+import { csvCell } from '../../lib/moving/tables/writers.ts'
+import { DeletedIds, TracesDeleted } from '../../lib/schema/history/deletion.ts'
+import { type FoundTrace, MOST_SEARCHED } from '../../lib/schema/history/search.ts'
+import { closed } from '../../lib/schema/object.ts'
+import { CANDIDATE_BOUNDS } from '../../lib/store/finding/candidates.ts'
+import { isUnconditional } from '../../lib/store/finding/conditions.ts'
+import type { FindBounds } from '../../lib/store/finding/find-traces.ts'
+import { readFoundSummaries } from '../../lib/store/finding/found-summaries.ts'
+import { countOfTime, isOfTimeOnly, MOST_ALONG_INDEX } from '../../lib/store/lists/count-traces.ts'
+import { readSuggestions, SUGGESTED } from '../../lib/store/lists/suggestions.ts'
+import { deleterOf } from '../deletions.ts'
+import { readTime } from '../paging.ts'
+import { findPageOf, readSearch, runSearch, searchCursor } from '../search.ts'
+import { MatchQuery } from './lists.ts'
+import { bodyReader, IN_PROJECT, pageRoute, readRoute } from './page-routes.ts'
+import { MatchCountReply, MatchTableReply, SuggestionsReply } from './replies.ts'
+import { entryOf } from './trace.ts'
+
+/** Maximum number of matches that are counted one by one, and the bounds of looking for them. */
+const MOST_FOUND = 5000
+const COUNT_BOUNDS: FindBounds = { ...CANDIDATE_BOUNDS, walk: { traces: 20_000, ms: 1000 } }
+
+const { from, to } = MatchQuery.properties
+const SuggestionQuery = closed({
+  field: Type.Enum([...SUGGESTED]),
+  typed: Type.Optional(Type.String({ minLength: 1, maxLength: MOST_SEARCHED })),
+  from,
+  to
+})
+
+const readDeletion = bodyReader(closed({ traceIds: DeletedIds }))
+
+export default function matches(app: App): void {
+  const remove = deleterOf(app)
+
+  readRoute(app, `${IN_PROJECT}/trace-count`, {
+    query: MatchQuery,
+    replies: { 200: MatchCountReply },
+    async handler(request) {
+      const { after: _, before: __, ...query } = request.query
+      const { id } = request.project
+      const asked = readSearch({ ...query, limit: MOST_FOUND })
+      if (asked.wanted === undefined && isUnconditional(asked.conditions) && isOfTimeOnly(asked.query)) {
+        const count = await app.sql.readOf(id, (each, names) => countOfTime(each, id, asked.query, names), request)
+        return { body: { traces: Math.min(count, MOST_ALONG_INDEX), isMore: count > MOST_ALONG_INDEX } }
+      }
+      const page = await runSearch(app, id, asked, request, (each, names) =>
+        findPageOf(each, id, asked, names, COUNT_BOUNDS)
+      )
+      return { body: { traces: page.found.length, isMore: page.next !== undefined } }
+    }
+  })
+
+  readRoute(app, `${IN_PROJECT}/trace-table`, {
+    query: MatchQuery,
+    replies: { 200: MatchTableReply },
+    async handler(request) {
+      const { id } = request.project
+      const { found, next, sort } = await readMatches(app, request, request.query)
+      const traces = await app.sql.readOf(id, (each, names) => readFoundSummaries(each, id, found, names), request)
+      const rows: FoundRow[] = JSON.parse(traces)
+      const csv = rows.map(row => `${COLUMNS.map(({ type, of }) => csvCell(of(row), type)).join(',')}\r\n`).join('')
+      const head = `${COLUMNS.map(({ name }) => name).join(',')}\r\n`
+      return { body: { head, rows: csv, traces: rows.length, nextCursor: searchCursor(sort, next) } }
+    }
+  })
+
+  readRoute(app, `${IN_PROJECT}/suggestions`, {
+    query: SuggestionQuery,
+    replies: { 200: SuggestionsReply },
+    async handler(request) {
+      const { id } = request.project
+      checkQueryTexts(request.query)
+      const { field, typed, from, to } = request.query
+      const query = { field, typed, from: readTime('from', from), to: readTime('to', to) }
+      const read = () => app.sql.readOf(id, (each, names) => readSuggestions(each, id, query, names), request)
+      return { body: await app.largeReads.run(id, read, { weight: WEIGHTS.analysis, client: request }) }
+    }
+  })
+
+  pageRoute(app, {
+    method: 'POST',
+    path: `${IN_PROJECT}/deletions`,
+    access: 'owner',
+    smallBody: true,
+    replies: { 200: TracesDeleted },
+    async handler(request) {
+      const ids = readDeletion(request.payload).traceIds.map(id => id.toLowerCase())
+      const target = { traceIds: [...new Set(ids)] }
+      const auditOf = (traceIds: readonly string[]) =>
+        entryOf(request, 'trace.delete', { traceIds, traces: traceIds.length })
+      return { body: await remove(request.project.id, target, auditOf, request) }
+    }
+  })
+}
+
+/** Finds a page of matching traces, without their summaries. */
+async function readMatches(app: App, request: InProject, query: Static<typeof MatchQuery>) {
+  const { id } = request.project
+  const asked = readSearch(query)
+  const page = await runSearch(app, id, asked, request, (sql, names) => findPageOf(sql, id, asked, names))
+  return { ...page, sort: asked.query.sort }
+}
+
+type InProject = Pick<RequestOf<unknown>, 'project' | 'signal' | 'party'>
+
+type FoundRow = Static<typeof FoundTrace>
+type TableColumn = { readonly name: string; readonly type: CellType; readonly of: (row: FoundRow) => Cell }
+
+const own = <N extends keyof FoundRow>(
+  type: CellType,
+  ...names: readonly (N & (FoundRow[N] extends Cell ? string : never))[]
+): TableColumn[] => names.map(name => ({ name, type, of: row => row[name] as Cell }))
+
+/** The columns of a table of matches: the summary of each trace, its first error, and the beginnings of its texts. */
+const COLUMNS: readonly TableColumn[] = [
+  ...own('text', 'id', 'name', 'status', 'environment'),
+  ...own('time', 'startedAt', 'endedAt'),
+  ...own('integer', 'durationMs'),
+  ...own('text', 'provider', 'model', 'sessionId', 'userId'),
+  { name: 'tags', type: 'text', of: ({ tags }) => tags.join(' ') || null },
+  { name: 'inputTokens', type: 'integer', of: ({ usage }) => usage.inputTokens },
+  { name: 'outputTokens', type: 'integer', of: ({ usage }) => usage.outputTokens },
+  { name: 'totalTokens', type: 'integer', of: ({ usage }) => usage.totalTokens },
+  ...own('number', 'costUsd'),
+  ...own('integer', 'spanCount', 'errorCount'),
+  { name: 'failedStep', type: 'text', of: ({ firstError }) => firstError?.step ?? null },
+  { name: 'errorType', type: 'text', of: ({ firstError }) => firstError?.type ?? null },
+  { name: 'errorMessage', type: 'text', of: ({ firstError }) => firstError?.message ?? null },
+  ...own('text', 'inputPreview', 'outputPreview'),
+  {
+    name: 'scores',
+    type: 'json',
+    of: ({ scores }) => (Object.keys(scores).length === 0 ? null : JSON.stringify(scores))
+  }
+]

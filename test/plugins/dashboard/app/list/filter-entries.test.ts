@@ -1,0 +1,53 @@
+/** Tests what the filter box offers for what is typed, and the length of latency bars. */
+import t from 'tap'
+import { entriesFor, lastPart } from '../../../../../plugins/dashboard/app/list/filter-entries.ts'
+import { latencyShare } from '../../../../../plugins/dashboard/app/list/latency-share.ts'
+import { FIELDS, parseFilters } from '../../../../../plugins/dashboard/app/state/filter-text.ts'
+
+const labels = (typed: string, values: readonly (readonly [string, number])[] = []) =>
+  entriesFor(typed, { values: values.map(([value, traces]) => ({ value, traces })), newest: null }).map(
+    ({ label }) => label
+  )
+
+t.test('an empty box offers every field, and a beginning the fields that fit, with a search for the words', async t => {
+  t.equal(labels('').length, FIELDS.length)
+  t.same(labels('sta'), ['status:', 'stepstatus:', 'Search for “sta”'])
+  t.same(labels('model:m refund'), ['Search for “model:m refund”'])
+  t.same(labels('nothing:x'), [])
+})
+
+t.test('a field offers its values, those that begin with the typed text first', async t => {
+  const values = [
+    ['prompt:v12', 9],
+    ['vip', 4],
+    ['a b', 1]
+  ] as const
+  t.same(labels('tag:', values), ['prompt:v12', 'vip', 'a b'])
+  t.same(labels('tag:V', values), ['vip', 'prompt:v12'])
+  t.same(labels('status:'), ['error', 'ok', 'running', 'unset'])
+  t.same(labels('duration:'), [])
+  const [entry] = entriesFor('status:ok tag:"a', { values: [{ value: 'a b', traces: 1 }], newest: null })
+  t.same(entry, { label: 'a b', count: 1, text: 'status:ok tag:"a b"', isComplete: true })
+  t.same(parseFilters(entry!.text).terms, [
+    { filter: 'status', value: 'ok' },
+    { filter: 'tag', value: 'a b' }
+  ])
+  const [score] = entriesFor('score:help', { values: [{ value: 'helpfulness', traces: 2 }], newest: null })
+  t.same(score, { label: 'helpfulness', count: 2, text: 'score:helpfulness<', isComplete: false })
+  t.same(entriesFor('failed:', undefined), [{ label: 'yes', text: 'failed:yes', isComplete: true }])
+})
+
+t.test('the last part is what is being typed', async t => {
+  t.match(lastPart('status:ok na'), { before: 'status:ok ', part: 'na', field: undefined })
+  t.match(lastPart('status:ok '), { before: 'status:ok ', part: '' })
+  t.match(lastPart('name:"two wor'), { before: '', field: { name: 'name' }, value: 'two wor' })
+})
+
+t.test('latency bars are logarithmic, and the longest is full', async t => {
+  const shares = [0, 10, 100, 1000, 10_000].map(ms => latencyShare(ms, 10_000))
+  t.same(
+    shares.map(share => Number(share.toFixed(3))),
+    [0, 0, 0.333, 0.667, 1]
+  )
+  t.equal(latencyShare(5, 5), 0)
+})

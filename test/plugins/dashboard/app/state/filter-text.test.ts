@@ -1,0 +1,115 @@
+/** Tests that filters come back from their text, and that what cannot be understood is named. */
+import fc from 'fast-check'
+import t from 'tap'
+import {
+  describeTerm,
+  FIELDS,
+  parseFilters,
+  renderTerm,
+  renderTerms
+} from '../../../../../plugins/dashboard/app/state/filter-text.ts'
+import type { Filter, Term } from '../../../../../plugins/dashboard/app/state/list-query.ts'
+
+const anyText = fc.string({ minLength: 1, maxLength: 20, unit: 'binary' })
+const score = fc
+  .tuple(fc.stringMatching(/^[\w-]{1,10}$/), fc.constantFrom('<', '<=', '>', '>=', '='), anyText)
+  .map(parts => parts.join(''))
+const amounts = {
+  duration: fc.nat(1e9).map(String),
+  cost: fc.double({ min: 0, noNaN: true, noDefaultInfinity: true }).map(String),
+  count: fc.nat(1e9).map(String)
+}
+const fieldTerm: fc.Arbitrary<Term> = fc.constantFrom(...FIELDS).chain(({ kind, filters, choices }) => {
+  const values =
+    kind === 'text'
+      ? anyText
+      : kind === 'condition'
+        ? score
+        : kind === 'choice'
+          ? fc.constantFrom(...Object.values(choices!))
+          : amounts[kind]
+  return fc.record({ filter: fc.constantFrom<Filter>(...filters), value: values })
+})
+const word = fc.oneof(fc.stringMatching(/^[^\s":]{1,8}$/), fc.stringMatching(/^"[^"\\:]{1,12}"$/))
+const words: fc.Arbitrary<Term> = fc
+  .array(word, { minLength: 1, maxLength: 4 })
+  .map(all => ({ filter: 'q', value: all.join(' ') }))
+
+t.test('filters come back from their text', async t => {
+  const terms = fc.tuple(fc.array(fieldTerm, { maxLength: 5 }), fc.option(words, { nil: undefined }))
+  fc.assert(
+    fc.property(terms, ([fields, free]) => {
+      const all = free === undefined ? fields : [...fields, free]
+      t.same(parseFilters(renderTerms(all)), { terms: all, faults: [] }, renderTerms(all))
+    })
+  )
+})
+
+t.test('any words become words that stay the same', async t => {
+  fc.assert(
+    fc.property(anyText, value => {
+      const { terms, faults } = parseFilters(renderTerm({ filter: 'q', value }))
+      t.same(faults, [])
+      t.same(parseFilters(renderTerms(terms)), { terms, faults: [] })
+      t.ok(terms.every(({ filter }) => filter === 'q'))
+    })
+  )
+})
+
+t.test('a query is read as people write it', async t => {
+  const typed =
+    'status:error step:search_orders cost:>0.1 duration:>2s duration:<1.5min tag:prompt:v12 score:helpfulness<0.5 ' +
+    'refund Tokens:>=10k environment:prod failed:yes annotated:NO cost:<=$2 "free words" https://example.com ' +
+    'user:"Ada L" it:'
+  t.same(parseFilters(typed), {
+    faults: [],
+    terms: [
+      { filter: 'status', value: 'error' },
+      { filter: 'step', value: 'search_orders' },
+      { filter: 'minCost', value: '0.1' },
+      { filter: 'minDuration', value: '2000' },
+      { filter: 'maxDuration', value: '90000' },
+      { filter: 'tag', value: 'prompt:v12' },
+      { filter: 'score', value: 'helpfulness<0.5' },
+      { filter: 'minTokens', value: '10000' },
+      { filter: 'env', value: 'prod' },
+      { filter: 'failed', value: 'true' },
+      { filter: 'annotated', value: 'false' },
+      { filter: 'maxCost', value: '2' },
+      { filter: 'user', value: 'Ada L' },
+      { filter: 'q', value: 'refund "free words" https://example.com it:' }
+    ]
+  })
+})
+
+t.test('what cannot be understood is named, and the rest is kept', async t => {
+  const messageOf = (typed: string) => parseFilters(typed).faults.map(({ message }) => message)[0]
+  t.same(parseFilters('model:m statsu:error'), {
+    terms: [{ filter: 'model', value: 'm' }],
+    faults: [
+      {
+        part: 'statsu:error',
+        message: 'There is no field “statsu”. Did you mean status? Put the text in quotes to search for it.'
+      }
+    ]
+  })
+  t.equal(messageOf('colour:red'), 'There is no field “colour”. Put the text in quotes to search for it.')
+  t.equal(messageOf('status:bad'), 'Use error, ok, running or unset.')
+  t.equal(messageOf('failed:no'), 'Use yes.')
+  t.equal(messageOf('name:'), 'Add a value, such as name:support-agent.')
+  t.equal(messageOf('name:""'), 'Add a value, such as name:support-agent.')
+  t.equal(messageOf('duration:2s'), 'Write duration:>2s or duration:<2s.')
+  t.equal(messageOf('duration:>2 days'), undefined)
+  t.equal(messageOf('duration:>2d'), 'Write duration:>2s or duration:<2s.')
+  t.equal(messageOf('cost:>-1'), 'Write cost:>0.1 or cost:<0.1.')
+  t.equal(messageOf('score:good'), 'Write a score, a comparison and a value, such as score:helpfulness<0.5.')
+  fc.assert(fc.property(fc.string(), typed => t.ok(parseFilters(typed).terms)))
+})
+
+t.test('a chip shows a value with its unit', async t => {
+  const shown = parseFilters('duration:>2s cost:<0.5 tokens:>10k failed:yes tag:a "two words"').terms.map(describeTerm)
+  t.same(
+    shown.map(({ title, value }) => `${title}: ${value}`),
+    ['Duration: ≥ 2 s', 'Cost: ≤ $0.5', 'Tokens: ≥ 10000', 'Any failure: yes', 'Tag: a', 'Words: "two words"']
+  )
+})

@@ -1,0 +1,120 @@
+/** Tests the routes about all traces that match a list's filters, and what the list shows of a trace. */
+import t from 'tap'
+import { ingestBody, span, spanId, startBody, traceId } from '../../fixtures/bodies/bodies.ts'
+import { signedIn } from '../../fixtures/service/people.ts'
+import { testService } from '../../fixtures/service/service.ts'
+
+const P = 'p/default'
+const invalid = (message: RegExp) => ({ status: 400, body: { error: { code: 'invalid_request', message } } })
+
+t.test('matches', async t => {
+  const service = await testService(t)
+  const { call, database } = service
+  const { ask } = await signedIn(service, 'viewer@example.com', 'viewer')
+  const owner = await signedIn(service, 'owner@example.com', 'owner')
+  const record = async (body: { readonly trace: { readonly id: string } }) => {
+    t.equal((await call('POST', '/api/v1/traces', { body })).status, 201)
+    return body.trace.id
+  }
+  const at = (second: number) => `2026-11-21T12:00:${String(second).padStart(2, '0')}.000Z`
+  const llm = (more: object) => span({ kind: 'llm', model: 'm1', usage: { inputTokens: 10, outputTokens: 5 }, ...more })
+  const outer = spanId()
+  const summed = await record(
+    ingestBody({
+      name: '=cmd|1',
+      startedAt: at(1),
+      endedAt: at(9),
+      tags: ['a b', 'prompt:v12'],
+      metadata: { spoor: { spansLeftOut: { count: 61 } }, odd: '\u0000' },
+      spans: [
+        span({ id: outer, name: 'plan', kind: 'agent', usage: { inputTokens: 20, outputTokens: 10 } }),
+        llm({ parentSpanId: outer, costUsd: 0.25 }),
+        llm({ parentSpanId: outer, model: 'm2', startedAt: at(1) })
+      ]
+    })
+  )
+  const stated = await record(
+    ingestBody({
+      name: 'stated',
+      startedAt: at(2),
+      endedAt: at(3),
+      usage: { inputTokens: 1, outputTokens: 1 },
+      costUsd: 1,
+      userId: 'Ada',
+      spans: [llm({ name: 'plan' }), span({ name: 'pay', status: 'error' })]
+    })
+  )
+  const running = await record(startBody({ name: 'running', startedAt: at(3), spans: [llm({})] }))
+
+  t.test('a row has the sums of its spans if the trace states none, and the spans that were not stored', async t => {
+    const { details } = (await ask('GET', `${P}/traces`)).body
+    t.match(details[summed], {
+      leftOut: 61,
+      steps: { inputTokens: 20, outputTokens: 10, costUsd: 0.25, models: ['m1', 'm2'] }
+    })
+    t.match(details[running], { leftOut: 0, steps: { inputTokens: 10, costUsd: null, models: ['m1'] } })
+    t.notOk(Object.hasOwn(details, stated))
+  })
+
+  t.test('all matches are counted, up to a limit', async t => {
+    t.same((await ask('GET', `${P}/trace-count`)).body, { traces: 3, isMore: false })
+    t.same((await ask('GET', `${P}/trace-count?step=plan&sort=slowest&limit=1`)).body, { traces: 2, isMore: false })
+    const counts = async (query: string) => (await ask('GET', `${P}/trace-count?${query}`)).body.traces
+    t.equal(await counts(`from=${at(2)}&to=${at(2)}`), 1)
+    t.equal(await counts(`from=${at(2)}`), 2)
+    t.equal(await counts('sort=slowest'), 2, 'a running trace has no duration')
+    t.equal(await counts('runsOnly=true&name=stated'), 1)
+    t.match(await ask('GET', `${P}/trace-count?step=`), invalid(/^step: /))
+  })
+
+  t.test('a field has its frequent values, those that begin with the typed text first', async t => {
+    const suggest = async (query: string) => (await ask('GET', `${P}/suggestions?${query}`)).body
+    t.same(await suggest('field=tag'), {
+      values: [
+        { value: 'a b', traces: 1 },
+        { value: 'prompt:v12', traces: 1 }
+      ],
+      newest: null
+    })
+    t.same((await suggest('field=step&typed=P')).values, [
+      { value: 'plan', traces: 2 },
+      { value: 'pay', traces: 1 },
+      { value: 'step', traces: 2 }
+    ])
+    t.same((await suggest('field=userId')).values, [{ value: 'Ada', traces: 1 }])
+    t.same((await suggest(`field=name&from=${at(2)}&to=${at(2)}`)).values, [{ value: 'stated', traces: 1 }])
+    await call('POST', `/api/v1/traces/${stated}/scores`, { body: { name: 'quality', dataType: 'numeric', value: 1 } })
+    t.same((await suggest('field=score')).values, [{ value: 'quality', traces: 1 }])
+    for (const field of ['status', 'model', 'environment', 'sessionId']) t.ok((await suggest(`field=${field}`)).values)
+    t.match(await ask('GET', `${P}/suggestions`), invalid(/^field: /))
+    t.match(await ask('GET', `${P}/suggestions?field=colour`), invalid(/^field: /))
+    t.match(await ask('GET', `${P}/suggestions?field=tag&from=x`), invalid(/^from: /))
+    t.match(await ask('GET', `${P}/suggestions?field=tag&typed=%00`), invalid(/^typed: /))
+  })
+
+  t.test('a table of matches runs nothing in a spreadsheet, and goes on from page to page', async t => {
+    const first = (await ask('GET', `${P}/trace-table?limit=2`)).body
+    t.match(first.head, /^id,name,status,.*scores\r\n$/)
+    t.equal(first.traces, 2)
+    const { rows, nextCursor } = (await ask('GET', `${P}/trace-table?limit=2&after=${first.nextCursor}`)).body
+    t.equal(nextCursor, null)
+    t.match(rows, `${summed},'=cmd|1,`)
+  })
+
+  t.test('owners delete listed traces, and nobody else does', async t => {
+    const remove = (who: typeof owner, body: object) => who.ask('POST', `${P}/deletions`, { body })
+    const body = { traceIds: [stated, stated.toUpperCase(), traceId()] }
+    const member = await signedIn(service, 'member@example.com', 'member')
+    t.equal((await remove(member, body)).status, 403)
+    t.match(await remove(owner, { traceIds: [] }), invalid(/^traceIds: /))
+    t.match(await remove(owner, { userId: 'Ada' }), invalid(/^traceIds: /))
+    t.match(await remove(owner, { traceIds: Array.from({ length: 201 }, traceId) }), invalid(/^traceIds: /))
+    t.same((await remove(owner, body)).body, { ok: true, deleted: 1, remaining: 0 })
+    t.same((await remove(owner, body)).body, { ok: true, deleted: 0, remaining: 0 })
+    t.same((await ask('GET', `${P}/trace-count`)).body, { traces: 2, isMore: false })
+    const [entry] = await database.pool.run(
+      sql => sql`select user_id is null as "isNobody", detail from audit where action = 'trace.delete' order by id desc`
+    )
+    t.same([entry?.isNobody, JSON.parse(entry?.detail)], [false, { traceIds: [stated], traces: 1 }])
+  })
+})
