@@ -5,6 +5,7 @@
  */
 import type { App } from '../../lib/app.ts'
 import charts from './charts.ts'
+import failures from './failures.ts'
 import lists from './lists.ts'
 import pages from './pages.ts'
 import members from './people/members.ts'
@@ -27,6 +28,7 @@ export default async function dashboard(app: App): Promise<void> {
   session(app)
   lists(app)
   charts(app)
+  failures(app)
   trace(app)
   scorePages(app)
   sessionPages(app)

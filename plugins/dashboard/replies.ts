@@ -130,6 +130,41 @@ export const SeriesOrTotalsReply = Type.Union([SeriesReply, TotalsReply])
 const valueCounts = Type.Array(closed({ value: text, traces: Count }))
 export const FacetCountsReply = closed({ ...facetsOf(valueCounts), countedFrom })
 
+/** Failures of one step with one type of error and one pattern of messages. */
+const FailureGroup = closed({
+  name: text,
+  /** Kind of the failed step; `trace` for traces that failed without a failed step. */
+  kind: text,
+  type: nullable(text),
+  pattern: nullable(text),
+  count: Count,
+  /** Number of failures whose step has a failed child. */
+  passedOn: Count,
+  traces: Count,
+  /** Number of failures per step of time. */
+  steps: Type.Array(Count),
+  /** Number of failures in the preceding period. */
+  before: Count,
+  /** First and last failure of both periods. */
+  firstAt: DateTime,
+  lastAt: DateTime,
+  /** The last failure. */
+  example: closed({ traceId: ShownTraceId, spanId: nullable(ShownSpanId), message: nullable(text) })
+})
+export const FailuresReply = closed({
+  from: Bound,
+  to: Bound,
+  step: Step,
+  offset,
+  starts: Type.Array(Bound),
+  groups: Type.Array(FailureGroup),
+  /** Number of groups that are not listed because the list is full. */
+  others: Count,
+  /** Start of the last trace examined, if both periods have older traces; otherwise null. */
+  reached: nullable(DateTime),
+  nextCursor: cursor
+})
+
 const Unchanged = closed({ unchanged: Type.Literal(true) })
 /** A score, with its author if a member gave it on the dashboard. `own` is true if the visitor is the author. */
 const OutlineScore = closed({ ...ScoreOutput.properties, author: nullable(text), own: flag })

@@ -56,6 +56,7 @@ const IN_PROJECT: Readonly<Record<string, (ids: Ids) => Visit>> = {
   'GET /facets': () => ({ path: '/facets' }),
   'GET /series': () => ({ path: '/series?by=name&compare=1&range=1h' }),
   'GET /facet-counts': () => ({ path: '/facet-counts?range=30d' }),
+  'GET /errors': () => ({ path: '/errors' }),
   'GET /score-names': () => ({ path: '/score-names' }),
   'GET /score-series': () => ({ path: '/score-series' }),
   'GET /score-disagreement': () => ({ path: `/score-disagreement?name=${MARK}` }),

@@ -38,6 +38,8 @@ export interface FailureQuery {
   /** Exact name of the step, or of the trace for a trace's own failure. */
   readonly name?: string | undefined
   readonly after?: Edge | undefined
+  /** Returns the number of the step of time that contains a failure; negative for failures before the first step. */
+  readonly stepOf?: ((at: string) => number) | undefined
 }
 
 export interface FoundFailures {
@@ -81,7 +83,7 @@ export async function groupFailures(
         for (const failure of await failuresOf(rows, spoken, slices)) {
           if (query.kind !== undefined && failure.kind !== query.kind) continue
           if (query.name !== undefined && failure.name !== query.name) continue
-          groups.add(failure)
+          groups.add(failure, query.stepOf?.(failure.at))
           count++
         }
       }

@@ -20,6 +20,7 @@ interface Replies {
   'GET traces/:traceId': typeof Reply.SlugReply
   'GET p/:slug': typeof Reply.ProjectPageReply
   'PATCH p/:slug': typeof Reply.ProjectPageReply
+  'GET p/:slug/errors': typeof Reply.FailuresReply
   'GET p/:slug/facets': typeof Reply.FacetsReply
   'GET p/:slug/facet-counts': typeof Reply.FacetCountsReply
   'GET p/:slug/keys': typeof Reply.KeysReply
@@ -94,6 +95,9 @@ export type SeriesAnswer = Of<typeof Reply.SeriesReply>
 export type TotalsAnswer = Of<typeof Reply.TotalsReply>
 export type TraceGroup = TotalsAnswer['groups'][number]
 export type Step = SeriesAnswer['step']
+
+export type FailurePage = Of<typeof Reply.FailuresReply>
+export type GroupOfFailures = FailurePage['groups'][number]
 
 export type ScoreSeries = Of<typeof Reply.ScoreSeriesReply>
 export type ScoreOverTime = ScoreSeries['names'][number]

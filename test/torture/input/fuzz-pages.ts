@@ -36,6 +36,7 @@ const BARE: Bare = [
   ['GET', `${P}/scores`],
   ['GET', `${P}/facets`],
   ['GET', `${P}/score-names`],
+  ['GET', `${P}/errors?after=:id`],
   ['GET', `${P}/score-series?name=:id`],
   ['GET', `${P}/score-disagreement?name=:id`],
   ['GET', `${P}/scored-traces?name=quality&value=:id`],

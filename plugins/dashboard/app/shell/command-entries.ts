@@ -66,6 +66,7 @@ export function knownEntries({ slug, projects, views, names, commands }: Known):
     ...names.map(name => nameEntry(slug, name)),
     ...views.map(view => entry('view', view.name, addressOf(slug, view), noteOf(view))),
     page('Overview', { page: 'overview', slug }),
+    page('Errors', { page: 'errors', slug }),
     page('Traces', { page: 'traces', slug }),
     page('Sessions', { page: 'sessions', slug }),
     page('Users', { page: 'users', slug }),

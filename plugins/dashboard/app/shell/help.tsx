@@ -5,6 +5,7 @@ const COMMANDS: readonly (readonly [keys: string, does: string])[] = [
   ['/', 'go to a trace, session, user or page; commands'],
   ['g o', 'go to the overview'],
   ['g t', 'go to the traces'],
+  ['g e', 'go to the errors'],
   ['g s', 'go to the sessions'],
   ['g u', 'go to the users'],
   ['g c', 'go to the scores'],

@@ -59,6 +59,8 @@ export function pagesOf({ agent, again, hostile, deep }: Traces): [address: stri
     ['p/default/sessions/s%2F1%20%C3%A4', 'Where is my order?'],
     ['p/default/users?prefix=u', 'u-3'],
     ['p/default/users/u-3', 'Newest traces'],
+    ['p/default/errors?from=2026-11-25T00:00:00Z&to=2026-11-25T23:59:59Z', 'Latest'],
+    ['p/default/errors?range=1h', 'Nothing failed'],
     ['p/default/scores', 'helpful'],
     ['p/default/scores?name=helpful&min=0', 'Given by'],
     [overview, 'gpt-5-mini'],
