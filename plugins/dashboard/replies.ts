@@ -111,21 +111,38 @@ const Covered = {
   countedFrom,
   running: Count,
   starts: Type.Array(Bound),
-  /** Number of groups combined in the last group because the list is full. */
-  other: Count,
+  /** Whether percentiles are approximate. */
+  approximate: flag
+}
+/** Sums per step over all traces. */
+export const SeriesReply = closed({
+  ...Covered,
+  groups: Type.Array(closed({ key: Type.Null(), total: Total, ...Steps })),
   /** Totals of the preceding period, if requested. */
   before: nullable(Total)
-}
-/** A group of traces. The key is the value that the traces share; null if the traces have no value. */
-const Group = closed({ key: nullable(text), total: Total })
+})
 
-/** Sums per step over all traces. */
-export const SeriesReply = closed({ ...Covered, groups: Type.Array(closed({ ...Group.properties, ...Steps })) })
-/** Groups of traces. `starts` is empty. */
-export const TotalsReply = closed({ ...Covered, groups: Type.Array(Group) })
+/**
+ * Label of a group of traces, or of steps. The key is the value that these share; null if they have none, and for the
+ * group of all others.
+ */
+const label = { key: nullable(text), kind: nullable(text), isOther: flag }
+/** Groups of traces, or of steps, in total and per step of time. Numbers of traces are then numbers of steps. */
+export const SplitReply = closed({
+  ...Covered,
+  by: text,
+  /** Why the sums are not known: their stored sums do not exist, or have no filters. */
+  missing: nullable(Type.Enum(['sums', 'filters'])),
+  /** `before` is the total of the preceding period; null if it was not requested or is not known. */
+  groups: Type.Array(closed({ ...label, total: Total, before: nullable(Total) })),
+  /** The groups with the most traces, and all others. */
+  lines: Type.Array(closed({ ...label, ...Steps })),
+  /** Number of groups combined in the group of all others. */
+  others: Count
+})
 
-/** Totals if groups are requested, otherwise a series. */
-export const SeriesOrTotalsReply = Type.Union([SeriesReply, TotalsReply])
+/** Groups if `by` is given, otherwise a series. */
+export const SeriesOrSplitReply = Type.Union([SeriesReply, SplitReply])
 
 const valueCounts = Type.Array(closed({ value: text, traces: Count }))
 export const FacetCountsReply = closed({ ...facetsOf(valueCounts), countedFrom })

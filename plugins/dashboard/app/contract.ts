@@ -39,7 +39,7 @@ interface Replies {
   'GET p/:slug/score-names': typeof Reply.ScoreNamesReply
   'GET p/:slug/score-series': typeof Reply.ScoreSeriesReply
   'GET p/:slug/scored-traces': typeof Reply.ScoredTracesReply
-  'GET p/:slug/series': typeof Reply.SeriesOrTotalsReply
+  'GET p/:slug/series': typeof Reply.SeriesOrSplitReply
   'GET p/:slug/session': typeof Reply.SessionSumsReply
   'GET p/:slug/session-traces': typeof Reply.SessionTracesReply
   'GET p/:slug/sessions': typeof Reply.SessionPageReply
@@ -92,8 +92,8 @@ export type FacetCounts = Of<typeof Reply.FacetCountsReply>
 export type ScoreName = Of<typeof Reply.ScoreNamesReply>[number]
 
 export type SeriesAnswer = Of<typeof Reply.SeriesReply>
-export type TotalsAnswer = Of<typeof Reply.TotalsReply>
-export type TraceGroup = TotalsAnswer['groups'][number]
+export type SplitAnswer = Of<typeof Reply.SplitReply>
+export type SplitGroup = SplitAnswer['groups'][number]
 export type Step = SeriesAnswer['step']
 
 export type FailurePage = Of<typeof Reply.FailuresReply>

@@ -10,7 +10,7 @@ import { allAnswered } from '../../transactions.ts'
 import { type GroupRow, NO_SUMS, type PeriodSums, rowOf, type SumsRow, usageSumsOf } from './rows.ts'
 
 /** Maximum numbers of traces, and of their steps if the steps are read. */
-const MOST = { traces: 20_000, steps: 200_000 }
+export const MOST_READ = { traces: 20_000, steps: 200_000 }
 
 export interface UsageAsked extends UsageTime {
   readonly split: UsageSplit | undefined
@@ -27,9 +27,9 @@ export async function readExactUsage(
   projectId: number,
   asked: UsageAsked,
   names: TableNames = SCHEMA_NAMES,
-  most = MOST
+  most = MOST_READ
 ): Promise<PeriodSums | undefined> {
-  if (!(await hasFew(sql, projectId, asked, names, most))) return undefined
+  if (!(await hasFewToRead(sql, projectId, asked, names, most))) return undefined
   const { from, to, interval, split, limit } = asked
   const isSplit = split !== undefined || interval !== 'none'
   const values = [projectId, from, to, split?.field === 'tag' ? split.tagKey : '', limit]
@@ -46,12 +46,13 @@ export async function readExactUsage(
   }
 }
 
-async function hasFew(
+/** Whether a period has so few traces, or steps if the steps are read, that each of them can be read. */
+export async function hasFewToRead(
   sql: Sql,
   projectId: number,
-  { from, to, split }: UsageAsked,
+  { from, to, split }: Pick<UsageAsked, 'from' | 'to' | 'split'>,
   names: TableNames,
-  most: typeof MOST
+  most: typeof MOST_READ
 ) {
   const readsSteps = split?.field === 'step'
   const [row] = await sql.unsafe<[{ traces: number; steps: number }]>(
@@ -70,20 +71,27 @@ const amounts = amountsInSql('t', 1)
 const SUMMED = AMOUNTS.filter(name => name !== 'latency' && name !== 'traces')
 
 /** SQL for the traces of the period from $2 to $3. */
-const ofPeriod = (names: TableNames) => `${names.traces} t
+export const ofPeriod = (names: TableNames) => `${names.traces} t
     where t.project_id = $1 and t.started_at >= ${timeOf('$2')} and t.started_at < ${timeOf('$3')}`
 
 /**
- * SQL for the ended traces among `traces`. A trace's cost is computed if spoor computed the cost of at least one of its
- * calls. Only traces from OpenTelemetry have ranks and can have computed costs.
+ * SQL for whether spoor computed a trace's cost, that is, the cost of at least one of its calls. Only traces from
+ * OpenTelemetry have ranks and can have computed costs.
  */
-export const foundTraces = (names: TableNames, traces = ofPeriod(names)) => `found as materialized (
-    select t.project_id, t.seq, t.started_at, t.name, t.model, t.environment, t.user_id, t.tags, t.duration_ms,
-      ${SUMMED.map(name => `${amounts[name]} as ${name}`).join(', ')},
-      t.cost_usd is not null and t.ranks is not null and exists (
+const isComputed = (names: TableNames) => `t.cost_usd is not null and t.ranks is not null and exists (
         select from ${names.spans} s
         where s.project_id = $1 and s.trace_seq = t.seq and s.call_details ->> 'computedCost' is not null
-      ) as is_computed
+      )`
+
+/** SQL for the ended traces among `traces`. `computed` is SQL for whether spoor computed a trace's cost. */
+export const foundTraces = (
+  names: TableNames,
+  traces = ofPeriod(names),
+  computed = isComputed(names)
+) => `found as materialized (
+    select t.project_id, t.seq, t.started_at, t.name, t.model, t.environment, t.user_id, t.tags, t.duration_ms,
+      ${SUMMED.map(name => `${amounts[name]} as ${name}`).join(', ')},
+      ${computed} as is_computed
     from ${traces} and t.ended_at is not null
   )`
 

@@ -45,9 +45,9 @@ export function formatDuration(ms: number | null): string {
   return both(Math.floor(hours / 24), 'd', hours % 24, 'h')
 }
 
-/** Formats a percentile of durations, which is approximate, because the server counts durations in buckets. */
-export const formatPercentile = (ms: number | null): string =>
-  ms === null ? formatDuration(ms) : `≈ ${formatDuration(ms)}`
+/** Formats a percentile of durations. It is approximate if the server counted the durations in buckets. */
+export const formatPercentile = (ms: number | null, approximate: boolean): string =>
+  ms !== null && approximate ? `≈ ${formatDuration(ms)}` : formatDuration(ms)
 
 function both(large: number, largeUnit: string, small: number, smallUnit: string): string {
   const first = `${formatCount(large)} ${largeUnit}`
