@@ -6,6 +6,7 @@
 import type { App } from '../../lib/app.ts'
 import charts from './charts.ts'
 import failures from './failures.ts'
+import groupPair from './group-pair.ts'
 import lists from './lists.ts'
 import pages from './pages.ts'
 import members from './people/members.ts'
@@ -29,6 +30,7 @@ export default async function dashboard(app: App): Promise<void> {
   lists(app)
   charts(app)
   failures(app)
+  groupPair(app)
   trace(app)
   scorePages(app)
   sessionPages(app)

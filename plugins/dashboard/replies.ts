@@ -5,7 +5,7 @@
  */
 import Type, { type TArray, type TSchema } from 'typebox'
 import { STEPS } from '../../lib/rollups/period.ts'
-import { EXCERPT_PLACES } from '../../lib/schema/history/search.ts'
+import { EXCERPT_PLACES, FoundTrace } from '../../lib/schema/history/search.ts'
 import { DATA_TYPES } from '../../lib/schema/input.ts'
 import { closed, mapOf, nullable } from '../../lib/schema/object.ts'
 import {
@@ -146,6 +146,40 @@ export const SeriesOrSplitReply = Type.Union([SeriesReply, SplitReply])
 
 const valueCounts = Type.Array(closed({ value: text, traces: Count }))
 export const FacetCountsReply = closed({ ...facetsOf(valueCounts), countedFrom })
+
+const scoreSide = closed({
+  count: Count,
+  /** Mean of numeric values, or the share of true; null for categories. */
+  average: nullable(Type.Number()),
+  /** Standard deviation of the values whose mean is `average`. */
+  deviation: nullable(Type.Number())
+})
+/** Numbers of scores of the first and of the second group. */
+const pairOfCounts = { a: Count, b: Count }
+const ComparedScore = closed({
+  name: text,
+  dataType: DataType,
+  a: scoreSide,
+  b: scoreSide,
+  /** Distribution of numeric values. */
+  bars: Type.Array(closed({ from: Type.Number(), to: Type.Number(), ...pairOfCounts })),
+  /** The most frequent categories, or true and false. */
+  values: Type.Array(closed({ value: text, ...pairOfCounts }))
+})
+const groupSide = closed({ total: Total, ...Steps, examples: Type.Array(FoundTrace) })
+/** Two groups of traces in the same time. */
+export const GroupPairReply = closed({
+  from: Bound,
+  to: Bound,
+  step: Step,
+  offset,
+  starts: Type.Array(Bound),
+  /** Start of the traces that were counted, if the period has too many traces; otherwise null. */
+  since: nullable(DateTime),
+  a: groupSide,
+  b: groupSide,
+  scores: Type.Array(ComparedScore)
+})
 
 /** Failures of one step with one type of error and one pattern of messages. */
 const FailureGroup = closed({

@@ -23,6 +23,7 @@ interface Replies {
   'GET p/:slug/errors': typeof Reply.FailuresReply
   'GET p/:slug/facets': typeof Reply.FacetsReply
   'GET p/:slug/facet-counts': typeof Reply.FacetCountsReply
+  'GET p/:slug/group-pair': typeof Reply.GroupPairReply
   'GET p/:slug/keys': typeof Reply.KeysReply
   'POST p/:slug/keys': typeof Reply.IssuedKeyReply
   'POST p/:slug/keys/:keyId/rotate': typeof Reply.IssuedKeyReply
@@ -98,6 +99,9 @@ export type Step = SeriesAnswer['step']
 
 export type FailurePage = Of<typeof Reply.FailuresReply>
 export type GroupOfFailures = FailurePage['groups'][number]
+
+export type GroupPair = Of<typeof Reply.GroupPairReply>
+export type ComparedScore = GroupPair['scores'][number]
 
 export type ScoreSeries = Of<typeof Reply.ScoreSeriesReply>
 export type ScoreOverTime = ScoreSeries['names'][number]

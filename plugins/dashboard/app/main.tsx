@@ -19,6 +19,7 @@ const LATER = {
   settings: () => styled(import('./settings/page.tsx')),
   overview: () => styled(import('./overview/page.tsx')),
   errors: () => styled(import('./errors/page.tsx')),
+  groups: () => styled(import('./groups/page.tsx')),
   sessions: () => styled(import('./sessions/page.tsx')),
   users: () => styled(import('./sessions/users-page.tsx')),
   scores: () => styled(import('./scores/page.tsx')),
@@ -93,6 +94,8 @@ function Content({ page }: { page: Page }) {
       ))
     case 'errors':
       return later(LATER.errors, 'the errors', ({ ErrorsPage }) => <ErrorsPage key={page.slug} slug={page.slug} />)
+    case 'groups':
+      return later(LATER.groups, 'the groups', ({ GroupsPage }) => <GroupsPage key={page.slug} slug={page.slug} />)
     case 'sessions':
       return later(LATER.sessions, 'the sessions', ({ SessionsPage }) => (
         <SessionsPage key={page.slug} slug={page.slug} />

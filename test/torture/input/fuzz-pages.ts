@@ -37,6 +37,8 @@ const BARE: Bare = [
   ['GET', `${P}/facets`],
   ['GET', `${P}/score-names`],
   ['GET', `${P}/errors?after=:id`],
+  ['GET', `${P}/group-pair?a=user::id&b=tag:a::id`],
+  ['GET', `${P}/series?by=tag::id`],
   ['GET', `${P}/score-series?name=:id`],
   ['GET', `${P}/score-disagreement?name=:id`],
   ['GET', `${P}/scored-traces?name=quality&value=:id`],

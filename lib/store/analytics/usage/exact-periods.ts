@@ -10,11 +10,20 @@ import type { UsageSplit } from '../../../rollups/usage.ts'
 import type { ChartFilters } from '../rollups/sums.ts'
 import { foundTraces, hasFewToRead, itemsOf, MOST_READ, ofPeriod } from './exact.ts'
 
+/** Values that columns of a trace must have, and a tag that it must carry. */
+export interface PeriodFilters extends ChartFilters {
+  readonly user_id?: string | undefined
+  readonly tag?: string | undefined
+}
+
 export interface PeriodsAsked {
   readonly period: Period
-  /** Start of the period before, in milliseconds since 1970; undefined if only the period itself is summed. */
+  /**
+   * Start of the period before, in milliseconds since 1970, or of a shorter period; by default, the period's start. Only
+   * traces that started since are summed.
+   */
   readonly before?: number | undefined
-  readonly filters: ChartFilters
+  readonly filters: PeriodFilters
   readonly split?: UsageSplit | undefined
   /** Maximum number of groups listed separately in total, and per step. */
   readonly limit: number
@@ -77,8 +86,12 @@ export async function readExactPeriods(
   if (!(await hasFewToRead(sql, projectId, { from: before, to, split }, SCHEMA_NAMES, most))) return undefined
   const tagKey = split?.field === 'tag' ? split.tagKey : ''
   const values: (string | number)[] = [projectId, before, to, tagKey, limit, from, STEPS[step], charted]
-  const conditions = Object.entries(filters).flatMap(([column, value]) =>
-    value === undefined ? [] : [` and t.${column} = $${values.push(value)}`]
-  )
-  return sql.unsafe<PeriodRow[]>(statement(split, conditions.join('')), values, { prepare: true })
+  const conditions = filtersInSql(filters, value => `$${values.push(value)}`)
+  return sql.unsafe<PeriodRow[]>(statement(split, conditions), values, { prepare: true })
 }
+
+/** Returns the conditions on a trace's row as t, each with a leading `and`. */
+export const filtersInSql = ({ tag, ...columns }: PeriodFilters, bind: (value: string) => string): string =>
+  Object.entries(columns)
+    .map(([column, value]) => (value === undefined ? '' : ` and t.${column} = ${bind(value)}`))
+    .join('') + (tag === undefined ? '' : ` and t.tags @> array[${bind(tag)}]::text[]`)

@@ -10,12 +10,22 @@ interface Props {
   readonly tone: Tone
 }
 
+/** Maximum number of bars. Steps beyond it are added up. */
+const MOST_BARS = 42
+
 export function SparkBars({ counts, length, tone }: Props) {
-  const path = useMemo(() => stackPaths([counts], valueAxis(counts, 'count'))[0], [counts])
+  const each = Math.max(1, Math.ceil(length / MOST_BARS))
+  const bars = Math.ceil(length / each)
+  const path = useMemo(() => {
+    const sums = Array.from({ length: bars }, (_, i) =>
+      counts.slice(i * each, (i + 1) * each).reduce((sum, count) => sum + count, 0)
+    )
+    return stackPaths([sums], valueAxis(sums, 'count'))[0]
+  }, [counts, length])
   return (
     <svg
       class="spark-bars"
-      viewBox={`0 0 ${Math.max(1, length)} ${HEIGHT}`}
+      viewBox={`0 0 ${Math.max(1, bars)} ${HEIGHT}`}
       preserveAspectRatio="none"
       aria-hidden="true"
     >

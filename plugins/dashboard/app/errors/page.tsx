@@ -92,7 +92,8 @@ interface FailuresProps {
 function Failures({ slug, list, env, zone, more }: FailuresProps) {
   const { groups, others, reached } = list
   const now = new Date()
-  const count = groups.reduce((sum, each) => sum + each.count, 0)
+  // A failure that a step passed on from its child is the child's.
+  const count = groups.reduce((sum, each) => sum + each.count - each.passedOn, 0)
   const fresh = groups.filter(group => isNew(group, list)).length
   return (
     <>
@@ -143,18 +144,20 @@ function Row({ slug, group, list, env, zone, now }: RowProps) {
   return (
     <tr>
       <td class="of-name">
-        <span class="failure-step">
-          <a class="open" href={href} title="Show the traces">
-            {asLine(name, 120)}
-          </a>
-          <span class="kind">{kind}</span>
-          {isNew(group, list) && <span class="is-new">new</span>}
-          {passedOn === count && <span class="soft small">passed on from a failed child</span>}
-        </span>
-        <span class="failure-message" title={example.message === null ? undefined : asLine(example.message, 500)}>
-          {type !== null && <b>{asLine(type, 80)} </b>}
-          {pattern === null ? type === null && 'No message was recorded.' : asLine(pattern, 300)}
-        </span>
+        <div>
+          <span class="failure-step">
+            <a class="open" href={href} title="Show the traces">
+              {asLine(name, 120)}
+            </a>
+            <span class="kind">{kind}</span>
+            {isNew(group, list) && <span class="is-new">new</span>}
+            {passedOn === count && <span class="soft small">passed on from a failed child</span>}
+          </span>
+          <span class="failure-message" title={example.message === null ? undefined : asLine(example.message, 500)}>
+            {type !== null && <b>{asLine(type, 80)} </b>}
+            {pattern === null ? type === null && 'No message was recorded.' : asLine(pattern, 300)}
+          </span>
+        </div>
       </td>
       <td class="of-spark" data-label="Over time">
         <SparkBars counts={steps} length={list.starts.length} tone="bad" />
@@ -165,10 +168,10 @@ function Row({ slug, group, list, env, zone, now }: RowProps) {
       <td class="number" data-label="Traces">
         {formatCount(traces)}
       </td>
-      <td data-label="First seen">
+      <td class="of-seen" data-label="First seen">
         <Moment iso={firstAt} zone={zone} now={now} />
       </td>
-      <td data-label="Last seen">
+      <td class="of-seen" data-label="Last seen">
         <Moment iso={lastAt} zone={zone} now={now} />
       </td>
       <td data-label="Latest">

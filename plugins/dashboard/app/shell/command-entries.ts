@@ -71,6 +71,7 @@ export function knownEntries({ slug, projects, views, names, commands }: Known):
     page('Sessions', { page: 'sessions', slug }),
     page('Users', { page: 'users', slug }),
     page('Scores', { page: 'scores', slug }),
+    page('Compare two groups', { page: 'groups', slug }),
     page('Compare two traces', { page: 'compare', slug }),
     page('Settings: keys', { page: 'settings', slug, tab: 'keys' }),
     page('Settings: members', { page: 'settings', slug, tab: 'members' }),

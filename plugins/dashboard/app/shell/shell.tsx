@@ -37,7 +37,7 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
     slug === undefined
       ? []
       : [
-          link('Overview', 'g o', { page: 'overview', slug }),
+          link('Overview', 'g o', { page: 'overview', slug }, 'groups'),
           link('Traces', 'g t', { page: 'traces', slug }, 'trace', 'compare'),
           link('Errors', 'g e', { page: 'errors', slug }),
           link('Sessions', 'g s', { page: 'sessions', slug }, 'session'),

@@ -6,6 +6,7 @@ import * as server from '../../../../../lib/rollups/period.ts'
 import { placesAxis, timeAxis } from '../../../../../plugins/dashboard/app/charts/axis.ts'
 import { changeOf, rateOf, stepsBetween } from '../../../../../plugins/dashboard/app/charts/series.ts'
 import {
+  durationAxis,
   linePaths,
   placeOf,
   shortValue,
@@ -53,6 +54,27 @@ t.test('an axis of values holds them all, in a few round steps', async t => {
   t.same(valueAxis([0.6], 'share').ticks, [0, 0.2, 0.4, 0.6])
   t.same(valueAxis([2700], 'ms').ticks, [0, 1000, 2000, 3000])
   t.same(valueAxis([130_000], 'ms').ticks, [0, 60_000, 120_000, 180_000])
+})
+
+t.test('an axis of durations is logarithmic and holds them all', async t => {
+  const duration = fc.tuple(fc.integer({ min: 0, max: 9999 }), fc.integer({ min: 0, max: 6 }))
+  const values = fc.array(fc.option(duration.map(([digits, power]) => digits * 10 ** power)), { maxLength: 8 })
+  fc.assert(
+    fc.property(values, values => {
+      const axis = durationAxis(values)
+      const { bottom, top, ticks } = axis
+      const held = values.every(value => value === null || value < 1 || (value >= bottom && value <= top))
+      const places = ticks.map(tick => placeOf(tick, axis))
+      const isInOrder = places.every((place, i) => i === 0 || place > places[i - 1]!)
+      return held && isInOrder && ticks.length >= 2 && ticks.length <= 6 && places[0] === 0 && places.at(-1) === 1
+    }),
+    { numRuns: 200 }
+  )
+  t.same(durationAxis([]).ticks, [1000, 2000])
+  t.same(durationAxis([1500, 300_000]).ticks, [1000, 5000, 30_000, 300_000])
+  t.same(durationAxis([null, 3000]).ticks, [2000, 5000])
+  t.equal(placeOf(0, durationAxis([0, 100])), 0)
+  t.ok(durationAxis([1, 1e10]).top >= 1e10)
 })
 
 t.test('round numbers are short, with their units', async t => {
