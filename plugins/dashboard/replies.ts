@@ -5,7 +5,7 @@
  */
 import Type, { type TArray, type TSchema } from 'typebox'
 import { STEPS } from '../../lib/rollups/period.ts'
-import { EXCERPT_PLACES, FoundTrace } from '../../lib/schema/history/search.ts'
+import { EXCERPT_PLACES, FirstError, FoundTrace } from '../../lib/schema/history/search.ts'
 import { DATA_TYPES } from '../../lib/schema/input.ts'
 import { closed, mapOf, nullable } from '../../lib/schema/object.ts'
 import {
@@ -320,9 +320,23 @@ const GroupSums = closed({
   firstAt: DateTime,
   lastAt: DateTime
 })
-export const SessionPageReply = closed({ groups: Type.Array(GroupSums), nextCursor: cursor })
-export const UserPageReply = closed({ ...SessionPageReply.properties, countedFrom })
-export const UserSumsReply = closed({ ...GroupSums.properties, sessions: Type.Array(GroupSums), countedFrom })
+const SessionRow = closed({
+  ...GroupSums.properties,
+  /** The beginning of the session's first input. */
+  question: nullable(text),
+  users: Type.Array(text),
+  /** Sum of the durations of the session's traces. */
+  durationMs: Count,
+  /** The most frequent scores. `value` is the most frequent category. */
+  scores: Type.Array(
+    closed({ name: text, dataType: DataType, count: Count, average: nullable(Type.Number()), value: nullable(text) })
+  )
+})
+/** Start of the oldest trace that was summed, if a sorted list leaves out older traces of the period. */
+const since = nullable(DateTime)
+export const SessionPageReply = closed({ groups: Type.Array(SessionRow), nextCursor: cursor, since })
+export const UserPageReply = closed({ groups: Type.Array(GroupSums), nextCursor: cursor, since, countedFrom })
+export const UserSumsReply = closed({ ...GroupSums.properties, sessions: Type.Array(SessionRow), countedFrom })
 const { isMore: _, ...sums } = GroupSums.properties
 export const SessionSumsReply = closed({
   ...sums,
@@ -334,7 +348,12 @@ export const SessionSumsReply = closed({
   newest: nullable(Count)
 })
 /** Traces of a session, oldest first. */
-export const SessionTracesReply = closed({ traces: Type.Array(TraceSummary), nextCursor: cursor })
+export const SessionTracesReply = closed({
+  traces: Type.Array(TraceSummary),
+  nextCursor: cursor,
+  /** The first error of each trace with a failed step, by the trace's id. */
+  errors: mapOf(FirstError)
+})
 
 const RoleReply = Type.Enum([...ROLES])
 

@@ -74,7 +74,7 @@ export type TraceSearchQuery = Static<typeof TraceSearchQuery>
 /** Lengths in characters beyond which texts of a summary are cut. */
 export const CUT = { message: 200, preview: 200 }
 
-const FirstError = named('FirstError', {
+export const FirstError = named('FirstError', {
   spanId: ShownSpanId,
   step: Type.String({ description: 'The name of the step.' }),
   kind: Type.Enum([...SPAN_KINDS]),

@@ -108,7 +108,8 @@ export type ScoreOverTime = ScoreSeries['names'][number]
 
 export type SessionPage = Of<typeof Reply.SessionPageReply>
 export type UserPage = Of<typeof Reply.UserPageReply>
-export type Group = SessionPage['groups'][number]
+export type SessionRow = SessionPage['groups'][number]
+export type Group = UserPage['groups'][number] | SessionRow
 export type SessionTraces = Of<typeof Reply.SessionTracesReply>
 
 export type Session = Of<typeof Reply.SessionReply>

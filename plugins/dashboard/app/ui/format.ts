@@ -100,6 +100,12 @@ export function formatPercent(share: number): string {
   return `${share > 0 && share < 0.1 ? (share * 100).toFixed(1) : Math.round(share * 100)}${NARROW_SPACE}%`
 }
 
+/** Formats a mean of scores, whose values are rarely more precise than two digits. */
+export const formatMean = (mean: number): string =>
+  Number.isInteger(mean) || Math.abs(mean) >= 1000
+    ? formatScore(mean)
+    : String(Number(mean.toFixed(Math.abs(mean) < 0.1 ? 3 : 2)))
+
 export function formatScore(value: number | string | boolean): string {
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
   if (typeof value === 'string') return value

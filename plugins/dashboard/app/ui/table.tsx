@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact'
 
 /** A column title. Columns contain text by default. */
-export type Title = string | { readonly title: string; readonly is: 'number' | 'sorted' }
+export type Title = string | { readonly title: string; readonly is: 'number' | 'sorted' | 'sorted number' }
 
 export const numbers = (...titles: readonly string[]): Title[] => titles.map(title => ({ title, is: 'number' }))
 
@@ -15,8 +15,8 @@ export function Titles({ of }: { of: readonly Title[] }) {
           <th
             key={title}
             scope="col"
-            class={is === 'number' ? is : undefined}
-            aria-sort={is === 'sorted' ? 'descending' : undefined}
+            class={is?.endsWith('number') ? 'number' : undefined}
+            aria-sort={is?.startsWith('sorted') ? 'descending' : undefined}
           >
             {title}
           </th>

@@ -71,7 +71,7 @@ t.test('in a browser', async t => {
     await page.press('Home')
     for (let i = 0; i < 9; i++) await page.press('ArrowRight')
     await page.untilText('09:00 – 10:00: cost $0.02', '[role=status]')
-    t.match(await page.evaluate(`${cost}.href`), /from=2026-11-25T09%3A00%3A00.000Z&to=2026-11-25T09%3A59%3A59.999999Z/)
+    t.match(await page.evaluate(`${cost}.href`), /of=cost&at=2026-11-25T09%3A00%3A00.000Z/)
     await page.press('ArrowRight', { shift: true })
     await page.press('Enter')
     await page.until("new URLSearchParams(location.search).get('from') === '2026-11-25T09:00:00.000Z'")

@@ -35,8 +35,9 @@ t.test('a session is read from its beginning to its end, and scores lead to trac
   const page = await visit(t, service)
   const turns = 'document.querySelectorAll(".turn").length'
 
-  await page.open(`${service.url}/app/p/default/sessions`)
-  await page.click('a.open', 'talk/1')
+  await page.open(`${service.url}/app/p/default/sessions?range=all`)
+  await page.untilText('talk/1', 'small')
+  await page.click('a.open', 'Question 0.')
   await page.untilText('Answer 0.', '.message')
   t.equal(await page.evaluate('document.activeElement.tagName'), 'H1')
   t.equal(await page.evaluate(turns), 50)
