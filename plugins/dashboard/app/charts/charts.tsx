@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from 'preact'
 import { useMemo, useRef, useState } from 'preact/hooks'
-import type { Axis } from './axis.ts'
+import { type Axis, shownTicks } from './axis.ts'
 import {
   durationAxis,
   HEIGHT,
@@ -273,8 +273,14 @@ function Plot(props: PlotProps) {
             {axis.zone}
           </span>
           <div class="plot-places" aria-hidden="true">
-            {axis.ticks.map(({ at: place, text }) => (
-              <span key={place} style={{ insetInlineStart: percent(place / size) }}>
+            {shownTicks(axis).map(({ at: place, text, isBefore }) => (
+              <span
+                key={place}
+                class={isBefore ? 'is-before' : undefined}
+                style={
+                  isBefore ? { insetInlineEnd: percent(1 - place / size) } : { insetInlineStart: percent(place / size) }
+                }
+              >
                 {text}
               </span>
             ))}

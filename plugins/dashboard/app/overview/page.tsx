@@ -59,7 +59,7 @@ export function OverviewPage({ slug }: { slug: string }) {
   const { env } = query.filters
   const scores = useCounted(
     search => at('p/:slug/score-series', { slug }, search),
-    {},
+    { by: 'trace' },
     { ...query, filters: env ? { env } : {} }
   )
   const facets = useRead(at('p/:slug/facets', { slug })).value

@@ -3,7 +3,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import * as server from '../../../../../lib/rollups/period.ts'
-import { placesAxis, timeAxis } from '../../../../../plugins/dashboard/app/charts/axis.ts'
+import { placesAxis, shownTicks, timeAxis } from '../../../../../plugins/dashboard/app/charts/axis.ts'
 import { changeOf, rateOf, stepsBetween } from '../../../../../plugins/dashboard/app/charts/series.ts'
 import {
   durationAxis,
@@ -75,6 +75,18 @@ t.test('an axis of durations is logarithmic and holds them all', async t => {
   t.same(durationAxis([null, 3000]).ticks, [2000, 5000])
   t.equal(placeOf(0, durationAxis([0, 100])), 0)
   t.ok(durationAxis([1, 1e10]).top >= 1e10)
+})
+
+t.test('the label of the last tick stands before the tick, or the tick is left out', async t => {
+  const axis = (...at: number[]) => ({
+    names: Array.from({ length: 30 }, String),
+    ticks: at.map(at => ({ at, text: String(at) }))
+  })
+  const shown = (...at: number[]) => shownTicks(axis(...at)).map(({ at, isBefore }) => (isBefore ? `<${at}` : `${at}`))
+  t.same(shown(0, 7, 14, 21), ['0', '7', '14', '21'])
+  t.same(shown(1, 8, 15, 22, 29), ['1', '8', '15', '22', '<29'])
+  t.same(shown(1, 25, 29), ['1', '25'])
+  t.same(shownTicks({ names: ['a'], ticks: [{ at: 0, text: 'a' }] }), [{ at: 0, text: 'a', isBefore: false }])
 })
 
 t.test('round numbers are short, with their units', async t => {
@@ -254,7 +266,7 @@ t.test('scores are told in a few words, views by what they show', async t => {
     summaryOf({ ...categorical, dataType: 'boolean', shares: { true: [6, 0], false: [2, 0] } }),
     `75${NARROW_SPACE}% yes`
   )
-  t.equal(summaryOf({ ...categorical, dataType: 'numeric', average: 0.8412345 }), 'mean 0.8412')
+  t.equal(summaryOf({ ...categorical, dataType: 'numeric', average: 0.8412345 }), 'mean 0.84')
 
   const view = (name: string, page: View['page'], shared: boolean): View => ({
     id: 1,
