@@ -64,8 +64,13 @@ export function ScoresPage({ slug }: { slug: string }) {
       </p>
       {series !== undefined && series.names.length === 0 && (
         <p class="empty">
-          No scores in this time. Scores come from the API, from evaluators, and from people who choose “Annotate” on
-          the page of a trace.
+          No scores in this time{isByScore(query) ? '.' : ', by the start of their traces. '}
+          {!isByScore(query) && (
+            <a href={`${base}${writeScoreQuery(withChoice(query, { by: 'score' }))}`}>
+              Show scores given in this time.
+            </a>
+          )}{' '}
+          Scores come from the API, from evaluators, and from people who choose “Annotate” on the page of a trace.
         </p>
       )}
       {series !== undefined && axis !== undefined && series.names.length > 0 && (

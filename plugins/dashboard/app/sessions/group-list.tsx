@@ -219,7 +219,7 @@ export function GroupTable({ slug, kind, groups, sort = 'last', zone }: TablePro
               </div>
             </td>
             {session !== undefined && (
-              <td data-label="Users">
+              <td class="of-users" data-label="Users">
                 {session.users.length === 0 ? (
                   <span class="soft">{NONE}</span>
                 ) : (
@@ -254,10 +254,10 @@ export function GroupTable({ slug, kind, groups, sort = 'last', zone }: TablePro
                 <SessionScores scores={session.scores} />
               </td>
             )}
-            <td data-label="First seen">
+            <td class="of-seen" data-label="First seen">
               {isOfSessions || sort !== 'last' ? <Moment iso={firstAt} zone={zone} now={now} /> : <Day iso={firstAt} />}
             </td>
-            <td data-label="Last seen">
+            <td class="of-seen" data-label="Last seen">
               <Moment iso={lastAt} zone={zone} now={now} />
             </td>
           </tr>
@@ -285,7 +285,7 @@ function SessionScores({ scores }: Pick<SessionRow, 'scores'>) {
   )
 }
 
-const RANGE_NAMES = { '7d': '7 days', '30d': '30 days', '90d': '90 days', '1y': 'year' } as const
+const RANGE_NAMES = { '7d': '7 days', '30d': '30 days', '90d': '90 days', '1y': '1 year' } as const
 
 interface RangeProps {
   readonly range?: string | undefined
@@ -302,7 +302,7 @@ export function RangeChoice({ range = USUAL, all = false, set }: RangeProps) {
       <select value={range} onChange={event => set(event.currentTarget.value)}>
         {DAY_RANGE_CHOICES.map(each => (
           <option key={each} value={each}>
-            Last {RANGE_NAMES[each]}
+            {RANGE_NAMES[each]}
           </option>
         ))}
         {all && <option value={ALL}>All time</option>}

@@ -57,7 +57,7 @@ t.test('a session is read from its beginning to its end, and scores lead to trac
   await page.evaluate('history.back()')
   await page.until(`${turns} === 60 && Math.abs(scrollY - ${scrolled}) < 400`)
 
-  await page.open(`${service.url}/app/p/default/scores?range=24h`)
+  await page.open(`${service.url}/app/p/default/scores?range=24h&by=score`)
   await page.click('h2 a', 'helpful')
   await page.untilText('Score helpful', 'h1')
   await page.until('document.querySelectorAll(".plot-link").length === 2')
