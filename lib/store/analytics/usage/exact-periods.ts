@@ -52,21 +52,26 @@ const isSame = (column: string) => `coalesce('=' || i.${column}, '') = coalesce(
 const labels = (most: string) => `case when rank <= ${most} then key end as key,
   case when rank <= ${most} then kind end as kind, rank > ${most} as "isOther"`
 
+const RANKED = `ranked as materialized (
+    select key, kind, row_number() over (
+      order by count(*) filter (where started_at >= to_timestamp($6::float8 / 1000)) desc, count(*) desc, key, kind
+    ) as rank
+    from items where $4::text is not null group by key, kind
+  )`
+const ONE_GROUP = `items as (select found.*, null::text as key, null::text as kind from found),
+  ranked as (select 1 as rank where $4::text is not null)`
+
 /**
  * Parameters: the project, the start of the first period, the end of the second, the tag's key, the limit, the start of
  * the second period, the step's length and the number of charted groups; then the filters' values.
  */
 const statement = (split: UsageSplit | undefined, conditions: string) => `
   with ${foundTraces(SCHEMA_NAMES, `${ofPeriod(SCHEMA_NAMES)}${conditions}`, 'false')},
-  items as materialized (${itemsOf(SCHEMA_NAMES, split)}),
-  ranked as materialized (
-    select key, kind, row_number() over (
-      order by count(*) filter (where started_at >= to_timestamp($6::float8 / 1000)) desc, count(*) desc, key, kind
-    ) as rank
-    from items where $4::text is not null group by key, kind
-  ), placed as materialized (
-    select i.*, g.rank, floor((extract(epoch from i.started_at)::float8 * 1000 - $6::float8) / $7::float8)::int as at
-    from items i join ranked g on ${isSame('key')} and ${isSame('kind')}
+  ${split === undefined ? ONE_GROUP : `items as materialized (${itemsOf(SCHEMA_NAMES, split)}), ${RANKED}`},
+  placed as materialized (
+    select i.key, i.kind, i.errors, i.priced, i.input_tokens, i.output_tokens, i.cost, i.duration_ms, g.rank,
+      floor((extract(epoch from i.started_at)::float8 * 1000 - $6::float8) / $7::float8)::int as at
+    from items i cross join ranked g where ${split === undefined ? 'true' : `${isSame('key')} and ${isSame('kind')}`}
   )
   select null::int as at, at < 0 as "isBefore", ${labels('$5::int')},
     (select count(*) from ranked where rank > $5::int)::int as others, ${SUMS}

@@ -173,10 +173,12 @@ interface TableProps {
   readonly kind: GroupKind
   readonly groups: readonly Group[]
   readonly sort?: GroupSortName
+  /** Whether sessions are those of one user, who need not be named in each row. */
+  readonly ofOneUser?: boolean
   readonly zone: Zone
 }
 
-export function GroupTable({ slug, kind, groups, sort = 'last', zone }: TableProps) {
+export function GroupTable({ slug, kind, groups, sort = 'last', ofOneUser = false, zone }: TableProps) {
   const title = kind === 'sessions' ? 'Sessions' : 'Users'
   const isOfSessions = kind === 'sessions'
   const now = new Date()
@@ -192,7 +194,7 @@ export function GroupTable({ slug, kind, groups, sort = 'last', zone }: TablePro
       label={title}
       titles={[
         title.slice(0, -1),
-        ...(isOfSessions ? ['Users'] : []),
+        ...(isOfSessions && !ofOneUser ? ['Users'] : []),
         column('traces'),
         column('errors'),
         ...(isOfSessions ? numbers('Duration') : []),
@@ -218,7 +220,7 @@ export function GroupTable({ slug, kind, groups, sort = 'last', zone }: TablePro
                 )}
               </div>
             </td>
-            {session !== undefined && (
+            {session !== undefined && !ofOneUser && (
               <td class="of-users" data-label="Users">
                 {session.users.length === 0 ? (
                   <span class="soft">{NONE}</span>

@@ -61,7 +61,7 @@ export function UserView({ slug, userId }: { slug: string; userId: string }) {
           {user.sessions.length > 0 && (
             <>
               <h2>Sessions, with this user’s traces</h2>
-              <GroupTable slug={slug} kind="sessions" groups={user.sessions} zone={zone} />
+              <GroupTable slug={slug} kind="sessions" groups={user.sessions} ofOneUser zone={zone} />
             </>
           )}
           <h2>Newest traces</h2>
