@@ -61,7 +61,7 @@ export const NO_TRACES: SeriesTotal = exactTotal({
 })
 
 /** Returns one number per step for each count and percentile. */
-export function listsOf(totals: ReadonlyMap<number, SeriesTotal>, steps: number): Lists {
+export function stepListsOf(totals: ReadonlyMap<number, SeriesTotal>, steps: number): Lists {
   const each = Array.from({ length: steps }, (_, at) => totals.get(at) ?? NO_TRACES)
   return Object.fromEntries([...COUNTS, ...QUANTILES].map(name => [name, each.map(total => total[name])])) as never
 }
@@ -69,7 +69,7 @@ export function listsOf(totals: ReadonlyMap<number, SeriesTotal>, steps: number)
 export function seriesOf(rows: readonly StepSums[], steps: number): Series {
   const histograms = histogramsOf(rows)
   const totals = new Map(rows.map((row, i) => [row.at, { ...countsOf(row), ...percentilesOf(histograms[i]!) }]))
-  const lists = listsOf(totals, steps)
+  const lists = stepListsOf(totals, steps)
   return { key: null, ...lists, total: totalOf(rows, histograms) }
 }
 

@@ -1,4 +1,4 @@
-/** Lists a project's scores by the start of their traces, newest first. Each call looks at a limited number of traces. */
+/** Lists a project's scores by the start of their traces, newest first. A call looks at a limited number of traces. */
 import type { Sql } from 'postgres'
 import { MAX_SCORES } from '../../schema/input.ts'
 import { list } from '../answers/json-text.ts'

@@ -94,7 +94,7 @@ export type ScoreName = Of<typeof Reply.ScoreNamesReply>[number]
 
 export type SeriesAnswer = Of<typeof Reply.SeriesReply>
 export type SplitAnswer = Of<typeof Reply.SplitReply>
-export type SplitGroup = SplitAnswer['groups'][number]
+export type SplitRow = SplitAnswer['groups'][number]
 export type Step = SeriesAnswer['step']
 
 export type FailurePage = Of<typeof Reply.FailuresReply>
@@ -108,8 +108,8 @@ export type ScoreOverTime = ScoreSeries['names'][number]
 
 export type SessionPage = Of<typeof Reply.SessionPageReply>
 export type UserPage = Of<typeof Reply.UserPageReply>
-export type SessionRow = SessionPage['groups'][number]
-export type Group = UserPage['groups'][number] | SessionRow
+export type ListedSession = SessionPage['groups'][number]
+export type Group = UserPage['groups'][number] | ListedSession
 export type SessionTraces = Of<typeof Reply.SessionTracesReply>
 
 export type Session = Of<typeof Reply.SessionReply>

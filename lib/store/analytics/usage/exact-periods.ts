@@ -19,8 +19,8 @@ export interface PeriodFilters extends ChartFilters {
 export interface PeriodsAsked {
   readonly period: Period
   /**
-   * Start of the period before, in milliseconds since 1970, or of a shorter period; by default, the period's start. Only
-   * traces that started since are summed.
+   * Start of the period before, or of a shorter period, in milliseconds since 1970. Only traces that started since are
+   * summed. By default, the period's start.
    */
   readonly before?: number | undefined
   readonly filters: PeriodFilters
@@ -41,10 +41,12 @@ export interface PeriodRow extends ExactSums {
   readonly others: number
 }
 
+const percentile = (n: number) => `percentile_disc(${n / 100}) within group (order by duration_ms)::float8 as p${n}`
+
 /** `traces` counts steps if the sums are of steps. */
 const SUMS = `count(*)::float8 as traces, sum(errors)::float8 as errors, sum(priced)::float8 as priced,
   sum(input_tokens)::float8 as "inputTokens", sum(output_tokens)::float8 as "outputTokens", sum(cost)::float8 as cost,
-  ${[50, 90, 95, 99].map(n => `percentile_disc(${n / 100}) within group (order by duration_ms)::float8 as p${n}`).join(', ')}`
+  ${[50, 90, 95, 99].map(percentile).join(', ')}`
 
 /** SQL for equality that also holds between nulls, in a form by which PostgreSQL can join with hashes. */
 const isSame = (column: string) => `coalesce('=' || i.${column}, '') = coalesce('=' || g.${column}, '')`

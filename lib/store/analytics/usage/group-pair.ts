@@ -5,7 +5,7 @@
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES } from '../../../database/tables.ts'
 import { countSteps, type Period } from '../../../rollups/period.ts'
-import { exactTotal, listsOf, NO_TRACES } from '../../../rollups/series.ts'
+import { exactTotal, NO_TRACES, stepListsOf } from '../../../rollups/series.ts'
 import { MAX_SCORES } from '../../../schema/input.ts'
 import { readFoundSummaries } from '../../finding/found-summaries.ts'
 import { compareScores, type ScoresOfSide } from '../scored/compared.ts'
@@ -62,7 +62,7 @@ async function readGroup(sql: Sql, projectId: number, asked: GroupAsked) {
   const steps = new Map(rows.flatMap(row => (row.at === null ? [] : [[row.at, exactTotal(row)]])))
   return {
     total: whole === undefined ? NO_TRACES : exactTotal(whole),
-    ...listsOf(steps, countSteps(period)),
+    ...stepListsOf(steps, countSteps(period)),
     examples: await readExamples(sql, projectId, asked),
     scores: await readScores(sql, projectId, asked)
   }

@@ -11,10 +11,10 @@ import {
   exactTotal,
   type GroupSums,
   type Lists,
-  listsOf,
   NO_TRACES,
   type Series,
   type SeriesTotal,
+  stepListsOf,
   totalOf
 } from '../../../rollups/series.ts'
 import { alignedTime, type UsageSplit } from '../../../rollups/usage.ts'
@@ -106,7 +106,7 @@ export async function readExactSeries(
   return {
     series: {
       key: null,
-      ...listsOf(steps, countSteps(period)),
+      ...stepListsOf(steps, countSteps(period)),
       total: total === undefined ? NO_TRACES : exactTotal(total)
     },
     before: earlier === undefined ? NO_TRACES : exactTotal(earlier)
@@ -154,7 +154,7 @@ function linesOf(rows: readonly (Label & { at: number; total: SeriesTotal })[], 
   }
   return [...lines.values()]
     .sort((a, b) => Number(a.label.isOther) - Number(b.label.isOther) || b.traces - a.traces)
-    .map(({ label, totals }) => ({ ...label, ...listsOf(totals, countSteps(period)) }))
+    .map(({ label, totals }) => ({ ...label, ...stepListsOf(totals, countSteps(period)) }))
 }
 
 async function readSummedSplit(

@@ -19,7 +19,7 @@ interface Side {
   readonly failed: string
 }
 
-export function Examples({ slug, zone, sides }: { slug: string; zone: Zone; sides: readonly [Side, Side] }) {
+export function PairExamples({ slug, zone, sides }: { slug: string; zone: Zone; sides: readonly [Side, Side] }) {
   return (
     <section class="pair-examples" aria-labelledby="pair-examples">
       <h2 id="pair-examples">Examples</h2>

@@ -42,7 +42,8 @@ const ROWS: readonly {
 export function MetricsTable({ pair: { a, b }, labels, hrefs }: TableProps) {
   const rates = [a, b].map(({ total }) => rateOf(total.errors, total.traces))
   const isChance = mayBeChance(shareSample(a.total.errors, a.total.traces), shareSample(b.total.errors, b.total.traces))
-  const difference = `${pointsBetween(rates[0]!, rates[1]!)}${rates[0] !== rates[1] && isChance ? ', may be chance' : ''}`
+  const [rateA = null, rateB = null] = rates
+  const difference = `${pointsBetween(rateA, rateB)}${rateA !== rateB && isChance ? ', may be chance' : ''}`
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard.
     <section class="numbers is-whole metrics" tabIndex={0} aria-label="The two groups, table">

@@ -33,7 +33,7 @@ import { formatCost, formatDuration, formatPercent } from '../ui/format.ts'
 import { Pending } from '../ui/problem.tsx'
 import { asLine } from '../ui/text.ts'
 import { offsetOf, shortTime, type Zone } from '../ui/time.ts'
-import { Examples } from './examples.tsx'
+import { PairExamples } from './examples.tsx'
 import { MetricsTable } from './metrics-table.tsx'
 import { ScorePairs } from './score-pairs.tsx'
 
@@ -206,7 +206,7 @@ function Pair({ slug, pair, query, zone, a, b, tables, addressOf }: PairProps) {
         )}
       </div>
       <ScorePairs scores={pair.scores} labels={labels} />
-      <Examples
+      <PairExamples
         slug={slug}
         zone={zone}
         sides={[

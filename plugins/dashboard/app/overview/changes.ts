@@ -1,10 +1,10 @@
 /** Finds the groups whose numbers changed most between two periods. */
 import { changeOf, rateOf } from '../charts/series.ts'
-import type { SplitAnswer, SplitGroup } from '../contract.ts'
+import type { SplitAnswer, SplitRow } from '../contract.ts'
 
 export const METRICS = ['traces', 'errors', 'latency', 'tokens', 'cost'] as const
 export type Metric = (typeof METRICS)[number]
-type Total = SplitGroup['total']
+type Total = SplitRow['total']
 
 /** Returns the number that a chart shows of a total; null if there is none. */
 export function metricOf({ traces, errors, p95, inputTokens, outputTokens, costUsd }: Total, metric: Metric) {
@@ -22,8 +22,8 @@ export function metricOf({ traces, errors, p95, inputTokens, outputTokens, costU
   }
 }
 
-export interface Change {
-  readonly group: SplitGroup
+export interface GroupChange {
+  readonly group: SplitRow
   readonly now: number | null
   readonly before: number | null
   /** How much more the group changed than all groups together, as a share of the whole. */
@@ -31,7 +31,7 @@ export interface Change {
 }
 
 /** Returns the groups of both periods, those that changed most first. */
-export function changesOf({ groups }: Pick<SplitAnswer, 'groups'>, metric: Metric): Change[] {
+export function groupChanges({ groups }: Pick<SplitAnswer, 'groups'>, metric: Metric): GroupChange[] {
   const known = groups.flatMap(group => (group.before === null ? [] : [{ group, before: group.before }]))
   const weights = metric === 'latency' ? latencyWeights(known) : sumWeights(known, metric)
   return known
@@ -43,7 +43,7 @@ export function changesOf({ groups }: Pick<SplitAnswer, 'groups'>, metric: Metri
     .sort((a, b) => b.weight - a.weight)
 }
 
-type Known = readonly { readonly group: SplitGroup; readonly before: Total }[]
+type Known = readonly { readonly group: SplitRow; readonly before: Total }[]
 
 /** Numbers that add up. An error rate changes with the number of errors. */
 const amountOf = (total: Total, metric: Metric): number =>
@@ -77,6 +77,6 @@ const sum = (numbers: readonly number[]): number => numbers.reduce((all, each) =
 
 /** Returns the splits, the one whose groups changed most differently first. A split with one group explains nothing. */
 export function sortSplits<T extends Pick<SplitAnswer, 'groups'>>(splits: readonly T[], metric: Metric): T[] {
-  const weights = new Map(splits.map(split => [split, changesOf(split, metric)[0]?.weight ?? 0]))
+  const weights = new Map(splits.map(split => [split, groupChanges(split, metric)[0]?.weight ?? 0]))
   return splits.toSorted((a, b) => weights.get(b)! - weights.get(a)!)
 }

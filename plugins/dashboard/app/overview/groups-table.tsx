@@ -2,7 +2,7 @@
 
 import { useId } from 'preact/hooks'
 import { rateOf, stepsBetween } from '../charts/series.ts'
-import type { SplitAnswer, SplitGroup } from '../contract.ts'
+import type { SplitAnswer, SplitRow } from '../contract.ts'
 import { type ListQuery, withTime, writeQuery } from '../state/list-query.ts'
 import { fieldName, groupFilters, withParameters, writeTraceGroup } from '../state/trace-group.ts'
 import { formatCost, formatCount, formatCounted, formatPercent, formatPercentile, NONE } from '../ui/format.ts'
@@ -121,7 +121,7 @@ function reasonOf({ missing, by }: SplitAnswer): string {
 
 const capitalised = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
 
-function Cells({ group, share, approximate }: { group: SplitGroup; share: number; approximate: boolean }) {
+function Cells({ group, share, approximate }: { group: SplitRow; share: number; approximate: boolean }) {
   const { total, before } = group
   const { traces, errors, p50, p95, inputTokens, outputTokens, costUsd, priced } = total
   const rate = rateOf(errors, traces)

@@ -1,7 +1,7 @@
 /** A project's sessions or users, sorted by when they were last seen or by a sum. */
 
 import type { ComponentChildren } from 'preact'
-import type { Group, SessionPage, SessionRow, UserPage } from '../contract.ts'
+import type { Group, ListedSession, SessionPage, UserPage } from '../contract.ts'
 import { at, read } from '../state/api.ts'
 import { useLoad, useRead } from '../state/load.ts'
 import { goSearch, useArrival, usePlace } from '../state/navigation.ts'
@@ -37,7 +37,7 @@ type GroupKind = keyof typeof WORDS
 const NAMES = ['prefix', 'env', 'range', 'sort', 'after'] as const
 type GroupQuery = Partial<Record<(typeof NAMES)[number], string>>
 
-/** What lists are sorted by, with the titles of the columns. */
+/** Sorts of the lists, with the titles of their columns. */
 const SORT_TITLES = { last: 'Last seen', traces: 'Traces', errors: 'Errors', tokens: 'Tokens', cost: 'Cost' } as const
 type GroupSortName = keyof typeof SORT_TITLES
 const sortOf = ({ sort }: GroupQuery): GroupSortName =>
@@ -269,7 +269,7 @@ export function GroupTable({ slug, kind, groups, sort = 'last', ofOneUser = fals
   )
 }
 
-function SessionScores({ scores }: Pick<SessionRow, 'scores'>) {
+function SessionScores({ scores }: Pick<ListedSession, 'scores'>) {
   if (scores.length === 0) return <span class="soft">{NONE}</span>
   return (
     <span class="scores">

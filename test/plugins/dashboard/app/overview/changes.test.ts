@@ -1,6 +1,6 @@
 import t from 'tap'
-import type { SplitAnswer, SplitGroup } from '../../../../../plugins/dashboard/app/contract.ts'
-import { changesOf, metricOf, sortSplits } from '../../../../../plugins/dashboard/app/overview/changes.ts'
+import type { SplitAnswer, SplitRow } from '../../../../../plugins/dashboard/app/contract.ts'
+import { groupChanges, metricOf, sortSplits } from '../../../../../plugins/dashboard/app/overview/changes.ts'
 import {
   groupFilters,
   readSplitField,
@@ -9,18 +9,18 @@ import {
   writeTraceGroup
 } from '../../../../../plugins/dashboard/app/state/trace-group.ts'
 
-type Total = SplitGroup['total']
+type Total = SplitRow['total']
 const total = (over: Partial<Total>): Total => ({
   ...{ traces: 10, errors: 0, inputTokens: 0, outputTokens: 0, costUsd: 0, priced: 0 },
   ...{ p50: null, p90: null, p95: null, p99: null },
   ...over
 })
-const group = (key: string | null, now: Partial<Total>, before: Partial<Total> | null): SplitGroup => ({
+const group = (key: string | null, now: Partial<Total>, before: Partial<Total> | null): SplitRow => ({
   ...{ key, kind: null, isOther: false },
   total: total(now),
   before: before && total(before)
 })
-const split = (by: string, groups: readonly SplitGroup[]): Pick<SplitAnswer, 'by' | 'groups'> => ({ by, groups })
+const split = (by: string, groups: readonly SplitRow[]): Pick<SplitAnswer, 'by' | 'groups'> => ({ by, groups })
 
 t.test('the group that grows more than the whole comes first', t => {
   const cost = split('model', [
@@ -29,7 +29,7 @@ t.test('the group that grows more than the whole comes first', t => {
     group('gone', { costUsd: 0 }, { costUsd: 1 })
   ])
   t.same(
-    changesOf(cost, 'cost').map(({ group, now, before }) => [group.key, now, before]),
+    groupChanges(cost, 'cost').map(({ group, now, before }) => [group.key, now, before]),
     [
       ['new', 15, 0],
       ['large', 20, 10],
@@ -59,7 +59,7 @@ t.test('durations do not add up: slow groups count by their traces', t => {
     group('unknown', { traces: 0 }, { traces: 0 })
   ])
   t.same(
-    changesOf(slow, 'latency').map(({ group }) => group.key),
+    groupChanges(slow, 'latency').map(({ group }) => group.key),
     ['frequent', 'rare']
   )
   t.end()
@@ -71,13 +71,13 @@ t.test('error rates change with errors; unknown numbers before are left out', t 
     group('bob', { errors: 1 }, { errors: 1 }),
     group('eve', { errors: 9 }, null)
   ])
-  t.match(changesOf(errors, 'errors'), [
+  t.match(groupChanges(errors, 'errors'), [
     { group: { key: 'ada' }, now: 0.5, before: 0 },
     { group: { key: 'bob' }, now: 0.1, before: 0.1 }
   ])
   t.equal(metricOf(total({ traces: 0 }), 'errors'), null)
   t.equal(metricOf(total({ inputTokens: 2, outputTokens: 3 }), 'tokens'), 5)
-  t.same(changesOf(split('user', []), 'cost'), [])
+  t.same(groupChanges(split('user', []), 'cost'), [])
   t.end()
 })
 
