@@ -9,7 +9,7 @@ import { FAILURE_ORDER, groupFailures } from '../../lib/store/failures/read-fail
 import type { GroupedFailures } from '../../lib/trace/failures/failure-groups.ts'
 import { startOf } from '../../lib/trace/failures/step-failure.ts'
 import { readCursor, renderCursor } from '../paging.ts'
-import { readTimeQuery, TIME } from './asked-time.ts'
+import { readTimeQuery, TIME, YEAR_1 } from './asked-time.ts'
 import { IN_PROJECT, readRoute } from './page-routes.ts'
 import { FailuresReply } from './replies.ts'
 
@@ -32,7 +32,7 @@ export default function failures(app: App): void {
       const { project, query } = request
       const { period } = readTimeQuery(query, '7d')
       const asked = {
-        from: isoOf(periodBefore(period).from),
+        from: isoOf(Math.max(YEAR_1, periodBefore(period).from)),
         // The store includes the last moment.
         to: isoOf(period.to - 1).replace('Z', '999Z'),
         environment: query.env?.toLowerCase(),

@@ -77,6 +77,13 @@ t.test('a step that begins after the period counts at its end', async t => {
   t.equal(found.body.groups[0].steps.length, 24)
 })
 
+t.test('the first and the last day that can be written are periods as well', async t => {
+  for (const time of ['from=0001-01-01T00:00:00Z&to=0001-01-02T00:00:00Z', 'from=9999-12-31T00:00:00Z&offset=-720']) {
+    const to = time.includes('to=') ? '' : '&to=9999-12-31T23:59:59Z'
+    t.same((await read(`${time}${to}`)).shown, [], time)
+  }
+})
+
 t.test('another account has no failures here', async t => {
   const { id } = await service.database.pool.run(sql => createAccount(sql, 'strangers', 'trial'))
   const stranger = await signedIn(service, 'stranger@example.com', 'owner', id)
