@@ -24,7 +24,7 @@ import { offsetOf, shortTime, type Zone } from '../ui/time.ts'
 import { isExamined, isNew, type LoadedFailures, tracesQueryOf, withFailures } from './failure-list.ts'
 
 /** Maximum number of requests before the visitor is asked whether to examine more traces. */
-const REQUESTS_AT_ONCE = 4
+const REQUESTS_AT_ONCE = 6
 
 export function ErrorsPage({ slug }: { slug: string }) {
   const { search } = usePlace()
