@@ -148,6 +148,16 @@ t.test('in a browser', async t => {
   t.test('errors are grouped, and each group leads to its traces', async t => {
     await page.open(`${service.pages}/errors${DAY}`)
     await page.untilText('2 failures in 2 groups, 2 new', '[role=status]')
+    const focused = "document.activeElement.closest('tr')?.rowIndex"
+    for (const [key, row] of [
+      ['j', 1],
+      ['j', 2],
+      ['j', 2],
+      ['k', 1]
+    ] as const) {
+      await page.press(key)
+      t.equal(await page.evaluate(focused), row, key)
+    }
     await page.click('a.open', 'search')
     await page.until("document.querySelector('h1').textContent === 'Traces'")
     await page.until(`${ROWS} === 1`)
