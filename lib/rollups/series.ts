@@ -14,6 +14,9 @@ export interface Sums {
   readonly latency: string
 }
 
+/** Sums whose percentiles were computed from the durations themselves. */
+export interface ExactSums extends Omit<Sums, 'latency'>, Percentiles {}
+
 /** Sums of the traces that started in one step. `at` is the step's index, from 0. */
 export interface StepSums extends Sums {
   readonly at: number
@@ -36,12 +39,8 @@ export type Lists = Readonly<Record<(typeof COUNTS)[number], number[]>> &
   Readonly<Record<(typeof QUANTILES)[number], (number | null)[]>>
 /** The series of all traces in a period. */
 export type Series = { readonly key: null } & Lists & { readonly total: SeriesTotal }
-export type SeriesGroup = { readonly key: string | null; readonly total: SeriesTotal }
 
-/** Key of the group that combines all groups that are not shown separately. */
-const OTHER = '(other)'
-
-const countsOf = ({ traces, errors, inputTokens, outputTokens, cost, priced }: Sums): Counts => ({
+const countsOf = ({ traces, errors, inputTokens, outputTokens, cost, priced }: Omit<Sums, 'latency'>): Counts => ({
   traces,
   errors,
   inputTokens,
@@ -50,21 +49,27 @@ const countsOf = ({ traces, errors, inputTokens, outputTokens, cost, priced }: S
   priced
 })
 
-export const groupsOf = (rows: readonly GroupSums[]): SeriesGroup[] =>
-  rows.map(row => ({ key: row.isOther ? OTHER : row.key, total: totalOf([row]) }))
+/** Returns sums with the percentiles that PostgreSQL computed. */
+export const exactTotal = (row: ExactSums): SeriesTotal => {
+  const { p50, p90, p95, p99 } = row
+  return { ...countsOf(row), p50, p90, p95, p99 }
+}
+
+export const NO_TRACES: SeriesTotal = exactTotal({
+  ...{ traces: 0, errors: 0, priced: 0, inputTokens: 0, outputTokens: 0, cost: 0 },
+  ...{ p50: null, p90: null, p95: null, p99: null }
+})
+
+/** Returns one number per step for each count and percentile. */
+export function stepListsOf(totals: ReadonlyMap<number, SeriesTotal>, steps: number): Lists {
+  const each = Array.from({ length: steps }, (_, at) => totals.get(at) ?? NO_TRACES)
+  return Object.fromEntries([...COUNTS, ...QUANTILES].map(name => [name, each.map(total => total[name])])) as never
+}
 
 export function seriesOf(rows: readonly StepSums[], steps: number): Series {
-  const lists = Object.fromEntries([
-    ...COUNTS.map(name => [name, Array.from({ length: steps }, () => 0)]),
-    ...QUANTILES.map(name => [name, Array.from({ length: steps }, () => null)])
-  ]) as unknown as Lists
   const histograms = histogramsOf(rows)
-  for (const [i, row] of rows.entries()) {
-    const counts = countsOf(row)
-    for (const name of COUNTS) lists[name][row.at] = counts[name]
-    const percentiles = percentilesOf(histograms[i]!)
-    for (const name of QUANTILES) lists[name][row.at] = percentiles[name]
-  }
+  const totals = new Map(rows.map((row, i) => [row.at, { ...countsOf(row), ...percentilesOf(histograms[i]!) }]))
+  const lists = stepListsOf(totals, steps)
   return { key: null, ...lists, total: totalOf(rows, histograms) }
 }
 

@@ -42,7 +42,7 @@ export interface AskedTime {
 }
 
 /** PostgreSQL cannot express earlier times in ISO 8601. */
-const YEAR_1 = Date.parse('0001-01-01T00:00:00Z')
+export const YEAR_1 = Date.parse('0001-01-01T00:00:00Z')
 
 /**
  * `to` defaults to now. Without `from`, the parameter `range` gives the length, or the default `usual` if `range` is

@@ -2,26 +2,28 @@
 import type { Sql } from 'postgres'
 import Type, { type Static } from 'typebox'
 import type { App } from '../../lib/app.ts'
-import { checkQueryTexts } from '../../lib/http/refuse.ts'
+import { checkQueryTexts, refuseField } from '../../lib/http/refuse.ts'
 import type { RequestOf } from '../../lib/http/route.ts'
 import { WEIGHTS } from '../../lib/limits/large-reads.ts'
 import { byTheHour, countSteps, type Period, periodBefore, startsOf } from '../../lib/rollups/period.ts'
-import { groupsOf, seriesOf, totalOf } from '../../lib/rollups/series.ts'
+import { seriesOf, totalOf } from '../../lib/rollups/series.ts'
+import { readSplit, SPLIT_RULE } from '../../lib/rollups/usage.ts'
 import { STATUSES } from '../../lib/schema/input.ts'
 import { closed } from '../../lib/schema/object.ts'
 import { Environment } from '../../lib/schema/query.ts'
 import { readFacetCounts } from '../../lib/store/analytics/rollups/facet-counts.ts'
-import { readSeries, readTotal, readTotals, SPLITS } from '../../lib/store/analytics/rollups/read-series.ts'
+import { readSeries, readTotal } from '../../lib/store/analytics/rollups/read-series.ts'
 import {
   type ChartFilters,
   countRunning,
   hasFewTraces,
   readCountedFrom
 } from '../../lib/store/analytics/rollups/sums.ts'
+import { readExactSeries, readSplitSums, type SplitAsked } from '../../lib/store/analytics/usage/split-sums.ts'
 import { allAnswered } from '../../lib/store/transactions.ts'
 import { readTimeQuery, TIME } from './asked-time.ts'
 import { IN_PROJECT, readRoute } from './page-routes.ts'
-import { FacetCountsReply, SeriesOrTotalsReply } from './replies.ts'
+import { FacetCountsReply, SeriesOrSplitReply } from './replies.ts'
 
 const text = Type.Optional(Type.String({ minLength: 1 }))
 
@@ -35,9 +37,11 @@ const FILTERS = {
 const FacetQuery = closed(FILTERS)
 const SeriesQuery = closed({
   ...FILTERS,
-  /** Requests groups instead of steps: `starts` is empty, and each group has its key and its total. */
-  by: Type.Optional(Type.Enum([...SPLITS])),
-  compare: Type.Optional(Type.Enum(['1']))
+  /** Requests groups, by a field that `GET /api/v1/usage` accepts. */
+  by: Type.Optional(Type.String({ minLength: 1 })),
+  compare: Type.Optional(Type.Enum(['1'])),
+  /** Requests exact percentiles if the traces are few enough. Groups have these in any case. */
+  exact: Type.Optional(Type.Enum(['1']))
 })
 type ChartQuery = Static<typeof FacetQuery>
 
@@ -54,34 +58,22 @@ export default function charts(app: App): void {
 
   readRoute(app, `${IN_PROJECT}/series`, {
     query: SeriesQuery,
-    replies: { 200: SeriesOrTotalsReply },
+    replies: { 200: SeriesOrSplitReply },
     async handler(request) {
       const { project, query } = request
+      const { by } = query
+      const split = by === undefined ? undefined : (readSplit(by) ?? refuseField('by', SPLIT_RULE))
       const filters = readFilters(query)
-      const { period: asked } = readTimeQuery(query, '24h')
-      const body = await read(async each => {
-        const period = await readable(each, project.id, asked, query.compare !== undefined)
-        const before = query.compare === undefined ? undefined : periodBefore(period)
-        const [series, totals, earlier, running, countedFrom] = [
-          query.by === undefined ? readSeries(each, project.id, period, filters) : undefined,
-          query.by && readTotals(each, project.id, period, query.by, filters),
-          before && readTotal(each, project.id, before, filters),
-          countRunning(each, project.id, period, filters),
-          readCountedFrom(each, project.id)
-        ]
-        const statements = [series, totals, earlier, running, countedFrom]
-        await allAnswered<unknown>(statements.filter(each => each !== undefined))
-        const groups = await totals
-        return {
-          ...shown(period),
-          countedFrom: await countedFrom,
-          running: await running,
-          starts: groups ? [] : startsOf(period).map(isoOf),
-          groups: groups ? groupsOf(groups.rows) : [seriesOf((await series) ?? [], countSteps(period))],
-          other: groups?.others ?? 0,
-          before: earlier === undefined ? null : totalOf(await earlier)
-        }
-      }, request)
+      checkQueryTexts({ by })
+      const { period } = readTimeQuery(query, '24h')
+      const asked = { period, filters, compares: query.compare !== undefined, isExact: query.exact !== undefined }
+      const body = await read(
+        async each =>
+          split === undefined || by === undefined
+            ? readWhole(each, project.id, asked)
+            : { by, ...(await readGroups(each, project.id, { ...asked, split })) },
+        request
+      )
       return { body }
     }
   })
@@ -101,6 +93,48 @@ export default function charts(app: App): void {
       return { body }
     }
   })
+}
+
+interface Asked {
+  readonly period: Period
+  readonly filters: ChartFilters
+  readonly compares: boolean
+}
+
+async function readWhole(each: Sql, projectId: number, asked: Asked & { readonly isExact: boolean }) {
+  const { filters, compares } = asked
+  const exact = asked.isExact ? await readExactSeries(each, projectId, asked) : undefined
+  const period = exact === undefined ? await readable(each, projectId, asked.period, compares) : asked.period
+  const covered = await readCovered(each, projectId, period, filters)
+  if (exact !== undefined) {
+    const { series, before } = exact
+    return { ...covered, approximate: false, groups: [series], before: compares ? before : null }
+  }
+  const series = readSeries(each, projectId, period, filters)
+  const earlier = compares ? readTotal(each, projectId, periodBefore(period), filters) : undefined
+  await allAnswered<unknown>(earlier === undefined ? [series] : [series, earlier])
+  return {
+    ...covered,
+    approximate: true,
+    groups: [seriesOf(await series, countSteps(period))],
+    before: earlier === undefined ? null : totalOf(await earlier)
+  }
+}
+
+async function readGroups(each: Sql, projectId: number, asked: SplitAsked) {
+  const { period, ...sums } = await readSplitSums(each, projectId, asked)
+  return { ...(await readCovered(each, projectId, period, asked.filters)), ...sums }
+}
+
+async function readCovered(each: Sql, projectId: number, period: Period, filters: ChartFilters) {
+  const [running, countedFrom] = [countRunning(each, projectId, period, filters), readCountedFrom(each, projectId)]
+  await allAnswered<unknown>([running, countedFrom])
+  return {
+    ...shown(period),
+    countedFrom: await countedFrom,
+    running: await running,
+    starts: startsOf(period).map(isoOf)
+  }
 }
 
 /**

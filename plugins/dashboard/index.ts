@@ -5,6 +5,8 @@
  */
 import type { App } from '../../lib/app.ts'
 import charts from './charts.ts'
+import failures from './failures.ts'
+import groupPair from './group-pair.ts'
 import lists from './lists.ts'
 import matches from './matches.ts'
 import pages from './pages.ts'
@@ -30,6 +32,8 @@ export default async function dashboard(app: App): Promise<void> {
   lists(app)
   matches(app)
   charts(app)
+  failures(app)
+  groupPair(app)
   trace(app)
   previews(app)
   scorePages(app)

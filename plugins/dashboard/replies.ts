@@ -5,7 +5,7 @@
  */
 import Type, { type TArray, type TSchema } from 'typebox'
 import { STEPS } from '../../lib/rollups/period.ts'
-import { TraceSearchPage } from '../../lib/schema/history/search.ts'
+import { FirstError, FoundTrace, TraceSearchPage } from '../../lib/schema/history/search.ts'
 import { DATA_TYPES } from '../../lib/schema/input.ts'
 import { closed, mapOf, nullable } from '../../lib/schema/object.ts'
 import {
@@ -128,24 +128,110 @@ const Covered = {
   countedFrom,
   running: Count,
   starts: Type.Array(Bound),
-  /** Number of groups combined in the last group because the list is full. */
-  other: Count,
+  /** Whether percentiles are approximate. */
+  approximate: flag
+}
+/** Sums per step over all traces. */
+export const SeriesReply = closed({
+  ...Covered,
+  groups: Type.Array(closed({ key: Type.Null(), total: Total, ...Steps })),
   /** Totals of the preceding period, if requested. */
   before: nullable(Total)
-}
-/** A group of traces. The key is the value that the traces share; null if the traces have no value. */
-const Group = closed({ key: nullable(text), total: Total })
+})
 
-/** Sums per step over all traces. */
-export const SeriesReply = closed({ ...Covered, groups: Type.Array(closed({ ...Group.properties, ...Steps })) })
-/** Groups of traces. `starts` is empty. */
-export const TotalsReply = closed({ ...Covered, groups: Type.Array(Group) })
+/**
+ * Label of a group of traces, or of steps. The key is the value that these share; null if they have none, and for the
+ * group of all others.
+ */
+const label = { key: nullable(text), kind: nullable(text), isOther: flag }
+/** Groups of traces, or of steps, in total and per step of time. Numbers of traces are then numbers of steps. */
+export const SplitReply = closed({
+  ...Covered,
+  by: text,
+  /** Why the sums are not known: their stored sums do not exist, or have no filters. */
+  missing: nullable(Type.Enum(['sums', 'filters'])),
+  /** `before` is the total of the preceding period; null if it was not requested or is not known. */
+  groups: Type.Array(closed({ ...label, total: Total, before: nullable(Total) })),
+  /** The groups with the most traces, and all others. */
+  lines: Type.Array(closed({ ...label, ...Steps })),
+  /** Number of groups combined in the group of all others. */
+  others: Count
+})
 
-/** Totals if groups are requested, otherwise a series. */
-export const SeriesOrTotalsReply = Type.Union([SeriesReply, TotalsReply])
+/** Groups if `by` is given, otherwise a series. */
+export const SeriesOrSplitReply = Type.Union([SeriesReply, SplitReply])
 
 const valueCounts = Type.Array(closed({ value: text, traces: Count }))
 export const FacetCountsReply = closed({ ...facetsOf(valueCounts), countedFrom })
+
+const scoreSide = closed({
+  count: Count,
+  /** Mean of numeric values, or the share of true; null for categories. */
+  average: nullable(Type.Number()),
+  /** Standard deviation of the values whose mean is `average`. */
+  deviation: nullable(Type.Number())
+})
+/** Numbers of scores of the first and of the second group. */
+const pairOfCounts = { a: Count, b: Count }
+const ComparedScore = closed({
+  name: text,
+  dataType: DataType,
+  a: scoreSide,
+  b: scoreSide,
+  /** Distribution of numeric values. */
+  bars: Type.Array(closed({ from: Type.Number(), to: Type.Number(), ...pairOfCounts })),
+  /** The most frequent categories, or true and false. */
+  values: Type.Array(closed({ value: text, ...pairOfCounts }))
+})
+const groupSide = closed({ total: Total, ...Steps, examples: Type.Array(FoundTrace) })
+/** Two groups of traces in the same time. */
+export const GroupPairReply = closed({
+  from: Bound,
+  to: Bound,
+  step: Step,
+  offset,
+  starts: Type.Array(Bound),
+  /** Start of the traces that were counted, if the period has too many traces; otherwise null. */
+  since: nullable(DateTime),
+  a: groupSide,
+  b: groupSide,
+  scores: Type.Array(ComparedScore)
+})
+
+/** Failures of one step with one type of error and one pattern of messages. */
+const FailureGroup = closed({
+  name: text,
+  /** Kind of the failed step; `trace` for traces that failed without a failed step. */
+  kind: text,
+  type: nullable(text),
+  pattern: nullable(text),
+  count: Count,
+  /** Number of failures whose step has a failed child. */
+  passedOn: Count,
+  traces: Count,
+  /** Number of failures per step of time. */
+  steps: Type.Array(Count),
+  /** Number of failures in the preceding period. */
+  before: Count,
+  /** First and last failure of both periods. */
+  firstAt: DateTime,
+  lastAt: DateTime,
+  /** The last failure. */
+  example: closed({ traceId: ShownTraceId, spanId: nullable(ShownSpanId), message: nullable(text) })
+})
+export const FailuresReply = closed({
+  from: Bound,
+  to: Bound,
+  step: Step,
+  offset,
+  starts: Type.Array(Bound),
+  groups: Type.Array(FailureGroup),
+  /** Number of groups that are not listed because the list is full. */
+  others: Count,
+  /** Start of the last trace examined, if both periods have older traces; otherwise null. */
+  reached: nullable(DateTime),
+  nextCursor: cursor
+})
 
 const Unchanged = closed({ unchanged: Type.Literal(true) })
 /** A score, with its author if a member gave it on the dashboard. `own` is true if the visitor is the author. */
@@ -263,9 +349,23 @@ const GroupSums = closed({
   firstAt: DateTime,
   lastAt: DateTime
 })
-export const SessionPageReply = closed({ groups: Type.Array(GroupSums), nextCursor: cursor })
-export const UserPageReply = closed({ ...SessionPageReply.properties, countedFrom })
-export const UserSumsReply = closed({ ...GroupSums.properties, sessions: Type.Array(GroupSums), countedFrom })
+const SessionRow = closed({
+  ...GroupSums.properties,
+  /** The beginning of the session's first input. */
+  question: nullable(text),
+  users: Type.Array(text),
+  /** Sum of the durations of the session's traces. */
+  durationMs: Count,
+  /** The most frequent scores. `value` is the most frequent category. */
+  scores: Type.Array(
+    closed({ name: text, dataType: DataType, count: Count, average: nullable(Type.Number()), value: nullable(text) })
+  )
+})
+/** Start of the oldest trace that was summed, if a sorted list leaves out older traces of the period. */
+const since = nullable(DateTime)
+export const SessionPageReply = closed({ groups: Type.Array(SessionRow), nextCursor: cursor, since })
+export const UserPageReply = closed({ groups: Type.Array(GroupSums), nextCursor: cursor, since, countedFrom })
+export const UserSumsReply = closed({ ...GroupSums.properties, sessions: Type.Array(SessionRow), countedFrom })
 const { isMore: _, ...sums } = GroupSums.properties
 export const SessionSumsReply = closed({
   ...sums,
@@ -277,7 +377,12 @@ export const SessionSumsReply = closed({
   newest: nullable(Count)
 })
 /** Traces of a session, oldest first. */
-export const SessionTracesReply = closed({ traces: Type.Array(TraceSummary), nextCursor: cursor })
+export const SessionTracesReply = closed({
+  traces: Type.Array(TraceSummary),
+  nextCursor: cursor,
+  /** The first error of each trace with a failed step, by the trace's id. */
+  errors: mapOf(FirstError)
+})
 
 const RoleReply = Type.Enum([...ROLES])
 

@@ -12,13 +12,19 @@ import { readScoreSeries } from '../../lib/store/analytics/scored/series.ts'
 import { SOURCES } from '../../lib/store/analytics/scored/summary.ts'
 import { SCORE_ORDER } from '../../lib/store/lists/order.ts'
 import { listScores } from '../../lib/store/lists/score-list.ts'
+import { listScoresByTrace, SCORES_BY_TRACE } from '../../lib/store/lists/scores-by-trace.ts'
 import { readTracesById } from '../../lib/store/lists/summary-page.ts'
 import { readCursor, renderCursor } from '../paging.ts'
 import { readTimeQuery, TIME } from './asked-time.ts'
 import { IN_PROJECT, readRoute } from './page-routes.ts'
 import { ScoreDisagreementReply, ScoredTracesReply, ScoreSeriesReply } from './replies.ts'
 
-const WHEN = { ...TIME, env: ScoreListQuery.properties.environment }
+const WHEN = {
+  ...TIME,
+  env: ScoreListQuery.properties.environment,
+  /** Whether times are of the scores, the default, or of their traces. */
+  by: Type.Optional(Type.Enum(['score', 'trace']))
+}
 const SeriesQuery = closed({ name: Type.Optional(ScoreName), ...WHEN })
 const DisagreementQuery = closed({ name: ScoreName, ...WHEN })
 const number = Type.Optional(Type.String({ pattern: '^-?(\\d+\\.?\\d*|\\.\\d+)([eE][+-]?\\d+)?$', maxLength: 40 }))
@@ -65,21 +71,23 @@ export default function scorePages(app: App): void {
       const { name, source, value, after } = query
       checkQueryTexts({ value })
       const [min, below] = [readNumber('min', query.min), readNumber('below', query.below)]
-      const { from, to, environment } = readWhen(query)
+      const { from, to, environment, byTrace } = readWhen(query)
+      const order = byTrace ? SCORES_BY_TRACE : SCORE_ORDER
+      const list = byTrace ? listScoresByTrace : listScores
       const asked = {
         name,
         environment,
         from: new Date(from).toISOString(),
         to: new Date(to).toISOString(),
         limit: PAGE,
-        after: readCursor('after', SCORE_ORDER, after),
+        after: readCursor('after', order, after),
         picked: { source, value, min, below }
       }
-      const { scores, next } = await sql.read(each => listScores(each, project.id, asked), request)
+      const { scores, next } = await sql.read(each => list(each, project.id, asked), request)
       const ids = new Set((JSON.parse(scores) as { traceId: string }[]).map(({ traceId }) => traceId))
       const traces = await sql.read(each => readTracesById(each, project.id, [...ids]), request)
       return {
-        body: new JsonText(`{"scores":${scores},"traces":${traces},"nextCursor":${renderCursor(SCORE_ORDER, next)}}`)
+        body: new JsonText(`{"scores":${scores},"traces":${traces},"nextCursor":${renderCursor(order, next)}}`)
       }
     }
   })
@@ -87,7 +95,11 @@ export default function scorePages(app: App): void {
 
 type When = Pick<Static<typeof SeriesQuery>, keyof typeof WHEN>
 
-const readWhen = (query: When) => ({ ...readTimeQuery(query, '7d'), environment: query.env?.toLowerCase() })
+const readWhen = (query: When) => ({
+  ...readTimeQuery(query, '7d'),
+  environment: query.env?.toLowerCase(),
+  byTrace: query.by === 'trace'
+})
 
 function readNumber(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined

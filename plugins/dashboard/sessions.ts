@@ -1,15 +1,30 @@
 /** Routes for an application's sessions and users: sums of their traces, and one session as a conversation. */
+import type { Sql } from 'postgres'
 import Type, { type Static } from 'typebox'
 import type { App } from '../../lib/app.ts'
-import { checkQueryTexts, found } from '../../lib/http/refuse.ts'
-import { JsonText } from '../../lib/http/route.ts'
+import { checkQueryTexts, found, refuseField } from '../../lib/http/refuse.ts'
+import { JsonText, type RequestOf } from '../../lib/http/route.ts'
+import { WEIGHTS } from '../../lib/limits/large-reads.ts'
 import { DAY_RANGES, periodOf, type Range } from '../../lib/rollups/period.ts'
 import { closed } from '../../lib/schema/object.ts'
 import { TraceListQuery } from '../../lib/schema/query.ts'
-import { listSessions, readSession, readSessionTraces } from '../../lib/store/analytics/groups/sessions.ts'
+import {
+  GROUP_SORTS,
+  type GroupSort,
+  type RankedQuery,
+  rankGroups
+} from '../../lib/store/analytics/groups/ranked-groups.ts'
+import { readSessionDetails } from '../../lib/store/analytics/groups/session-details.ts'
+import {
+  listSessions,
+  readSession,
+  readSessionTraces,
+  type SessionGroupSums
+} from '../../lib/store/analytics/groups/sessions.ts'
 import { listTracedUsers, readUser } from '../../lib/store/analytics/groups/user-list.ts'
 import { readCountedFrom } from '../../lib/store/analytics/rollups/sums.ts'
 import { list } from '../../lib/store/answers/json-text.ts'
+import { readFirstErrors } from '../../lib/store/finding/first-errors.ts'
 import { TRACE_ORDERS } from '../../lib/store/lists/order.ts'
 import { readCursor, renderCursor } from '../paging.ts'
 import { IN_PROJECT, readRoute } from './page-routes.ts'
@@ -23,43 +38,76 @@ const ListQuery = closed({
   env: TraceListQuery.properties.environment,
   after: TraceListQuery.properties.after
 })
-/** Number of days (UTC) over which users' traces are summed, including today. */
+/** Number of days (UTC) that count, including today. */
 const range = Type.Optional(Type.Enum([...DAY_RANGES]))
-const UserListQuery = closed({ ...ListQuery.properties, range })
+const GroupListQuery = closed({
+  ...ListQuery.properties,
+  range,
+  sort: Type.Optional(Type.Enum(['last', ...GROUP_SORTS]))
+})
 const UserQuery = closed({ id: Id, range })
 const SessionTracesQuery = closed({ id: Id, after: Type.Optional(Type.String({ minLength: 1 })) })
 
 const PAGE = 50
+/** Number of groups of a sorted list, which has one page. */
+const MOST_RANKED = 100
 
 export default function sessionPages(app: App): void {
   const { sql } = app
+  const ranked = (field: RankedQuery['field'], sort: GroupSort, request: RequestOf<Static<typeof GroupListQuery>>) => {
+    const { project, query } = request
+    if (query.after !== undefined) refuseField('after', `cannot be combined with sort=${sort}`)
+    const { prefix, environment } = askedOf(query)
+    const asked = { field, sort, prefix, environment, from: query.range && beginOf(query.range), limit: MOST_RANKED }
+    return app.largeReads.run(project.id, () => sql.read(each => rankGroups(each, project.id, asked), request), {
+      weight: WEIGHTS.analysis,
+      client: request
+    })
+  }
 
   readRoute(app, `${IN_PROJECT}/sessions`, {
-    query: ListQuery,
+    query: GroupListQuery,
     replies: { 200: SessionPageReply },
     async handler(request) {
-      const asked = askedOf(request.query)
-      const { groups, next } = await sql.read(each => listSessions(each, request.project.id, asked), request)
+      const { project, query } = request
+      const { sort = 'last', range } = query
+      const { groups, next, since } =
+        sort === 'last'
+          ? {
+              ...(await sql.read(
+                each => listSessions(each, project.id, { ...askedOf(query), from: range && beginOf(range) }),
+                request
+              )),
+              since: null
+            }
+          : { ...(await ranked('session_id', sort, request)), next: undefined }
+      const rows = await sql.read(each => withDetails(each, project.id, groups), request)
       const cursor = renderCursor(TRACE_ORDERS.newest, next)
-      return { body: new JsonText(`{"groups":${JSON.stringify(groups)},"nextCursor":${cursor}}`) }
+      const rest = JSON.stringify({ groups: rows, since }).slice(0, -1)
+      return { body: new JsonText(`${rest},"nextCursor":${cursor}}`) }
     }
   })
 
   readRoute(app, `${IN_PROJECT}/users`, {
-    query: UserListQuery,
+    query: GroupListQuery,
     replies: { 200: UserPageReply },
     async handler(request) {
-      const { id } = request.project
-      const asked = { ...askedOf(request.query), from: beginOf(request.query.range) }
-      const { groups, next, countedFrom } = await sql.read(
-        async each => ({ ...(await listTracedUsers(each, id, asked)), countedFrom: await readCountedFrom(each, id) }),
-        request
-      )
+      const { project, query } = request
+      const { sort = 'last', range = '30d' } = query
+      const { groups, next, since } =
+        sort === 'last'
+          ? {
+              ...(await sql.read(
+                each => listTracedUsers(each, project.id, { ...askedOf(query), from: beginOf(range) }),
+                request
+              )),
+              since: null
+            }
+          : { ...(await ranked('user_id', sort, request)), next: undefined }
+      const countedFrom = sort === 'last' ? await sql.read(each => readCountedFrom(each, project.id), request) : null
       const cursor = renderCursor(TRACE_ORDERS.newest, next)
-      const counted = JSON.stringify(countedFrom)
-      return {
-        body: new JsonText(`{"groups":${JSON.stringify(groups)},"nextCursor":${cursor},"countedFrom":${counted}}`)
-      }
+      const rest = JSON.stringify({ groups, since, countedFrom }).slice(0, -1)
+      return { body: new JsonText(`${rest},"nextCursor":${cursor}}`) }
     }
   })
 
@@ -71,7 +119,12 @@ export default function sessionPages(app: App): void {
       checkQueryTexts(query)
       const body = await sql.read(async each => {
         const user = await readUser(each, project.id, query.id, beginOf(query.range))
-        return { ...found(user, 'user in this project'), countedFrom: await readCountedFrom(each, project.id) }
+        const { sessions, ...sums } = found(user, 'user in this project')
+        return {
+          ...sums,
+          sessions: await withDetails(each, project.id, sessions, query.id),
+          countedFrom: await readCountedFrom(each, project.id)
+        }
       }, request)
       return { body }
     }
@@ -97,9 +150,27 @@ export default function sessionPages(app: App): void {
       const after = readCursor('after', TRACE_ORDERS.newest, query.after)
       const asked = { after, limit: PAGE }
       const page = await sql.read(each => readSessionTraces(each, project.id, query.id, asked), request)
+      const ids = page.traces.map(({ id }) => id)
+      const errors = Object.fromEntries(await sql.read(each => readFirstErrors(each, project.id, ids), request))
       const next = renderCursor(TRACE_ORDERS.newest, page.next)
-      return { body: new JsonText(`{"traces":${list(page.traces.map(trace => trace.render()))},"nextCursor":${next}}`) }
+      const traces = list(page.traces.map(trace => trace.render()))
+      return { body: new JsonText(`{"traces":${traces},"nextCursor":${next},"errors":${JSON.stringify(errors)}}`) }
     }
+  })
+}
+
+/** Adds what a list of sessions shows besides sums. */
+async function withDetails(sql: Sql, projectId: number, groups: readonly SessionGroupSums[], userId?: string) {
+  const details = await readSessionDetails(
+    sql,
+    projectId,
+    groups.map(({ id }) => id),
+    userId
+  )
+  // A session may have been deleted since its sums were read.
+  return groups.flatMap(group => {
+    const more = details.get(group.id)
+    return more === undefined ? [] : [{ ...group, ...more }]
   })
 }
 

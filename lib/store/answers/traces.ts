@@ -407,8 +407,7 @@ export async function readSizedTrace(
   if (shown === undefined) return undefined
   const page = shown.spans.slice(0, limit)
   const calls = new Map((rows as readonly (SingleRow & Partial<CallFacts>)[]).map(row => [row.id, row]))
-  const isLong =
-    !needsTexts && (!isWhole || shown.trace.estimatedBytes > LONG_BYTES || shown.trace.spanCount > limit)
+  const isLong = !needsTexts && (!isWhole || shown.trace.estimatedBytes > LONG_BYTES || shown.trace.spanCount > limit)
   const place = { projectId, traceSeq: first?.traceSeq ?? 0, names }
   const ids = new Set(page.map(({ id }) => id))
   const packed = isLong ? await inSnapshot(sql, () => mapPacked(sql, place, ids, sizesOf)) : new Map<string, Sizes>()

@@ -41,6 +41,8 @@ export interface FailureQuery {
   /** Exact model of the step. A trace's own failure has none. */
   readonly model?: string | undefined
   readonly after?: Edge | undefined
+  /** Returns the number of the step of time that contains a failure; negative for failures before the first step. */
+  readonly stepOf?: ((at: string) => number) | undefined
 }
 
 export interface FoundFailures {
@@ -85,7 +87,7 @@ export async function groupFailures(
         if (i > 0 && performance.now() > ends) return cutBefore(rows[0]!, portion)
         for (const failure of await failuresOf(rows, spoken, slices)) {
           if (!hasFields(failure, query)) continue
-          groups.add(failure)
+          groups.add(failure, query.stepOf?.(failure.at))
           count++
         }
       }

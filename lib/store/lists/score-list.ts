@@ -106,7 +106,10 @@ export async function listScores(
 /**
  * Returns conditions on scores as s, each with a leading `and`. Numbers are compared by value, regardless of notation.
  */
-function pickingConditions({ source, value, min, below }: PickedScores, bind: (value: string | number) => string) {
+export function pickingConditions(
+  { source, value, min, below }: PickedScores,
+  bind: (value: string | number) => string
+) {
   const number = "case when s.data_type = 'numeric' then s.value::text::float8 end"
   const isOf = (text: string) => [
     `s.value::text in (${bind(text)}, ${bind(JSON.stringify(text))})`,

@@ -34,7 +34,11 @@ export interface GroupedFailures {
   readonly passedOn: number
   /** Ids of the traces. */
   readonly traces: ReadonlySet<string>
-  /** Starts of the first and the last failure. */
+  /** Number of failures by the step of time that `add` was given, without the trailing zeros. */
+  readonly steps: readonly number[]
+  /** Number of failures before the first step. No other number counts these. */
+  readonly before: number
+  /** Starts of the first and the last failure, including those before the first step. */
   readonly first: string
   readonly last: string
   /** The last failure. */
@@ -44,7 +48,10 @@ export interface GroupedFailures {
 /** The failures of a step in all groups. */
 export type FailingStep = Pick<GroupedFailures, 'kind' | 'name' | 'count' | 'passedOn' | 'traces'>
 
-type Growing = { -readonly [name in keyof GroupedFailures]: GroupedFailures[name] } & { readonly traces: Set<string> }
+type Growing = { -readonly [name in keyof GroupedFailures]: GroupedFailures[name] } & {
+  readonly traces: Set<string>
+  readonly steps: number[]
+}
 
 /** Number of different words at one position by which groups become one. */
 const MOST_VALUES = 8
@@ -64,11 +71,19 @@ export class FailureGroups {
   readonly #groups = new Map<string, Growing>()
   readonly #patterns = new Map<string, string>()
 
-  add(failure: Failure): void {
+  /** `step` is the number, from 0, of the step of time to which the failure belongs; negative if it is earlier. */
+  add(failure: Failure, step = 0): void {
     const { kind, name, type, message, traceId, at, isPassedOn } = failure
     const pattern = message === null ? null : this.#patternOf(message)
-    const one = { kind, name, type, pattern, count: 1, passedOn: isPassedOn ? 1 : 0, traces: new Set([traceId]) }
-    const group = { ...one, first: at, last: at, example: failure }
+    const isEarlier = step < 0
+    const group = {
+      ...{ kind, name, type, pattern, first: at, last: at, example: failure },
+      count: isEarlier ? 0 : 1,
+      passedOn: isPassedOn && !isEarlier ? 1 : 0,
+      traces: new Set(isEarlier ? [] : [traceId]),
+      steps: isEarlier ? [] : [...Array<number>(step).fill(0), 1],
+      before: isEarlier ? 1 : 0
+    }
     const key = keyOf(group)
     const known = this.#groups.get(key)
     if (known === undefined) this.#groups.set(key, group)
@@ -118,6 +133,9 @@ function addTo(group: Growing, other: GroupedFailures): void {
   group.count += other.count
   group.passedOn += other.passedOn
   for (const id of other.traces) group.traces.add(id)
+  group.before += other.before
+  while (group.steps.length < other.steps.length) group.steps.push(0)
+  for (const [step, count] of other.steps.entries()) group.steps[step]! += count
   if (compareTimes(other.first, group.first) < 0) group.first = other.first
   if (compareTimes(other.last, group.last) <= 0) return
   group.last = other.last
@@ -155,7 +173,7 @@ function mergeByOneWord(groups: readonly GroupedFailures[]): GroupedFailures[] {
   for (const [pattern, own] of large) {
     const [first, ...others] = own.filter(group => !taken.has(group))
     if (first === undefined || others.length + 1 < MOST_VALUES) continue
-    const whole = { ...first, pattern, traces: new Set(first.traces) }
+    const whole = { ...first, pattern, traces: new Set(first.traces), steps: [...first.steps] }
     for (const other of others) addTo(whole, other)
     for (const each of [first, ...others]) taken.add(each)
     merged.push(whole)

@@ -21,8 +21,10 @@ interface Replies {
   'GET p/:slug': typeof Reply.ProjectPageReply
   'PATCH p/:slug': typeof Reply.ProjectPageReply
   'POST p/:slug/deletions': typeof Reply.TracesDeleted
+  'GET p/:slug/errors': typeof Reply.FailuresReply
   'GET p/:slug/facets': typeof Reply.FacetsReply
   'GET p/:slug/facet-counts': typeof Reply.FacetCountsReply
+  'GET p/:slug/group-pair': typeof Reply.GroupPairReply
   'GET p/:slug/keys': typeof Reply.KeysReply
   'POST p/:slug/keys': typeof Reply.IssuedKeyReply
   'POST p/:slug/keys/:keyId/rotate': typeof Reply.IssuedKeyReply
@@ -39,7 +41,7 @@ interface Replies {
   'GET p/:slug/score-names': typeof Reply.ScoreNamesReply
   'GET p/:slug/score-series': typeof Reply.ScoreSeriesReply
   'GET p/:slug/scored-traces': typeof Reply.ScoredTracesReply
-  'GET p/:slug/series': typeof Reply.SeriesOrTotalsReply
+  'GET p/:slug/series': typeof Reply.SeriesOrSplitReply
   'GET p/:slug/session': typeof Reply.SessionSumsReply
   'GET p/:slug/session-traces': typeof Reply.SessionTracesReply
   'GET p/:slug/sessions': typeof Reply.SessionPageReply
@@ -100,16 +102,23 @@ export type FacetCounts = Of<typeof Reply.FacetCountsReply>
 export type ScoreName = Of<typeof Reply.ScoreNamesReply>[number]
 
 export type SeriesAnswer = Of<typeof Reply.SeriesReply>
-export type TotalsAnswer = Of<typeof Reply.TotalsReply>
-export type TraceGroup = TotalsAnswer['groups'][number]
+export type SplitAnswer = Of<typeof Reply.SplitReply>
+export type SplitRow = SplitAnswer['groups'][number]
 export type Step = SeriesAnswer['step']
+
+export type FailurePage = Of<typeof Reply.FailuresReply>
+export type GroupOfFailures = FailurePage['groups'][number]
+
+export type GroupPair = Of<typeof Reply.GroupPairReply>
+export type ComparedScore = GroupPair['scores'][number]
 
 export type ScoreSeries = Of<typeof Reply.ScoreSeriesReply>
 export type ScoreOverTime = ScoreSeries['names'][number]
 
 export type SessionPage = Of<typeof Reply.SessionPageReply>
 export type UserPage = Of<typeof Reply.UserPageReply>
-export type Group = SessionPage['groups'][number]
+export type ListedSession = SessionPage['groups'][number]
+export type Group = UserPage['groups'][number] | ListedSession
 export type SessionTraces = Of<typeof Reply.SessionTracesReply>
 
 export type Session = Of<typeof Reply.SessionReply>

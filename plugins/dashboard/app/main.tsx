@@ -18,6 +18,8 @@ const LATER = {
   trace: () => import('./trace/page.tsx'),
   settings: () => styled(import('./settings/page.tsx')),
   overview: () => styled(import('./overview/page.tsx')),
+  errors: () => styled(import('./errors/page.tsx')),
+  groups: () => styled(import('./groups/page.tsx')),
   sessions: () => styled(import('./sessions/page.tsx')),
   users: () => styled(import('./sessions/users-page.tsx')),
   scores: () => styled(import('./scores/page.tsx')),
@@ -90,6 +92,10 @@ function Content({ page }: { page: Page }) {
       return later(LATER.overview, 'the overview', ({ OverviewPage }) => (
         <OverviewPage key={page.slug} slug={page.slug} />
       ))
+    case 'errors':
+      return later(LATER.errors, 'the errors', ({ ErrorsPage }) => <ErrorsPage key={page.slug} slug={page.slug} />)
+    case 'groups':
+      return later(LATER.groups, 'the groups', ({ GroupsPage }) => <GroupsPage key={page.slug} slug={page.slug} />)
     case 'sessions':
       return later(LATER.sessions, 'the sessions', ({ SessionsPage }) => (
         <SessionsPage key={page.slug} slug={page.slug} />
@@ -136,6 +142,8 @@ const TITLES: Readonly<Record<Page['page'], string>> = {
   traces: 'Traces',
   trace: 'Trace',
   overview: 'Overview',
+  errors: 'Errors',
+  groups: 'Compare groups',
   sessions: 'Sessions',
   session: 'Session',
   users: 'Users',

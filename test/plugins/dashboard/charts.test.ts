@@ -24,6 +24,8 @@ interface Given {
   readonly ms: number
   readonly input: number | undefined
   readonly costUsd: number | undefined
+  readonly userId: string | undefined
+  readonly tags: string[]
 }
 
 const pick = <T>(values: readonly T[], n: number): T => values[n % values.length] as T
@@ -38,7 +40,9 @@ const given: Given[] = Array.from({ length: 120 }, (_, i) => ({
   ).toISOString(),
   ms: 10 * i,
   input: pick([undefined, 100 + i], i),
-  costUsd: pick([undefined, 0.001 * i], Math.floor(i / 5))
+  costUsd: pick([undefined, 0.001 * i], Math.floor(i / 5)),
+  userId: pick(['ada', 'bob', undefined], Math.floor(i / 4)),
+  tags: pick([['prompt:v1'], ['prompt:v2', 'other'], []], i)
 }))
 
 t.before(async () => {
@@ -79,12 +83,18 @@ function totalOf(traces: readonly Given[]) {
   }
 }
 
+/** Returns the percentile by nearest rank; null without traces. */
+const percentile = (traces: readonly Given[], share: number): number | null =>
+  traces.map(({ ms }) => ms).sort((a, b) => a - b)[Math.ceil(share * traces.length) - 1] ?? null
+
 /** Returns whether a percentile is as close to the exact percentile as the buckets allow. */
 function isNear(found: number | null, traces: readonly Given[], share: number): boolean {
   if (found === null) return traces.length === 0
   const real = traces.map(({ ms }) => ms).sort((a, b) => a - b)[Math.ceil(share * traces.length) - 1] as number
   return Math.abs(found - real) <= 0.022 * real
 }
+
+const isOk = ({ status }: Given): boolean => status === 'ok'
 
 const FITS: Readonly<Record<string, (trace: Given) => boolean>> = {
   '': () => true,
@@ -96,9 +106,10 @@ const FITS: Readonly<Record<string, (trace: Given) => boolean>> = {
 }
 const SPLITS: Readonly<Record<string, (trace: Given) => string | null>> = {
   model: ({ model }) => model ?? null,
-  status: ({ status }) => status,
   environment: ({ environment }) => environment,
-  name: ({ name }) => name
+  name: ({ name }) => name,
+  user: ({ userId }) => userId ?? null,
+  'tag:prompt': ({ tags }) => tags[0]?.slice('prompt:'.length) ?? null
 }
 const STEPS: Readonly<Record<string, [string, number]>> = {
   '1h': ['minute5', 12],
@@ -124,7 +135,7 @@ t.test('series are what the traces add up to, at each range, with each filter, s
       )
       const { body } = await ask('GET', `${P}/series?range=${range}${filter}&compare=1&offset=${offset}`)
       const { from, to, starts, groups, before } = body
-      t.match(body, { step, offset: hours * 60, countedFrom: null, other: 0 })
+      t.match(body, { step, offset: hours * 60, countedFrom: null, approximate: true })
       if (step === 'day') t.equal((Date.parse(from) / HOUR + hours) % 24, 0, 'days begin at midnight there')
       t.equal(starts.length, length)
       const [all] = groups
@@ -145,15 +156,38 @@ t.test('series are what the traces add up to, at each range, with each filter, s
       t.ok(steps.every((traces: Given[], i: number) => isNear(all.p90[i], traces, 0.9)))
       const earlier = new Date(2 * Date.parse(from) - Date.parse(to)).toISOString()
       t.match(before, totalOf(fitting(earlier, from, fits)))
+      const exact = await ask('GET', `${P}/series?range=${range}${filter}&compare=1&offset=${offset}&exact=1`)
+      const [whole] = exact.body.groups
+      t.match(exact.body, { approximate: false, starts, before: totalOf(fitting(earlier, from, fits)) })
+      t.match(whole, { traces: all.traces, costUsd: all.costUsd, total: totalOf(expected) })
+      t.equal(whole.total.p95, percentile(expected, 0.95))
+      t.same(
+        whole.p50,
+        steps.map((traces: Given[]) => percentile(traces, 0.5)),
+        'exact, step by step'
+      )
     }
     for (const [by, keyOf] of Object.entries(SPLITS)) {
-      const { body } = await ask('GET', `${P}/series?range=${range}&by=${by}&status=ok`)
-      const expected = fitting(body.from, body.to, ({ status }) => status === 'ok')
-      const keys = new Set(expected.map(keyOf))
-      t.same(body.starts, [])
-      t.same(new Set(body.groups.map(({ key }: { key: string | null }) => key)), keys)
-      for (const { key, total } of body.groups) {
-        t.match(total, totalOf(expected.filter(each => keyOf(each) === key)), `${range} by ${by}: ${key}`)
+      const { body } = await ask('GET', `${P}/series?range=${range}&by=${by}&status=ok&compare=1`)
+      const { from, to, groups, lines, starts } = body
+      t.match(body, { by, missing: null, approximate: false, others: 0 })
+      const expected = fitting(from, to, ({ status }) => status === 'ok')
+      const earlier = fitting(new Date(2 * Date.parse(from) - Date.parse(to)).toISOString(), from, isOk)
+      const keys = new Set([...expected, ...earlier].map(keyOf))
+      t.same(new Set(groups.map(({ key }: { key: string | null }) => key)), keys)
+      for (const { key, total, before } of groups) {
+        const own = expected.filter(each => keyOf(each) === key)
+        t.match(total, { ...totalOf(own), p95: percentile(own, 0.95) }, `${range} by ${by}: ${key}`)
+        t.match(before, totalOf(earlier.filter(each => keyOf(each) === key)))
+      }
+      const ends = [...starts.slice(1), to]
+      t.same(new Set(lines.map(({ key }: { key: string | null }) => key)), new Set(expected.map(keyOf)))
+      for (const { key, traces } of lines) {
+        const own = (i: number) => fitting(starts[i], ends[i], isOk).filter(each => keyOf(each) === key)
+        t.same(
+          traces,
+          starts.map((_: string, i: number) => own(i).length)
+        )
       }
     }
   }
@@ -164,7 +198,7 @@ t.test('all charts of a page have the same days', async t => {
     const [traces, scores] = [await ask('GET', `${P}/series?${query}`), await ask('GET', `${P}/score-series?${query}`)]
     t.same(scores.body.starts, traces.body.starts, query)
     t.match(scores.body, { step: 'day', offset: traces.body.offset }, query)
-    const { body } = await ask('GET', `${P}/series?${query}&by=status`)
+    const { body } = await ask('GET', `${P}/series?${query}&by=user`)
     t.same([body.from, body.to], [traces.body.from, traces.body.to], query)
   }
 })

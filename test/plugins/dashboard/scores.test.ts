@@ -1,5 +1,6 @@
 /** Tests scores over time, disagreements between sources, and the traces behind a bar. */
 import t from 'tap'
+import { listScoresByTrace } from '../../../lib/store/lists/scores-by-trace.ts'
 import { ingestBody } from '../../fixtures/bodies/bodies.ts'
 import { signedIn } from '../../fixtures/service/people.ts'
 import { testService } from '../../fixtures/service/service.ts'
@@ -103,6 +104,63 @@ t.test('the traces behind a bar are found by value, bounds and source', async t 
   t.same(await idsOf('tier&min=0'), [], 'a category is no number')
 })
 
+t.test('scores count at the time of their traces, if this is asked for', async t => {
+  const day = (n: number) => new Date(Date.UTC(2026, 8, n, 12)).toISOString()
+  const made: string[] = []
+  for (const n of [1, 2, 2, 5]) {
+    const body = ingestBody({ name: 'rated', startedAt: day(n), endedAt: day(n) })
+    t.equal((await call('POST', '/api/v1/traces', { body })).status, 201)
+    made.push(body.trace.id)
+  }
+  for (const [i, value] of [1, 2, 4, 9].entries()) await give(made[i]!, 'rating', value)
+  const time = 'from=2026-09-01T00:00:00Z&to=2026-09-04T00:00:00Z'
+  t.same((await ask('GET', `${P}/score-series?name=rating&${time}`)).body.names, [], 'they were given today')
+  const { body } = await ask('GET', `${P}/score-series?name=rating&by=trace&${time}`)
+  t.match(body, { newest: null, names: [{ count: 3, average: 7 / 3 }] })
+  const means = body.names[0].mean.flatMap((mean: number | null, i: number) => (mean === null ? [] : [[i, mean]]))
+  t.same(means, [
+    [12, 1],
+    [36, 3]
+  ])
+  t.same((await ask('GET', `${P}/score-series?name=rating&by=trace&${time}&env=prod`)).body.names, [])
+  const list = async (query: string) =>
+    (await ask('GET', `${P}/scored-traces?name=rating&by=trace&${time}${query}`)).body as {
+      readonly scores: readonly { value: number }[]
+      readonly nextCursor: string | null
+    }
+  t.same(
+    (await list('')).scores.map(({ value }) => value),
+    [4, 2, 1]
+  )
+  t.same(
+    (await list('&min=2')).scores.map(({ value }) => value),
+    [4, 2]
+  )
+  await judge(made[0]!, 'rating', 3)
+  const disagreement = await ask('GET', `${P}/score-disagreement?name=rating&by=trace&${time}`)
+  t.match(disagreement.body, { pairs: [{ both: 1, differing: 1 }], differences: [{ traceId: made[0] }] })
+  t.same((await ask('GET', `${P}/score-disagreement?name=rating&${time}`)).body.pairs, [])
+})
+
+t.test('pages of scores by trace hold each score once', async t => {
+  const asked = { name: 'rating', limit: 1, from: '2026-09-01T00:00:00.000Z', to: '2026-09-30T00:00:00.000Z' }
+  for (const most of [20_000, 1, 2]) {
+    const values: number[] = []
+    let after: Parameters<typeof listScoresByTrace>[2]['after']
+    for (let calls = 0; calls < 20; calls++) {
+      const page = await database.pool.run(sql => listScoresByTrace(sql, 1, { ...asked, after }, most))
+      values.push(...(JSON.parse(page.scores) as { value: number }[]).map(({ value }) => value))
+      after = page.next
+      if (after === undefined) break
+    }
+    t.same(
+      values.toSorted((a, b) => a - b),
+      [1, 2, 3, 4, 9],
+      `${most} traces at a time`
+    )
+  }
+})
+
 t.test('what cannot be is refused by its name', async t => {
   for (const [query, rule] of [
     ['score-series?range=2h', 'range: must be one of'],
@@ -117,7 +175,9 @@ t.test('what cannot be is refused by its name', async t => {
     ['scored-traces?name=a&min=x', 'min: '],
     ['scored-traces?name=a&min=1e999', 'min: must be a finite number'],
     ['scored-traces?name=a&value=%00', 'value: '],
-    ['scored-traces?name=a&after=x', 'after: must be a cursor']
+    ['scored-traces?name=a&after=x', 'after: must be a cursor'],
+    ['scored-traces?name=a&by=trace&after=x', 'after: must be a cursor'],
+    ['score-series?by=day', 'by: must be one of']
   ] as const) {
     const { status, body } = await ask('GET', `${P}/${query}`)
     t.equal(status, 400, query)

@@ -1,6 +1,7 @@
 /** Tests a session as a conversation, and the lists of sessions and users. */
 import t from 'tap'
-import { ingestBody, startBody } from '../../fixtures/bodies/bodies.ts'
+import { rankGroups } from '../../../lib/store/analytics/groups/ranked-groups.ts'
+import { ingestBody, span, startBody } from '../../fixtures/bodies/bodies.ts'
 import { signedIn } from '../../fixtures/service/people.ts'
 import { testService } from '../../fixtures/service/service.ts'
 
@@ -65,7 +66,7 @@ t.test('sessions and users are listed, added up, and found by how they begin', a
   t.same(new Set(ids), new Set(['talk 1', 'chat/7', 'chat/7 ä"1']))
   t.match(sessions.body.groups[0], { traces: 3, isMore: false, costUsd: 1.5, firstAt: recently, lastAt: recently })
   t.match((await ask('GET', `${P}/sessions?prefix=talk`)).body.groups, [{ id: 'talk 1' }])
-  t.same((await ask('GET', `${P}/sessions?env=prod`)).body, { groups: [], nextCursor: null })
+  t.same((await ask('GET', `${P}/sessions?env=prod`)).body, { groups: [], nextCursor: null, since: null })
   const { body } = await ask('GET', `${P}/users?prefix=cyd&range=7d`)
   t.match(body, { nextCursor: null, countedFrom: null })
   const sums = (id: string, traces: number) => ({
@@ -80,17 +81,98 @@ t.test('sessions and users are listed, added up, and found by how they begin', a
     [sums('cyd/1', 2), sums('cyd/2', 1)]
   )
   const user = await ask('GET', `${P}/user?id=cyd%2F1`)
-  t.match(user.body, { ...sums('cyd/1', 2), countedFrom: null, sessions: [{ id: 'talk 1', traces: 3 }] })
+  t.match(user.body, { ...sums('cyd/1', 2), countedFrom: null, sessions: [{ id: 'talk 1', traces: 2, costUsd: 1 }] })
+})
+
+t.test('a session in the list has its first question, users, duration and scores', async t => {
+  const id = 'detailed'
+  const traces: string[] = []
+  for (const [i, userId] of ['zoe', 'yan', 'zoe'].entries()) {
+    const startedAt = new Date(Date.now() - 3_000_000 + i * 60_000).toISOString()
+    const endedAt = new Date(Date.parse(startedAt) + 1000 * (i + 1)).toISOString()
+    traces.push(await record({ sessionId: id, userId, startedAt, endedAt, input: `question ${i}`, output: 'x' }))
+  }
+  for (const [i, value] of [0.5, 1].entries()) {
+    const body = { name: 'helpful', dataType: 'numeric', value }
+    t.equal((await call('POST', `/api/v1/traces/${traces[i]}/scores`, { body })).status, 201)
+    const verdict = { name: 'verdict', dataType: 'categorical', value: i === 0 ? 'right' : 'wrong' }
+    t.equal((await call('POST', `/api/v1/traces/${traces[i]}/scores`, { body: verdict })).status, 201)
+  }
+  const { body } = await ask('GET', `${P}/sessions?prefix=${id}&range=7d`)
+  const details = { question: 'question 0', users: ['yan', 'zoe'], durationMs: 6000 }
+  t.match(body.groups, [{ id, traces: 3, ...details }])
+  t.same(body.groups[0].scores, [
+    { name: 'helpful', dataType: 'numeric', count: 2, average: 0.75, value: null },
+    { name: 'verdict', dataType: 'categorical', count: 2, average: null, value: 'right' }
+  ])
+  const user = await ask('GET', `${P}/user?id=zoe&range=7d`)
+  t.match(user.body.sessions, [{ id, traces: 2, durationMs: 4000, question: 'question 0' }])
+  t.match(user.body.sessions[0].scores, [{ name: 'helpful', count: 1, average: 0.5 }, { name: 'verdict' }])
+})
+
+t.test('sessions and users are sorted by their sums of a period', async t => {
+  const hours = [1, 2, 300]
+  const spent: [string, string, number, string][] = [
+    ['cheap', 'sort/a', 1, 'ok'],
+    ['dear', 'sort/b', 4, 'ok'],
+    ['dear', 'sort/b', 4, 'error'],
+    ['old', 'sort/c', 90, 'ok']
+  ]
+  for (const [i, [session, userId, costUsd, status]] of spent.entries()) {
+    const startedAt = new Date(Date.now() - hours[Math.min(2, Math.floor((i + 1) / 2))]! * 3_600_000).toISOString()
+    const at = session === 'old' ? new Date(Date.now() - 300 * 3_600_000).toISOString() : startedAt
+    const usage = { inputTokens: 10 * costUsd, outputTokens: 1 }
+    const times = { startedAt: at, endedAt: at }
+    await record({ sessionId: `sort/${session}`, userId, costUsd, status, usage, ...times })
+  }
+  const list = async (kind: string, query: string) => {
+    const { status, body } = await ask('GET', `${P}/${kind}?prefix=sort&${query}`)
+    t.match([status, body.since ?? null, body.nextCursor ?? null], [200, null, null], query)
+    return body.groups.map(({ id }: { id: string }) => id.slice('sort/'.length))
+  }
+  t.same(await list('sessions', 'sort=cost&range=7d'), ['dear', 'cheap'])
+  t.same(await list('sessions', 'sort=cost&range=30d'), ['old', 'dear', 'cheap'])
+  t.same(await list('sessions', 'sort=errors&range=30d'), ['dear', 'cheap', 'old'])
+  t.same(await list('sessions', 'sort=traces'), ['dear', 'cheap', 'old'])
+  t.same(await list('users', 'sort=tokens&range=7d'), ['b', 'a'])
+  t.same(await list('users', 'sort=cost&range=1y'), ['c', 'b', 'a'])
+  t.same(await list('users', 'sort=cost&env=none'), [])
+  t.same(await list('sessions', 'range=7d'), ['cheap', 'dear'], 'last seen')
+  const { body } = await ask('GET', `${P}/users?prefix=sort&sort=cost&range=7d`)
+  t.match(body.groups[0], { id: 'sort/b', traces: 2, errors: 1, inputTokens: 80, costUsd: 8 })
+})
+
+t.test('a sort that leaves out traces says since when they are summed', async t => {
+  const { database } = service
+  const asked = { field: 'user_id', sort: 'traces', limit: 10 } as const
+  const few = await database.pool.run(sql => rankGroups(sql, 1, asked, 1))
+  t.equal(few.groups.length, 1)
+  t.ok(few.since !== null && few.since > at(53))
+  t.match(await database.pool.run(sql => rankGroups(sql, 2, asked)), { groups: [], since: null })
+})
+
+t.test('a failed turn of a session has its first error', async t => {
+  const failed = span({ name: 'pay', kind: 'tool', status: 'error', output: 'No stock' })
+  const id = await record({ sessionId: 'failing', status: 'error', spans: [failed] })
+  await record({ sessionId: 'failing' })
+  const { body } = await ask('GET', `${P}/session-traces?id=failing`)
+  t.same(Object.keys(body.errors), [id])
+  t.match(body.errors[id], { step: 'pay', kind: 'tool', message: 'No stock', spanId: failed.id })
 })
 
 t.test('what is not there is 404 or empty, and what cannot be is refused', async t => {
   for (const one of ['session', 'user']) t.match(await ask('GET', `${P}/${one}?id=none`), { status: 404 })
-  t.match(await ask('GET', `${P}/session-traces?id=none`), { status: 200, body: { traces: [], nextCursor: null } })
+  t.match(await ask('GET', `${P}/session-traces?id=none`), {
+    status: 200,
+    body: { traces: [], nextCursor: null, errors: {} }
+  })
   for (const [query, rule] of [
     ['session', 'id: '],
     ['user?id=a&range=2d', 'range: must be one of'],
     ['users?env=%20', 'env: '],
-    ['sessions?range=7d', 'range: unknown parameter'],
+    ['sessions?range=2d', 'range: must be one of'],
+    ['sessions?sort=name', 'sort: must be one of'],
+    ['users?sort=cost&after=x', 'after: cannot be combined with sort=cost'],
     ['sessions?prefix=%00', 'prefix: '],
     ['users?after=x', 'after: must be a cursor'],
     ['session?id=', 'id: must not be empty'],

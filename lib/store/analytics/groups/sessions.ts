@@ -27,6 +27,8 @@ export interface SessionPageQuery {
   readonly environment?: string | undefined
   /** Selects sessions that have a trace of this user, ordered by the user's last trace in the session. */
   readonly userId?: string | undefined
+  /** Start of the period in which the sessions must have a trace; undefined for all sessions. */
+  readonly from?: string | undefined
   readonly limit: number
   /** Position in the list of traces, newest first. */
   readonly after?: Edge | undefined
@@ -77,7 +79,7 @@ const sumsOf = (from: string) => `
   order by last.started_at desc, last.id desc`
 
 export async function listSessions(sql: Sql, projectId: number, query: SessionPageQuery, mostLookedAt?: number) {
-  const { prefix, environment, userId, limit, after } = query
+  const { prefix, environment, userId, from, limit, after } = query
   const order = TRACE_ORDERS.newest
   const edge = edgeBelow(order, after, undefined)
   const length = mostLookedAt ?? (userId === undefined ? MOST_LOOKED_AT : MOST_OF_USER)
@@ -88,7 +90,7 @@ export async function listSessions(sql: Sql, projectId: number, query: SessionPa
   const counts = (trace: string) =>
     (environment === undefined ? '' : `and (${trace}.environment = ${bind(environment)}) is true`) +
     (userId === undefined ? '' : ` and (${trace}.user_id = ${bind(userId)}) is true`)
-  const walked = walkBelow(edge, userId, length, bind)
+  const walked = walkBelow(edge, { userId, from }, length, bind)
   const begins =
     prefix === undefined ? '' : `and starts_with(t.session_id, ${bind(prefix)}) and t.session_id <> ${bind(prefix)}`
   const rows = await sql.unsafe<Row[]>(
@@ -112,19 +114,21 @@ export async function listSessions(sql: Sql, projectId: number, query: SessionPa
     next:
       rows.length > limit && last !== undefined
         ? { key: last.lastAt, tie: last.traceId, inclusive: false }
-        : await edgeOfSessionWalk(sql, projectId, edge, userId, length)
+        : await edgeOfSessionWalk(sql, projectId, edge, { userId, from }, length)
   }
 }
 
 type Bind = (value: string | number) => string
+type Walked = Pick<SessionPageQuery, 'userId' | 'from'>
 
 /**
  * Returns SQL for the next traces below the edge, newest first: all traces, or those of a user, which are merged from
  * the user's traces of each family.
  */
-function walkBelow(edge: Edge, userId: string | undefined, length: number, bind: Bind): string {
+function walkBelow(edge: Edge, { userId, from }: Walked, length: number, bind: Bind): string {
   const isBeyond = edge.inclusive ? '<=' : '<'
-  const beyond = `project_id = $1 and (started_at, id) ${isBeyond} (${bind(edge.key)}, ${bind(edge.tie)})`
+  const since = from === undefined ? '' : ` and started_at >= ${bind(from)}`
+  const beyond = `project_id = $1 and (started_at, id) ${isBeyond} (${bind(edge.key)}, ${bind(edge.tie)})${since}`
   const columns = 'id, started_at, session_id, environment, user_id'
   const most = bind(length)
   if (userId === undefined) {
@@ -157,14 +161,14 @@ async function edgeOfSessionWalk(
   sql: Sql,
   projectId: number,
   edge: Edge,
-  userId: string | undefined,
+  { userId, from }: Walked,
   length: number
 ): Promise<Edge | undefined> {
-  if (userId === undefined) return edgeOfWalk(sql, projectId, edge, length)
+  if (userId === undefined) return edgeOfWalk(sql, projectId, edge, length, from)
   const values: (string | number)[] = [projectId]
   const bind: Bind = value => `$${values.push(value)}`
   const [row] = await sql.unsafe<{ startedAt: string; id: string }[]>(
-    `select t.started_at as "startedAt", t.id from (${walkBelow(edge, userId, length + 1, bind)}) t
+    `select t.started_at as "startedAt", t.id from (${walkBelow(edge, { userId, from }, length + 1, bind)}) t
     order by t.started_at desc, t.id desc offset ${bind(length)} limit 1`,
     values,
     { prepare: true }
@@ -200,6 +204,34 @@ export async function readSessionSums(sql: Sql, projectId: number, ids: readonly
     { prepare: true }
   )
   return rows.map(({ traceId: _, ...sums }) => sums)
+}
+
+/** Reads the sums of a user's traces in each of the given sessions, ordered by the user's last trace, newest first. */
+export async function readUserSessions(
+  sql: Sql,
+  projectId: number,
+  userId: string,
+  ids: readonly string[]
+): Promise<SessionGroupSums[]> {
+  return sql.unsafe<SessionGroupSums[]>(
+    `select asked.id, s.* from unnest($2::text[]) as asked (id) cross join lateral (
+      select (count(*) filter (where own))::int as traces, count(*) > ${MOST_ADDED_UP} as "isMore",
+        (count(*) filter (where own and status = 'error'))::int as errors,
+        coalesce(sum(input_tokens) filter (where own), 0)::float8 as "inputTokens",
+        coalesce(sum(output_tokens) filter (where own), 0)::float8 as "outputTokens",
+        sum(cost_usd) filter (where own) as "costUsd",
+        min(started_at) filter (where own) as "firstAt", max(started_at) filter (where own) as "lastAt"
+      from (
+        select *, user_id is not null and user_id = $3::text as own from (
+          select user_id, started_at, status, input_tokens, output_tokens, cost_usd from traces
+          where project_id = $1 and session_id = asked.id
+          order by session_id desc, started_at desc, id desc limit ${MOST_ADDED_UP + 1}
+        ) t
+      ) t
+    ) s where s.traces > 0 order by s."lastAt" desc, asked.id`,
+    [projectId, ids as string[], userId],
+    { prepare: true }
+  )
 }
 
 /** Maximum number of traces summed for a single session, newest first. */

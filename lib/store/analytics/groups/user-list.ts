@@ -13,7 +13,7 @@ import { edgeBelow, TRACE_ORDERS } from '../../lists/order.ts'
 import { listTraces } from '../../lists/trace-list.ts'
 import { dayOf as dayInSql } from '../rollups/deltas.ts'
 import { userListInSql } from '../rollups/users.ts'
-import { edgeOfWalk, readSessionSums, type SessionGroupSums, type SessionPageQuery } from './sessions.ts'
+import { edgeOfWalk, readUserSessions, type SessionGroupSums, type SessionPageQuery } from './sessions.ts'
 
 /** Maximum number of traces that a page examines. */
 export const MOST_USERS_LOOKED_AT = 5000
@@ -201,7 +201,7 @@ async function addUp(
 }
 
 export interface UserSums extends SessionGroupSums {
-  /** Sessions of the user's newest traces. Each session is summed over all of its traces. */
+  /** Sessions of the user's newest traces, with the sums of the user's own traces in them. */
   readonly sessions: readonly SessionGroupSums[]
 }
 
@@ -216,7 +216,7 @@ export async function readUser(sql: Sql, projectId: number, id: string, from: st
   if (sums === undefined) return undefined
   const { traces } = await listTraces(sql, projectId, { sort: 'newest', userId: id, limit: LOOKED_AT_FOR_SESSIONS })
   const ids = (JSON.parse(traces) as { sessionId: string | null }[]).flatMap(({ sessionId }) => sessionId ?? [])
-  const sessions = await readSessionSums(sql, projectId, [...new Set(ids)].slice(0, MOST_SESSIONS))
+  const sessions = await readUserSessions(sql, projectId, id, [...new Set(ids)].slice(0, MOST_SESSIONS))
   return { ...sums, sessions }
 }
 

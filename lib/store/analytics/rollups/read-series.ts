@@ -4,8 +4,8 @@ import { type Period, STEPS } from '../../../rollups/period.ts'
 import type { GroupSums, StepSums, Sums } from '../../../rollups/series.ts'
 import { type ChartFilters, sumsOf } from './sums.ts'
 
-export const SPLITS = ['model', 'name', 'status', 'environment'] as const
-export type Split = (typeof SPLITS)[number]
+/** Fields by which rollups can be split. */
+export type SummedField = 'model' | 'name' | 'environment'
 
 /** Maximum number of groups listed individually. The groups with the most traces are listed. */
 const MOST_GROUPS = 60
@@ -36,7 +36,13 @@ export async function readTotal(sql: Sql, projectId: number, period: Period, fil
  * Reads the sums of each group. Groups with the most traces come first. A final entry sums all remaining groups;
  * `others` is their number. Names beyond the limits of lib/rollups/name-limits.ts count as one group.
  */
-export async function readTotals(sql: Sql, projectId: number, period: Period, split: Split, filters: ChartFilters) {
+export async function readTotals(
+  sql: Sql,
+  projectId: number,
+  period: Period,
+  split: SummedField,
+  filters: ChartFilters
+) {
   const key = sql(split)
   // A row without a name contains the sums for all names beyond the limits of lib/rollups/name-limits.ts.
   const isRest = split === 'name' ? sql`name is null` : sql`false`
@@ -55,4 +61,28 @@ export async function readTotals(sql: Sql, projectId: number, period: Period, sp
       count(*)::int as others
     from ranked group by 1, 2 order by 2, sum(traces) desc, 1 nulls first`
   return { rows, others: rows.find(({ isOther }) => isOther)?.others ?? 0 }
+}
+
+interface GroupSeriesAsked {
+  readonly period: Period
+  readonly split: SummedField
+  readonly filters: ChartFilters
+  /** Groups to read separately. All others form one more group. */
+  readonly keys: readonly (string | null)[]
+}
+
+/** Reads the sums of some groups, and of all others, per step. */
+export async function readGroupSeries(sql: Sql, projectId: number, { period, split, filters, keys }: GroupSeriesAsked) {
+  const key = sql(split)
+  const named = keys.filter(each => each !== null)
+  // A row without a name contains the sums for all names beyond the limits of lib/rollups/name-limits.ts.
+  const hasNone = split !== 'name' && keys.includes(null)
+  return sql<(StepSums & GroupSums)[]>`
+    select at, case when is_other then null else key end as key, is_other as "isOther", ${sql.unsafe(ADDED)}
+    from (
+      select ${stepAt(sql, period)} as at, ${key} as key,
+        (case when ${key} is null then ${!hasNone}::bool else ${key} <> all (${named}::text[]) end) as is_other, s.*
+      from (${sumsOf(sql, projectId, { period, filters, fields: [split] })}) s
+    ) labelled
+    group by 1, 2, 3 having sum(traces) > 0`
 }

@@ -1,7 +1,7 @@
 /** Finds the traces and spans to which two sources gave different scores of the same name. */
 import type { Sql } from 'postgres'
 import { readTracesById } from '../../lists/summary-page.ts'
-import { isFull, newestScores, type ScoresQuery } from './series.ts'
+import { type Examined, examinedInSql, newestScores, type ScoresQuery } from './series.ts'
 import type { SummarySource } from './summary.ts'
 
 type Value = number | string | boolean
@@ -70,10 +70,11 @@ export interface Difference {
   readonly values: Readonly<Partial<Record<SummarySource, Value>>>
 }
 
-type Row = { readonly examined: number } & (
-  | (Omit<Verdicts, 'valueOfA' | 'valueOfB'> & { readonly valueOfA: string; readonly valueOfB: string })
-  | { readonly traceSeq: null }
-)
+type Row = Examined &
+  (
+    | (Omit<Verdicts, 'valueOfA' | 'valueOfB'> & { readonly valueOfA: string; readonly valueOfB: string })
+    | { readonly traceSeq: null }
+  )
 
 /**
  * Compares the scores of different sources. In the result, `traces` contains summaries of the traces in `differences`,
@@ -95,8 +96,8 @@ export async function readDisagreement(sql: Sql, projectId: number, query: Score
         on a.trace_seq = b.trace_seq and a.step = b.step and a.data_type = b.data_type and a.source < b.source
     )
     select trace_seq as "traceSeq", span_id as "spanId", data_type as "dataType", a, b, value_a as "valueOfA",
-      value_b as "valueOfB", e.examined
-    from (select count(*)::int as examined from examined) e left join pairs on true
+      value_b as "valueOfB", e.examined, e."isFull"
+    from ${examinedInSql(query)} e left join pairs on true
     order by at desc, trace_seq desc`,
     values,
     { prepare: true }
@@ -106,7 +107,7 @@ export async function readDisagreement(sql: Sql, projectId: number, query: Score
   )
   const named = all.filter(differs).slice(0, MOST_NAMED)
   const ids = await readIds(sql, projectId, [...new Set(named.map(({ traceSeq }) => traceSeq))])
-  const { examined } = rows[0]!
+  const { examined, isFull } = rows[0]!
   return {
     pairs: pairsOf(all),
     differences: named.flatMap(({ traceSeq, spanId, a, b, valueOfA, valueOfB }) => {
@@ -114,7 +115,7 @@ export async function readDisagreement(sql: Sql, projectId: number, query: Score
       return traceId === undefined ? [] : [{ traceId, spanId, values: { [a]: valueOfA, [b]: valueOfB } }]
     }),
     traces: await readTracesById(sql, projectId, [...ids.values()]),
-    newest: isFull(query, examined) ? examined : null
+    newest: isFull ? examined : null
   }
 }
 

@@ -39,7 +39,7 @@ export async function readExactUsage(
   const { filters, split, stepKind, interval } = asked
   const seqs = filters && (await findMatching(sql, projectId, { ...asked, filters }, names, most.traces))
   if (filters !== undefined && seqs === undefined) return undefined
-  if (!(await hasFew(sql, projectId, asked, names, most, seqs))) return undefined
+  if (!(await hasFewToRead(sql, projectId, asked, names, most, seqs))) return undefined
   const values = [projectId, asked.from, asked.to]
   const list = seqs && `{${seqs.join(',')}}`
   const total = sql.unsafe<SumsRow[]>(
@@ -63,13 +63,14 @@ export async function readExactUsage(
   }
 }
 
-async function hasFew(
+/** Whether a period has so few traces, or steps if the steps are read, that each of them can be read. */
+export async function hasFewToRead(
   sql: Sql,
   projectId: number,
-  { from, to, split }: UsageAsked,
+  { from, to, split }: Pick<UsageAsked, 'from' | 'to' | 'split'>,
   names: TableNames,
   most: typeof MOST_EXACT,
-  seqs: readonly number[] | undefined
+  seqs?: readonly number[]
 ) {
   const readsSteps = split?.field === 'step'
   if (seqs !== undefined && !readsSteps) return true
@@ -92,21 +93,28 @@ const amounts = amountsInSql('t', 1)
 const SUMMED = AMOUNTS.filter(name => name !== 'latency' && name !== 'traces')
 
 /** Returns SQL for the traces of the period from $2 to $3, only those with the numbers in `seqs` if it is set. */
-const ofPeriod = (names: TableNames, seqs: string | undefined) => `${names.traces} t
+export const ofPeriod = (names: TableNames, seqs?: string) => `${names.traces} t
     where t.project_id = $1 and t.started_at >= ${timeOf('$2')} and t.started_at < ${timeOf('$3')}
       ${seqs === undefined ? '' : `and t.seq = any (${seqs}::bigint[])`}`
 
 /**
- * SQL for the ended traces among `traces`. A trace's cost is computed if spoor computed the cost of at least one of its
- * calls. Only traces from OpenTelemetry have ranks and can have computed costs.
+ * SQL for whether spoor computed a trace's cost, that is, the cost of at least one of its calls. Only traces from
+ * OpenTelemetry have ranks and can have computed costs.
  */
-export const foundTraces = (names: TableNames, traces: string) => `found as materialized (
-    select t.project_id, t.seq, t.started_at, t.name, t.model, t.environment, t.user_id, t.tags, t.duration_ms,
-      ${SUMMED.map(name => `${amounts[name]} as ${name}`).join(', ')},
-      t.cost_usd is not null and t.ranks is not null and exists (
+const isComputed = (names: TableNames) => `t.cost_usd is not null and t.ranks is not null and exists (
         select from ${names.spans} s
         where s.project_id = $1 and s.trace_seq = t.seq and s.call_details ->> 'computedCost' is not null
-      ) as is_computed
+      )`
+
+/** SQL for the ended traces among `traces`. `computed` is SQL for whether spoor computed a trace's cost. */
+export const foundTraces = (
+  names: TableNames,
+  traces: string = ofPeriod(names),
+  computed = isComputed(names)
+) => `found as materialized (
+    select t.project_id, t.seq, t.started_at, t.name, t.model, t.environment, t.user_id, t.tags, t.duration_ms,
+      ${SUMMED.map(name => `${amounts[name]} as ${name}`).join(', ')},
+      ${computed} as is_computed
     from ${traces} and t.ended_at is not null
   )`
 

@@ -6,14 +6,12 @@ import type { Sums } from '../../../rollups/series.ts'
 import type { UsageInterval, UsageSplit } from '../../../rollups/usage.ts'
 import type { UsageSort, UsageSums } from '../../../schema/history/usage.ts'
 import { allAnswered } from '../../transactions.ts'
-import { readTotal } from '../rollups/read-series.ts'
+import { readTotal, type SummedField } from '../rollups/read-series.ts'
 import { type ChartFilters, sumsOf as rollupSumsOf } from '../rollups/sums.ts'
 import { rankOf } from './exact.ts'
 import { type GroupRow, NO_SUMS, type PeriodSums, rowOf, usageSumsOf } from './rows.ts'
 
-/** Fields by which rollups can be split. */
-const FIELDS = ['model', 'name', 'environment'] as const
-export type SummedField = (typeof FIELDS)[number]
+const FIELDS: readonly SummedField[] = ['model', 'name', 'environment']
 
 /** Returns the field by which rollups are split; undefined if rollups do not have the field. */
 export const summedField = (split: UsageSplit): SummedField | undefined => FIELDS.find(field => field === split.field)

@@ -28,6 +28,22 @@ export function placesAxis(names: readonly string[], most = MOST_TICKS): Axis {
   return { names, ticks: names.flatMap((text, at) => (at % every === 0 ? [{ at, text }] : [])) }
 }
 
+/** Shares of the axis: a label's length, and the distance of two ticks that lets a label stand before the second. */
+const LABEL = { after: 0.1, before: 0.22 }
+
+/**
+ * Returns the ticks that have room for their labels. The label of a tick near the end stands before the tick, or the
+ * tick is left out.
+ */
+export function shownTicks({ names, ticks }: Pick<Axis, 'names' | 'ticks'>): (Tick & { readonly isBefore: boolean })[] {
+  const size = Math.max(1, names.length)
+  return ticks.flatMap((tick, i) => {
+    const isBefore = tick.at > 0 && 1 - tick.at / size < LABEL.after
+    const previous = ticks[i - 1]?.at ?? -size
+    return isBefore && (tick.at - previous) / size < LABEL.before ? [] : [{ ...tick, isBefore }]
+  })
+}
+
 interface Moment {
   /** Minute of the day, rounded down to a multiple of the step: with a half-hour zone offset, 05:30 becomes 05:00. */
   readonly minutes: number

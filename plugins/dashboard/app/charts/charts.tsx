@@ -2,8 +2,9 @@
 
 import type { ComponentChildren } from 'preact'
 import { useMemo, useRef, useState } from 'preact/hooks'
-import type { Axis } from './axis.ts'
+import { type Axis, shownTicks } from './axis.ts'
 import {
+  durationAxis,
   HEIGHT,
   linePaths,
   placeOf,
@@ -64,7 +65,7 @@ export function LineChart(props: ChartProps) {
   const { series, unit } = props
   const { axis, paths } = useMemo(() => {
     const lists = series.map(({ values }) => values)
-    const axis = valueAxis(lists.flat(), unit)
+    const axis = unit === 'ms' ? durationAxis(lists.flat()) : valueAxis(lists.flat(), unit)
     return { axis, paths: lists.map(values => linePaths(values, axis)) }
   }, [series, unit])
   return (
@@ -238,7 +239,7 @@ function Plot(props: PlotProps) {
               }}
               onKeyDown={press}
             >
-              <span class="unseen">{`${title}. ${words(current)}. Arrow keys go along it.`}</span>
+              <span class="unseen">{`${title}. ${words(current)}. Move with the arrow keys.`}</span>
             </a>
             {at !== undefined && (
               <div
@@ -257,7 +258,7 @@ function Plot(props: PlotProps) {
                         {each.name} <span class="number">{said(current, each)}</span>
                       </span>
                     ))
-                  : 'Let go, or press Enter, to see this time alone'}
+                  : 'Release, or press Enter, to zoom in'}
               </div>
             )}
           </>
@@ -272,8 +273,14 @@ function Plot(props: PlotProps) {
             {axis.zone}
           </span>
           <div class="plot-places" aria-hidden="true">
-            {axis.ticks.map(({ at: place, text }) => (
-              <span key={place} style={{ insetInlineStart: percent(place / size) }}>
+            {shownTicks(axis).map(({ at: place, text, isBefore }) => (
+              <span
+                key={place}
+                class={isBefore ? 'is-before' : undefined}
+                style={
+                  isBefore ? { insetInlineEnd: percent(1 - place / size) } : { insetInlineStart: percent(place / size) }
+                }
+              >
                 {text}
               </span>
             ))}

@@ -14,6 +14,8 @@ interface FigureProps {
   setAsTable(asTable: boolean): void
   readonly chart: (props: ChartProps) => ComponentChildren
   readonly of: ChartProps
+  /** Returns the link of the table's row at an index. By default, rows link like the chart's slots. */
+  rowHref?(at: number): string
   /** Header of the table's first column. */
   readonly places?: string
   readonly wide?: boolean
@@ -28,6 +30,7 @@ export function Figure({
   setAsTable,
   chart: Chart,
   of,
+  rowHref = of.href,
   places = 'Time',
   wide = false
 }: FigureProps) {
@@ -44,7 +47,7 @@ export function Figure({
         </button>
       </header>
       {of.series.length > 1 && !asTable && <Legend series={of.series} line={Chart === LineChart} />}
-      {asTable ? <NumbersTable {...of} places={places} /> : <Chart {...of} />}
+      {asTable ? <NumbersTable {...of} href={rowHref} places={places} /> : <Chart {...of} />}
       {foot}
     </section>
   )

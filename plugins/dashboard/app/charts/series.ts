@@ -1,12 +1,12 @@
-import type { SeriesAnswer, TotalsAnswer } from '../contract.ts'
+import type { SeriesAnswer, SplitAnswer } from '../contract.ts'
 
 /** Returns the only group of an ungrouped response. */
 export function wholeOf({ groups }: SeriesAnswer): SeriesAnswer['groups'][number] {
   return groups[0]!
 }
 
-/** Whether a response has time steps, which totals do not have. */
-export const hasSteps = (answer: SeriesAnswer | TotalsAnswer): answer is SeriesAnswer => answer.starts.length > 0
+/** Whether a response is of all traces, not of groups. */
+export const hasSteps = (answer: SeriesAnswer | SplitAnswer): answer is SeriesAnswer => !('by' in answer)
 
 export function rateOf(errors: number, traces: number): number | null {
   return traces === 0 ? null : errors / traces

@@ -11,6 +11,8 @@ export interface ValueAxis {
   readonly top: number
   /** Tick values from the bottom to the top, both included. */
   readonly ticks: readonly number[]
+  /** Whether equal distances are equal factors. */
+  readonly isLogarithmic?: true
 }
 
 const MOST_STEPS = 4
@@ -63,9 +65,42 @@ function powerStep(least: number, round: readonly number[]): number {
   return factor * power
 }
 
+const ROUND_DURATIONS = [...[1, 10, 100].flatMap(power => [power, 2 * power, 5 * power]), ...ROUND_TIMES]
+/** Smallest distance of two ticks of a logarithmic axis, as a share of its length. */
+const LEAST_DISTANCE = 0.2
+
+/**
+ * Returns a logarithmic axis of durations in ms, from a round value below the shortest to one above the longest, so
+ * that both fast model calls and slow agents are readable.
+ */
+export function durationAxis(values: Iterable<number | null>): ValueAxis {
+  const known = [...values].filter((value): value is number => value !== null && Number.isFinite(value))
+  const low = Math.max(1, known.length === 0 ? S : Math.min(...known))
+  const high = Math.max(low, ...known)
+  const days = Math.max(0, Math.ceil(Math.log2(high / DAY)))
+  const round = [...ROUND_DURATIONS, ...Array.from({ length: days + 1 }, (_, i) => DAY * 2 ** (i + 1))]
+  const first = round.findLastIndex(each => each <= low)
+  const last = Math.max(
+    round.findIndex(each => each >= high),
+    first + 1
+  )
+  const [bottom, top] = [round[first]!, round[last]!]
+  const axis = { bottom, top, isLogarithmic: true as const }
+  const ticks = [bottom]
+  for (const each of round.slice(first + 1, last)) {
+    const distance = (from: number, to: number) => placeOf(to, { ...axis, ticks }) - placeOf(from, { ...axis, ticks })
+    if (distance(ticks.at(-1)!, each) >= LEAST_DISTANCE && distance(each, top) >= LEAST_DISTANCE) ticks.push(each)
+  }
+  return { ...axis, ticks: [...ticks, top] }
+}
+
 /** Returns the position of a value between bottom (0) and top (1). */
-export function placeOf(value: number, { bottom, top }: ValueAxis): number {
-  return Math.min(1, Math.max(0, (value - bottom) / (top - bottom)))
+export function placeOf(value: number, { bottom, top, isLogarithmic }: ValueAxis): number {
+  const place =
+    isLogarithmic === true
+      ? Math.log(Math.max(value, bottom) / bottom) / Math.log(top / bottom)
+      : (value - bottom) / (top - bottom)
+  return Math.min(1, Math.max(0, place))
 }
 
 const compact = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 })

@@ -1,33 +1,44 @@
-/** Numbers grouped by model or by name. Each row has a bar and links to its traces. */
+/** The numbers of each group, with their changes from the period before. Each row links to its traces. */
 
 import { useId } from 'preact/hooks'
 import { rateOf, stepsBetween } from '../charts/series.ts'
-import type { TraceGroup as Group, TotalsAnswer } from '../contract.ts'
-import { type ListQuery, narrowed, withTime, writeQuery } from '../state/list-query.ts'
+import type { SplitAnswer, SplitRow } from '../contract.ts'
+import { type ListQuery, withTime, writeQuery } from '../state/list-query.ts'
+import { fieldName, groupFilters, withParameters, writeTraceGroup } from '../state/trace-group.ts'
 import { formatCost, formatCount, formatCounted, formatPercent, formatPercentile, NONE } from '../ui/format.ts'
 import { numbers, Titles } from '../ui/table.tsx'
 import { asLine } from '../ui/text.ts'
+import { ChangeNumber } from './total-number.tsx'
 
 interface Props {
-  readonly by: 'model' | 'name'
-  readonly answer: TotalsAnswer
+  readonly answer: SplitAnswer
   readonly query: ListQuery
   readonly list: string
+  /** Address of the page that compares two groups, without query string. */
+  readonly comparing: string
   readonly whole: boolean
   setWhole(whole: boolean): void
 }
 
 const FIRST_ROWS = 8
 
-export function GroupsTable({ by, answer, query, list, whole, setWhole }: Props) {
+export function GroupsTable({ answer, query, list, comparing, whole, setWhole }: Props) {
   const heading = useId()
-  const title = `By ${by}`
-  const { groups, other } = answer
-  /** The last group sums all groups that are not listed separately. */
-  const rest = other > 0 ? groups.at(-1) : undefined
-  const time = withTime(query, stepsBetween({ ...answer, starts: [] }))
+  const { groups, others, by } = answer
+  const title = `By ${fieldName(by)}`
+  const time = withTime(query, stepsBetween(answer))
   const shown = whole ? groups : groups.slice(0, FIRST_ROWS)
   const most = Math.max(1, ...groups.map(({ total }) => total.traces))
+  const isOfSteps = by === 'step'
+  const keys = groups.flatMap(({ key }) => (key === null ? [] : [key]))
+  /** A row is compared with the largest group, and the largest with the second. */
+  const compareWith = (key: string) => (keys[0] === key ? keys[1] : keys[0])
+  const addressOf = (key: string) => {
+    const other = compareWith(key)
+    if (isOfSteps || other === undefined) return undefined
+    const [a, b] = [writeTraceGroup({ by, key: other }), writeTraceGroup({ by, key })]
+    return withParameters(`${comparing}${writeQuery(query)}`, { a, b })
+  }
   return (
     <section class="figure is-table" aria-labelledby={heading}>
       <header>
@@ -39,39 +50,82 @@ export function GroupsTable({ by, answer, query, list, whole, setWhole }: Props)
           </button>
         )}
       </header>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard. */}
-      <section class="numbers is-whole" tabIndex={0} aria-label={`${title}, table`}>
-        <table>
-          <thead>
-            <Titles
-              of={[by === 'model' ? 'Model' : 'Name', ...numbers('Traces', 'Errors', 'p50', 'p95', 'Tokens', 'Cost')]}
-            />
-          </thead>
-          <tbody>
-            {shown.map(group => (
-              <tr key={group.key}>
-                <th scope="row" class="clip" title={group.key ?? undefined}>
-                  {group === rest ? (
-                    <span class="soft">{formatCounted(other, 'other')}</span>
-                  ) : group.key === null ? (
-                    <span class="soft">no {by}</span>
-                  ) : (
-                    <a href={`${list}${writeQuery(narrowed(time, { [by]: group.key }))}`}>{asLine(group.key, 60)}</a>
-                  )}
-                </th>
-                <Cells group={group} share={group.total.traces / most} />
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </section>
+      {groups.length === 0 ? (
+        <p class="soft">{reasonOf(answer)}</p>
+      ) : (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard.
+        <section class="numbers is-whole" tabIndex={0} aria-label={`${title}, table`}>
+          <table>
+            <thead>
+              <Titles
+                of={[
+                  capitalised(fieldName(by)),
+                  ...numbers(isOfSteps ? 'Steps' : 'Traces', 'Error rate', 'p50', 'p95', 'Tokens', 'Cost'),
+                  ...(isOfSteps ? [] : ['Compare'])
+                ]}
+              />
+            </thead>
+            <tbody>
+              {shown.map(group => {
+                const { key, kind, isOther, total } = group
+                const href = key === null ? undefined : addressOf(key)
+                return (
+                  <tr key={`${key} ${kind} ${isOther}`}>
+                    <th scope="row" class="clip" title={key ?? undefined}>
+                      {isOther ? (
+                        <span class="soft">{formatCounted(others, 'other')}</span>
+                      ) : key === null ? (
+                        <span class="soft">no {fieldName(by)}</span>
+                      ) : (
+                        <a href={withParameters(`${list}${writeQuery(time)}`, groupFilters(by, key, kind))}>
+                          {asLine(key, 60)}
+                        </a>
+                      )}
+                      {kind !== null && <span class="kind">{kind}</span>}
+                    </th>
+                    <Cells group={group} share={total.traces / most} approximate={answer.approximate} />
+                    {!isOfSteps && (
+                      <td>
+                        {href !== undefined && (
+                          <a href={href}>
+                            Compare<span class="unseen"> {asLine(key ?? '', 60)}</span>
+                          </a>
+                        )}
+                      </td>
+                    )}
+                  </tr>
+                )
+              })}
+            </tbody>
+          </table>
+        </section>
+      )}
     </section>
   )
 }
 
-function Cells({ group: { total }, share }: { group: Group; share: number }) {
+/** Returns why a table has no rows. */
+function reasonOf({ missing, by }: SplitAnswer): string {
+  const field = fieldName(by)
+  if (missing === 'filters') {
+    return `More than 20,000 traces cannot be split by ${field} under filters. Clear the filters or shorten the period.`
+  }
+  if (missing === 'sums') {
+    return (
+      `Sums by ${field} are not stored, and the period has more than 20,000 traces. Shorten the period, or store the ` +
+      `sums with spoor project update SLUG --usage-tags ${by.replace('tag:', '')}.`
+    )
+  }
+  return `No traces match.`
+}
+
+const capitalised = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
+
+function Cells({ group, share, approximate }: { group: SplitRow; share: number; approximate: boolean }) {
+  const { total, before } = group
   const { traces, errors, p50, p95, inputTokens, outputTokens, costUsd, priced } = total
   const rate = rateOf(errors, traces)
+  const percentile = (ms: number | null) => formatPercentile(ms, approximate)
   return (
     <>
       <td class="number">
@@ -80,13 +134,46 @@ function Cells({ group: { total }, share }: { group: Group; share: number }) {
             <span class="tone-bad" style={{ inlineSize: `${((rate ?? 0) * 100).toFixed(1)}%` }} />
           </span>
         </span>
-        <span class="count">{formatCount(traces)}</span>
+        <span class="count">{formatCount(traces)}</span>{' '}
+        <ChangeNumber value={traces} before={before?.traces} format={formatCount} />
       </td>
-      <td class={errors > 0 ? 'number is-error' : 'number soft'}>{rate === null ? NONE : formatPercent(rate)}</td>
-      <td class="number">{formatPercentile(p50)}</td>
-      <td class="number">{formatPercentile(p95)}</td>
-      <td class="number">{formatCount(inputTokens + outputTokens)}</td>
-      <td class="number">{priced === 0 ? NONE : formatCost(costUsd)}</td>
+      <td class={errors > 0 ? 'number is-error' : 'number soft'}>
+        {rate === null ? NONE : formatPercent(rate)}{' '}
+        <ChangeNumber
+          points
+          value={rate}
+          before={before && rateOf(before.errors, before.traces)}
+          format={formatPercent}
+        />
+      </td>
+      <td class="number">
+        {percentile(p50)} <ChangeNumber value={p50} before={before?.p50} format={percentile} />
+      </td>
+      <td class="number">
+        {percentile(p95)} <ChangeNumber value={p95} before={before?.p95} format={percentile} />
+      </td>
+      <td class="number">
+        {formatCount(inputTokens + outputTokens)}{' '}
+        <ChangeNumber
+          value={inputTokens + outputTokens}
+          before={before && before.inputTokens + before.outputTokens}
+          format={formatCount}
+        />
+      </td>
+      <td class="number">
+        {priced === 0 ? (
+          NONE
+        ) : (
+          <>
+            {formatCost(costUsd)}{' '}
+            <ChangeNumber
+              value={costUsd}
+              before={before && before.priced > 0 ? before.costUsd : null}
+              format={formatCost}
+            />
+          </>
+        )}
+      </td>
     </>
   )
 }

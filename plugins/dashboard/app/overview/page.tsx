@@ -2,27 +2,32 @@
 
 import type { ComponentChildren } from 'preact'
 import { hasSteps, stepsBetween, wholeOf } from '../charts/series.ts'
-import type { Path, ProjectAnswer, SeriesAnswer } from '../contract.ts'
+import type { Path, ProjectAnswer, SeriesAnswer, SplitAnswer } from '../contract.ts'
 import { type ApiPath, at, read } from '../state/api.ts'
 import { COUNTED_FILTERS, type ListQuery, narrowed, withTime, writeQuery } from '../state/list-query.ts'
 import { type Loaded, useInterval, useLoad, useRead } from '../state/load.ts'
 import { goSearch, useArrival, usePlace } from '../state/navigation.ts'
 import { readOverview, readShown, toCounted, writeOverview } from '../state/overview-query.ts'
 import { preferences } from '../state/preferences.ts'
-import { pathOf } from '../state/route.ts'
+import { pathOf, readParameters } from '../state/route.ts'
 import { useStore } from '../state/store.ts'
 import { CHART_RANGES } from '../state/time-range.ts'
+import { ANY_TAG, fieldName, readSplitField, SPLIT_FIELDS, tagKeyOf, withParameters } from '../state/trace-group.ts'
 import { Button, ButtonLink } from '../ui/controls.tsx'
 import { Moment } from '../ui/facts.tsx'
-import { FilterBar } from '../ui/filter-bar.tsx'
+import { FilterBar, TypedFilter } from '../ui/filter-bar.tsx'
 import { formatBytes, formatCount, formatLimit, formatPercent } from '../ui/format.ts'
 import { Pending } from '../ui/problem.tsx'
 import { offsetName, offsetOf, type Zone, zoneName } from '../ui/time.ts'
 import { ViewsMenu } from '../ui/views-menu.tsx'
+import { METRICS } from './changes.ts'
+import { ChangesDialog } from './changes-dialog.tsx'
 import { GroupsTable } from './groups-table.tsx'
 import { ScoreLines } from './score-lines.tsx'
 import { TimeCharts } from './time-charts.tsx'
 
+/** Parameters of a request that is not sent. */
+const NOT_ASKED = {}
 /** Refresh interval for numbers whose time range ends now. */
 const RENEW_MS = 60_000
 
@@ -35,49 +40,67 @@ export function OverviewPage({ slug }: { slug: string }) {
   const offset = String(offsetOf(zone))
   /** Loads numbers for the same traces as the rest of the page. */
   const useCounted = <P extends Path>(
-    addressOf: (search: string) => ApiPath<P>,
+    pathOfSearch: (search: string) => ApiPath<P>,
     more: Readonly<Record<string, string>> = {},
     of: ListQuery = query
   ) =>
-    useLoad(`${addressOf(writeOverview(of, []))} ${offset} ${JSON.stringify(more)}`, signal =>
-      read(addressOf(toCounted(of, Date.now(), { offset, ...more })), { signal })
+    useLoad(
+      more === NOT_ASKED ? undefined : `${pathOfSearch(writeOverview(of, []))} ${offset} ${JSON.stringify(more)}`,
+      signal => read(pathOfSearch(toCounted(of, Date.now(), { offset, ...more })), { signal })
     )
   const seriesAt = (search: string) => at('p/:slug/series', { slug }, search)
-  const series = useCounted(seriesAt, { compare: '1' })
-  const models = useCounted(seriesAt, { by: 'model' })
-  const names = useCounted(seriesAt, { by: 'name' })
+  const by = readSplitField(search)
+  const series = useCounted(seriesAt, { compare: '1', exact: '1' })
+  // Without a choice, the tables show the two fields by which traces usually differ.
+  const [first, second] = by === undefined ? ['model', 'name'] : [by === ANY_TAG ? undefined : by, undefined]
+  const firstGroups = useCounted(seriesAt, first === undefined ? NOT_ASKED : { by: first, compare: '1' })
+  const secondGroups = useCounted(seriesAt, second === undefined ? NOT_ASKED : { by: second, compare: '1' })
   const counts = useCounted(search => at('p/:slug/facet-counts', { slug }, search))
   const { env } = query.filters
   const scores = useCounted(
     search => at('p/:slug/score-series', { slug }, search),
-    {},
+    { by: 'trace' },
     { ...query, filters: env ? { env } : {} }
   )
   const facets = useRead(at('p/:slug/facets', { slug })).value
   useInterval(query.to === undefined ? RENEW_MS : 0, () => {
-    for (const each of [series, models, names, scores]) each.again()
+    for (const each of [series, firstGroups, secondGroups, scores]) each.again()
   })
   useArrival(series.value !== undefined || series.error !== undefined)
 
-  const change = (next: ListQuery, replace = false) => goSearch(writeOverview(next, tables), { replace })
+  const addressOf = (next: ListQuery, shown = tables, split = by) =>
+    withParameters(writeOverview(next, shown), split === undefined ? {} : { by: split })
+  const own = addressOf(query)
+  const change = (next: ListQuery, replace = false) => goSearch(addressOf(next), { replace })
   const show = (name: string, on: boolean) => {
     const others = tables.filter(each => each !== name)
-    goSearch(writeOverview(query, on ? [...others, name] : others), { replace: true })
+    goSearch(addressOf(query, on ? [...others, name] : others), { replace: true })
   }
-  const groupsBy = (by: 'model' | 'name', groups: typeof models) => {
-    const table = { whole: tables.includes(`${by}s`), setWhole: (whole: boolean) => show(`${by}s`, whole) }
-    return (
-      <Shown of={groups} what={`the ${by}s`}>
-        {answer => <GroupsTable by={by} answer={answer} query={query} list={list} {...table} />}
+  const table = (groups: typeof firstGroups, field: string | undefined) =>
+    field !== undefined && (
+      <Shown of={groups} what={`the numbers by ${fieldName(field)}`}>
+        {answer =>
+          !hasSteps(answer) && (
+            <GroupsTable
+              answer={answer}
+              query={query}
+              list={list}
+              comparing={pathOf({ page: 'groups', slug })}
+              whole={tables.includes(`${field.replace(/[^a-z]/g, '-')}s`)}
+              setWhole={whole => show(`${field.replace(/[^a-z]/g, '-')}s`, whole)}
+            />
+          )
+        }
       </Shown>
     )
-  }
+  const split = by !== undefined && firstGroups.value && !hasSteps(firstGroups.value) ? firstGroups.value : undefined
   return (
     <div class="overview">
       <div class="head">
         <h1 tabIndex={-1}>Overview</h1>
         <div class="head-end">
-          <ViewsMenu slug={slug} page="overview" search={writeOverview(query, tables)} />
+          <SplitChoice by={by} set={next => goSearch(addressOf(query, tables, next))} />
+          <ViewsMenu slug={slug} page="overview" search={own} />
         </div>
       </div>
       <FilterBar
@@ -95,6 +118,7 @@ export function OverviewPage({ slug }: { slug: string }) {
               <Coverage slug={slug} answer={answer} query={query} zone={zone} list={list} />
               {wholeOf(answer).total.traces === 0 ? (
                 <Empty
+                  slug={slug}
                   query={query}
                   longest={() => change({ ...withTime(query, { range: '1y' }) })}
                   clear={() => change({ ...query, filters: {} })}
@@ -104,28 +128,88 @@ export function OverviewPage({ slug }: { slug: string }) {
                 <div class="charts">
                   <TimeCharts
                     answer={answer}
+                    split={split?.missing === null ? split : undefined}
                     query={query}
                     zone={zone}
                     list={list}
                     tables={tables}
                     show={show}
                     zoom={time => change(withTime(query, time))}
+                    explain={(of, at) => `${pathOf({ page: 'overview', slug })}${withParameters(own, { of, at })}`}
                   />
                   <Shown of={scores} what="the scores">
                     {answer => (
                       <ScoreLines answer={answer} query={query} zone={zone} page={pathOf({ page: 'scores', slug })} />
                     )}
                   </Shown>
-                  {groupsBy('model', models)}
-                  {groupsBy('name', names)}
+                  {table(firstGroups, first)}
+                  {table(secondGroups, second)}
                 </div>
               )}
+              <Explained
+                {...{ slug, search, query, by, zone, list }}
+                answer={split ?? answer}
+                close={() => goSearch(own)}
+              />
             </>
           )
         }
       </Shown>
     </div>
   )
+}
+
+interface SplitChoiceProps {
+  readonly by: string | undefined
+  set(by: string | undefined): void
+}
+
+/** Selects the field by which charts and tables are split. */
+function SplitChoice({ by, set }: SplitChoiceProps) {
+  const key = by === undefined ? undefined : tagKeyOf(by)
+  return (
+    <div class="filters split-choice">
+      <label class={`filter ${by === undefined ? '' : 'is-set'}`}>
+        <span>Split by</span>
+        <select
+          value={key === undefined ? (by ?? '') : ANY_TAG}
+          onChange={event => set(event.currentTarget.value === '' ? undefined : event.currentTarget.value)}
+        >
+          <option value="">nothing</option>
+          {SPLIT_FIELDS.map(each => (
+            <option key={each} value={each}>
+              {each}
+            </option>
+          ))}
+          <option value={ANY_TAG}>tag</option>
+        </select>
+      </label>
+      {key !== undefined && (
+        <TypedFilter label="Tag key" value={key} set={next => set(`${ANY_TAG}${next.replaceAll(':', '')}`)} />
+      )}
+      {key === '' && <span class="soft small">Tags such as prompt:v2 have the key prompt.</span>}
+    </div>
+  )
+}
+
+interface ExplainedProps {
+  readonly slug: string
+  readonly search: string
+  readonly answer: SeriesAnswer | SplitAnswer
+  readonly query: ListQuery
+  readonly by: string | undefined
+  readonly zone: Zone
+  readonly list: string
+  close(): void
+}
+
+/** Shows the dialog that explains a chart's step, if the address names the step. */
+function Explained({ search, answer, close, ...rest }: ExplainedProps) {
+  const { of, at } = readParameters(search, ['of', 'at'])
+  const metric = METRICS.find(each => each === of)
+  const step = at === undefined ? -1 : answer.starts.indexOf(at)
+  if (metric === undefined || step < 0) return null
+  return <ChangesDialog {...rest} answer={answer} metric={metric} step={step} onClose={close} />
 }
 
 interface ShownProps<T> {
@@ -159,22 +243,20 @@ function Coverage({ slug, answer, query, zone, list }: CoverageProps) {
   const times = zone === 'utc' ? 'Times are UTC' : `Times are local, ${offsetName(new Date())}`
   return (
     <p class="overview-facts">
-      <span>Traces that have ended, by when they started.</span>
+      <span>Completed traces, by start time.</span>
       {running > 0 && (
         <a href={`${list}${writeQuery(narrowed(withTime(query, stepsBetween(answer)), { status: 'running' }))}`}>
           {formatCount(running)} running
         </a>
       )}
       {before !== null && (
-        <span>
-          {before.traces === 0 ? 'There is nothing of the period before.' : '± is against the period before.'}
-        </span>
+        <span>{before.traces === 0 ? 'No earlier data to compare.' : '± compares with the period before.'}</span>
       )}
       <span>
-        {step === 'day' && offset !== offsetOf(zone) ? `${times}; days are those of ${zoneName(offset)}.` : `${times}.`}
+        {step === 'day' && offset !== offsetOf(zone) ? `${times}; days are in ${zoneName(offset)}.` : `${times}.`}
       </span>
       {countedFrom !== null && Date.parse(countedFrom) > Date.parse(from) && (
-        <b title="What is older is still being counted">
+        <b title="Older traces are still being counted">
           Counted back to <Moment iso={countedFrom} zone={zone} />
         </b>
       )}
@@ -196,18 +278,32 @@ function Storage({ project }: { project: ProjectAnswer }) {
 }
 
 interface EmptyProps {
+  readonly slug: string
   readonly query: ListQuery
   readonly list: string
   longest(): void
   clear(): void
 }
 
-/** Shown if no trace matches, with links that widen the selection. */
-function Empty({ query, list, longest, clear }: EmptyProps) {
+/** Shown if no trace matches: links that widen the selection and, if the project is empty, how to begin. */
+function Empty({ slug, query, list, longest, clear }: EmptyProps) {
   const isFiltered = Object.keys(query.filters).length > 0
+  const newest = useRead(at('p/:slug/traces', { slug }, new URLSearchParams({ limit: '1' }))).value
+  if (newest !== undefined && newest.traces.length === 0) {
+    return (
+      <div class="empty">
+        <h2>No traces yet</h2>
+        <p>This page shows how many traces there are, how many fail, how long they take and what they cost.</p>
+        <p class="buttons">
+          <ButtonLink href={list}>Record the first trace</ButtonLink>
+          <ButtonLink href={pathOf({ page: 'settings', slug, tab: 'keys' })}>Create a key</ButtonLink>
+        </p>
+      </div>
+    )
+  }
   return (
     <div class="empty">
-      <h2>No trace{isFiltered && ' like this'} ended in this time</h2>
+      <h2>{isFiltered ? 'No traces match these filters in this time' : 'No trace ended in this time'}</h2>
       <p class="buttons">
         {query.range !== '1y' && <Button onClick={longest}>Show a year</Button>}
         {isFiltered && <Button onClick={clear}>Clear filters</Button>}

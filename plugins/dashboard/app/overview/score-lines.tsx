@@ -6,7 +6,7 @@ import { type ChartSeries, LineChart, StackChart, type Tone } from '../charts/ch
 import { stepsBetween } from '../charts/series.ts'
 import type { ScoreOverTime, ScoreSeries } from '../contract.ts'
 import { type ListQuery, withTime, writeQuery } from '../state/list-query.ts'
-import { formatCount, formatCounted, formatPercent, formatScore } from '../ui/format.ts'
+import { formatCount, formatCounted, formatMean, formatPercent } from '../ui/format.ts'
 import { asLine } from '../ui/text.ts'
 import type { Zone } from '../ui/time.ts'
 import { sharesOf, summaryOf } from './score-summary.ts'
@@ -41,11 +41,11 @@ export function ScoreLines({ answer, query, zone, page }: Props) {
           <h2 id="scores-heading">
             <a href={`${page}${writeQuery(kept)}`}>Scores</a>
           </h2>
-          {isNarrower && <span class="soft small">of all traces of the time</span>}
+          {isNarrower && <span class="soft small">of all traces in this time</span>}
           {newest !== null && <span class="soft small">of the newest {formatCount(newest)}</span>}
         </div>
       </header>
-      {shown.length === 0 && <p class="soft">No score in this time.</p>}
+      {shown.length === 0 && <p class="soft">No scores in this time.</p>}
       <ul class="score-lines">
         {shown.map(group => (
           <li key={`${group.dataType} ${group.name}`}>
@@ -96,5 +96,5 @@ function ScoreChart({ group, axis, href }: ScoreChartProps) {
   const common = { title: `Scores ${asLine(name, 40)}`, axis, series, href, bare: true }
   if (dataType === 'categorical') return <StackChart {...common} unit="count" format={formatCount} />
   if (dataType === 'boolean') return <LineChart {...common} unit="share" format={formatPercent} />
-  return <LineChart {...common} unit="number" format={formatScore} />
+  return <LineChart {...common} unit="number" format={formatMean} />
 }

@@ -1,7 +1,7 @@
 /** Summarises each of a project's scores on one line. */
 
 import type { ScoreOverTime } from '../contract.ts'
-import { formatPercent, formatScore } from '../ui/format.ts'
+import { formatMean, formatPercent } from '../ui/format.ts'
 import { asLine } from '../ui/text.ts'
 
 const sum = (counts: readonly number[]) => counts.reduce((all, each) => all + each, 0)
@@ -14,7 +14,7 @@ export function summaryOf({ dataType, count, shares, average }: ScoreOverTime): 
     const [most] = Object.entries(shares).sort(([, one], [, other]) => sum(other) - sum(one))
     return most === undefined ? '' : `${asLine(most[0], 24)} ${formatPercent(sum(most[1]) / count)}`
   }
-  return average === null ? '' : `mean ${formatScore(average)}`
+  return average === null ? '' : `mean ${formatMean(average)}`
 }
 
 /** Returns a categorical score's most frequent values (at most `most` of them) and the sum of the remaining values. */

@@ -1,18 +1,23 @@
-/** Charts of the numbers in one response: traces and errors, error rate, latency, tokens and cost. */
+/** Charts of traces, error rate, latency, tokens and cost: of all traces, or of each group of a split. */
 
 import type { ComponentChildren } from 'preact'
 import { useMemo } from 'preact/hooks'
 import { timeAxis } from '../charts/axis.ts'
-import { type ChartProps, type ChartSeries, LineChart, StackChart } from '../charts/charts.tsx'
+import { type ChartProps, type ChartSeries, LineChart, StackChart, type Tone } from '../charts/charts.tsx'
 import { Figure } from '../charts/figure.tsx'
-import { changeOf, rateOf, stepsBetween, wholeOf } from '../charts/series.ts'
-import type { SeriesAnswer } from '../contract.ts'
+import { rateOf, stepsBetween, wholeOf } from '../charts/series.ts'
+import type { SeriesAnswer, SplitAnswer } from '../contract.ts'
 import { type ListQuery, narrowed, withTime, writeQuery } from '../state/list-query.ts'
 import { formatCost, formatCount, formatCounted, formatPercent, formatPercentile } from '../ui/format.ts'
+import { asLine } from '../ui/text.ts'
 import type { Zone } from '../ui/time.ts'
+import type { Metric } from './changes.ts'
+import { TotalNumber } from './total-number.tsx'
 
 interface Props {
   readonly answer: SeriesAnswer
+  /** The groups to draw; undefined to draw all traces as one. */
+  readonly split: SplitAnswer | undefined
   readonly query: ListQuery
   readonly zone: Zone
   /** Address of the trace list, without query string. */
@@ -21,49 +26,64 @@ interface Props {
   readonly tables: readonly string[]
   show(name: string, asTable: boolean): void
   zoom(time: { readonly from: string; readonly to: string }): void
+  /** Returns the address that explains a metric's change in the step that starts at a time. */
+  explain(metric: Metric, start: string): string
 }
 
-export function TimeCharts({ answer, query, zone, list, tables, show, zoom }: Props) {
-  const shape = useMemo(() => shapeOf(answer, zone), [answer, zone])
-  const { axis, total, before, series } = shape
+export function TimeCharts({ answer, split, query, zone, list, tables, show, zoom, explain }: Props) {
+  const series = useMemo(() => (split === undefined ? wholeSeries(answer) : lineSeries(split)), [answer, split])
+  const steps = split ?? answer
+  const axis = useMemo(() => timeAxis(steps, zone), [steps, zone])
+  const { total } = wholeOf(answer)
+  const { before, approximate } = answer
+  const isOfSteps = split?.by === 'step'
   const listOf = (at: number, status?: string) => {
-    const time = withTime(query, stepsBetween(answer, at, at))
+    const time = withTime(query, stepsBetween(steps, at, at))
     return `${list}${writeQuery(status === undefined ? time : narrowed(time, { status }))}`
   }
   /** Query for the same traces with absolute times, because a relative range would move on while the chart does not. */
   const whole = withTime(query, stepsBetween(answer))
+  const percentile = (ms: number | null) => formatPercentile(ms, approximate)
   const figure = (
+    metric: Metric,
     title: string,
     chart: typeof StackChart,
     of: Pick<ChartProps, 'series' | 'unit' | 'format'> & { readonly title?: string },
     head: ComponentChildren,
-    { name = title.toLowerCase(), status }: { readonly name?: string; readonly status?: string } = {}
+    status?: string
   ) => (
     <Figure
       title={title}
       href={`${list}${writeQuery(status === undefined ? whole : narrowed(whole, { status }))}`}
       head={head}
-      asTable={tables.includes(name)}
-      setAsTable={asTable => show(name, asTable)}
+      asTable={tables.includes(metric)}
+      setAsTable={asTable => show(metric, asTable)}
       chart={chart}
+      rowHref={at => listOf(at, status)}
       of={{
         title,
         axis,
         ...of,
-        href: at => listOf(at, status),
-        zoom: (first, last) => zoom(stepsBetween(answer, first, last))
+        href: at => explain(metric, steps.starts[at]!),
+        zoom: (first, last) => zoom(stepsBetween(steps, first, last))
       }}
     />
   )
   return (
     <>
       {figure(
-        'Traces',
+        'traces',
+        isOfSteps ? 'Steps' : 'Traces',
         StackChart,
-        { title: 'Traces and errors', series: series.traces, unit: 'count', format: formatCount },
-        <TotalNumber value={total.traces} before={before?.traces} format={formatCount} />
+        { title: isOfSteps ? 'Steps' : 'Traces and errors', series: series.traces, unit: 'count', format: formatCount },
+        <TotalNumber
+          value={total.traces}
+          before={before?.traces}
+          format={isOfSteps ? count => formatCounted(count, 'trace') : formatCount}
+        />
       )}
       {figure(
+        'errors',
         'Error rate',
         LineChart,
         { series: series.rate, unit: 'share', format: formatPercent },
@@ -73,17 +93,19 @@ export function TimeCharts({ answer, query, zone, list, tables, show, zoom }: Pr
           before={before && rateOf(before.errors, before.traces)}
           format={formatPercent}
         />,
-        { name: 'errors', status: 'error' }
+        'error'
       )}
       {figure(
-        'Latency',
+        'latency',
+        split === undefined ? 'Latency' : 'Latency, p95',
         LineChart,
-        { series: series.latency, unit: 'ms', format: formatPercentile },
-        (['p50', 'p90', 'p99'] as const).map(each => (
-          <TotalNumber key={each} name={each} value={total[each]} before={before?.[each]} format={formatPercentile} />
+        { series: series.latency, unit: 'ms', format: percentile },
+        (split === undefined ? (['p50', 'p90', 'p99'] as const) : (['p95'] as const)).map(each => (
+          <TotalNumber key={each} name={each} value={total[each]} before={before?.[each]} format={percentile} />
         ))
       )}
       {figure(
+        'tokens',
         'Tokens',
         StackChart,
         { series: series.tokens, unit: 'count', format: formatCount },
@@ -94,13 +116,14 @@ export function TimeCharts({ answer, query, zone, list, tables, show, zoom }: Pr
         />
       )}
       {figure(
+        'cost',
         'Cost',
         StackChart,
         { series: series.cost, unit: 'usd', format: formatCost },
         <>
           <TotalNumber value={total.costUsd} before={before?.costUsd} format={formatCost} />
           {total.priced < total.traces && (
-            <span class="soft small">of the {formatCounted(total.priced, 'trace')} whose cost is known</span>
+            <span class="soft small">of the {formatCounted(total.priced, 'trace')} with a known cost</span>
           )}
         </>
       )}
@@ -108,13 +131,14 @@ export function TimeCharts({ answer, query, zone, list, tables, show, zoom }: Pr
   )
 }
 
-function shapeOf(answer: SeriesAnswer, zone: Zone) {
-  const { before } = answer
+type MetricSeries = Readonly<Record<'traces' | 'rate' | 'latency' | 'tokens' | 'cost', readonly ChartSeries[]>>
+
+function wholeSeries(answer: SeriesAnswer): MetricSeries {
   const whole = wholeOf(answer)
-  const { traces, errors, total } = whole
-  const series = {
+  const { traces, errors } = whole
+  return {
     traces: [
-      { name: 'without error', tone: 1, values: traces.map((count, i) => count - errors[i]!) },
+      { name: 'succeeded', tone: 1, values: traces.map((count, i) => count - errors[i]!) },
       { name: 'errors', tone: 'bad', values: errors }
     ],
     rate: [{ name: 'error rate', tone: 'bad', values: traces.map((count, i) => rateOf(errors[i]!, count)) }],
@@ -124,55 +148,28 @@ function shapeOf(answer: SeriesAnswer, zone: Zone) {
       { name: 'p99', tone: 3, values: whole.p99 }
     ],
     tokens: [
-      { name: 'in', tone: 1, values: whole.inputTokens },
-      { name: 'out', tone: 2, values: whole.outputTokens }
+      { name: 'input', tone: 1, values: whole.inputTokens },
+      { name: 'output', tone: 2, values: whole.outputTokens }
     ],
     cost: [{ name: 'cost', tone: 1, values: whole.costUsd }]
-  } satisfies Record<string, readonly ChartSeries[]>
-  return { axis: timeAxis(answer, zone), total, before, series }
+  }
 }
 
-interface TotalProps {
-  readonly value: number | null
-  readonly before: number | null | undefined
-  format(value: number): string
-  /** Label of the number, if several numbers are shown side by side. */
-  readonly name?: string
-  /** Whether to show the change in percentage points, because the value is a share. */
-  readonly points?: boolean
-}
+const TONES: readonly Tone[] = [1, 2, 3, 4, 5, 6]
 
-/** A number and its change from the previous period. */
-function TotalNumber({ value, before, format, name, points = false }: TotalProps) {
-  if (value === null) return null
-  return (
-    <span class="total">
-      {name !== undefined && <span class="soft">{name} </span>}
-      <b>{format(value)}</b>
-      {before !== null && before !== undefined && (
-        <span class="soft small" title={`${format(before)} in the period before`}>
-          {' '}
-          {points ? pointsBetween(value, before) : ratioBetween(value, before)}
-        </span>
-      )}
-    </span>
-  )
-}
-
-/** Returns an empty string if only the previous value is zero, because no ratio exists. */
-function ratioBetween(value: number, before: number): string {
-  const change = changeOf(value, before)
-  if (change === null) return value === before ? '±0' : ''
-  // From a tenfold increase on, a factor is easier to read than a percentage.
-  if (change >= 9) return `×${Math.round(change + 1)}`
-  return signed(change, formatPercent(Math.abs(change)))
-}
-
-function pointsBetween(value: number, before: number): string {
-  const change = (value - before) * 100
-  return signed(change, `${Math.abs(change).toFixed(1)} points`, 0.05)
-}
-
-function signed(change: number, size: string, least = 0.0005): string {
-  return Math.abs(change) < least ? '±0' : `${change > 0 ? '+' : '−'}${size}`
+/** One series per group, and one for all others. */
+function lineSeries({ lines, by }: SplitAnswer): MetricSeries {
+  const of = (values: (line: SplitAnswer['lines'][number]) => readonly (number | null)[]) =>
+    lines.map((line, i) => ({
+      name: line.isOther ? 'all others' : line.key === null ? `no ${by}` : asLine(line.key, 40),
+      tone: line.isOther ? ('rest' as const) : TONES[i % TONES.length]!,
+      values: values(line)
+    }))
+  return {
+    traces: of(({ traces }) => traces),
+    rate: of(({ traces, errors }) => traces.map((count, i) => rateOf(errors[i]!, count))),
+    latency: of(({ p95 }) => p95),
+    tokens: of(({ inputTokens, outputTokens }) => inputTokens.map((count, i) => count + outputTokens[i]!)),
+    cost: of(({ costUsd }) => costUsd)
+  }
 }

@@ -9,6 +9,7 @@ import { goSearch, useArrival, usePlace } from '../state/navigation.ts'
 import { preferences } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
 import {
+  isByScore,
   readScoreQuery,
   type ScorePageQuery,
   seriesQuery,
@@ -53,13 +54,23 @@ export function ScoresPage({ slug }: { slug: string }) {
       </div>
       <ScoreBar query={query} names={names ?? []} facets={facets} zone={zone} change={change} />
       <Pending of={loaded} what="scores" />
-      {series !== undefined && series.newest !== null && (
-        <p class="soft">Of this time the newest {formatCount(series.newest)} scores are counted.</p>
-      )}
+      <p class="soft">
+        {isByScore(query)
+          ? 'Each score counts at the time when it was given.'
+          : 'Each score counts at the time when its trace started.'}
+        {series !== undefined &&
+          series.newest !== null &&
+          ` Only the newest ${formatCount(series.newest)} scores of this time are counted.`}
+      </p>
       {series !== undefined && series.names.length === 0 && (
         <p class="empty">
-          No score was given in this time. Scores are given by the API, by evaluators, and by people: “Annotate” on the
-          page of a trace.
+          No scores in this time{isByScore(query) ? '.' : ', by the start of their traces. '}
+          {!isByScore(query) && (
+            <a href={`${base}${writeScoreQuery(withChoice(query, { by: 'score' }))}`}>
+              Show scores given in this time.
+            </a>
+          )}{' '}
+          Scores come from the API, from evaluators, and from people who choose “Annotate” on the page of a trace.
         </p>
       )}
       {series !== undefined && axis !== undefined && series.names.length > 0 && (
@@ -132,6 +143,16 @@ function ScoreBar({ query, names, facets, zone, change }: Props) {
           values={[query.env, ...(facets?.environments ?? [])]}
           set={env => change({ ...withChoice(query, { env }) })}
         />
+        <label class={`filter ${isByScore(query) ? 'is-set' : ''}`}>
+          <span>Time of</span>
+          <select
+            value={isByScore(query) ? 'score' : 'trace'}
+            onChange={event => change(withChoice(query, { by: event.currentTarget.value === 'score' ? 'score' : '' }))}
+          >
+            <option value="trace">the trace</option>
+            <option value="score">the score</option>
+          </select>
+        </label>
       </search>
       <Menu
         end

@@ -5,7 +5,7 @@ import { type ChartProps, type ChartSeries, LineChart, StackChart, type Tone } f
 import { Figure } from '../charts/figure.tsx'
 import type { ScoreOverTime, ScoreSeries } from '../contract.ts'
 import { type ScorePageQuery, withStep, withTable, writeScoreQuery } from '../state/score-query.ts'
-import { formatCount, formatCounted, formatPercent, formatScore } from '../ui/format.ts'
+import { formatCount, formatCounted, formatMean, formatPercent, formatScore } from '../ui/format.ts'
 import { asLine } from '../ui/text.ts'
 
 interface Props {
@@ -46,7 +46,7 @@ export function averageOf(score: ScoreOverTime): string {
     const [only, ...others] = dataType === 'categorical' ? chartShares(score) : []
     return only === undefined || others.length > 0 ? '' : `all ${only.name}`
   }
-  return dataType === 'boolean' ? `${formatPercent(average)} yes` : `mean ${formatScore(average)}`
+  return dataType === 'boolean' ? `${formatPercent(average)} yes` : `mean ${formatMean(average)}`
 }
 
 export function ScoreChart({ score, series, axis, query, base, title, href, wide = false, change }: Props) {
@@ -56,7 +56,7 @@ export function ScoreChart({ score, series, axis, query, base, title, href, wide
     axis,
     series: isNumeric ? [{ name: 'mean', values: score.mean, tone: 3 }] : chartShares(score),
     unit: isNumeric ? 'number' : 'count',
-    format: isNumeric ? formatScore : formatCount,
+    format: isNumeric ? formatMean : formatCount,
     href: at => `${base}${writeScoreQuery({ ...withStep(query, series, at), name: score.name })}`,
     zoom: (first, last) =>
       change({ ...withStep(query, series, last), from: withStep(query, series, first).from!, name: score.name })

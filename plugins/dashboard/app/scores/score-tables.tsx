@@ -75,8 +75,8 @@ export function ScoredTraces({ slug, query, base, zone }: Props) {
       {value !== undefined && rows.length === 0 && (
         <p class="soft">
           {value.nextCursor === null
-            ? 'There is no such score in this time.'
-            : 'None among those that were looked at; older ones may be.'}
+            ? 'No scores match in this time.'
+            : 'None among the scores examined; older scores may match.'}
         </p>
       )}
       {rows.length > 0 && (

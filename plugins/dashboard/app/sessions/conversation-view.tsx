@@ -80,7 +80,7 @@ export function ConversationView({ slug, loading, zone }: { slug: string; loadin
                 <span>{formatDuration(gap)} later</span>
               </p>
             )}
-            <Turn key={trace.id} slug={slug} trace={trace} zone={zone} now={now} />
+            <Turn key={trace.id} slug={slug} trace={trace} error={loaded?.errors[trace.id]} zone={zone} now={now} />
           </>
         )
       })}
@@ -102,7 +102,15 @@ export function ConversationView({ slug, loading, zone }: { slug: string; loadin
 const ESTIMATE_PX = 220
 
 /** One trace of a conversation: question, answer, duration, tokens and cost. */
-function Turn({ slug, trace, zone, now }: { slug: string; trace: TraceListItem; zone: Zone; now: Date }) {
+interface TurnProps {
+  readonly slug: string
+  readonly trace: TraceListItem
+  readonly error: Loaded['errors'][string] | undefined
+  readonly zone: Zone
+  readonly now: Date
+}
+
+function Turn({ slug, trace, error, zone, now }: TurnProps) {
   const { startedAt, usage, costUsd, durationMs, scores } = trace
   const isRunning = trace.status === 'running'
   return (
@@ -125,6 +133,15 @@ function Turn({ slug, trace, zone, now }: { slug: string; trace: TraceListItem; 
           <ScoreChip key={name} name={name} score={score} />
         ))}
       </header>
+      {error !== undefined && (
+        <p class="turn-error">
+          <a href={`${pathOf({ page: 'trace', slug, traceId: trace.id })}?span=${error.spanId}`}>
+            {asLine(error.step, 60)}
+          </a>
+          {error.type !== null && <b> {asLine(error.type, 80)}</b>}
+          {error.message !== null && ` ${asLine(error.message, 200)}`}
+        </p>
+      )}
       <Offscreen estimate={ESTIMATE_PX}>
         <Texts slug={slug} trace={trace} />
       </Offscreen>
@@ -141,11 +158,11 @@ function Texts({ slug, trace }: { slug: string; trace: TraceListItem }) {
   if (body === undefined) return <p class="turn-wait" role="status" aria-label="Loading the texts" />
   return (
     <>
-      <Said body={body} side="input" none="Nothing was recorded as its input." />
+      <Said body={body} side="input" none="No input was recorded." />
       <Said
         body={body}
         side="output"
-        none={trace.status === 'running' ? 'It is running.' : 'Nothing was recorded as its output.'}
+        none={trace.status === 'running' ? 'Still running.' : 'No output was recorded.'}
       />
     </>
   )
@@ -186,7 +203,11 @@ async function loadMore(
   const after = known?.nextCursor ?? undefined
   const query = new URLSearchParams({ id, ...(after !== undefined && { after }) })
   const page = await read(at('p/:slug/session-traces', { slug }, query), { signal })
-  const loaded = { traces: withMore(known?.traces ?? [], page.traces), nextCursor: page.nextCursor }
+  const loaded = {
+    traces: withMore(known?.traces ?? [], page.traces),
+    nextCursor: page.nextCursor,
+    errors: { ...known?.errors, ...page.errors }
+  }
   conversations.delete(nameOf(slug, id))
   conversations.set(nameOf(slug, id), loaded)
   for (const old of conversations.keys()) if (conversations.size > KEPT) conversations.delete(old)

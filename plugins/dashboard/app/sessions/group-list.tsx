@@ -1,7 +1,7 @@
-/** A project's sessions or users, most recently seen first. */
+/** A project's sessions or users, sorted by when they were last seen or by a sum. */
 
 import type { ComponentChildren } from 'preact'
-import type { Group, SessionPage, UserPage } from '../contract.ts'
+import type { Group, ListedSession, SessionPage, UserPage } from '../contract.ts'
 import { at, read } from '../state/api.ts'
 import { useLoad, useRead } from '../state/load.ts'
 import { goSearch, useArrival, usePlace } from '../state/navigation.ts'
@@ -12,7 +12,15 @@ import { DAY_RANGE_CHOICES } from '../state/time-range.ts'
 import { ButtonLink } from '../ui/controls.tsx'
 import { Day, Fact, Moment } from '../ui/facts.tsx'
 import { ChosenFilter, TypedFilter } from '../ui/filter-bar.tsx'
-import { formatCost, formatCount, formatCounted, NONE } from '../ui/format.ts'
+import {
+  formatCost,
+  formatCount,
+  formatCounted,
+  formatDuration,
+  formatMean,
+  formatPercent,
+  NONE
+} from '../ui/format.ts'
 import { Pending } from '../ui/problem.tsx'
 import { LinkedRows, numbers } from '../ui/table.tsx'
 import { asLine } from '../ui/text.ts'
@@ -25,12 +33,25 @@ const WORDS = {
 
 type GroupKind = keyof typeof WORDS
 
-/**
- * Parameters in the page's URL and in requests: the prefix by which ids are filtered and, for users, the time range of
- * the totals.
- */
-const NAMES = ['prefix', 'env', 'range', 'after'] as const
+/** Parameters in the page's URL and in requests. */
+const NAMES = ['prefix', 'env', 'range', 'sort', 'after'] as const
 type GroupQuery = Partial<Record<(typeof NAMES)[number], string>>
+
+/** Sorts of the lists, with the titles of their columns. */
+const SORT_TITLES = { last: 'Last seen', traces: 'Traces', errors: 'Errors', tokens: 'Tokens', cost: 'Cost' } as const
+type GroupSortName = keyof typeof SORT_TITLES
+const sortOf = ({ sort }: GroupQuery): GroupSortName =>
+  sort !== undefined && sort in SORT_TITLES ? (sort as GroupSortName) : 'last'
+
+/** The page's default range, and the choice of all time, which requests leave out. */
+const USUAL = '7d'
+const ALL = 'all'
+
+/** Returns the server's query. */
+const askedBy = (query: GroupQuery): string => {
+  const { range = USUAL, ...rest } = query
+  return writeGroupQuery({ ...rest, ...(range !== ALL && { range }) })
+}
 
 export const readGroupQuery = (search: string): GroupQuery => readParameters(search, NAMES)
 export const writeGroupQuery = (query: GroupQuery): string => searchOf(query, NAMES)
@@ -44,7 +65,7 @@ export function GroupList({ slug, kind }: { slug: string; kind: GroupKind }) {
   const { zone } = useStore(preferences)
   const query = readGroupQuery(search)
   const { title, one, field } = WORDS[kind]
-  const key = at(`p/:slug/${kind}`, { slug }, writeGroupQuery(query))
+  const key = at(`p/:slug/${kind}`, { slug }, askedBy(query))
   const loaded = useLoad(
     key,
     async signal => {
@@ -60,6 +81,7 @@ export function GroupList({ slug, kind }: { slug: string; kind: GroupKind }) {
   useArrival(page !== undefined)
   const change = (next: GroupQuery) => goSearch(writeGroupQuery(next))
   const { after: _, ...first } = query
+  const sort = sortOf(query)
   const isFiltered = query.prefix !== undefined || query.env !== undefined
   const base = pathOf({ page: kind, slug })
   return (
@@ -69,54 +91,67 @@ export function GroupList({ slug, kind }: { slug: string; kind: GroupKind }) {
       </div>
       <div class="filters">
         <search class="is-open" aria-label={`Filter the ${kind}`}>
-          <TypedFilter
-            label="Begins with"
-            value={query.prefix ?? ''}
-            set={prefix => change({ ...(query.env && { env: query.env }), prefix })}
-          />
+          <TypedFilter label="Find" value={query.prefix ?? ''} set={prefix => change({ ...first, prefix })} />
           <ChosenFilter
             label="Environment"
             value={query.env}
             values={[...(facets?.environments ?? []), query.env]}
             set={env => change({ ...first, env })}
           />
-          {kind === 'users' && <RangeChoice range={query.range} set={range => change({ ...first, range })} />}
-          {isFiltered && (
-            <button
-              type="button"
-              class="link"
-              onClick={() => change(query.range === undefined ? {} : { range: query.range })}
+          <RangeChoice all={kind === 'sessions'} range={query.range} set={range => change({ ...first, range })} />
+          <label class={`filter ${sort === 'last' ? '' : 'is-set'}`}>
+            <span>Sort by</span>
+            <select
+              value={sort}
+              onChange={event => {
+                const { value } = event.currentTarget
+                change({ ...first, sort: value === 'last' ? '' : value })
+              }}
             >
+              {Object.entries(SORT_TITLES).map(([name, title]) => (
+                <option key={name} value={name}>
+                  {title}
+                </option>
+              ))}
+            </select>
+          </label>
+          {isFiltered && (
+            <button type="button" class="link" onClick={() => change({ ...first, prefix: '', env: '' })}>
               Clear
             </button>
           )}
         </search>
       </div>
-      {kind === 'sessions' && query.env !== undefined && (
-        <p class="soft">Each {one} that has a trace in this environment; the numbers are those of all its traces.</p>
+      {kind === 'sessions' && sort === 'last' && (
+        <p class="soft">
+          Sessions with a trace in this time{query.env !== undefined && ' and environment'}. The numbers cover all their
+          traces.
+        </p>
       )}
       <Pending of={loaded} what={kind} />
+      {page !== undefined && page.since !== null && (
+        <p class="soft">The numbers cover the newest 20,000 traces, since {shortTime(page.since, zone, new Date())}.</p>
+      )}
       {page !== undefined && 'countedFrom' in page && page.countedFrom !== null && (
         <p class="soft">
-          Traces are counted back to {shortTime(page.countedFrom, zone, new Date())} so far; older ones follow.
+          Traces are counted back to {shortTime(page.countedFrom, zone, new Date())} so far; older traces follow.
         </p>
       )}
       {page !== undefined && page.groups.length === 0 && page.nextCursor === null && (
         <p class="empty">
           {query.after !== undefined ? (
-            `No other ${one} was seen earlier.`
+            `No more ${kind}.`
           ) : isFiltered ? (
-            `No ${one} is like this.`
+            `No ${kind} match these filters in this time.`
           ) : (
             <>
-              No trace is of a {one}
-              {kind === 'users' && ' in this time'}. Applications name it as <code>{field}</code> of a trace.
+              No {kind} in this time. A trace belongs to a {one} if the application sets its <code>{field}</code>.
             </>
           )}
         </p>
       )}
       {page !== undefined && page.groups.length > 0 && (
-        <GroupTable slug={slug} kind={kind} groups={page.groups} zone={zone} />
+        <GroupTable slug={slug} kind={kind} groups={page.groups} sort={sort} zone={zone} />
       )}
       {page !== undefined && (page.groups.length > 0 || page.nextCursor !== null || query.after !== undefined) && (
         <nav class="pager" aria-label="Pages of the list">
@@ -125,9 +160,7 @@ export function GroupList({ slug, kind }: { slug: string; kind: GroupKind }) {
           </span>
           {query.after !== undefined && <ButtonLink href={`${base}${writeGroupQuery(first)}`}>First page</ButtonLink>}
           {page.nextCursor !== null && (
-            <ButtonLink href={`${base}${writeGroupQuery({ ...query, after: page.nextCursor })}`}>
-              seen earlier →
-            </ButtonLink>
+            <ButtonLink href={`${base}${writeGroupQuery({ ...query, after: page.nextCursor })}`}>Older →</ButtonLink>
           )}
         </nav>
       )}
@@ -139,84 +172,149 @@ interface TableProps {
   readonly slug: string
   readonly kind: GroupKind
   readonly groups: readonly Group[]
+  readonly sort?: GroupSortName
+  /** Whether sessions are those of one user, who need not be named in each row. */
+  readonly ofOneUser?: boolean
   readonly zone: Zone
 }
 
-export function GroupTable({ slug, kind, groups, zone }: TableProps) {
+export function GroupTable({ slug, kind, groups, sort = 'last', ofOneUser = false, zone }: TableProps) {
   const title = kind === 'sessions' ? 'Sessions' : 'Users'
+  const isOfSessions = kind === 'sessions'
   const now = new Date()
   const hrefOf = (id: string) =>
-    pathOf(kind === 'sessions' ? { page: 'session', slug, sessionId: id } : { page: 'user', slug, userId: id })
+    pathOf(isOfSessions ? { page: 'session', slug, sessionId: id } : { page: 'user', slug, userId: id })
+  const column = (name: GroupSortName) => ({
+    title: SORT_TITLES[name],
+    is: name === sort ? ('sorted number' as const) : ('number' as const)
+  })
   return (
     <LinkedRows
       class="groups"
       label={title}
       titles={[
         title.slice(0, -1),
-        ...numbers('Traces', 'Errors', 'Tokens', 'Cost'),
-        'First',
-        { title: 'Last', is: 'sorted' }
+        ...(isOfSessions && !ofOneUser ? ['Users'] : []),
+        column('traces'),
+        column('errors'),
+        ...(isOfSessions ? numbers('Duration') : []),
+        column('tokens'),
+        column('cost'),
+        ...(isOfSessions ? ['Scores'] : []),
+        'First seen',
+        sort === 'last' ? { title: SORT_TITLES.last, is: 'sorted' } : SORT_TITLES.last
       ]}
     >
-      {groups.map(({ id, traces, isMore = false, errors, inputTokens, outputTokens, costUsd, firstAt, lastAt }) => (
-        <tr key={id}>
-          <td class="of-name">
-            <a id={`g-${id}`} class="open" href={hrefOf(id)} title={id}>
-              {asLine(id, 80)}
-            </a>
-          </td>
-          <td
-            class="number"
-            data-label="Traces"
-            title={isMore ? `The newest ${formatCount(traces)} are added up` : undefined}
-          >
-            {formatCount(traces)}
-            {isMore && '+'}
-          </td>
-          <td class="number" data-label="Errors">
-            {errors === 0 ? <span class="soft">{NONE}</span> : <span class="is-error">{formatCount(errors)}</span>}
-          </td>
-          <td class="number" data-label="Tokens">
-            {formatCount(inputTokens + outputTokens)}
-          </td>
-          <td class="number" data-label="Cost">
-            {costUsd === null ? <span class="soft">{NONE}</span> : formatCost(costUsd)}
-          </td>
-          <td data-label="First">
-            {kind === 'users' ? <Day iso={firstAt} /> : <Moment iso={firstAt} zone={zone} now={now} />}
-          </td>
-          <td data-label="Last">
-            <Moment iso={lastAt} zone={zone} now={now} />
-          </td>
-        </tr>
-      ))}
+      {groups.map(group => {
+        const { id, traces, isMore = false, errors, inputTokens, outputTokens, costUsd, firstAt, lastAt } = group
+        const session = 'question' in group ? group : undefined
+        return (
+          <tr key={id}>
+            <td class="of-name">
+              <div>
+                <a id={`g-${id}`} class="open" href={hrefOf(id)} title={id}>
+                  {asLine(session?.question ?? id, 80)}
+                </a>
+                {session !== undefined && session.question !== null && (
+                  <small class="soft clip">{asLine(id, 60)}</small>
+                )}
+              </div>
+            </td>
+            {session !== undefined && !ofOneUser && (
+              <td class="of-users" data-label="Users">
+                {session.users.length === 0 ? (
+                  <span class="soft">{NONE}</span>
+                ) : (
+                  session.users.map(user => asLine(user, 30)).join(', ')
+                )}
+              </td>
+            )}
+            <td
+              class="number"
+              data-label="Traces"
+              title={isMore ? `Only the newest ${formatCount(traces)} are summed` : undefined}
+            >
+              {formatCount(traces)}
+              {isMore && '+'}
+            </td>
+            <td class="number" data-label="Errors">
+              {errors === 0 ? <span class="soft">{NONE}</span> : <span class="is-error">{formatCount(errors)}</span>}
+            </td>
+            {session !== undefined && (
+              <td class="number" data-label="Duration">
+                {formatDuration(session.durationMs)}
+              </td>
+            )}
+            <td class="number" data-label="Tokens">
+              {formatCount(inputTokens + outputTokens)}
+            </td>
+            <td class="number" data-label="Cost">
+              {costUsd === null ? <span class="soft">{NONE}</span> : formatCost(costUsd)}
+            </td>
+            {session !== undefined && (
+              <td class="of-scores" data-label="Scores">
+                <SessionScores scores={session.scores} />
+              </td>
+            )}
+            <td class="of-seen" data-label="First seen">
+              {isOfSessions || sort !== 'last' ? <Moment iso={firstAt} zone={zone} now={now} /> : <Day iso={firstAt} />}
+            </td>
+            <td class="of-seen" data-label="Last seen">
+              <Moment iso={lastAt} zone={zone} now={now} />
+            </td>
+          </tr>
+        )
+      })}
     </LinkedRows>
   )
 }
 
-/** The server's default range. */
-const USUAL = '30d'
+function SessionScores({ scores }: Pick<ListedSession, 'scores'>) {
+  if (scores.length === 0) return <span class="soft">{NONE}</span>
+  return (
+    <span class="scores">
+      {scores.map(({ name, dataType, count, average, value }) => (
+        <span key={`${dataType} ${name}`} class="score" title={formatCounted(count, 'score')}>
+          <span class="soft">{asLine(name, 24)}</span>{' '}
+          {average === null
+            ? asLine(value ?? NONE, 24)
+            : dataType === 'boolean'
+              ? `${formatPercent(average)} yes`
+              : formatMean(average)}
+        </span>
+      ))}
+    </span>
+  )
+}
 
-const RANGE_NAMES = { '7d': '7 days', '30d': '30 days', '90d': '90 days', '1y': 'year' } as const
+const RANGE_NAMES = { '7d': '7 days', '30d': '30 days', '90d': '90 days', '1y': '1 year' } as const
 
-/** Selects the time range over which users' totals are computed. */
-export function RangeChoice({ range = USUAL, set }: { range?: string | undefined; set(range: string): void }) {
+interface RangeProps {
+  readonly range?: string | undefined
+  /** Whether to offer all time. */
+  readonly all?: boolean
+  set(range: string): void
+}
+
+/** Selects the time range that counts. */
+export function RangeChoice({ range = USUAL, all = false, set }: RangeProps) {
   return (
     <label class={`filter ${range === USUAL ? '' : 'is-set'}`}>
-      <span>Totals for the last</span>
+      <span>Period</span>
       <select value={range} onChange={event => set(event.currentTarget.value)}>
         {DAY_RANGE_CHOICES.map(each => (
           <option key={each} value={each}>
             {RANGE_NAMES[each]}
           </option>
         ))}
+        {all && <option value={ALL}>All time</option>}
       </select>
     </label>
   )
 }
 
 interface FactsProps {
-  readonly sums: Omit<Group, 'isMore'>
+  readonly sums: Omit<UserPage['groups'][number], 'isMore'>
   readonly running?: number
   /** Whether only the day of the first trace is known, not its time. */
   readonly byDay?: boolean
@@ -244,8 +342,8 @@ export function GroupFacts({ sums, running = 0, byDay = false, zone, now, childr
         )}
       </Fact>
       <Fact name="Cost">{formatCost(costUsd)}</Fact>
-      <Fact name="First">{byDay ? <Day iso={firstAt} /> : <Moment iso={firstAt} zone={zone} now={now} />}</Fact>
-      <Fact name="Last">
+      <Fact name="First seen">{byDay ? <Day iso={firstAt} /> : <Moment iso={firstAt} zone={zone} now={now} />}</Fact>
+      <Fact name="Last seen">
         <Moment iso={lastAt} zone={zone} now={now} />
       </Fact>
       {children}

@@ -53,13 +53,13 @@ export function SessionView({ slug, sessionId }: { slug: string; sessionId: stri
         </div>
       </div>
       {isNowhere ? (
-        <p class="empty">No trace of this project is of this session.</p>
+        <p class="empty">This project has no traces of this session.</p>
       ) : error !== undefined ? (
         <Problem error={error} again={again} />
       ) : null}
       {sums !== undefined && (
         <GroupFacts sums={sums} running={sums.running} zone={zone} now={new Date()}>
-          <Fact name="Time in traces">{formatDuration(sums.durationMs)}</Fact>
+          <Fact name="Active time">{formatDuration(sums.durationMs)}</Fact>
           {sums.users.length > 0 && (
             <Fact name={sums.users.length === 1 ? 'User' : 'Users'}>
               {sums.users.map((user, i) => (
@@ -70,7 +70,7 @@ export function SessionView({ slug, sessionId }: { slug: string; sessionId: stri
               ))}
             </Fact>
           )}
-          {sums.newest !== null && <Fact name="Counted">the newest {formatCount(sums.newest)}</Fact>}
+          {sums.newest !== null && <Fact name="Summed">the newest {formatCount(sums.newest)} traces</Fact>}
         </GroupFacts>
       )}
       {!isNowhere && <ConversationView slug={slug} loading={loading} zone={zone} />}

@@ -20,7 +20,7 @@ export function UsersPage({ slug }: { slug: string }) {
 export function UserView({ slug, userId }: { slug: string; userId: string }) {
   const { zone } = useStore(preferences)
   const { range } = readGroupQuery(usePlace().search)
-  const asked = new URLSearchParams({ id: userId, ...(range !== undefined && { range }) })
+  const asked = new URLSearchParams({ id: userId, range: range ?? '7d' })
   const { value: user, error, again } = useRead(at('p/:slug/user', { slug }, asked))
   const newest = useRead(at('p/:slug/traces', { slug }, new URLSearchParams({ userId, limit: NEWEST })))
   useArrival(user !== undefined)
@@ -48,20 +48,20 @@ export function UserView({ slug, userId }: { slug: string; userId: string }) {
       {user !== undefined && (
         <>
           <div class="filters">
-            <search class="is-open" aria-label="The time">
+            <search class="is-open" aria-label="Period">
               <RangeChoice range={range} set={next => goSearch(writeGroupQuery({ range: next }))} />
             </search>
           </div>
           <GroupFacts sums={user} byDay zone={zone} now={new Date()} />
           {user.countedFrom !== null && (
             <p class="soft">
-              Traces are counted back to {shortTime(user.countedFrom, zone, new Date())} so far; older ones follow.
+              Traces are counted back to {shortTime(user.countedFrom, zone, new Date())} so far; older traces follow.
             </p>
           )}
           {user.sessions.length > 0 && (
             <>
-              <h2>Sessions of the newest traces</h2>
-              <GroupTable slug={slug} kind="sessions" groups={user.sessions} zone={zone} />
+              <h2>Sessions, with this user’s traces</h2>
+              <GroupTable slug={slug} kind="sessions" groups={user.sessions} ofOneUser zone={zone} />
             </>
           )}
           <h2>Newest traces</h2>

@@ -37,8 +37,9 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
     slug === undefined
       ? []
       : [
-          link('Overview', 'g o', { page: 'overview', slug }),
+          link('Overview', 'g o', { page: 'overview', slug }, 'groups'),
           link('Traces', 'g t', { page: 'traces', slug }, 'trace', 'compare'),
+          link('Errors', 'g e', { page: 'errors', slug }),
           link('Sessions', 'g s', { page: 'sessions', slug }, 'session'),
           link('Users', 'g u', { page: 'users', slug }, 'user'),
           link('Scores', 'g c', { page: 'scores', slug }),

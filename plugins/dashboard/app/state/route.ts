@@ -10,13 +10,13 @@ export type Page =
   | { readonly page: 'find'; readonly traceId: string }
   | { readonly page: 'traces'; readonly slug: string }
   | { readonly page: 'trace'; readonly slug: string; readonly traceId: string }
-  | { readonly page: 'overview' | 'sessions' | 'users' | 'scores' | 'compare'; readonly slug: string }
+  | { readonly page: (typeof SECTIONS)[number]; readonly slug: string }
   | { readonly page: 'session'; readonly slug: string; readonly sessionId: string }
   | { readonly page: 'user'; readonly slug: string; readonly userId: string }
   | { readonly page: 'settings'; readonly slug: string; readonly tab: SettingsTab }
   | { readonly page: 'nowhere' }
 
-const SECTIONS = ['overview', 'sessions', 'users', 'scores', 'compare'] as const
+const SECTIONS = ['overview', 'errors', 'groups', 'sessions', 'users', 'scores', 'compare'] as const
 
 const TRACE_ID = /^[0-9a-f]{32}$/i
 
@@ -59,6 +59,8 @@ export function pathOf(page: Page): string {
     case 'trace':
       return `p/${encodeURIComponent(page.slug)}/traces/${page.traceId}`
     case 'overview':
+    case 'errors':
+    case 'groups':
     case 'sessions':
     case 'users':
     case 'scores':

@@ -6,6 +6,8 @@ import { CHART_RANGES, isInstant } from './time-range.ts'
 export interface ScorePageQuery {
   readonly name?: string
   readonly env?: string
+  /** `score` if times are of the scores; by default, times are of their traces. */
+  readonly by?: string
   readonly range?: string
   readonly from?: string
   readonly to?: string
@@ -23,7 +25,7 @@ const TIME = ['range', 'from', 'to'] as const
 const PICKS = ['value', 'min', 'below', 'source'] as const
 /** Choices that limit the list of scores. */
 export type ScorePicks = Pick<ScorePageQuery, (typeof PICKS)[number]>
-const NAMES = ['name', 'env', ...TIME, ...PICKS, 'after', 'table'] as const
+const NAMES = ['name', 'env', 'by', ...TIME, ...PICKS, 'after', 'table'] as const
 
 export function readScoreQuery(search: string): ScorePageQuery {
   const query = readParameters(search, NAMES)
@@ -36,9 +38,11 @@ export function readScoreQuery(search: string): ScorePageQuery {
 
 export const writeScoreQuery = (query: ScorePageQuery): string => searchOf(query, NAMES)
 
+export const isByScore = ({ by }: ScorePageQuery): boolean => by === 'score'
+
 /** Returns the server's query string, with the choices that `names` lists. */
 const asked = (query: ScorePageQuery, offset: number, names: readonly (typeof NAMES)[number][]): string =>
-  searchOf({ ...query, offset: String(offset) }, [...names, 'offset'])
+  searchOf({ ...query, by: isByScore(query) ? 'score' : 'trace', offset: String(offset) }, [...names, 'by', 'offset'])
 export const seriesQuery = (query: ScorePageQuery, offset: number): string =>
   asked(query, offset, ['name', 'env', ...TIME])
 export const disagreementQuery = seriesQuery

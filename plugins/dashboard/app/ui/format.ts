@@ -53,9 +53,9 @@ export function formatDuration(ms: number | null): string {
   return both(Math.floor(hours / 24), 'd', hours % 24, 'h')
 }
 
-/** Formats a percentile of durations, which is approximate, because the server counts durations in buckets. */
-export const formatPercentile = (ms: number | null): string =>
-  ms === null ? formatDuration(ms) : `≈ ${formatDuration(ms)}`
+/** Formats a percentile of durations. It is approximate if the server counted the durations in buckets. */
+export const formatPercentile = (ms: number | null, approximate: boolean): string =>
+  ms !== null && approximate ? `≈ ${formatDuration(ms)}` : formatDuration(ms)
 
 function both(large: number, largeUnit: string, small: number, smallUnit: string): string {
   const first = `${formatCount(large)} ${largeUnit}`
@@ -107,6 +107,12 @@ export function formatPercent(share: number): string {
   if (share > 0 && share < 0.001) return `under 0.1${NARROW_SPACE}%`
   return `${share > 0 && share < 0.1 ? (share * 100).toFixed(1) : Math.round(share * 100)}${NARROW_SPACE}%`
 }
+
+/** Formats a mean of scores, whose values are rarely more precise than two digits. */
+export const formatMean = (mean: number): string =>
+  Number.isInteger(mean) || Math.abs(mean) >= 1000
+    ? formatScore(mean)
+    : String(Number(mean.toFixed(Math.abs(mean) < 0.1 ? 3 : 2)))
 
 export function formatScore(value: number | string | boolean): string {
   if (typeof value === 'boolean') return value ? 'yes' : 'no'

@@ -1,8 +1,9 @@
 /** Shared table parts: column titles, and rows that open when clicked anywhere. */
 import type { ComponentChildren } from 'preact'
+import { useKeys } from '../state/keys.ts'
 
 /** A column title. Columns contain text by default. */
-export type Title = string | { readonly title: string; readonly is: 'number' | 'sorted' }
+export type Title = string | { readonly title: string; readonly is: 'number' | 'sorted' | 'sorted number' }
 
 export const numbers = (...titles: readonly string[]): Title[] => titles.map(title => ({ title, is: 'number' }))
 
@@ -15,8 +16,8 @@ export function Titles({ of }: { of: readonly Title[] }) {
           <th
             key={title}
             scope="col"
-            class={is === 'number' ? is : undefined}
-            aria-sort={is === 'sorted' ? 'descending' : undefined}
+            class={is?.endsWith('number') ? 'number' : undefined}
+            aria-sort={is?.startsWith('sorted') ? 'descending' : undefined}
           >
             {title}
           </th>
@@ -34,8 +35,9 @@ interface RowsProps {
   readonly class?: string
 }
 
-/** A table of linked rows. On a narrow screen, each row is a card. */
+/** A table of linked rows. On a narrow screen, each row is a card. `j` and `k` move from row to row. */
 export function LinkedRows({ label, titles, children, class: more = '' }: RowsProps) {
+  useKeys({ j: () => focusRow(1), k: () => focusRow(-1) })
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard.
     <section class="table" tabIndex={0} aria-label={label}>
@@ -48,6 +50,14 @@ export function LinkedRows({ label, titles, children, class: more = '' }: RowsPr
       </table>
     </section>
   )
+}
+
+/** Focuses the next or previous row's link, also from one table of the page to the next. */
+function focusRow(by: 1 | -1): void {
+  const links = [...document.querySelectorAll<HTMLElement>('.cards a.open')]
+  const row = document.activeElement?.closest('.cards tr')
+  const at = links.findIndex(link => link.closest('tr') === row)
+  links[at === -1 ? 0 : Math.max(0, Math.min(links.length - 1, at + by))]?.focus()
 }
 
 /** Follows the link of a clicked row. A click on an excerpt follows the link of the row above. */

@@ -15,6 +15,20 @@ const groupsOf = (failures: readonly Partial<Failure>[]) => {
   return groups.list()
 }
 
+t.test('failures are counted by the step of time that contains them, also where groups become one', t => {
+  const groups = new FailureGroups()
+  for (const step of [2, 0, 2, -1]) groups.add(failure({ message: 'refused', traceId: String(step) }), step)
+  t.match(groups.list(), [{ count: 3, steps: [1, 0, 2], before: 1, traces: new Set(['2', '0']) }])
+  const alike = new FailureGroups()
+  const names = ['ada', 'bob', 'cleo', 'dan', 'eve', 'fay', 'gus', 'hal']
+  for (const [i, name] of names.entries()) {
+    alike.add(failure({ message: `the user named ${name} does not exist`, traceId: name }), i < 2 ? -1 : i - 2)
+  }
+  t.match(alike.list(), [{ count: 6, steps: [1, 1, 1, 1, 1, 1], before: 2 }])
+  t.equal(alike.list()[0]?.traces.size, 6)
+  t.end()
+})
+
 t.test('groups are counts by step, type and pattern, with their first, last and newest failure', async t => {
   const time = fc.constantFrom('2026-11-21T12:00:00.000Z', '2026-11-21T12:00:00.000001Z', '2026-11-22T12:00:00.000Z')
   const any = fc.record({

@@ -71,7 +71,7 @@ t.test('in a browser', async t => {
     await page.press('Home')
     for (let i = 0; i < 9; i++) await page.press('ArrowRight')
     await page.untilText('09:00 – 10:00: cost $0.02', '[role=status]')
-    t.match(await page.evaluate(`${cost}.href`), /from=2026-11-25T09%3A00%3A00.000Z&to=2026-11-25T09%3A59%3A59.999999Z/)
+    t.match(await page.evaluate(`${cost}.href`), /of=cost&at=2026-11-25T09%3A00%3A00.000Z/)
     await page.press('ArrowRight', { shift: true })
     await page.press('Enter')
     await page.until("new URLSearchParams(location.search).get('from') === '2026-11-25T09:00:00.000Z'")
@@ -80,7 +80,94 @@ t.test('in a browser', async t => {
     await page.until("document.querySelector('.total b')?.textContent === '2'")
   })
 
-  t.test('above the list are its traces over time', async t => {
+  t.test('a bar says what changed there, and leads to the traces', async t => {
+    await page.open(`${service.pages}/overview${DAY}`)
+    const cost = "[...document.querySelectorAll('.plot-link')].find(a => a.textContent.startsWith('Traces'))"
+    await page.until(`!!${cost}`)
+    await page.evaluate(`${cost}.focus()`)
+    await page.press('Home')
+    for (let i = 0; i < 9; i++) await page.press('ArrowRight')
+    await page.press('Enter')
+    await page.untilText('Traces: Wed 25 Nov, 09:00 – 10:00', 'dialog h2')
+    await page.untilText('compared with the hour before', 'dialog p')
+    await page.untilText('−33', 'dialog .change')
+    t.match(await page.evaluate(PARAMETERS), { of: 'traces', at: '2026-11-25T09:00:00.000Z' }, 'it is in the address')
+    t.same(
+      await page.evaluate(
+        "[...document.querySelectorAll('dialog tbody tr')].map(row => row.innerText.split('\\t').slice(0, 3))"
+      ),
+      [
+        ['m1', '3', '1'],
+        ['m2', '0', '1']
+      ],
+      'the models explain more than the names'
+    )
+    await page.click('dialog button', 'name')
+    await page.untilText('Largest changes by name', 'dialog th')
+    await page.click('dialog a', 'Show the traces')
+    await page.until("document.querySelector('h1').textContent === 'Traces'")
+    await page.until(`${ROWS} === 2`)
+    await page.evaluate('history.back()')
+    await page.untilText('Traces: Wed 25 Nov', 'dialog h2')
+    await page.press('Escape')
+    await page.until("!document.querySelector('dialog[open]')")
+    t.notOk(((await page.evaluate(PARAMETERS)) as { at?: string }).at)
+  })
+
+  t.test('charts and tables are split by a field, and two groups are compared', async t => {
+    await page.open(`${service.pages}/overview${DAY}`)
+    await page.untilText('By name', 'h2')
+    const choose = (label: string, value: string) =>
+      page.evaluate(`(() => {
+        const field = [...document.querySelectorAll('label')].find(each => each.innerText.startsWith('${label}'))
+        const select = field.querySelector('select')
+        select.value = '${value}'
+        select.dispatchEvent(new Event('change', { bubbles: true }))
+      })()`)
+    await choose('Split by', 'name')
+    await page.until("[...document.querySelectorAll('.legend')].some(each => each.innerText.includes('answer'))")
+    t.match(await page.evaluate(PARAMETERS), { by: 'name' })
+    t.notOk(await page.evaluate("[...document.querySelectorAll('h2')].some(each => each.textContent === 'By model')"))
+    await page.click('td a', 'Compare search')
+    await page.untilText('Compare groups', 'h1')
+    await page.untilText('Examples', 'h2')
+    t.match(await page.evaluate(PARAMETERS), { a: 'name:answer', b: 'name:search' })
+    const rows =
+      "[...document.querySelectorAll('.metrics tbody tr')].map(row => row.innerText.split('\\t').slice(0, 3))"
+    t.match(await page.evaluate(`${rows}.slice(0, 3)`), [
+      ['Traces', '4', '3'],
+      [/Error rate/, /25/, /33/],
+      ['p50 duration', '3.00 s', '4.00 s']
+    ])
+    await choose('B', '')
+    await page.untilText('Choose a field and two of its values')
+    await choose('B', 'search')
+    await page.untilText('Examples', 'h2')
+  })
+
+  t.test('errors are grouped, and each group leads to its traces', async t => {
+    await page.open(`${service.pages}/errors${DAY}`)
+    await page.untilText('2 failures in 2 groups, 2 new', '[role=status]')
+    const focused = "document.activeElement.closest('tr')?.rowIndex"
+    for (const [key, row] of [
+      ['j', 1],
+      ['j', 2],
+      ['j', 2],
+      ['k', 1]
+    ] as const) {
+      await page.press(key)
+      t.equal(await page.evaluate(focused), row, key)
+    }
+    await page.click('a.open', 'search')
+    await page.until("document.querySelector('h1').textContent === 'Traces'")
+    await page.until(`${ROWS} === 1`)
+    t.match(await page.evaluate(PARAMETERS), { name: 'search', status: 'error' })
+    await page.evaluate('history.back()')
+    await page.click('td a', 'Open the latest trace with answer')
+    await page.untilText('answer', 'h1')
+  })
+
+  t.test('above the list are its traces over time, and at the filters how many there are', async t => {
     await page.open(`${service.pages}/traces${DAY}`)
     await page.until(`${ROWS} === 7`)
     const top = "document.querySelector('.traces').getBoundingClientRect().top"

@@ -35,8 +35,9 @@ t.test('a session is read from its beginning to its end, and scores lead to trac
   const page = await visit(t, service)
   const turns = 'document.querySelectorAll(".turn").length'
 
-  await page.open(`${service.url}/app/p/default/sessions`)
-  await page.click('a.open', 'talk/1')
+  await page.open(`${service.url}/app/p/default/sessions?range=all`)
+  await page.untilText('talk/1', 'small')
+  await page.click('a.open', 'Question 0.')
   await page.untilText('Answer 0.', '.message')
   t.equal(await page.evaluate('document.activeElement.tagName'), 'H1')
   t.equal(await page.evaluate(turns), 50)
@@ -56,7 +57,7 @@ t.test('a session is read from its beginning to its end, and scores lead to trac
   await page.evaluate('history.back()')
   await page.until(`${turns} === 60 && Math.abs(scrollY - ${scrolled}) < 400`)
 
-  await page.open(`${service.url}/app/p/default/scores?range=24h`)
+  await page.open(`${service.url}/app/p/default/scores?range=24h&by=score`)
   await page.click('h2 a', 'helpful')
   await page.untilText('Score helpful', 'h1')
   await page.until('document.querySelectorAll(".plot-link").length === 2')

@@ -9,7 +9,12 @@ import { BOUNDS, bucketOf, COARSE_BUCKETS } from '../../../../../lib/rollups/lat
 import { periodBetween, STEPS } from '../../../../../lib/rollups/period.ts'
 import { foldDeltas } from '../../../../../lib/store/analytics/rollups/fold.ts'
 import { makeFortnight } from '../../../../../lib/store/analytics/rollups/fortnights.ts'
-import { readSeries, readTotal, readTotals, SPLITS } from '../../../../../lib/store/analytics/rollups/read-series.ts'
+import {
+  readGroupSeries,
+  readSeries,
+  readTotal,
+  readTotals
+} from '../../../../../lib/store/analytics/rollups/read-series.ts'
 import type { ChartFilters } from '../../../../../lib/store/analytics/rollups/sums.ts'
 import { testDatabase } from '../../../../fixtures/database/database.ts'
 import { seedProject, seedTraces } from '../../../../fixtures/database/seed.ts'
@@ -78,25 +83,44 @@ t.test('hours, days and fortnights, and deltas, are the sums of the traces, with
     const [fortnights, kinds] = rows.map(({ starts }) => starts) as [number, number]
     t.ok(fortnights > 1 && fortnights === kinds, `${fortnights} fortnights`)
     await fc.assert(
-      fc.asyncProperty(times, filters, fc.constantFrom(...SPLITS), async (period, wanted, split) => {
-        const expected = fitting(period, wanted)
-        const [total] = await readTotal(sql, project, period, wanted)
-        assert.deepEqual(
-          total === undefined ? undefined : countsOf(total),
-          expected.length === 0 ? undefined : sumOf(expected)
-        )
-        const steps = await readSeries(sql, project, period, wanted)
-        assert.equal(
-          steps.reduce((sum, { latency }) => sum + BigInt(latency), 0n),
-          BigInt(total?.latency ?? 0)
-        )
-        const { rows } = await readTotals(sql, project, period, split, wanted)
-        const groups = new Set(expected.map(trace => trace[split]))
-        assert.deepEqual(new Set(rows.map(({ key }) => key)), groups)
-        for (const row of rows) {
-          assert.deepEqual(countsOf(row), sumOf(expected.filter(trace => trace[split] === row.key)))
+      fc.asyncProperty(
+        times,
+        filters,
+        fc.constantFrom('model', 'name', 'environment'),
+        async (period, wanted, split) => {
+          const expected = fitting(period, wanted)
+          const [total] = await readTotal(sql, project, period, wanted)
+          assert.deepEqual(
+            total === undefined ? undefined : countsOf(total),
+            expected.length === 0 ? undefined : sumOf(expected)
+          )
+          const steps = await readSeries(sql, project, period, wanted)
+          assert.equal(
+            steps.reduce((sum, { latency }) => sum + BigInt(latency), 0n),
+            BigInt(total?.latency ?? 0)
+          )
+          const { rows } = await readTotals(sql, project, period, split, wanted)
+          const groups = new Set(expected.map(trace => trace[split]))
+          assert.deepEqual(new Set(rows.map(({ key }) => key)), groups)
+          for (const row of rows) {
+            assert.deepEqual(countsOf(row), sumOf(expected.filter(trace => trace[split] === row.key)))
+          }
+          const keys = rows.slice(0, 1).map(({ key }) => key)
+          const parts = await readGroupSeries(sql, project, { period, split, filters: wanted, keys })
+          for (const isOther of [false, true]) {
+            const own = parts.filter(part => part.isOther === isOther)
+            const traces = expected.filter(trace => keys.includes(trace[split]) !== isOther)
+            assert.equal(
+              own.reduce((sum, part) => sum + part.traces, 0),
+              traces.length
+            )
+            assert.deepEqual(
+              new Set(own.map(({ key }) => key)),
+              new Set(isOther && own.length > 0 ? [null] : own.length > 0 ? keys : [])
+            )
+          }
         }
-      }),
+      ),
       runs(60)
     )
   })

@@ -3,9 +3,10 @@
 import fc from 'fast-check'
 import t from 'tap'
 import * as server from '../../../../../lib/rollups/period.ts'
-import { placesAxis, timeAxis } from '../../../../../plugins/dashboard/app/charts/axis.ts'
+import { placesAxis, shownTicks, timeAxis } from '../../../../../plugins/dashboard/app/charts/axis.ts'
 import { changeOf, rateOf, stepsBetween } from '../../../../../plugins/dashboard/app/charts/series.ts'
 import {
+  durationAxis,
   linePaths,
   placeOf,
   shortValue,
@@ -53,6 +54,39 @@ t.test('an axis of values holds them all, in a few round steps', async t => {
   t.same(valueAxis([0.6], 'share').ticks, [0, 0.2, 0.4, 0.6])
   t.same(valueAxis([2700], 'ms').ticks, [0, 1000, 2000, 3000])
   t.same(valueAxis([130_000], 'ms').ticks, [0, 60_000, 120_000, 180_000])
+})
+
+t.test('an axis of durations is logarithmic and holds them all', async t => {
+  const duration = fc.tuple(fc.integer({ min: 0, max: 9999 }), fc.integer({ min: 0, max: 6 }))
+  const values = fc.array(fc.option(duration.map(([digits, power]) => digits * 10 ** power)), { maxLength: 8 })
+  fc.assert(
+    fc.property(values, values => {
+      const axis = durationAxis(values)
+      const { bottom, top, ticks } = axis
+      const held = values.every(value => value === null || value < 1 || (value >= bottom && value <= top))
+      const places = ticks.map(tick => placeOf(tick, axis))
+      const isInOrder = places.every((place, i) => i === 0 || place > places[i - 1]!)
+      return held && isInOrder && ticks.length >= 2 && ticks.length <= 6 && places[0] === 0 && places.at(-1) === 1
+    }),
+    { numRuns: 200 }
+  )
+  t.same(durationAxis([]).ticks, [1000, 2000])
+  t.same(durationAxis([1500, 300_000]).ticks, [1000, 5000, 30_000, 300_000])
+  t.same(durationAxis([null, 3000]).ticks, [2000, 5000])
+  t.equal(placeOf(0, durationAxis([0, 100])), 0)
+  t.ok(durationAxis([1, 1e10]).top >= 1e10)
+})
+
+t.test('the label of the last tick stands before the tick, or the tick is left out', async t => {
+  const axis = (...at: number[]) => ({
+    names: Array.from({ length: 30 }, String),
+    ticks: at.map(at => ({ at, text: String(at) }))
+  })
+  const shown = (...at: number[]) => shownTicks(axis(...at)).map(({ at, isBefore }) => (isBefore ? `<${at}` : `${at}`))
+  t.same(shown(0, 7, 14, 21), ['0', '7', '14', '21'])
+  t.same(shown(1, 8, 15, 22, 29), ['1', '8', '15', '22', '<29'])
+  t.same(shown(1, 25, 29), ['1', '25'])
+  t.same(shownTicks({ names: ['a'], ticks: [{ at: 0, text: 'a' }] }), [{ at: 0, text: 'a', isBefore: false }])
 })
 
 t.test('round numbers are short, with their units', async t => {
@@ -233,7 +267,7 @@ t.test('scores are told in a few words, views by what they show', async t => {
     summaryOf({ ...categorical, dataType: 'boolean', shares: { true: [6, 0], false: [2, 0] } }),
     `75${NARROW_SPACE}% yes`
   )
-  t.equal(summaryOf({ ...categorical, dataType: 'numeric', average: 0.8412345 }), 'mean 0.8412')
+  t.equal(summaryOf({ ...categorical, dataType: 'numeric', average: 0.8412345 }), 'mean 0.84')
 
   const view = (name: string, page: View['page'], shared: boolean): View => ({
     id: 1,

@@ -1,0 +1,76 @@
+/** Route that groups a period's failures, and counts those of the preceding period, so that new failures stand out. */
+import Type from 'typebox'
+import type { App } from '../../lib/app.ts'
+import { WEIGHTS } from '../../lib/limits/large-reads.ts'
+import { type Period, periodBefore, STEPS, startsOf } from '../../lib/rollups/period.ts'
+import { closed } from '../../lib/schema/object.ts'
+import { Environment, TraceListQuery } from '../../lib/schema/query.ts'
+import { FAILURE_ORDER, groupFailures } from '../../lib/store/failures/read-failures.ts'
+import type { GroupedFailures } from '../../lib/trace/failures/failure-groups.ts'
+import { startOf } from '../../lib/trace/failures/step-failure.ts'
+import { readCursor, renderCursor } from '../paging.ts'
+import { readTimeQuery, TIME, YEAR_1 } from './asked-time.ts'
+import { IN_PROJECT, readRoute } from './page-routes.ts'
+import { FailuresReply } from './replies.ts'
+
+const FailureQuery = closed({
+  ...TIME,
+  env: Type.Optional(Environment),
+  after: TraceListQuery.properties.after
+})
+
+/** Maximum number of groups in a response. */
+const MOST_GROUPS = 200
+/** Maximum number of characters of an example's message. */
+const MOST_MESSAGE = 500
+
+export default function failures(app: App): void {
+  readRoute(app, `${IN_PROJECT}/errors`, {
+    query: FailureQuery,
+    replies: { 200: FailuresReply },
+    async handler(request) {
+      const { project, query } = request
+      const { period } = readTimeQuery(query, '7d')
+      const asked = {
+        trace: {
+          from: isoOf(Math.max(YEAR_1, periodBefore(period).from)),
+          // The store includes the last moment.
+          to: isoOf(period.to - 1).replace('Z', '999Z'),
+          environment: query.env?.toLowerCase()
+        },
+        after: readCursor('after', FAILURE_ORDER, query.after),
+        stepOf: (at: string) => stepOf(period, at)
+      }
+      const work = () =>
+        app.sql.readOf(project.id, (sql, names) => groupFailures(sql, project.id, asked, names), request)
+      const found = await app.largeReads.run(project.id, work, { weight: WEIGHTS.search, client: request })
+      const groups = found.groups.filter(({ count }) => count > 0)
+      const { from, to, step, offset } = period
+      return {
+        body: {
+          ...{ from: isoOf(from), to: isoOf(to), step, offset, starts: startsOf(period).map(isoOf) },
+          groups: groups.slice(0, MOST_GROUPS).map(shown),
+          others: Math.max(0, groups.length - MOST_GROUPS),
+          reached: found.reached ?? null,
+          nextCursor: JSON.parse(renderCursor(FAILURE_ORDER, found.next))
+        }
+      }
+    }
+  })
+}
+
+const isoOf = (ms: number): string => new Date(ms).toISOString()
+
+/** A step of a trace may start after the period in which the trace started. It then counts at the period's end. */
+const stepOf = ({ from, to, step }: Period, at: string): number =>
+  Math.floor((Math.min(Date.parse(at), to - 1) - from) / STEPS[step])
+
+function shown({ name, kind, type, pattern, count, passedOn, traces, steps, before, ...rest }: GroupedFailures) {
+  const { traceId, spanId, message } = rest.example
+  return {
+    ...{ name, kind, type, pattern, count, passedOn, traces: traces.size, steps, before },
+    firstAt: rest.first,
+    lastAt: rest.last,
+    example: { traceId, spanId, message: message === null ? null : startOf(message, MOST_MESSAGE) }
+  }
+}

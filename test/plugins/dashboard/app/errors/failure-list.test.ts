@@ -1,0 +1,77 @@
+import t from 'tap'
+import type { FailurePage, GroupOfFailures } from '../../../../../plugins/dashboard/app/contract.ts'
+import {
+  isNew,
+  tracesQueryOf,
+  withFailures,
+  wordsOf
+} from '../../../../../plugins/dashboard/app/errors/failure-list.ts'
+
+const AT = '2026-11-21T12:00:00.000Z'
+const group = (over: Partial<GroupOfFailures> = {}): GroupOfFailures => ({
+  ...{ name: 'pay', kind: 'tool', type: null, pattern: 'No stock', count: 1, passedOn: 0, traces: 1, steps: [1] },
+  ...{ before: 0, firstAt: AT, lastAt: AT, example: { traceId: '1'.repeat(32), spanId: null, message: 'No stock' } },
+  ...over
+})
+const page = (groups: readonly GroupOfFailures[], over: Partial<FailurePage> = {}): FailurePage => ({
+  ...{ from: AT, to: AT, step: 'hour', offset: 0, starts: [AT], groups, others: 0, reached: null, nextCursor: null },
+  ...over
+})
+
+t.test('pages add up by group, the most failures first', t => {
+  const earlier = '2026-11-21T10:00:00.000Z'
+  const first = page([group({ count: 2, steps: [0, 2] }), group({ name: 'ask', count: 5 })], { nextCursor: 'x' })
+  const second = page([group({ count: 4, steps: [4], before: 3, traces: 2, firstAt: earlier }), group({ kind: 'llm' })])
+  const list = withFailures(withFailures(undefined, first), second)
+  t.same(
+    list.groups.map(({ name, kind, count, steps, before, traces }) => [name, kind, count, steps, before, traces]),
+    [
+      ['pay', 'tool', 6, [4, 2], 3, 3],
+      ['ask', 'tool', 5, [1], 0, 1],
+      ['pay', 'llm', 1, [1], 0, 1]
+    ]
+  )
+  t.match(list.groups[0], { firstAt: earlier, lastAt: AT })
+  t.equal(list.nextCursor, null)
+  t.end()
+})
+
+t.test('failures that a step passed on come last', t => {
+  const list = withFailures(page([]), page([group({ count: 9, passedOn: 9 }), group({ name: 'ask' })]))
+  t.same(
+    list.groups.map(({ name }) => name),
+    ['ask', 'pay']
+  )
+  t.end()
+})
+
+t.test('a failure is new if the preceding period was examined to the end and has none', t => {
+  t.ok(isNew(group(), page([])))
+  t.notOk(isNew(group({ before: 1 }), page([])))
+  t.notOk(isNew(group(), page([], { nextCursor: 'x' })))
+  t.end()
+})
+
+t.test('words are those of the type and the message, without placeholders', t => {
+  t.equal(wordsOf({ type: null, pattern: null }), '')
+  t.equal(wordsOf({ type: 'KeyError', pattern: null }), 'KeyError')
+  t.equal(
+    wordsOf({ type: 'TimeoutError', pattern: 'upstream <url> timed out after <number> ms -- HTTP 504 "<name>" …' }),
+    'TimeoutError upstream timed out after ms HTTP 504'
+  )
+  t.ok(wordsOf({ type: null, pattern: 'word '.repeat(50) + 'long'.repeat(60) }).length <= 190)
+  t.end()
+})
+
+t.test('a group leads to its traces', t => {
+  const time = { from: AT, to: AT }
+  t.same(Object.fromEntries(new URLSearchParams(tracesQueryOf(group(), time, 'prod'))), {
+    ...{ step: 'pay', stepKind: 'tool', stepStatus: 'error', error: 'No stock', env: 'prod' },
+    ...time
+  })
+  t.same(Object.fromEntries(new URLSearchParams(tracesQueryOf(group({ kind: 'trace' }), time, undefined))), {
+    ...{ name: 'pay', status: 'error' },
+    ...time
+  })
+  t.end()
+})
