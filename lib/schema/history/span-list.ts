@@ -126,10 +126,7 @@ export const MOST_STEPS = 50
 
 const counts = {
   count: Type.Integer({ minimum: 1, description: 'The number of failures.' }),
-  passedOn: Type.Integer({
-    minimum: 0,
-    description: 'The number of these failures whose step has a child that failed as well.'
-  }),
+  passedOn: Type.Integer({ minimum: 0, description: 'The number of them whose step has a child that failed as well.' }),
   traces: Type.Integer({ minimum: 1, description: 'The number of traces with such a failure.' })
 }
 
@@ -166,9 +163,7 @@ export const FailureList = named('FailureList', {
     description: 'The groups, those with the most failures without a failed child first.'
   }),
   steps: Type.Array(StepFailures, {
-    description:
-      'The failures of each step in all groups, those with the most failures without a failed child first. At most ' +
-      `${MOST_STEPS} steps.`
+    description: `The failures of each step, in the same order; ${MOST_STEPS} steps.`
   }),
   failureCount: Type.Integer({ minimum: 0, description: 'The number of failures in all groups.' }),
   groupCount: Type.Integer({ minimum: 0, description: 'The number of groups. `errors` contains the first of them.' }),

@@ -8,7 +8,8 @@ import { type Period, STEPS } from '../../../rollups/period.ts'
 import type { ExactSums } from '../../../rollups/series.ts'
 import type { UsageSplit } from '../../../rollups/usage.ts'
 import type { ChartFilters } from '../rollups/sums.ts'
-import { foundTraces, hasFewToRead, itemsOf, MOST_EXACT, ofPeriod } from './exact.ts'
+import { foundTraces, itemsOf, ofPeriod } from './exact.ts'
+import { hasFew, MOST_EXACT } from './matching.ts'
 
 /** Values that columns of a trace must have, and a tag that it must carry. */
 export interface PeriodFilters extends ChartFilters {
@@ -90,7 +91,8 @@ export async function readExactPeriods(
   most = MOST_EXACT
 ): Promise<readonly PeriodRow[] | undefined> {
   const { from, to, step } = period
-  if (!(await hasFewToRead(sql, projectId, { from: before, to, split }, SCHEMA_NAMES, most))) return undefined
+  const few = { from: before, to, readsSteps: split?.field === 'step' }
+  if (!(await hasFew(sql, projectId, few, SCHEMA_NAMES, most))) return undefined
   const tagKey = split?.field === 'tag' ? split.tagKey : ''
   const values: (string | number)[] = [projectId, before, to, tagKey, limit, from, STEPS[step], charted]
   const conditions = filtersInSql(filters, value => `$${values.push(value)}`)

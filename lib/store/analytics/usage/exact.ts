@@ -8,11 +8,8 @@ import { AMOUNTS, amountsInSql } from '../../../rollups/amounts.ts'
 import type { UsageSplit, UsageTime } from '../../../rollups/usage.ts'
 import type { UsageSort } from '../../../schema/history/usage.ts'
 import { allAnswered } from '../../transactions.ts'
-import { findMatching, type UsageFilters } from './matching.ts'
+import { findMatching, hasFew, MOST_EXACT, timeOf, type UsageFilters } from './matching.ts'
 import { type GroupRow, NO_SUMS, type PeriodSums, rowOf, type SumsRow, usageSumsOf } from './rows.ts'
-
-/** Maximum numbers of traces, and of their steps if the steps are read. */
-export const MOST_EXACT = { traces: 20_000, steps: 200_000 }
 
 export interface UsageAsked extends UsageTime {
   readonly split: UsageSplit | undefined
@@ -25,9 +22,6 @@ export interface UsageAsked extends UsageTime {
   readonly limit: number
 }
 
-/** Returns SQL for a time in milliseconds since 1970. */
-export const timeOf = (value: string) => `to_timestamp(${value}::float8 / 1000)`
-
 /** Returns the sums; undefined if the period has too many traces or steps. `most` is for tests. */
 export async function readExactUsage(
   sql: Sql,
@@ -39,7 +33,8 @@ export async function readExactUsage(
   const { filters, split, stepKind, interval } = asked
   const seqs = filters && (await findMatching(sql, projectId, { ...asked, filters }, names, most.traces))
   if (filters !== undefined && seqs === undefined) return undefined
-  if (!(await hasFewToRead(sql, projectId, asked, names, most, seqs))) return undefined
+  const readsSteps = split?.field === 'step'
+  if (!(await hasFew(sql, projectId, { ...asked, readsSteps, seqs }, names, most))) return undefined
   const values = [projectId, asked.from, asked.to]
   const list = seqs && `{${seqs.join(',')}}`
   const total = sql.unsafe<SumsRow[]>(
@@ -61,32 +56,6 @@ export async function readExactUsage(
     rows: rows.map(({ others: _, ...row }) => rowOf(row)),
     others: rows[0]?.others ?? 0
   }
-}
-
-/** Whether a period has so few traces, or steps if the steps are read, that each of them can be read. */
-export async function hasFewToRead(
-  sql: Sql,
-  projectId: number,
-  { from, to, split }: Pick<UsageAsked, 'from' | 'to' | 'split'>,
-  names: TableNames,
-  most: typeof MOST_EXACT,
-  seqs?: readonly number[]
-) {
-  const readsSteps = split?.field === 'step'
-  if (seqs !== undefined && !readsSteps) return true
-  const traces =
-    seqs === undefined
-      ? `started_at >= ${timeOf('$2')} and started_at < ${timeOf('$3')} order by started_at limit $4::int`
-      : `seq = any ($2::bigint[])`
-  const values = seqs === undefined ? [from, to, most.traces + 1] : [`{${seqs.join(',')}}`]
-  const [row] = await sql.unsafe<[{ traces: number; steps: number }]>(
-    `select count(*)::float8 as traces, ${readsSteps ? 'coalesce(sum(span_count), 0)' : '0'}::float8 as steps from (
-      select ${readsSteps ? 'span_count' : ''} from ${names.traces} where project_id = $1 and ${traces}
-    ) few`,
-    [projectId, ...values],
-    { prepare: true }
-  )
-  return row.traces <= most.traces && row.steps <= most.steps
 }
 
 const amounts = amountsInSql('t', 1)

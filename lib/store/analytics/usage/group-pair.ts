@@ -9,8 +9,9 @@ import { exactTotal, NO_TRACES, stepListsOf } from '../../../rollups/series.ts'
 import { MAX_SCORES } from '../../../schema/input.ts'
 import { readFoundSummaries } from '../../finding/found-summaries.ts'
 import { compareScores, type ScoresOfSide } from '../scored/compared.ts'
-import { MOST_EXACT, ofPeriod } from './exact.ts'
+import { ofPeriod } from './exact.ts'
 import { filtersInSql, type PeriodFilters, readExactPeriods } from './exact-periods.ts'
+import { MOST_EXACT } from './matching.ts'
 
 /** Maximum number of scores per group. */
 const MOST_COMPARED = 20_000

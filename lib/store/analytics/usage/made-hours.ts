@@ -11,9 +11,10 @@ import { STEPS } from '../../../rollups/period.ts'
 import { readSplit } from '../../../rollups/usage.ts'
 import { inTransaction } from '../../transactions.ts'
 import { dayOf, hourOf, lockRollups } from '../rollups/deltas.ts'
-import { foundTraces, itemsOf, timeOf } from './exact.ts'
+import { foundTraces, itemsOf } from './exact.ts'
 import { forgetUsage } from './forgotten-sums.ts'
 import { isMarkOf, msOf, rollupVersions } from './marks.ts'
+import { timeOf } from './matching.ts'
 import { readUsageTags } from './tag-keys.ts'
 
 /** Maximum number of groups per hour and per day. The others are summed in one row. */

@@ -1,4 +1,4 @@
-/** Finds the traces of a period that match filters, along the indexes of lists (lib/store/finding/candidates.ts). */
+/** Finds the traces of a period that are summed one by one: all, or those that match filters, if they are few. */
 import type { Sql } from 'postgres'
 import type { TableNames } from '../../../database/tables.ts'
 import type { UsageTime } from '../../../rollups/usage.ts'
@@ -10,9 +10,15 @@ import type { TraceFilters } from '../../lists/trace-query.ts'
 
 export type UsageFilters = Pick<TraceFilters, 'environment' | 'name' | 'model' | 'tag' | 'userId' | 'sessionId'>
 
+/** Maximum numbers of traces that are summed one by one, and of their steps if the steps are read. */
+export const MOST_EXACT = { traces: 20_000, steps: 200_000 }
+
 const PORTION = 2000
 /** Maximum number of traces that are examined. Only a project with thousands of models has no list to read. */
 const MOST_EXAMINED = 50_000
+
+/** Returns SQL for a time in milliseconds since 1970. */
+export const timeOf = (value: string) => `to_timestamp(${value}::float8 / 1000)`
 
 /** Returns the internal numbers of the matching traces; undefined if more than `most` match. */
 export async function findMatching(
@@ -36,4 +42,33 @@ export async function findMatching(
     edge = last.at
   }
   return undefined
+}
+
+interface FewAsked extends Pick<UsageTime, 'from' | 'to'> {
+  readonly readsSteps: boolean
+  readonly seqs?: readonly number[] | undefined
+}
+
+/** Returns whether the period has few enough traces, or the traces with the numbers `seqs` few enough steps. */
+export async function hasFew(
+  sql: Sql,
+  projectId: number,
+  { from, to, readsSteps, seqs }: FewAsked,
+  names: TableNames,
+  most: typeof MOST_EXACT
+): Promise<boolean> {
+  if (seqs !== undefined && !readsSteps) return true
+  const traces =
+    seqs === undefined
+      ? `started_at >= ${timeOf('$2')} and started_at < ${timeOf('$3')} order by started_at limit $4::int`
+      : `seq = any ($2::bigint[])`
+  const values = seqs === undefined ? [from, to, most.traces + 1] : [`{${seqs.join(',')}}`]
+  const [row] = await sql.unsafe<[{ traces: number; steps: number }]>(
+    `select count(*)::float8 as traces, ${readsSteps ? 'coalesce(sum(span_count), 0)' : '0'}::float8 as steps from (
+      select ${readsSteps ? 'span_count' : ''} from ${names.traces} where project_id = $1 and ${traces}
+    ) few`,
+    [projectId, ...values],
+    { prepare: true }
+  )
+  return row.traces <= most.traces && row.steps <= most.steps
 }

@@ -21,10 +21,10 @@ import { alignedTime, type UsageSplit } from '../../../rollups/usage.ts'
 import type { UsageRow } from '../../../schema/history/usage.ts'
 import { readGroupSeries, readTotals } from '../rollups/read-series.ts'
 import type { ChartFilters } from '../rollups/sums.ts'
-import { MOST_EXACT } from './exact.ts'
 import { type PeriodRow, readExactPeriods } from './exact-periods.ts'
 import { readUsageFields } from './made-hours.ts'
 import { readMadeUsage } from './made-sums.ts'
+import { MOST_EXACT } from './matching.ts'
 import { summedField } from './summed.ts'
 
 /** Maximum numbers of groups listed in total, and per step of time. */
