@@ -25,7 +25,7 @@ t.test('the demo records through the API what can be read back', async t => {
   const at = { ...env, PORT: new URL(address).port }
 
   const demo = await runForJson(['demo'], at)
-  t.match(demo, { address, key: 'a key made for it in default' })
+  t.match(demo, { address, key: 'a temporary key in default' })
   const listed = await listDemo(address, key!)
   t.same(new Set(listed.map(trace => trace.id)), new Set(demo.traces.map((trace: Listed) => trace.id)))
   t.match(

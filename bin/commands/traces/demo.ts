@@ -58,7 +58,7 @@ export default command({
     const record = (keys: DemoKeys) => recordDemo(address, keys, { count, days, seed }, show)
     const traces = given ? await record([given]) : await recordWithOwnKeys(env, project, total > WRITTEN_OUT, record)
     progress.clear()
-    const keyUsed = given ? (flags.key === undefined ? 'SPOOR_API_KEY' : '--key') : `a key made for it in ${project}`
+    const keyUsed = given ? (flags.key === undefined ? 'SPOOR_API_KEY' : '--key') : `a temporary key in ${project}`
     print({ address, key: keyUsed, traces }, describe(address, keyUsed, traces))
   }
 })
