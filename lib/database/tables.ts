@@ -63,6 +63,8 @@ export const LOCAL_TABLES = [
   'oidc_identities',
   'saved_views',
   'model_prices',
+  'score_definitions',
+  'review_leases',
   'unpriced_models',
   'unkept_records',
   'audit',

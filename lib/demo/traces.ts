@@ -12,7 +12,7 @@ import { clock, type DemoTrace, spanId, traceId } from './parts.ts'
 export const WRITTEN_OUT = 12
 /** Maximum number of traces, which take about 10 minutes to record. */
 export const MOST_TRACES = 10_000
-export const MOST_DAYS = 365
+export const LONGEST_DAYS = 365
 
 /** The compiler does not copy data files, so the file has the same path in the package as in the source tree. */
 const FILE = new URL('lib/demo/traces.ndjson', import.meta.resolve('#package.json'))

@@ -14,6 +14,7 @@ import signIn from './people/sign-in.ts'
 import keys from './project/keys.ts'
 import prices from './project/prices.ts'
 import projectSettings from './project/project.ts'
+import scoreDefinitions from './project/score-definitions.ts'
 import views from './project/views.ts'
 import scorePages from './scores.ts'
 import sessionPages from './sessions.ts'
@@ -32,6 +33,7 @@ export default async function dashboard(app: App): Promise<void> {
   sessionPages(app)
   projectSettings(app)
   prices(app)
+  scoreDefinitions(app)
   views(app)
   keys(app)
   members(app)

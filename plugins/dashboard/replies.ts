@@ -30,6 +30,7 @@ import {
 } from '../../lib/schema/output.ts'
 import { ROLES } from '../../lib/schema/roles.ts'
 import { ViewName, ViewPage, ViewQuery } from '../../lib/schema/saved-view.ts'
+import { ScoreDefinition } from '../../lib/schema/score-definition.ts'
 
 const text = Type.String()
 const flag = Type.Boolean()
@@ -76,8 +77,10 @@ const facetsOf = <T extends TSchema>(each: T) => ({ statuses: each, models: each
 export const FacetsReply = closed(facetsOf(Type.Array(text)))
 
 const DataType = Type.Enum([...DATA_TYPES])
-/** Names of the newest scores, most frequent first. */
-export const ScoreNamesReply = Type.Array(closed({ name: text, dataType: DataType, count: Count }))
+/** Names of the newest scores, most frequent first, each with its categories, most frequent first. */
+export const ScoreNamesReply = Type.Array(
+  closed({ name: text, dataType: DataType, count: Count, categories: Type.Array(text) })
+)
 
 const Step = Type.Enum(Object.keys(STEPS) as (keyof typeof STEPS)[])
 const quantile = nullable(Type.Number({ minimum: 0 }))
@@ -280,6 +283,10 @@ export const PricesReply = closed({
   unpriced: Type.Array(closed({ model: text, calls: Count, lastAt: DateTime }))
 })
 export const OnePriceReply = closed({ price: PriceReply })
+
+export const ScoreDefinitionReply = ScoreDefinition
+export const ScoreDefinitionsReply = closed({ definitions: Type.Array(ScoreDefinition) })
+export const OneScoreDefinitionReply = closed({ definition: ScoreDefinition })
 
 export const ViewReply = closed({ id: Count, name: ViewName, page: ViewPage, query: ViewQuery, shared: flag })
 export const ViewsReply = closed({ views: Type.Array(ViewReply) })

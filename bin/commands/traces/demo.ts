@@ -3,7 +3,7 @@ import { AdminError } from '../../../lib/admin-error.ts'
 import { readConfig } from '../../../lib/config.ts'
 import { DEMO_ENVIRONMENTS } from '../../../lib/demo/parts.ts'
 import type { DemoKeys, RecordedDemo } from '../../../lib/demo/record.ts'
-import { MOST_DAYS, MOST_TRACES, WRITTEN_OUT } from '../../../lib/demo/traces.ts'
+import { LONGEST_DAYS, MOST_TRACES, WRITTEN_OUT } from '../../../lib/demo/traces.ts'
 import { findServer } from '../../../lib/health/running-server.ts'
 import { command, UsageError } from '../../command.ts'
 import { withDatabase } from '../../database.ts'
@@ -41,7 +41,7 @@ export default command({
     // Every user of this machine can read the command lines of running processes, so setting the title hides the key.
     if (flags.key !== undefined) process.title = 'spoor demo'
     const count = parseCount('--traces', flags.traces, WRITTEN_OUT, MOST_TRACES)
-    const days = parseCount('--days', flags.days, 1, MOST_DAYS)
+    const days = parseCount('--days', flags.days, 1, LONGEST_DAYS)
     const seed = parseCount('--seed', flags.seed, 0, 999_999)
     if (flags.key !== undefined && flags.project !== undefined) {
       throw new UsageError('--project cannot be combined with --key: a key belongs to one project')

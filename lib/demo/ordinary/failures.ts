@@ -1,39 +1,39 @@
 /** The failures of ordinary traces, as an exception event that instrumentation records. */
 import type { SpanInput } from '../../schema/input.ts'
-import { integer, pick, type Random } from './random.ts'
+import { integer, oneOf, type Random } from './random.ts'
 
-export interface Failure {
+export interface DemoFailure {
   readonly type: string
   readonly message: string
   /** Duration of the failing call, in milliseconds, if the failure determines the duration. */
   readonly durationMs?: number
 }
 
-export const rateLimit = (model: string, random: Random): Failure => ({
+export const rateLimit = (model: string, random: Random): DemoFailure => ({
   type: 'RateLimitError',
   message: `429: rate limit reached for ${model}: 200000 tokens per minute. Try again in ${integer(1, 20, random)} s.`,
   durationMs: integer(60, 240, random)
 })
-export const timeout = (random: Random): Failure => {
-  const seconds = pick([30, 60], random)
+export const timeout = (random: Random): DemoFailure => {
+  const seconds = oneOf([30, 60], random)
   return {
     type: 'APITimeoutError',
     message: `Request timed out after ${seconds} s`,
     durationMs: seconds * 1000 + integer(1, 40, random)
   }
 }
-export const overloaded = (random: Random): Failure => ({
+export const overloaded = (random: Random): DemoFailure => ({
   type: 'InternalServerError',
   message: '529: the model is overloaded, please try again later',
   durationMs: integer(900, 4000, random)
 })
-export const contextTooLong = (tokens: number): Failure => ({
+export const contextTooLong = (tokens: number): DemoFailure => ({
   type: 'BadRequestError',
   message: `400 context_length_exceeded: the prompt has ${tokens} tokens, the model's limit is 200000`,
   durationMs: 310
 })
-export const databaseFailure = (random: Random): Failure =>
-  pick(
+export const databaseFailure = (random: Random): DemoFailure =>
+  oneOf(
     [
       {
         type: 'ConnectionError',
@@ -45,17 +45,17 @@ export const databaseFailure = (random: Random): Failure =>
     ],
     random
   )
-export const invalidOutput = (field: string): Failure => ({
+export const invalidOutput = (field: string): DemoFailure => ({
   type: 'ValidationError',
   message: `the output does not match the schema: ${field}: expected a number, got a string`
 })
-export const blockedPage = (address: string): Failure => ({
+export const blockedPage = (address: string): DemoFailure => ({
   type: 'HTTPError',
   message: `403 Forbidden: ${address} does not admit robots`
 })
 
 /** Fields of a span that failed at `timestamp`. */
-export function failureFields({ type, message }: Failure, timestamp: string): Pick<SpanInput, 'status' | 'events'> {
+export function failureFields({ type, message }: DemoFailure, timestamp: string): Pick<SpanInput, 'status' | 'events'> {
   const attributes = { 'exception.type': type, 'exception.message': message }
   return { status: 'error', events: [{ name: 'exception', timestamp, attributes }] }
 }

@@ -17,4 +17,4 @@ export const MODELS = {
   small: { provider: 'mistralai', model: 'mistral-small-2506', input: 0.1, output: 0.3, first: 210, pace: 6 }
 } as const satisfies Record<string, DemoModel>
 
-export const EMBEDDING = { provider: 'openai', model: 'text-embedding-3-small', input: 0.02 } as const
+export const EMBEDDING_MODEL = { provider: 'openai', model: 'text-embedding-3-small', input: 0.02 } as const

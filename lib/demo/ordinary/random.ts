@@ -4,7 +4,7 @@
 export type Random = () => number
 
 /** mulberry32, which is small, fast, and good enough for examples. */
-export function seededRandom(seed: number): Random {
+export function randomFrom(seed: number): Random {
   let state = seed >>> 0
   return () => {
     state = (state + 0x6d2b79f5) >>> 0
@@ -14,7 +14,7 @@ export function seededRandom(seed: number): Random {
   }
 }
 
-export const pick = <T>(list: readonly T[], random: Random): T => list[Math.floor(random() * list.length)]!
+export const oneOf = <T>(list: readonly T[], random: Random): T => list[Math.floor(random() * list.length)]!
 
 export const between = (low: number, high: number, random: Random): number => low + (high - low) * random()
 

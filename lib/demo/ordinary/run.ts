@@ -1,11 +1,11 @@
 /** Builds the spans of one ordinary trace: each step starts where the step before ended, and tokens and cost add up. */
 import type { SpanInput } from '../../schema/input.ts'
 import { clock, spanId } from '../parts.ts'
-import { type Failure, failureFields } from './failures.ts'
+import { type DemoFailure, failureFields } from './failures.ts'
 import type { DemoModel } from './models.ts'
 import { between, type Random } from './random.ts'
 
-export interface Message {
+export interface DemoMessage {
   readonly role: 'system' | 'user' | 'assistant' | 'tool'
   readonly content: string
   readonly [more: string]: unknown
@@ -16,13 +16,13 @@ interface Step {
   readonly name: string
   readonly kind: NonNullable<SpanInput['kind']>
   readonly durationMs: number
-  readonly failure?: Failure | undefined
+  readonly failure?: DemoFailure | undefined
   /** Starts the step this many ms after the start, next to other steps, instead of where the previous step ended. */
   readonly at?: number
   readonly more?: Partial<SpanInput>
 }
 
-export class Run {
+export class DemoRun {
   readonly random: Random
   readonly #at: (ms: number) => string
   readonly #spans: SpanInput[] = []
@@ -51,7 +51,7 @@ export class Run {
     const opened = { id, ...(parent !== undefined && { parentSpanId: parent }), name, kind, input }
     this.#spans.push({ ...opened, status: 'ok', startedAt: this.#at(began), endedAt: this.#at(began) })
     this.now += 1
-    const close = (output: unknown, failure?: Failure) => {
+    const close = (output: unknown, failure?: DemoFailure) => {
       this.now += 1
       const outcome = failure === undefined ? { status: 'ok' as const } : failureFields(failure, this.#at(this.now))
       const times = { startedAt: this.#at(began), endedAt: this.#at(this.now) }
@@ -78,7 +78,7 @@ export class Run {
     return id
   }
 
-  tool(parent: string, name: string, input: unknown, output: unknown, failure?: Failure, at?: number): string {
+  tool(parent: string, name: string, input: unknown, output: unknown, failure?: DemoFailure, at?: number): string {
     const more = failure === undefined ? { input, output } : { input }
     const durationMs = between(8, 60, this.random) + 900 * this.random() ** 4
     return this.step({ parent, name, kind: 'tool', durationMs, failure, more, ...(at !== undefined && { at }) })
@@ -88,9 +88,9 @@ export class Run {
   call(
     parent: string | undefined,
     model: DemoModel,
-    messages: readonly Message[],
+    messages: readonly DemoMessage[],
     output: unknown,
-    { failure, parameters }: { readonly failure?: Failure | undefined; readonly parameters?: object } = {}
+    { failure, parameters }: { readonly failure?: DemoFailure | undefined; readonly parameters?: object } = {}
   ): string {
     const inputTokens = 40 + Math.ceil(messages.reduce((sum, { content }) => sum + 6 + content.length / 3.8, 0))
     const outputTokens = 8 + Math.ceil(JSON.stringify(output ?? '').length / 3.6)

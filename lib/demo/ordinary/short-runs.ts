@@ -1,23 +1,23 @@
 /** Ordinary runs of at most a dozen steps: a support agent, retrieval, extraction, translation, sorting of mail. */
 import {
   contextTooLong,
+  type DemoFailure,
   databaseFailure,
-  type Failure,
   invalidOutput,
   overloaded,
   rateLimit,
   timeout
 } from './failures.ts'
-import { type DemoModel, EMBEDDING, MODELS } from './models.ts'
-import { between, integer, pick } from './random.ts'
-import type { Message, Run } from './run.ts'
-import { BLURBS, BOOKS, type Case, FOLLOW_UPS, MAILS, orderNumber, READERS, SYSTEM } from './texts.ts'
+import { type DemoModel, EMBEDDING_MODEL, MODELS } from './models.ts'
+import { between, integer, oneOf } from './random.ts'
+import type { DemoMessage, DemoRun } from './run.ts'
+import { BLURBS, BOOKS, FOLLOW_UPS, MAILS, orderNumber, READERS, type SupportCase, SYSTEM } from './texts.ts'
 
 /** Fields of a run's trace, beside its spans. */
-export interface Outcome {
+export interface RunOutcome {
   readonly input: unknown
   readonly output?: unknown
-  readonly failure?: Failure
+  readonly failure?: DemoFailure
   readonly model?: DemoModel
   /** The span that an evaluator judges instead of the trace. */
   readonly judged?: string
@@ -33,21 +33,21 @@ export interface Scene {
 }
 
 /** The turns of a conversation so far. Each turn is a trace. */
-export interface Conversation {
-  readonly about: Case
-  readonly history: Message[]
+export interface DemoChat {
+  readonly about: SupportCase
+  readonly history: DemoMessage[]
 }
 
 /** Calls the model, and tries up to three times while the provider rejects the call. Returns the last failure. */
 export function callWithRetries(
-  run: Run,
+  run: DemoRun,
   parent: string | undefined,
   model: DemoModel,
-  messages: readonly Message[],
+  messages: readonly DemoMessage[],
   output: unknown,
   scene: Scene,
   parameters?: object
-): { readonly id: string; readonly failure?: Failure } {
+): { readonly id: string; readonly failure?: DemoFailure } {
   for (let attempt = 1; ; attempt++) {
     const chance = run.random()
     const failure =
@@ -80,14 +80,14 @@ const TOOLS = ['lookup_order', 'search_orders', 'search_stock', 'check_voucher',
 )
 
 /** One turn of a conversation with a customer. The first turn looks things up. */
-export function supportTurn(run: Run, scene: Scene, { about, history }: Conversation): Outcome {
+export function supportTurn(run: DemoRun, scene: Scene, { about, history }: DemoChat): RunOutcome {
   const isFirst = history.length === 0
   const model = scene.prompt === 'v13' ? MODELS.mini : MODELS.sonnet
-  const [question, answer] = isFirst ? [about.question, about.answer] : pick(FOLLOW_UPS, run.random)
+  const [question, answer] = isFirst ? [about.question, about.answer] : oneOf(FOLLOW_UPS, run.random)
   const root = run.open('support-agent', 'agent', { message: question })
-  const messages: Message[] = [{ role: 'system', content: SYSTEM[scene.prompt] }, ...history]
+  const messages: DemoMessage[] = [{ role: 'system', content: SYSTEM[scene.prompt] }, ...history]
   messages.push({ role: 'user', content: question })
-  const end = (failure?: Failure): Outcome => {
+  const end = (failure?: DemoFailure): RunOutcome => {
     root.close(failure === undefined ? { reply: answer } : undefined, failure)
     if (failure === undefined) history.push({ role: 'user', content: question }, { role: 'assistant', content: answer })
     return { input: question, model, ...(failure === undefined ? { output: answer } : { failure }) }
@@ -105,7 +105,7 @@ export function supportTurn(run: Run, scene: Scene, { about, history }: Conversa
   for (const [name, input, output] of tools) {
     const id = `call_${run.spanCount}`
     const request = { id, type: 'function', function: { name, arguments: JSON.stringify(input) } }
-    const asked: Message = { role: 'assistant', content: '', tool_calls: [request] }
+    const asked: DemoMessage = { role: 'assistant', content: '', tool_calls: [request] }
     const { failure } = callWithRetries(run, root.id, model, messages, asked, scene, parameters)
     if (failure !== undefined) return end(failure)
     messages.push(asked)
@@ -133,23 +133,23 @@ export function supportTurn(run: Run, scene: Scene, { about, history }: Conversa
 }
 
 /** Retrieval: embeds the question, searches, reranks, and answers with quotations. */
-export function catalogueSearch(run: Run, scene: Scene): Outcome {
-  const question = `I am looking for ${pick(READERS, run.random)}.`
+export function catalogueSearch(run: DemoRun, scene: Scene): RunOutcome {
+  const question = `I am looking for ${oneOf(READERS, run.random)}.`
   const root = run.open('catalogue-search', 'chain', { question, limit: 4 })
   const tokens = Math.ceil(question.length / 4)
   run.step({
     parent: root.id,
-    name: `embeddings ${EMBEDDING.model}`,
+    name: `embeddings ${EMBEDDING_MODEL.model}`,
     kind: 'embedding',
     durationMs: between(40, 160, run.random),
     more: {
-      provider: EMBEDDING.provider,
-      model: EMBEDDING.model,
+      provider: EMBEDDING_MODEL.provider,
+      model: EMBEDDING_MODEL.model,
       input: question,
       usage: { inputTokens: tokens, totalTokens: tokens }
     }
   })
-  const found = Array.from({ length: 4 }, () => pick(BOOKS, run.random))
+  const found = Array.from({ length: 4 }, () => oneOf(BOOKS, run.random))
   const documents = found.map(([title, author, price], i) => ({
     id: `shelf-${i}`,
     score: Math.round(1000 * between(0.5, 0.93, run.random)) / 1000,
@@ -181,7 +181,7 @@ export function catalogueSearch(run: Run, scene: Scene): Outcome {
   const [[first, author], [second]] = [found[0]!, found[1]!]
   const best = `1. **${first}** by ${author}, because it is patient and unhurried. [shelf-0]`
   const answer = `Two that fit:\n\n${best}\n2. **${second}**, which is lighter. [shelf-1]`
-  const messages: Message[] = [
+  const messages: DemoMessage[] = [
     { role: 'system', content: `Recommend from these documents only, and cite them.\n\n${JSON.stringify(documents)}` },
     { role: 'user', content: question }
   ]
@@ -191,15 +191,15 @@ export function catalogueSearch(run: Run, scene: Scene): Outcome {
 }
 
 /** Structured output. The model sometimes writes a number as a string, and a second attempt corrects it. */
-export function extractInvoice(run: Run, scene: Scene): Outcome {
+export function extractInvoice(run: DemoRun, scene: Scene): RunOutcome {
   const input = { document: `invoice-${integer(1000, 9999, run.random)}.pdf`, pages: integer(1, 4, run.random) }
   const lines = Array.from({ length: integer(2, 9, run.random) }, () => {
-    const [title, , price] = pick(BOOKS, run.random)
+    const [title, , price] = oneOf(BOOKS, run.random)
     return { title, copies: integer(1, 12, run.random), price }
   })
   const total = Math.round(100 * lines.reduce((sum, { copies, price }) => sum + copies * price, 0)) / 100
   const invoice = {
-    supplier: pick(['Umbreit', 'Gardners', 'Libri', 'Hachette'], run.random),
+    supplier: oneOf(['Umbreit', 'Gardners', 'Libri', 'Hachette'], run.random),
     currency: 'EUR',
     lines,
     total
@@ -213,7 +213,7 @@ export function extractInvoice(run: Run, scene: Scene): Outcome {
     more: { input }
   })
   const text = lines.map(({ title, copies, price }) => `${copies} x ${title} ${price}`).join('\n')
-  const messages: Message[] = [
+  const messages: DemoMessage[] = [
     { role: 'system', content: 'Extract the invoice as JSON that matches the schema.' },
     { role: 'user', content: `${invoice.supplier}\n${text}\nTotal ${total}` }
   ]
@@ -222,7 +222,7 @@ export function extractInvoice(run: Run, scene: Scene): Outcome {
     temperature: 0
   }
   const model = scene.isExpensive ? MODELS.opus : MODELS.flash
-  let last: Failure | undefined
+  let last: DemoFailure | undefined
   for (let attempt = 0; attempt < 2; attempt++) {
     const isWrong = run.random() < 0.08 + attempt * 0.2
     const output = { role: 'assistant', content: JSON.stringify(isWrong ? { ...invoice, total: `${total}` } : invoice) }
@@ -240,10 +240,10 @@ export function extractInvoice(run: Run, scene: Scene): Outcome {
   return { input, model, ...(last === undefined ? { output: invoice } : { failure: last }) }
 }
 
-export function translateBlurb(run: Run, scene: Scene): Outcome {
-  const [blurb, translated] = pick(BLURBS, run.random)
-  const model = scene.isExpensive ? MODELS.opus : pick([MODELS.mini, MODELS.sonnet, MODELS.small], run.random)
-  const messages: Message[] = [
+export function translateBlurb(run: DemoRun, scene: Scene): RunOutcome {
+  const [blurb, translated] = oneOf(BLURBS, run.random)
+  const model = scene.isExpensive ? MODELS.opus : oneOf([MODELS.mini, MODELS.sonnet, MODELS.small], run.random)
+  const messages: DemoMessage[] = [
     { role: 'system', content: 'Translate the blurb. Keep its rhythm, and at most 300 characters.' },
     { role: 'user', content: blurb }
   ]
@@ -254,9 +254,9 @@ export function translateBlurb(run: Run, scene: Scene): Outcome {
 }
 
 /** A single model call without a root span, as a script records it. */
-export function classifyMail(run: Run, scene: Scene): Outcome {
-  const [label, mail] = pick(MAILS, run.random)
-  const messages: Message[] = [
+export function classifyMail(run: DemoRun, scene: Scene): RunOutcome {
+  const [label, mail] = oneOf(MAILS, run.random)
+  const messages: DemoMessage[] = [
     { role: 'system', content: 'Answer with one word: invoice, complaint, order, press or spam.' },
     { role: 'user', content: mail }
   ]
@@ -278,8 +278,8 @@ export function classifyMail(run: Run, scene: Scene): Outcome {
 }
 
 /** A request without any model call, which instrumentation records as well. */
-export function stockSync(run: Run): Outcome {
-  const root = run.open('stock-sync', 'custom', { supplier: pick(['Umbreit', 'Gardners', 'Libri'], run.random) })
+export function stockSync(run: DemoRun): RunOutcome {
+  const root = run.open('stock-sync', 'custom', { supplier: oneOf(['Umbreit', 'Gardners', 'Libri'], run.random) })
   const rows = integer(40, 900, run.random)
   for (const name of ['GET /v1/stock', 'UPDATE stock']) {
     const more = { attributes: { 'db.rows': rows } }

@@ -5,15 +5,15 @@
 import type { ScoreInput, TraceInput } from '../../schema/input.ts'
 import { clock, type DemoTrace, traceId } from '../parts.ts'
 import { codingAgent, researchAgent } from './long-runs.ts'
-import { between, frequent, integer, pick, type Random, seededRandom, weighted } from './random.ts'
-import { Run } from './run.ts'
+import { between, frequent, integer, oneOf, type Random, randomFrom, weighted } from './random.ts'
+import { DemoRun } from './run.ts'
 import { ordinaryScores } from './scores.ts'
 import {
-  type Conversation,
   catalogueSearch,
   classifyMail,
+  type DemoChat,
   extractInvoice,
-  type Outcome,
+  type RunOutcome,
   type Scene,
   stockSync,
   supportTurn,
@@ -50,17 +50,17 @@ interface Planned {
   readonly user: string
   readonly tenant: string
   readonly environment: 'production' | 'staging' | 'development'
-  readonly session?: { readonly id: string; readonly conversation: Conversation }
+  readonly session?: { readonly id: string; readonly conversation: DemoChat }
 }
 
 /** Yields `count` traces of the `days` before `end`, oldest first, and the same for the same seed but for their ids. */
 export function* ordinaryTraces(end: number, count: number, days = 1, seed = 1): Generator<DemoTrace> {
-  const random = seededRandom(seed)
+  const random = randomFrom(seed)
   const planned: Planned[] = []
   while (planned.length < count) planned.push(...plan(end, days, random).slice(0, count - planned.length))
   planned.sort((a, b) => a.start - b.start)
   for (const [i, each] of planned.entries()) {
-    const trace = generate(each, 1 - (end - each.start) / (days * DAY_MS), seededRandom(random() * 2 ** 32))
+    const trace = generate(each, 1 - (end - each.start) / (days * DAY_MS), randomFrom(random() * 2 ** 32))
     yield count - i <= Math.floor(count / ONE_RUNNING_IN) ? interrupt(trace) : trace
   }
 }
@@ -122,7 +122,7 @@ function sceneOf(progress: number, random: Random): Scene {
   }
 }
 
-function outcomeOf({ name, session }: Planned, run: Run, scene: Scene): Outcome {
+function outcomeOf({ name, session }: Planned, run: DemoRun, scene: Scene): RunOutcome {
   if (name === 'support-agent') return supportTurn(run, scene, session!.conversation)
   if (name === 'catalogue-search') return catalogueSearch(run, scene)
   if (name === 'classify-mail') return classifyMail(run, scene)
@@ -138,7 +138,7 @@ function generate(planned: Planned, progress: number, random: Random): DemoTrace
   const release = RELEASES[Math.floor(Math.max(0, progress) * 0.999 * RELEASES.length)]!
   // Some applications state costs, others only tokens, from which the server computes costs.
   const isCostStated = planned.name === 'catalogue-search' || planned.name === 'coding-agent'
-  const run = new Run(planned.start, random, isCostStated)
+  const run = new DemoRun(planned.start, random, isCostStated)
   const { input, output, failure, model, judged } = outcomeOf(planned, run, scene)
   const at = clock(planned.start)
   const hasPrompt = planned.name === 'support-agent' || planned.name === 'catalogue-search'
@@ -154,7 +154,7 @@ function generate(planned: Planned, progress: number, random: Random): DemoTrace
     ...(planned.session !== undefined && { sessionId: planned.session.id }),
     metadata: {
       release,
-      region: pick(['eu-west-1', 'eu-central-1', 'us-east-1'], random),
+      region: oneOf(['eu-west-1', 'eu-central-1', 'us-east-1'], random),
       ...(hasPrompt && { promptVersion: scene.prompt })
     },
     input,

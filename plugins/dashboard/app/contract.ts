@@ -39,6 +39,9 @@ interface Replies {
   'GET p/:slug/score-series': typeof Reply.ScoreSeriesReply
   'GET p/:slug/scored-traces': typeof Reply.ScoredTracesReply
   'GET p/:slug/series': typeof Reply.SeriesOrTotalsReply
+  'GET p/:slug/score-definitions': typeof Reply.ScoreDefinitionsReply
+  'POST p/:slug/score-definitions': typeof Reply.OneScoreDefinitionReply
+  'DELETE p/:slug/score-definitions/:name': typeof Reply.DoneReply
   'GET p/:slug/session': typeof Reply.SessionSumsReply
   'GET p/:slug/session-traces': typeof Reply.SessionTracesReply
   'GET p/:slug/sessions': typeof Reply.SessionPageReply
@@ -109,4 +112,5 @@ export type Role = VisitorProject['role']
 export type ProjectAnswer = Of<typeof Reply.ProjectPageReply>
 export type ProjectMember = Of<typeof Reply.MemberReply>
 export type Key = Of<typeof Reply.KeyReply>
+export type ScoreDefinition = Of<typeof Reply.ScoreDefinitionReply>
 export type View = Of<typeof Reply.ViewReply>
