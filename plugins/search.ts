@@ -2,6 +2,7 @@
 
 import type { Sql } from 'postgres'
 import type { App } from '../lib/app.ts'
+import type { Client } from '../lib/database/pooled/cancellation.ts'
 import { SCHEMA_NAMES, type TableNames } from '../lib/database/tables.ts'
 import { checkQueryTexts, refuseField } from '../lib/http/refuse.ts'
 import { JsonText, type Reply } from '../lib/http/route.ts'
@@ -11,13 +12,13 @@ import { TraceSearchPage, TraceSearchQuery } from '../lib/schema/history/search.
 import { pageSizeOf } from '../lib/schema/query.ts'
 import { readWanted } from '../lib/search/wanted.ts'
 import { errorWords, type StepConditions } from '../lib/store/finding/conditions.ts'
-import { findTracePage, type TraceSearch } from '../lib/store/finding/find-traces.ts'
+import { type FoundPage, findTracePage, type TraceSearch } from '../lib/store/finding/find-traces.ts'
 import { readFoundSummaries } from '../lib/store/finding/found-summaries.ts'
 import { type EmptyResult, explainEmpty } from '../lib/store/hints/explain-empty.ts'
-import type { Edge } from '../lib/store/lists/cursor.ts'
+import { type Edge, encodeCursor } from '../lib/store/lists/cursor.ts'
 import { type ListOrder, type Sort, TRACE_ORDERS } from '../lib/store/lists/order.ts'
 import { isSearched, readSearchState } from '../lib/store/search/state.ts'
-import { readCursor, readTime, renderCursor } from './paging.ts'
+import { readCursor, readTime } from './paging.ts'
 
 const ORDERS = {
   newest: { ...TRACE_ORDERS.newest, name: 'search:newest' },
@@ -43,30 +44,30 @@ export default function search(app: App): void {
     handler(request) {
       const { projectId } = request.key
       const asked = readSearch(request.query)
-      const weight = asked.wanted === undefined ? WEIGHTS.analysis : WEIGHTS.search
-      const read = () =>
-        asked.wanted === undefined
-          ? app.sql.readOf(projectId, (sql, names) => answerSearch(sql, projectId, asked, names), request)
-          : app.sql.read(sql => answerSearch(sql, projectId, asked, SCHEMA_NAMES), request)
-      return app.largeReads.run(projectId, read, { weight, client: request })
+      return runSearch(app, projectId, asked, request, (sql, names) => answerSearch(sql, projectId, asked, names))
     }
   })
 }
 
+/** Runs the statements of a search when it is the project's turn. */
+export function runSearch<T>(
+  { sql, largeReads }: App,
+  projectId: number,
+  { wanted }: TraceSearch,
+  client: Client,
+  work: (sql: Sql, names: TableNames) => Promise<T>
+): Promise<T> {
+  // The index of words may be stored on a different database server than the traces.
+  const read = () =>
+    wanted === undefined ? sql.readOf(projectId, work, client) : sql.read(each => work(each, SCHEMA_NAMES), client)
+  const weight = wanted === undefined ? WEIGHTS.analysis : WEIGHTS.search
+  return largeReads.run(projectId, read, { weight, client })
+}
+
 async function answerSearch(sql: Sql, projectId: number, asked: TraceSearch, names: TableNames): Promise<Reply> {
   const { query, wanted } = asked
-  if (wanted !== undefined && !(await isSearched(sql, projectId))) {
-    refuseField(
-      'q',
-      "cannot be used: search is off for this project; turn it on in the project's settings, or with " +
-        '`spoor project update SLUG --search on`'
-    )
-  }
+  const page = await findPageOf(sql, projectId, asked, names)
   const index = wanted === undefined ? null : await readSearchState(sql, projectId, names)
-  const page = await findTracePage(sql, projectId, asked, names)
-  if (page === undefined) {
-    refuseField('q', `may match too many traces to sort by ${query.sort}; add from and to, or use rarer words`)
-  }
   const traces = await readFoundSummaries(sql, projectId, page.found, names)
   const isNothing = page.found.length === 0 && query.after === undefined
   const hint = isNothing ? await explainEmpty(sql, projectId, emptyOf(asked), names) : null
@@ -77,9 +78,36 @@ async function answerSearch(sql: Sql, projectId: number, asked: TraceSearch, nam
     hint,
     index
   }
-  const cursor = renderCursor(ORDERS[query.sort], page.next)
-  return { body: new JsonText(`{"traces":${traces},"nextCursor":${cursor},${JSON.stringify(rest).slice(1)}`) }
+  const cursor = searchCursor(query.sort, page.next)
+  return {
+    body: new JsonText(`{"traces":${traces},"nextCursor":${JSON.stringify(cursor)},${JSON.stringify(rest).slice(1)}`)
+  }
 }
+
+/** Finds a page. Throws `invalid_request` if words cannot be searched, or may match too many traces to sort. */
+export async function findPageOf(
+  sql: Sql,
+  projectId: number,
+  asked: TraceSearch,
+  names: TableNames
+): Promise<FoundPage> {
+  if (asked.wanted !== undefined && !(await isSearched(sql, projectId))) {
+    refuseField(
+      'q',
+      "cannot be used: search is off for this project; turn it on in the project's settings, or with " +
+        '`spoor project update SLUG --search on`'
+    )
+  }
+  const page = await findTracePage(sql, projectId, asked, names)
+  if (page !== undefined) return page
+  return refuseField(
+    'q',
+    `may match too many traces to sort by ${asked.query.sort}; add from and to, or use rarer words`
+  )
+}
+
+export const searchCursor = (sort: Sort, edge: Edge | undefined): string | null =>
+  edge === undefined ? null : encodeCursor(ORDERS[sort], edge)
 
 /** Returns the values that the hint of an empty page explains. */
 function emptyOf({ query, conditions }: TraceSearch): EmptyResult {

@@ -16,6 +16,7 @@ import prices from './project/prices.ts'
 import projectSettings from './project/project.ts'
 import scoreDefinitions from './project/score-definitions.ts'
 import views from './project/views.ts'
+import review from './review.ts'
 import scorePages from './scores.ts'
 import sessionPages from './sessions.ts'
 import trace from './trace.ts'
@@ -30,6 +31,7 @@ export default async function dashboard(app: App): Promise<void> {
   charts(app)
   trace(app)
   scorePages(app)
+  review(app)
   sessionPages(app)
   projectSettings(app)
   prices(app)

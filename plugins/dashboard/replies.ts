@@ -288,6 +288,14 @@ export const ScoreDefinitionReply = ScoreDefinition
 export const ScoreDefinitionsReply = closed({ definitions: Type.Array(ScoreDefinition) })
 export const OneScoreDefinitionReply = closed({ definition: ScoreDefinition })
 
+/** A page of a review's traces. `isJudged`: somebody has given the trace this score. */
+export const ReviewQueueReply = closed({
+  traces: Type.Array(closed({ id: ShownTraceId, isJudged: flag })),
+  nextCursor: cursor
+})
+/** The leased trace; null if others are judging, or have judged, all of the requested traces. */
+export const ReviewClaimReply = closed({ traceId: nullable(ShownTraceId), judged: Type.Array(ShownTraceId) })
+
 export const ViewReply = closed({ id: Count, name: ViewName, page: ViewPage, query: ViewQuery, shared: flag })
 export const ViewsReply = closed({ views: Type.Array(ViewReply) })
 export const OneViewReply = closed({ view: ViewReply })

@@ -33,6 +33,7 @@ interface Ids {
   readonly keyId: string
   readonly viewId: string
   readonly priceId: string
+  readonly definition: string
   readonly userId: string
   readonly sessionId: string
 }
@@ -89,6 +90,11 @@ const IN_PROJECT: Readonly<Record<string, (ids: Ids) => Visit>> = {
   'POST /views': () => ({ path: '/views', body: { name: `view ${++named}`, page: 'traces', query: '' } }),
   'PATCH /views/:viewId': ({ viewId }) => ({ path: `/views/${viewId}`, body: { query: '?status=ok' } }),
   'DELETE /views/:viewId': ({ viewId }) => ({ path: `/views/${viewId}` }),
+  'GET /review': () => ({ path: `/review?judge=${MARK}` }),
+  'POST /review/claims': ({ traceId }) => ({ path: '/review/claims', body: { judge: MARK, traceIds: [traceId] } }),
+  'GET /score-definitions': () => ({ path: '/score-definitions' }),
+  'POST /score-definitions': () => ({ path: '/score-definitions', body: { name: MARK, dataType: 'boolean' } }),
+  'DELETE /score-definitions/:name': ({ definition }) => ({ path: `/score-definitions/${definition}` }),
   'GET /prices': () => ({ path: '/prices' }),
   'POST /prices': () => ({ path: '/prices', body: { model: MARK, input: 1, output: 2 } }),
   'DELETE /prices/:priceId': ({ priceId }) => ({ path: `/prices/${priceId}` })
@@ -154,6 +160,8 @@ async function makeAll(role: Role = 'member'): Promise<Ids> {
   const saved = await people[role].ask('POST', 'p/default/views', { body: view })
   const price = { model: MARK, input: 1, output: 2 }
   const { body: set } = await victim.ask('POST', 'p/default/prices', { body: price })
+  const definition = `${MARK}-${made}`
+  await victim.ask('POST', 'p/default/score-definitions', { body: { name: definition, dataType: 'numeric' } })
   const [session] = (await victim.ask('GET', 'sessions')).body.sessions
   return {
     slug: 'default',
@@ -163,6 +171,7 @@ async function makeAll(role: Role = 'member'): Promise<Ids> {
     keyId: (await makeKey({ label: MARK })).keyId,
     viewId: String(saved.body.view.id),
     priceId: String(set.price.id),
+    definition,
     userId: String(user?.id),
     sessionId: session.id
   }
@@ -176,6 +185,7 @@ const nowhere = (): Ids => ({
   keyId: hexId(8),
   viewId: '2000000000',
   priceId: '2000000000',
+  definition: 'nowhere',
   userId: '2000000000',
   sessionId: hexId(32)
 })

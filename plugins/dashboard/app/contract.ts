@@ -39,6 +39,8 @@ interface Replies {
   'GET p/:slug/score-series': typeof Reply.ScoreSeriesReply
   'GET p/:slug/scored-traces': typeof Reply.ScoredTracesReply
   'GET p/:slug/series': typeof Reply.SeriesOrTotalsReply
+  'GET p/:slug/review': typeof Reply.ReviewQueueReply
+  'POST p/:slug/review/claims': typeof Reply.ReviewClaimReply
   'GET p/:slug/score-definitions': typeof Reply.ScoreDefinitionsReply
   'POST p/:slug/score-definitions': typeof Reply.OneScoreDefinitionReply
   'DELETE p/:slug/score-definitions/:name': typeof Reply.DoneReply
