@@ -91,7 +91,7 @@ const IN_PROJECT: Readonly<Record<string, (ids: Ids) => Visit>> = {
   'PATCH /views/:viewId': ({ viewId }) => ({ path: `/views/${viewId}`, body: { query: '?status=ok' } }),
   'DELETE /views/:viewId': ({ viewId }) => ({ path: `/views/${viewId}` }),
   'GET /review': () => ({ path: `/review?judge=${MARK}` }),
-  'POST /review/claims': ({ traceId }) => ({ path: '/review/claims', body: { judge: MARK, traceIds: [traceId] } }),
+  'POST /review/claims': ({ traceId }) => ({ path: '/review/claims', body: { judge: 'other', traceIds: [traceId] } }),
   'GET /score-definitions': () => ({ path: '/score-definitions' }),
   'POST /score-definitions': () => ({ path: '/score-definitions', body: { name: MARK, dataType: 'boolean' } }),
   'DELETE /score-definitions/:name': ({ definition }) => ({ path: `/score-definitions/${definition}` }),

@@ -21,7 +21,8 @@ const LATER = {
   sessions: () => styled(import('./sessions/page.tsx')),
   users: () => styled(import('./sessions/users-page.tsx')),
   scores: () => styled(import('./scores/page.tsx')),
-  compare: () => styled(import('./compare/page.tsx'))
+  compare: () => styled(import('./compare/page.tsx')),
+  review: () => styled(import('./review/page.tsx'))
 }
 
 interface LaterProps<T> {
@@ -110,6 +111,8 @@ function Content({ page }: { page: Page }) {
       return later(LATER.compare, 'the comparison', ({ ComparePage }) => (
         <ComparePage key={page.slug} slug={page.slug} />
       ))
+    case 'review':
+      return later(LATER.review, 'the review', ({ ReviewPage }) => <ReviewPage key={page.slug} slug={page.slug} />)
     case 'settings':
       return later(LATER.settings, 'the settings', ({ SettingsPage }) => (
         <SettingsPage slug={page.slug} tab={page.tab} />
@@ -142,6 +145,7 @@ const TITLES: Readonly<Record<Page['page'], string>> = {
   user: 'User',
   scores: 'Scores',
   compare: 'Compare',
+  review: 'Review',
   settings: 'Settings',
   nowhere: 'Not found'
 }

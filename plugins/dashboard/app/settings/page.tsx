@@ -17,12 +17,14 @@ import { Listing } from './listing.tsx'
 import { Members } from './members.tsx'
 import { Prices } from './prices.tsx'
 import { ProjectSettings } from './project.tsx'
+import { ScoreDefinitions } from './score-definitions.tsx'
 import { Views } from './views.tsx'
 
 const TITLES: Readonly<Record<SettingsTab, string>> = {
   keys: 'Keys',
   members: 'Members',
   views: 'Views',
+  scores: 'Scores',
   prices: 'Prices',
   project: 'Project'
 }
@@ -49,6 +51,8 @@ export function SettingsPage({ slug, tab }: { slug: string; tab: SettingsTab }) 
         <ProjectSettings key={slug} slug={slug} zone={zone} />
       ) : tab === 'prices' ? (
         <Prices key={slug} slug={slug} zone={zone} />
+      ) : tab === 'scores' ? (
+        <ScoreDefinitions key={slug} slug={slug} />
       ) : tab === 'views' ? (
         <Views key={slug} slug={slug} />
       ) : !isOwner ? (

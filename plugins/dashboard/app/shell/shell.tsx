@@ -5,10 +5,11 @@ import { useEffect, useState } from 'preact/hooks'
 import { connection, signInWanted } from '../state/api.ts'
 import { useKeys } from '../state/keys.ts'
 import { styled, usePart } from '../state/lazy-part.ts'
+import { firstPage, readQuery, toServer } from '../state/list-query.ts'
 import { go, usePlace } from '../state/navigation.ts'
 import { prefer, preferences } from '../state/preferences.ts'
 import { type Page, pathOf } from '../state/route.ts'
-import { session, signOut } from '../state/session.ts'
+import { may, session, signOut } from '../state/session.ts'
 import { useStore } from '../state/store.ts'
 import { dismiss, toasts } from '../state/toasts.ts'
 import { Icon } from '../ui/controls.tsx'
@@ -33,7 +34,9 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
   const link = (label: string, keys: string, to: Page, ...inside: Page['page'][]): Link => {
     return { label, keys, to, active: [to.page, ...inside].includes(page.page) }
   }
-  const links =
+  // A review of the listed traces starts from the list's own filters.
+  const listed = page.page === 'traces' ? toServer(firstPage(readQuery(search)), minute()) : ''
+  const links: Link[] =
     slug === undefined
       ? []
       : [
@@ -42,12 +45,13 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
           link('Sessions', 'g s', { page: 'sessions', slug }, 'session'),
           link('Users', 'g u', { page: 'users', slug }, 'user'),
           link('Scores', 'g c', { page: 'scores', slug }),
+          ...(may(slug, 'member') ? [{ ...link('Review', 'g r', { page: 'review', slug }), search: listed }] : []),
           link('Settings', 'g p', { page: 'settings', slug, tab: 'keys' })
         ]
   useKeys({
     '?': () => setHelp(true),
     '/': () => setJump(true),
-    ...Object.fromEntries(links.map(({ keys, to }) => [keys, () => go(pathOf(to))]))
+    ...Object.fromEntries(links.map(each => [each.keys, () => go(hrefOf(each))]))
   })
   const projects = known?.projects ?? []
   const current = projects.find(project => project.slug === slug)
@@ -74,9 +78,9 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
           />
         )}
         <nav aria-label="Pages">
-          {links.map(({ label, to, active }) => (
-            <a key={label} href={pathOf(to)} aria-current={active ? 'page' : undefined}>
-              {label}
+          {links.map(each => (
+            <a key={each.label} href={hrefOf(each)} aria-current={each.active ? 'page' : undefined}>
+              {each.label}
             </a>
           ))}
         </nav>
@@ -178,8 +182,15 @@ interface Link {
   readonly label: string
   readonly keys: string
   readonly to: Page
+  /** Query string of the address. */
+  readonly search?: string
   readonly active: boolean
 }
+
+const hrefOf = ({ to, search = '' }: Link): string => `${pathOf(to)}${search}`
+
+/** The current minute in ms, so that an address with a time stays the same while the page is drawn again. */
+const minute = () => Math.floor(Date.now() / 60_000) * 60_000
 
 /** The account menu: account, colours, times and keyboard shortcuts. */
 function AccountMenu({ links, openHelp }: { links: readonly Link[]; openHelp(): void }) {
@@ -214,7 +225,7 @@ function AccountMenu({ links, openHelp }: { links: readonly Link[]; openHelp(): 
         )
       }
       items={[
-        ...links.map(({ label, to }) => ({ label, href: pathOf(to), narrow: true })),
+        ...links.map(each => ({ label: each.label, href: hrefOf(each), narrow: true })),
         ...(user ? [{ label: user.name || user.email, note: user.email, href: 'account' }] : []),
         ...(user ? (['line'] as const) : []),
         ...themes,

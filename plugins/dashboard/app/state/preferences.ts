@@ -12,6 +12,8 @@ export interface Preferences {
   readonly texts: 'rendered' | 'text'
   readonly view: 'tree' | 'log'
   readonly project: string
+  /** Name of the score given last. */
+  readonly scoreName: string
 }
 
 const NAME = 'spoor-dashboard'
@@ -22,7 +24,8 @@ const DEFAULTS: Preferences = {
   columns: {},
   texts: 'rendered',
   view: 'tree',
-  project: ''
+  project: '',
+  scoreName: ''
 }
 
 function readPreferences(): Preferences {

@@ -1,6 +1,6 @@
 /** The pages and their addresses, relative to the page's base (`<base href>`, which ends in `/app/`). */
 
-export const SETTINGS = ['keys', 'members', 'views', 'prices', 'project'] as const
+export const SETTINGS = ['keys', 'members', 'views', 'scores', 'prices', 'project'] as const
 export type SettingsTab = (typeof SETTINGS)[number]
 
 export type Page =
@@ -10,13 +10,13 @@ export type Page =
   | { readonly page: 'find'; readonly traceId: string }
   | { readonly page: 'traces'; readonly slug: string }
   | { readonly page: 'trace'; readonly slug: string; readonly traceId: string }
-  | { readonly page: 'overview' | 'sessions' | 'users' | 'scores' | 'compare'; readonly slug: string }
+  | { readonly page: 'overview' | 'sessions' | 'users' | 'scores' | 'compare' | 'review'; readonly slug: string }
   | { readonly page: 'session'; readonly slug: string; readonly sessionId: string }
   | { readonly page: 'user'; readonly slug: string; readonly userId: string }
   | { readonly page: 'settings'; readonly slug: string; readonly tab: SettingsTab }
   | { readonly page: 'nowhere' }
 
-const SECTIONS = ['overview', 'sessions', 'users', 'scores', 'compare'] as const
+const SECTIONS = ['overview', 'sessions', 'users', 'scores', 'compare', 'review'] as const
 
 const TRACE_ID = /^[0-9a-f]{32}$/i
 
@@ -63,6 +63,7 @@ export function pathOf(page: Page): string {
     case 'users':
     case 'scores':
     case 'compare':
+    case 'review':
       return `p/${encodeURIComponent(page.slug)}/${page.page}`
     case 'session':
       return `p/${encodeURIComponent(page.slug)}/sessions/${encodeURIComponent(page.sessionId)}`

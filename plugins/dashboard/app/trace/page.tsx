@@ -95,7 +95,7 @@ function Opened({ slug, outline, refresh }: OpenedProps) {
   const { search, state } = usePlace()
   const { zone, view: preferred } = useStore(preferences)
   const parameters = new URLSearchParams(search)
-  const { trace, spans, scores } = outline
+  const { trace, spans } = outline
   const isRunning = trace.status === 'running'
   const [now, setNow] = useState(Date.now())
   useInterval(isRunning ? RUNNING_MS : 0, () => {
@@ -156,16 +156,17 @@ function Opened({ slug, outline, refresh }: OpenedProps) {
     select(next ?? (by === 1 ? found[0]! : found.at(-1)!))
   }
 
-  const [annotating, setAnnotating] = useState(false)
+  /** Annotations judge the trace, unless the dialog is opened from a span's panel. */
+  const [annotating, setAnnotating] = useState<'trace' | 'span' | undefined>()
   const annotate = () => {
-    if (may(slug, 'member')) setAnnotating(true)
+    if (may(slug, 'member')) setAnnotating('trace')
   }
   useEffect(() => {
     // Preloaded, because both parts are likely to be used soon.
     const timer = setTimeout(() => Promise.all([loadAnnotate(), loadLogView()]).catch(() => {}), 1500)
     return () => clearTimeout(timer)
   }, [])
-  const { part: annotation } = usePart(loadAnnotate, annotating)
+  const { part: annotation } = usePart(loadAnnotate, annotating !== undefined)
   const log = usePart(loadLogView, view === 'log')
   const list = state.list
   const neighbour = async (by: 1 | -1) => {
@@ -273,17 +274,16 @@ function Opened({ slug, outline, refresh }: OpenedProps) {
           zone={zone}
           setTab={next => change({ tab: next === 'messages' ? undefined : next })}
           select={select}
-          annotate={annotate}
+          annotate={() => setAnnotating('span')}
           changed={() => void refresh()}
         />
       </div>
-      {annotating && annotation !== undefined && (
+      {annotating !== undefined && annotation !== undefined && (
         <annotation.Annotate
           slug={slug}
           traceId={trace.id}
-          span={span}
-          scores={scores}
-          onClose={() => setAnnotating(false)}
+          span={annotating === 'span' ? span : undefined}
+          onClose={() => setAnnotating(undefined)}
           changed={() => void refresh()}
         />
       )}

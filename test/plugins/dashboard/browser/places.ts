@@ -61,12 +61,15 @@ export function pagesOf({ agent, again, hostile, deep }: Traces): [address: stri
     ['p/default/users/u-3', 'Newest traces'],
     ['p/default/scores', 'helpful'],
     ['p/default/scores?name=helpful&min=0', 'Given by'],
+    ['p/default/review?name=support-agent&judge=helpful', 'Where is my order?'],
+    ['p/default/review?name=none', 'No traces match'],
     [overview, 'gpt-5-mini'],
     [`${overview}&table=traces,latency`, 'Wed 25 Nov'],
     [`${overview}&name=none`, 'No trace like this ended'],
     ['p/default/settings/keys', 'Create a key'],
     ['p/default/settings/members', '@example.com'],
     ['p/default/settings/views', 'Make mine'],
+    ['p/default/settings/scores', 'Define a score'],
     ['p/default/settings/prices', 'Set a price'],
     ['p/default/settings/project', 'Storage'],
     ['account', 'Where you are signed in'],
@@ -89,6 +92,7 @@ export function dialogsOf({ agent }: Traces): [address: string, selector: string
     ['p/default/settings/keys', 'button', 'Create a key'],
     ['p/default/settings/keys', 'button', 'Revoke'],
     ['p/default/settings/members', 'button', 'Invite'],
+    ['p/default/settings/scores', 'button', 'Define a score'],
     ['p/default/settings/prices', 'button', 'Set a price'],
     ['account', '.mine button', '']
   ]
