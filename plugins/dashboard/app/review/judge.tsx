@@ -133,7 +133,7 @@ export function Judge({ slug, kind, start, isMore, claim }: Props) {
     k: back,
     ArrowLeft: back,
     u: () => void undo(),
-    c: writeComment,
+    m: writeComment,
     ...(isDone && { r: () => void doing(() => settle(withSkippedAgain(queue))) })
   })
   const { done, total } = progressOf(queue)
@@ -230,7 +230,7 @@ export function Judge({ slug, kind, start, isMore, claim }: Props) {
                 <kbd>u</kbd> Undo
               </Button>
               <Button onClick={writeComment}>
-                <kbd>c</kbd> Comment
+                <kbd>m</kbd> Comment
               </Button>
             </p>
           </form>

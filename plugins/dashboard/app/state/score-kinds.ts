@@ -23,7 +23,7 @@ export interface ScoreKind {
 }
 
 /** Keys that the review uses for other commands. */
-const TAKEN_KEYS = new Set([...'jkcuogr?/'])
+const TAKEN_KEYS = new Set([...'jkumg'])
 /** Maximum number of integers that are offered as choices. Each has a digit as its key. */
 const MOST_DIGITS = 10
 

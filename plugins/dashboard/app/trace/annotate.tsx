@@ -3,7 +3,7 @@
  * annotation takes three keys: `a`, the value's key, and Enter.
  */
 
-import { useId, useState } from 'preact/hooks'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import type { DataType } from '../contract.ts'
 import { at, write } from '../state/api.ts'
 import { useRead } from '../state/load.ts'
@@ -70,11 +70,17 @@ function ScoreForm({ slug, traceId, span, kinds, onClose, changed }: Props & { r
   const [comment, setComment] = useState('')
   const [onSpan, setOnSpan] = useState(span !== undefined)
   const id = useId()
+  const fields = useRef<HTMLDivElement>(null)
   const kind = chosen ?? scoreKindOf(name, type)
   const choose = (next: ScoreKind | undefined) => {
     setChosen(next)
     setValue('')
   }
+  // The keys of the values work while the focus is in the form, but not in a text field.
+  useEffect(() => {
+    const first = chosen === undefined ? 'input' : '.score-choices input, .field input'
+    fields.current?.querySelector<HTMLElement>(first)?.focus()
+  }, [chosen?.name])
   const press = (event: KeyboardEvent) => {
     const target = event.target as HTMLElement
     const isTyping = target instanceof HTMLTextAreaElement || (target as HTMLInputElement).type === 'text'
@@ -101,7 +107,7 @@ function ScoreForm({ slug, traceId, span, kinds, onClose, changed }: Props & { r
   }
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the keys are shortcuts for the choices in the form.
-    <div onKeyDown={press}>
+    <div ref={fields} onKeyDown={press}>
       <Form submit="Add score" onCancel={onClose} onSubmit={submit}>
         {kinds.length > 0 && (
           <>

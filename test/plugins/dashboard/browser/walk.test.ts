@@ -63,12 +63,14 @@ t.test('in a browser', async t => {
     await page.type('0.75')
     await page.press('Enter')
     await page.until("!document.querySelector('dialog[open]')")
+    // Scores of the trace itself are listed in the trace's row, which has no id of a span.
+    await page.click('[role=treeitem]', 'trace')
     await page.click('[role=tab]', 'Scores')
     await page.untilText('0.75', '.score-list')
     const { scores } = (await service.call('GET', `/api/v1/traces/${agent.id}`)).body
-    t.match(scores, [{ name: 'helpful', value: 0.75, source: 'annotation', spanId: agent.spans[0] }])
+    t.match(scores, [{ name: 'helpful', value: 0.75, source: 'annotation', spanId: null }])
     await page.click('button', 'Delete the score helpful')
-    await page.untilText('No score of this span yet.')
+    await page.untilText('No scores yet.')
     await page.evaluate('history.back()')
     await page.until("document.querySelectorAll('.traces tbody tr').length === 50")
     t.equal(await page.evaluate(FOCUSED), 'support-agent', 'the row has the focus')
