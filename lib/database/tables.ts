@@ -65,6 +65,7 @@ export const LOCAL_TABLES = [
   'model_prices',
   'score_definitions',
   'review_leases',
+  'public_links',
   'unpriced_models',
   'unkept_records',
   'audit',

@@ -16,6 +16,7 @@ import prices from './project/prices.ts'
 import projectSettings from './project/project.ts'
 import scoreDefinitions from './project/score-definitions.ts'
 import views from './project/views.ts'
+import publicLinks from './public-links.ts'
 import review from './review.ts'
 import scorePages from './scores.ts'
 import sessionPages from './sessions.ts'
@@ -32,6 +33,7 @@ export default async function dashboard(app: App): Promise<void> {
   trace(app)
   scorePages(app)
   review(app)
+  publicLinks(app)
   sessionPages(app)
   projectSettings(app)
   prices(app)

@@ -24,6 +24,7 @@ import {
   spanCost,
   spanHead,
   summaryFields,
+  TraceDetail,
   TraceList,
   TraceSummary,
   traceFoot
@@ -288,6 +289,17 @@ export const ScoreDefinitionReply = ScoreDefinition
 export const ScoreDefinitionsReply = closed({ definitions: Type.Array(ScoreDefinition) })
 export const OneScoreDefinitionReply = closed({ definition: ScoreDefinition })
 
+const publicLink = { id: Count, createdAt: DateTime, expiresAt: DateTime }
+/** A trace's valid public links. `madeBy` is null if the user was removed. */
+export const PublicLinksReply = closed({ links: Type.Array(closed({ ...publicLink, madeBy: nullable(text) })) })
+/** A new public link, with the token that only this response shows. */
+export const PublicLinkReply = closed({ ...publicLink, token: text })
+/** A trace that is shown by a public link, without scores. */
+export const SharedTraceReply = closed({
+  trace: TraceDetail.properties.trace,
+  spans: TraceDetail.properties.spans
+})
+
 /** A page of a review's traces. `isJudged`: somebody has given the trace this score. */
 export const ReviewQueueReply = closed({
   traces: Type.Array(closed({ id: ShownTraceId, isJudged: flag })),
@@ -345,6 +357,8 @@ const ProjectSeen = closed({ slug: text, name: text, role: RoleReply, search: fl
 export const SessionReply = closed({
   user: nullable(closed({ id: Count, email: text, name: text, hasPassword: flag })),
   projects: Type.Array(ProjectSeen),
+  /** Whether owners can make public links to traces. */
+  publicLinks: flag,
   signIn: closed({
     password: flag,
     oidc: flag,

@@ -1,6 +1,6 @@
 /** The failures of ordinary traces, as an exception event that instrumentation records. */
 import type { SpanInput } from '../../schema/input.ts'
-import { integer, oneOf, type Random } from './random.ts'
+import { choose, integer, type Random } from './random.ts'
 
 export interface DemoFailure {
   readonly type: string
@@ -15,7 +15,7 @@ export const rateLimit = (model: string, random: Random): DemoFailure => ({
   durationMs: integer(60, 240, random)
 })
 export const timeout = (random: Random): DemoFailure => {
-  const seconds = oneOf([30, 60], random)
+  const seconds = choose([30, 60], random)
   return {
     type: 'APITimeoutError',
     message: `Request timed out after ${seconds} s`,
@@ -33,7 +33,7 @@ export const contextTooLong = (tokens: number): DemoFailure => ({
   durationMs: 310
 })
 export const databaseFailure = (random: Random): DemoFailure =>
-  oneOf(
+  choose(
     [
       {
         type: 'ConnectionError',

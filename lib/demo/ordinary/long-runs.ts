@@ -1,7 +1,7 @@
 /** Ordinary runs of 50 to 170 steps, whose conversations grow with each step. */
 import { blockedPage, contextTooLong, type DemoFailure } from './failures.ts'
 import { MODELS } from './models.ts'
-import { between, integer, oneOf } from './random.ts'
+import { between, choose, integer } from './random.ts'
 import type { DemoMessage, DemoRun } from './run.ts'
 import { callWithRetries, type RunOutcome, type Scene } from './short-runs.ts'
 import { ASPECTS, codeOf, FILES, TASKS } from './texts.ts'
@@ -11,7 +11,7 @@ const VERDICTS = ['better', 'cheaper', 'slower', 'worse']
 
 /** A coding agent reads, edits and runs tests. Tests fail under a good root; some runs stop at the maximum of steps. */
 export function codingAgent(run: DemoRun, scene: Scene): RunOutcome {
-  const task = oneOf(TASKS, run.random)
+  const task = choose(TASKS, run.random)
   const steps = integer(25, 82, run.random)
   const model = run.random() < 0.7 ? MODELS.sonnet : MODELS.opus
   const root = run.open('coding-agent', 'agent', { task, maxSteps: steps })
@@ -22,12 +22,12 @@ export function codingAgent(run: DemoRun, scene: Scene): RunOutcome {
   const stops = run.random() < 0.22
   let failing = integer(2, 6, run.random)
   for (let step = 0; step < steps; step++) {
-    const file = oneOf(FILES, run.random)
+    const file = choose(FILES, run.random)
     const choice =
-      step < 4 ? 'read_file' : oneOf(['read_file', 'search_code', 'edit_file', 'run_tests'] as const, run.random)
+      step < 4 ? 'read_file' : choose(['read_file', 'search_code', 'edit_file', 'run_tests'] as const, run.random)
     const input = {
       read_file: { path: file },
-      search_code: { pattern: oneOf(['round', 'cancel', 'voucher', 'normalize'], run.random), glob: 'src/**' },
+      search_code: { pattern: choose(['round', 'cancel', 'voucher', 'normalize'], run.random), glob: 'src/**' },
       edit_file: { path: file, insert: codeOf(file, run.random).split('\n')[2]! },
       run_tests: { only: file.replace('src/', 'test/').replace(/(?<!test)\.ts$/, '.test.ts') }
     }[choice]
@@ -36,7 +36,7 @@ export function codingAgent(run: DemoRun, scene: Scene): RunOutcome {
     const expected = integer(1, 20, run.random)
     const output = {
       read_file: codeOf(file, run.random),
-      search_code: `${file}:${expected}: const cents = sum(lines)\n${oneOf(FILES, run.random)}:9: return cents / 100`,
+      search_code: `${file}:${expected}: const cents = sum(lines)\n${choose(FILES, run.random)}:9: return cents / 100`,
       edit_file: `edited ${file}: 1 insertion, ${expected % 3} deletions`,
       run_tests: `ok: ${40 + expected} tests`
     }[choice]
@@ -60,7 +60,7 @@ export function codingAgent(run: DemoRun, scene: Scene): RunOutcome {
     messages.push({ role: 'assistant', content: thought }, { role: 'tool', content: broken?.message ?? output })
   }
   if (stops) return end({ type: 'MaxStepsExceeded', message: `stopped after ${steps} steps without passing tests` })
-  const changed = `- changed \`${oneOf(FILES, run.random)}\``
+  const changed = `- changed \`${choose(FILES, run.random)}\``
   const answer = `Done: ${task}\n\n${changed}\n- added two tests, all ${integer(41, 60, run.random)} pass`
   const { failure } = callWithRetries(run, root.id, model, messages, { role: 'assistant', content: answer }, scene)
   return end(failure, answer)
@@ -73,7 +73,7 @@ export function codingAgent(run: DemoRun, scene: Scene): RunOutcome {
 
 /** A research agent gives each aspect to a helper, which searches the web and reads pages next to each other. */
 export function researchAgent(run: DemoRun, scene: Scene): RunOutcome {
-  const supplier = oneOf(['Umbreit', 'Gardners', 'Libri', 'Hachette'], run.random)
+  const supplier = choose(['Umbreit', 'Gardners', 'Libri', 'Hachette'], run.random)
   const task = `Compare ${supplier} with our present wholesaler, and say whether to switch.`
   const model = MODELS.mini
   const root = run.open('research-agent', 'agent', { task })
@@ -90,7 +90,7 @@ export function researchAgent(run: DemoRun, scene: Scene): RunOutcome {
     const notes: DemoMessage[] = [{ role: 'system', content: `Find out: ${aspect}. Cite each source.` }]
     const rounds = integer(2, 4, run.random)
     for (let round = 0; round < rounds && last === undefined; round++) {
-      const query = `${supplier} ${aspect} ${oneOf(['2026', 'review', 'terms', 'Ireland'], run.random)}`
+      const query = `${supplier} ${aspect} ${choose(['2026', 'review', 'terms', 'Ireland'], run.random)}`
       const asked = { role: 'assistant', content: `I search for "${query}".` }
       last = callWithRetries(run, helper.id, model, notes, asked, { ...scene, rejected: scene.rejected / 4 }).failure
       if (last !== undefined) break
@@ -106,7 +106,7 @@ export function researchAgent(run: DemoRun, scene: Scene): RunOutcome {
       )
       const together = run.now
       for (const url of pages) {
-        const text = `${supplier}: ${aspect}. ${oneOf(FACTS, run.random)}`
+        const text = `${supplier}: ${aspect}. ${choose(FACTS, run.random)}`
         run.tool(
           helper.id,
           'fetch_page',
@@ -119,7 +119,7 @@ export function researchAgent(run: DemoRun, scene: Scene): RunOutcome {
       }
       notes.push({ role: 'assistant', content: asked.content })
     }
-    const finding = `${aspect}: ${oneOf(VERDICTS, run.random)} than today [${integer(1, 9, run.random)}]`
+    const finding = `${aspect}: ${choose(VERDICTS, run.random)} than today [${integer(1, 9, run.random)}]`
     helper.close(last === undefined ? { finding } : undefined, last)
     if (last !== undefined) break
     messages.push({ role: 'tool', content: finding })
@@ -129,7 +129,7 @@ export function researchAgent(run: DemoRun, scene: Scene): RunOutcome {
   const report = `# ${supplier}\n\n${messages
     .slice(2)
     .map(({ content }) => `- ${content}`)
-    .join('\n')}\n\n**Recommendation:** ${oneOf(['switch', 'stay', 'ask for better terms first'], run.random)}.`
+    .join('\n')}\n\n**Recommendation:** ${choose(['switch', 'stay', 'ask for better terms first'], run.random)}.`
   if (last?.type === 'BadRequestError') run.call(root.id, model, messages, undefined, { failure: last })
   else if (last === undefined) {
     last = callWithRetries(run, root.id, model, messages, { role: 'assistant', content: report }, scene).failure

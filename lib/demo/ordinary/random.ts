@@ -14,7 +14,7 @@ export function randomFrom(seed: number): Random {
   }
 }
 
-export const oneOf = <T>(list: readonly T[], random: Random): T => list[Math.floor(random() * list.length)]!
+export const choose = <T>(list: readonly T[], random: Random): T => list[Math.floor(random() * list.length)]!
 
 export const between = (low: number, high: number, random: Random): number => low + (high - low) * random()
 

@@ -1,6 +1,6 @@
 /** The scores of ordinary traces: an evaluator's numbers, a customer's verdict, and an editor's category. */
 import type { ScoreInput } from '../../schema/input.ts'
-import { integer, oneOf, type Random, weighted } from './random.ts'
+import { choose, integer, type Random, weighted } from './random.ts'
 
 const COMMENTS = [
   'The answer ignores the second question.',
@@ -38,7 +38,7 @@ export function ordinaryScores(
           ['partly', 3],
           ['wrong', 1]
         ]
-    const comment = random() < 0.3 ? { comment: oneOf(COMMENTS, random) } : {}
+    const comment = random() < 0.3 ? { comment: choose(COMMENTS, random) } : {}
     scores.push({ name: 'verdict', dataType: 'categorical', value: weighted(weights, random), ...comment })
   }
   if (random() < 0.06) {

@@ -9,7 +9,7 @@ import {
   timeout
 } from './failures.ts'
 import { type DemoModel, EMBEDDING_MODEL, MODELS } from './models.ts'
-import { between, integer, oneOf } from './random.ts'
+import { between, choose, integer } from './random.ts'
 import type { DemoMessage, DemoRun } from './run.ts'
 import { BLURBS, BOOKS, FOLLOW_UPS, MAILS, orderNumber, READERS, type SupportCase, SYSTEM } from './texts.ts'
 
@@ -83,7 +83,7 @@ const TOOLS = ['lookup_order', 'search_orders', 'search_stock', 'check_voucher',
 export function supportTurn(run: DemoRun, scene: Scene, { about, history }: DemoChat): RunOutcome {
   const isFirst = history.length === 0
   const model = scene.prompt === 'v13' ? MODELS.mini : MODELS.sonnet
-  const [question, answer] = isFirst ? [about.question, about.answer] : oneOf(FOLLOW_UPS, run.random)
+  const [question, answer] = isFirst ? [about.question, about.answer] : choose(FOLLOW_UPS, run.random)
   const root = run.open('support-agent', 'agent', { message: question })
   const messages: DemoMessage[] = [{ role: 'system', content: SYSTEM[scene.prompt] }, ...history]
   messages.push({ role: 'user', content: question })
@@ -134,7 +134,7 @@ export function supportTurn(run: DemoRun, scene: Scene, { about, history }: Demo
 
 /** Retrieval: embeds the question, searches, reranks, and answers with quotations. */
 export function catalogueSearch(run: DemoRun, scene: Scene): RunOutcome {
-  const question = `I am looking for ${oneOf(READERS, run.random)}.`
+  const question = `I am looking for ${choose(READERS, run.random)}.`
   const root = run.open('catalogue-search', 'chain', { question, limit: 4 })
   const tokens = Math.ceil(question.length / 4)
   run.step({
@@ -149,7 +149,7 @@ export function catalogueSearch(run: DemoRun, scene: Scene): RunOutcome {
       usage: { inputTokens: tokens, totalTokens: tokens }
     }
   })
-  const found = Array.from({ length: 4 }, () => oneOf(BOOKS, run.random))
+  const found = Array.from({ length: 4 }, () => choose(BOOKS, run.random))
   const documents = found.map(([title, author, price], i) => ({
     id: `shelf-${i}`,
     score: Math.round(1000 * between(0.5, 0.93, run.random)) / 1000,
@@ -194,12 +194,12 @@ export function catalogueSearch(run: DemoRun, scene: Scene): RunOutcome {
 export function extractInvoice(run: DemoRun, scene: Scene): RunOutcome {
   const input = { document: `invoice-${integer(1000, 9999, run.random)}.pdf`, pages: integer(1, 4, run.random) }
   const lines = Array.from({ length: integer(2, 9, run.random) }, () => {
-    const [title, , price] = oneOf(BOOKS, run.random)
+    const [title, , price] = choose(BOOKS, run.random)
     return { title, copies: integer(1, 12, run.random), price }
   })
   const total = Math.round(100 * lines.reduce((sum, { copies, price }) => sum + copies * price, 0)) / 100
   const invoice = {
-    supplier: oneOf(['Umbreit', 'Gardners', 'Libri', 'Hachette'], run.random),
+    supplier: choose(['Umbreit', 'Gardners', 'Libri', 'Hachette'], run.random),
     currency: 'EUR',
     lines,
     total
@@ -241,8 +241,8 @@ export function extractInvoice(run: DemoRun, scene: Scene): RunOutcome {
 }
 
 export function translateBlurb(run: DemoRun, scene: Scene): RunOutcome {
-  const [blurb, translated] = oneOf(BLURBS, run.random)
-  const model = scene.isExpensive ? MODELS.opus : oneOf([MODELS.mini, MODELS.sonnet, MODELS.small], run.random)
+  const [blurb, translated] = choose(BLURBS, run.random)
+  const model = scene.isExpensive ? MODELS.opus : choose([MODELS.mini, MODELS.sonnet, MODELS.small], run.random)
   const messages: DemoMessage[] = [
     { role: 'system', content: 'Translate the blurb. Keep its rhythm, and at most 300 characters.' },
     { role: 'user', content: blurb }
@@ -255,7 +255,7 @@ export function translateBlurb(run: DemoRun, scene: Scene): RunOutcome {
 
 /** A single model call without a root span, as a script records it. */
 export function classifyMail(run: DemoRun, scene: Scene): RunOutcome {
-  const [label, mail] = oneOf(MAILS, run.random)
+  const [label, mail] = choose(MAILS, run.random)
   const messages: DemoMessage[] = [
     { role: 'system', content: 'Answer with one word: invoice, complaint, order, press or spam.' },
     { role: 'user', content: mail }
@@ -279,7 +279,7 @@ export function classifyMail(run: DemoRun, scene: Scene): RunOutcome {
 
 /** A request without any model call, which instrumentation records as well. */
 export function stockSync(run: DemoRun): RunOutcome {
-  const root = run.open('stock-sync', 'custom', { supplier: oneOf(['Umbreit', 'Gardners', 'Libri'], run.random) })
+  const root = run.open('stock-sync', 'custom', { supplier: choose(['Umbreit', 'Gardners', 'Libri'], run.random) })
   const rows = integer(40, 900, run.random)
   for (const name of ['GET /v1/stock', 'UPDATE stock']) {
     const more = { attributes: { 'db.rows': rows } }

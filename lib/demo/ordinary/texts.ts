@@ -1,5 +1,5 @@
 /** The texts of ordinary traces. They are those of a bookshop with a web shop and an office. */
-import { integer, oneOf, type Random } from './random.ts'
+import { choose, integer, type Random } from './random.ts'
 
 export const BOOKS = [
   ['The Salt Path', 'Raynor Winn', 11.99],
@@ -29,15 +29,15 @@ export interface SupportCase {
 
 export function supportCase(random: Random): SupportCase {
   const order = orderNumber(random)
-  const [title, author, price] = oneOf(BOOKS, random)
-  const carrier = oneOf(CARRIERS, random)
-  const town = oneOf(TOWNS, random)
+  const [title, author, price] = choose(BOOKS, random)
+  const carrier = choose(CARRIERS, random)
+  const town = choose(TOWNS, random)
   const days = integer(2, 9, random)
-  return oneOf<() => SupportCase>(
+  return choose<() => SupportCase>(
     [
       () => ({
         topic: 'delivery',
-        question: oneOf(
+        question: choose(
           [
             `My order ${order} should have arrived ${days} days ago. Where is it?`,
             `Hi, tracking for ${order} has said "in transit" since last week. Can you check?`,
@@ -54,7 +54,7 @@ export function supportCase(random: Random): SupportCase {
       }),
       () => ({
         topic: 'refund',
-        question: oneOf(
+        question: choose(
           [
             `I want to return "${title}" from order ${order}. It arrived with a torn cover.`,
             `Please refund ${order}, I ordered the wrong edition of ${title}.`
@@ -68,9 +68,9 @@ export function supportCase(random: Random): SupportCase {
       }),
       () => ({
         topic: 'stock',
-        question: oneOf(
+        question: choose(
           [
-            `Do you have ${title} by ${author} in stock, and can I oneOf it up today?`,
+            `Do you have ${title} by ${author} in stock, and can I choose it up today?`,
             `Is there a hardcover of "${title}"? I need it by Friday.`
           ],
           random
@@ -176,6 +176,6 @@ export const TASKS = [
 ] as const
 
 export const codeOf = (file: string, random: Random): string =>
-  `// ${file}\nexport function ${oneOf(['total', 'settle', 'apply'], random)}(lines: readonly Line[]): number {\n` +
+  `// ${file}\nexport function ${choose(['total', 'settle', 'apply'], random)}(lines: readonly Line[]): number {\n` +
   `  const cents = lines.reduce((sum, line) => sum + Math.round(line.price * 100) * line.count, 0)\n` +
-  `  return cents / 100 // ${oneOf(['TODO negative', 'see #318', 'rounded per line', 'checked'], random)}\n}\n`
+  `  return cents / 100 // ${choose(['TODO negative', 'see #318', 'rounded per line', 'checked'], random)}\n}\n`

@@ -5,7 +5,7 @@
 import type { ScoreInput, TraceInput } from '../../schema/input.ts'
 import { clock, type DemoTrace, traceId } from '../parts.ts'
 import { codingAgent, researchAgent } from './long-runs.ts'
-import { between, frequent, integer, oneOf, type Random, randomFrom, weighted } from './random.ts'
+import { between, choose, frequent, integer, type Random, randomFrom, weighted } from './random.ts'
 import { DemoRun } from './run.ts'
 import { ordinaryScores } from './scores.ts'
 import {
@@ -154,7 +154,7 @@ function generate(planned: Planned, progress: number, random: Random): DemoTrace
     ...(planned.session !== undefined && { sessionId: planned.session.id }),
     metadata: {
       release,
-      region: oneOf(['eu-west-1', 'eu-central-1', 'us-east-1'], random),
+      region: choose(['eu-west-1', 'eu-central-1', 'us-east-1'], random),
       ...(hasPrompt && { promptVersion: scene.prompt })
     },
     input,

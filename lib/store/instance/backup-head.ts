@@ -1,6 +1,7 @@
 /**
  * Reads a backup's contents except traces, such as accounts, projects, users and permissions. Backups exclude sessions,
- * sign-in links, password attempts and data derived from traces (totals, families, ranking floors).
+ * sign-in links, public links, review leases, password attempts and data derived from traces (totals, families, ranking
+ * floors).
  */
 import type { Sql } from 'postgres'
 import type { Role } from '../../schema/roles.ts'

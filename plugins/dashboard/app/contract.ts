@@ -39,6 +39,10 @@ interface Replies {
   'GET p/:slug/score-series': typeof Reply.ScoreSeriesReply
   'GET p/:slug/scored-traces': typeof Reply.ScoredTracesReply
   'GET p/:slug/series': typeof Reply.SeriesOrTotalsReply
+  'GET p/:slug/traces/:traceId/public-links': typeof Reply.PublicLinksReply
+  'POST p/:slug/traces/:traceId/public-links': typeof Reply.PublicLinkReply
+  'DELETE p/:slug/public-links/:linkId': typeof Reply.DoneReply
+  'POST shared': typeof Reply.SharedTraceReply
   'GET p/:slug/review': typeof Reply.ReviewQueueReply
   'POST p/:slug/review/claims': typeof Reply.ReviewClaimReply
   'GET p/:slug/score-definitions': typeof Reply.ScoreDefinitionsReply
@@ -114,5 +118,6 @@ export type Role = VisitorProject['role']
 export type ProjectAnswer = Of<typeof Reply.ProjectPageReply>
 export type ProjectMember = Of<typeof Reply.MemberReply>
 export type Key = Of<typeof Reply.KeyReply>
+export type SharedTrace = Of<typeof Reply.SharedTraceReply>
 export type ScoreDefinition = Of<typeof Reply.ScoreDefinitionReply>
 export type View = Of<typeof Reply.ViewReply>

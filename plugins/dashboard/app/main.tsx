@@ -22,7 +22,8 @@ const LATER = {
   users: () => styled(import('./sessions/users-page.tsx')),
   scores: () => styled(import('./scores/page.tsx')),
   compare: () => styled(import('./compare/page.tsx')),
-  review: () => styled(import('./review/page.tsx'))
+  review: () => styled(import('./review/page.tsx')),
+  shared: () => styled(import('./shared/page.tsx'))
 }
 
 interface LaterProps<T> {
@@ -117,6 +118,8 @@ function Content({ page }: { page: Page }) {
       return later(LATER.settings, 'the settings', ({ SettingsPage }) => (
         <SettingsPage slug={page.slug} tab={page.tab} />
       ))
+    case 'shared':
+      return later(LATER.shared, 'the trace', ({ SharedPage }) => <SharedPage />)
     case 'account':
       return later(LATER.settings, 'your account', ({ AccountPage }) => <AccountPage />)
     default:
@@ -135,6 +138,7 @@ const TITLES: Readonly<Record<Page['page'], string>> = {
   home: 'spoor',
   'sign-in': 'Sign in',
   account: 'Account',
+  shared: 'Shared trace',
   find: 'Trace',
   traces: 'Traces',
   trace: 'Trace',
@@ -159,7 +163,8 @@ function App() {
   useEffect(() => {
     if (known === undefined && page.page !== 'sign-in') loadSession().catch(setError)
   }, [])
-  const signedOut = known !== undefined && known.user === null && page.page !== 'sign-in'
+  const isOpen = page.page === 'sign-in' || page.page === 'shared'
+  const signedOut = known !== undefined && known.user === null && !isOpen
   useEffect(() => {
     if (signedOut) go(`sign-in?${new URLSearchParams({ to: `${path}${search}` })}`, { replace: true })
   }, [signedOut])
@@ -175,7 +180,7 @@ function App() {
     }
     return undefined
   }, [page.page, known?.user?.id])
-  const ready = page.page === 'sign-in' || (known !== undefined && !signedOut)
+  const ready = isOpen || (known !== undefined && !signedOut)
   return (
     <Shell page={page}>
       {error !== undefined ? (

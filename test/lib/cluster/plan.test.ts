@@ -86,6 +86,7 @@ const OF_PROJECTS = [
   'api_keys',
   'audit',
   'model_prices',
+  'public_links',
   'review_leases',
   'saved_views',
   'score_definitions',

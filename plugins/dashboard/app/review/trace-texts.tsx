@@ -1,10 +1,7 @@
 /** A trace as a reviewer reads it: its facts, its input and its output. */
 
-import type { ComponentChildren } from 'preact'
-import { type Body, conversationOf, loadBody, pathOfBody, TRACE_ROW } from '../content/bodies.ts'
-import type { JsonNode } from '../content/json-text.ts'
-import { JsonView } from '../content/json-view.tsx'
-import { Messages } from '../content/messages-view.tsx'
+import { type Body, loadBody, pathOfBody, TRACE_ROW } from '../content/bodies.ts'
+import { ValueSection } from '../content/value-section.tsx'
 import type { Outline } from '../contract.ts'
 import { at, read } from '../state/api.ts'
 import { useLoad } from '../state/load.ts'
@@ -64,37 +61,8 @@ export function ReviewedTrace({ slug, traceId }: { slug: string; traceId: string
           Open the trace
         </a>
       </header>
-      <Text title="Input" body={input} node={input.input}>
-        {conversationOf(input).input && (
-          <Messages messages={conversationOf(input).input!} rendered={texts === 'rendered'} />
-        )}
-      </Text>
-      <Text title="Output" body={output} node={output.output}>
-        {conversationOf(output).output && (
-          <Messages messages={conversationOf(output).output!} rendered={texts === 'rendered'} />
-        )}
-      </Text>
+      <ValueSection title="Input" body={input} part="input" rendered={texts === 'rendered'} />
+      <ValueSection title="Output" body={output} part="output" rendered={texts === 'rendered'} />
     </article>
-  )
-}
-
-interface TextProps {
-  readonly title: string
-  readonly body: Body
-  readonly node: JsonNode | undefined
-  /** If undefined, the value is shown as JSON. */
-  readonly children: ComponentChildren
-}
-
-function Text({ title, body, node, children }: TextProps) {
-  return (
-    <section class="half">
-      <h3>{title}</h3>
-      {node === undefined ? (
-        <p class="soft">Not recorded.</p>
-      ) : (
-        (children ?? <JsonView text={body.text} node={node} label={title} />)
-      )}
-    </section>
   )
 }

@@ -82,12 +82,17 @@ export async function write<M extends Exclude<Method, 'GET'>, P extends Path>(
   address: ApiPath<P>,
   options: Options = {}
 ): Promise<Answer<M, P>> {
+  const text = await writeForText(method, address, options)
+  return JSON.parse(text === '' ? 'null' : text)
+}
+
+/** Returns the response as a string, as the server sent it. */
+export async function writeForText(method: string, address: string, options: Options = {}): Promise<string> {
   for (;;) {
     try {
       const response = await ask(method, address, options)
       connection.set('fine')
-      const text = await response.text()
-      return JSON.parse(text === '' ? 'null' : text)
+      return await response.text()
     } catch (error) {
       const wanted = error instanceof ApiError && options.visitor === undefined ? signInFor(error) : undefined
       if (wanted === undefined || !(await untilSignedIn(wanted, options.signal))) throw error

@@ -10,7 +10,7 @@ import { usePart } from '../state/lazy-part.ts'
 import { type Filter, narrowed, readQuery, writeQuery } from '../state/list-query.ts'
 import { go, serverAddress } from '../state/navigation.ts'
 import { pathOf } from '../state/route.ts'
-import { may } from '../state/session.ts'
+import { may, session } from '../state/session.ts'
 import { copy, tell } from '../state/toasts.ts'
 import { Button, Icon, StatusIcon } from '../ui/controls.tsx'
 import { FormDialog } from '../ui/dialog.tsx'
@@ -21,6 +21,7 @@ import { asLine } from '../ui/text.ts'
 import { ago, fullTime, shortTime, type Zone } from '../ui/time.ts'
 
 const loadDialogs = () => import('./trace-dialogs.tsx')
+const loadLinks = () => import('./public-links.tsx')
 
 interface Props {
   readonly slug: string
@@ -37,8 +38,9 @@ interface Props {
 
 export function TraceHead(props: Props) {
   const { slug, outline, selected, list, zone, now, neighbour, annotate, changed } = props
-  const [dialog, setDialog] = useState<'metadata' | 'compare' | 'delete' | undefined>()
+  const [dialog, setDialog] = useState<'metadata' | 'compare' | 'delete' | 'link' | undefined>()
   const [metadata, setMetadata] = useState('{}')
+  const links = usePart(loadLinks, dialog === 'link').part
   const dialogs = usePart(loadDialogs, dialog === 'metadata' || dialog === 'compare').part
   const { trace } = outline
   const base = pathOf({ page: 'traces', slug })
@@ -114,6 +116,9 @@ export function TraceHead(props: Props) {
             items={[
               { label: 'Compare with…', act: () => setDialog('compare') },
               ...(may(slug, 'member') ? [{ label: 'Edit metadata', act: () => void edit().catch(fail) }] : []),
+              ...(may(slug, 'owner') && session.get()?.publicLinks
+                ? [{ label: 'Public link…', act: () => setDialog('link') }]
+                : []),
               ...(may(slug, 'owner') ? [{ label: 'Delete the trace', act: () => setDialog('delete') }] : [])
             ]}
           />
@@ -193,6 +198,9 @@ export function TraceHead(props: Props) {
           onClose={() => setDialog(undefined)}
           changed={changed}
         />
+      )}
+      {dialog === 'link' && links !== undefined && (
+        <links.PublicLinks slug={slug} traceId={trace.id} zone={zone} onClose={() => setDialog(undefined)} />
       )}
       {dialog === 'compare' && dialogs !== undefined && (
         <dialogs.CompareDialog slug={slug} trace={trace} zone={zone} onClose={() => setDialog(undefined)} />
