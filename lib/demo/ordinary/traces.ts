@@ -136,8 +136,8 @@ function outcomeOf({ name, session }: Planned, run: DemoRun, scene: Scene): RunO
 function generate(planned: Planned, progress: number, random: Random): DemoTrace {
   const scene = sceneOf(progress, random)
   const release = RELEASES[Math.floor(Math.max(0, progress) * 0.999 * RELEASES.length)]!
-  // Some applications state costs, others only tokens, from which the server computes costs.
-  const isCostStated = planned.name === 'catalogue-search' || planned.name === 'coding-agent'
+  // A script that sorts mail states tokens only, so its traces have no cost.
+  const isCostStated = planned.name !== 'classify-mail'
   const run = new DemoRun(planned.start, random, isCostStated)
   const { input, output, failure, model, judged } = outcomeOf(planned, run, scene)
   const at = clock(planned.start)

@@ -198,4 +198,7 @@ function App() {
   )
 }
 
-render(<App />, document.getElementById('app') ?? document.body)
+const root = document.getElementById('app') ?? document.body
+// The outlines of a page (plugins/dashboard/pages.ts) are in its place until now.
+root.replaceChildren()
+render(<App />, root)

@@ -6,14 +6,14 @@ import { type Page, pathOf } from '../state/route.ts'
 import { addressOf, describeQuery, VIEW_PAGES } from '../state/views.ts'
 
 export const COMMANDS = {
-  'theme-light': 'Light colours',
-  'theme-dark': 'Dark colours',
-  'theme-system': 'System colours',
+  'theme-light': 'Light theme',
+  'theme-dark': 'Dark theme',
+  'theme-system': 'System theme',
   'zone-utc': 'Show times in UTC',
   'zone-local': 'Show local times',
-  keys: 'Turn single keys off or on',
-  live: 'Live rows on or off',
-  help: 'Keyboard help',
+  keys: 'Enable or disable shortcuts',
+  live: 'Live updates on or off',
+  help: 'Keyboard shortcuts',
   'sign-out': 'Sign out'
 } as const
 export type PageCommand = keyof typeof COMMANDS
@@ -76,7 +76,7 @@ export function knownEntries({ slug, projects, views, names, commands }: Known):
     page('Settings: scores', { page: 'settings', slug, tab: 'scores' }),
     page('Settings: members', { page: 'settings', slug, tab: 'members' }),
     page('Settings: project', { page: 'settings', slug, tab: 'project' }),
-    page('Account', { page: 'account' }, 'Your password, and where you are signed in'),
+    page('Account', { page: 'account' }, 'Password and signed-in devices'),
     ...projects
       .filter(project => project.slug !== slug)
       .map(project => entry('project', project.name, pathOf({ page: 'traces', slug: project.slug }), project.slug)),

@@ -62,7 +62,7 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
       </a>
       <header class="bar">
         <a class="mark" href={slug === undefined ? '.' : pathOf({ page: 'traces', slug })}>
-          spoor
+          <img src="../docs/icon.svg" alt="" width="20" height="20" /> spoor
         </a>
         {projects.length > 0 && (
           <Menu
@@ -98,11 +98,15 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
           <button
             type="button"
             class="plain zone"
-            title={`Times are ${zone === 'utc' ? 'UTC' : `local, ${offsetName(new Date())}`}. Change.`}
+            title={`Times are in ${zone === 'utc' ? 'UTC' : `your time zone, ${offsetName(new Date())}`}. Click to change.`}
             onClick={() => prefer({ zone: zone === 'utc' ? 'local' : 'utc' })}
           >
-            {zone === 'utc' ? 'UTC' : 'Local'}
+            <span class="unseen">Time zone: </span>
+            {zone === 'utc' ? 'UTC' : 'Local time'}
           </button>
+          <a class="guide wide-only" href={GUIDE} target="_blank" rel="noopener">
+            Guide
+          </a>
           <AccountMenu links={links} openHelp={() => setHelp(true)} />
         </div>
       </header>
@@ -136,7 +140,7 @@ function Connection() {
   }, [state])
   return (
     <div class="connection" role="status">
-      {seen && <p>The server does not answer. What you see stays; it goes on as soon as the server is back.</p>}
+      {seen && <p>The server is not responding. This page stays as it is and updates when the server is back.</p>}
     </div>
   )
 }
@@ -164,7 +168,7 @@ function SignInAgain() {
   if (wanted === 'fresh') {
     return (
       <Dialog title="Sign in again to continue" onClose={() => signInWanted.set('cancelled')}>
-        <p>This needs a sign-in within the last 15 minutes. Sign in as {known?.user?.email} to continue.</p>
+        <p>This action requires a sign-in within the last 15 minutes. Sign in as {known?.user?.email} to continue.</p>
         <SignInForm fresh />
       </Dialog>
     )
@@ -172,7 +176,7 @@ function SignInAgain() {
   if (wanted !== 'ended') return null
   return (
     <Dialog title="You are signed out" onClose={undefined}>
-      <p>Your session has ended. Sign in to go on where you are.</p>
+      <p>Your session has ended. Sign in to continue where you left off.</p>
       <SignInForm />
     </Dialog>
   )
@@ -192,13 +196,16 @@ const hrefOf = ({ to, search = '' }: Link): string => `${pathOf(to)}${search}`
 /** The current minute in ms, so that an address with a time stays the same while the page is drawn again. */
 const minute = () => Math.floor(Date.now() / 60_000) * 60_000
 
-/** The account menu: account, colours, times and keyboard shortcuts. */
+/** The address of the guide, relative to the page's base. */
+const GUIDE = '../docs'
+
+/** The account menu: account, theme, times, guide and keyboard shortcuts. */
 function AccountMenu({ links, openHelp }: { links: readonly Link[]; openHelp(): void }) {
   const known = useStore(session)
   const { theme, keys, zone } = useStore(preferences)
   const themes = (['system', 'light', 'dark'] as const).map(
     (each): MenuItem => ({
-      label: each === 'system' ? 'System colours' : each === 'light' ? 'Light' : 'Dark',
+      label: each === 'system' ? 'System theme' : each === 'light' ? 'Light theme' : 'Dark theme',
       checked: theme === each,
       act: () => prefer({ theme: each })
     })
@@ -226,7 +233,7 @@ function AccountMenu({ links, openHelp }: { links: readonly Link[]; openHelp(): 
       }
       items={[
         ...links.map(each => ({ label: each.label, href: hrefOf(each), narrow: true })),
-        ...(user ? [{ label: user.name || user.email, note: user.email, href: 'account' }] : []),
+        ...(user ? [{ label: 'Account', note: user.email, href: 'account' }] : []),
         ...(user ? (['line'] as const) : []),
         ...themes,
         'line',
@@ -235,8 +242,9 @@ function AccountMenu({ links, openHelp }: { links: readonly Link[]; openHelp(): 
           act: () => prefer({ zone: zone === 'utc' ? 'local' : 'utc' }),
           narrow: true
         },
-        { label: 'Keyboard', key: '?', act: openHelp },
-        { label: keys ? 'Turn single keys off' : 'Turn single keys on', act: () => prefer({ keys: !keys }) },
+        { label: 'Guide', href: GUIDE },
+        { label: 'Keyboard shortcuts', key: '?', act: openHelp },
+        { label: keys ? 'Disable shortcuts' : 'Enable shortcuts', act: () => prefer({ keys: !keys }) },
         ...(user ? (['line', { label: 'Sign out', act: () => void signOut() }] as const) : [])
       ]}
     />
