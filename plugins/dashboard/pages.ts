@@ -114,8 +114,8 @@ ${preloads}<script type="module" src="assets/${app}"></script>
 }
 
 /**
- * The outlines of a page, shown until the page's own code draws it. The style sheet follows them in the document, so that
- * browsers draw them without waiting for it; they have no styles of their own, because the CSP allows none in the page.
+ * The outlines of a page, shown until the page's own code draws it. The style sheet follows the outlines in the
+ * document, so that browsers draw them without waiting for it. The CSP allows no styles in the page itself.
  */
 const SKELETON = `<p role="status">Loading spoor…</p>
 <svg width="100%" height="85vh" fill="currentColor" fill-opacity="0.09" aria-hidden="true">

@@ -55,7 +55,7 @@ function Home() {
     return (
       <div class="narrow">
         <h1 tabIndex={-1}>No project</h1>
-        <p>You are a member of an account that has no project yet. Its owner makes one with spoor project create.</p>
+        <p>Your account has no projects yet. An owner can create one with spoor project create.</p>
       </div>
     )
   }
@@ -68,9 +68,9 @@ function NoProject({ slug }: { slug: string }) {
   return (
     <div class="narrow">
       <h1 tabIndex={-1}>No project {slug}</h1>
-      <p>There is no project of this name that you may see.</p>
+      <p>This project does not exist, or you do not have access to it.</p>
       <p>
-        <a href=".">To your projects</a>
+        <a href=".">Your projects</a>
       </p>
     </div>
   )
@@ -125,7 +125,7 @@ function Content({ page }: { page: Page }) {
     default:
       return (
         <div class="narrow">
-          <h1 tabIndex={-1}>There is no such page</h1>
+          <h1 tabIndex={-1}>Page not found</h1>
           <p>
             <a href=".">Go to the traces</a>
           </p>

@@ -114,7 +114,7 @@ async function ask(method: string, path: string, { body, signal }: Options): Pro
     ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) })
   }).catch(error => {
     if (signal?.aborted) throw error
-    throw new ApiError(0, 'away', 'The server does not answer.', undefined)
+    throw new ApiError(0, 'away', 'The server is not responding.', undefined)
   })
   if (response.ok) return response
   const text = await response.text().catch(() => '')
@@ -131,7 +131,7 @@ function readError(response: Response, text: string): ApiError {
     return new ApiError(
       response.status,
       'unknown',
-      `The answer was ${response.status} ${response.statusText}.`,
+      `The server responded with ${response.status} ${response.statusText}.`,
       requestId
     )
   }

@@ -89,7 +89,7 @@ function SaveDialog({ slug, page, search, views, onClose, saved }: SaveProps) {
         value={name}
         set={setName}
         note={
-          same === undefined ? 'Times such as “last 24 hours” stay relative.' : 'There is one of this name already.'
+          same === undefined ? 'Times such as “last 24 hours” stay relative.' : 'A view with this name already exists.'
         }
       />
       {may(slug, 'member') && (
@@ -97,7 +97,7 @@ function SaveDialog({ slug, page, search, views, onClose, saved }: SaveProps) {
           <legend class="unseen">Sharing</legend>
           <label>
             <input type="checkbox" checked={shared} onChange={event => setShared(event.currentTarget.checked)} />
-            Everybody who sees this project has it
+            Share with everyone in this project
           </label>
         </fieldset>
       )}

@@ -68,12 +68,12 @@ export function pagesOf({ agent, again, hostile, deep }: Traces): [address: stri
     [`${overview}&name=none`, 'No trace like this ended'],
     ['p/default/settings/keys', 'Create a key'],
     ['p/default/settings/members', '@example.com'],
-    ['p/default/settings/views', 'Make mine'],
+    ['p/default/settings/views', 'Make private'],
     ['p/default/settings/scores', 'Define a score'],
     ['p/default/settings/prices', 'Set a price'],
     ['p/default/settings/project', 'Storage'],
-    ['account', 'Where you are signed in'],
-    ['nothing', 'There is no such page'],
+    ['account', 'Signed-in devices'],
+    ['nothing', 'Page not found'],
     ['p/default/traces/0123456789abcdef0123456789abcdef', 'no such']
   ]
 }

@@ -333,7 +333,7 @@ t.test('in a browser', async t => {
     await page.press('a')
     t.equal(await page.evaluate("document.querySelector('dialog')"), null)
     await page.open(`${service.pages}/settings/keys`)
-    await page.untilText('Only owners see the keys')
+    await page.untilText('Only owners can see the keys')
     t.same(page.errors, [])
   })
 })
