@@ -104,7 +104,7 @@ export function KeySettings({ slug, zone }: { slug: string; zone: Zone }) {
           <p>
             <b>{asLine(asked.key.label, 80) || asked.key.keyId}</b>{' '}
             {asked.what === 'rotate'
-              ? 'gets a new secret, and the old secret stops working immediately. Applications need the new one to continue.'
+              ? 'gets a new secret, and the old one stops working immediately. Give your applications the new one.'
               : 'stops working immediately, and applications that use it are rejected. This cannot be undone.'}
           </p>
         </FormDialog>

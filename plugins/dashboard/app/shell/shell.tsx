@@ -62,7 +62,7 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
       </a>
       <header class="bar">
         <a class="mark" href={slug === undefined ? '.' : pathOf({ page: 'traces', slug })}>
-          <img src="../docs/icon.svg" alt="" width="20" height="20" /> spoor
+          <Paw /> spoor
         </a>
         {projects.length > 0 && (
           <Menu
@@ -98,10 +98,10 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
           <button
             type="button"
             class="plain zone"
-            title={`Times are in ${zone === 'utc' ? 'UTC' : `your time zone, ${offsetName(new Date())}`}. Click to change.`}
+            aria-label={`Time zone: ${zone === 'utc' ? 'UTC' : 'Local time'}`}
+            title={`Times are in ${zone === 'utc' ? 'UTC' : `your time zone, ${offsetName(new Date())}`}. Change.`}
             onClick={() => prefer({ zone: zone === 'utc' ? 'local' : 'utc' })}
           >
-            <span class="unseen">Time zone: </span>
             {zone === 'utc' ? 'UTC' : 'Local time'}
           </button>
           <a class="guide wide-only" href={GUIDE} target="_blank" rel="noopener">
@@ -121,6 +121,19 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
       )}
       {helpDialog !== undefined && help && <helpDialog.Help onClose={() => setHelp(false)} />}
     </>
+  )
+}
+
+/** The mark of spoor, as in plugins/docs/icon.svg. */
+function Paw() {
+  return (
+    <svg viewBox="0 0 32 32" width="20" height="20" fill="currentColor" aria-hidden="true">
+      <ellipse cx="16" cy="21.5" rx="7.2" ry="6.1" />
+      <ellipse cx="6.6" cy="15.2" rx="2.7" ry="3.7" transform="rotate(-24 6.6 15.2)" />
+      <ellipse cx="12.1" cy="8.6" rx="2.9" ry="4.2" transform="rotate(-8 12.1 8.6)" />
+      <ellipse cx="19.9" cy="8.6" rx="2.9" ry="4.2" transform="rotate(8 19.9 8.6)" />
+      <ellipse cx="25.4" cy="15.2" rx="2.7" ry="3.7" transform="rotate(24 25.4 15.2)" />
+    </svg>
   )
 }
 

@@ -77,7 +77,7 @@ t.test('in a browser', async t => {
     await page.evaluate(`${again}.querySelector('input').select()`)
     await page.type(`${url}/app/sign-in#${await linkFor(service, email)}`)
     await page.press('Enter')
-    await page.untilText('It is shown now and never again', 'dialog')
+    await page.untilText('it is shown only once', 'dialog')
     t.match(await page.evaluate(`${field}.value`), /^spoor_live_/)
     await page.click('dialog button', 'Done')
     await page.untilText('after signing in again', '.plain-table')
@@ -91,7 +91,7 @@ t.test('in a browser', async t => {
     await page.click('button', 'Create a key')
     await fill('dialog input', 'for the tests')
     await page.click('dialog button[type=submit]', 'Create')
-    await page.untilText('It is shown now and never again', 'dialog')
+    await page.untilText('it is shown only once', 'dialog')
     const secret = (await page.evaluate("document.querySelector('dialog input').value")) as string
     t.match(await call('GET', '/api/v1/key', { key: secret }), {
       status: 200,
