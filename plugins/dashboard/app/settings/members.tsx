@@ -103,8 +103,8 @@ export function Members({ slug, zone }: { slug: string; zone: Zone }) {
       </dl>
       {loaded.value?.members.some(({ byClaim }) => byClaim) && (
         <p class="soft">
-          A role from the sign-in provider is set anew at each sign-in. Once you choose another here, it stays as you
-          chose it.
+          A role from the sign-in provider is updated at each sign-in. Once you choose another role here, it no longer
+          changes.
         </p>
       )}
       {asked?.what === 'invite' && (

@@ -136,7 +136,7 @@ t.test('in a browser', async t => {
         where user_id = (select id from users where email = 'grace@example.com')`
     )
     await page.open(`${url}/app/p/default/settings/members`)
-    await page.untilText('by sign-in provider', '.plain-table')
+    await page.untilText('from the sign-in provider', '.plain-table')
     await page.untilText('set anew at each sign-in', '.settings')
     await page.evaluate(`(() => {
       const select = document.querySelector('[aria-label="Role of grace@example.com"]')
