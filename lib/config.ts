@@ -55,6 +55,8 @@ export interface Config {
   readonly processes: number
   readonly allowedOrigins: readonly string[]
   readonly dashboard: boolean
+  /** Whether owners can make public links to traces. */
+  readonly publicLinks: boolean
   /** The proxy that signs people in, if any. */
   readonly authProxy: AuthProxy | undefined
   /** The OpenID Connect provider that signs people in, if any. */
@@ -139,6 +141,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     processes: read.integer('PROCESSES', 1, 256) ?? 1,
     allowedOrigins: readOrigins(read),
     dashboard: read.oneOf('DASHBOARD', SWITCH) !== 'off',
+    publicLinks: read.oneOf('PUBLIC_LINKS', SWITCH) === 'on',
     authProxy: readAuthProxy(read),
     oidc: readOidc(read),
     logLevel: read.oneOf('LOG_LEVEL', LOG_LEVELS) ?? 'info',

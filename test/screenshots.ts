@@ -73,7 +73,7 @@ async function main(): Promise<number> {
   const t = { teardown: (end: () => unknown) => void ends.unshift(end) } as unknown as Test
   try {
     const { address, key, dashboard } = await serve(t, { DATA_DIR: await dataFolder(t) })
-    await recordDemo(address, key!, TRACES, count => {
+    await recordDemo(address, [key!], { count: TRACES }, count => {
       if (count === TRACES) console.log(`${count} traces are recorded`)
     })
     const page = await openPage(t)

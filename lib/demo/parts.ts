@@ -2,12 +2,18 @@
 import { randomBytes } from 'node:crypto'
 import type { EndBody, IngestBody, ScoreInput, SpanInput } from '../schema/input.ts'
 
+/** The environments of the demo's own keys. */
+export const DEMO_ENVIRONMENTS = ['production', 'staging', 'development'] as const
+export type DemoEnvironment = (typeof DEMO_ENVIRONMENTS)[number]
+
 export interface DemoTrace {
   readonly body: IngestBody
   /** Spans that arrive later, as in a running trace. */
   readonly appended?: readonly SpanInput[]
   readonly end?: EndBody
   readonly scores?: readonly ScoreInput[]
+  /** The environment of the key that records the trace, if the demo makes its own keys. */
+  readonly environment?: DemoEnvironment
 }
 
 /** Returns a function that formats a time given in ms after the start. */

@@ -4,8 +4,8 @@ import { Outbox } from '../../clients/typescript/send/outbox.ts'
 import { Sender } from '../../clients/typescript/send/sender.ts'
 import { Transport } from '../../clients/typescript/send/transport.ts'
 import { AdminError } from '../admin-error.ts'
-import type { DemoTrace } from './parts.ts'
-import { demoTraces } from './traces.ts'
+import { DEMO_ENVIRONMENTS, type DemoTrace } from './parts.ts'
+import { type DemoSize, demoTraces } from './traces.ts'
 
 export interface RecordedDemo {
   readonly id: string
@@ -19,33 +19,48 @@ const CHUNK = 100
 /** Time limit for sending a chunk. A responsive server accepts a chunk within a second. */
 const CHUNK_MS = 60_000
 
-/** Records `count` traces on the server at `address`. Calls `onRecorded` with the total after each chunk. */
+/** Keys to record with, by environment. Traces without an environment, and a lone key's traces, use the first key. */
+export type DemoKeys = readonly [string, ...string[]]
+
+/** Records the demo on the server at `address`. Calls `onRecorded` with the total after each chunk. */
 export async function recordDemo(
   address: string,
-  key: string,
-  count?: number,
+  keys: DemoKeys,
+  size: DemoSize = {},
   onRecorded: (recorded: number) => void = () => {}
 ): Promise<RecordedDemo[]> {
-  const transport = new Transport({ url: address, key })
-  const options = { memoryBytes: Number.POSITIVE_INFINITY, onProblem: () => {} }
-  const outbox = new Outbox(options, async () => new Sender(outbox, transport))
+  const senders = keys.map(key => openSender(address, key))
+  const sendAll = async () => {
+    for (const { outbox } of senders) await send(outbox, address)
+  }
   const recorded: RecordedDemo[] = []
   try {
-    for (const trace of demoTraces(Date.now(), count)) {
+    for (const trace of demoTraces(Date.now(), size)) {
       const { id, name, status } = trace.body.trace
+      const place = trace.environment === undefined ? 0 : DEMO_ENVIRONMENTS.indexOf(trace.environment)
+      const { outbox } = senders[place] ?? senders[0]!
       for (const part of partsOf(trace)) outbox.add(id, name, part)
-      const state = status ?? trace.end?.status ?? 'running'
+      const state = status ?? trace.end?.status ?? (trace.body.trace.endedAt === undefined ? 'running' : 'unset')
       recorded.push({ id, name, state, scores: trace.scores?.length ?? 0 })
-      if (recorded.length % CHUNK === 0) await send(outbox, address)
+      if (recorded.length % CHUNK === 0) await sendAll()
       if (recorded.length % CHUNK === 0) onRecorded(recorded.length)
     }
-    await send(outbox, address)
+    await sendAll()
   } finally {
-    outbox.isStopped = true
-    await transport.close()
+    for (const { outbox, transport } of senders) {
+      outbox.isStopped = true
+      await transport.close()
+    }
   }
   onRecorded(recorded.length)
   return recorded
+}
+
+function openSender(address: string, key: string) {
+  const transport = new Transport({ url: address, key })
+  const options = { memoryBytes: Number.POSITIVE_INFINITY, onProblem: () => {} }
+  const outbox: Outbox = new Outbox(options, async () => new Sender(outbox, transport))
+  return { outbox, transport }
 }
 
 function partsOf({ body, appended, end, scores = [] }: DemoTrace): TracePart[] {

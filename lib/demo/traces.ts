@@ -5,26 +5,32 @@
  * run replaces the placeholders with new ids, so each run adds traces.
  */
 import { readFileSync } from 'node:fs'
-import { ordinaryTraces } from './ordinary.ts'
+import { ordinaryTraces } from './ordinary/traces.ts'
 import { clock, type DemoTrace, spanId, traceId } from './parts.ts'
 
 /** Minimum number of traces, which is the number of lines in the file. */
 export const WRITTEN_OUT = 12
-/** Maximum number of traces. The maximum is needed because all traces are generated in memory. */
+/** Maximum number of traces, which take about 10 minutes to record. */
 export const MOST_TRACES = 10_000
+export const LONGEST_DAYS = 365
 
 /** The compiler does not copy data files, so the file has the same path in the package as in the source tree. */
 const FILE = new URL('lib/demo/traces.ndjson', import.meta.resolve('#package.json'))
 const TIMES = new Set(['startedAt', 'endedAt', 'timestamp'])
 const HOUR_MS = 3_600_000
 
-/**
- * Returns traces shortly before `now`, oldest first. If `count` exceeds WRITTEN_OUT, the additional traces are ordinary
- * traces of the last day.
- */
-export function demoTraces(now: number, count = WRITTEN_OUT): DemoTrace[] {
-  const lines = readFileSync(FILE, 'utf8').trimEnd().split('\n')
-  return [...ordinaryTraces(now - HOUR_MS, count - WRITTEN_OUT), ...lines.map(line => readTrace(line, now))]
+export interface DemoSize {
+  /** The number of traces. Those beyond WRITTEN_OUT are ordinary traces. */
+  readonly count?: number | undefined
+  /** The number of days over which ordinary traces are spread. */
+  readonly days?: number | undefined
+  readonly seed?: number | undefined
+}
+
+/** Yields traces before `now`, oldest first. Each trace is generated when it is needed, because runs can be long. */
+export function* demoTraces(now: number, { count = WRITTEN_OUT, days, seed }: DemoSize = {}): Generator<DemoTrace> {
+  yield* ordinaryTraces(now - HOUR_MS, count - WRITTEN_OUT, days, seed)
+  for (const line of readFileSync(FILE, 'utf8').trimEnd().split('\n')) yield readTrace(line, now)
 }
 
 function readTrace(line: string, now: number): DemoTrace {

@@ -61,6 +61,10 @@ export type Action =
   | 'price.set'
   | 'price.remove'
   | 'price.recompute'
+  | 'score-definition.set'
+  | 'score-definition.remove'
+  | 'public-link.make'
+  | 'public-link.revoke'
 
 /**
  * Returns a step that writes the entry if `source` has any rows. `source` is the earlier step that makes the change and

@@ -16,6 +16,7 @@ export const HEADERS = {
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cross-Origin-Resource-Policy': 'same-origin',
   'Referrer-Policy': 'no-referrer',
+  'X-Robots-Tag': 'noindex',
   'Permissions-Policy': 'camera=(), geolocation=(), microphone=()'
 }
 

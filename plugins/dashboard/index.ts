@@ -18,7 +18,10 @@ import previews from './previews.ts'
 import keys from './project/keys.ts'
 import prices from './project/prices.ts'
 import projectSettings from './project/project.ts'
+import scoreDefinitions from './project/score-definitions.ts'
 import views from './project/views.ts'
+import publicLinks from './public-links.ts'
+import review from './review.ts'
 import scorePages from './scores.ts'
 import sessionPages from './sessions.ts'
 import trace from './trace.ts'
@@ -37,9 +40,12 @@ export default async function dashboard(app: App): Promise<void> {
   trace(app)
   previews(app)
   scorePages(app)
+  review(app)
+  publicLinks(app)
   sessionPages(app)
   projectSettings(app)
   prices(app)
+  scoreDefinitions(app)
   views(app)
   keys(app)
   members(app)

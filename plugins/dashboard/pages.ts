@@ -101,16 +101,27 @@ function shellOf(base: string, { app, css, preload }: AssetManifest): string {
 <title>spoor</title>
 <base href="${base.replaceAll('&', '&amp;')}/app/">
 <link rel="icon" href="../docs/icon.svg">
-<link rel="stylesheet" href="assets/${css}">
+<link rel="preload" as="style" href="assets/${css}">
 ${preloads}<script type="module" src="assets/${app}"></script>
 </head>
 <body>
-<div id="app"></div>
+<div id="app">${SKELETON}</div>
+<link rel="stylesheet" href="assets/${css}">
 <noscript>The dashboard needs JavaScript, all of which this server sends.</noscript>
 </body>
 </html>
 `
 }
+
+/**
+ * The outlines of a page, shown until the page's own code draws it. The style sheet follows the outlines in the
+ * document, so that browsers draw them without waiting for it. The CSP allows no styles in the page itself.
+ */
+const SKELETON = `<p role="status">Loading spoor…</p>
+<svg width="100%" height="85vh" fill="currentColor" fill-opacity="0.09" aria-hidden="true">
+<rect width="40%" height="26" rx="4" />
+${[64, 112, 160, 208, 256, 304].map(y => `<rect y="${y}" width="100%" height="32" rx="4" />`).join('\n')}
+</svg>`
 
 const NOT_BUILT = `<!doctype html>
 <html lang="en">

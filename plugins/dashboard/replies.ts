@@ -24,11 +24,13 @@ import {
   spanCost,
   spanHead,
   summaryFields,
+  TraceDetail,
   TraceSummary,
   traceFoot
 } from '../../lib/schema/output.ts'
 import { ROLES } from '../../lib/schema/roles.ts'
 import { ViewName, ViewPage, ViewQuery } from '../../lib/schema/saved-view.ts'
+import { ScoreDefinition } from '../../lib/schema/score-definition.ts'
 
 const text = Type.String()
 const flag = Type.Boolean()
@@ -93,8 +95,10 @@ const facetsOf = <T extends TSchema>(each: T) => ({ statuses: each, models: each
 export const FacetsReply = closed(facetsOf(Type.Array(text)))
 
 const DataType = Type.Enum([...DATA_TYPES])
-/** Names of the newest scores, most frequent first. */
-export const ScoreNamesReply = Type.Array(closed({ name: text, dataType: DataType, count: Count }))
+/** Names of the newest scores, most frequent first, each with its categories, most frequent first. */
+export const ScoreNamesReply = Type.Array(
+  closed({ name: text, dataType: DataType, count: Count, categories: Type.Array(text) })
+)
 
 const Step = Type.Enum(Object.keys(STEPS) as (keyof typeof STEPS)[])
 const quantile = nullable(Type.Number({ minimum: 0 }))
@@ -415,6 +419,29 @@ export const PricesReply = closed({
 })
 export const OnePriceReply = closed({ price: PriceReply })
 
+export const ScoreDefinitionReply = ScoreDefinition
+export const ScoreDefinitionsReply = closed({ definitions: Type.Array(ScoreDefinition) })
+export const OneScoreDefinitionReply = closed({ definition: ScoreDefinition })
+
+const publicLink = { id: Count, createdAt: DateTime, expiresAt: DateTime }
+/** A trace's valid public links. `madeBy` is null if the user was removed. */
+export const PublicLinksReply = closed({ links: Type.Array(closed({ ...publicLink, madeBy: nullable(text) })) })
+/** A new public link, with the token that only this response shows. */
+export const PublicLinkReply = closed({ ...publicLink, token: text })
+/** A trace that is shown by a public link, without scores. */
+export const SharedTraceReply = closed({
+  trace: TraceDetail.properties.trace,
+  spans: TraceDetail.properties.spans
+})
+
+/** A page of a review's traces. `isJudged`: somebody has given the trace this score. */
+export const ReviewQueueReply = closed({
+  traces: Type.Array(closed({ id: ShownTraceId, isJudged: flag })),
+  nextCursor: cursor
+})
+/** The leased trace; null if others are judging, or have judged, all of the requested traces. */
+export const ReviewClaimReply = closed({ traceId: nullable(ShownTraceId), judged: Type.Array(ShownTraceId) })
+
 export const ViewReply = closed({ id: Count, name: ViewName, page: ViewPage, query: ViewQuery, shared: flag })
 export const ViewsReply = closed({ views: Type.Array(ViewReply) })
 export const OneViewReply = closed({ view: ViewReply })
@@ -464,6 +491,8 @@ const ProjectSeen = closed({ slug: text, name: text, role: RoleReply, search: fl
 export const SessionReply = closed({
   user: nullable(closed({ id: Count, email: text, name: text, hasPassword: flag })),
   projects: Type.Array(ProjectSeen),
+  /** Whether owners can make public links to traces. */
+  publicLinks: flag,
   signIn: closed({
     password: flag,
     oidc: flag,

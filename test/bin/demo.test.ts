@@ -25,7 +25,7 @@ t.test('the demo records through the API what can be read back', async t => {
   const at = { ...env, PORT: new URL(address).port }
 
   const demo = await runForJson(['demo'], at)
-  t.match(demo, { address, key: 'a key made for it in default' })
+  t.match(demo, { address, key: 'a temporary key in default' })
   const listed = await listDemo(address, key!)
   t.same(new Set(listed.map(trace => trace.id)), new Set(demo.traces.map((trace: Listed) => trace.id)))
   t.match(
@@ -71,7 +71,30 @@ t.test('the demo records through the API what can be read back', async t => {
     const message = /--traces must be from 12 to 10000/
     t.match(await runHere(['demo', '--traces', count], at), { code: 2, out: '', err: message })
   }
+  for (const [flag, value] of [
+    ['--days', '0'],
+    ['--days', '366'],
+    ['--seed', '-1']
+  ] as const) {
+    t.match(await runHere(['demo', `${flag}=${value}`], at), { code: 2, out: '', err: `${flag} must be from` })
+  }
   for (const [args, message] of refused) {
     t.match(await runHere(['demo', ...args], at), { code: 1, out: '', err: message }, args.join(' '))
   }
+})
+
+t.test('a month of traces is recorded in three environments', async t => {
+  const env = configurationFor(await testDatabase(t))
+  const { address, key } = await serve(t, env)
+  const at = { ...env, PORT: new URL(address).port }
+  const demo = await runForJson(['demo', '--traces', '150', '--days', '30'], at)
+  t.equal(demo.traces.length, 150)
+  for (const environment of ['production', 'staging', 'development']) {
+    t.ok((await listDemo(address, key!, `&environment=${environment}&limit=5`)).length > 0, environment)
+  }
+  const keys = (await jsonHere(['key', 'list'], env)) as { label: string; state: string }[]
+  t.same(
+    keys.filter(({ label }) => label === 'demo').map(({ state }) => state),
+    ['revoked', 'revoked', 'revoked']
+  )
 })

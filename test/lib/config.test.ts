@@ -29,6 +29,7 @@ t.test('has a default for everything', t => {
     databaseConnections: parallelismOf().connections,
     allowedOrigins: [],
     dashboard: true,
+    publicLinks: false,
     authProxy: undefined,
     oidc: undefined,
     logLevel: 'info',

@@ -17,7 +17,11 @@ import { routingFaults } from '../fixtures/statements/routing.ts'
 
 const database = await testDatabase(t)
 const recording = new Recording()
-const service = await testService(t, { database, view: recorded(database, recording) })
+const service = await testService(t, {
+  database,
+  view: recorded(database, recording),
+  config: { publicLinks: true }
+})
 const { call, makeKey, app, config } = service
 const { key } = await makeKey()
 
@@ -33,6 +37,8 @@ interface Ids {
   readonly keyId: string
   readonly viewId: string
   readonly priceId: string
+  readonly definition: string
+  readonly linkId: string
   readonly userId: string
   readonly sessionId: string
 }
@@ -98,6 +104,17 @@ const IN_PROJECT: Readonly<Record<string, (ids: Ids) => Visit>> = {
   'POST /views': () => ({ path: '/views', body: { name: `view ${++named}`, page: 'traces', query: '' } }),
   'PATCH /views/:viewId': ({ viewId }) => ({ path: `/views/${viewId}`, body: { query: '?status=ok' } }),
   'DELETE /views/:viewId': ({ viewId }) => ({ path: `/views/${viewId}` }),
+  'GET /review': () => ({ path: `/review?judge=${MARK}` }),
+  'POST /review/claims': ({ traceId }) => ({ path: '/review/claims', body: { judge: 'other', traceIds: [traceId] } }),
+  'GET /traces/:traceId/public-links': ({ traceId }) => ({ path: `/traces/${traceId}/public-links` }),
+  'POST /traces/:traceId/public-links': ({ traceId }) => ({
+    path: `/traces/${traceId}/public-links`,
+    body: { days: 1 }
+  }),
+  'DELETE /public-links/:linkId': ({ linkId }) => ({ path: `/public-links/${linkId}` }),
+  'GET /score-definitions': () => ({ path: '/score-definitions' }),
+  'POST /score-definitions': () => ({ path: '/score-definitions', body: { name: MARK, dataType: 'boolean' } }),
+  'DELETE /score-definitions/:name': ({ definition }) => ({ path: `/score-definitions/${definition}` }),
   'GET /prices': () => ({ path: '/prices' }),
   'POST /prices': () => ({ path: '/prices', body: { model: MARK, input: 1, output: 2 } }),
   'DELETE /prices/:priceId': ({ priceId }) => ({ path: `/prices/${priceId}` })
@@ -120,7 +137,8 @@ const GUESTS = [
   'GET /app/api/sign-in/oidc',
   'GET /app/api/sign-in/oidc/callback',
   'GET /app/api/session',
-  'DELETE /app/api/session'
+  'DELETE /app/api/session',
+  'POST /app/api/shared'
 ]
 
 const { stranger, victim } = await database.pool.run(async sql => {
@@ -163,6 +181,10 @@ async function makeAll(role: Role = 'member'): Promise<Ids> {
   const saved = await people[role].ask('POST', 'p/default/views', { body: view })
   const price = { model: MARK, input: 1, output: 2 }
   const { body: set } = await victim.ask('POST', 'p/default/prices', { body: price })
+  const definition = `${MARK}-${made}`
+  await victim.ask('POST', 'p/default/score-definitions', { body: { name: definition, dataType: 'numeric' } })
+  const links = `p/default/traces/${body.trace.id}/public-links`
+  const { body: link } = await victim.ask('POST', links, { body: { days: 1 } })
   const [session] = (await victim.ask('GET', 'sessions')).body.sessions
   return {
     slug: 'default',
@@ -172,6 +194,8 @@ async function makeAll(role: Role = 'member'): Promise<Ids> {
     keyId: (await makeKey({ label: MARK })).keyId,
     viewId: String(saved.body.view.id),
     priceId: String(set.price.id),
+    definition,
+    linkId: String(link.id),
     userId: String(user?.id),
     sessionId: session.id
   }
@@ -185,6 +209,8 @@ const nowhere = (): Ids => ({
   keyId: hexId(8),
   viewId: '2000000000',
   priceId: '2000000000',
+  definition: 'nowhere',
+  linkId: '2000000000',
   userId: '2000000000',
   sessionId: hexId(32)
 })

@@ -1,8 +1,9 @@
-import { createKey, revokeKey } from '../../../lib/admin/keys.ts'
+import { createKey, type IssuedKey, revokeKey } from '../../../lib/admin/keys.ts'
 import { AdminError } from '../../../lib/admin-error.ts'
 import { readConfig } from '../../../lib/config.ts'
-import type { RecordedDemo } from '../../../lib/demo/record.ts'
-import { MOST_TRACES, WRITTEN_OUT } from '../../../lib/demo/traces.ts'
+import { DEMO_ENVIRONMENTS } from '../../../lib/demo/parts.ts'
+import type { DemoKeys, RecordedDemo } from '../../../lib/demo/record.ts'
+import { LONGEST_DAYS, MOST_TRACES, WRITTEN_OUT } from '../../../lib/demo/traces.ts'
 import { findServer } from '../../../lib/health/running-server.ts'
 import { command, UsageError } from '../../command.ts'
 import { withDatabase } from '../../database.ts'
@@ -17,6 +18,8 @@ export default command({
       value: 'SLUG',
       about: 'the project to record in, with a temporary key; `default` if there is no key'
     },
+    days: { type: 'string', value: 'N', about: 'the number of days over which the traces are spread; 1 by default' },
+    seed: { type: 'string', value: 'N', about: 'the number from which the traces are generated; 1 by default' },
     traces: {
       type: 'string',
       value: 'N',
@@ -26,16 +29,20 @@ export default command({
   },
   details:
     'Without a key, or with --project, the command creates a key in the database and revokes it at the end.' +
-    `\nTraces beyond the first ${WRITTEN_OUT} are ordinary traces of the last day.`,
+    `\nTraces beyond the first ${WRITTEN_OUT} look like a busy project's: conversations, retrieval, agents of up to ` +
+    '170 steps, failures, scores and, with its own keys, three environments.\nThe same --seed generates the same ' +
+    'traces with new ids.',
   examples: [
     'demo',
-    'demo --project evals --traces 500',
+    'demo --project evals --traces 4000 --days 30',
     'demo --url https://spoor.example.com --key "$SPOOR_API_KEY"'
   ],
   async run({ flags, env, print, progress }) {
     // Every user of this machine can read the command lines of running processes, so setting the title hides the key.
     if (flags.key !== undefined) process.title = 'spoor demo'
-    const count = parseCount(flags.traces)
+    const count = parseCount('--traces', flags.traces, WRITTEN_OUT, MOST_TRACES)
+    const days = parseCount('--days', flags.days, 1, LONGEST_DAYS)
+    const seed = parseCount('--seed', flags.seed, 0, 999_999)
     if (flags.key !== undefined && flags.project !== undefined) {
       throw new UsageError('--project cannot be combined with --key: a key belongs to one project')
     }
@@ -45,20 +52,22 @@ export default command({
     const project = flags.project ?? 'default'
     // Loaded here because --help does not need this module.
     const { recordDemo } = await import('../../../lib/demo/record.ts')
-    const record = (key: string) =>
-      recordDemo(address, key, count, recorded => progress.show(() => `${recorded} of ${count} traces`))
-    const traces = given ? await record(given) : await recordWithOwnKey(env, project, record)
+    const total = count ?? WRITTEN_OUT
+    const show = (recorded: number) =>
+      progress.show(seconds => `${recorded} of ${total} traces, ${Math.round(recorded / seconds)} per second`)
+    const record = (keys: DemoKeys) => recordDemo(address, keys, { count, days, seed }, show)
+    const traces = given ? await record([given]) : await recordWithOwnKeys(env, project, total > WRITTEN_OUT, record)
     progress.clear()
-    const keyUsed = given ? (flags.key === undefined ? 'SPOOR_API_KEY' : '--key') : `a key made for it in ${project}`
+    const keyUsed = given ? (flags.key === undefined ? 'SPOOR_API_KEY' : '--key') : `a temporary key in ${project}`
     print({ address, key: keyUsed, traces }, describe(address, keyUsed, traces))
   }
 })
 
-function parseCount(text: string | undefined): number {
-  if (text === undefined) return WRITTEN_OUT
-  const count = /^\d{1,6}$/.test(text) ? Number(text) : 0
-  if (count >= WRITTEN_OUT && count <= MOST_TRACES) return count
-  throw new UsageError(`--traces must be from ${WRITTEN_OUT} to ${MOST_TRACES}, but is ${JSON.stringify(text)}`)
+function parseCount(flag: string, text: string | undefined, least: number, most: number): number | undefined {
+  if (text === undefined) return undefined
+  const count = /^\d{1,6}$/.test(text) ? Number(text) : -1
+  if (count >= least && count <= most) return count
+  throw new UsageError(`${flag} must be from ${least} to ${most}, but is ${JSON.stringify(text)}`)
 }
 
 /**
@@ -73,18 +82,23 @@ async function requireServer(env: NodeJS.ProcessEnv, hasKey: boolean): Promise<s
   throw new AdminError('no server is running: start one with `spoor serve`, or give its address with --url')
 }
 
-async function recordWithOwnKey(
+async function recordWithOwnKeys(
   env: NodeJS.ProcessEnv,
   project: string,
-  record: (key: string) => Promise<RecordedDemo[]>
+  hasEnvironments: boolean,
+  record: (keys: DemoKeys) => Promise<RecordedDemo[]>
 ): Promise<RecordedDemo[]> {
   return withDatabase(env, async ({ sql, making }) => {
     const request = { project, label: 'demo', scopes: ['traces:write' as const], expiresInDays: 1 }
-    const { key, keyId } = await createKey(sql, making, request)
+    const made: IssuedKey[] = []
     try {
-      return await record(key)
+      for (const environment of hasEnvironments ? DEMO_ENVIRONMENTS : [undefined]) {
+        made.push(await createKey(sql, making, { ...request, environment }))
+      }
+      const [first, ...others] = made.map(({ key }) => key)
+      return await record([first!, ...others])
     } finally {
-      await revokeKey(sql, keyId)
+      for (const { keyId } of made) await revokeKey(sql, keyId)
     }
   })
 }

@@ -21,6 +21,7 @@ import { PricedModel, PriceRange } from '../../schema/price.ts'
 import { ROLES } from '../../schema/roles.ts'
 import { ViewName, ViewPage, ViewQuery } from '../../schema/saved-view.ts'
 import { SCOPES } from '../../schema/scopes.ts'
+import { ScoreDefinition } from '../../schema/score-definition.ts'
 
 export const BACKUP_FORMAT = 1
 
@@ -137,6 +138,8 @@ const Project = closed({
   views: Type.Optional(Type.Array(View)),
   /** The project's own prices. Absent if there are none, and in backups from versions without prices. */
   prices: Type.Optional(Type.Array(ModelPrice)),
+  /** The project's score definitions. Absent if there are none, and in backups from versions without definitions. */
+  scoreDefinitions: Type.Optional(Type.Array(ScoreDefinition)),
   /**
    * Whether word search is on for the project. Absent in backups from older versions. The index is not backed up
    * because it can be rebuilt.

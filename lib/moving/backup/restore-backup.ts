@@ -272,6 +272,10 @@ function checkPeople({ manifest, accounts, projects, users, members, keys }: Hea
       'price',
       prices.map(({ model, from }) => `${model} ${from}`)
     ]),
+    [
+      'score definition',
+      projects.flatMap(({ slug, scoreDefinitions = [] }) => scoreDefinitions.map(({ name }) => `${slug} ${name}`))
+    ],
     ['view', projects.flatMap(({ slug, views = [] }) => views.map(view => `${slug} ${view.userId} ${view.name}`))]
   ]
   for (const [kind, names] of lists) {

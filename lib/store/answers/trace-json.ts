@@ -145,6 +145,13 @@ export interface PartTexts {
   foot(shown: TraceAndScores, traceId: string): string
 }
 
+/** Parts of a trace that is shown by a public link: without scores, which members may have written for each other. */
+export const SHARED_PARTS: PartTexts = {
+  head: ({ trace }) => `{"trace":{${detailMembers(trace, [])}},"spans":[`,
+  span: renderSpan,
+  foot: () => ']}'
+}
+
 /** Parts of the trace detail. Spans and scores must be in response order. */
 export const DETAIL_PARTS: PartTexts = {
   head: ({ trace, scores }) => `{"trace":{${detailMembers(trace, scores)}},"spans":[`,

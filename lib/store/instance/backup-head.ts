@@ -1,9 +1,11 @@
 /**
  * Reads a backup's contents except traces, such as accounts, projects, users and permissions. Backups exclude sessions,
- * sign-in links, password attempts and data derived from traces (totals, families, ranking floors).
+ * sign-in links, public links, review leases, password attempts and data derived from traces (totals, families, ranking
+ * floors).
  */
 import type { Sql } from 'postgres'
 import type { Role } from '../../schema/roles.ts'
+import type { ScoreDefinition } from '../../schema/score-definition.ts'
 import type { UserRow } from '../people/users.ts'
 import { type AccountRow, readAccounts } from '../projects/accounts.ts'
 import type { KeyRow } from '../projects/keys.ts'
@@ -22,6 +24,7 @@ export interface BackupProject extends NewProject {
   readonly createdAt: string
   readonly views?: BackupView[]
   readonly prices?: ModelPrice[]
+  readonly scoreDefinitions?: ScoreDefinition[]
   readonly search?: boolean
   readonly usageTags?: string[]
 }
@@ -89,9 +92,18 @@ async function readProjects(sql: Sql, prices: ReadonlyMap<number | null, ModelPr
     select project_id as "projectId", user_id as "userId", name, page, query, created_at as "createdAt"
     from saved_views order by id`
   const views = groupByProject(rows, ({ projectId: _, ...view }) => view)
+  const defined = await sql<(ScoreDefinition & { projectId: number })[]>`
+    select project_id as "projectId", name, data_type as "dataType", minimum, maximum, categories, description
+    from score_definitions order by project_id, created_at, name`
+  const definitions = groupByProject(defined, ({ projectId: _, ...definition }) => definition)
   return projects.map(({ usageTags, ...project }) => {
     const [ownViews, ownPrices] = [views.get(project.id), prices.get(project.id)]
-    const own = { ...(ownViews && { views: ownViews }), ...(ownPrices && { prices: ownPrices }) }
+    const scoreDefinitions = definitions.get(project.id)
+    const own = {
+      ...(ownViews && { views: ownViews }),
+      ...(ownPrices && { prices: ownPrices }),
+      ...(scoreDefinitions && { scoreDefinitions })
+    }
     return { ...project, ...own, ...(usageTags.length > 0 && { usageTags }) }
   })
 }

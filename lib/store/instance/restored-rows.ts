@@ -95,6 +95,17 @@ export async function endRestore(sql: Sql, restoration: Restoration, admissions:
   // unchanged.
   if (!restoration.into) await insertPrices(sql, null, admissions.prices)
   for (const { id, prices = [] } of admissions.projects) await insertPrices(sql, projects.get(id) as number, prices)
+  for (const { id, scoreDefinitions = [] } of admissions.projects) {
+    for (const [i, each] of scoreDefinitions.entries()) {
+      const { name, dataType, minimum, maximum, categories, description } = each
+      // Definitions are listed by the time at which they were made, so their times follow their order in the backup.
+      await sql`
+        insert into score_definitions (project_id, name, data_type, minimum, maximum, categories, description,
+          created_at)
+        values (${projects.get(id) as number}, ${name}, ${dataType}, ${minimum}, ${maximum}, ${categories}::text[],
+          ${description}, now() + ${i} * interval '1 microsecond')`
+    }
+  }
   if (secret !== undefined) {
     await sql`
       insert into key_digest_secret (salt, fingerprint, made_at)

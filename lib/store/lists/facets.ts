@@ -5,8 +5,9 @@ import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 /** Number of newest traces, and of newest scores, that are searched for names. */
 const LOOKED_AT = 1000
 const SCORES_LOOKED_AT = 3000
-/** Maximum number of values per filter. */
+/** Maximum number of values per filter, and of categories per score name. */
 const MOST = 200
+const MOST_CATEGORIES = 20
 
 export interface Facets {
   readonly statuses: readonly string[]
@@ -40,13 +41,20 @@ export interface ScoreNameFacet {
   readonly dataType: string
   /** Occurrences among the newest scores. */
   readonly count: number
+  /** Values of a categorical score, most frequent first; empty for other types. */
+  readonly categories: readonly string[]
 }
 
 /** Reads the names of the project's newest scores, most frequent first. */
 export async function readScoreNames(sql: Sql, projectId: number, names: TableNames = SCHEMA_NAMES) {
   return sql<ScoreNameFacet[]>`
-    select name, data_type as "dataType", count(*)::int as count from (
-      select name, data_type from ${sql.unsafe(names.scores)} where project_id = ${projectId}
+    with newest as materialized (
+      select name, data_type, value #>> '{}' as value from ${sql.unsafe(names.scores)} where project_id = ${projectId}
       order by created_at desc, seq desc limit ${SCORES_LOOKED_AT}
-    ) newest group by name, data_type order by count desc, name, data_type limit ${MOST}`
+    )
+    select name, data_type as "dataType", count(*)::int as count, array(
+      select v.value from newest v where v.name = n.name and v.data_type = n.data_type and v.data_type = 'categorical'
+      group by v.value order by count(*) desc, v.value limit ${MOST_CATEGORIES}
+    ) as categories
+    from newest n group by name, data_type order by count desc, name, data_type limit ${MOST}`
 }

@@ -42,6 +42,15 @@ interface Replies {
   'GET p/:slug/score-series': typeof Reply.ScoreSeriesReply
   'GET p/:slug/scored-traces': typeof Reply.ScoredTracesReply
   'GET p/:slug/series': typeof Reply.SeriesOrSplitReply
+  'GET p/:slug/traces/:traceId/public-links': typeof Reply.PublicLinksReply
+  'POST p/:slug/traces/:traceId/public-links': typeof Reply.PublicLinkReply
+  'DELETE p/:slug/public-links/:linkId': typeof Reply.DoneReply
+  'POST shared': typeof Reply.SharedTraceReply
+  'GET p/:slug/review': typeof Reply.ReviewQueueReply
+  'POST p/:slug/review/claims': typeof Reply.ReviewClaimReply
+  'GET p/:slug/score-definitions': typeof Reply.ScoreDefinitionsReply
+  'POST p/:slug/score-definitions': typeof Reply.OneScoreDefinitionReply
+  'DELETE p/:slug/score-definitions/:name': typeof Reply.DoneReply
   'GET p/:slug/session': typeof Reply.SessionSumsReply
   'GET p/:slug/session-traces': typeof Reply.SessionTracesReply
   'GET p/:slug/sessions': typeof Reply.SessionPageReply
@@ -127,4 +136,6 @@ export type Role = VisitorProject['role']
 export type ProjectAnswer = Of<typeof Reply.ProjectPageReply>
 export type ProjectMember = Of<typeof Reply.MemberReply>
 export type Key = Of<typeof Reply.KeyReply>
+export type SharedTrace = Of<typeof Reply.SharedTraceReply>
+export type ScoreDefinition = Of<typeof Reply.ScoreDefinitionReply>
 export type View = Of<typeof Reply.ViewReply>

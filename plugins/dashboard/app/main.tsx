@@ -23,7 +23,9 @@ const LATER = {
   sessions: () => styled(import('./sessions/page.tsx')),
   users: () => styled(import('./sessions/users-page.tsx')),
   scores: () => styled(import('./scores/page.tsx')),
-  compare: () => styled(import('./compare/page.tsx'))
+  compare: () => styled(import('./compare/page.tsx')),
+  review: () => styled(import('./review/page.tsx')),
+  shared: () => styled(import('./shared/page.tsx'))
 }
 
 interface LaterProps<T> {
@@ -55,7 +57,7 @@ function Home() {
     return (
       <div class="narrow">
         <h1 tabIndex={-1}>No project</h1>
-        <p>You are a member of an account that has no project yet. Its owner makes one with spoor project create.</p>
+        <p>Your account has no projects yet. An owner can create one with spoor project create.</p>
       </div>
     )
   }
@@ -68,9 +70,9 @@ function NoProject({ slug }: { slug: string }) {
   return (
     <div class="narrow">
       <h1 tabIndex={-1}>No project {slug}</h1>
-      <p>There is no project of this name that you may see.</p>
+      <p>This project does not exist, or you do not have access to it.</p>
       <p>
-        <a href=".">To your projects</a>
+        <a href=".">Your projects</a>
       </p>
     </div>
   )
@@ -116,16 +118,20 @@ function Content({ page }: { page: Page }) {
       return later(LATER.compare, 'the comparison', ({ ComparePage }) => (
         <ComparePage key={page.slug} slug={page.slug} />
       ))
+    case 'review':
+      return later(LATER.review, 'the review', ({ ReviewPage }) => <ReviewPage key={page.slug} slug={page.slug} />)
     case 'settings':
       return later(LATER.settings, 'the settings', ({ SettingsPage }) => (
         <SettingsPage slug={page.slug} tab={page.tab} />
       ))
+    case 'shared':
+      return later(LATER.shared, 'the trace', ({ SharedPage }) => <SharedPage />)
     case 'account':
       return later(LATER.settings, 'your account', ({ AccountPage }) => <AccountPage />)
     default:
       return (
         <div class="narrow">
-          <h1 tabIndex={-1}>There is no such page</h1>
+          <h1 tabIndex={-1}>Page not found</h1>
           <p>
             <a href=".">Go to the traces</a>
           </p>
@@ -138,6 +144,7 @@ const TITLES: Readonly<Record<Page['page'], string>> = {
   home: 'spoor',
   'sign-in': 'Sign in',
   account: 'Account',
+  shared: 'Shared trace',
   find: 'Trace',
   traces: 'Traces',
   trace: 'Trace',
@@ -150,6 +157,7 @@ const TITLES: Readonly<Record<Page['page'], string>> = {
   user: 'User',
   scores: 'Scores',
   compare: 'Compare',
+  review: 'Review',
   settings: 'Settings',
   nowhere: 'Not found'
 }
@@ -163,7 +171,8 @@ function App() {
   useEffect(() => {
     if (known === undefined && page.page !== 'sign-in') loadSession().catch(setError)
   }, [])
-  const signedOut = known !== undefined && known.user === null && page.page !== 'sign-in'
+  const isOpen = page.page === 'sign-in' || page.page === 'shared'
+  const signedOut = known !== undefined && known.user === null && !isOpen
   useEffect(() => {
     if (signedOut) go(`sign-in?${new URLSearchParams({ to: `${path}${search}` })}`, { replace: true })
   }, [signedOut])
@@ -179,7 +188,7 @@ function App() {
     }
     return undefined
   }, [page.page, known?.user?.id])
-  const ready = page.page === 'sign-in' || (known !== undefined && !signedOut)
+  const ready = isOpen || (known !== undefined && !signedOut)
   return (
     <Shell page={page}>
       {error !== undefined ? (
@@ -197,4 +206,7 @@ function App() {
   )
 }
 
-render(<App />, document.getElementById('app') ?? document.body)
+const root = document.getElementById('app') ?? document.body
+// The outlines of a page (plugins/dashboard/pages.ts) are in its place until now.
+root.replaceChildren()
+render(<App />, root)

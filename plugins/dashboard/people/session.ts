@@ -32,6 +32,7 @@ const SESSION_ID = /^[0-9a-f]{64}$/
 
 export default function session(app: App): void {
   const { sql, cookie, config } = app
+  const { publicLinks } = config
   const onlyOidc = config.oidc?.only === true
   const readPasswords = bodyReader(PasswordBody)
 
@@ -49,14 +50,14 @@ export default function session(app: App): void {
         proxy: config.authProxy !== undefined,
         signOutUrl: config.authProxy?.signOutUrl ?? null
       }
-      if (visitor === undefined) return { body: { user: null, projects: [], signIn } }
+      if (visitor === undefined) return { body: { user: null, projects: [], publicLinks, signIn } }
       const { userId: id, email, name, hasPassword } = visitor
       const projects = await sql.read(each => listSeenProjects(each, id), request)
       // Each request extends the cookie along with the session.
       const token = visitor.session === null ? undefined : cookie.read(request.headers.cookie as string | undefined)
       return {
         ...(token !== undefined && { headers: { 'Set-Cookie': cookie.keep(token) } }),
-        body: { user: { id, email, name, hasPassword }, projects, signIn }
+        body: { user: { id, email, name, hasPassword }, projects, publicLinks, signIn }
       }
     }
   })

@@ -23,6 +23,7 @@ const BACK = `
   drop table repack_waits, repack_marks;
   drop table change_news, change_log, change_feeds;
   drop table usage_sums;
+  drop table score_definitions, review_leases, public_links;
   alter table projects drop column search, drop column repacked_to, drop column usage_tags;
   delete from schema_migrations where version >= 6`
 

@@ -82,7 +82,17 @@ t.test('what stands in the way is said, with what to do', async t => {
  * Tables that belong to projects but stay on the coordinator, because they are queried before the project is known, or
  * together with people.
  */
-const OF_PROJECTS = ['api_keys', 'audit', 'model_prices', 'saved_views', 'unkept_records', 'unpriced_models']
+const OF_PROJECTS = [
+  'api_keys',
+  'audit',
+  'model_prices',
+  'public_links',
+  'review_leases',
+  'saved_views',
+  'score_definitions',
+  'unkept_records',
+  'unpriced_models'
+]
 
 t.test('each table of the schema has its place, and the distributed ones allow it', async t => {
   const { pool } = await testDatabase(t)

@@ -8,7 +8,7 @@ const NOW = Date.parse('2026-11-21T12:00:00Z')
 const bytes = (body: object) => Buffer.from(JSON.stringify(body))
 /** Reads each trace's bodies as the routes do. */
 const recorded = (count?: number) =>
-  demoTraces(NOW, count).map(({ body, appended = [], end, scores = [] }) => {
+  [...demoTraces(NOW, { count })].map(({ body, appended = [], end, scores = [] }) => {
     const trace = prepare('record', bytes(body))
     const append = appended.length === 0 ? [] : prepare('append', bytes({ schemaVersion: 1, spans: appended })).spans
     const ended = end && prepare('end', bytes(end))
@@ -59,7 +59,7 @@ t.test('the scores are what the route takes, and judge spans that are there', as
 })
 
 t.test('the picture and the recording are what they say', async t => {
-  const texts = JSON.stringify(demoTraces(NOW))
+  const texts = JSON.stringify([...demoTraces(NOW)])
   const [, picture] = /data:image\/png;base64,([\w+/=]+)/.exec(texts) ?? []
   const [, recording] = /"format":"wav","data":"([\w+/=]+)"/.exec(texts) ?? []
   const png = Buffer.from(picture!, 'base64')

@@ -54,7 +54,11 @@ async function readBody(path: string, signal: AbortSignal | undefined): Promise<
   const text = await fetchText(path, signal === undefined ? {} : { signal })
   const root = nodeAt(text)
   const inner = root && (memberAt(text, root, 'trace') ?? memberAt(text, root, 'span'))
-  const holder = inner?.kind === 'object' ? inner : root
+  return bodyIn(text, inner?.kind === 'object' ? inner : root)
+}
+
+/** Returns the body of the trace or span that is `holder` in a response's text. */
+export function bodyIn(text: string, holder: JsonNode | undefined): Body {
   const at = (key: string) => {
     const node = holder && memberAt(text, holder, key)
     return node === undefined || node.kind === 'null' ? undefined : node

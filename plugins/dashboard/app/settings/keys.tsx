@@ -17,9 +17,9 @@ type Asked = { what: 'create' } | { what: 'rotate' | 'revoke'; key: Key } | { wh
 
 /** Without a response, the user cannot know whether a key was created, and a new key's secret is shown only once. */
 const LOST_CREATION =
-  'The key may have been made all the same: if it is in the list, revoke it, since nobody has seen it, and create another.'
+  'The key may have been created anyway. If it is in the list, revoke it, because nobody has seen its secret, and create another.'
 const LOST_ROTATION =
-  'The key may have been rotated all the same: if the list has another one of its label, rotate that one, since nobody has seen it.'
+  'The key may have been rotated anyway. If the list has another key with this label, rotate that key, because nobody has seen its secret.'
 
 const SCOPES = ['traces:write', 'traces:read', 'traces:delete']
 const EXPIRIES = [
@@ -79,7 +79,7 @@ export function KeySettings({ slug, zone }: { slug: string; zone: Zone }) {
         loaded={loaded}
         what="the keys"
         columns={['Key', 'Scopes', 'Environment', 'Created', 'Expires', 'Last used']}
-        none={shown.length === 0 ? 'No active key.' : undefined}
+        none={shown.length === 0 ? 'No active keys.' : undefined}
       >
         {shown.map(key => (
           <KeyRow key={key.keyId} of={key} zone={zone} ask={setAsked} />
@@ -88,7 +88,7 @@ export function KeySettings({ slug, zone }: { slug: string; zone: Zone }) {
       {keys.length > active.length && (
         <p class="more">
           <LinkButton onClick={() => setAll(!all)}>
-            {all ? 'Show the active ones only' : `Show ${keys.length - active.length} that ended`}
+            {all ? 'Show active keys only' : `Show ${keys.length - active.length} inactive`}
           </LinkButton>
         </p>
       )}
@@ -104,17 +104,17 @@ export function KeySettings({ slug, zone }: { slug: string; zone: Zone }) {
           <p>
             <b>{asLine(asked.key.label, 80) || asked.key.keyId}</b>{' '}
             {asked.what === 'rotate'
-              ? 'gets a new secret, and the old one ends at once: applications that use it are refused until they have the new one.'
-              : 'ends at once: applications that use it are refused. This cannot be undone.'}
+              ? 'gets a new secret, and the old one stops working immediately. Give your applications the new one.'
+              : 'stops working immediately, and applications that use it are rejected. This cannot be undone.'}
           </p>
         </FormDialog>
       )}
       {asked?.what === 'show' && (
-        <Dialog title="The new key" onClose={close}>
-          <p>It is shown now and never again. Put it where your application reads it.</p>
+        <Dialog title="Your new key" onClose={close}>
+          <p>Copy the key now; it is shown only once. Store it where your application reads it.</p>
           <Secret label="Key" value={asked.secret} onCopy={() => void copy(asked.secret, 'Key')} />
           <div class="buttons">
-            <MainButton onClick={close}>I have it</MainButton>
+            <MainButton onClick={close}>Done</MainButton>
           </div>
         </Dialog>
       )}
@@ -162,7 +162,7 @@ function CreateKey({ onClose, create }: { onClose(): void; create(body: unknown)
       submit="Create"
       onClose={onClose}
       onSubmit={() => {
-        if (scopes.length === 0) throw new Error('A key needs a scope.')
+        if (scopes.length === 0) throw new Error('Select at least one scope.')
         return create({
           ...(label.trim() !== '' && { label: label.trim() }),
           scopes,
@@ -177,7 +177,7 @@ function CreateKey({ onClose, create }: { onClose(): void; create(body: unknown)
         autocomplete="off"
         value={label}
         set={setLabel}
-        note="What it is for, such as the application that uses it."
+        note="The key's purpose, such as the application that uses it."
       />
       <fieldset class="choices">
         <legend>Scopes</legend>
@@ -202,7 +202,7 @@ function CreateKey({ onClose, create }: { onClose(): void; create(body: unknown)
         autocomplete="off"
         value={environment}
         set={setEnvironment}
-        note="Such as prod or staging: stamped on every trace that the key records."
+        note="Such as prod or staging. Every trace recorded with this key belongs to this environment."
       />
       <label class="field">
         <span>Expires</span>

@@ -20,9 +20,9 @@ type Asked =
   | { what: 'link'; link: string; email: string }
 
 const ROLES: readonly { role: Role; may: string }[] = [
-  { role: 'viewer', may: 'reads everything' },
-  { role: 'member', may: 'also annotates and edits metadata' },
-  { role: 'owner', may: 'also deletes, and has these settings' }
+  { role: 'viewer', may: 'can read everything' },
+  { role: 'member', may: 'can also annotate and edit metadata' },
+  { role: 'owner', may: 'can also delete, and change these settings' }
 ]
 
 export function Members({ slug, zone }: { slug: string; zone: Zone }) {
@@ -52,10 +52,10 @@ export function Members({ slug, zone }: { slug: string; zone: Zone }) {
   return (
     <section>
       <div class="head">
-        <p class="soft">They see all projects of this account.</p>
+        <p class="soft">Members can see all projects of this account.</p>
         <MainButton onClick={() => setAsked({ what: 'invite' })}>Invite</MainButton>
       </div>
-      <Listing loaded={loaded} what="the members" columns={['Member', 'Role', 'Last here']}>
+      <Listing loaded={loaded} what="the members" columns={['Member', 'Role', 'Last seen']}>
         {loaded.value?.members.map(member => (
           <tr key={member.id}>
             <td>
@@ -73,9 +73,9 @@ export function Members({ slug, zone }: { slug: string; zone: Zone }) {
                   <option key={role}>{role}</option>
                 ))}
               </select>
-              {member.byClaim && <span class="soft"> by sign-in provider</span>}
+              {member.byClaim && <span class="soft"> from the sign-in provider</span>}
             </td>
-            <td data-title="Last here">
+            <td data-title="Last seen">
               {member.seenAt === null ? (
                 <span class="soft">never</span>
               ) : (
@@ -103,8 +103,8 @@ export function Members({ slug, zone }: { slug: string; zone: Zone }) {
       </dl>
       {loaded.value?.members.some(({ byClaim }) => byClaim) && (
         <p class="soft">
-          A role by sign-in provider is set anew at each sign-in. Once you choose another here, it stays as you chose
-          it.
+          A role from the sign-in provider is updated at each sign-in. Once you choose another role here, it no longer
+          changes.
         </p>
       )}
       {asked?.what === 'invite' && (
@@ -142,8 +142,8 @@ export function Members({ slug, zone }: { slug: string; zone: Zone }) {
           }}
         >
           <p>
-            <b>{asLine(asked.member.email, 120)}</b> will not see this account any more. What they have annotated stays.
-            {asked.member.byClaim && ' The sign-in provider lets them in again unless it takes the role away as well.'}
+            <b>{asLine(asked.member.email, 120)}</b> will lose access to this account. Their annotations are kept.
+            {asked.member.byClaim && ' The sign-in provider will admit them again unless it removes the role too.'}
           </p>
         </FormDialog>
       )}
@@ -156,7 +156,7 @@ function Invite({ onClose, invite }: { onClose(): void; invite(email: string, ro
   const [role, setRole] = useState<Role>('member')
   return (
     <FormDialog
-      title="Invite somebody"
+      title="Invite a member"
       submit="Make a link"
       onClose={onClose}
       onSubmit={() => invite(email.trim(), role)}
@@ -168,7 +168,7 @@ function Invite({ onClose, invite }: { onClose(): void; invite(email: string, ro
         autocomplete="off"
         value={email}
         set={setEmail}
-        note="Nothing is sent. You get a link to pass on."
+        note="No mail is sent. You get a link to pass on."
       />
       <fieldset class="choices is-column">
         <legend>Role</legend>

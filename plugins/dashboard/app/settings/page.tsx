@@ -17,12 +17,14 @@ import { Listing } from './listing.tsx'
 import { Members } from './members.tsx'
 import { Prices } from './prices.tsx'
 import { ProjectSettings } from './project.tsx'
+import { ScoreDefinitions } from './score-definitions.tsx'
 import { Views } from './views.tsx'
 
 const TITLES: Readonly<Record<SettingsTab, string>> = {
   keys: 'Keys',
   members: 'Members',
   views: 'Views',
+  scores: 'Scores',
   prices: 'Prices',
   project: 'Project'
 }
@@ -49,10 +51,12 @@ export function SettingsPage({ slug, tab }: { slug: string; tab: SettingsTab }) 
         <ProjectSettings key={slug} slug={slug} zone={zone} />
       ) : tab === 'prices' ? (
         <Prices key={slug} slug={slug} zone={zone} />
+      ) : tab === 'scores' ? (
+        <ScoreDefinitions key={slug} slug={slug} />
       ) : tab === 'views' ? (
         <Views key={slug} slug={slug} />
       ) : !isOwner ? (
-        <p>Only owners see the {tab} of an account. Your role is another.</p>
+        <p>Only owners can see the {tab} of an account.</p>
       ) : tab === 'keys' ? (
         <KeySettings key={slug} slug={slug} zone={zone} />
       ) : (
@@ -87,7 +91,7 @@ function Password() {
   return (
     <section class="short">
       <h2>{has ? 'Change your password' : 'Set a password'}</h2>
-      <p class="soft">{has ? 'It ends your sessions elsewhere.' : 'With one you can sign in without a link.'}</p>
+      <p class="soft">{has ? 'This ends your other sessions.' : 'With a password, you can sign in without a link.'}</p>
       <Form
         submit={has ? 'Change' : 'Set'}
         onSubmit={async () => {
@@ -110,7 +114,7 @@ function Password() {
         />
         {has && (
           <Field
-            label="Password so far"
+            label="Current password"
             type="password"
             required
             autocomplete="current-password"
@@ -138,7 +142,7 @@ function SignedInPlaces({ zone }: { zone: Zone }) {
   const end = async (id: string) => {
     try {
       await write('DELETE', at('sessions/:sessionId', { sessionId: id }))
-      tell('Signed out there')
+      tell('Signed out')
     } catch (error) {
       tell(errorMessageOf(error), true)
     }
@@ -146,13 +150,13 @@ function SignedInPlaces({ zone }: { zone: Zone }) {
   }
   return (
     <section>
-      <h2>Where you are signed in</h2>
+      <h2>Signed-in devices</h2>
       <Listing loaded={loaded} what="your sessions" columns={['Browser', 'Last seen', 'By']}>
         {loaded.value?.sessions.map(place => (
           <tr key={place.id}>
             <td title={place.agent}>
               {browserOf(place.agent)}
-              {place.current && <span class="soft"> (this one)</span>}
+              {place.current && <span class="soft"> (this browser)</span>}
             </td>
             <td data-title="Last seen">
               <Moment iso={place.seenAt} zone={zone} text={ago(place.seenAt, Date.now())} />

@@ -21,14 +21,14 @@ export function Prices({ slug, zone }: { slug: string; zone: Zone }) {
   const { prices = [], unpriced = [] } = loaded.value ?? {}
   const remove = async ({ id }: OwnPrice) => {
     await write('DELETE', at('p/:slug/prices/:priceId', { slug, priceId: id }))
-    tell('Removed')
+    tell('Price removed')
     loaded.again()
   }
   return (
     <section>
       <p class="soft">
-        A call of OpenTelemetry that states its tokens and no cost gets one from prices that come with spoor. Prices of
-        your own win over these. They are in US dollars for a million tokens, and count for calls that come from now on.
+        spoor computes the cost of OpenTelemetry calls that report tokens but no cost, using a built-in price list. Your
+        own prices take precedence. They are in US dollars per million tokens and apply to new calls.
       </p>
       {isOwner && (
         <p>
@@ -41,7 +41,7 @@ export function Prices({ slug, zone }: { slug: string; zone: Zone }) {
         loaded={loaded}
         what="the prices"
         columns={['Model', 'From', 'Input', 'Output', 'Cache read', 'Cache write', 'For']}
-        none={loaded.value !== undefined && prices.length === 0 ? 'No price of your own is set.' : undefined}
+        none={loaded.value !== undefined && prices.length === 0 ? 'No custom prices yet.' : undefined}
       >
         {prices.map(price => (
           <tr key={price.id}>
@@ -59,12 +59,12 @@ export function Prices({ slug, zone }: { slug: string; zone: Zone }) {
       {unpriced.length > 0 && (
         <>
           <h2>Calls without a price</h2>
-          <Listing loaded={loaded} what="the calls" columns={['Model', 'Calls', 'Last']}>
+          <Listing loaded={loaded} what="the calls" columns={['Model', 'Calls', 'Last seen']}>
             {unpriced.map(({ model, calls, lastAt }) => (
               <tr key={model}>
                 <td>{asLine(model, MOST_NAME)}</td>
                 <td data-title="Calls">{formatCount(calls)}</td>
-                <td data-title="Last">{fullTime(lastAt, zone)}</td>
+                <td data-title="Last seen">{fullTime(lastAt, zone)}</td>
                 <td>
                   {isOwner && (
                     <RowAction
@@ -104,7 +104,7 @@ function Remove({ price, remove }: { price: OwnPrice; remove(price: OwnPrice): P
       {asked && (
         <FormDialog title="Remove this price?" submit="Remove" danger onClose={close} onSubmit={() => remove(price)}>
           <p>
-            The price of <b>{name}</b> goes. Costs that were computed stay.
+            The price of <b>{name}</b> is removed. Costs that were already computed do not change.
           </p>
         </FormDialog>
       )}
@@ -140,10 +140,10 @@ function SetPrice({ slug, model: given, onClose, done }: SetPriceProps) {
         done()
       }}
     >
-      <p class="soft">In US dollars for a million tokens; 0 for a model that costs nothing.</p>
+      <p class="soft">In US dollars per million tokens; 0 for a model that is free.</p>
       <Field
         label="Model"
-        note="As spans name it."
+        note="As it appears in spans."
         required
         autocomplete="off"
         maxLength={MOST_NAME}
@@ -153,15 +153,15 @@ function SetPrice({ slug, model: given, onClose, done }: SetPriceProps) {
       <Field label="Input" required autocomplete="off" placeholder="2.50" value={input} set={setInput} />
       <Field label="Output" required autocomplete="off" placeholder="10" value={output} set={setOutput} />
       <Field
-        label="Input read from a cache"
-        note="As input if empty."
+        label="Cached input, read"
+        note="Same as input if empty."
         autocomplete="off"
         value={cacheRead}
         set={setCacheRead}
       />
       <Field
-        label="Input written to a cache"
-        note="As input if empty."
+        label="Cached input, written"
+        note="Same as input if empty."
         autocomplete="off"
         value={cacheWrite}
         set={setCacheWrite}

@@ -44,7 +44,7 @@ export function ProjectSettings({ slug, zone }: { slug: string; zone: Zone }) {
           {storage.level !== 'ok' && (
             <b>
               {' '}
-              {storage.level === 'critical' ? 'Full' : 'Nearly full'}: recording goes on, but delete what you do not
+              {storage.level === 'critical' ? 'Full' : 'Nearly full'}: recording continues, but delete what you do not
               need.
             </b>
           )}
@@ -57,13 +57,13 @@ export function ProjectSettings({ slug, zone }: { slug: string; zone: Zone }) {
         <h2>Search by words</h2>
         <p>
           {value.search === null
-            ? 'Off: the list of traces is filtered by its fields alone. On, it finds words in the names, inputs and outputs of traces and model calls; their words are kept a second time, as numbers.'
+            ? 'Search is off: you can filter traces only by their fields. Turn it on to find words in traces and model calls. The index adds about 10 % to disk use.'
             : onState(value.search, zone)}
         </p>
         {may(slug, 'owner') ? (
           <Form
             danger={value.search !== null}
-            submit={value.search === null ? 'Turn on' : 'Turn off and drop the index'}
+            submit={value.search === null ? 'Turn on' : 'Turn off and delete the index'}
             onSubmit={async () => {
               await write('PATCH', path, { body: { search: value.search === null } })
               await loadSession()
@@ -101,7 +101,7 @@ export function ProjectSettings({ slug, zone }: { slug: string; zone: Zone }) {
 function Unkept({ unkept, zone }: { unkept: ProjectAnswer['unkept']; zone: Zone }) {
   return (
     <section class="short">
-      <h2>Received and not kept</h2>
+      <h2>Received but not stored</h2>
       <p>
         Log records are kept if they name a span, or a session and a coding agent's call. Metrics are not kept. Set{' '}
         <code>OTEL_LOGS_EXPORTER=none</code> or <code>OTEL_METRICS_EXPORTER=none</code> in the program to stop them.

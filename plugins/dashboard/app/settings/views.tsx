@@ -32,13 +32,13 @@ export function Views({ slug }: { slug: string }) {
   return (
     <section>
       <p class="soft">
-        A view is a name for a page with its filters. The menu “Views” of a page saves one. Yours are seen by you alone;
-        those that a member shares are seen by everybody who sees the project.
+        A view saves a page with its filters under a name. To save one, use the menu “Views” on a page. Your views are
+        private; views that a member shares are visible to everyone in the project.
       </p>
       <Listing
         loaded={loaded}
         what="the views"
-        columns={['Name', 'Page', 'Shows', 'Whose']}
+        columns={['Name', 'Page', 'Shows', 'Visibility']}
         none={loaded.value?.length === 0 ? 'No saved views yet.' : undefined}
       >
         {(loaded.value ?? []).map(view => (
@@ -48,7 +48,7 @@ export function Views({ slug }: { slug: string }) {
             </td>
             <td data-title="Page">{VIEW_PAGES[view.page]}</td>
             <td data-title="Shows">{asLine(describeQuery(view.query), 120)}</td>
-            <td data-title="Whose">{view.shared ? 'shared' : 'yours'}</td>
+            <td data-title="Visibility">{view.shared ? 'shared' : 'private'}</td>
             <td>
               {(!view.shared || may(slug, 'member')) && <Acts view={view} slug={slug} ask={setAsked} share={share} />}
             </td>
@@ -69,7 +69,7 @@ export function Views({ slug }: { slug: string }) {
         >
           <p>
             <b>{asLine(asked.view.name, MOST_NAME)}</b>{' '}
-            {asked.view.shared ? 'goes for everybody.' : 'goes. Traces stay as they are.'}
+            {asked.view.shared ? 'will be deleted for everyone.' : 'will be deleted. Traces are not affected.'}
           </p>
         </FormDialog>
       )}
@@ -90,7 +90,7 @@ function Acts({ view, slug, ask, share }: ActsProps) {
     <>
       <RowAction label="Rename" name={`Rename ${name}`} act={() => ask({ what: 'rename', view })} />{' '}
       {!may(slug, 'member') ? null : view.shared ? (
-        <RowAction label="Make mine" name={`Make mine: ${name}`} act={() => share(view)} />
+        <RowAction label="Make private" name={`Make private: ${name}`} act={() => share(view)} />
       ) : (
         <RowAction label="Share" name={`Share ${name}`} act={() => share(view)} />
       )}{' '}
@@ -110,7 +110,7 @@ function Rename({ slug, view, onClose, done }: RenameProps) {
   const [name, setName] = useState(view.name)
   return (
     <FormDialog
-      title="Rename the view"
+      title="Rename view"
       submit="Rename"
       disabled={name.trim() === '' || name.trim() === view.name}
       onClose={onClose}

@@ -75,11 +75,13 @@ export function knownEntries({ slug, projects, views, names, commands }: Known):
     page('Users', { page: 'users', slug }),
     page('Scores', { page: 'scores', slug }),
     page('Compare two groups', { page: 'groups', slug }),
+    page('Review traces', { page: 'review', slug }, 'Judge one trace after another'),
     page('Compare two traces', { page: 'compare', slug }),
     page('Settings: keys', { page: 'settings', slug, tab: 'keys' }),
+    page('Settings: scores', { page: 'settings', slug, tab: 'scores' }),
     page('Settings: members', { page: 'settings', slug, tab: 'members' }),
     page('Settings: project', { page: 'settings', slug, tab: 'project' }),
-    page('Account', { page: 'account' }, 'Your password, and where you are signed in'),
+    page('Account', { page: 'account' }, 'Password and signed-in devices'),
     ...projects
       .filter(project => project.slug !== slug)
       .map(project => entry('project', project.name, pathOf({ page: 'traces', slug: project.slug }), project.slug)),

@@ -2,14 +2,15 @@ import { Dialog } from '../ui/dialog.tsx'
 
 const COMMANDS: readonly (readonly [keys: string, does: string])[] = [
   ['?', 'this help'],
-  ['/', 'search, open anything by name or id, run a command'],
+  ['/', 'search, open anything by name or id, or run a command'],
   ['g o', 'go to the overview'],
   ['g t', 'go to the traces'],
   ['g e', 'go to the errors'],
   ['g s', 'go to the sessions'],
   ['g u', 'go to the users'],
   ['g c', 'go to the scores'],
-  ['g p', 'go to the settings of the project'],
+  ['g r', 'review the listed traces'],
+  ['g p', 'go to the project settings'],
   ['j k', 'next and previous row, or trace'],
   ['Enter', 'open the row'],
   ['x', 'select the row'],
@@ -25,7 +26,7 @@ const COMMANDS: readonly (readonly [keys: string, does: string])[] = [
 
 export function Help({ onClose }: { onClose(): void }) {
   return (
-    <Dialog title="Keyboard" onClose={onClose}>
+    <Dialog title="Keyboard shortcuts" onClose={onClose}>
       <table class="keys">
         <tbody>
           {COMMANDS.map(([keys, does]) => (
@@ -40,7 +41,7 @@ export function Help({ onClose }: { onClose(): void }) {
           ))}
         </tbody>
       </table>
-      <p class="soft">Single keys can be turned off in the menu at the top right.</p>
+      <p class="soft">To disable shortcuts, use the menu at the top right.</p>
     </Dialog>
   )
 }

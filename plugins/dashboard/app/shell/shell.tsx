@@ -5,10 +5,11 @@ import { useEffect, useState } from 'preact/hooks'
 import { connection, signInWanted } from '../state/api.ts'
 import { useKeys } from '../state/keys.ts'
 import { styled, usePart } from '../state/lazy-part.ts'
+import { firstPage, readQuery, toServer } from '../state/list-query.ts'
 import { go, usePlace } from '../state/navigation.ts'
 import { prefer, preferences } from '../state/preferences.ts'
 import { type Page, pathOf } from '../state/route.ts'
-import { session, signOut } from '../state/session.ts'
+import { may, session, signOut } from '../state/session.ts'
 import { useStore } from '../state/store.ts'
 import { dismiss, toasts } from '../state/toasts.ts'
 import { Icon } from '../ui/controls.tsx'
@@ -33,7 +34,9 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
   const link = (label: string, keys: string, to: Page, ...inside: Page['page'][]): Link => {
     return { label, keys, to, active: [to.page, ...inside].includes(page.page) }
   }
-  const links =
+  // A review of the listed traces starts from the list's own filters.
+  const listed = page.page === 'traces' ? toServer(firstPage(readQuery(search)), minute()) : ''
+  const links: Link[] =
     slug === undefined
       ? []
       : [
@@ -43,12 +46,13 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
           link('Sessions', 'g s', { page: 'sessions', slug }, 'session'),
           link('Users', 'g u', { page: 'users', slug }, 'user'),
           link('Scores', 'g c', { page: 'scores', slug }),
+          ...(may(slug, 'member') ? [{ ...link('Review', 'g r', { page: 'review', slug }), search: listed }] : []),
           link('Settings', 'g p', { page: 'settings', slug, tab: 'keys' })
         ]
   useKeys({
     '?': () => setHelp(true),
     '/': () => setJump(true),
-    ...Object.fromEntries(links.map(({ keys, to }) => [keys, () => go(pathOf(to))]))
+    ...Object.fromEntries(links.map(each => [each.keys, () => go(hrefOf(each))]))
   })
   const projects = known?.projects ?? []
   const current = projects.find(project => project.slug === slug)
@@ -66,7 +70,7 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
       </nav>
       <header class="bar">
         <a class="mark" href={slug === undefined ? '.' : pathOf({ page: 'traces', slug })}>
-          spoor
+          <Paw /> spoor
         </a>
         {projects.length > 0 && (
           <Menu
@@ -82,9 +86,9 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
           />
         )}
         <nav aria-label="Pages">
-          {links.map(({ label, to, active }) => (
-            <a key={label} href={pathOf(to)} aria-current={active ? 'page' : undefined}>
-              {label}
+          {links.map(each => (
+            <a key={each.label} href={hrefOf(each)} aria-current={each.active ? 'page' : undefined}>
+              {each.label}
             </a>
           ))}
         </nav>
@@ -102,11 +106,15 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
           <button
             type="button"
             class="plain zone"
-            title={`Times are ${zone === 'utc' ? 'UTC' : `local, ${offsetName(new Date())}`}. Change.`}
+            aria-label={`Time zone: ${zone === 'utc' ? 'UTC' : 'Local time'}`}
+            title={`Times are in ${zone === 'utc' ? 'UTC' : `your time zone, ${offsetName(new Date())}`}. Change.`}
             onClick={() => prefer({ zone: zone === 'utc' ? 'local' : 'utc' })}
           >
-            {zone === 'utc' ? 'UTC' : 'Local'}
+            {zone === 'utc' ? 'UTC' : 'Local time'}
           </button>
+          <a class="guide wide-only" href={GUIDE} target="_blank" rel="noopener">
+            Guide
+          </a>
           <AccountMenu links={links} openHelp={() => setHelp(true)} />
         </div>
       </header>
@@ -121,6 +129,19 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
       )}
       {helpDialog !== undefined && help && <helpDialog.Help onClose={() => setHelp(false)} />}
     </>
+  )
+}
+
+/** The mark of spoor, as in plugins/docs/icon.svg. */
+function Paw() {
+  return (
+    <svg viewBox="0 0 32 32" width="20" height="20" fill="currentColor" aria-hidden="true">
+      <ellipse cx="16" cy="21.5" rx="7.2" ry="6.1" />
+      <ellipse cx="6.6" cy="15.2" rx="2.7" ry="3.7" transform="rotate(-24 6.6 15.2)" />
+      <ellipse cx="12.1" cy="8.6" rx="2.9" ry="4.2" transform="rotate(-8 12.1 8.6)" />
+      <ellipse cx="19.9" cy="8.6" rx="2.9" ry="4.2" transform="rotate(8 19.9 8.6)" />
+      <ellipse cx="25.4" cy="15.2" rx="2.7" ry="3.7" transform="rotate(24 25.4 15.2)" />
+    </svg>
   )
 }
 
@@ -141,7 +162,7 @@ function Connection() {
   }, [state])
   return (
     <div class="connection" role="status">
-      {seen && <p>The server does not answer. What you see stays; it goes on as soon as the server is back.</p>}
+      {seen && <p>The server is not responding. This page stays as it is and updates when the server is back.</p>}
     </div>
   )
 }
@@ -169,7 +190,7 @@ function SignInAgain() {
   if (wanted === 'fresh') {
     return (
       <Dialog title="Sign in again to continue" onClose={() => signInWanted.set('cancelled')}>
-        <p>This needs a sign-in within the last 15 minutes. Sign in as {known?.user?.email} to continue.</p>
+        <p>This action requires a sign-in within the last 15 minutes. Sign in as {known?.user?.email} to continue.</p>
         <SignInForm fresh />
       </Dialog>
     )
@@ -177,7 +198,7 @@ function SignInAgain() {
   if (wanted !== 'ended') return null
   return (
     <Dialog title="You are signed out" onClose={undefined}>
-      <p>Your session has ended. Sign in to go on where you are.</p>
+      <p>Your session has ended. Sign in to continue where you left off.</p>
       <SignInForm />
     </Dialog>
   )
@@ -187,16 +208,26 @@ interface Link {
   readonly label: string
   readonly keys: string
   readonly to: Page
+  /** Query string of the address. */
+  readonly search?: string
   readonly active: boolean
 }
 
-/** The account menu: account, colours, times and keyboard shortcuts. */
+const hrefOf = ({ to, search = '' }: Link): string => `${pathOf(to)}${search}`
+
+/** The current minute in ms, so that an address with a time stays the same while the page is drawn again. */
+const minute = () => Math.floor(Date.now() / 60_000) * 60_000
+
+/** The address of the guide, relative to the page's base. */
+const GUIDE = '../docs'
+
+/** The account menu: account, theme, times, guide and keyboard shortcuts. */
 function AccountMenu({ links, openHelp }: { links: readonly Link[]; openHelp(): void }) {
   const known = useStore(session)
   const { theme, keys, zone } = useStore(preferences)
   const themes = (['system', 'light', 'dark'] as const).map(
     (each): MenuItem => ({
-      label: each === 'system' ? 'System theme' : each === 'light' ? 'Light' : 'Dark',
+      label: each === 'system' ? 'System theme' : each === 'light' ? 'Light theme' : 'Dark theme',
       checked: theme === each,
       act: () => prefer({ theme: each })
     })
@@ -223,8 +254,8 @@ function AccountMenu({ links, openHelp }: { links: readonly Link[]; openHelp(): 
         )
       }
       items={[
-        ...links.map(({ label, to }) => ({ label, href: pathOf(to), narrow: true })),
-        ...(user ? [{ label: user.name || user.email, note: user.email, href: 'account' }] : []),
+        ...links.map(each => ({ label: each.label, href: hrefOf(each), narrow: true })),
+        ...(user ? [{ label: 'Account', note: user.email, href: 'account' }] : []),
         ...(user ? (['line'] as const) : []),
         ...themes,
         'line',
@@ -233,7 +264,8 @@ function AccountMenu({ links, openHelp }: { links: readonly Link[]; openHelp(): 
           act: () => prefer({ zone: zone === 'utc' ? 'local' : 'utc' }),
           narrow: true
         },
-        { label: 'Keyboard', key: '?', act: openHelp },
+        { label: 'Guide', href: GUIDE },
+        { label: 'Keyboard shortcuts', key: '?', act: openHelp },
         { label: keys ? 'Disable shortcuts' : 'Enable shortcuts', act: () => prefer({ keys: !keys }) },
         ...(user ? (['line', { label: 'Sign out', act: () => void signOut() }] as const) : [])
       ]}

@@ -67,7 +67,7 @@ export function SignInForm({ to, fresh = false, after }: SignInFormProps) {
       {ways?.oidc && fresh && <p class="soft">You will return to this page, but your input will be lost.</p>}
       {(ways?.password || ways?.oidc) && <p class="or">or</p>}
       <Form
-        submit="Use the link"
+        submit="Sign in with link"
         onSubmit={async () => {
           const token = link.trim().split('#').at(-1) ?? ''
           await signInWith('link', { token }, only?.id)
@@ -83,15 +83,15 @@ export function SignInForm({ to, fresh = false, after }: SignInFormProps) {
           set={setLink}
           note={
             <>
-              The administrator of this server makes one with <code>spoor user link</code> and your e-mail address. It
-              works once, within 15 minutes.
+              An administrator can create one with <code>spoor user link</code> and your e-mail address. It works once,
+              within 15 minutes.
             </>
           }
         />
       </Form>
       {!fresh && (
         <p class="soft">
-          Already signed in, in another tab?{' '}
+          Already signed in in another tab?{' '}
           <button
             type="button"
             class="link"
@@ -103,7 +103,7 @@ export function SignInForm({ to, fresh = false, after }: SignInFormProps) {
               after?.()
             }}
           >
-            Look again
+            Reload
           </button>
         </p>
       )}
@@ -175,7 +175,7 @@ export function SignInPage() {
       )}
       {known?.user && !trying && (
         <p>
-          You are signed in as {known.user.email}. <a href=".">Go on</a>
+          You are signed in as {known.user.email}. <a href=".">Continue</a>
         </p>
       )}
       {trying ? <Waiting what="your session" /> : <SignInForm to={destination(search)} after={enter} />}

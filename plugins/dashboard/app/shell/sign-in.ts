@@ -8,20 +8,20 @@ export function destination(search: string): string {
 
 /** Messages for failed OpenID Connect sign-ins, by the reason that the server puts in the URL. */
 const REASONS: Readonly<Record<string, string>> = {
-  away: 'The provider that signs people in does not answer, or not as it should. Try again in a while.',
-  denied: 'The provider did not sign you in.',
-  invalid: 'Signing in did not work. Try again; if that does not help, the log of the server says why.',
-  stale: 'Signing in took too long, or began in another browser. Try again.',
-  'no-email': 'The provider did not say an e-mail address of yours.',
+  away: 'The sign-in provider is not responding correctly. Try again later.',
+  denied: 'The sign-in provider denied access.',
+  invalid: 'Sign-in failed. Try again; if it fails again, the server log has the reason.',
+  stale: 'The sign-in took too long, or started in another browser. Try again.',
+  'no-email': 'The provider did not supply your e-mail address.',
   unverified: 'The provider has not verified your e-mail address.',
   unproven:
     'The provider does not say whether it has verified your e-mail address. Ask the administrator of this server to set OIDC_TRUST_EMAIL=on if the provider can be trusted with it.',
   taken:
-    'Your e-mail address belongs to somebody who signs in with another account of the provider. If that is you, ask the administrator of this server to run `spoor user unlink` with your address, then sign in again.',
+    'Your e-mail address belongs to a user who signs in with another account of the provider. If that is you, ask the administrator of this server to run `spoor user unlink` with your address, then sign in again.',
   'not-fresh':
     'The provider did not confirm that you have just signed in. Try again, or use a password or a sign-in link.',
-  domain: 'Your e-mail address is of a domain that is not let in here.',
-  unknown: 'The provider knows you, but nobody has added you here. Ask an owner to invite your e-mail address.'
+  domain: 'E-mail addresses of your domain are not allowed here.',
+  unknown: 'You have an account with the provider, but not here. Ask an owner to invite your e-mail address.'
 }
 
 /** Returns the message for a failed sign-in; undefined if nothing went wrong. */

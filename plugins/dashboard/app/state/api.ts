@@ -82,12 +82,17 @@ export async function write<M extends Exclude<Method, 'GET'>, P extends Path>(
   address: ApiPath<P>,
   options: Options = {}
 ): Promise<Answer<M, P>> {
+  const text = await writeForText(method, address, options)
+  return JSON.parse(text === '' ? 'null' : text)
+}
+
+/** Returns the response as a string, as the server sent it. */
+export async function writeForText(method: string, address: string, options: Options = {}): Promise<string> {
   for (;;) {
     try {
       const response = await ask(method, address, options)
       connection.set('fine')
-      const text = await response.text()
-      return JSON.parse(text === '' ? 'null' : text)
+      return await response.text()
     } catch (error) {
       const wanted = error instanceof ApiError && options.visitor === undefined ? signInFor(error) : undefined
       if (wanted === undefined || !(await untilSignedIn(wanted, options.signal))) throw error
@@ -109,7 +114,7 @@ async function ask(method: string, path: string, { body, signal }: Options): Pro
     ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) })
   }).catch(error => {
     if (signal?.aborted) throw error
-    throw new ApiError(0, 'away', 'The server does not answer.', undefined)
+    throw new ApiError(0, 'away', 'The server is not responding.', undefined)
   })
   if (response.ok) return response
   const text = await response.text().catch(() => '')
@@ -126,7 +131,7 @@ function readError(response: Response, text: string): ApiError {
     return new ApiError(
       response.status,
       'unknown',
-      `The answer was ${response.status} ${response.statusText}.`,
+      `The server responded with ${response.status} ${response.statusText}.`,
       requestId
     )
   }

@@ -13,7 +13,7 @@ export async function loadPart<T>(load: () => Promise<T>): Promise<T> {
   } catch {
     await loadSession()
     return load().catch(() => {
-      throw new Error('A part of the page could not be loaded. If spoor was updated, load the page again.')
+      throw new Error('Part of the page could not be loaded. If spoor was updated, reload the page.')
     })
   }
 }
@@ -64,7 +64,7 @@ function loadPagesStyles(): Promise<void> {
     link.onerror = () => {
       loading = undefined
       link.remove()
-      reject(new Error('The styles of the page could not be loaded.'))
+      reject(new Error('The style sheet could not be loaded.'))
     }
     document.head.append(link)
   })

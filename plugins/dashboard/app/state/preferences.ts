@@ -14,6 +14,8 @@ export interface Preferences {
   /** Names of the metadata values that a trace's head shows, by project. */
   readonly metadata: Readonly<Record<string, readonly string[]>>
   readonly project: string
+  /** Name of the score given last. */
+  readonly scoreName: string
 }
 
 const NAME = 'spoor-dashboard'
@@ -25,7 +27,8 @@ const DEFAULTS: Preferences = {
   texts: 'rendered',
   view: 'tree',
   metadata: {},
-  project: ''
+  project: '',
+  scoreName: ''
 }
 
 function readPreferences(): Preferences {

@@ -1,12 +1,13 @@
 /** The pages and their addresses, relative to the page's base (`<base href>`, which ends in `/app/`). */
 
-export const SETTINGS = ['keys', 'members', 'views', 'prices', 'project'] as const
+export const SETTINGS = ['keys', 'members', 'views', 'scores', 'prices', 'project'] as const
 export type SettingsTab = (typeof SETTINGS)[number]
 
 export type Page =
   | { readonly page: 'home' }
   | { readonly page: 'sign-in' }
   | { readonly page: 'account' }
+  | { readonly page: 'shared' }
   | { readonly page: 'find'; readonly traceId: string }
   | { readonly page: 'traces'; readonly slug: string }
   | { readonly page: 'trace'; readonly slug: string; readonly traceId: string }
@@ -16,7 +17,7 @@ export type Page =
   | { readonly page: 'settings'; readonly slug: string; readonly tab: SettingsTab }
   | { readonly page: 'nowhere' }
 
-const SECTIONS = ['overview', 'errors', 'groups', 'sessions', 'users', 'scores', 'compare'] as const
+const SECTIONS = ['overview', 'errors', 'groups', 'sessions', 'users', 'scores', 'compare', 'review'] as const
 
 const TRACE_ID = /^[0-9a-f]{32}$/i
 
@@ -25,7 +26,7 @@ export function readPath(path: string): Page {
   const [first, slug, section, last, ...more] = parts.map(decode)
   if (more.length > 0) return { page: 'nowhere' }
   if (first === '' && slug === undefined) return { page: 'home' }
-  if ((first === 'sign-in' || first === 'account') && slug === undefined) return { page: first }
+  if ((first === 'sign-in' || first === 'account' || first === 'shared') && slug === undefined) return { page: first }
   if (first === 't' && slug !== undefined && section === undefined) return { page: 'find', traceId: slug }
   if (first !== 'p' || !slug) return { page: 'nowhere' }
   if (section === undefined) return { page: 'traces', slug }
@@ -51,6 +52,7 @@ export function pathOf(page: Page): string {
       return ''
     case 'sign-in':
     case 'account':
+    case 'shared':
       return page.page
     case 'find':
       return `t/${encodeURIComponent(page.traceId)}`
@@ -65,6 +67,7 @@ export function pathOf(page: Page): string {
     case 'users':
     case 'scores':
     case 'compare':
+    case 'review':
       return `p/${encodeURIComponent(page.slug)}/${page.page}`
     case 'session':
       return `p/${encodeURIComponent(page.slug)}/sessions/${encodeURIComponent(page.sessionId)}`

@@ -24,11 +24,11 @@ export function dismiss(id: number): void {
 /** Copies text to the clipboard and shows a message. Copying requires HTTPS or localhost. */
 export async function copy(text: string, what: string): Promise<void> {
   try {
-    if (navigator.clipboard === undefined) throw new Error('the browser allows it on HTTPS and on this machine only')
+    if (navigator.clipboard === undefined) throw new Error('browsers allow copying only over HTTPS or on localhost')
     await navigator.clipboard.writeText(text)
     tell(`${what} copied`)
   } catch (error) {
-    tell(`Not copied: ${error instanceof Error ? error.message : error}`, true)
+    tell(`Could not copy: ${error instanceof Error ? error.message : error}`, true)
   }
 }
 

@@ -56,7 +56,7 @@ export function OpenedTrace({ slug, outline, isPart, refresh }: OpenedProps) {
   const { search, state } = usePlace()
   const { zone, view: preferred } = useStore(preferences)
   const parameters = new URLSearchParams(search)
-  const { trace, spans, scores } = outline
+  const { trace, spans } = outline
   const isRunning = trace.status === 'running'
   const [now, setNow] = useState(Date.now())
   useInterval(isRunning ? RUNNING_MS + RUNNING_MS_PER_SPAN * spans.length : 0, () => {
@@ -138,16 +138,17 @@ export function OpenedTrace({ slug, outline, isPart, refresh }: OpenedProps) {
     else select(next)
   }
 
-  const [annotating, setAnnotating] = useState(false)
+  /** Annotations judge the trace, unless the dialog is opened from a span's panel. */
+  const [annotating, setAnnotating] = useState<'trace' | 'span' | undefined>()
   const annotate = () => {
-    if (may(slug, 'member')) setAnnotating(true)
+    if (may(slug, 'member')) setAnnotating('trace')
   }
   useEffect(() => {
     // Preloaded, because both parts are likely to be used soon.
     const timer = setTimeout(() => Promise.all([loadAnnotate(), loadLater()]).catch(() => {}), 1500)
     return () => clearTimeout(timer)
   }, [])
-  const { part: annotation } = usePart(loadAnnotate, annotating)
+  const { part: annotation } = usePart(loadAnnotate, annotating !== undefined)
   const list = state.list
   const neighbour = async (by: 1 | -1) => {
     if (list === undefined) return
@@ -237,18 +238,17 @@ export function OpenedTrace({ slug, outline, isPart, refresh }: OpenedProps) {
             zone={zone}
             setTab={next => change({ tab: next === 'messages' ? undefined : next })}
             select={select}
-            annotate={annotate}
+            annotate={() => setAnnotating('span')}
             changed={() => void refresh()}
           />
         </div>
       </PreviewSource.Provider>
-      {annotating && annotation !== undefined && (
+      {annotating !== undefined && annotation !== undefined && (
         <annotation.Annotate
           slug={slug}
           traceId={trace.id}
-          span={span}
-          scores={scores}
-          onClose={() => setAnnotating(false)}
+          span={annotating === 'span' ? span : undefined}
+          onClose={() => setAnnotating(undefined)}
           changed={() => void refresh()}
         />
       )}

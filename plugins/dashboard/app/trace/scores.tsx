@@ -44,12 +44,18 @@ export function TraceScores({ slug, outline, spanId, zone, annotate, select, cha
       {may(slug, 'member') && (
         <p>
           <Button onClick={annotate}>
-            Annotate <kbd>a</kbd>
+            {spanId === undefined ? (
+              <>
+                Annotate <kbd>a</kbd>
+              </>
+            ) : (
+              'Annotate this span'
+            )}
           </Button>
         </p>
       )}
       {shown.length === 0 && (
-        <p class="soft">{spanId === undefined ? 'No score yet.' : 'No score of this span yet.'}</p>
+        <p class="soft">{spanId === undefined ? 'No scores yet.' : 'This span has no scores yet.'}</p>
       )}
       <ul>
         {shown.map(score => (

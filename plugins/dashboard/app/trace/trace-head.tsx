@@ -11,7 +11,7 @@ import { at, errorMessageOf, fetchText, write } from '../state/api.ts'
 import { usePart } from '../state/lazy-part.ts'
 import { go, serverAddress } from '../state/navigation.ts'
 import { pathOf } from '../state/route.ts'
-import { may } from '../state/session.ts'
+import { may, session } from '../state/session.ts'
 import { copy, tell } from '../state/toasts.ts'
 import { Button, Icon, StatusIcon } from '../ui/controls.tsx'
 import { Menu } from '../ui/menu.tsx'
@@ -19,6 +19,8 @@ import { asLine } from '../ui/text.ts'
 import type { Zone } from '../ui/time.ts'
 import { loadLater } from './load-later.ts'
 import { TraceFacts } from './trace-facts.tsx'
+
+const loadLinks = () => import('./public-links.tsx')
 
 interface Props {
   readonly slug: string
@@ -36,9 +38,10 @@ interface Props {
 
 export function TraceHead(props: Props) {
   const { slug, outline, selected, list, zone, neighbour, annotate, changed } = props
-  const [dialog, setDialog] = useState<'about' | 'metadata' | 'compare' | 'delete' | undefined>()
+  const [dialog, setDialog] = useState<'about' | 'metadata' | 'compare' | 'delete' | 'link' | undefined>()
   const [metadata, setMetadata] = useState('{}')
   const dialogs = usePart(loadLater, dialog !== undefined).part
+  const links = usePart(loadLinks, dialog === 'link').part
   const { trace } = outline
   const base = pathOf({ page: 'traces', slug })
   const isSpan = outline.spans.some(({ id }) => id === selected)
@@ -113,6 +116,9 @@ export function TraceHead(props: Props) {
               { label: 'Compare with…', act: () => setDialog('compare') },
               { label: 'Metadata and details', act: () => setDialog('about') },
               ...(may(slug, 'member') ? [{ label: 'Edit metadata', act: () => void edit().catch(fail) }] : []),
+              ...(may(slug, 'owner') && session.get()?.publicLinks
+                ? [{ label: 'Public link…', act: () => setDialog('link') }]
+                : []),
               ...(may(slug, 'owner') ? [{ label: 'Delete the trace', act: () => setDialog('delete') }] : [])
             ]}
           />
@@ -136,6 +142,9 @@ export function TraceHead(props: Props) {
           onClose={() => setDialog(undefined)}
           changed={changed}
         />
+      )}
+      {dialog === 'link' && links !== undefined && (
+        <links.PublicLinks slug={slug} traceId={trace.id} zone={zone} onClose={() => setDialog(undefined)} />
       )}
       {dialog === 'compare' && dialogs !== undefined && (
         <dialogs.CompareDialog slug={slug} trace={trace} zone={zone} onClose={() => setDialog(undefined)} />

@@ -99,7 +99,7 @@ function SaveDialog({ slug, page, search, views, onClose, saved }: SaveProps) {
           <legend class="unseen">Sharing</legend>
           <label>
             <input type="checkbox" checked={shared} onChange={event => setShared(event.currentTarget.checked)} />
-            Share with everyone who can see this project
+            Share with everyone in this project
           </label>
         </fieldset>
       )}

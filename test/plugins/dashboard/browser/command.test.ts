@@ -91,7 +91,7 @@ t.test('where a provider is the only way in, the page leads there and back, and 
 
   // A user who cancels sees the reason and the button.
   await page.open(`${base}/app/p/default/traces?status=error`)
-  await page.untilText('The provider did not sign you in.', '[role=alert]')
+  await page.untilText('The sign-in provider denied access.', '[role=alert]')
   await page.untilText('Sign in with your organisation')
   t.same(await page.violations(), [])
   provider.person = { sub: 'ada', email: 'ada@example.com', email_verified: true, name: 'Ada' }

@@ -68,6 +68,8 @@ export function pagesOf({ agent, again, hostile, deep }: Traces): [address: stri
     ['p/default/errors?range=1h', 'Nothing failed'],
     ['p/default/scores', 'helpful'],
     ['p/default/scores?name=helpful&min=0', 'Given by'],
+    ['p/default/review?name=support-agent&judge=helpful', 'Where is my order?'],
+    ['p/default/review?name=none', 'No traces match'],
     [overview, 'gpt-5-mini'],
     [`${overview}&table=traces,latency`, 'Wed 25 Nov'],
     [`${overview}&by=step`, 'By step'],
@@ -77,11 +79,12 @@ export function pagesOf({ agent, again, hostile, deep }: Traces): [address: stri
     [`p/default/groups?a=model:gpt-5-mini&b=name:support-agent&${overview.split('?')[1]}`, 'Examples'],
     ['p/default/settings/keys', 'Create a key'],
     ['p/default/settings/members', '@example.com'],
-    ['p/default/settings/views', 'Make mine'],
+    ['p/default/settings/views', 'Make private'],
+    ['p/default/settings/scores', 'Define a score'],
     ['p/default/settings/prices', 'Set a price'],
     ['p/default/settings/project', 'Storage'],
-    ['account', 'Where you are signed in'],
-    ['nothing', 'There is no such page'],
+    ['account', 'Signed-in devices'],
+    ['nothing', 'Page not found'],
     ['p/default/traces/0123456789abcdef0123456789abcdef', 'no such']
   ]
 }
@@ -101,6 +104,7 @@ export function dialogsOf({ agent }: Traces): [address: string, selector: string
     ['p/default/settings/keys', 'button', 'Create a key'],
     ['p/default/settings/keys', 'button', 'Revoke'],
     ['p/default/settings/members', 'button', 'Invite'],
+    ['p/default/settings/scores', 'button', 'Define a score'],
     ['p/default/settings/prices', 'button', 'Set a price'],
     ['account', '.mine button', '']
   ]

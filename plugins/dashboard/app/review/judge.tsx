@@ -1,0 +1,293 @@
+/** Shows the traces of a queue and records a verdict on each. */
+
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { at, errorMessageOf, write } from '../state/api.ts'
+import { useKeys } from '../state/keys.ts'
+import { prefer } from '../state/preferences.ts'
+import { pathOf } from '../state/route.ts'
+import { readScoreValue, type ScoreInputValue, type ScoreKind } from '../state/score-kinds.ts'
+import { tell } from '../state/toasts.ts'
+import { Button } from '../ui/controls.tsx'
+import { formatCounted, formatScore } from '../ui/format.ts'
+import { Waiting } from '../ui/problem.tsx'
+import { asLine } from '../ui/text.ts'
+import {
+  backward,
+  lastJudged,
+  openTraces,
+  progressOf,
+  type ReviewQueue,
+  reviewSummaryOf,
+  shownTrace,
+  withOthers,
+  withoutLast,
+  withoutVerdict,
+  withShown,
+  withSkippedAgain,
+  withVerdict
+} from './queue.ts'
+import { ReviewedTrace } from './trace-texts.tsx'
+
+/** Number of traces among which the server looks for one that nobody else is judging. */
+const CANDIDATES = 100
+
+/** Leases the first of these traces that nobody else is judging or has judged. */
+export type ClaimTrace = (
+  traceIds: readonly string[]
+) => Promise<{ readonly traceId: string | null; readonly judged: readonly string[] }>
+
+/** Leases are renewed well before they end (lib/store/projects/review-leases.ts). */
+const RENEW_MS = 4 * 60_000
+
+interface Props {
+  readonly slug: string
+  readonly kind: ScoreKind
+  readonly start: ReviewQueue
+  /** Whether more traces match than the queue has. */
+  readonly isMore: boolean
+  readonly claim: ClaimTrace
+}
+
+export function Judge({ slug, kind, start, isMore, claim }: Props) {
+  const [queue, setQueue] = useState(start)
+  const [busy, setBusy] = useState(false)
+  const [comment, setComment] = useState<string | undefined>()
+  const [typed, setTyped] = useState('')
+  const [isDone, setDone] = useState(false)
+  const field = useRef<HTMLTextAreaElement>(null)
+  const valueField = useRef<HTMLInputElement>(null)
+  const shown = shownTrace(queue)
+  useEffect(() => {
+    if (shown === undefined) return
+    valueField.current?.focus()
+    const timer = setInterval(() => claim([shown]).catch(() => {}), RENEW_MS)
+    return () => clearInterval(timer)
+  }, [shown])
+
+  /** Shows the next trace, which may need a lease. */
+  const settle = async (next: ReviewQueue) => {
+    let now = next
+    while (shownTrace(now) === undefined) {
+      const candidates = openTraces(now).slice(0, CANDIDATES)
+      if (candidates.length === 0) break
+      const { traceId, judged } = await claim(candidates)
+      now = withOthers(now, judged)
+      now = traceId === null ? withOthers(now, candidates) : withShown(now, traceId)
+    }
+    setQueue(now)
+    setDone(shownTrace(now) === undefined)
+    setComment(undefined)
+    setTyped('')
+  }
+  const doing = async (act: () => Promise<void>) => {
+    if (busy) return
+    setBusy(true)
+    try {
+      await act()
+    } catch (error) {
+      tell(errorMessageOf(error), true)
+    }
+    setBusy(false)
+  }
+  useEffect(() => void doing(() => settle(start)), [])
+
+  const remove = (traceId: string, scoreId: string) =>
+    write('DELETE', at('p/:slug/traces/:traceId/scores/:scoreId', { slug, traceId, scoreId }))
+  const give = (value: ScoreInputValue) =>
+    doing(async () => {
+      if (shown === undefined) return
+      const body = {
+        name: kind.name,
+        dataType: kind.dataType,
+        value,
+        ...(comment !== undefined && comment.trim() !== '' && { comment: comment.trim() })
+      }
+      const before = queue.verdicts.get(shown)
+      const { score } = await write('POST', at('p/:slug/traces/:traceId/scores', { slug, traceId: shown }), { body })
+      if (before !== undefined) await remove(shown, before.scoreId)
+      prefer({ scoreName: kind.name })
+      await settle(withVerdict(queue, shown, { scoreId: score.id, value }))
+    })
+  const skip = () => doing(() => settle(withoutVerdict(queue)))
+  const back = () => {
+    setQueue(backward(queue))
+    setDone(false)
+  }
+  const undo = () =>
+    doing(async () => {
+      const id = lastJudged(queue)
+      if (id === undefined) return
+      await remove(id, queue.verdicts.get(id)!.scoreId)
+      setDone(false)
+      setQueue(withoutLast(queue, id))
+      tell('Verdict removed')
+    })
+  const writeComment = () => {
+    setComment(comment ?? '')
+    setTimeout(() => field.current?.focus())
+  }
+  useKeys({
+    ...(isDone ? {} : Object.fromEntries(kind.choices.map(({ key, value }) => [key, () => void give(value)]))),
+    j: () => void skip(),
+    ArrowRight: () => void skip(),
+    k: back,
+    ArrowLeft: back,
+    u: () => void undo(),
+    m: writeComment,
+    ...(isDone && { r: () => void doing(() => settle(withSkippedAgain(queue))) })
+  })
+  const { done, total } = progressOf(queue)
+  const given = shown === undefined ? undefined : queue.verdicts.get(shown)
+  return (
+    <>
+      <div class="review-progress">
+        <progress value={done} max={total} aria-label="Progress of the review" />
+        <span role="status">
+          {isDone ? `${done} of ${total} done` : `${Math.min(done + 1, total)} of ${total}`}
+          {isMore && ' (more traces match)'}
+        </span>
+      </div>
+      {isDone ? (
+        <Summary
+          slug={slug}
+          kind={kind}
+          queue={queue}
+          retry={() => void doing(() => settle(withSkippedAgain(queue)))}
+        />
+      ) : shown === undefined ? (
+        <Waiting what="the next trace" />
+      ) : (
+        <>
+          <ReviewedTrace key={shown} slug={slug} traceId={shown} />
+          <form
+            class="verdict"
+            aria-label="Verdict"
+            onSubmit={event => {
+              event.preventDefault()
+              try {
+                void give(readScoreValue(kind, typed))
+              } catch (error) {
+                tell(errorMessageOf(error), true)
+              }
+            }}
+          >
+            <p>
+              <b>{kind.name}</b> {kind.description !== '' && asLine(kind.description, 300)}
+              {given !== undefined && <span class="soft"> You gave {formatScore(given.value)}.</span>}
+            </p>
+            {kind.choices.length === 0 ? (
+              <div class="joined">
+                <input
+                  ref={valueField}
+                  key={shown}
+                  aria-label={`Value of ${kind.name}`}
+                  autocomplete="off"
+                  inputMode={kind.dataType === 'numeric' ? 'decimal' : undefined}
+                  maxLength={kind.dataType === 'categorical' ? 200 : 40}
+                  value={typed}
+                  onInput={event => setTyped(event.currentTarget.value)}
+                />
+                <button type="submit" class="main">
+                  Save
+                </button>
+              </div>
+            ) : (
+              <p class="verdict-choices">
+                {kind.choices.map(({ key, label, value }) => (
+                  <button
+                    key={key}
+                    type="button"
+                    aria-pressed={given?.value === value}
+                    onClick={() => void give(value)}
+                  >
+                    <kbd>{key}</kbd> {asLine(label, 60)}
+                  </button>
+                ))}
+              </p>
+            )}
+            {comment !== undefined && (
+              <textarea
+                ref={field}
+                rows={2}
+                maxLength={2000}
+                aria-label="Comment"
+                placeholder="Comment (optional), saved with the value. Escape leaves the field."
+                value={comment}
+                onInput={event => setComment(event.currentTarget.value)}
+                onKeyDown={event => {
+                  if (event.key === 'Escape') event.currentTarget.blur()
+                }}
+              />
+            )}
+            <p class="verdict-more">
+              <Button onClick={back}>
+                <kbd>k</kbd> Previous
+              </Button>
+              <Button onClick={skip}>
+                <kbd>j</kbd> Skip
+              </Button>
+              <Button onClick={undo}>
+                <kbd>u</kbd> Undo
+              </Button>
+              <Button onClick={writeComment}>
+                <kbd>m</kbd> Comment
+              </Button>
+            </p>
+          </form>
+        </>
+      )}
+    </>
+  )
+}
+
+interface SummaryProps {
+  readonly slug: string
+  readonly kind: ScoreKind
+  readonly queue: ReviewQueue
+  retry(): void
+}
+
+function Summary({ slug, kind, queue, retry }: SummaryProps) {
+  const { judged, skipped, others, counts, mean } = reviewSummaryOf(queue)
+  return (
+    <section class="review-summary">
+      <h2>Review complete</h2>
+      <p>
+        You judged {formatCounted(judged, 'trace')}
+        {skipped > 0 && `, skipped ${skipped}`}
+        {others > 0 && `; ${others} are with other reviewers`}.
+      </p>
+      {counts.length > 0 && (
+        <table class="plain-table">
+          <thead>
+            <tr>
+              <th scope="col">{kind.name}</th>
+              <th scope="col">Traces</th>
+            </tr>
+          </thead>
+          <tbody>
+            {counts.map(({ value, count }) => (
+              <tr key={String(value)}>
+                <td>{asLine(formatScore(value), 200)}</td>
+                <td data-title="Traces">{count}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      {mean !== undefined && <p>Mean {formatScore(Math.round(mean * 100) / 100)}</p>}
+      <p>
+        {skipped > 0 && (
+          <Button onClick={retry}>
+            <kbd>r</kbd> Review the skipped traces
+          </Button>
+        )}{' '}
+        <a href={`${pathOf({ page: 'scores', slug })}?name=${encodeURIComponent(kind.name)}`}>All scores</a>{' '}
+        <a href={pathOf({ page: 'traces', slug })}>Traces</a>
+      </p>
+      <p class="soft">
+        <kbd>u</kbd> removes your last verdict.
+      </p>
+    </section>
+  )
+}

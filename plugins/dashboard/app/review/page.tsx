@@ -1,0 +1,133 @@
+/** A review: the traces of any search, one after another, each judged with a single key. */
+
+import { useMemo, useState } from 'preact/hooks'
+import { at, read, write } from '../state/api.ts'
+import { useLoad, useRead } from '../state/load.ts'
+import { goSearch, useArrival, usePlace } from '../state/navigation.ts'
+import { prefer, preferences } from '../state/preferences.ts'
+import { pathOf } from '../state/route.ts'
+import { type ScoreKind, scoreKinds } from '../state/score-kinds.ts'
+import { may } from '../state/session.ts'
+import { describeQuery } from '../state/views.ts'
+import { Problem, Waiting } from '../ui/problem.tsx'
+import { asLine } from '../ui/text.ts'
+import { type ClaimTrace, Judge } from './judge.tsx'
+import { newQueue } from './queue.ts'
+
+/** Maximum number of traces in a review. */
+const MOST_TRACES = 500
+
+/** The traces of a review, without those that are judged already. */
+async function loadQueue(slug: string, query: URLSearchParams, signal: AbortSignal) {
+  const ids: string[] = []
+  let before = 0
+  let after: string | null = null
+  do {
+    const page = new URLSearchParams(query)
+    page.set('limit', '100')
+    if (after !== null) page.set('after', after)
+    const answer: Awaited<ReturnType<typeof readPage>> = await readPage(slug, page, signal)
+    for (const { id, isJudged } of answer.traces) {
+      if (isJudged) before++
+      else ids.push(id)
+    }
+    after = answer.nextCursor
+  } while (after !== null && ids.length < MOST_TRACES)
+  return { queue: newQueue(ids.slice(0, MOST_TRACES)), before, isMore: after !== null || ids.length > MOST_TRACES }
+}
+
+const readPage = (slug: string, query: URLSearchParams, signal: AbortSignal) =>
+  read(at('p/:slug/review', { slug }, query), { signal })
+
+export function ReviewPage({ slug }: { slug: string }) {
+  const { search } = usePlace()
+  const definitions = useRead(at('p/:slug/score-definitions', { slug }))
+  const names = useRead(at('p/:slug/score-names', { slug }))
+  const error = definitions.error ?? names.error
+  const [defined, known] = [definitions.value?.definitions, names.value]
+  const kinds = useMemo(
+    () => (defined === undefined || known === undefined ? undefined : scoreKinds(defined, known)),
+    [defined, known]
+  )
+  const query = new URLSearchParams(search)
+  const wanted = query.get('judge') ?? preferences.get().scoreName
+  const kind = kinds?.find(({ name }) => name === wanted) ?? kinds?.[0]
+  useArrival(kinds !== undefined || error !== undefined)
+  query.delete('judge')
+  const filters = query.toString()
+  return (
+    <div class="review">
+      <header class="review-head">
+        <h1 tabIndex={-1}>Review</h1>
+        {kinds !== undefined && kind !== undefined && (
+          <label>
+            Score{' '}
+            <select
+              value={kind.name}
+              onChange={event => {
+                query.set('judge', event.currentTarget.value)
+                prefer({ scoreName: event.currentTarget.value })
+                goSearch(`?${query}`, { replace: true })
+                // The keys of the values work outside the field only.
+                event.currentTarget.blur()
+              }}
+            >
+              {kinds.map(({ name }) => (
+                <option key={name} value={name}>
+                  {name}
+                </option>
+              ))}
+            </select>
+          </label>
+        )}
+        <p class="soft">{filters === '' ? 'All traces' : asLine(describeQuery(`?${filters}`), 200)}</p>
+      </header>
+      {error !== undefined ? (
+        <Problem
+          error={error}
+          again={() => {
+            definitions.again()
+            names.again()
+          }}
+        />
+      ) : kinds === undefined ? (
+        <Waiting what="the scores" />
+      ) : kind === undefined ? (
+        <p>
+          Define the score that you want to give in{' '}
+          <a href={pathOf({ page: 'settings', slug, tab: 'scores' })}>Settings</a>, and return to this page.
+        </p>
+      ) : !may(slug, 'member') ? (
+        <p>Only members and owners can judge traces.</p>
+      ) : (
+        <Reviewing key={`${kind.name} ${filters}`} slug={slug} kind={kind} filters={filters} />
+      )}
+    </div>
+  )
+}
+
+function Reviewing({ slug, kind, filters }: { slug: string; kind: ScoreKind; filters: string }) {
+  // The queue is loaded once, so that its traces stay the same while new traces arrive.
+  const [started] = useState(() => `${Date.now()}`)
+  const query = new URLSearchParams(filters)
+  query.set('judge', kind.name)
+  const loaded = useLoad(`review ${started}`, signal => loadQueue(slug, query, signal))
+  if (loaded.error !== undefined) return <Problem error={loaded.error} again={loaded.again} />
+  if (loaded.value === undefined) return <Waiting what="the traces" />
+  const { queue, before, isMore } = loaded.value
+  if (queue.ids.length === 0) {
+    return (
+      <p>
+        {before === 0 ? 'No traces match these filters.' : `All ${before} matching traces have this score.`}{' '}
+        <a href={pathOf({ page: 'traces', slug })}>Back to the traces</a>
+      </p>
+    )
+  }
+  return <Judge slug={slug} kind={kind} start={queue} isMore={isMore} claim={claimWith(slug, kind.name)} />
+}
+
+/** Leases the first of these traces that nobody else is judging, or has judged. */
+const claimWith =
+  (slug: string, judge: string): ClaimTrace =>
+  traceIds =>
+    write('POST', at('p/:slug/review/claims', { slug }), { body: { judge, traceIds } })

@@ -1,0 +1,30 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { withDepths } from '../../../../../plugins/dashboard/app/shared/order.ts'
+
+const span = (id: string, parentSpanId: string | null = null) => ({ id, parentSpanId })
+
+t.test('spans follow their parents', async t => {
+  const spans = [span('root'), span('b', 'root'), span('orphan', 'missing'), span('c', 'b'), span('d', 'root')]
+  t.same(
+    withDepths(spans).map(({ span, depth }) => [span.id, depth]),
+    [
+      ['root', 0],
+      ['b', 1],
+      ['c', 2],
+      ['d', 1],
+      ['orphan', 0]
+    ]
+  )
+})
+
+t.test('every span is placed once, whatever the parents are', async () => {
+  const id = fc.constantFrom('a', 'b', 'c', 'd', 'e')
+  const anySpans = fc.uniqueArray(fc.record({ id, parentSpanId: fc.option(id) }), { selector: each => each.id })
+  fc.assert(
+    fc.property(anySpans, spans => {
+      const placed = withDepths(spans)
+      return placed.length === spans.length && new Set(placed.map(each => each.span)).size === spans.length
+    })
+  )
+})

@@ -1,0 +1,171 @@
+/** Tests annotations and reviews in a browser, and counts the keys that they take. */
+import t from 'tap'
+import { freshId } from '../../../fixtures/database/seed.ts'
+import { testService } from '../../../fixtures/service/service.ts'
+import { hasChromium } from '../../browser.ts'
+import { ownProject, visit } from './visit.ts'
+
+t.test('in a browser', async t => {
+  if (!(await hasChromium())) {
+    t.comment("Debian's package chromium is not installed: no page was opened in a browser.")
+    return
+  }
+  const service = await testService(t)
+  const page = await visit(t, service)
+  const { pool } = service.database
+  const record = async ({ call }: Pick<typeof service, 'call'>, input: string) => {
+    const [id, spanId, now] = [freshId(32), freshId(16), Date.now()]
+    const [startedAt, endedAt] = [new Date(now - 1000).toISOString(), new Date(now).toISOString()]
+    const span = { id: spanId, name: 'answer', kind: 'llm', startedAt, endedAt, input, output: `Answer to ${input}` }
+    const trace = {
+      id,
+      name: 'qa',
+      status: 'ok',
+      startedAt,
+      endedAt,
+      input,
+      output: `Answer to ${input}`,
+      spans: [span]
+    }
+    t.equal((await call('POST', '/api/v1/traces', { body: { schemaVersion: 1, trace } })).status, 201)
+    return { id, spanId }
+  }
+  const scoresOf = (slug: string) =>
+    pool.run(
+      sql => sql`
+        select s.name, s.value, s.comment, encode(s.span_id, 'hex') as "spanId", replace(t.id::text, '-', '') as id
+        from scores s join traces t on t.project_id = s.project_id and t.seq = s.trace_seq
+        join projects p on p.id = s.project_id where p.slug = ${slug} order by s.seq`
+    )
+  const define = (slug: string) =>
+    pool.run(
+      sql => sql`
+        insert into score_definitions (project_id, name, data_type, minimum, maximum, categories)
+        select id, 'quality', 'numeric', 1, 5, '{}'::text[] from projects where slug = ${slug}
+        union all select id, 'verdict', 'categorical', null, null, '{correct,partly,wrong}' from projects
+          where slug = ${slug}`
+    )
+
+  t.test('an annotation judges the trace in three keys, and the span only from its panel', async t => {
+    const project = await ownProject(service)
+    await define(project.slug)
+    const { id, spanId } = await record(project, 'one')
+    await page.open(`${project.pages}/traces/${id}`)
+    await page.untilText('Answer to one')
+    await page.press('a')
+    await page.until(`document.activeElement?.closest('.score-choices') !== null`)
+    await page.press('4')
+    await page.press('Enter')
+    await page.untilText('Score quality added')
+    await page.press('a')
+    await page.click('dialog .names button', 'verdict')
+    await page.until(`document.activeElement?.closest('.score-choices')?.textContent.includes('correct')`)
+    await page.press('w')
+    await page.until(`document.querySelector('.score-choices :checked')?.parentElement.textContent.includes('wrong')`)
+    await page.click('dialog button', 'Add score')
+    await page.untilText('Score verdict added')
+
+    await page.open(`${project.pages}/traces/${id}?span=${spanId}&tab=scores`)
+    await page.click('.score-list button', 'Annotate')
+    await page.until(`document.querySelector('dialog [aria-pressed=true]')?.textContent === 'verdict'`)
+    await page.untilText('this span, answer', 'dialog')
+    await page.until(`document.activeElement?.closest('.score-choices')?.textContent.includes('correct')`)
+    await page.press('c')
+    await page.click('dialog button', 'Add score')
+    await page.until(`document.querySelector('dialog') === null`)
+    t.match(await scoresOf(project.slug), [
+      { name: 'quality', value: 4, spanId: null },
+      { name: 'verdict', value: 'wrong', spanId: null },
+      { name: 'verdict', value: 'correct', spanId }
+    ])
+  })
+
+  t.test('twenty verdicts take fewer than sixty keys and no click', async t => {
+    const project = await ownProject(service)
+    await define(project.slug)
+    for (let i = 0; i < 20; i++) await record(project, `question ${i}`)
+    // Earlier tests left the name of another score in the browser.
+    await page.evaluate('localStorage.clear()')
+    await page.open(`${project.pages}/traces?name=qa`)
+    await page.until(`document.querySelectorAll('.traces tbody tr').length === 20`)
+    let keys = 0
+    const press = async (key: string) => {
+      keys++
+      await page.press(key)
+    }
+    // The keys of a pair must follow each other within a second, which a busy machine may not manage.
+    for (let i = 0; i < 5 && !String(await page.evaluate('location.pathname')).endsWith('/review'); i++) {
+      await press('g')
+      await press('r')
+    }
+    for (let i = 19; i >= 0; i--) {
+      await page.untilText(`Answer to question ${i}`, '.reviewed')
+      await page.untilText(`${20 - i} of 20`, '.review-progress')
+      await page.until(`document.querySelector('.verdict-choices') !== null`)
+      if (i === 10) await press('j')
+      else await press(String(1 + (i % 5)))
+    }
+    await page.untilText('You judged 19 traces, skipped 1', '.review-summary')
+    await press('u')
+    await page.untilText('Answer to question 0', '.reviewed')
+    await press('5')
+    await page.untilText('Review complete')
+    await press('r')
+    await page.untilText('Answer to question 10', '.reviewed')
+    await press('m')
+    await page.until(`document.activeElement?.getAttribute('aria-label') === 'Comment'`)
+    await page.type('Needs a source.')
+    await press('Escape')
+    await press('1')
+    await page.untilText('You judged 20 traces.', '.review-summary')
+    t.ok(keys < 60, `${keys} keys`)
+    const scores = await scoresOf(project.slug)
+    t.equal(scores.length, 20)
+    t.equal(new Set(scores.map(({ id }) => id)).size, 20, 'each trace is judged once')
+    t.match(scores.at(-1), { value: 1, comment: 'Needs a source.', spanId: null })
+  })
+
+  t.test('two people get different traces, and judged traces are not offered again', async t => {
+    const project = await ownProject(service)
+    await define(project.slug)
+    for (const name of ['one', 'two', 'three']) await record(project, name)
+    const other = await visit(t, service, 'member')
+    const address = `${project.pages}/review?name=qa&judge=quality`
+    await page.open(address)
+    await page.untilText('Answer to three', '.reviewed')
+    await other.open(address)
+    await other.untilText('Answer to two', '.reviewed')
+    await page.press('5')
+    await page.untilText('Answer to one', '.reviewed')
+    await other.press('5')
+    await other.untilText('2 are with other reviewers', '.review-summary')
+    await page.press('5')
+    await page.untilText('Review complete')
+    await page.open(address)
+    await page.untilText('All 3 matching traces have this score.')
+    t.equal((await scoresOf(project.slug)).length, 3)
+    t.same(page.errors, [])
+  })
+
+  t.test('an owner defines a score in the settings, and the review offers it', async t => {
+    const project = await ownProject(service)
+    await record(project, 'defined')
+    await page.open(`${project.pages}/review`)
+    await page.untilText('Define the score that you want to give')
+    await page.open(`${project.pages}/settings/scores`)
+    await page.click('button', 'Define a score')
+    await page.until(`document.activeElement?.maxLength === 64`)
+    await page.type('tone')
+    await page.click('dialog .choices label', 'Category')
+    await page.until(`!!document.querySelector('dialog textarea')`)
+    await page.evaluate(`document.querySelector('dialog textarea').focus()`)
+    await page.type('warm\ncold')
+    await page.click('dialog button', 'Save')
+    await page.untilText('warm, cold', 'td')
+    await page.open(`${project.pages}/review`)
+    await page.untilText('warm', '.verdict-choices')
+    await page.press('w')
+    await page.untilText('Review complete')
+    t.match(await scoresOf(project.slug), [{ name: 'tone', value: 'warm' }])
+  })
+})

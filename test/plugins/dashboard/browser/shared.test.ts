@@ -1,0 +1,56 @@
+/** Tests public links in a browser: an owner makes one, and a visitor without an account opens it. */
+import t from 'tap'
+import { testService } from '../../../fixtures/service/service.ts'
+import { hasChromium, openPage } from '../../browser.ts'
+import { recordAgent } from './traces.ts'
+import { elsewhere, visit, visitor } from './visit.ts'
+
+t.test('in a browser', async t => {
+  if (!(await hasChromium())) {
+    t.comment("Debian's package chromium is not installed: no page was opened in a browser.")
+    return
+  }
+  const service = await testService(t, { config: { publicLinks: true } })
+  const { url } = service
+  const agent = await recordAgent(service)
+
+  t.test('an owner makes a link, anyone sees the trace by it, and nobody after it is revoked', async t => {
+    const page = await visit(t, service)
+    await page.open(`${url}/app/p/default/traces/${agent.id}`)
+    await page.untilText('agent run', '.row')
+    await page.click('.menu button', 'More')
+    await page.click('[role=menuitem]', 'Public link')
+    await page.click('dialog button', 'Create link')
+    await page.until(`document.querySelector('dialog input[readonly]')?.value.includes('/app/shared#')`)
+    const link = String(await page.evaluate(`document.querySelector('dialog input[readonly]').value`))
+
+    const guest = visitor(await openPage(t))
+    await guest.width(1280)
+    await guest.open(link)
+    await guest.untilText('support-agent', 'h1')
+    await guest.click('.shared-spans summary', 'lookup_order')
+    await guest.untilText('lookup_order', '.shared-spans')
+    await guest.until(`document.querySelector('.shared-spans details[open] .half') !== null`)
+    t.equal(await guest.evaluate(`document.querySelectorAll('nav a').length`), 0, 'no page of the project is offered')
+    t.notOk(
+      guest.requests.some(address => address.includes(link.split('#')[1]!)),
+      'the token is in no address'
+    )
+    t.same(elsewhere(guest, url), [])
+    for (const theme of ['light', 'dark'] as const) {
+      await guest.colours(theme)
+      for (const width of [1440, 390]) {
+        await guest.width(width)
+        t.same(await guest.violations(), [], `${theme}, ${width}`)
+      }
+    }
+    await page.untilText('Expires', 'dialog li')
+    t.same(await page.violations(), [])
+    await page.click('dialog li button', 'Revoke')
+    await page.untilText('Link revoked')
+    await guest.open('about:blank')
+    await guest.open(link)
+    await guest.untilText('has expired, or was revoked')
+    t.same(page.errors, [])
+  })
+})
