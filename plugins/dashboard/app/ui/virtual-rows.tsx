@@ -4,6 +4,8 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 
 /** Number of rows rendered before and after the visible rows, so that scrolling shows no gaps. */
 const BEYOND = 8
+/** Maximum number of rows on paper. */
+const PRINTED = 1000
 
 interface Props {
   readonly id: string
@@ -37,11 +39,17 @@ export function VirtualRows({ id, role, label, count, rowPx, at, active, page, k
     element.addEventListener('scroll', look, { passive: true })
     const observer = new ResizeObserver(look)
     observer.observe(element)
+    // Paper has no viewport, and is laid out right after this event.
+    const print = () => setView({ top: 0, height: PRINTED * rowPx })
+    addEventListener('beforeprint', print)
+    addEventListener('afterprint', look)
     return () => {
+      removeEventListener('beforeprint', print)
+      removeEventListener('afterprint', look)
       element.removeEventListener('scroll', look)
       observer.disconnect()
     }
-  }, [])
+  }, [rowPx])
   useEffect(() => {
     // Scrolls to the row that was selected.
     const element = box.current!

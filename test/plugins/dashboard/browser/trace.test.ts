@@ -149,6 +149,23 @@ t.test('the page of a trace', async t => {
     t.same(page.errors, [])
   })
 
+  t.test('a printed trace has its steps and texts, and no controls', async t => {
+    const service = await begin()
+    const { id } = await recordAgent(service)
+    await page.open(`${service.pages}/traces/${id}`)
+    await page.untilText('It comes tomorrow.', '.message')
+    await page.send('Emulation.setEmulatedMedia', { media: 'print' })
+    const displays = (selector: string) =>
+      page.evaluate(`getComputedStyle(document.querySelector('${selector}')).display !== 'none'`)
+    for (const control of ['.bar', '.trace-tools', '.find', '.tabs', '.switch']) t.equal(await displays(control), false)
+    for (const content of ['.trace-head h1', '.row', '.message']) t.equal(await displays(content), true)
+    const clipped =
+      "[...document.querySelectorAll('.panel-body, .rows')].some(each => each.scrollHeight > each.clientHeight + 1)"
+    t.equal(await page.evaluate(clipped), false)
+    await page.send('Emulation.setEmulatedMedia', { media: '' })
+    t.same(page.errors, [])
+  })
+
   t.test('turns are prompts with actions and answers', async t => {
     const service = await begin()
     const { id, spans } = await recordAgent(service)

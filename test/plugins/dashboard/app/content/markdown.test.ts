@@ -156,6 +156,24 @@ t.test('what people and models write is drawn', async t => {
   t.match(readMarkdown(`![dot](${PIXEL})`), [{ children: [{ tag: 'img', data: PIXEL, alt: 'dot' }] }])
 })
 
+t.test('formulas stay as they are, and amounts of money are no formulas', async t => {
+  const line = (text: string) => brief(readMarkdown(text)!)
+  for (const formula of ['$f(t)\\,dt$', '$a_1 * b_2$', '$$\\int_0^1 *x*$$', '\\(x^2 * y_1\\)', '\\[a_i *b*\\]']) {
+    t.same(readMarkdown(`so ${formula} is`), [{ tag: 'p', children: [`so ${formula} is`] }], formula)
+  }
+  t.match(readMarkdown('text\n$$\na \\\\ b\n---\n$$\nafter'), [
+    { tag: 'p' },
+    { tag: 'pre', text: '$$\na \\\\ b\n---\n$$', language: 'tex' },
+    { tag: 'p', children: ['after'] }
+  ])
+  t.match(readMarkdown('\\[\nx_1\n\\]'), [{ tag: 'pre', language: 'tex' }])
+  t.equal(line('$5 and *$10*'), 'p($5 and em($10))')
+  t.equal(line('$5-$10 *a*'), 'p($5-$10 em(a))')
+  t.equal(line('`$a` $ *b* $'), 'p(code($a) $ em(b) $)')
+  t.equal(line('\\[not a *link*\\]'), 'p([not a em(link)])')
+  t.equal(line('$$\nnever closed *a*'), 'p($$<br>never closed em(a))')
+})
+
 t.test('HTML is text, and links and images lead nowhere bad', async t => {
   const corpus = [
     '<script>alert(1)</script>',
@@ -209,6 +227,7 @@ t.test('no text breaks it, or keeps it busy', async t => {
       '![a](data:image/png;base64,A'
     ],
     ...['*', '*a_', '**a*', '***a', '~a', '_a_', '`', '``a` ', '<', '<!--', '<a ', '&#x0;'],
+    ...['$', '$a ', '$$', '$$a\n', '$$\n', '\\(', '\\[', '\\[\n', '\\(x^'],
     ...['|', '|a', '|-|\n', 'a|b\n-|-\n', ' ', '\n', '\t', '\\', '# ', 'a\n=\n', '```\n', 'http://', 'http://a(', 'a@']
   ]
   for (const unit of units) {

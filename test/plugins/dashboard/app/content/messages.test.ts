@@ -275,6 +275,24 @@ t.test('a text is what the user or the model said; what is no conversation is le
   }
 })
 
+t.test('inputs and outputs of tools are messages only if they state roles', async t => {
+  const stated = (value: unknown) => draw(toMessages(value, undefined))
+  for (const plain of [
+    'Hi',
+    '{"a":1}',
+    [{ type: 'text', text: 'x' }],
+    { text: 'x' },
+    { prompt: 'Once' },
+    { input: 'x' }
+  ]) {
+    t.equal(stated(plain), undefined, JSON.stringify(plain))
+  }
+  t.same(stated([{ role: 'user', content: 'Hi' }]), ['user: Hi'])
+  t.same(stated('{"messages":[{"role":"user","content":"Hi"}]}'), undefined, 'a string is a value, unless it is a list')
+  t.same(stated('[{"role":"user","content":"Hi"}]'), ['user: Hi'])
+  t.same(stated({ messages: [{ type: 'human', content: 'Hi' }] }), ['user: Hi'])
+})
+
 t.test('odd messages do not break it', async t => {
   const names = [
     'role',
