@@ -126,7 +126,7 @@ longTest('two traces of 750 KiB are compared without a task of more than 50 ms',
 if (isLong && (await hasChromium())) {
   t.test('what is loaded is small', async t => {
     const { list, trace } = await bundleBytes()
-    budget(t, 'list, scripts and styles, gzip', list, 35_000, ' B')
+    budget(t, 'list, scripts and styles, gzip', list, 40_000, ' B')
     budget(t, 'trace, what it loads besides, gzip', trace, 30_000, ' B')
   })
 
