@@ -126,7 +126,7 @@ longTest('two traces of 750 KiB are compared without a task of more than 50 ms',
 if (isLong && (await hasChromium())) {
   t.test('what is loaded is small', async t => {
     const { list, trace } = await bundleBytes()
-    budget(t, 'list, scripts and styles, gzip', list, 35_000, ' B')
+    budget(t, 'list, scripts and styles, gzip', list, 40_000, ' B')
     budget(t, 'trace, what it loads besides, gzip', trace, 30_000, ' B')
   })
 
@@ -144,7 +144,7 @@ if (isLong && (await hasChromium())) {
       }
       budget(t, `${name}: CPU to its first frame`, median(figures), most, ' ms')
     }
-    await drawn('list of 50', 'traces', "document.querySelectorAll('.traces tbody tr').length === 50", 120)
+    await drawn('list of 50', 'traces?range=all', "document.querySelectorAll('.traces a.open').length === 50", 120)
     const rows = "document.querySelectorAll('.row').length > 5 && !document.querySelector('.waiting')"
     await drawn('trace of 200 spans', `traces/${deep.id}`, rows, 220)
     const span = `traces/${large.id}?span=${large.spans[1]}`
