@@ -2,25 +2,27 @@
 import Type, { type Static } from 'typebox'
 import type { App } from '../../lib/app.ts'
 import { checkQueryTexts } from '../../lib/http/refuse.ts'
-import type { RequestOf } from '../../lib/http/route.ts'
+import { JsonText, type RequestOf } from '../../lib/http/route.ts'
 import { WEIGHTS } from '../../lib/limits/large-reads.ts'
 import type { Cell, CellType } from '../../lib/moving/tables/columns.ts'
 import { csvCell } from '../../lib/moving/tables/writers.ts'
 import { DeletedIds, TracesDeleted } from '../../lib/schema/history/deletion.ts'
 import { type FoundTrace, MOST_SEARCHED } from '../../lib/schema/history/search.ts'
 import { closed } from '../../lib/schema/object.ts'
+import { list } from '../../lib/store/answers/json-text.ts'
 import { CANDIDATE_BOUNDS } from '../../lib/store/finding/candidates.ts'
 import { isUnconditional } from '../../lib/store/finding/conditions.ts'
 import type { FindBounds } from '../../lib/store/finding/find-traces.ts'
-import { readFoundSummaries } from '../../lib/store/finding/found-summaries.ts'
+import { readFoundSummaries, readSummariesOf } from '../../lib/store/finding/found-summaries.ts'
 import { countOfTime, isOfTimeOnly, MOST_ALONG_INDEX } from '../../lib/store/lists/count-traces.ts'
 import { readSuggestions, SUGGESTED } from '../../lib/store/lists/suggestions.ts'
+import { listTraces } from '../../lib/store/lists/trace-list.ts'
 import { deleterOf } from '../deletions.ts'
 import { readTime } from '../paging.ts'
 import { findPageOf, readSearch, runSearch, searchCursor } from '../search.ts'
 import { MatchQuery } from './lists.ts'
 import { bodyReader, IN_PROJECT, pageRoute, readRoute } from './page-routes.ts'
-import { MatchCountReply, MatchTableReply, SuggestionsReply } from './replies.ts'
+import { MatchCountReply, MatchTableReply, SuggestionsReply, TraceSummariesReply } from './replies.ts'
 import { entryOf } from './trace.ts'
 
 /** Maximum number of matches that are counted one by one, and the bounds of looking for them. */
@@ -55,6 +57,26 @@ export default function matches(app: App): void {
         findPageOf(each, id, asked, names, COUNT_BOUNDS)
       )
       return { body: { traces: page.found.length, isMore: page.next !== undefined } }
+    }
+  })
+
+  // A live list asks for summaries alone every two seconds, and for the page only if a summary has changed.
+  readRoute(app, `${IN_PROJECT}/trace-summaries`, {
+    query: MatchQuery,
+    replies: { 200: TraceSummariesReply },
+    async handler(request) {
+      const { id } = request.project
+      const asked = readSearch(request.query)
+      const { query, wanted, conditions } = asked
+      if (wanted === undefined && isUnconditional(conditions) && query.sort === 'newest') {
+        const page = await app.sql.readOf(id, (each, names) => listTraces(each, id, query, names), request)
+        return { body: new JsonText(`{"traces":${page.traces}}`) }
+      }
+      const traces = await runSearch(app, id, asked, request, async (each, names) => {
+        const { found } = await findPageOf(each, id, asked, names)
+        return readSummariesOf(each, id, found, names)
+      })
+      return { body: new JsonText(`{"traces":${list(traces.map(summary => summary.render()))}}`) }
     }
   })
 

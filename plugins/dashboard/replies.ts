@@ -81,6 +81,8 @@ export const TracePageReply = closed({
   details: mapOf(RowDetailsReply)
 })
 
+/** A page of summaries alone. */
+export const TraceSummariesReply = closed({ traces: Type.Array(TraceSummary) })
 /** The number of matching traces, counted up to a limit. */
 export const MatchCountReply = closed({ traces: Count, isMore: flag })
 /** A page of matching traces as lines of a CSV file. */

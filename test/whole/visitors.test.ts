@@ -59,6 +59,7 @@ const IN_PROJECT: Readonly<Record<string, (ids: Ids) => Visit>> = {
   'PATCH ': () => ({ path: '', body: { name: 'renamed' } }),
   'GET /traces': () => ({ path: '/traces' }),
   'GET /trace-count': () => ({ path: `/trace-count?name=${MARK}` }),
+  'GET /trace-summaries': () => ({ path: '/trace-summaries' }),
   'GET /trace-table': () => ({ path: '/trace-table' }),
   'GET /suggestions': () => ({ path: '/suggestions?field=tag' }),
   'POST /deletions': ({ traceId }) => ({ path: '/deletions', body: { traceIds: [traceId] } }),

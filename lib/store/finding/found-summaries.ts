@@ -3,7 +3,7 @@ import type { Sql } from 'postgres'
 import type { TableNames } from '../../database/tables.ts'
 import { SEARCHED } from '../../search/texts.ts'
 import { list } from '../answers/json-text.ts'
-import { pageText, readSummaries } from '../lists/summary-page.ts'
+import { pageText, readSummaries, type Summary } from '../lists/summary-page.ts'
 import { withMessages } from '../search/spoken-traces.ts'
 import { readSpanTexts } from '../spans/span-texts.ts'
 import type { FoundId } from './find-traces.ts'
@@ -29,14 +29,8 @@ export async function readFoundSummaries(
 ): Promise<string> {
   if (found.length === 0) return '[]'
   const seqs = found.map(({ seq }) => seq)
-  const [{ page }] = await sql.unsafe<[{ readonly page: string | null }]>(
-    `select ${pageText(names)} as page from (
-      select * from ${names.traces} where project_id = $1 and seq = any ($2::bigint[]) order by seq
-    ) t`,
-    [projectId, `{${seqs.join(',')}}`],
-    { prepare: true }
-  )
-  const summaries = new Map(readSummaries(page).map(summary => [summary.id, summary]))
+  const read = await readSummariesOf(sql, projectId, found, names)
+  const summaries = new Map(read.map(summary => [summary.id, summary]))
   const texts = await readTexts(sql, projectId, seqs, names)
   return list(
     found.flatMap(({ seq, id, excerpt }) => {
@@ -52,6 +46,25 @@ export async function readFoundSummaries(
       return `${summary.render().slice(0, -1)},${JSON.stringify(more).slice(1)}`
     })
   )
+}
+
+/** Returns the summaries of the list, in the order of `found`. Traces deleted meanwhile are left out. */
+export async function readSummariesOf(
+  sql: Sql,
+  projectId: number,
+  found: readonly FoundId[],
+  names: TableNames
+): Promise<readonly Summary[]> {
+  if (found.length === 0) return []
+  const [{ page }] = await sql.unsafe<[{ readonly page: string | null }]>(
+    `select ${pageText(names)} as page from (
+      select * from ${names.traces} where project_id = $1 and seq = any ($2::bigint[]) order by seq
+    ) t`,
+    [projectId, `{${found.map(({ seq }) => seq).join(',')}}`],
+    { prepare: true }
+  )
+  const summaries = new Map(readSummaries(page).map(summary => [summary.id, summary]))
+  return found.flatMap(({ id }) => summaries.get(id) ?? [])
 }
 
 /** Returns the given traces that exist, newest first. */

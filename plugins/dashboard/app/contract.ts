@@ -56,6 +56,7 @@ interface Replies {
   'GET p/:slug/sessions': typeof Reply.SessionPageReply
   'GET p/:slug/suggestions': typeof Reply.SuggestionsReply
   'GET p/:slug/trace-count': typeof Reply.MatchCountReply
+  'GET p/:slug/trace-summaries': typeof Reply.TraceSummariesReply
   'GET p/:slug/trace-table': typeof Reply.MatchTableReply
   'GET p/:slug/traces': typeof Reply.TracePageReply
   'GET p/:slug/traces/:traceId': typeof Output.TraceDetail

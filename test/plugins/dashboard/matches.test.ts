@@ -56,6 +56,19 @@ t.test('matches', async t => {
     t.notOk(Object.hasOwn(details, stated))
   })
 
+  t.test('summaries alone are those of the page', async t => {
+    for (const query of ['', '?status=running', '?step=plan', '?sort=slowest', '?sort=costliest&step=plan&limit=1']) {
+      const { traces } = (await ask('GET', `${P}/traces${query}`)).body
+      const expected = traces.map((trace: Record<string, unknown>) => {
+        const { firstError, inputPreview, outputPreview, excerpt, ...summary } = trace
+        return summary
+      })
+      const { body } = await ask('GET', `${P}/trace-summaries${query}`)
+      t.equal(JSON.stringify(body), JSON.stringify({ traces: expected }), query)
+    }
+    t.match(await ask('GET', `${P}/trace-summaries?ids=${summed}`), invalid(/^ids: /))
+  })
+
   t.test('all matches are counted, up to a limit', async t => {
     t.same((await ask('GET', `${P}/trace-count`)).body, { traces: 3, isMore: false })
     t.same((await ask('GET', `${P}/trace-count?step=plan&sort=slowest&limit=1`)).body, { traces: 2, isMore: false })

@@ -121,7 +121,7 @@ export class LiveTabs {
     await delay(after)
     while (performance.now() < end) {
       const headers = { ...FROM_PAGE, cookie: this.#cookie }
-      await this.#ask('/app/api/p/default/traces', { headers })
+      await this.#ask('/app/api/p/default/trace-summaries', { headers })
       this.#looks++
       await delay(everyMs)
     }

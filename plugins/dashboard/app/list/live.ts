@@ -1,9 +1,10 @@
 /** Live updates of the list: new traces appear at the top, and running traces complete. */
 
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { TracePage } from '../contract.ts'
+import type { TraceListItem, TraceMatch, TracePage } from '../contract.ts'
+import { at, read } from '../state/api.ts'
 import { keepPage, loadPage } from '../state/list-pages.ts'
-import type { ListQuery } from '../state/list-query.ts'
+import { type ListQuery, toServer } from '../state/list-query.ts'
 import { useInterval } from '../state/load.ts'
 
 const OFTEN_MS = 2000
@@ -23,6 +24,12 @@ export interface Live {
 }
 
 const NONE: ReadonlySet<string> = new Set()
+
+/** Whether the traces that are shown have these summaries, in this order. */
+function areSame(shown: readonly TraceMatch[], summaries: readonly TraceListItem[]): boolean {
+  const texts = shown.map(({ firstError, inputPreview, outputPreview, excerpt, ...summary }) => JSON.stringify(summary))
+  return texts.length === summaries.length && summaries.every((summary, i) => JSON.stringify(summary) === texts[i])
+}
 
 export function useLive(slug: string, search: string, query: ListQuery, page: TracePage | undefined): Live {
   const key = `${slug} ${search}`
@@ -51,6 +58,9 @@ export function useLive(slug: string, search: string, query: ListQuery, page: Tr
     if (asking.current) return
     asking.current = true
     try {
+      const seen = newer?.key === key ? newer.page : current
+      const { traces } = await read(at('p/:slug/trace-summaries', { slug }, toServer(query, Date.now())))
+      if (seen !== undefined && areSame(seen.traces, traces)) return
       const next = await loadPage(slug, query)
       const before = new Set((newer?.key === key ? newer.page : current)?.traces.map(({ id }) => id))
       if (next.traces.some(({ id }) => !before.has(id))) lastNew.current = Date.now()
