@@ -3,14 +3,12 @@
  * result that the application reads later (an async iterable, a generator or a web stream) is recorded as it is read.
  * The step then ends when the reader reaches the end, stops or fails, or when an unread result is garbage-collected.
  */
-import type { AsyncLocalStorage } from 'node:async_hooks'
+import type { Context } from '../platform/types.ts'
 import { Span, type Step } from './step.ts'
 
 /** Limits on the recorded output. Items beyond the limits are counted but not recorded. */
 const MOST_BYTES = 600_000
 const MOST_ITEMS = 10_000
-
-type Context = AsyncLocalStorage<Step>
 
 export function runStep<R>(context: Context, step: Step, act: () => R): R {
   const failed = (error: unknown): never => {
@@ -58,7 +56,10 @@ export function isUsable(step: Step | undefined): step is Step {
 }
 
 /** Ends a step when its result is garbage-collected. A `Reading` must never reference the result. */
-const forgotten = new FinalizationRegistry<Reading>(reading => reading.stop('collected'))
+const forgotten =
+  typeof FinalizationRegistry === 'function'
+    ? new FinalizationRegistry<Reading>(reading => reading.stop('collected'))
+    : undefined
 
 function isReadLater(value: unknown): value is object {
   if (typeof value !== 'object' || value === null) return false
@@ -90,7 +91,7 @@ export class Reading {
   }
 
   isWatched(result: object): void {
-    forgotten.register(result, this, this)
+    forgotten?.register(result, this, this)
   }
 
   read(item: unknown): void {
@@ -116,7 +117,7 @@ export class Reading {
   }
 
   #close(output: unknown, conclude: () => unknown): void {
-    forgotten.unregister(this)
+    forgotten?.unregister(this)
     if (this.#step instanceof Span) this.#step.isStreaming = false
     if (this.#step.isEnded) return
     this.#setOutput(output)

@@ -2,7 +2,9 @@
  * A running trace or span. Values become JSON when they are set, so later changes are not recorded. Oversized values
  * are cut. No method throws or waits.
  */
+
 import { MAX_EVENTS, MAX_NAME, MAX_TEXT } from '../api-types.ts'
+import { byteLength } from './bytes.ts'
 import { type Clock, timeOf, timestamp } from './clock.ts'
 import {
   addUsage,
@@ -218,7 +220,7 @@ export abstract class Step {
   }
 
   #say(name: 'input' | 'output', value: unknown): this {
-    this.room += Buffer.byteLength(this.said[name] ?? '')
+    this.room += byteLength(this.said[name] ?? '')
     this.said[name] = this.#write(name, value, name === 'input' ? DOCUMENT_BYTES / 2 : this.room - REST_BYTES)
     return this
   }

@@ -3,6 +3,7 @@
  * sent first, its spans follow as they end, and its end comes last.
  */
 import { MAX_CATEGORY, MAX_COMMENT, MAX_TAG, MAX_TAGS, MAX_TEXT } from '../api-types.ts'
+import { type Timer, unref } from './bytes.ts'
 import { Clock } from './clock.ts'
 import { DOCUMENT_BYTES, shortText } from './fields.ts'
 import { newSpanId, newTraceId, type Parent } from './parents.ts'
@@ -84,7 +85,7 @@ export class Trace extends Step {
   /** Whether the client, instead of the application, ended the trace. */
   #isNotEnded = false
   #held = 0
-  #timer: NodeJS.Timeout | undefined
+  #timer: Timer | undefined
 
   constructor(recorder: TraceRecorder, name: string, options: TraceOptions = {}) {
     const clock = new Clock()
@@ -210,7 +211,7 @@ export class Trace extends Step {
     if (this.#state === 'whole') {
       if (isFull || bytes > LIVE_BYTES) this.#goLive()
     } else if (bytes > (this.#state === 'live' ? BATCH_BYTES : LIVE_BYTES)) this.#sendSpans()
-    else if (this.#state === 'live') this.#timer ??= setTimeout(() => this.#sendSpans(), BATCH_MS).unref()
+    else if (this.#state === 'live') this.#timer ??= unref(setTimeout(() => this.#sendSpans(), BATCH_MS))
     if (this.endedAt === undefined) return
     // The trace waited for this span, because the span's result was still being read.
     this.endedAt = Math.max(this.endedAt, record.endedAt)
