@@ -12,7 +12,7 @@ const SOURCE = join(ROOT, 'clients/typescript')
 const COMPILED = join(ROOT, 'build/clients/typescript')
 const PACKAGE = join(ROOT, 'build/spoor-client')
 
-/** What applications import, each with its file. */
+/** The modules that applications import, each with its file. */
 const ENTRIES: Readonly<Record<string, string>> = {
   '.': 'index',
   './openai': 'wrap/openai',

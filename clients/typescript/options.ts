@@ -1,6 +1,6 @@
-/** Client options. Environment variables supply options that are not given. */
-import { absolutePath, platformObstacle, warn } from './platform/node/process.ts'
-import type { Environment } from './platform/types.ts'
+/** Client options. Variables variables supply options that are not given. */
+import platform from './platform/node/process.ts'
+import type { Variables } from './platform/types.ts'
 import type { Redact } from './record/values.ts'
 
 export interface SpoorOptions {
@@ -44,26 +44,26 @@ const MIB = 1024 * 1024
 const URL_DEFAULT = 'http://127.0.0.1:8787'
 
 /** Never throws, because an application must start even without tracing. */
-export function readOptions(options: SpoorOptions, env: Environment) {
+export function readOptions(options: SpoorOptions, env: Variables) {
   const url = String(options.url || env.SPOOR_URL || URL_DEFAULT)
   const key = String(options.key ?? env.SPOOR_API_KEY ?? '').trim()
   const spool = options.spool ?? (env.SPOOR_SPOOL || './.spoor')
   const isUrl = /^https?:\/\/[^/]/.test(url) && URL.canParse(url)
   const obstacle =
-    platformObstacle ??
+    platform.obstacle ??
     (isUrl ? keyObstacle(key) : `the url of a server begins with http:// or https://: ${url} does not`)
   return {
     url: obstacle === undefined ? url : URL_DEFAULT,
     key,
     /** Reason why nothing can be recorded, if any. */
     obstacle,
-    spool: spool === false ? undefined : absolutePath(String(spool)),
+    spool: spool === false ? undefined : platform.absolutePath(String(spool)),
     spoolEach: options.spoolEach ?? false,
     live: options.live ?? false,
     flushEach: options.flushEach ?? false,
     openTelemetry: options.openTelemetry ?? isExportTo(url, env),
     redact: options.redact,
-    onProblem: options.onProblem ?? (problem => warn(`spoor: ${problem}`)),
+    onProblem: options.onProblem ?? (problem => platform.warn(`spoor: ${problem}`)),
     memoryBytes: positive(options.memoryBytes, 32 * MIB),
     spoolBytes: positive(options.spoolBytes, 256 * MIB)
   }
@@ -73,7 +73,7 @@ export function readOptions(options: SpoorOptions, env: Environment) {
 const positive = (given: unknown, otherwise: number) => (Number(given) > 0 ? Number(given) : otherwise)
 
 /** Whether OpenTelemetry's environment variables direct exports to this service. */
-function isExportTo(url: string, env: Environment): boolean {
+function isExportTo(url: string, env: Variables): boolean {
   const endpoint = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT || env.OTEL_EXPORTER_OTLP_ENDPOINT || ''
   return URL.canParse(endpoint) && URL.canParse(url) && hostOf(endpoint) === hostOf(url)
 }

@@ -1,8 +1,8 @@
 /** The client, which records the application's traces and reads stored traces. */
 import type { KeyDescription, Project } from './api-types.ts'
 import { readOptions, type Settings, type SpoorOptions } from './options.ts'
-import { environment, newContext } from './platform/node/process.ts'
-import { lookInSpool, onEnding, openSpool, type SpoolLook } from './platform/node/storage.ts'
+import platform from './platform/node/process.ts'
+import storage from './platform/node/storage.ts'
 import { type Ask, Scores, Traces } from './read/reads.ts'
 import { type Timer, unref } from './record/bytes.ts'
 import { currentOtelSpan, type HeadersLike, parentFromHeaders } from './record/parents.ts'
@@ -12,6 +12,7 @@ import { scoreBody, Trace, type TraceOptions, type TraceRecorder } from './recor
 import { messageOf } from './record/values.ts'
 import { type FlushOptions, Outbox } from './send/outbox.ts'
 import type { Flushed } from './send/outcome.ts'
+import type { SpoolLook } from './send/spool-adoption.ts'
 import type { Transport } from './send/transport.ts'
 
 export interface ObserveOptions extends SpanOptions, TraceOptions {
@@ -38,8 +39,8 @@ export class Spoor {
   readonly #connect: () => Promise<Transport>
   readonly #outbox: Outbox
   #connection: Promise<Transport> | undefined
-  readonly #spool: ReturnType<typeof openSpool>
-  readonly #context = newContext()
+  readonly #spool: ReturnType<typeof storage.open>
+  readonly #context = platform.newContext()
   readonly #running = new Map<string, Trace>()
   readonly #recorder: TraceRecorder
   readonly #ending = {
@@ -65,10 +66,10 @@ export class Spoor {
 
   constructor(options: SpoorOptions = {}) {
     // The client has no property with the key, because applications may log the client.
-    const { url, key, ...settings } = readOptions(options, environment)
+    const { url, key, ...settings } = readOptions(options, platform.environment)
     this.#settings = settings
     const { memoryBytes, redact, obstacle } = settings
-    this.#spool = openSpool({ url, key, ...settings })
+    this.#spool = storage.open({ url, key, ...settings })
     // The transport is loaded when there is something to send.
     this.#connect = () => {
       this.#connection ??= import('./send/transport.ts').then(({ Transport }) => new Transport({ url, key }))
@@ -96,7 +97,7 @@ export class Spoor {
       }
     }
     if (obstacle !== undefined) this.#outbox.problem(`nothing is recorded: ${obstacle}`)
-    this.#offEnding = onEnding(this.#ending)
+    this.#offEnding = storage.onEnding(this.#ending)
     // Requests to serverless functions are billed by duration, so the transport is loaded at startup.
     if (settings.flushEach) void this.#connect()
     if (this.#spool === undefined) return
@@ -239,7 +240,7 @@ export class Spoor {
     const outbox = this.#outbox
     if (spool === undefined || this.#settings.obstacle !== undefined) return 0
     try {
-      const { taken, isAgain } = await lookInSpool(spool, outbox, this.#connect, look)
+      const { taken, isAgain } = await storage.look(spool, outbox, this.#connect, look)
       if (isAgain) unref(setTimeout(() => void this.adopt(), SETTLED_MS))
       return taken
     } catch (error) {

@@ -1,4 +1,4 @@
-/** What the client needs from the platform that it runs on. node.ts and edge.ts provide it. */
+/** The platform's parts that the client uses. The folders node and edge provide them. */
 import type { Step } from '../record/step.ts'
 import type { ServerAnswer } from '../send/answer.ts'
 
@@ -8,7 +8,19 @@ export interface Context {
   getStore(): Step | undefined
 }
 
-export interface Exchange {
+export type Variables = Readonly<Record<string, string | undefined>>
+
+export interface Platform {
+  readonly environment: Variables
+  /** Reason why nothing can be recorded on this platform, if any. */
+  readonly obstacle: string | undefined
+  warn(text: string): void
+  newContext(): Context
+  /** Returns an absolute path; undefined if there are no files. */
+  absolutePath(path: string): string | undefined
+}
+
+export interface Outgoing {
   readonly url: URL
   readonly method: string
   readonly headers: Readonly<Record<string, string>>
@@ -18,7 +30,8 @@ export interface Exchange {
   readonly signal: AbortSignal
 }
 
-/** Sends a request and returns the response. Rejects with the reason if there is none. */
-export type Send = (exchange: Exchange) => Promise<ServerAnswer>
-
-export type Environment = Readonly<Record<string, string | undefined>>
+export interface Wire {
+  /** Sends a request and returns the response. Rejects with the reason if there is none. */
+  send(exchange: Outgoing): Promise<ServerAnswer>
+  close(): void
+}

@@ -2,7 +2,7 @@
 const encoder = new TextEncoder()
 
 /** Returns the size of a string in UTF-8. */
-export const byteLength: (text: string) => number =
+export const utf8Length: (text: string) => number =
   typeof Buffer === 'function' ? text => Buffer.byteLength(text) : text => encoder.encode(text).length
 
 /** A timer's handle: an object in Node, a number elsewhere. */

@@ -4,7 +4,7 @@
  */
 
 import { MAX_EVENTS, MAX_NAME, MAX_TEXT } from '../api-types.ts'
-import { byteLength } from './bytes.ts'
+import { utf8Length } from './bytes.ts'
 import { type Clock, timeOf, timestamp } from './clock.ts'
 import {
   addUsage,
@@ -220,7 +220,7 @@ export abstract class Step {
   }
 
   #say(name: 'input' | 'output', value: unknown): this {
-    this.room += byteLength(this.said[name] ?? '')
+    this.room += utf8Length(this.said[name] ?? '')
     this.said[name] = this.#write(name, value, name === 'input' ? DOCUMENT_BYTES / 2 : this.room - REST_BYTES)
     return this
   }

@@ -2,7 +2,7 @@
  * Writes any application value as JSON within a byte budget, without copying the value first. A value that JSON cannot
  * represent is described in words; an oversized value is cut, and a note says how much is missing. Nothing here throws.
  */
-import { byteLength } from './bytes.ts'
+import { utf8Length } from './bytes.ts'
 
 /**
  * Receives the name and value of each object member and list item; an item's name is its index. Returns the value to
@@ -178,7 +178,7 @@ class Writer {
     const most = Math.min(this.#mostText, Math.max(0, this.#left))
     if (value.length <= most) {
       const json = JSON.stringify(value)
-      const bytes = byteLength(json)
+      const bytes = utf8Length(json)
       if (bytes <= most + 2) {
         this.#text += json
         this.#left -= bytes
@@ -191,7 +191,7 @@ class Writer {
 
   #raw(text: string): void {
     this.#text += text
-    this.#left -= byteLength(text)
+    this.#left -= utf8Length(text)
   }
 }
 
@@ -206,7 +206,7 @@ export function cutToBytes(text: string, bytes: number): string {
   return `${kept}…[cut ${amount(text.length - kept.length)} characters]`
 }
 
-const jsonBytes = (text: string) => byteLength(JSON.stringify(text)) - 2
+const jsonBytes = (text: string) => utf8Length(JSON.stringify(text)) - 2
 
 const amount = (count: number) => count.toLocaleString('en-US')
 

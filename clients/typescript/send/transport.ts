@@ -1,7 +1,7 @@
 /** Sends requests to the service, each for a limited time. */
 
 import type { Settings } from '../options.ts'
-import { newConnections } from '../platform/node/request.ts'
+import newConnections from '../platform/node/request.ts'
 import { unref } from '../record/bytes.ts'
 import { messageOf } from '../record/values.ts'
 import type { ServerAnswer } from './answer.ts'

@@ -87,7 +87,8 @@ t.test('the package stands alone', async t => {
   })
 
   t.test('spoor/client is the same package, and importing spoor says so', async t => {
-    await t.rejects(import('spoor'), { message: /Applications import spoor-client/ })
+    const server = 'spoor'
+    await t.rejects(import(server), { message: /Applications import spoor-client/ })
     for (const [entry, conditions] of Object.entries<Record<string, unknown>>(own.exports)) {
       if (!entry.startsWith('./client')) continue
       const name = entry === './client' ? '.' : './openai'

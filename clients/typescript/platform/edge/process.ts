@@ -3,29 +3,29 @@
  * files of this folder in the place of those in platform/node.
  */
 import type { Step } from '../../record/step.ts'
-import type { Context, Environment } from '../types.ts'
+import type { Context, Platform } from '../types.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: these globals exist on some platforms only.
-const platform = globalThis as any
+const globals = globalThis as any
 
-export const environment: Environment = platform.process?.env ?? {}
-
-/** A browser's users could read the key. */
-export const platformObstacle: string | undefined =
-  platform.document === undefined ? undefined : 'a browser shows the key to its users: record on the server instead'
-
-export const warn = (text: string): void => console.warn(text)
+const platform: Platform = {
+  environment: globals.process?.env ?? {},
+  obstacle: globals.document && 'a browser shows the key to its users: record on the server instead',
+  warn: text => console.warn(text),
+  newContext() {
+    const builtin = globals.process?.getBuiltinModule?.('node:async_hooks')
+    const Storage = globals.AsyncLocalStorage ?? builtin?.AsyncLocalStorage
+    return Storage === undefined ? new SynchronousContext() : new Storage()
+  },
+  // There are no files, so data that cannot be sent stays in memory.
+  absolutePath: () => undefined
+}
+export default platform
 
 /**
- * Without AsyncLocalStorage, the current step is known until the first `await`; later steps of a function need
- * `trace.span` instead of `spoor.span`.
+ * A context for platforms without AsyncLocalStorage. The current step is known until the first `await`; later steps of
+ * a function need `trace.span` instead of `spoor.span`.
  */
-export function newContext(): Context {
-  const Storage =
-    platform.AsyncLocalStorage ?? platform.process?.getBuiltinModule?.('node:async_hooks')?.AsyncLocalStorage
-  return Storage === undefined ? new SynchronousContext() : new Storage()
-}
-
 class SynchronousContext implements Context {
   #current: Step | undefined
 
@@ -43,6 +43,3 @@ class SynchronousContext implements Context {
     return this.#current
   }
 }
-
-/** There are no files, so what cannot be sent stays in memory. */
-export const absolutePath = (): undefined => undefined

@@ -1,7 +1,7 @@
 /** Requests by the platform's `fetch`, which keeps its own connections. */
-import type { Send } from '../types.ts'
+import type { Wire } from '../types.ts'
 
-export function newConnections(): { send: Send; close(): void } {
+export default function (): Wire {
   return {
     async send({ url, method, headers, body, signal }) {
       const response = await fetch(url, {

@@ -5,12 +5,11 @@
 import { Agent, type IncomingMessage, request as overHttp } from 'node:http'
 import { request as overTls, Agent as TlsAgent } from 'node:https'
 import type { ServerAnswer } from '../../send/answer.ts'
-import type { Exchange, Send } from '../types.ts'
+import type { Outgoing, Wire } from '../types.ts'
 
 const kept = { keepAlive: true, maxSockets: 8 }
 
-/** Returns what sends requests over its own connections, and a function that closes these connections. */
-export function newConnections(): { send: Send; close(): void } {
+export default function (): Wire {
   const agents = { 'http:': new Agent(kept), 'https:': new TlsAgent(kept) }
   return {
     send: exchange => sendOnce(agents, exchange),
@@ -24,7 +23,7 @@ type Agents = { readonly 'http:': Agent; readonly 'https:': TlsAgent }
 
 function sendOnce(
   agents: Agents,
-  { url, method, headers, body, isBackground, signal }: Exchange
+  { url, method, headers, body, isBackground, signal }: Outgoing
 ): Promise<ServerAnswer> {
   return new Promise((answered, failed) => {
     signal.throwIfAborted()

@@ -1,12 +1,11 @@
 /** The spool and the end of the process in Node, Bun and Deno. */
 import { existsSync } from 'node:fs'
+import { onEnding } from '../../send/exit.ts'
 import type { Outbox } from '../../send/outbox.ts'
 import { Owner } from '../../send/owner.ts'
 import { Spool } from '../../send/spool.ts'
 import type { SpoolLook } from '../../send/spool-adoption.ts'
 import type { Transport } from '../../send/transport.ts'
-
-export { onEnding } from '../../send/exit.ts'
 
 interface SpoolSettings {
   readonly url: string
@@ -16,24 +15,21 @@ interface SpoolSettings {
   readonly obstacle: string | undefined
 }
 
-export function openSpool({ url, key, spool, spoolBytes, obstacle }: SpoolSettings): Spool | undefined {
-  const owner = new Owner({ url, key })
-  if (obstacle === undefined) owner.register(spool)
-  return spool === undefined ? undefined : new Spool(spool, spoolBytes, owner)
-}
+export default {
+  onEnding,
 
-export type { Spool, SpoolLook }
+  open({ url, key, spool, spoolBytes, obstacle }: SpoolSettings): Spool | undefined {
+    const owner = new Owner({ url, key })
+    if (obstacle === undefined) owner.register(spool)
+    return spool === undefined ? undefined : new Spool(spool, spoolBytes, owner)
+  },
 
-/** Takes a batch of the entries that other processes left. Returns the number taken and whether to retry soon. */
-export async function lookInSpool(
-  spool: Spool,
-  outbox: Outbox,
-  connect: () => Promise<Transport>,
-  look: SpoolLook
-): Promise<{ taken: number; isAgain: boolean }> {
-  spool.touch()
-  const isUnknown = spool.owner.destination === undefined && outbox.state().sent > 0
-  if (!isUnknown && !existsSync(spool.folder)) return { taken: 0, isAgain: false }
-  const { adopt } = await import('../../send/spool-adoption.ts')
-  return adopt(spool, outbox, connect, look)
+  /** Takes a batch of the entries that other processes left. Returns the number taken and whether to retry soon. */
+  async look(spool: Spool, outbox: Outbox, connect: () => Promise<Transport>, look: SpoolLook) {
+    spool.touch()
+    const isUnknown = spool.owner.destination === undefined && outbox.state().sent > 0
+    if (!isUnknown && !existsSync(spool.folder)) return { taken: 0, isAgain: false }
+    const { adopt } = await import('../../send/spool-adoption.ts')
+    return adopt(spool, outbox, connect, look)
+  }
 }
