@@ -82,11 +82,14 @@ function watchReading<V>(context: Context, step: Step, value: V & object): V {
 export class Reading {
   readonly #step: Step
   readonly #items: unknown[] = []
+  readonly #rest: () => unknown
   #bytes = 0
   #leftOut = 0
 
-  constructor(step: Step) {
+  /** `rest` returns the output of a result that is not read to its end, in the place of the collected items. */
+  constructor(step: Step, rest: () => unknown = () => undefined) {
     this.#step = step
+    this.#rest = rest
     if (step instanceof Span) step.isStreaming = true
   }
 
@@ -105,13 +108,13 @@ export class Reading {
     this.#close(output, () => this.#step.hasStatus || this.#step.setStatus('ok'))
   }
 
-  fail(error: unknown): void {
-    this.#close(undefined, () => this.#step.recordError(error))
+  fail(error: unknown, output?: unknown): void {
+    this.#close(output, () => this.#step.recordError(error))
   }
 
-  /** Called when the reader stops early or the result is garbage-collected. */
-  stop(reason: 'left' | 'collected'): void {
-    this.#close(undefined, () => {
+  /** Called when the reader stops or aborts early, or the result is garbage-collected. */
+  stop(reason: 'left' | 'aborted' | 'collected', output = this.#rest()): void {
+    this.#close(output, () => {
       if (this.#step instanceof Span) this.#step.addEvent('not read to its end', { reason })
     })
   }
