@@ -5,7 +5,7 @@
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type BuildOptions, build, type Plugin } from 'esbuild'
+import { type BuildOptions, build, type Plugin, transformSync } from 'esbuild'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const SOURCE = join(ROOT, 'clients/typescript')
@@ -63,12 +63,16 @@ async function buildPackage(): Promise<void> {
     write(join('esm', name), isTypes ? text.replaceAll(/((?:from |import\()'\.[^']*)\.ts'/g, "$1.js'") : text)
     if (isTypes) cpSync(join(PACKAGE, 'esm', name), join(PACKAGE, 'cjs', name))
   }
-  const scripts = names.filter(name => name.endsWith('.js') && !isEdge(name)).map(name => join(PACKAGE, 'esm', name))
   const common = { logLevel: 'warning', charset: 'utf8', target: 'es2023' } as const
   // Jest and other loaders of CommonJS modules cannot load an `import()`.
-  const noImports = { supported: { 'dynamic-import': false }, platform: 'node' } as const
-  const [outbase, outdir] = [join(PACKAGE, 'esm'), join(PACKAGE, 'cjs')]
-  await build({ ...common, ...noImports, entryPoints: scripts, format: 'cjs', outbase, outdir })
+  const noImports = { supported: { 'dynamic-import': false }, platform: 'node', format: 'cjs' } as const
+  for (const name of names.filter(name => name.endsWith('.js') && !isEdge(name))) {
+    // A transformation of the text alone. From the file's path, esbuild would see an ESM package, whose `default` differs.
+    write(
+      join('cjs', name),
+      transformSync(readFileSync(join(PACKAGE, 'esm', name), 'utf8'), { ...common, ...noImports }).code
+    )
+  }
   write('cjs/package.json', '{ "type": "commonjs" }\n')
   const entryPoints = Object.values(ENTRIES).map(name => join(COMPILED, `${name}.js`))
   const edge = { bundle: true, splitting: true, format: 'esm', plugins: [onEdge] } satisfies BuildOptions

@@ -1,7 +1,7 @@
 /** `spoor-client/anthropic`: records messages of Anthropic's client as steps. */
 import type { Spoor } from '../spoor.ts'
 import { type CallBody, type CallMethod, settingsOf, watchCalls, watchDerived } from './model-call.ts'
-import { collectMessage, readMessage } from './wires/anthropic.ts'
+import { collectAnthropic, readAnthropic } from './wires/anthropic.ts'
 
 /** Records this client's calls and returns the client. The client works as before, including streams and helpers. */
 export function wrapAnthropic<C extends object>(client: C, spoor: Spoor): C {
@@ -24,6 +24,6 @@ const MESSAGES: CallMethod = {
       attributes: settingsOf(request, ['model', 'system', 'messages', 'stream'])
     }
   },
-  read: readMessage,
-  collect: collectMessage
+  read: readAnthropic,
+  collect: collectAnthropic
 }

@@ -1,13 +1,13 @@
 /** Reads answers of Anthropic's Messages API, whole and streamed. */
 import { type Answered, type CallBody, type Collector, failureOf } from '../model-call.ts'
 import { isRecord } from './merge.ts'
-import { countOf, defined } from './usage.ts'
+import { defined, tokenCount } from './usage.ts'
 
-export function readMessage(body: CallBody): Answered {
+export function readAnthropic(body: CallBody): Answered {
   const { id, role, content, model, stop_reason, stop_sequence, stop_details, error } = body
   const usage = isRecord(body.usage) ? body.usage : {}
-  const [written, read] = [countOf(usage.cache_creation_input_tokens), countOf(usage.cache_read_input_tokens)]
-  const input = countOf(usage.input_tokens)
+  const [written, read] = [tokenCount(usage.cache_creation_input_tokens), tokenCount(usage.cache_read_input_tokens)]
+  const input = tokenCount(usage.input_tokens)
   const all = [input, written, read].filter(count => count !== undefined)
   return {
     output: content === undefined ? undefined : { role, content },
@@ -15,7 +15,7 @@ export function readMessage(body: CallBody): Answered {
     usage: defined({
       // `input_tokens` excludes tokens written to or read from the cache.
       inputTokens: all.length === 0 ? undefined : all.reduce((sum, count) => sum + count, 0),
-      outputTokens: countOf(usage.output_tokens)
+      outputTokens: tokenCount(usage.output_tokens)
     }),
     attributes: defined({
       'response.id': id,
@@ -30,7 +30,7 @@ export function readMessage(body: CallBody): Answered {
   }
 }
 
-export function collectMessage(): Collector {
+export function collectAnthropic(): Collector {
   let whole: CallBody
   const blocks = new Map<number, CallBody>()
   /** JSON of each tool input. The JSON arrives in pieces. */
@@ -61,7 +61,7 @@ export function collectMessage(): Collector {
     answered() {
       for (const [index, json] of inputs) if (json !== '' && blocks.has(index)) blocks.get(index).input = parsed(json)
       const content = [...blocks].sort(([a], [b]) => a - b).map(([, block]) => block)
-      return whole === undefined && content.length === 0 ? {} : readMessage({ ...message(), content })
+      return whole === undefined && content.length === 0 ? {} : readAnthropic({ ...message(), content })
     }
   }
 }

@@ -10,14 +10,14 @@ export interface ReadUsage {
 }
 
 /** Returns a non-negative integer, which some servers send as text; undefined for anything else. */
-export function countOf(value: unknown): number | undefined {
+export function tokenCount(value: unknown): number | undefined {
   const count = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value
   return Number.isSafeInteger(count) && (count as number) >= 0 ? (count as number) : undefined
 }
 
 /** Returns the first value that is a count. */
 export const firstCount = (...values: readonly unknown[]): number | undefined =>
-  values.map(countOf).find(count => count !== undefined)
+  values.map(tokenCount).find(count => count !== undefined)
 
 /** Returns the members that are not undefined. */
 export function defined<V>(members: Readonly<Record<string, V | undefined>>): Record<string, V> {
@@ -33,12 +33,12 @@ export function readOpenAIUsage(given: unknown): ReadUsage {
     usage: defined({
       inputTokens: firstCount(usage.prompt_tokens, usage.input_tokens),
       outputTokens: firstCount(usage.completion_tokens, usage.output_tokens),
-      totalTokens: countOf(usage.total_tokens)
+      totalTokens: tokenCount(usage.total_tokens)
     }),
     costUsd: typeof usage.cost === 'number' ? usage.cost : undefined,
     attributes: defined({
       cache_read_input_tokens: firstCount(input?.cached_tokens, usage.prompt_cache_hit_tokens),
-      reasoning_tokens: countOf(output?.reasoning_tokens)
+      reasoning_tokens: tokenCount(output?.reasoning_tokens)
     })
   }
 }
