@@ -67,7 +67,7 @@ async function buildPackage(): Promise<void> {
   // Jest and other loaders of CommonJS modules cannot load an `import()`.
   const noImports = { supported: { 'dynamic-import': false }, platform: 'node', format: 'cjs' } as const
   for (const name of names.filter(name => name.endsWith('.js') && !isEdge(name))) {
-    // A transformation of the text alone. From the file's path, esbuild would see an ESM package, whose `default` differs.
+    // The text alone is transformed, because esbuild treats `default` differently in files of an ESM package.
     write(
       join('cjs', name),
       transformSync(readFileSync(join(PACKAGE, 'esm', name), 'utf8'), { ...common, ...noImports }).code

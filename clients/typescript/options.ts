@@ -26,12 +26,18 @@ export interface SpoorOptions {
    */
   readonly openTelemetry?: boolean | undefined
   /**
-   * Receives the name and value of each recorded object member and list item; an item's name is its index. Returns the
-   * value to record instead.
+   * Receives the name and value of everything that is recorded, and returns the value to record instead. Names are
+   * those of object members, indexes of list items, an empty string for members' names, and `traceName`, `spanName`,
+   * `eventName`, `tag`, `sessionId`, `userId`, `model`, `scoreValue` and `scoreComment`.
    */
   readonly redact?: Redact | undefined
   /** Receives reports of losses and other problems, at most one a minute per kind. By default, they go to stderr. */
   readonly onProblem?: ((problem: string) => void) | undefined
+  /**
+   * Share of traces that are recorded, from 0 to 1; 1 by default. A trace is recorded completely or not at all. A trace
+   * that fails, or that has a failed span, is always recorded.
+   */
+  readonly sampleRate?: number | undefined
   /** Maximum number of bytes queued in memory; 32 MiB by default. */
   readonly memoryBytes?: number | undefined
   /** Maximum number of bytes in the spool; 256 MiB by default. */
@@ -55,6 +61,7 @@ export function readOptions(options: SpoorOptions, env: Variables) {
   return {
     url: obstacle === undefined ? url : URL_DEFAULT,
     key,
+    sampleRate: Number(options.sampleRate ?? 1) >= 0 ? Math.min(1, Number(options.sampleRate ?? 1)) : 1,
     /** Reason why nothing can be recorded, if any. */
     obstacle,
     spool: spool === false ? undefined : platform.absolutePath(String(spool)),

@@ -17,6 +17,10 @@ import type { Transport } from './send/transport.ts'
 
 export interface ObserveOptions extends SpanOptions, TraceOptions {
   readonly name?: string | undefined
+  /** Whether the arguments are recorded; true by default. */
+  readonly captureInput?: boolean | undefined
+  /** Whether the result is recorded; true by default. */
+  readonly captureOutput?: boolean | undefined
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: any function can be observed, and keeps its type.
@@ -82,8 +86,11 @@ export class Spoor {
       const { Sender } = await import('./send/sender.ts')
       return new Sender(outbox, await this.#connect())
     })
+    const { origin, pathname } = new URL(url)
     this.#recorder = {
       redact,
+      url: origin + pathname.replace(/\/+$/, ''),
+      sampleRate: settings.sampleRate,
       run: (step, act) => runStep(this.#context, step, act),
       problem: text => this.#outbox.problem(text),
       send: ({ traceId, name }, part) => {
@@ -132,10 +139,15 @@ export class Spoor {
    */
   observe<F extends AnyFunction>(act: F, options: ObserveOptions = {}): F {
     const name = options.name || act.name || 'anonymous'
-    const { span, record } = { span: this.span.bind(this), record: { ...options } }
+    const { captureInput = true, captureOutput = true, ...record } = options
+    const span = this.span.bind(this)
     const observed = function (this: unknown, ...given: unknown[]) {
       const input = given.length === 1 ? given[0] : given
-      return span(name, { ...(given.length > 0 && { input }), ...record }, () => act.apply(this, given))
+      const isInput = captureInput && given.length > 0
+      return span(name, { ...(isInput && { input }), ...record }, step => {
+        step.keepsResult = captureOutput
+        return act.apply(this, given)
+      })
     }
     return Object.defineProperty(observed, 'name', { value: name }) as F
   }
@@ -166,7 +178,10 @@ export class Spoor {
     const running = this.#running.get(traceId)
     if (running !== undefined) running.score(name, value, options)
     else
-      this.#recorder.send({ traceId, name: `score ${name}` }, { kind: 'score', body: scoreBody(name, value, options) })
+      this.#recorder.send(
+        { traceId, name: `score ${name}` },
+        { kind: 'score', body: scoreBody(name, value, options, this.#settings.redact) }
+      )
   }
 
   /**

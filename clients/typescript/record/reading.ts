@@ -35,7 +35,7 @@ function settle<V>(context: Context, step: Step, value: V): V {
 
 export function succeed(step: Step, output: unknown): void {
   if (step.isEnded) return
-  if (!step.hasOutput && output !== undefined) step.setOutput(output)
+  if (!step.hasOutput && step.keepsResult && output !== undefined) step.setOutput(output)
   if (!step.hasStatus) step.setStatus('ok')
   step.end()
 }
@@ -129,7 +129,7 @@ export class Reading {
   }
 
   #setOutput(output: unknown): void {
-    if (this.#step.hasOutput) return
+    if (this.#step.hasOutput || !this.#step.keepsResult) return
     const items = this.#items
     if (output !== undefined) this.#step.setOutput(output)
     else if (items.length > 0) {

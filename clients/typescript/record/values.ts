@@ -5,10 +5,41 @@
 import { utf8Length } from './bytes.ts'
 
 /**
- * Receives the name and value of each object member and list item; an item's name is its index. Returns the value to
- * record instead. If the returned value is undefined, a member is omitted, and an item becomes null.
+ * Receives the name and value of everything that is recorded, and returns the value to record instead. The names are
+ * those of object members; the index of a list item; an empty string for the names of members; and `traceName`,
+ * `spanName`, `eventName`, `tag`, `sessionId`, `userId`, `model`, `scoreValue` and `scoreComment`. If the returned
+ * value is undefined, a member is omitted, and an item becomes null. Ids and the names of scores are not passed.
  */
 export type Redact = (name: string, value: unknown) => unknown
+
+/** Replaces a text for which `redact` returned a value that is no text. */
+const REDACTED = '[redacted]'
+
+/** Returns the value to record instead of a value. */
+export function redacted(redact: Redact | undefined, name: string, value: unknown): unknown {
+  if (redact === undefined) return value
+  try {
+    return redact(name, value)
+  } catch {
+    // A redact function that throws must not reveal a secret.
+    return '[redact threw]'
+  }
+}
+
+/** Returns the text to record instead of a text. A value that is missing stays missing. */
+export function redactedText<V>(redact: Redact | undefined, name: string, value: V): V | string {
+  if (redact === undefined || value === undefined || value === null) return value
+  const text = redacted(redact, name, value)
+  return typeof text === 'string' ? text : REDACTED
+}
+
+/** Returns the value to record instead of a score's value. A score of text stays one. */
+export function redactedScore<V extends number | string | boolean>(redact: Redact | undefined, value: V) {
+  const shown = redacted(redact, 'scoreValue', value)
+  if (typeof shown === 'string' || redact === undefined) return shown as V | string
+  const isValid = typeof value !== 'string' && (typeof shown === 'number' || typeof shown === 'boolean')
+  return isValid ? shown : REDACTED
+}
 
 /** Maximum nesting depth. The service accepts 100 levels in a request body, including a few around the value. */
 const MOST_LEVELS = 64
@@ -92,13 +123,17 @@ class Writer {
   }
 
   #redacted(name: string, value: unknown): unknown {
-    if (this.#redact === undefined) return value
-    try {
-      return this.#redact(name, value)
-    } catch {
-      // A redact function that throws must not reveal a secret.
-      return '[redact threw]'
-    }
+    return redacted(this.#redact, name, value)
+  }
+
+  /** A member's name has no name itself, so `redact` receives it with the name "". Equal names are numbered. */
+  #redactedName(name: string, others: Set<string>): string {
+    if (this.#redact === undefined) return name
+    const given = redactedText(this.#redact, '', name)
+    let text = given
+    for (let number = 2; others.has(text); number++) text = `${given} ${number}`
+    others.add(text)
+    return text
   }
 
   #any(value: unknown): void {
@@ -155,13 +190,15 @@ class Writer {
     this.#raw('{')
     let place = 0
     let comma = ''
+    const names = new Set<string>()
     for (const [name, value] of members) {
       if (this.#left < SPARE_BYTES) {
         this.#raw(`${comma}"…":`)
         this.#cut(count - place, 'members')
         break
       }
-      const key = name.length > MOST_NAME ? `${name.slice(0, MOST_NAME)}…` : name
+      const shown = this.#redactedName(name, names)
+      const key = shown.length > MOST_NAME ? `${shown.slice(0, MOST_NAME)}…` : shown
       if (this.write(name, value, `${comma}${JSON.stringify(key)}:`)) comma = ','
       place++
     }
