@@ -16,7 +16,11 @@ const PACKAGE = join(ROOT, 'build/spoor-client')
 const ENTRIES: Readonly<Record<string, string>> = {
   '.': 'index',
   './openai': 'wrap/openai',
-  './anthropic': 'wrap/anthropic'
+  './anthropic': 'wrap/anthropic',
+  './gemini': 'wrap/gemini',
+  './mistral': 'wrap/mistral',
+  './ollama': 'wrap/ollama',
+  './bedrock': 'wrap/bedrock'
 }
 
 /** Conditions of platforms without Node's modules. Bundlers and runtimes set them. */

@@ -15,6 +15,8 @@ export type CallBody = any
 
 export interface CallMethod {
   readonly name: string
+  /** Whether a call is recorded; all calls by default. */
+  applies?(request: CallBody): boolean
   /** Returns the span options for a request. */
   describe(request: CallBody): SpanOptions
   read(answer: CallBody): Answered
@@ -52,6 +54,7 @@ export function watchCalls(resource: CallBody, name: string, spoor: Spoor, metho
     return
   }
   const recorded = function (this: unknown, request: CallBody, ...rest: unknown[]) {
+    if (method.applies?.(request) === false) return call.call(this, request, ...rest)
     const recording = new Call(spoor, method, request)
     let result: CallBody
     try {
@@ -152,6 +155,8 @@ class Call {
 
   #look(answer: CallBody): CallBody {
     const { stream } = this.#method
+    // A generator is replaced, because applications may call its `next` directly.
+    if (typeof answer?.next === 'function') return this.#passOn(answer)
     if (typeof answer?.[Symbol.asyncIterator] === 'function') this.#pass(answer)
     else if (stream?.of(answer) !== undefined) return stream.replace(answer, this.#passOn(stream.of(answer)))
     else this.#end(guarded(this.#spoor, () => this.#method.read(answer)) ?? {})
