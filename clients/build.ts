@@ -20,7 +20,8 @@ const ENTRIES: Readonly<Record<string, string>> = {
   './gemini': 'wrap/gemini',
   './mistral': 'wrap/mistral',
   './ollama': 'wrap/ollama',
-  './bedrock': 'wrap/bedrock'
+  './bedrock': 'wrap/bedrock',
+  './langchain': 'wrap/langchain'
 }
 
 /** Conditions of platforms without Node's modules. Bundlers and runtimes set them. */
