@@ -21,7 +21,8 @@ const ENTRIES: Readonly<Record<string, string>> = {
   './mistral': 'wrap/mistral',
   './ollama': 'wrap/ollama',
   './bedrock': 'wrap/bedrock',
-  './langchain': 'wrap/langchain'
+  './langchain': 'wrap/langchain',
+  './ai-sdk': 'wrap/ai-sdk'
 }
 
 /** Conditions of platforms without Node's modules. Bundlers and runtimes set them. */
