@@ -2,7 +2,7 @@
  * Builds the package spoor-client from the compiled client, with three builds: ESM and CommonJS for Node, Bun and Deno,
  * and one for platforms without Node's modules. The server's package contains the result as `spoor/client`.
  */
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type BuildOptions, build, type Plugin, transformSync } from 'esbuild'
@@ -97,4 +97,12 @@ function write(name: string, text: string): void {
   writeFileSync(path, text)
 }
 
+/** Links the package, so that the guide's examples find it in this repository as they do in an application. */
+function linkPackage(): void {
+  const link = join(ROOT, 'node_modules/spoor-client')
+  rmSync(link, { recursive: true, force: true })
+  symlinkSync(PACKAGE, link, 'junction')
+}
+
 await buildPackage()
+linkPackage()

@@ -22,6 +22,7 @@ export function spoorMiddleware(spoor: Spoor) {
     return (recorded.call as (request: CallBody) => PromiseLike<CallBody>)({ params, model })
   }
   return {
+    specificationVersion: 'v3' as const,
     wrapGenerate: (call: ModelCall): PromiseLike<CallBody> => record(call.doGenerate, call),
     wrapStream: (call: ModelCall): PromiseLike<CallBody> => record(call.doStream, call)
   }

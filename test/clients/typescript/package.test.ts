@@ -143,12 +143,20 @@ t.test('the package stands alone', async t => {
   t.test('its types compile under each setting', async t => {
     const source = `import { evaluate, Spoor, type Step, type TraceOptions } from 'spoor-client'
 import { wrapAnthropic } from 'spoor-client/anthropic'
+import { spoorMiddleware } from 'spoor-client/ai-sdk'
+import { wrapBedrock } from 'spoor-client/bedrock'
+import { wrapGemini } from 'spoor-client/gemini'
+import { langchainHandler } from 'spoor-client/langchain'
+import { wrapMistral } from 'spoor-client/mistral'
+import { wrapOllama } from 'spoor-client/ollama'
 import { wrapOpenAI } from 'spoor-client/openai'
 const options: TraceOptions = { tags: ['a'] }
 const spoor = new Spoor({ key: 'k', redact: (name, value) => (name === 'secret' ? undefined : value) })
 export const add = spoor.observe((a: number, b: number): number => a + b, { kind: 'tool' })
 export const answer: Promise<string> = spoor.trace('t', options, async (step: Step) => step.traceId)
 export const wrapped: { chat: 1 } = wrapOpenAI(wrapAnthropic({ chat: 1 } as const, spoor), spoor)
+export const others = [wrapBedrock, wrapGemini, wrapMistral, wrapOllama].map(wrap => wrap({}, spoor))
+export const handlers = [langchainHandler(spoor).handleLLMEnd, spoorMiddleware(spoor).wrapStream]
 export const judged = evaluate(spoor, { name: 'length', evaluate: ({ trace }) => trace.name.length })
 // @ts-expect-error: a trace needs a name.
 spoor.trace(() => 1)

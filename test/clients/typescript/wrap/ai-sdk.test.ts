@@ -50,7 +50,7 @@ t.test('version 7: a loop with an observed tool, and a stream', async t => {
 t.test('version 6, and a failure', async t => {
   const { spoor, recorded, options } = await recording(t)
   const named = (name: string) =>
-    v6.wrapLanguageModel({ model: createForV6(options)(name), middleware: spoorMiddleware(spoor) as never })
+    v6.wrapLanguageModel({ model: createForV6(options)(name), middleware: spoorMiddleware(spoor) })
   await spoor.trace('v6', () => v6.generateText({ model: named('gpt-4o-mini'), prompt: 'Sunny?' }))
   t.match((await recorded(t)).spans, [call])
   const failing = v6.generateText({ model: named('fail-400'), prompt: 'Sunny?', maxRetries: 0 })
