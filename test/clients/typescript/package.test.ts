@@ -9,7 +9,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { type BuildOptions, build } from 'esbuild'
+import { type BuildOptions, build, transformSync } from 'esbuild'
 import t, { type Test } from 'tap'
 import { testFolder } from '../../fixtures/folder.ts'
 import { NODE } from '../../fixtures/node.ts'
@@ -138,6 +138,20 @@ t.test('the package stands alone', async t => {
       await runNode(folder, 'page.mjs', { SPOOR_URL: url }),
       'nothing is recorded: a browser shows the key to its users'
     )
+  })
+
+  t.test('the README’s first examples run as they are written', async t => {
+    const readme = readFileSync('clients/typescript/README.md', 'utf8')
+    const examples = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code = '']) => code)
+    t.equal(examples.length, 3)
+    const said: string[] = []
+    for (const [place, code] of examples.slice(0, 2).entries()) {
+      writeFileSync(join(folder, `readme-${place}.mjs`), transformSync(code, { loader: 'ts' }).code)
+      said.push(await runNode(folder, `readme-${place}.mjs`, { SPOOR_URL: url, SPOOR_API_KEY: 'k' }))
+    }
+    t.equal(said[0], 'You asked: Where is my order?\n')
+    t.match(said[1], new RegExp(`^${url}/app/t/[0-9a-f]{32}\n\\{[^]*sent: 1`))
+    t.same(taken.slice(-2), ['answer', 'agent'])
   })
 
   t.test('its types compile under each setting', async t => {
