@@ -59,7 +59,7 @@ const APIS: Readonly<Record<string, Api>> = {
       return async request => client.messages.create(request)
     }
   },
-  gemini: {
+  'google-genai': {
     framing: SERVER_SENT_EVENTS,
     wrap(url, spoor) {
       const { models } = wrapGemini(new GoogleGenAI({ apiKey: 'none', httpOptions: { baseUrl: url } }), spoor)
@@ -81,7 +81,7 @@ const APIS: Readonly<Record<string, Api>> = {
       return async request => client.chat(request)
     }
   },
-  bedrock: {
+  'bedrock-converse': {
     framing: { type: 'application/vnd.amazon.eventstream', frame: amazonEvent },
     wrap(url, spoor) {
       const credentials = { accessKeyId: 'none', secretAccessKey: 'none' }
@@ -105,9 +105,10 @@ function amazonEvent(event: Json): Buffer {
     length.writeUInt16BE(text.length)
     return Buffer.concat([Buffer.from([name.length]), Buffer.from(name), Buffer.from([7]), length, Buffer.from(text)])
   }
+  const kind = type.endsWith('Exception') ? 'exception' : 'event'
   const headers = [
-    [':message-type', 'event'],
-    [':event-type', type],
+    [':message-type', kind],
+    [`:${kind}-type`, type],
     [':content-type', 'application/json']
   ] as const
   const encoded = Buffer.concat(headers.map(([name, text]) => header(name, text)))
