@@ -15,6 +15,7 @@ const PACKAGE = join(ROOT, 'build/spoor-client')
 /** The modules that applications import, each with its file. */
 const ENTRIES: Readonly<Record<string, string>> = {
   '.': 'index',
+  './testing': 'testing',
   './openai': 'wrap/openai',
   './anthropic': 'wrap/anthropic',
   './gemini': 'wrap/gemini',

@@ -8,7 +8,7 @@ import { type Timer, unref } from './record/bytes.ts'
 import { currentOtelSpan, type HeadersLike, parentFromHeaders } from './record/parents.ts'
 import { isUsable, runStep } from './record/reading.ts'
 import { optionsFirst, type ScoreOptions, type ScoreValue, type SpanOptions, type Step } from './record/step.ts'
-import { scoreBody, Trace, type TraceOptions, type TraceRecorder } from './record/trace.ts'
+import { scoreBody, Trace, type TraceOptions, type TracePart, type TraceRecorder } from './record/trace.ts'
 import { messageOf } from './record/values.ts'
 import { type FlushOptions, Outbox } from './send/outbox.ts'
 import type { Flushed } from './send/outcome.ts'
@@ -68,7 +68,8 @@ export class Spoor {
   #closing: Promise<Flushed> | undefined
   #heldBytes = 0
 
-  constructor(options: SpoorOptions = {}) {
+  /** `take` receives the parts of traces, which are then not sent (testing.ts). */
+  constructor(options: SpoorOptions = {}, take?: (traceId: string, part: TracePart) => void) {
     // The client has no property with the key, because applications may log the client.
     const { url, key, ...settings } = readOptions(options, platform.environment)
     this.#settings = settings
@@ -91,10 +92,12 @@ export class Spoor {
       redact,
       url: origin + pathname.replace(/\/+$/, ''),
       sampleRate: settings.sampleRate,
+      keepsWhole: take !== undefined,
       run: (step, act) => runStep(this.#context, step, act),
       problem: text => this.#outbox.problem(text),
       send: ({ traceId, name }, part) => {
-        if (obstacle === undefined) this.#outbox.add(traceId, name, part)
+        if (take !== undefined) take(traceId, part)
+        else if (obstacle === undefined) this.#outbox.add(traceId, name, part)
         else if (part.kind !== 'score') this.#outbox.lose(traceId, name, obstacle)
       },
       over: trace => void this.#running.delete(trace.key),

@@ -50,6 +50,8 @@ export interface TraceRecorder {
   readonly url: string
   /** Share of traces that are recorded. Traces that fail are always recorded. */
   readonly sampleRate: number
+  /** Whether each trace is one part, however large it is and whatever joins it. */
+  readonly keepsWhole: boolean
   readonly redact: Redact | undefined
   /** Calls a function with the step as the current step, and ends the step with the function's result. */
   run<R>(step: Step, act: () => R): R
@@ -109,6 +111,7 @@ export class Trace extends Step {
     this.#parentSpanId = options.parent?.spanId
     this.#isSampled = Number.parseInt(this.traceId.slice(0, 8), 16) < recorder.sampleRate * 2 ** 32
     this.spanAttributes = options.spanAttributes
+    if (recorder.keepsWhole) this.#spans.most = Number.POSITIVE_INFINITY
     this.setSession(options.sessionId)
     this.setUser(options.userId)
     this.addTags(...(options.tags ?? []))
@@ -249,7 +252,7 @@ export class Trace extends Step {
     // A trace that is too large to wait for its status is recorded.
     if (isFull || bytes > LIVE_BYTES) this.#isSampled = true
     if (this.#state === 'whole') {
-      if (isFull || bytes > LIVE_BYTES) this.#goLive()
+      if (!this.recorder.keepsWhole && (isFull || bytes > LIVE_BYTES)) this.#goLive()
     } else if (bytes > (this.#state === 'live' ? BATCH_BYTES : LIVE_BYTES)) this.#sendSpans()
     else if (this.#state === 'live') this.#timer ??= unref(setTimeout(() => this.#sendSpans(), BATCH_MS))
     if (this.endedAt === undefined) return
@@ -279,8 +282,10 @@ export class Trace extends Step {
   }
 
   #join(): void {
-    this.#state = 'joined'
-    this.#spans.most = MAX_JOINED_SPANS
+    if (!this.recorder.keepsWhole) {
+      this.#state = 'joined'
+      this.#spans.most = MAX_JOINED_SPANS
+    }
     this.#rootId ??= newSpanId()
   }
 

@@ -91,7 +91,7 @@ t.test('the package stands alone', async t => {
     await t.rejects(import(server), { message: /Applications import spoor-client/ })
     for (const [entry, conditions] of Object.entries<Record<string, unknown>>(own.exports)) {
       if (!entry.startsWith('./client')) continue
-      const name = entry === './client' ? '.' : './openai'
+      const name = { './client': '.', './client/*': './openai' }[entry] ?? entry.replace('./client', '.')
       const alias = JSON.stringify(conditions).replaceAll('build/spoor-client/', '').replaceAll('wrap/*', 'wrap/openai')
       t.same(JSON.parse(alias), manifest.exports[name], entry)
     }
@@ -143,14 +143,16 @@ t.test('the package stands alone', async t => {
   t.test('the README’s first examples run as they are written', async t => {
     const readme = readFileSync('clients/typescript/README.md', 'utf8')
     const examples = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code = '']) => code)
-    t.equal(examples.length, 3)
+    t.equal(examples.length, 4)
     const said: string[] = []
-    for (const [place, code] of examples.slice(0, 2).entries()) {
+    // The third example needs OpenAI's client and key.
+    for (const [place, code] of examples.toSpliced(2, 1).entries()) {
       writeFileSync(join(folder, `readme-${place}.mjs`), transformSync(code, { loader: 'ts' }).code)
       said.push(await runNode(folder, `readme-${place}.mjs`, { SPOOR_URL: url, SPOOR_API_KEY: 'k' }))
     }
     t.equal(said[0], 'You asked: Where is my order?\n')
     t.match(said[1], new RegExp(`^${url}/app/t/[0-9a-f]{32}\n\\{[^]*sent: 1`))
+    t.equal(said[2], 'You asked: Where is my order? 0 []\n')
     t.same(taken.slice(-2), ['answer', 'agent'])
   })
 
@@ -163,6 +165,7 @@ import { wrapGemini } from 'spoor-client/gemini'
 import { langchainHandler } from 'spoor-client/langchain'
 import { wrapMistral } from 'spoor-client/mistral'
 import { wrapOllama } from 'spoor-client/ollama'
+import { recordInMemory } from 'spoor-client/testing'
 import { wrapOpenAI } from 'spoor-client/openai'
 const options: TraceOptions = { tags: ['a'] }
 const spoor = new Spoor({ key: 'k', redact: (name, value) => (name === 'secret' ? undefined : value) })
@@ -170,6 +173,7 @@ export const add = spoor.observe((a: number, b: number): number => a + b, { kind
 export const answer: Promise<string> = spoor.trace('t', options, async (step: Step) => step.traceId)
 export const wrapped: { chat: 1 } = wrapOpenAI(wrapAnthropic({ chat: 1 } as const, spoor), spoor)
 export const others = [wrapBedrock, wrapGemini, wrapMistral, wrapOllama].map(wrap => wrap({}, spoor))
+export const names: readonly string[] = recordInMemory().traces.map(({ name }) => name)
 export const handlers = [langchainHandler(spoor).handleLLMEnd, spoorMiddleware(spoor).wrapStream]
 export const judged = evaluate(spoor, { name: 'length', evaluate: ({ trace }) => trace.name.length })
 // @ts-expect-error: a trace needs a name.
