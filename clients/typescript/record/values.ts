@@ -165,7 +165,10 @@ class Writer {
       const own = Object.keys(value)
       const names = value instanceof Error ? [...new Set([...ERROR_MEMBERS, ...own])] : own
       const type = names.length === 0 ? typeName(value) : 'Object'
-      if (type !== 'Object') this.#string(`[${type}]`)
+      const members = WEB_TYPES[type]?.(value)
+      if (typeof members === 'string') this.#string(members)
+      else if (members !== undefined) this.#record(Object.entries(members), Object.keys(members).length)
+      else if (type !== 'Object') this.#string(`[${type}]`)
       else this.#record(ownMembers(value as Record<string, unknown>, names), names.length)
     }
   }
@@ -230,6 +233,27 @@ class Writer {
     this.#text += text
     this.#left -= utf8Length(text)
   }
+}
+
+/**
+ * Values of the web whose content is not in members of their own. Headers are not recorded, because they often contain
+ * credentials.
+ */
+// biome-ignore lint/suspicious/noExplicitAny: the types are known by their names, which differ between platforms.
+const WEB_TYPES: Readonly<Record<string, (value: any) => string | Record<string, unknown> | undefined>> = {
+  Blob: ({ size }) => `[Blob of ${amount(size)} bytes]`,
+  File: ({ size }) => `[File of ${amount(size)} bytes]`,
+  FormData: fieldsOf,
+  URLSearchParams: fieldsOf,
+  Request: ({ method, url }) => ({ method, url }),
+  Response: ({ status, url }) => ({ status, url })
+}
+
+/** Returns the fields by name. A name that occurs several times has a list. */
+function fieldsOf(fields: FormData | URLSearchParams): Record<string, unknown> {
+  const names = [...new Set(fields.keys())]
+  const oneOrAll = (values: readonly unknown[]) => (values.length === 1 ? values[0] : values)
+  return Object.fromEntries(names.map(name => [name, oneOrAll(fields.getAll(name))]))
 }
 
 /** Cuts a string to at most `bytes` bytes of JSON and appends the number of characters cut. */

@@ -164,3 +164,34 @@ t.test('redaction sees the text that stands for an object', t => {
   }
   t.end()
 })
+
+t.test('values of the web are recorded without their headers and contents', t => {
+  const form = new FormData()
+  form.append('city', 'Graz')
+  form.append('tag', 'a')
+  form.append('tag', 'b')
+  form.append('file', new File(['12345'], 'notes.txt'))
+  const url = 'https://x.example/'
+  const value = {
+    form,
+    blob: new Blob(['123']),
+    query: new URLSearchParams({ q: 'x y' }),
+    request: new Request(url, { method: 'POST', headers: { authorization: 'SECRET' }, body: 'SECRET' }),
+    response: new Response('SECRET', { status: 404 }),
+    headers: new Headers({ authorization: 'SECRET' })
+  }
+  t.same(JSON.parse(writeValue('input', value, { bytes: 10_000 })!.text), {
+    form: { city: 'Graz', tag: ['a', 'b'], file: '[File of 5 bytes]' },
+    blob: '[Blob of 3 bytes]',
+    query: { q: 'x y' },
+    request: { method: 'POST', url },
+    response: { status: 404, url: '' },
+    headers: '[Headers]'
+  })
+  const { redact } = hiding()
+  const secret = new FormData()
+  secret.append('token', 'SECRET')
+  t.notMatch(writeValue('input', secret, { bytes: 10_000, redact })!.text, 'SECRET')
+  t.notMatch(writeValue('input', new URLSearchParams({ q: 'SECRET' }), { bytes: 10_000, redact })!.text, 'SECRET')
+  t.end()
+})
