@@ -7,7 +7,9 @@ import { request as overTls, Agent as TlsAgent } from 'node:https'
 import type { ServerAnswer } from '../../send/answer.ts'
 import type { Outgoing, Wire } from '../types.ts'
 
-const kept = { keepAlive: true, maxSockets: 8 }
+/** Idle connections are closed before servers close them, usually after 5 s, because a request could meet the end. */
+const IDLE_MS = 4000
+const kept = { keepAlive: true, maxSockets: 8, timeout: IDLE_MS }
 
 export default function (): Wire {
   const agents = { 'http:': new Agent(kept), 'https:': new TlsAgent(kept) }
