@@ -1,4 +1,4 @@
-/** `spoor/client`: records an application's traces and reads stored traces. */
+/** `spoor-client`: records an application's traces and reads stored traces. */
 export type {
   KeyDescription,
   Project,

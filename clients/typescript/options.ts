@@ -1,5 +1,6 @@
-/** Client options. Environment variables supply options that are not given. */
-import { resolve } from 'node:path'
+/** Client options. Variables variables supply options that are not given. */
+import platform from './platform/node/process.ts'
+import type { Variables } from './platform/types.ts'
 import type { Redact } from './record/values.ts'
 
 export interface SpoorOptions {
@@ -25,12 +26,18 @@ export interface SpoorOptions {
    */
   readonly openTelemetry?: boolean | undefined
   /**
-   * Receives the name and value of each recorded object member and list item; an item's name is its index. Returns the
-   * value to record instead.
+   * Receives the name and value of everything that is recorded, and returns the value to record instead. Names are
+   * those of object members, indexes of list items, an empty string for members' names, and `traceName`, `spanName`,
+   * `eventName`, `tag`, `sessionId`, `userId`, `model`, `scoreValue` and `scoreComment`.
    */
   readonly redact?: Redact | undefined
   /** Receives reports of losses and other problems, at most one a minute per kind. By default, they go to stderr. */
   readonly onProblem?: ((problem: string) => void) | undefined
+  /**
+   * Share of traces that are recorded, from 0 to 1; 1 by default. A trace is recorded completely or not at all. A trace
+   * that fails, or that has a failed span, is always recorded.
+   */
+  readonly sampleRate?: number | undefined
   /** Maximum number of bytes queued in memory; 32 MiB by default. */
   readonly memoryBytes?: number | undefined
   /** Maximum number of bytes in the spool; 256 MiB by default. */
@@ -43,25 +50,27 @@ const MIB = 1024 * 1024
 const URL_DEFAULT = 'http://127.0.0.1:8787'
 
 /** Never throws, because an application must start even without tracing. */
-export function readOptions(options: SpoorOptions, env: NodeJS.ProcessEnv) {
+export function readOptions(options: SpoorOptions, env: Variables) {
   const url = String(options.url || env.SPOOR_URL || URL_DEFAULT)
   const key = String(options.key ?? env.SPOOR_API_KEY ?? '').trim()
   const spool = options.spool ?? (env.SPOOR_SPOOL || './.spoor')
   const isUrl = /^https?:\/\/[^/]/.test(url) && URL.canParse(url)
-  const obstacle = isUrl ? keyObstacle(key) : `the url of a server begins with http:// or https://: ${url} does not`
+  const obstacle =
+    platform.obstacle ??
+    (isUrl ? keyObstacle(key) : `the url of a server begins with http:// or https://: ${url} does not`)
   return {
     url: obstacle === undefined ? url : URL_DEFAULT,
     key,
+    sampleRate: Number(options.sampleRate ?? 1) >= 0 ? Math.min(1, Number(options.sampleRate ?? 1)) : 1,
     /** Reason why nothing can be recorded, if any. */
     obstacle,
-    // The application may change its working directory later.
-    spool: spool === false ? undefined : resolve(String(spool)),
+    spool: spool === false ? undefined : platform.absolutePath(String(spool)),
     spoolEach: options.spoolEach ?? false,
     live: options.live ?? false,
     flushEach: options.flushEach ?? false,
     openTelemetry: options.openTelemetry ?? isExportTo(url, env),
     redact: options.redact,
-    onProblem: options.onProblem ?? (problem => process.stderr.write(`spoor: ${problem}\n`)),
+    onProblem: options.onProblem ?? (problem => platform.warn(`spoor: ${problem}`)),
     memoryBytes: positive(options.memoryBytes, 32 * MIB),
     spoolBytes: positive(options.spoolBytes, 256 * MIB)
   }
@@ -71,7 +80,7 @@ export function readOptions(options: SpoorOptions, env: NodeJS.ProcessEnv) {
 const positive = (given: unknown, otherwise: number) => (Number(given) > 0 ? Number(given) : otherwise)
 
 /** Whether OpenTelemetry's environment variables direct exports to this service. */
-function isExportTo(url: string, env: NodeJS.ProcessEnv): boolean {
+function isExportTo(url: string, env: Variables): boolean {
   const endpoint = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT || env.OTEL_EXPORTER_OTLP_ENDPOINT || ''
   return URL.canParse(endpoint) && URL.canParse(url) && hostOf(endpoint) === hostOf(url)
 }

@@ -1,24 +1,26 @@
 /** The client, which records the application's traces and reads stored traces. */
-import { AsyncLocalStorage } from 'node:async_hooks'
-import { existsSync } from 'node:fs'
 import type { KeyDescription, Project } from './api-types.ts'
 import { readOptions, type Settings, type SpoorOptions } from './options.ts'
+import platform from './platform/node/process.ts'
+import storage from './platform/node/storage.ts'
 import { type Ask, Scores, Traces } from './read/reads.ts'
+import { type Timer, unref } from './record/bytes.ts'
 import { currentOtelSpan, type HeadersLike, parentFromHeaders } from './record/parents.ts'
 import { isUsable, runStep } from './record/reading.ts'
 import { optionsFirst, type ScoreOptions, type ScoreValue, type SpanOptions, type Step } from './record/step.ts'
-import { scoreBody, Trace, type TraceOptions, type TraceRecorder } from './record/trace.ts'
+import { scoreBody, Trace, type TraceOptions, type TracePart, type TraceRecorder } from './record/trace.ts'
 import { messageOf } from './record/values.ts'
-import { onEnding } from './send/exit.ts'
 import { type FlushOptions, Outbox } from './send/outbox.ts'
 import type { Flushed } from './send/outcome.ts'
-import { Owner } from './send/owner.ts'
-import { Spool } from './send/spool.ts'
 import type { SpoolLook } from './send/spool-adoption.ts'
 import type { Transport } from './send/transport.ts'
 
 export interface ObserveOptions extends SpanOptions, TraceOptions {
   readonly name?: string | undefined
+  /** Whether the arguments are recorded; true by default. */
+  readonly captureInput?: boolean | undefined
+  /** Whether the result is recorded; true by default. */
+  readonly captureOutput?: boolean | undefined
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: any function can be observed, and keeps its type.
@@ -41,8 +43,8 @@ export class Spoor {
   readonly #connect: () => Promise<Transport>
   readonly #outbox: Outbox
   #connection: Promise<Transport> | undefined
-  readonly #spool: Spool | undefined
-  readonly #context = new AsyncLocalStorage<Step>()
+  readonly #spool: ReturnType<typeof storage.open>
+  readonly #context = platform.newContext()
   readonly #running = new Map<string, Trace>()
   readonly #recorder: TraceRecorder
   readonly #ending = {
@@ -54,23 +56,26 @@ export class Spoor {
       if (failed > 0)
         this.#settings.onProblem(`traces lost: ${failed}; the process ends, and they could not be kept on disk`)
     },
-    sendBriefly: async (timeoutMs: number) => (await this.#outbox.flush({ timeoutMs }, true)).kept === 0,
+    sendBriefly: async (timeoutMs: number) => {
+      const { kept } = await this.#outbox.flush({ timeoutMs }, true)
+      if (kept > 0) this.#outbox.interrupt()
+      return kept === 0
+    },
     release: () => this.#spool?.release()
   }
   readonly #offEnding: () => void
-  readonly #adopting: NodeJS.Timeout
+  readonly #adopting: Timer | undefined
   #closing: Promise<Flushed> | undefined
   #heldBytes = 0
 
-  constructor(options: SpoorOptions = {}) {
+  /** `take` receives the parts of traces, which are then not sent (testing.ts). */
+  constructor(options: SpoorOptions = {}, take?: (traceId: string, part: TracePart) => void) {
     // The client has no property with the key, because applications may log the client.
-    const { url, key, ...settings } = readOptions(options, process.env)
+    const { url, key, ...settings } = readOptions(options, platform.environment)
     this.#settings = settings
-    const { spool, spoolBytes, memoryBytes, redact, obstacle } = settings
-    const owner = new Owner({ url, key })
-    if (obstacle === undefined) owner.register(spool)
-    this.#spool = spool === undefined ? undefined : new Spool(spool, spoolBytes, owner)
-    // The transport is loaded, with undici, when there is something to send.
+    const { memoryBytes, redact, obstacle } = settings
+    this.#spool = storage.open({ url, key, ...settings })
+    // The transport is loaded when there is something to send.
     this.#connect = () => {
       this.#connection ??= import('./send/transport.ts').then(({ Transport }) => new Transport({ url, key }))
       this.#connection.catch(() => {
@@ -82,12 +87,17 @@ export class Spoor {
       const { Sender } = await import('./send/sender.ts')
       return new Sender(outbox, await this.#connect())
     })
+    const { origin, pathname } = new URL(url)
     this.#recorder = {
       redact,
+      url: origin + pathname.replace(/\/+$/, ''),
+      sampleRate: settings.sampleRate,
+      keepsWhole: take !== undefined,
       run: (step, act) => runStep(this.#context, step, act),
       problem: text => this.#outbox.problem(text),
       send: ({ traceId, name }, part) => {
-        if (obstacle === undefined) this.#outbox.add(traceId, name, part)
+        if (take !== undefined) take(traceId, part)
+        else if (obstacle === undefined) this.#outbox.add(traceId, name, part)
         else if (part.kind !== 'score') this.#outbox.lose(traceId, name, obstacle)
       },
       over: trace => void this.#running.delete(trace.key),
@@ -97,11 +107,12 @@ export class Spoor {
       }
     }
     if (obstacle !== undefined) this.#outbox.problem(`nothing is recorded: ${obstacle}`)
-    this.#offEnding = onEnding(this.#ending)
+    this.#offEnding = storage.onEnding(this.#ending)
     // Requests to serverless functions are billed by duration, so the transport is loaded at startup.
     if (settings.flushEach) void this.#connect()
-    setImmediate(() => void this.#look({ isSettled: false })).unref()
-    this.#adopting = setInterval(() => void this.adopt(), ADOPT_MS).unref()
+    if (this.#spool === undefined) return
+    unref(setTimeout(() => void this.#look({ isSettled: false }), 0))
+    this.#adopting = unref(setInterval(() => void this.adopt(), ADOPT_MS))
   }
 
   /** Runs a function as a trace. The function's result becomes the output, and an exception fails the trace. */
@@ -131,10 +142,15 @@ export class Spoor {
    */
   observe<F extends AnyFunction>(act: F, options: ObserveOptions = {}): F {
     const name = options.name || act.name || 'anonymous'
-    const { span, record } = { span: this.span.bind(this), record: { ...options } }
+    const { captureInput = true, captureOutput = true, ...record } = options
+    const span = this.span.bind(this)
     const observed = function (this: unknown, ...given: unknown[]) {
       const input = given.length === 1 ? given[0] : given
-      return span(name, { ...(given.length > 0 && { input }), ...record }, () => act.apply(this, given))
+      const isInput = captureInput && given.length > 0
+      return span(name, { ...(isInput && { input }), ...record }, step => {
+        step.keepsResult = captureOutput
+        return act.apply(this, given)
+      })
     }
     return Object.defineProperty(observed, 'name', { value: name }) as F
   }
@@ -165,7 +181,10 @@ export class Spoor {
     const running = this.#running.get(traceId)
     if (running !== undefined) running.score(name, value, options)
     else
-      this.#recorder.send({ traceId, name: `score ${name}` }, { kind: 'score', body: scoreBody(name, value, options) })
+      this.#recorder.send(
+        { traceId, name: `score ${name}` },
+        { kind: 'score', body: scoreBody(name, value, options, this.#settings.redact) }
+      )
   }
 
   /**
@@ -238,13 +257,9 @@ export class Spoor {
     const spool = this.#spool
     const outbox = this.#outbox
     if (spool === undefined || this.#settings.obstacle !== undefined) return 0
-    spool.touch()
-    const isUnknown = spool.owner.destination === undefined && outbox.state().sent > 0
-    if (!isUnknown && !existsSync(spool.folder)) return 0
     try {
-      const { adopt } = await import('./send/spool-adoption.ts')
-      const { taken, isAgain } = await adopt(spool, outbox, this.#connect, look)
-      if (isAgain) setTimeout(() => void this.adopt(), SETTLED_MS).unref()
+      const { taken, isAgain } = await storage.look(spool, outbox, this.#connect, look)
+      if (isAgain) unref(setTimeout(() => void this.adopt(), SETTLED_MS))
       return taken
     } catch (error) {
       this.problem(`the spool cannot be checked: ${messageOf(error)}`)

@@ -70,7 +70,7 @@ function compiled(example: string): string {
       ...{ cwd: folder, stdio: ['ignore', 'inherit', 'inherit'] }
     })
     if (status !== 0) throw new Missing(`npm ci of environments/langgraph ended with ${status}`)
-    symlinkSync(ROOT, join(folder, 'node_modules', 'spoor'), 'dir')
+    symlinkSync(join(ROOT, 'build/spoor-client'), join(folder, 'node_modules', 'spoor-client'), 'dir')
     writeFileSync(mark, digest)
   }
   cpSync(join(EXAMPLES, `${example}.ts`), join(folder, `${example}.ts`))

@@ -17,7 +17,7 @@ export default command({
     wait: { type: 'string', value: 'SECONDS', about: 'the maximum time to try; 60 by default' }
   },
   details:
-    'DIR is the spool of spoor/client, by default ./.spoor of the application. An application sends its spool' +
+    'DIR is the spool of spoor-client, by default ./.spoor of the application. An application sends its spool' +
     '\nitself when it starts again. Files of running applications are left alone. Sending a trace twice is harmless.' +
     '\nTraces recorded with a key of another project or environment stay in DIR and are counted.',
   examples: ['send ./.spoor', 'send /var/spool/app --url https://spoor.example.com --key "$SPOOR_API_KEY"'],

@@ -2,7 +2,6 @@
  * Judges stored traces in the application's own process. `spoor evaluate` runs next to the database instead. Scores
  * from `spoor evaluate` name the evaluator; scores from this module have the source `api`.
  */
-import { setTimeout as delay } from 'node:timers/promises'
 import type { TraceDetail, TraceListQuery } from '../api-types.ts'
 import type { ScoreValue } from '../record/step.ts'
 import { messageOf } from '../record/values.ts'
@@ -99,7 +98,21 @@ export async function evaluate(
     }
     if (!follow) break
     const pause = Math.max(PAUSE_MS, PAUSE_FACTOR * (performance.now() - began))
-    await delay(pause, undefined, { signal }).catch(() => {})
+    await delay(pause, signal)
   }
   return { ...counts, failures, mean: numbers === 0 ? undefined : sum / numbers }
+}
+
+/** Resolves after `ms`, or when the signal aborts. */
+function delay(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise(resolve => {
+    const done = () => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', done)
+      resolve()
+    }
+    const timer = setTimeout(done, ms)
+    signal?.addEventListener('abort', done)
+    if (signal?.aborted) done()
+  })
 }

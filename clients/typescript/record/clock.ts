@@ -34,9 +34,28 @@ export function timestamp(ms: number): string {
   return new Date(whole).toISOString().replace('Z', `${String(micro).padStart(3, '0')}Z`)
 }
 
-/** Converts a time given by an application. Returns undefined if the time cannot be recorded. */
-export function timeOf(given: Date | number | string | undefined): number | undefined {
-  if (given === undefined) return undefined
-  const ms = typeof given === 'number' ? given : given instanceof Date ? given.getTime() : Date.parse(given)
+/**
+ * A time given by an application. A text in ISO 8601 without a zone is UTC, as at the server. A number counts seconds
+ * since 1970 or, from 10^11 on, milliseconds.
+ */
+export type Time = Date | number | string
+
+/** Seconds reach this number in the year 5138; milliseconds reached it in 1973. */
+const FIRST_MILLISECONDS = 1e11
+/** Microseconds and nanoseconds are larger, and are refused. */
+const LAST_MILLISECONDS = 1e14
+const WITHOUT_ZONE = /\d[Tt ]\d\d:?\d\d(?::?\d\d(?:[.,]\d+)?)?$/
+
+/** Converts a time given by an application. Returns undefined if the time cannot be read or recorded. */
+export function timeOf(given: Time | undefined): number | undefined {
+  const ms = given instanceof Date ? given.getTime() : typeof given === 'number' ? millisecondsOf(given) : parse(given)
   return ms >= EARLIEST && ms <= LATEST ? ms : undefined
 }
+
+function millisecondsOf(given: number): number {
+  if (Math.abs(given) >= LAST_MILLISECONDS) return Number.NaN
+  return Math.abs(given) >= FIRST_MILLISECONDS ? given : given * 1000
+}
+
+const parse = (given: string | undefined): number =>
+  typeof given === 'string' ? Date.parse(WITHOUT_ZONE.test(given) ? `${given}Z` : given) : Number.NaN

@@ -1,5 +1,4 @@
 /** W3C Trace Context: random ids, and external parents from a `traceparent` header or from OpenTelemetry. */
-import { randomFillSync } from 'node:crypto'
 
 export interface Parent {
   readonly traceId: string
@@ -33,17 +32,18 @@ function parentOf(traceparent: unknown): Parent | undefined {
   return traceId === undefined || spanId === undefined ? undefined : { traceId, spanId }
 }
 
-const POOL = Buffer.alloc(4096)
+const POOL = new Uint8Array(4096)
 let used = POOL.length
+const DIGITS = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
 
 /** Returns a random id of `bytes` bytes in hexadecimal, never all zeros. */
 function hex(bytes: number): string {
   if (used + bytes > POOL.length) {
-    randomFillSync(POOL)
+    crypto.getRandomValues(POOL)
     used = 0
   }
-  used += bytes
-  const text = POOL.toString('hex', used - bytes, used)
+  let text = ''
+  for (const end = used + bytes; used < end; used++) text += DIGITS[POOL[used]!]
   return /[^0]/.test(text) ? text : hex(bytes)
 }
 

@@ -3,14 +3,12 @@
  * result that the application reads later (an async iterable, a generator or a web stream) is recorded as it is read.
  * The step then ends when the reader reaches the end, stops or fails, or when an unread result is garbage-collected.
  */
-import type { AsyncLocalStorage } from 'node:async_hooks'
+import type { Context } from '../platform/types.ts'
 import { Span, type Step } from './step.ts'
 
 /** Limits on the recorded output. Items beyond the limits are counted but not recorded. */
 const MOST_BYTES = 600_000
 const MOST_ITEMS = 10_000
-
-type Context = AsyncLocalStorage<Step>
 
 export function runStep<R>(context: Context, step: Step, act: () => R): R {
   const failed = (error: unknown): never => {
@@ -37,7 +35,7 @@ function settle<V>(context: Context, step: Step, value: V): V {
 
 export function succeed(step: Step, output: unknown): void {
   if (step.isEnded) return
-  if (!step.hasOutput && output !== undefined) step.setOutput(output)
+  if (!step.hasOutput && step.keepsResult && output !== undefined) step.setOutput(output)
   if (!step.hasStatus) step.setStatus('ok')
   step.end()
 }
@@ -58,7 +56,10 @@ export function isUsable(step: Step | undefined): step is Step {
 }
 
 /** Ends a step when its result is garbage-collected. A `Reading` must never reference the result. */
-const forgotten = new FinalizationRegistry<Reading>(reading => reading.stop('collected'))
+const forgotten =
+  typeof FinalizationRegistry === 'function'
+    ? new FinalizationRegistry<Reading>(reading => reading.stop('collected'))
+    : undefined
 
 function isReadLater(value: unknown): value is object {
   if (typeof value !== 'object' || value === null) return false
@@ -81,16 +82,19 @@ function watchReading<V>(context: Context, step: Step, value: V & object): V {
 export class Reading {
   readonly #step: Step
   readonly #items: unknown[] = []
+  readonly #rest: () => unknown
   #bytes = 0
   #leftOut = 0
 
-  constructor(step: Step) {
+  /** `rest` returns the output of a result that is not read to its end, in the place of the collected items. */
+  constructor(step: Step, rest: () => unknown = () => undefined) {
     this.#step = step
+    this.#rest = rest
     if (step instanceof Span) step.isStreaming = true
   }
 
   isWatched(result: object): void {
-    forgotten.register(result, this, this)
+    forgotten?.register(result, this, this)
   }
 
   read(item: unknown): void {
@@ -104,19 +108,19 @@ export class Reading {
     this.#close(output, () => this.#step.hasStatus || this.#step.setStatus('ok'))
   }
 
-  fail(error: unknown): void {
-    this.#close(undefined, () => this.#step.recordError(error))
+  fail(error: unknown, output?: unknown): void {
+    this.#close(output, () => this.#step.recordError(error))
   }
 
-  /** Called when the reader stops early or the result is garbage-collected. */
-  stop(reason: 'left' | 'collected'): void {
-    this.#close(undefined, () => {
+  /** Called when the reader stops or aborts early, or the result is garbage-collected. */
+  stop(reason: 'left' | 'aborted' | 'collected', output = this.#rest()): void {
+    this.#close(output, () => {
       if (this.#step instanceof Span) this.#step.addEvent('not read to its end', { reason })
     })
   }
 
   #close(output: unknown, conclude: () => unknown): void {
-    forgotten.unregister(this)
+    forgotten?.unregister(this)
     if (this.#step instanceof Span) this.#step.isStreaming = false
     if (this.#step.isEnded) return
     this.#setOutput(output)
@@ -125,7 +129,7 @@ export class Reading {
   }
 
   #setOutput(output: unknown): void {
-    if (this.#step.hasOutput) return
+    if (this.#step.hasOutput || !this.#step.keepsResult) return
     const items = this.#items
     if (output !== undefined) this.#step.setOutput(output)
     else if (items.length > 0) {

@@ -1,12 +1,14 @@
 /**
- * Selects the spans to record when a trace has more than MAX_SPANS. The first spans to start get the MAX_SPANS slots,
- * because parents start before their children. A later failed span replaces a span that did not fail, has no waiting
+ * Selects the spans to record when a trace has more than `most`. The first spans to start get the slots, because
+ * parents start before their children. A later failed span replaces a span that did not fail, has no waiting
  * children, and has not been sent.
  */
 import { MAX_SPANS } from '../api-types.ts'
 import type { SpanRecord } from './render.ts'
 
 export class SpanBuffer {
+  /** Maximum number of spans. */
+  most = MAX_SPANS
   readonly #slots = new Set<string>()
   /** Finished spans that have not been sent. */
   #waiting: SpanRecord[] = []
@@ -15,9 +17,13 @@ export class SpanBuffer {
   /** Spans without a slot, counted in total and by kind. */
   leftOut: { count: number; kinds: Record<string, number> } | undefined
 
+  get isFull(): boolean {
+    return this.#slots.size >= this.most
+  }
+
   /** Called when a span starts. Returns whether the span gets a slot. */
   enter(id: string): boolean {
-    if (this.#slots.size >= MAX_SPANS) return false
+    if (this.isFull) return false
     this.#slots.add(id)
     return true
   }

@@ -2,8 +2,10 @@
  * A running trace or span. Values become JSON when they are set, so later changes are not recorded. Oversized values
  * are cut. No method throws or waits.
  */
+
 import { MAX_EVENTS, MAX_NAME, MAX_TEXT } from '../api-types.ts'
-import { type Clock, timeOf, timestamp } from './clock.ts'
+import { utf8Length } from './bytes.ts'
+import { type Clock, type Time, timeOf, timestamp } from './clock.ts'
 import {
   addUsage,
   costOf,
@@ -18,7 +20,7 @@ import {
 } from './fields.ts'
 import { newSpanId } from './parents.ts'
 import { listText, membersText, objectText, quoted, renderJson, type SpanRecord, type Texts } from './render.ts'
-import { messageOf, type Redact, writeValue } from './values.ts'
+import { messageOf, type Redact, redactedText, writeValue } from './values.ts'
 
 export interface StepOptions {
   readonly input?: unknown
@@ -27,7 +29,7 @@ export interface StepOptions {
   readonly usage?: RecordedUsage | undefined
   readonly costUsd?: number | undefined
   /** Start time; now by default. */
-  readonly startedAt?: Date | number | string | undefined
+  readonly startedAt?: Time | undefined
 }
 
 export interface SpanOptions extends StepOptions {
@@ -41,7 +43,7 @@ export interface EndOptions {
   readonly usage?: RecordedUsage | undefined
   readonly costUsd?: number | undefined
   /** End time; now by default. */
-  readonly endedAt?: Date | number | string | undefined
+  readonly endedAt?: Time | undefined
 }
 
 export interface ScoreOptions {
@@ -50,15 +52,21 @@ export interface ScoreOptions {
 }
 export type ScoreValue = number | string | boolean
 
+interface StepRecorder {
+  readonly redact: Redact | undefined
+  run<R>(step: Step, act: () => R): R
+  problem(text: string): void
+}
+
 /** The members of a trace that its spans use. */
 interface StepOwner {
   readonly traceId: string
   readonly clock: Clock
-  readonly recorder: {
-    readonly redact: Redact | undefined
-    run<R>(step: Step, act: () => R): R
-    problem(text: string): void
-  }
+  readonly recorder: StepRecorder
+  /** Address of the trace in the dashboard. */
+  readonly url: string
+  /** Attributes of each span of the trace. */
+  readonly spanAttributes: Readonly<Record<string, unknown>> | undefined
   readonly isOver: boolean
   share(spanId: string): string
   score(name: string, value: ScoreValue, options?: ScoreOptions): unknown
@@ -90,9 +98,21 @@ export abstract class Step {
   protected room = DOCUMENT_BYTES
   protected cuts = 0
 
-  constructor(name: string, { startedAt, model, provider, usage, costUsd }: StepOptions, now: number) {
-    this.name = shortText(name, MAX_NAME) ?? 'unnamed'
-    this.startedAt = timeOf(startedAt) ?? now
+  /** Whether the result of the step's function becomes the output. */
+  keepsResult = true
+  readonly #recorder: StepRecorder
+  readonly #shownNames = new Map<string, string>()
+
+  constructor(
+    name: string,
+    kind: 'traceName' | 'spanName',
+    { startedAt, model, provider, usage, costUsd }: StepOptions,
+    now: number,
+    recorder: StepRecorder
+  ) {
+    this.#recorder = recorder
+    this.name = shortText(redactedText(recorder.redact, kind, name), MAX_NAME) ?? 'unnamed'
+    this.startedAt = this.#timeOr('startedAt', startedAt, now)
     this.setModel(model, provider).setUsage(usage).setCost(costUsd)
   }
 
@@ -122,6 +142,11 @@ export abstract class Step {
     return this.cuts
   }
 
+  /** Address of the trace in the dashboard. */
+  get url(): string {
+    return this.owner.url
+  }
+
   /** W3C `traceparent` header that lets another service's spans join this trace. */
   get traceparent(): string {
     return this.owner.share(this.spanId ?? '')
@@ -136,7 +161,8 @@ export abstract class Step {
   }
 
   setModel(model: string | undefined, provider?: string): this {
-    this.said.model = renderJson(shortText(model, MAX_TEXT)) ?? this.said.model
+    const shown = redactedText(this.#recorder.redact, 'model', model)
+    this.said.model = renderJson(shortText(shown, MAX_TEXT)) ?? this.said.model
     this.said.provider = renderJson(shortText(provider, MAX_TEXT)) ?? this.said.provider
     return this
   }
@@ -181,7 +207,7 @@ export abstract class Step {
   protected writeMembers(given: Readonly<Record<string, unknown>>, members = this.members): this {
     for (const [name, value] of Object.entries(given)) {
       const text = this.#write(name, value, this.room / 2)
-      if (text !== undefined) members.set(name, text)
+      if (text !== undefined) members.set(this.#shownName(name, members), text)
     }
     return this
   }
@@ -213,12 +239,36 @@ export abstract class Step {
     if (status !== undefined) this.setStatus(status)
     this.setUsage(usage)
     this.setCost(costUsd)
-    this.endedAt = Math.max(this.startedAt, timeOf(endedAt) ?? this.owner.clock.now())
+    this.endedAt = Math.max(this.startedAt, this.#timeOr('endedAt', endedAt, this.owner.clock.now()))
     return true
   }
 
+  /** Returns the name under which a member is recorded. A repeated name replaces its earlier value. */
+  #shownName(name: string, members: ReadonlyMap<string, string>): string {
+    const { redact } = this.owner.recorder
+    if (redact === undefined) return name
+    const before = members === this.members ? this.#shownNames.get(name) : undefined
+    if (before !== undefined) return before
+    const given = redactedText(redact, '', name)
+    let shown = given
+    for (let number = 2; members.has(shown); number++) shown = `${given} ${number}`
+    if (members === this.members) this.#shownNames.set(name, shown)
+    return shown
+  }
+
+  /** Returns a given time, or `now`. A time that cannot be read is reported. */
+  #timeOr(name: string, given: Time | undefined, now: number): number {
+    const time = timeOf(given)
+    if (time === undefined && given !== undefined && given !== null) {
+      const rule = 'must be a Date, ISO 8601, or seconds or milliseconds since 1970'
+      const text = String(given).slice(0, 50)
+      this.#recorder.problem(`${name} ${rule}, not ${text}: the time of the call is recorded instead`)
+    }
+    return time ?? now
+  }
+
   #say(name: 'input' | 'output', value: unknown): this {
-    this.room += Buffer.byteLength(this.said[name] ?? '')
+    this.room += utf8Length(this.said[name] ?? '')
     this.said[name] = this.#write(name, value, name === 'input' ? DOCUMENT_BYTES / 2 : this.room - REST_BYTES)
     return this
   }
@@ -244,12 +294,14 @@ export class Span extends Step {
   isStreaming = false
 
   constructor(owner: StepOwner, parent: Step, name: string, options: SpanOptions) {
-    super(name, options, owner.clock.now())
+    super(name, 'spanName', options, owner.clock.now(), owner.recorder)
     this.owner = owner
     this.parent = parent
     this.#kind = kindOf(options.kind)
     if (options.input !== undefined) this.setInput(options.input)
-    if (options.attributes !== undefined) this.setAttributes(options.attributes)
+    for (const attributes of [owner.spanAttributes, options.attributes]) {
+      if (attributes !== undefined) this.setAttributes(attributes)
+    }
     if (owner.isOver) owner.recorder.problem(`span ${this.name} began after its trace had ended, and is not recorded`)
     else owner.begun(this)
   }
@@ -284,7 +336,7 @@ export class Span extends Step {
     const members = new Map<string, string>()
     this.writeMembers(attributes, members)
     const event = {
-      name: renderJson(shortText(name, MAX_NAME) ?? 'event'),
+      name: renderJson(shortText(redactedText(this.owner.recorder.redact, 'eventName', name), MAX_NAME) ?? 'event'),
       timestamp: quoted(timestamp(this.owner.clock.now())),
       attributes: membersText(members)
     }

@@ -3,6 +3,7 @@
  * sent first, its spans follow as they end, and its end comes last.
  */
 import { MAX_CATEGORY, MAX_COMMENT, MAX_TAG, MAX_TAGS, MAX_TEXT } from '../api-types.ts'
+import { type Timer, unref } from './bytes.ts'
 import { Clock } from './clock.ts'
 import { DOCUMENT_BYTES, shortText } from './fields.ts'
 import { newSpanId, newTraceId, type Parent } from './parents.ts'
@@ -21,13 +22,15 @@ import {
 } from './render.ts'
 import { SpanBuffer } from './span-buffer.ts'
 import { type EndOptions, type ScoreOptions, type ScoreValue, Span, Step, type StepOptions } from './step.ts'
-import type { Redact } from './values.ts'
+import { type Redact, redactedScore, redactedText } from './values.ts'
 
 export interface TraceOptions extends StepOptions {
   readonly sessionId?: string | undefined
   readonly userId?: string | undefined
   readonly tags?: readonly string[] | undefined
   readonly metadata?: Readonly<Record<string, unknown>> | undefined
+  /** Attributes of each span of the trace, such as a tenant. */
+  readonly spanAttributes?: Readonly<Record<string, unknown>> | undefined
   /** Whether the trace is visible while running. The trace then takes several requests. */
   readonly live?: boolean | undefined
   /** External parent span that the trace joins: `spoor.fromHeaders(request.headers)`. */
@@ -43,6 +46,12 @@ export interface TracePart {
 export type PartKind = 'record' | 'start' | 'spans' | 'end' | 'joined' | 'otlp' | 'score'
 
 export interface TraceRecorder {
+  /** Address of the service. */
+  readonly url: string
+  /** Share of traces that are recorded. Traces that fail are always recorded. */
+  readonly sampleRate: number
+  /** Whether each trace is one part, however large it is and whatever joins it. */
+  readonly keepsWhole: boolean
   readonly redact: Redact | undefined
   /** Calls a function with the step as the current step, and ends the step with the function's result. */
   run<R>(step: Step, act: () => R): R
@@ -65,6 +74,8 @@ const LIVE_BYTES = 1_000_000
 /** A live trace sends its waiting spans once their total size reaches BATCH_BYTES, or after BATCH_MS. */
 const BATCH_BYTES = 64_000
 const BATCH_MS = 500
+/** Maximum number of spans of a trace that is sent as OTLP. */
+const MAX_JOINED_SPANS = 10_000
 
 export class Trace extends Step {
   readonly traceId: string
@@ -81,25 +92,33 @@ export class Trace extends Step {
   readonly #open = new Set<Span>()
   #scores: TracePart[] = []
   #spanCuts = 0
+  /** Whether the trace is recorded even if nothing fails. The id decides, so that all parts of a trace agree. */
+  #isSampled: boolean
+  #hasFailedSpan = false
+  #isLimitSaid = false
+  readonly spanAttributes: Readonly<Record<string, unknown>> | undefined
   /** Whether the client, instead of the application, ended the trace. */
   #isNotEnded = false
   #held = 0
-  #timer: NodeJS.Timeout | undefined
+  #timer: Timer | undefined
 
   constructor(recorder: TraceRecorder, name: string, options: TraceOptions = {}) {
     const clock = new Clock()
-    super(name, options, clock.now())
+    super(name, 'traceName', options, clock.now(), recorder)
     this.clock = clock
     this.recorder = recorder
     this.traceId = options.parent?.traceId ?? newTraceId()
     this.#parentSpanId = options.parent?.spanId
+    this.#isSampled = Number.parseInt(this.traceId.slice(0, 8), 16) < recorder.sampleRate * 2 ** 32
+    this.spanAttributes = options.spanAttributes
+    if (recorder.keepsWhole) this.#spans.most = Number.POSITIVE_INFINITY
     this.setSession(options.sessionId)
     this.setUser(options.userId)
     this.addTags(...(options.tags ?? []))
     if (options.input !== undefined) this.setInput(options.input)
     if (options.metadata !== undefined) this.setMetadata(options.metadata)
     if (options.parent !== undefined) this.#join()
-    else if (options.live) this.#goLive()
+    else if (options.live && this.#isSampled) this.#goLive()
     this.#account()
   }
 
@@ -120,12 +139,19 @@ export class Trace extends Step {
     return this.spanId ?? this.traceId
   }
 
+  override get url(): string {
+    return `${this.recorder.url}/app/t/${this.traceId}`
+  }
+
   get isOver(): boolean {
     return this.#state === 'over'
   }
 
   addTags(...tags: readonly string[]): this {
-    const all = [...this.#tags, ...tags.flatMap(tag => shortText(tag, MAX_TAG) ?? [])]
+    const all = [
+      ...this.#tags,
+      ...tags.flatMap(tag => shortText(redactedText(this.recorder.redact, 'tag', tag), MAX_TAG) ?? [])
+    ]
     this.#tags = [...new Set(all)].slice(0, MAX_TAGS)
     if (all.length > 0) this.said.tags = renderJson(this.#tags)
     return this
@@ -155,7 +181,7 @@ export class Trace extends Step {
 
   override score(name: string, value: ScoreValue, options: ScoreOptions = {}): this {
     const { spanId } = this
-    const body = scoreBody(name, value, spanId === undefined ? options : { spanId, ...options })
+    const body = scoreBody(name, value, spanId === undefined ? options : { spanId, ...options }, this.recorder.redact)
     const part: TracePart = { kind: 'score', body }
     // Scores wait until the service has the trace.
     if (this.#state === 'whole' || this.#state === 'joined') this.#scores.push(part)
@@ -171,7 +197,7 @@ export class Trace extends Step {
     if (this.#state === 'live') {
       this.recorder.problem(`trace ${this.name} is live or large, so that spans of other services cannot join it`)
     }
-    return `00-${this.traceId}-${spanId || (this.#rootId ?? newSpanId())}-01`
+    return `00-${this.traceId}-${spanId || (this.#rootId ?? newSpanId())}-${this.#isSampled ? '01' : '00'}`
   }
 
   /** Ends the trace once no span's result is being read. Open spans end with the trace. */
@@ -192,8 +218,23 @@ export class Trace extends Step {
   }
 
   begun(span: Span): void {
+    if (this.#spans.isFull && !this.#isLimitSaid) this.#exceed()
     this.#spans.enter(span.spanId)
     this.#open.add(span)
+  }
+
+  /**
+   * Called when a span begins that a request with a whole trace could not contain. The trace is then sent as OTLP,
+   * which accepts more spans, unless its start has been sent.
+   */
+  #exceed(): void {
+    if (this.#state === 'whole') {
+      this.#join()
+      return
+    }
+    this.#isLimitSaid = true
+    const kept = `keeps its first ${this.#spans.most} spans, and failed spans that replace others`
+    this.recorder.problem(`trace ${this.name} ${kept}: later spans are left out`)
   }
 
   ended(span: Span, record: SpanRecord, said: Texts): void {
@@ -204,13 +245,16 @@ export class Trace extends Step {
       this.said.model ??= said.model
       this.said.provider ??= said.provider
     }
+    this.#hasFailedSpan ||= record.status === 'error'
     this.#spans.add(record)
     const isFull = this.#account()
     const { bytes } = this.#spans
+    // A trace that is too large to wait for its status is recorded.
+    if (isFull || bytes > LIVE_BYTES) this.#isSampled = true
     if (this.#state === 'whole') {
-      if (isFull || bytes > LIVE_BYTES) this.#goLive()
+      if (!this.recorder.keepsWhole && (isFull || bytes > LIVE_BYTES)) this.#goLive()
     } else if (bytes > (this.#state === 'live' ? BATCH_BYTES : LIVE_BYTES)) this.#sendSpans()
-    else if (this.#state === 'live') this.#timer ??= setTimeout(() => this.#sendSpans(), BATCH_MS).unref()
+    else if (this.#state === 'live') this.#timer ??= unref(setTimeout(() => this.#sendSpans(), BATCH_MS))
     if (this.endedAt === undefined) return
     // The trace waited for this span, because the span's result was still being read.
     this.endedAt = Math.max(this.endedAt, record.endedAt)
@@ -225,7 +269,7 @@ export class Trace extends Step {
   }
 
   #identify(name: 'sessionId' | 'userId', value: string | undefined): this {
-    const text = renderJson(shortText(value, MAX_TEXT))
+    const text = renderJson(shortText(redactedText(this.recorder.redact, name, value), MAX_TEXT))
     if (text !== undefined && !this.#isSent(name)) this.said[name] = text
     return this
   }
@@ -238,7 +282,10 @@ export class Trace extends Step {
   }
 
   #join(): void {
-    this.#state = 'joined'
+    if (!this.recorder.keepsWhole) {
+      this.#state = 'joined'
+      this.#spans.most = MAX_JOINED_SPANS
+    }
     this.#rootId ??= newSpanId()
   }
 
@@ -273,9 +320,11 @@ export class Trace extends Step {
     for (const span of this.#open) span.end()
     if (this.isOver) return
     clearTimeout(this.#timer)
-    this.recorder.send(this, this.#lastPart())
+    const isRecorded = this.#isSampled || this.#state === 'live' || this.#hasFailedSpan || this.status === 'error'
+    if (isRecorded) this.recorder.send(this, this.#lastPart())
+    else this.#takeSpans()
     this.#state = 'over'
-    this.#sendScores()
+    if (isRecorded) this.#sendScores()
     this.#account()
     this.recorder.over(this)
   }
@@ -317,9 +366,16 @@ export class Trace extends Step {
   }
 }
 
-export function scoreBody(name: string, value: ScoreValue, { comment, spanId }: ScoreOptions): string {
+export function scoreBody(
+  name: string,
+  given: ScoreValue,
+  { comment, spanId }: ScoreOptions,
+  redact: Redact | undefined
+): string {
+  const value = redactedScore(redact, given)
+  const shown = redactedText(redact, 'scoreComment', comment)
   const type = typeof value
   const dataType = type === 'number' ? 'numeric' : type === 'boolean' ? 'boolean' : 'categorical'
   const fitting = type === 'string' ? (shortText(value, MAX_CATEGORY) ?? '') : value
-  return JSON.stringify({ name, dataType, value: fitting, comment: comment && shortText(comment, MAX_COMMENT), spanId })
+  return JSON.stringify({ name, dataType, value: fitting, comment: shown && shortText(shown, MAX_COMMENT), spanId })
 }

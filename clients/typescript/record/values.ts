@@ -2,12 +2,44 @@
  * Writes any application value as JSON within a byte budget, without copying the value first. A value that JSON cannot
  * represent is described in words; an oversized value is cut, and a note says how much is missing. Nothing here throws.
  */
+import { utf8Length } from './bytes.ts'
 
 /**
- * Receives the name and value of each object member and list item; an item's name is its index. Returns the value to
- * record instead. If the returned value is undefined, a member is omitted, and an item becomes null.
+ * Receives the name and value of everything that is recorded, and returns the value to record instead. The names are
+ * those of object members; the index of a list item; an empty string for the names of members; and `traceName`,
+ * `spanName`, `eventName`, `tag`, `sessionId`, `userId`, `model`, `scoreValue` and `scoreComment`. If the returned
+ * value is undefined, a member is omitted, and an item becomes null. Ids and the names of scores are not passed.
  */
 export type Redact = (name: string, value: unknown) => unknown
+
+/** Replaces a text for which `redact` returned a value that is no text. */
+const REDACTED = '[redacted]'
+
+/** Returns the value to record instead of a value. */
+export function redacted(redact: Redact | undefined, name: string, value: unknown): unknown {
+  if (redact === undefined) return value
+  try {
+    return redact(name, value)
+  } catch {
+    // A redact function that throws must not reveal a secret.
+    return '[redact threw]'
+  }
+}
+
+/** Returns the text to record instead of a text. A value that is missing stays missing. */
+export function redactedText<V>(redact: Redact | undefined, name: string, value: V): V | string {
+  if (redact === undefined || value === undefined || value === null) return value
+  const text = redacted(redact, name, value)
+  return typeof text === 'string' ? text : REDACTED
+}
+
+/** Returns the value to record instead of a score's value. A score of text stays one. */
+export function redactedScore<V extends number | string | boolean>(redact: Redact | undefined, value: V) {
+  const shown = redacted(redact, 'scoreValue', value)
+  if (typeof shown === 'string' || redact === undefined) return shown as V | string
+  const isValid = typeof value !== 'string' && (typeof shown === 'number' || typeof shown === 'boolean')
+  return isValid ? shown : REDACTED
+}
 
 /** Maximum nesting depth. The service accepts 100 levels in a request body, including a few around the value. */
 const MOST_LEVELS = 64
@@ -91,13 +123,17 @@ class Writer {
   }
 
   #redacted(name: string, value: unknown): unknown {
-    if (this.#redact === undefined) return value
-    try {
-      return this.#redact(name, value)
-    } catch {
-      // A redact function that throws must not reveal a secret.
-      return '[redact threw]'
-    }
+    return redacted(this.#redact, name, value)
+  }
+
+  /** A member's name has no name itself, so `redact` receives it with the name "". Equal names are numbered. */
+  #redactedName(name: string, others: Set<string>): string {
+    if (this.#redact === undefined) return name
+    const given = redactedText(this.#redact, '', name)
+    let text = given
+    for (let number = 2; others.has(text); number++) text = `${given} ${number}`
+    others.add(text)
+    return text
   }
 
   #any(value: unknown): void {
@@ -129,7 +165,10 @@ class Writer {
       const own = Object.keys(value)
       const names = value instanceof Error ? [...new Set([...ERROR_MEMBERS, ...own])] : own
       const type = names.length === 0 ? typeName(value) : 'Object'
-      if (type !== 'Object') this.#string(`[${type}]`)
+      const members = WEB_TYPES[type]?.(value)
+      if (typeof members === 'string') this.#string(members)
+      else if (members !== undefined) this.#record(Object.entries(members), Object.keys(members).length)
+      else if (type !== 'Object') this.#string(`[${type}]`)
       else this.#record(ownMembers(value as Record<string, unknown>, names), names.length)
     }
   }
@@ -154,13 +193,15 @@ class Writer {
     this.#raw('{')
     let place = 0
     let comma = ''
+    const names = new Set<string>()
     for (const [name, value] of members) {
       if (this.#left < SPARE_BYTES) {
         this.#raw(`${comma}"…":`)
         this.#cut(count - place, 'members')
         break
       }
-      const key = name.length > MOST_NAME ? `${name.slice(0, MOST_NAME)}…` : name
+      const shown = this.#redactedName(name, names)
+      const key = shown.length > MOST_NAME ? `${shown.slice(0, MOST_NAME)}…` : shown
       if (this.write(name, value, `${comma}${JSON.stringify(key)}:`)) comma = ','
       place++
     }
@@ -177,7 +218,7 @@ class Writer {
     const most = Math.min(this.#mostText, Math.max(0, this.#left))
     if (value.length <= most) {
       const json = JSON.stringify(value)
-      const bytes = Buffer.byteLength(json)
+      const bytes = utf8Length(json)
       if (bytes <= most + 2) {
         this.#text += json
         this.#left -= bytes
@@ -190,8 +231,29 @@ class Writer {
 
   #raw(text: string): void {
     this.#text += text
-    this.#left -= Buffer.byteLength(text)
+    this.#left -= utf8Length(text)
   }
+}
+
+/**
+ * Values of the web whose content is not in members of their own. Headers are not recorded, because they often contain
+ * credentials.
+ */
+// biome-ignore lint/suspicious/noExplicitAny: the types are known by their names, which differ between platforms.
+const WEB_TYPES: Readonly<Record<string, (value: any) => string | Record<string, unknown> | undefined>> = {
+  Blob: ({ size }) => `[Blob of ${amount(size)} bytes]`,
+  File: ({ size }) => `[File of ${amount(size)} bytes]`,
+  FormData: fieldsOf,
+  URLSearchParams: fieldsOf,
+  Request: ({ method, url }) => ({ method, url }),
+  Response: ({ status, url }) => ({ status, url })
+}
+
+/** Returns the fields by name. A name that occurs several times has a list. */
+function fieldsOf(fields: FormData | URLSearchParams): Record<string, unknown> {
+  const names = [...new Set(fields.keys())]
+  const oneOrAll = (values: readonly unknown[]) => (values.length === 1 ? values[0] : values)
+  return Object.fromEntries(names.map(name => [name, oneOrAll(fields.getAll(name))]))
 }
 
 /** Cuts a string to at most `bytes` bytes of JSON and appends the number of characters cut. */
@@ -205,7 +267,7 @@ export function cutToBytes(text: string, bytes: number): string {
   return `${kept}…[cut ${amount(text.length - kept.length)} characters]`
 }
 
-const jsonBytes = (text: string) => Buffer.byteLength(JSON.stringify(text)) - 2
+const jsonBytes = (text: string) => utf8Length(JSON.stringify(text)) - 2
 
 const amount = (count: number) => count.toLocaleString('en-US')
 

@@ -1,4 +1,5 @@
 /** Waiting parts of one trace, in memory or in a file. */
+import { utf8Length } from '../record/bytes.ts'
 import type { PartKind, TracePart } from '../record/trace.ts'
 
 export interface Delivery {
@@ -32,7 +33,7 @@ export function newDelivery(traceId: string, name: string, parts: TracePart[] | 
 }
 
 /** Returns the approximate memory use of a part in bytes. */
-export const deliverySize = ({ body }: TracePart): number => Buffer.byteLength(body) + PART_BYTES
+export const deliverySize = ({ body }: TracePart): number => utf8Length(body) + PART_BYTES
 const PART_BYTES = 200
 
 const HEAD = 'spoor 1 '

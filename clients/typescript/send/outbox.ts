@@ -34,6 +34,8 @@ const TRACE_ID = /^[0-9a-f]{32}$/i
 /** Takes deliveries from the queue and settles them (sender.ts). */
 interface Courier {
   pump(isNow?: boolean): void
+  /** Ends the requests that have no response. */
+  interrupt(): void
   readonly isPaused: boolean
   readonly isFailingLong: boolean
 }
@@ -151,6 +153,10 @@ export class Outbox {
       if (delivery.file === undefined) this.giveUp(delivery, 'the client was closed, and it could not be kept on disk')
     }
     return this.state()
+  }
+
+  interrupt(): void {
+    this.#courier?.interrupt()
   }
 
   get isPaused(): boolean {

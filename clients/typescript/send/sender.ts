@@ -1,4 +1,5 @@
-/** Sends waiting deliveries until each part has a response. Loaded, with undici, when there is something to send. */
+/** Sends waiting deliveries until each part has a response. Loaded when there is something to send. */
+import { type Timer, unref } from '../record/bytes.ts'
 import type { TracePart } from '../record/trace.ts'
 import { messageOf } from '../record/values.ts'
 import { type AnswerVerdict, countEqual, judge, parseAnswer, type ServerAnswer, waitMs } from './answer.ts'
@@ -17,6 +18,8 @@ const SAVE_PAUSE_MS = 100
 const REFUSED_PAUSE_MS = 60_000
 /** Maximum number of distinct scores whose stored copies are counted. */
 const MOST_SCORES = 1000
+/** `flush` and the end of the process wait for a limited time; requests by themselves do not hold the process. */
+const BACKGROUND = { isBackground: true, timeoutMs: 20_000 }
 
 export class Sender {
   readonly #transport: Transport
@@ -25,7 +28,7 @@ export class Sender {
   #failures = 0
   #failingSince: number | undefined
   #resumeAt = 0
-  #timer: NodeJS.Timeout | undefined
+  #timer: Timer | undefined
   /** Number of times that this process has stored each distinct score. */
   readonly #scores = new Map<string, number>()
 
@@ -71,13 +74,19 @@ export class Sender {
     if (next < Number.POSITIVE_INFINITY) this.#wake(next)
   }
 
+  /** Ends the requests that have no response. Their deliveries stay. */
+  interrupt(): void {
+    this.#transport.interrupt()
+  }
+
   #wake(afterMs: number): void {
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => {
+    const wake = () => {
       const isMore = this.#saveSome()
       this.pump()
       if (isMore) this.#wake(SAVE_PAUSE_MS)
-    }, afterMs).unref()
+    }
+    this.#timer = unref(setTimeout(wake, afterMs))
   }
 
   async #deliver(delivery: Delivery): Promise<void> {
@@ -113,13 +122,13 @@ export class Sender {
     // access, the number of equal scores stored for the trace is compared with the number that this process has stored.
     // Equal scores from other processes are counted too.
     if (kind === 'score' && delivery.isUnsure) {
-      const answer = await this.#transport.send('GET', path)
+      const answer = await this.#transport.send('GET', path, undefined, BACKGROUND)
       if (countEqual(answer.text, body) > (this.#scores.get(delivery.traceId + body) ?? 0))
         return { status: 200, text: '{"ok":true}' }
       // Other statuses are inconclusive, so the check is retried. Without read access (403), there is no check.
       if (![200, 403, 404].includes(answer.status)) return answer
     }
-    return this.#transport.send('POST', path, body)
+    return this.#transport.send('POST', path, body, BACKGROUND)
   }
 
   /** Acts on a verdict. Returns whether the delivery continues with its first part. */

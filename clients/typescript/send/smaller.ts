@@ -2,6 +2,7 @@
  * Reduces a body that was rejected as too large, usually by a proxy. A body with several spans is split into several
  * requests. A body with one span has its values cut, to a smaller size each time.
  */
+import { utf8Length } from '../record/bytes.ts'
 import { END_FIELDS } from '../record/render.ts'
 import type { TracePart } from '../record/trace.ts'
 import { cutToBytes, writeValue } from '../record/values.ts'
@@ -94,7 +95,7 @@ function shrinkExported({ attributes, events = [] }: Document, most: number): nu
   let cuts = 0
   for (const { key, value } of attributes) {
     const { stringValue: text } = value
-    if (text === undefined || Buffer.byteLength(text) <= most) continue
+    if (text === undefined || utf8Length(text) <= most) continue
     cuts++
     value.stringValue = JSON_TEXTS.includes(key)
       ? writeValue(key, JSON.parse(text), { bytes: most })!.text

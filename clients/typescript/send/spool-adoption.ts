@@ -17,6 +17,7 @@ import type { Transport } from './transport.ts'
 const ADOPTED_AT_ONCE = 200
 const SENDER = /^sender-(.+)-(\d+)-[0-9a-f]{8}$/
 const GONE_AFTER_MS = 60_000
+const LEARN_MS = 10_000
 
 export interface SpoolLook {
   /** Whether to also take entries recorded with other keys. */
@@ -49,7 +50,10 @@ export async function adopt(spool: Spool, outbox: Outbox, connect: () => Promise
 async function learn(owner: Owner, outbox: Outbox, connect: () => Promise<Transport>): Promise<void> {
   if (outbox.isPaused) return
   try {
-    const { status, text } = await (await connect()).send('GET', '/api/v1/key')
+    const { status, text } = await (await connect()).send('GET', '/api/v1/key', undefined, {
+      isBackground: true,
+      timeoutMs: LEARN_MS
+    })
     const { projectId, environment } = (parseAnswer(text) ?? {}) as Partial<KeyDescription>
     if (status === 200 && projectId !== undefined) owner.learn(projectId, environment ?? null)
   } catch {

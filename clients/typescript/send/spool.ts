@@ -6,10 +6,12 @@
  * been touched for a minute. A file's name identifies its owner (owner.ts). All calls are synchronous, because an
  * ending process cannot wait for asynchronous work.
  */
+
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { basename, join } from 'node:path'
+import { utf8Length } from '../record/bytes.ts'
 import { type Delivery, fileText, readFileText } from './delivery.ts'
 import { ENDING, type Owner } from './owner.ts'
 
@@ -47,7 +49,7 @@ export class Spool {
    */
   write(delivery: Delivery): void {
     const text = fileText(delivery, delivery.parts!)
-    const size = Buffer.byteLength(text)
+    const size = utf8Length(text)
     const before = this.#sizes.get(delivery.file!) ?? 0
     if (this.#bytes - before + size > this.#mostBytes) throw new Error(`the spool has its ${this.#mostBytes} bytes`)
     this.#written++

@@ -15,15 +15,21 @@ export type CallBody = any
 
 export interface CallMethod {
   readonly name: string
+  /** Whether a call is recorded; all calls by default. */
+  applies?(request: CallBody): boolean
   /** Returns the span options for a request. */
   describe(request: CallBody): SpanOptions
   read(answer: CallBody): Answered
   /** Returns a collector that assembles the response from a stream's events. */
   collect(): Collector
+  /** Returns the stream in an answer that is not a stream itself, and replaces it; undefined if there is none. */
+  readonly stream?: { of(answer: CallBody): CallBody; replace(answer: CallBody, stream: CallBody): CallBody }
 }
 
-export interface Answered extends Pick<SpanOptions, 'model' | 'usage' | 'attributes'> {
-  readonly output: unknown
+export interface Answered extends Pick<SpanOptions, 'model' | 'usage' | 'costUsd' | 'attributes'> {
+  readonly output?: unknown
+  /** The error that the provider reported in a response with status 200. */
+  readonly failure?: Error
 }
 
 export interface Collector {
@@ -31,24 +37,58 @@ export interface Collector {
   answered(): Answered
 }
 
-const watched = new WeakSet<object>()
+/** Each recorded object, with the client that records it. */
+const watched = new WeakMap<object, Spoor>()
 
-/** Records each call of `resource.create`. Does nothing if the resource is missing or already watched. */
-export function watchCreate(resource: CallBody, spoor: Spoor, method: CallMethod): void {
-  if (typeof resource?.create !== 'function' || watched.has(resource)) return
-  watched.add(resource)
-  const create = resource.create
-  resource.create = function (this: unknown, request: CallBody, ...rest: unknown[]) {
-    const call = new Call(spoor, method, request)
+/**
+ * Records each call of `resource[name]`. Does nothing if the resource is missing or already recorded. If another client
+ * records the resource, that client keeps it, because a call belongs to one project.
+ */
+export function watchCalls(resource: CallBody, name: string, spoor: Spoor, method: CallMethod): void {
+  if (typeof resource?.[name] !== 'function') return
+  const call = resource[name]
+  const recorder = watched.get(call)
+  if (recorder !== undefined) {
+    if (recorder !== spoor)
+      spoor.problem(`${method.name} is recorded by another Spoor client: wrap an object only once`)
+    return
+  }
+  const recorded = function (this: unknown, request: CallBody, ...rest: unknown[]) {
+    if (method.applies?.(request) === false) return call.call(this, request, ...rest)
+    const recording = new Call(spoor, method, request)
     let result: CallBody
     try {
-      result = create.call(this, request, ...rest)
+      result = call.call(this, request, ...rest)
     } catch (error) {
-      call.fail(error)
+      recording.fail(error)
       throw error
     }
-    return call.follow(result)
+    return recording.follow(result)
   }
+  watched.set(recorded, spoor)
+  resource[name] = recorded
+}
+
+/** Wraps the clients that a method such as `withOptions` derives from this client. */
+export function watchDerived(client: CallBody, name: string, wrap: (derived: CallBody) => void): void {
+  const derive = client[name]
+  if (typeof derive !== 'function' || derivers.has(derive)) return
+  client[name] = function (this: unknown, ...given: unknown[]) {
+    const derived = derive.apply(this, given)
+    wrap(derived)
+    return derived
+  }
+  derivers.add(client[name])
+}
+const derivers = new WeakSet<object>()
+
+/** Returns an error as a provider describes it. The stack would show only this client. */
+export function failureOf(described: CallBody): Error {
+  const { message, code, type } = Object(described)
+  const error = new Error(message ?? (typeof described === 'string' ? described : JSON.stringify(described)))
+  error.name = String(type ?? code ?? 'Error')
+  delete error.stack
+  return error
 }
 
 class Call {
@@ -73,7 +113,7 @@ class Call {
     if (typeof result?._thenUnwrap === 'function') {
       // The body is read only on request, because the application may want the raw response.
       result.responsePromise?.catch((error: unknown) => this.fail(error))
-      return result._thenUnwrap(look)
+      return this.#followRaw(result._thenUnwrap(look))
     }
     if (typeof result?.then !== 'function') return look(result)
     return result.then(look, (error: unknown) => {
@@ -87,38 +127,96 @@ class Call {
     if (this.#trace !== undefined) fail(this.#trace, error)
   }
 
-  #look(answer: CallBody): CallBody {
-    if (typeof answer?.[Symbol.asyncIterator] === 'function') this.#pass(answer)
-    else {
-      const output = this.#note(guarded(this.#spoor, () => this.#method.read(answer)))
-      succeed(this.#span, output)
-      if (this.#trace !== undefined) succeed(this.#trace, output)
+  /** Watches whether the application takes the raw response only. `withResponse` takes the body as well. */
+  #followRaw(followed: CallBody): CallBody {
+    const { asResponse, withResponse } = followed
+    let isBodyRead = false
+    if (typeof asResponse !== 'function') return followed
+    followed.asResponse = async () => {
+      const response = await asResponse.call(followed)
+      return isBodyRead ? response : this.#raw(response)
     }
+    followed.withResponse = () => {
+      isBodyRead = true
+      return withResponse.call(followed)
+    }
+    return followed
+  }
+
+  /** The application reads the body of a raw response by itself, so the step says that there is no output. */
+  #raw(response: CallBody): CallBody {
+    if (!this.#span.isEnded) {
+      this.#span.addEvent('raw response, not recorded', { status: response?.status })
+      succeed(this.#span, undefined)
+      if (this.#trace !== undefined) succeed(this.#trace, undefined)
+    }
+    return response
+  }
+
+  #look(answer: CallBody): CallBody {
+    const { stream } = this.#method
+    // A generator is replaced, because applications may call its `next` directly.
+    if (typeof answer?.next === 'function') return this.#passOn(answer)
+    if (typeof answer?.[Symbol.asyncIterator] === 'function') this.#pass(answer)
+    else if (stream?.of(answer) !== undefined) return stream.replace(answer, this.#passOn(stream.of(answer)))
+    else this.#end(guarded(this.#spoor, () => this.#method.read(answer)) ?? {})
     return answer
   }
 
+  #end(answered: Answered): void {
+    const output = this.#note(answered)
+    if (answered.failure !== undefined) {
+      if (output !== undefined) this.#span.setOutput(output)
+      this.fail(answered.failure)
+      return
+    }
+    succeed(this.#span, output)
+    if (this.#trace !== undefined) succeed(this.#trace, output)
+  }
+
   /** Records what is known about the response, and returns the output. */
-  #note({ output, model, usage, attributes }: Answered = { output: undefined }): unknown {
-    this.#span.setModel(model).setUsage(usage)
+  #note({ output, model, usage, costUsd, attributes }: Answered): unknown {
+    this.#span.setModel(model).setUsage(usage).setCost(costUsd)
     if (attributes !== undefined) this.#span.setAttributes(attributes)
-    this.#trace?.setOutput(output)
+    if (output !== undefined) this.#trace?.setOutput(output)
     return output
   }
 
   /** Records the events of a stream as the application reads them. */
   #pass(stream: CallBody): void {
     const collector = this.#method.collect()
-    const reading = new Reading(this.#span)
-    reading.isWatched(stream)
-    // The trace waits for the streaming span.
-    this.#trace?.setStatus('ok').end()
+    const reading = this.#reading(stream, collector)
     const source = typeof stream.iterator === 'function' ? 'iterator' : Symbol.asyncIterator
     const iterate = stream[source]
-    stream[source] = () => this.#passing(iterate.call(stream), collector, reading)
+    const isAborted = () => stream.controller?.signal?.aborted === true
+    stream[source] = () => this.#passing(iterate.call(stream), collector, reading, isAborted)
   }
 
-  async *#passing(events: AsyncIterable<CallBody>, collector: Collector, reading: Reading) {
-    const ended = () => this.#note(guarded(this.#spoor, () => collector.answered()))
+  /** Returns an iterable with the events of another, for answers that contain a stream. */
+  #passOn(events: AsyncIterable<CallBody>): AsyncIterable<CallBody> {
+    const collector = this.#method.collect()
+    return this.#passing(events, collector, this.#reading(events, collector), () => false)
+  }
+
+  #reading(stream: object, collector: Collector): Reading {
+    const reading = new Reading(this.#span, () => this.#collected(collector))
+    reading.isWatched(stream)
+    // The trace waits for the streaming span.
+    this.#trace?.end()
+    return reading
+  }
+
+  /** Records the part of the response that has been read, and returns it as output. */
+  #collected(collector: Collector): unknown {
+    return this.#note(guarded(this.#spoor, () => collector.answered()) ?? {})
+  }
+
+  async *#passing(
+    events: AsyncIterable<CallBody>,
+    collector: Collector,
+    reading: Reading,
+    isAborted: () => boolean
+  ): AsyncGenerator<CallBody> {
     let isOpen = true
     try {
       for await (const event of events) {
@@ -126,17 +224,23 @@ class Call {
         yield event
       }
       isOpen = false
-      reading.end(ended())
+      const answered = guarded(this.#spoor, () => collector.answered()) ?? {}
+      const output = this.#note(answered)
+      if (answered.failure !== undefined) {
+        this.#trace?.setStatus('error')
+        reading.fail(answered.failure, output)
+      } else if (isAborted()) reading.stop('aborted', output)
+      else {
+        this.#trace?.setStatus('ok')
+        reading.end(output)
+      }
     } catch (error) {
       isOpen = false
-      reading.read(ended())
-      reading.fail(error)
+      this.#trace?.setStatus('error')
+      reading.fail(error, this.#collected(collector))
       throw error
     } finally {
-      if (isOpen) {
-        reading.read(ended())
-        reading.stop('left')
-      }
+      if (isOpen) reading.stop('left')
     }
   }
 }

@@ -1,14 +1,22 @@
-/** `spoor/client/openai`: records chats, responses and embeddings of OpenAI's client as steps. */
-import type { RecordedUsage } from '../record/fields.ts'
+/** `spoor-client/openai`: records chats, responses, completions and embeddings of OpenAI's client as steps. */
 import type { Spoor } from '../spoor.ts'
-import { type Answered, type CallBody, type CallMethod, type Collector, settingsOf, watchCreate } from './model-call.ts'
+import { type CallBody, type CallMethod, settingsOf, watchCalls, watchDerived } from './model-call.ts'
+import { recordsIn } from './wires/merge.ts'
+import { collectChat, readChat } from './wires/openai-chat.ts'
+import { collectResponse, readResponse } from './wires/openai-responses.ts'
+import { readOpenAIUsage } from './wires/usage.ts'
 
-/** Records this client's calls and returns the client. The client works as before, including streams and helpers. */
+/**
+ * Records this client's calls and returns the client. The client works as before, including streams and helpers. A
+ * streamed chat reports its tokens only if the request has `stream_options: { include_usage: true }`.
+ */
 export function wrapOpenAI<C extends object>(client: C, spoor: Spoor): C {
-  const { chat, responses, embeddings } = client as CallBody
-  watchCreate(chat?.completions, spoor, CHAT)
-  watchCreate(responses, spoor, RESPONSES)
-  watchCreate(embeddings, spoor, EMBEDDINGS)
+  const { chat, completions, responses, embeddings } = client as CallBody
+  watchCalls(chat?.completions, 'create', spoor, CHAT)
+  watchCalls(completions, 'create', spoor, COMPLETIONS)
+  watchCalls(responses, 'create', spoor, RESPONSES)
+  watchCalls(embeddings, 'create', spoor, EMBEDDINGS)
+  watchDerived(client, 'withOptions', derived => wrapOpenAI(derived, spoor))
   return client
 }
 
@@ -24,50 +32,12 @@ const CHAT: CallMethod = {
   collect: collectChat
 }
 
-function readChat({ model, choices, usage, id }: CallBody): Answered {
-  const messages = choices.map(({ message }: CallBody) => message)
-  const reasons = choices.map(({ finish_reason }: CallBody) => finish_reason).join(', ')
-  return {
-    output: messages.length === 1 ? messages[0] : messages,
-    model,
-    usage: chatUsage(usage),
-    attributes: { 'response.id': id, finish_reason: reasons }
-  }
-}
-
-function chatUsage(usage: CallBody): RecordedUsage {
-  return { inputTokens: usage?.prompt_tokens, outputTokens: usage?.completion_tokens, totalTokens: usage?.total_tokens }
-}
-
-function collectChat(): Collector {
-  const whole: CallBody = { choices: [] }
-  return {
-    add({ id, model, usage, choices = [] }) {
-      whole.id ??= id
-      whole.model = model ?? whole.model
-      whole.usage = usage ?? whole.usage
-      for (const { index = 0, delta = {}, finish_reason } of choices) {
-        whole.choices[index] ??= { message: { role: 'assistant', content: null }, finish_reason: null }
-        addDelta(whole.choices[index].message, delta)
-        whole.choices[index].finish_reason ??= finish_reason
-      }
-    },
-    answered: () => readChat(whole)
-  }
-}
-
-function addDelta(message: CallBody, { role, tool_calls = [], ...texts }: CallBody): void {
-  message.role = role ?? message.role
-  // `content`, `refusal`, and fields that other providers add, such as `reasoning_content`.
-  for (const [name, text] of Object.entries(texts)) {
-    if (typeof text === 'string') message[name] = (message[name] ?? '') + text
-  }
-  for (const { index = 0, id, type, function: called = {} } of tool_calls) {
-    message.tool_calls ??= []
-    message.tool_calls[index] ??= { id, type: type ?? 'function', function: { name: '', arguments: '' } }
-    const whole = message.tool_calls[index].function
-    whole.name += called.name ?? ''
-    whole.arguments += called.arguments ?? ''
+const COMPLETIONS: CallMethod = {
+  ...CHAT,
+  name: 'openai.completions',
+  describe(request) {
+    const attributes = settingsOf(request, ['model', 'prompt', 'stream', 'stream_options'])
+    return { kind: 'llm', provider, model: request.model, input: request.prompt, attributes }
   }
 }
 
@@ -85,31 +55,7 @@ const RESPONSES: CallMethod = {
     }
   },
   read: readResponse,
-  collect() {
-    let last: CallBody
-    let text = ''
-    return {
-      add({ type, response, delta }) {
-        // The first and last events of a response contain the whole response so far.
-        if (response !== undefined) last = response
-        else if (type === 'response.output_text.delta') text += delta
-      },
-      answered() {
-        const isDone = Array.isArray(last?.output) && last.output.length > 0
-        return isDone ? readResponse(last) : { output: text, model: last?.model }
-      }
-    }
-  }
-}
-
-function readResponse({ model, output, usage, id, status }: CallBody): Answered {
-  const { input_tokens: inputTokens, output_tokens: outputTokens, total_tokens: totalTokens } = usage ?? {}
-  return {
-    output,
-    model,
-    usage: { inputTokens, outputTokens, totalTokens },
-    attributes: { 'response.id': id, 'response.status': status }
-  }
+  collect: collectResponse
 }
 
 const EMBEDDINGS: CallMethod = {
@@ -120,8 +66,9 @@ const EMBEDDINGS: CallMethod = {
   },
   // Vectors are omitted, because nobody reads them and they would take up most of the storage.
   read({ data, model, usage }) {
-    const output = { embeddings: data.length, dimensions: data[0]?.embedding?.length }
-    return { output, model, usage: chatUsage(usage) }
+    const vectors = recordsIn(data)
+    const output = { embeddings: vectors.length, dimensions: vectors[0]?.embedding?.length }
+    return { output, model, ...readOpenAIUsage(usage) }
   },
-  collect: () => ({ add() {}, answered: () => ({ output: undefined }) })
+  collect: () => ({ add() {}, answered: () => ({}) })
 }

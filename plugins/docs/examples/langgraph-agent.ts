@@ -10,7 +10,7 @@ import { Annotation, END, START, StateGraph } from '@langchain/langgraph'
 import { ChatOpenAI } from '@langchain/openai'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
 import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node'
-import { Spoor } from 'spoor/client'
+import { Spoor } from 'spoor-client'
 
 const processor = new BatchSpanProcessor(new OTLPTraceExporter())
 const provider = new NodeTracerProvider({ spanProcessors: [processor] })

@@ -3,7 +3,7 @@
  * headers name one. Readers can score an answer.
  */
 import express, { type RequestHandler } from 'express'
-import { Spoor } from 'spoor/client'
+import { Spoor } from 'spoor-client'
 
 const spoor = new Spoor()
 

@@ -2,7 +2,7 @@
  * Serverless functions. The platform freezes them when they finish, so they send their
  * traces first.
  */
-import { Spoor } from 'spoor/client'
+import { Spoor } from 'spoor-client'
 
 interface Order {
   readonly id: string

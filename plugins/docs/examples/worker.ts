@@ -4,7 +4,7 @@
  * With a `traceparent`, a job joins the trace of the step that queued it.
  */
 import { createInterface } from 'node:readline'
-import { Spoor } from 'spoor/client'
+import { Spoor } from 'spoor-client'
 
 interface Job {
   readonly id: string

@@ -31,6 +31,53 @@ t.test('the client, against a server', async t => {
     t.equal(existsSync(FILE) && readFileSync(FILE, 'utf8'), formatted.stdout, 'npm run client-types writes them')
   })
 
+  t.test('stores a trace of more than 200 spans whole, and its address is the dashboard’s', async t => {
+    const spoor = await make(t)
+    const trace = spoor.start('many', { input: 'in', sessionId: 's-many', tags: ['big'] })
+    for (let i = 0; i < 450; i++) trace.startSpan(`step ${i}`, { kind: 'tool' }).end({ output: i })
+    trace.score('good', true).end({ output: 'out', status: 'ok' })
+    t.match(await spoor.flush({ timeoutMs: 60_000 }), { sent: 1, kept: 0, lostCount: 0, problems: [] })
+    const stored = await read(trace.traceId)
+    t.match(stored.trace, {
+      name: 'many',
+      status: 'ok',
+      input: 'in',
+      output: 'out',
+      sessionId: 's-many',
+      tags: ['big']
+    })
+    t.equal(stored.spans.filter(({ kind }: { kind: string }) => kind === 'tool').length, 450)
+    t.match(stored.scores, [{ name: 'good', value: true }])
+    t.equal(trace.url, `${url}/app/t/${trace.traceId}`)
+    t.not((await call('GET', new URL(trace.url).pathname, { key: null })).status, 404)
+  })
+
+  t.test('an observed function can leave out its arguments or its result', async t => {
+    const spoor = await make(t)
+    const ids: string[] = []
+    const give = (text: string) => {
+      ids.push(spoor.current()!.traceId)
+      return `result of ${text}`
+    }
+    spoor.observe(give, { captureInput: false })('secret')
+    spoor.observe(give, { captureOutput: false })('secret')
+    const stream = spoor.observe(
+      function* (text: string) {
+        ids.push(spoor.current()!.traceId)
+        yield text
+      },
+      { captureOutput: false, name: 'stream' }
+    )
+    t.same([...stream('secret')], ['secret'])
+    await spoor.flush({ timeoutMs: 60_000 })
+    const traces = await Promise.all(ids.map(async id => (await read(id)).trace))
+    t.match(traces, [
+      { input: null, output: 'result of secret', status: 'ok' },
+      { input: 'secret', output: null, status: 'ok' },
+      { input: 'secret', output: null, status: 'ok' }
+    ])
+  })
+
   t.test('records a trace with its steps, scores, usage and errors', async t => {
     const spoor = await make(t)
     let traceId = ''

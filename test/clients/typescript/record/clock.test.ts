@@ -71,3 +71,17 @@ t.test('a caller is who sends its span', t => {
   t.equal(parentFromHeaders(undefined), undefined)
   t.end()
 })
+
+t.test('a text without a zone is UTC, and seconds and milliseconds are told apart', t => {
+  const noon = Date.UTC(2026, 10, 26, 12)
+  for (const text of ['2026-11-26T12:00:00', '2026-11-26 12:00', '2026-11-26T12:00:00.000', '2026-11-26T12:00:00Z'])
+    t.equal(timeOf(text), noon, text)
+  t.equal(timeOf('2026-11-26T13:00:00+01:00'), noon)
+  t.equal(timeOf('2026-11-26'), Date.UTC(2026, 10, 26))
+  t.equal(timeOf(noon), noon)
+  t.equal(timeOf(noon / 1000), noon)
+  t.equal(timeOf(new Date(noon)), noon)
+  for (const odd of [noon * 1000, Number.NaN, 'nonsense', new Date('x'), {}, true, null] as never[])
+    t.equal(timeOf(odd), undefined, String(odd))
+  t.end()
+})

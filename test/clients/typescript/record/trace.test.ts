@@ -145,3 +145,93 @@ t.test('a trace that others join says so in their form, and one that is live can
   live.end()
   t.end()
 })
+
+/** Returns a trace's span count in its parts, by kind of part. */
+function spansIn({ parts }: ReturnType<typeof collecting>): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const { kind, body } of parts) {
+    const { spans = [], trace = {} } = JSON.parse(body)
+    counts[kind] = (counts[kind] ?? 0) + (trace.spans ?? spans).length
+  }
+  return counts
+}
+
+t.test('a trace of more than 200 spans is sent as OTLP, and a live one says what it leaves out', t => {
+  const whole = collecting()
+  const trace = new Trace(whole.recorder, 'many')
+  for (let i = 0; i < 350; i++) trace.startSpan(`${i}`).end()
+  trace.end()
+  t.same(spansIn(whole), { joined: 350 })
+  t.same(whole.problems, [])
+  const live = collecting()
+  const other = new Trace(live.recorder, 'many', { live: true })
+  for (let i = 0; i < 350; i++) other.startSpan(`${i}`).end()
+  other.end()
+  const { start, ...sent } = spansIn(live)
+  t.equal(
+    Object.values(sent).reduce((sum, count) => sum + count, 0),
+    200
+  )
+  t.same(live.problems, [
+    'trace many keeps its first 200 spans, and failed spans that replace others: later spans are left out'
+  ])
+  t.end()
+})
+
+t.test('a trace that is not sampled sends nothing, unless something fails', t => {
+  const sentBy = (act: (trace: Trace) => void, options = {}) => {
+    const collected = collecting({ sampleRate: 0 })
+    const trace = new Trace(collected.recorder, 'sampled', options)
+    trace.startSpan('step').end()
+    trace.score('s', 1)
+    act(trace)
+    trace.end()
+    t.equal(collected.held(), 0)
+    t.equal(collected.over.length, 1)
+    return collected.parts.map(({ kind }) => kind)
+  }
+  t.same(
+    sentBy(() => {}),
+    []
+  )
+  t.same(
+    sentBy(() => {}, { live: true }),
+    []
+  )
+  t.same(
+    sentBy(trace => t.match(trace.traceparent, /-00$/)),
+    []
+  )
+  t.same(
+    sentBy(trace => trace.recordError(new Error('no'))),
+    ['record', 'score']
+  )
+  t.same(
+    sentBy(trace => trace.startSpan('bad').end({ status: 'error' })),
+    ['record', 'score']
+  )
+  // The id decides, so the share is right and all parts of a trace agree.
+  const half = collecting({ sampleRate: 0.5 })
+  for (let i = 0; i < 1000; i++) new Trace(half.recorder, 'half').end()
+  t.ok(Math.abs(half.parts.length - 500) < 120, `${half.parts.length}`)
+  t.end()
+})
+
+t.test('a step has its address, and the attributes of its trace', t => {
+  const collected = collecting({ url: 'http://spoor:8787/base' })
+  const trace = new Trace(collected.recorder, 'agent', { spanAttributes: { tenant: 'a', step: 0 } })
+  const span = trace.startSpan('one', { attributes: { step: 1 } })
+  t.equal(span.url, `http://spoor:8787/base/app/t/${trace.traceId}`)
+  span.startSpan('two').end()
+  span.end()
+  trace.end()
+  const { spans } = JSON.parse(collected.parts[0]!.body).trace
+  t.same(
+    spans.map(({ attributes }: { attributes: object }) => attributes),
+    [
+      { tenant: 'a', step: 0 },
+      { tenant: 'a', step: 1 }
+    ]
+  )
+  t.end()
+})
