@@ -11,9 +11,9 @@ import pytest
 from anthropic import Anthropic, APIStatusError, AsyncAnthropic, AsyncStream, Stream
 from anthropic.lib.streaming import AsyncMessageStream, MessageStream, MessageStreamManager
 
-from spoor import Spoor
-from spoor.wrapping import anthropic as wrapping
-from spoor.wrapping.calls import record_managers
+from spoor_client import Spoor
+from spoor_client.wrapping import anthropic as wrapping
+from spoor_client.wrapping.calls import record_managers
 from tests.conftest import has_used
 
 Read = Callable[[Any], Any]

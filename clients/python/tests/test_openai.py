@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from openai import APIStatusError, AsyncOpenAI, OpenAI, Stream
 
-from spoor import Spoor
+from spoor_client import Spoor
 from tests.conftest import has_used
 
 Read = Callable[[Any], Any]

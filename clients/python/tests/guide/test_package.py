@@ -21,7 +21,7 @@ def test_the_first_example_records_a_trace(server: Server, run: Run) -> None:
     said, counted = result.stdout.splitlines()
     sent, trace_id = counted.split()
     assert (said, sent) == ("You asked: Where is my order?", "1")
-    from spoor import Spoor
+    from spoor_client import Spoor
 
     trace = Spoor(server.url, server.key, spool=False).traces.get(trace_id)["trace"]
     assert trace["input"] == {"question": "Where is my order?"}
@@ -50,8 +50,8 @@ def test_the_wheel_has_all_modules_and_no_tests(tmp_path: Path) -> None:
     assert built.returncode == 0, built.stdout + built.stderr
     (wheel,) = tmp_path.glob("*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
-    modules = {str(file.relative_to(ROOT)) for file in ROOT.joinpath("spoor").rglob("*.py")}
-    assert modules | {"spoor/py.typed"} <= names
+    modules = {str(file.relative_to(ROOT)) for file in ROOT.joinpath("spoor_client").rglob("*.py")}
+    assert modules | {"spoor_client/py.typed"} <= names
     assert not [name for name in names if name.startswith(("tests/", "tools/"))]
     metadata = next(name for name in names if name.endswith("METADATA"))
     assert "Requires-Dist" not in zipfile.ZipFile(wheel).read(metadata).decode()
@@ -61,7 +61,7 @@ def test_the_modules_import_each_other_in_no_circle() -> None:
     """Each module can be imported first. Imports for types alone count as well."""
     modules = [
         ".".join(file.relative_to(ROOT).with_suffix("").parts)
-        for file in ROOT.joinpath("spoor").rglob("*.py")
+        for file in ROOT.joinpath("spoor_client").rglob("*.py")
         if file.name != "__init__.py"
     ]
     imports = {module: set(_imports(module)) & set(modules) for module in modules}

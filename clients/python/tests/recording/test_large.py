@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
-from spoor import Spoor
+from spoor_client import Spoor
 
 Read = Callable[[Any], Any]
 

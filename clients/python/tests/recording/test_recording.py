@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from spoor import ContextExecutor, Spoor, Step
+from spoor_client import ContextExecutor, Spoor, Step
 from tests.conftest import Server
 
 Read = Callable[[Any], Any]

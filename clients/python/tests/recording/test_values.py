@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from spoor.values import MIN_BUDGET, shrink, size_of, write
+from spoor_client.values import MIN_BUDGET, shrink, size_of, write
 
 texts = st.text(st.characters(codec=None, exclude_categories=[])) | st.text('é€😀\x00\ud800\\"\n', max_size=300)
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | texts | st.decimals(allow_nan=True)

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from spoor import Spoor
+from spoor_client import Spoor
 from tests.conftest import Run, Server
 
 RECORD = """
 import os, signal, sys, threading, time
-import spoor
+import spoor_client as spoor
 
 def record(name, count=10):
     for number in range(count):
@@ -85,7 +85,7 @@ def test_a_process_that_ends(server: Server, run: Run, tag: str, tmp_path: Path,
     if end == "in an exit handler of before":
         # This handler runs after the client's. Later traces are kept, unless a running thread sends them.
         assert len(left) <= 5
-        assert run("import spoor, time; spoor.configure(); time.sleep(1); spoor.flush()").returncode == 0
+        assert run("import spoor_client as spoor, time; spoor.configure(); time.sleep(1); spoor.flush()").returncode == 0
         left = [file.name for file in tmp_path.rglob("*-*.spoor")]
     assert left == []
     assert names(server, tag) == ["t"] * 10
@@ -205,7 +205,7 @@ def test_a_fork_while_a_thread_makes_the_client_leaves_no_lock_behind(server: Se
     result = run(
         RECORD
         + """
-from spoor import default
+from spoor_client import default
 making, forked = threading.Event(), threading.Event()
 def make():
     with default._lock:
@@ -253,7 +253,7 @@ assert Spy.seen == [], Spy.seen
 
 def test_a_process_that_records_nothing_ends_at_once_and_leaves_nothing(run: Run, tmp_path: Path) -> None:
     started = time.monotonic()
-    assert run("import spoor; spoor.configure('http://127.0.0.1:9')").returncode == 0
+    assert run("import spoor_client as spoor; spoor.configure('http://127.0.0.1:9')").returncode == 0
     assert time.monotonic() - started < 3
     assert list(tmp_path.iterdir()) == []
 
@@ -269,7 +269,7 @@ def test_processes_that_end_while_the_server_is_away(run: Run, tag: str, tmp_pat
 CELERY = """
 import os
 from pathlib import Path
-import celery, spoor
+import celery, spoor_client as spoor
 
 folder = Path(os.environ["FOLDER"])
 app = celery.Celery("work", broker="filesystem://localhost")
@@ -344,7 +344,7 @@ def kill_group(worker: subprocess.Popen[bytes]) -> None:
 def test_workers_of_gunicorn(server: Server, tag: str, tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(
         f"""
-import spoor
+import spoor_client as spoor
 spoor.configure()
 with spoor.trace("preload", tags=[{tag!r}]):
     pass

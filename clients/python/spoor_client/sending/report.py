@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from .result import Loss, Result
 
-log = logging.getLogger("spoor")
+log = logging.getLogger("spoor_client")
 
 _MAX_LOST = 1_000
 _MAX_PROBLEMS = 100
