@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import threading
@@ -17,7 +18,7 @@ from .evaluating import Evaluation, Judge, evaluate
 from .observing import observing
 from .parents import Parent, is_export_to, parent_of_headers, parent_of_opentelemetry
 from .reads import Reads, Scores, Traces
-from .recording.step import Score, Span, Step, current_step
+from .recording.step import Context, Score, Span, Step
 from .recording.trace import Trace
 from .sending import process_exit
 from .sending.connection import Server
@@ -68,6 +69,8 @@ class Spoor:
         OpenTelemetry exports to this server (OTEL_EXPORTER_OTLP_ENDPOINT). With another destination, the server would
         store only the client's part of the trace.
     flush_each: makes the end of each trace wait until it is sent, for functions that freeze after their response.
+    capture_input, capture_output: False records no arguments and results of observed functions and model calls. Values
+        that the application sets itself are recorded.
     """
 
     def __init__(
@@ -81,11 +84,16 @@ class Spoor:
         redact: Redact | None = None,
         on_problem: Callable[[str], None] | None = None,
         flush_each: bool = False,
+        capture_input: bool = True,
+        capture_output: bool = True,
         opentelemetry: bool | None = None,
         memory_bytes: int = MAX_MEMORY_BYTES,
         spool_bytes: int = DEFAULT_MAX_BYTES,
     ) -> None:
+        self.context = Context()
         self.redact = redact
+        self.captures_input = capture_input
+        self.captures_output = capture_output
         self._is_live = live
         self._flush_each = flush_each
         self._begin()
@@ -175,7 +183,7 @@ class Spoor:
         Starts a span of the current step, for use in a `with` statement. If no trace is current, starts a trace for the
         span, which ends with the span.
         """
-        current = current_step()
+        current = self.current()
         parent = self.trace(name) if current is None else current
         span = parent.start_span(name, kind=kind, input=input, model=model, provider=provider, attributes=attributes)
         span.has_own_trace = current is None
@@ -204,7 +212,7 @@ class Spoor:
 
     def current(self) -> Step | None:
         """Returns the current trace or span."""
-        return current_step()
+        return self.context.current()
 
     def wrap_openai(self, openai: C) -> C:
         """
@@ -246,7 +254,7 @@ class Spoor:
 
     def headers(self) -> dict[str, str]:
         """Returns headers for a request to another service. That service's spans then join the current step."""
-        current = current_step()
+        current = self.current()
         return {} if current is None else {"traceparent": current.traceparent}
 
     def evaluate(
@@ -274,6 +282,8 @@ class Spoor:
     def flush(self, timeout: float = 30.0) -> Result:
         """Waits until the server has answered for everything that has ended. The result states what is not stored."""
         self._drop()
+        for trace in list(self._open):
+            trace.settle()
         self._put_live_spans()
         result = self._sender.flush(timeout)
         with self._times_lock:
@@ -316,6 +326,9 @@ class Spoor:
 
     def dropped(self, step: Step) -> None:
         self._dropped.append(step)
+        # At the end of the process, modules may already be gone. The exit handler drops the step.
+        with contextlib.suppress(Exception):
+            self._sender.wake()
 
     def waits_for_spans(self, trace: Trace) -> None:
         with self._times_lock:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import inspect
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from .document import Kind
-from .recording.step import NOT_READ, Span, Step, current_step, within
+from .recording.step import NOT_READ, Span, Step, within
 from .recording.trace import Trace
 from .values import quote, write
 
@@ -18,6 +19,11 @@ _MAX_READ_BYTES = 600_000
 
 
 class Client(Protocol):
+    captures_input: bool
+    captures_output: bool
+
+    def current(self) -> Step | None: ...
+
     def trace(self, name: str) -> Trace: ...
 
 
@@ -25,8 +31,8 @@ class Client(Protocol):
 class _Options:
     name: str
     kind: Kind
-    is_input_captured: bool
-    is_output_captured: bool
+    captures_input: bool
+    captures_output: bool
 
 
 def observing(
@@ -52,79 +58,82 @@ def observing(
 def _wrap(client_of: Callable[[], Client], function: Callable[..., Any], options: _Options) -> Callable[..., Any]:
     arguments = _arguments_of(function)
 
-    def begin(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Step:
-        current = current_step()
+    def begin(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Observed:
+        client = client_of()
+        current = client.current()
         step: Step
         if current is None:
-            step = client_of().trace(options.name)
+            step = client.trace(options.name)
         else:
             step = current.start_span(options.name, kind=options.kind)
-        if options.is_input_captured:
+        if options.captures_input and client.captures_input:
             step.set_input(arguments(args, kwargs))
-        return step
+        return _Observed(step, options.captures_output and client.captures_output)
 
-    def succeed(step: Step, result: Any) -> None:
-        step.end(
-            output=result if options.is_output_captured and not step.has_output else None, status=step.status_or("ok")
-        )
+    if inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
+        watch: Callable[[Any, _Reading], Any] = _watch_async if inspect.isasyncgenfunction(function) else _watch
 
-    if inspect.isasyncgenfunction(function):
-
-        def open_async(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[AsyncGenerator[Any, Any], _Reading]:
-            reading = _Reading(begin(args, kwargs), options)
-            with within(reading.step):
-                return function(*args, **kwargs), reading
-
-        return functools.wraps(function)(_async_reader(open_async))
-
-    if inspect.isgeneratorfunction(function):
-
+        # The step begins at the call, because the trace that is current then may no longer be current at the first
+        # read, as in a server that sends a response after its handler has returned.
         @functools.wraps(function)
-        def read(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-            reading = _Reading(begin(args, kwargs), options)
-            with within(reading.step):
-                generator = function(*args, **kwargs)
-            return (yield from _watch(generator, reading))
+        def call_generator(*args: Any, **kwargs: Any) -> Any:
+            observed = begin(args, kwargs)
+            with within(observed.step):
+                return watch(function(*args, **kwargs), _Reading(observed))
 
-        return read
+        return call_generator
 
     if inspect.iscoroutinefunction(function):
 
         @functools.wraps(function)
         async def call_coroutine(*args: Any, **kwargs: Any) -> Any:
-            step = begin(args, kwargs)
-            try:
-                with within(step):
-                    result = await function(*args, **kwargs)
-            except BaseException as error:
-                _fail(step, error)
-                raise
-            if inspect.isasyncgen(result):
-                return _watch_async(result, _Reading(step, options))
-            succeed(step, result)
-            return result
+            observed = begin(args, kwargs)
+            return await _watch_coroutine(function, args, kwargs, observed)
 
         return call_coroutine
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        step = begin(args, kwargs)
+        observed = begin(args, kwargs)
         try:
-            with within(step):
+            with within(observed.step):
                 result = function(*args, **kwargs)
         except BaseException as error:
-            _fail(step, error)
+            _fail(observed.step, error)
             raise
-        if inspect.isgenerator(result):
-            return _watch(result, _Reading(step, options))
-        if inspect.isasyncgen(result):
-            return _watch_async(result, _Reading(step, options))
         if inspect.iscoroutine(result):
-            return _watch_coroutine(result, step, succeed)
-        succeed(step, result)
-        return result
+            return _watch_coroutine(lambda: result, (), {}, observed)
+        return _succeed(result, observed)
 
     return call
+
+
+@dataclass(frozen=True)
+class _Observed:
+    step: Step
+    captures_output: bool
+
+
+def _succeed(result: Any, observed: _Observed) -> Any:
+    """Ends the step with its result or, if the result is read later, watches the reading."""
+    if inspect.isgenerator(result):
+        return _watch(result, _Reading(observed))
+    if inspect.isasyncgen(result):
+        return _watch_async(result, _Reading(observed))
+    body: Any = getattr(result, "body_iterator", None)
+    if hasattr(body, "__aiter__"):
+        # The response of Starlette or FastAPI sends its body after the handler has returned.
+        result.body_iterator = _watch_async(_generator_of(body), _Reading(observed))
+        return result
+    step = observed.step
+    output = result if observed.captures_output and not step.has_output else None
+    step.end(output=output, status=step.status_or("ok"))
+    return result
+
+
+async def _generator_of(items: AsyncIterable[Any]) -> AsyncGenerator[Any, Any]:
+    async for item in items:
+        yield item
 
 
 def _arguments_of(function: Callable[..., Any]) -> Callable[[tuple[Any, ...], dict[str, Any]], Any]:
@@ -154,23 +163,24 @@ def _fail(step: Step, error: BaseException) -> None:
         step.end(error=error)
 
 
-async def _watch_coroutine(coroutine: Any, step: Step, succeed: Callable[[Step, Any], None]) -> Any:
+async def _watch_coroutine(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], observed: _Observed
+) -> Any:
     try:
-        with within(step):
-            result = await coroutine
+        with within(observed.step):
+            result = await function(*args, **kwargs)
     except BaseException as error:
-        _fail(step, error)
+        _fail(observed.step, error)
         raise
-    succeed(step, result)
-    return result
+    return _succeed(result, observed)
 
 
 class _Reading:
     """Collects the items read from a generator, and ends its step."""
 
-    def __init__(self, step: Step, options: _Options) -> None:
-        self.step = step
-        self._is_captured = options.is_output_captured
+    def __init__(self, observed: _Observed) -> None:
+        self.step = observed.step
+        self._is_captured = observed.captures_output
         #: Strings are kept unchanged, other items as JSON.
         self._items: list[tuple[bool, str]] = []
         self._bytes = 0
@@ -180,6 +190,8 @@ class _Reading:
         if not self._is_captured or self._bytes > _MAX_READ_BYTES:
             self._left_out += self._is_captured
             return
+        if isinstance(item, (bytes, bytearray)):
+            item = item.decode("utf-8", "replace")
         if isinstance(item, str):
             self._bytes += len(item) + 1
             self._items.append((True, item))
@@ -194,6 +206,10 @@ class _Reading:
         self.step.end(status=self.step.status_or("ok"))
 
     def fail(self, error: BaseException) -> None:
+        if isinstance(error, asyncio.CancelledError):
+            # A reader that is cancelled, such as a response whose client has disconnected, is no failure.
+            self.stop()
+            return
         self._set_output()
         self.step.end(error=error)
 
@@ -251,41 +267,30 @@ def _watch(generator: Generator[Any, Any, Any], reading: _Reading) -> Generator[
         raise
 
 
-def _watch_async(generator: AsyncGenerator[Any, Any], reading: _Reading) -> AsyncGenerator[Any, Any]:
-    return _async_reader(lambda args, kwargs: (generator, reading))()
-
-
-def _async_reader(
-    open_generator: Callable[[tuple[Any, ...], dict[str, Any]], tuple[AsyncGenerator[Any, Any], _Reading]],
-) -> Callable[..., AsyncGenerator[Any, Any]]:
-    """Does the same for asynchronous generators. They need a separate function, because they have no `yield from`."""
-
-    async def read(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
-        generator, reading = open_generator(args, kwargs)
-        turn: Callable[[], Any] = generator.__anext__
-        try:
-            while True:
-                try:
-                    with within(reading.step):
-                        item = await turn()
-                except StopAsyncIteration:
-                    reading.end()
-                    return
-                reading.read(item)
-                try:
-                    sent = yield item
-                    turn = functools.partial(generator.asend, sent)
-                except GeneratorExit:
-                    with within(reading.step):
-                        await generator.aclose()
-                    reading.stop()
-                    raise
-                except BaseException as error:
-                    turn = functools.partial(generator.athrow, error)
-        except GeneratorExit:
-            raise
-        except BaseException as error:
-            reading.fail(error)
-            raise
-
-    return read
+async def _watch_async(generator: AsyncGenerator[Any, Any], reading: _Reading) -> AsyncGenerator[Any, Any]:
+    """Does the same for asynchronous generators, which have no `yield from`."""
+    turn: Callable[[], Any] = generator.__anext__
+    try:
+        while True:
+            try:
+                with within(reading.step):
+                    item = await turn()
+            except StopAsyncIteration:
+                reading.end()
+                return
+            reading.read(item)
+            try:
+                sent = yield item
+                turn = functools.partial(generator.asend, sent)
+            except GeneratorExit:
+                with within(reading.step):
+                    await generator.aclose()
+                reading.stop()
+                raise
+            except BaseException as error:
+                turn = functools.partial(generator.athrow, error)
+    except GeneratorExit:
+        raise
+    except BaseException as error:
+        reading.fail(error)
+        raise

@@ -1,8 +1,8 @@
 """
 A step of a trace: what traces and spans have in common, and spans.
 
-One step is current: the next step becomes its child. Coroutines inherit the current step, and `context_executor` passes
-it to threads.
+One step of a client is current: the next step becomes its child. Coroutines inherit the current step, and
+`context_executor` passes it to threads.
 """
 
 from __future__ import annotations
@@ -37,10 +37,16 @@ class Owner(Protocol):
     clock: Clock
 
     @property
+    def context(self) -> Context: ...
+
+    @property
     def redact(self) -> Redact | None: ...
 
     @property
     def is_of_this_process(self) -> bool: ...
+
+    @property
+    def is_ended(self) -> bool: ...
 
     def opened(self, span: Span) -> None: ...
 
@@ -57,6 +63,16 @@ class Owner(Protocol):
     def dropped(self, step: Step) -> None: ...
 
     def problem(self, text: str) -> None: ...
+
+
+class Reading(Protocol):
+    """The reading of a stream whose span ends with it."""
+
+    #: Whether the application has left the stream, or forgotten it.
+    is_left: bool
+
+    def stop(self) -> None:
+        """Ends the span with what was read."""
 
 
 class Score(NamedTuple):
@@ -112,8 +128,7 @@ class Step:
         #: Usage of the steps within this step. It counts if this step has no usage of its own.
         self._usage_below: dict[str, int] = {}
         self._cost_below: float | None = None
-        self._token: Token[Step | None] | None = None
-        self._before: Step | None = None
+        self._entered: tuple[Step | None, Token[Step | None]] | None = None
         self._cuts = 0
 
     # Recorded values.
@@ -237,16 +252,15 @@ class Step:
         raise NotImplementedError
 
     def __enter__(self: Self) -> Self:
-        self._before = current_step()
-        self._token = _current.set(self)
+        self._entered = self.trace.context.enter(self)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, stack: TracebackType | None
     ) -> None:
-        if self._token is not None:
-            _leave(self._token, self._before)
-            self._token = None
+        if self._entered is not None:
+            self.trace.context.leave(*self._entered)
+            self._entered = None
         if error is None:
             self.end(status=self._status or "ok")
         elif isinstance(error, (GeneratorExit, SystemExit)):
@@ -263,33 +277,41 @@ class Step:
         self.__exit__(kind, error, stack)
 
 
-_current: ContextVar[Step | None] = ContextVar("spoor_current", default=None)
-
-
-def current_step() -> Step | None:
+class Context:
     """
-    Also returns None in a process that was forked while a trace was current. That trace belongs to the parent process,
-    which ends and sends it.
+    The current step of one client. Clients of several projects in one process do not see each other's steps.
     """
-    step = _current.get()
-    return step if step is not None and step.trace.pid == os.getpid() else None
+
+    def __init__(self) -> None:
+        self._variable: ContextVar[Step | None] = ContextVar("spoor_current", default=None)
+
+    def current(self) -> Step | None:
+        """
+        Also returns None in a process that was forked while a trace was current. That trace belongs to the parent
+        process, which ends and sends it.
+        """
+        step = self._variable.get()
+        return step if step is not None and step.trace.pid == os.getpid() else None
+
+    def enter(self, step: Step) -> tuple[Step | None, Token[Step | None]]:
+        before = self._variable.get()
+        return before, self._variable.set(step)
+
+    def leave(self, before: Step | None, token: Token[Step | None]) -> None:
+        try:
+            self._variable.reset(token)
+        except ValueError:  # This is not the context that was entered, as in finalisers of generators.
+            self._variable.set(before)
 
 
 @contextmanager
 def within(step: Step) -> Iterator[None]:
-    before = _current.get()
-    token = _current.set(step)
+    context = step.trace.context
+    entered = context.enter(step)
     try:
         yield
     finally:
-        _leave(token, before)
-
-
-def _leave(token: Token[Step | None], before: Step | None) -> None:
-    try:
-        _current.reset(token)
-    except ValueError:  # This is not the context that was entered, as in finalisers of generators.
-        _current.set(before)
+        context.leave(*entered)
 
 
 class Span(Step):
@@ -313,6 +335,7 @@ class Span(Step):
         self._is_ended = False
         #: Whether a trace was started for this span, which ends with the span.
         self.has_own_trace = False
+        self.reading: Reading | None = None
         self.started_at = self.ended_at = time_or_now(started_at, trace.clock)
         trace.opened(self)
 
@@ -383,6 +406,7 @@ class Span(Step):
         if status is not None:
             self.set_status(status)
         self.ended_at = max(self.started_at, time_or_now(ended_at, self.trace.clock))
+        self.reading = None
         self.trace.closed(self, self._text())
         if self.has_own_trace:
             self.trace.end_like(self, error)
@@ -442,5 +466,18 @@ class Span(Step):
             self.trace.dropped(self)
 
     def drop(self) -> None:
-        self.add_event(NOT_ENDED)
-        self.end(status=self._status or "unset")
+        if self.reading is not None:
+            self.reading.stop()
+        if not self._is_ended:
+            self.add_event(NOT_ENDED)
+            self.end(status=self._status or "unset")
+
+    def left(self, is_freed: bool) -> None:
+        """Called by finalisers when the span's stream is left. The span ends with its trace, or soon if it is freed."""
+        if not self._is_ended and (is_freed or self.trace.is_ended):
+            self.trace.dropped(self)
+
+    def settle(self) -> None:
+        """Ends the span if its stream has been left."""
+        if self.reading is not None and self.reading.is_left:
+            self.reading.stop()

@@ -23,7 +23,7 @@ from ..parents import Parent
 from ..sending.delivery import PartKind
 from ..values import Redact, describe_error, size_of, write
 from .span_buffer import SpanBuffer
-from .step import Score, Span, Step, harmless, new_id, time_or_now
+from .step import Context, Score, Span, Step, harmless, new_id, time_or_now
 
 _METADATA_BUDGET = 200_000
 #: A trace becomes live, and sends its finished spans, when they have this many bytes.
@@ -34,6 +34,9 @@ _JOINED_BYTES = 1_000_000
 
 class Recorder(Protocol):
     """What a trace needs of its client."""
+
+    @property
+    def context(self) -> Context: ...
 
     @property
     def redact(self) -> Redact | None: ...
@@ -182,6 +185,10 @@ class Trace(Step):
         return Parent(self.id, span_id or self._root_id or new_id(8)).traceparent
 
     @property
+    def context(self) -> Context:
+        return self.recorder.context
+
+    @property
     def redact(self) -> Redact | None:
         return self.recorder.redact
 
@@ -272,6 +279,7 @@ class Trace(Step):
         """Ends the trace. Later calls do nothing."""
         if not self.is_of_this_process:
             return
+        self.settle()
         with self._lock:
             if self._is_ended:
                 return
@@ -297,6 +305,13 @@ class Trace(Step):
     def _take_values(self, span: Span) -> None:
         self._values = {**span.values, **self._values}
         self._usage = {}
+
+    def settle(self) -> None:
+        """Ends the spans whose streams have been left."""
+        if self.is_of_this_process:
+            with self._lock:
+                for span in list(self._held_spans):
+                    span.settle()
 
     def give_up(self) -> None:
         """

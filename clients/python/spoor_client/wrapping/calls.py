@@ -1,35 +1,25 @@
 """
-Records calls of a provider's library as spans. Functions are replaced on the application's own object. Results keep
-their type: a stream remains the library's own stream, and its source is recorded as it is read.
+Records calls of a provider's library as spans. Functions are replaced on the application's own object, and on the
+clients that the library derives from it (`with_options`). Results keep their type.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
-import weakref
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ..document import Kind
-from ..recording.step import NOT_READ, Span
+from ..recording.step import Span
+from .results import Called, finish
+from .wires.answer import Answer, Content, Reader
 
 #: Parameters that concern the transport, and not the model.
 _TRANSPORT = frozenset(("extra_headers", "extra_query", "extra_body", "timeout", "stream", "stream_options"))
-
-Content = Mapping[str, Any]
-
-
-@dataclass
-class Answer:
-    output: Any = None
-    model: str | None = None
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    total_tokens: int | None = None
-    attributes: dict[str, Any] = field(default_factory=dict)
-    is_failed: bool = False
+#: The attribute of a recording function that holds the client for which it records.
+_MARK = "_spoor"
 
 
 @dataclass(frozen=True)
@@ -41,13 +31,19 @@ class Method:
     input_names: tuple[str, ...]
     #: Returns the input from these parameters.
     describe: Callable[[Content], Any]
-    #: Reads a response.
+    #: Reads a whole response.
     read: Callable[[Content], Answer]
-    #: Assembles the response from a stream's events, as far as they were read.
-    gather: Callable[[Sequence[Content]], Answer]
+    #: Creates a reader of a stream's events.
+    reader: Callable[[], Reader]
+    #: Whether each result is a stream, or the parameter `stream` decides.
+    is_stream: bool = False
+    model_name: str = "model"
 
 
 class Client(Protocol):
+    captures_input: bool
+    captures_output: bool
+
     def span(self, name: str, *, kind: Kind) -> Span: ...
 
     def problem(self, text: str) -> None: ...
@@ -61,10 +57,8 @@ def resource_of(library: Any, path: str) -> Any:
 
 
 def record_calls(client: Client, resource: Any, names: Sequence[str], method: Method) -> None:
-    """
-    Replaces this object's own functions by recording functions. A function that is already recorded is left unchanged.
-    """
-    _replace(resource, names, lambda function: _recording(client, function, method))
+    """Replaces this object's own functions by recording functions."""
+    _replace(client, resource, names, lambda function: _recording(client, function, method))
 
 
 def record_managers(client: Client, resource: Any, names: Sequence[str], method: Method) -> None:
@@ -77,28 +71,65 @@ def record_managers(client: Client, resource: Any, names: Sequence[str], method:
 
         return call
 
-    _replace(resource, names, decorate)
+    _replace(client, resource, names, decorate)
 
 
-def _replace(resource: Any, names: Sequence[str], decorate: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+def record_derived(client: Client, library: Any, names: Sequence[str], wrap: Callable[[Client, Any], None]) -> None:
+    """Also records the clients that these functions derive from a client, such as `with_options`."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def derive(*args: Any, **kwargs: Any) -> Any:
+            derived = function(*args, **kwargs)
+            wrap(client, derived)
+            return derived
+
+        return derive
+
+    _replace(client, library, names, decorate)
+
+
+def is_of_another_client(client: Client, *resources: Any) -> bool:
+    """
+    Returns whether another client already records this object, and reports it. Recording its calls in both projects
+    would give each project the other's data.
+    """
+    for resource in resources:
+        for function in vars(resource).values() if hasattr(resource, "__dict__") else ():
+            owner = getattr(function, _MARK, None)
+            if owner is not None and owner is not client:
+                client.problem(
+                    "this object is already recorded by another client of spoor, and stays so: "
+                    "wrap a separate object for each project"
+                )
+                return True
+    return False
+
+
+def _replace(
+    client: Client,
+    resource: Any,
+    names: Sequence[str],
+    decorate: Callable[[Callable[..., Any]], Callable[..., Any]],
+) -> None:
     for name in names:
         function = getattr(resource, name, None)
-        if callable(function) and not hasattr(function, "_spoor"):
+        if callable(function) and not hasattr(function, _MARK):
             recording = decorate(function)
-            recording._spoor = True  # type: ignore[attr-defined]
+            setattr(recording, _MARK, client)
             setattr(resource, name, recording)
 
 
 def _recording(client: Client, function: Callable[..., Any], method: Method) -> Callable[..., Any]:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        span = _begin(client, kwargs, method)
+        called = _begin(client, kwargs, method)
         try:
             result = function(*args, **kwargs)
         except BaseException as error:
-            span.end(error=error)
+            called.span.end(error=error)
             raise
-        return _await(result, span, method) if inspect.isawaitable(result) else _finish(result, span, method)
+        return _await(result, called) if inspect.isawaitable(result) else finish(result, called)
 
     return call
 
@@ -113,7 +144,7 @@ def _watch_manager(client: Client, manager: Any, kwargs: Content, method: Method
     if callable(request):
         setattr(manager, name, functools.partial(_recording(client, lambda **_: request(), method), **kwargs))
     else:
-        setattr(manager, name, _Entering(lambda: _await(request, _begin(client, kwargs, method), method)))
+        setattr(manager, name, _Entering(lambda: _await(request, _begin(client, kwargs, method))))
     return manager
 
 
@@ -127,175 +158,39 @@ class _Entering:
         return self._ask().__await__()
 
 
-def _begin(client: Client, kwargs: Content, method: Method) -> Span:
+def _begin(client: Client, kwargs: Content, method: Method) -> Called:
     given = {name: value for name, value in kwargs.items() if name not in _TRANSPORT and _is_given(value)}
     span = client.span(method.name, kind=method.kind)
-    span.set_model(str(given.pop("model", "unknown")), method.provider)
-    span.set_input(method.describe({name: given.pop(name) for name in method.input_names if name in given}))
+    span.set_model(str(given.pop(method.model_name, "unknown")), method.provider)
+    said = {name: given.pop(name) for name in method.input_names if name in given}
+    if client.captures_input:
+        span.set_input(method.describe(said))
     if given:
-        span.set_attributes(given)
-    return span
+        span.set_attributes({name: _setting(value) for name, value in given.items()})
+    is_stream = method.is_stream or bool(kwargs.get("stream"))
+    return Called(span, method.provider, method.read, method.reader, client.problem, client.captures_output, is_stream)
 
 
 def _is_given(value: Any) -> bool:
     """The libraries use special objects for omitted arguments."""
-    return type(value).__name__ not in ("NotGiven", "Omit")
+    return value is not None and type(value).__name__ not in ("NotGiven", "Omit", "Unset")
 
 
-async def _await(awaitable: Awaitable[Any], span: Span, method: Method) -> Any:
+def _setting(value: Any) -> Any:
+    """A class that gives the format of an answer is recorded by its JSON schema."""
+    if not isinstance(value, type):
+        return value
+    schema = getattr(value, "model_json_schema", None)
+    try:
+        return value.__qualname__ if schema is None else schema()
+    except Exception:  # The model has fields without a schema.
+        return value.__qualname__
+
+
+async def _await(awaitable: Awaitable[Any], called: Called) -> Any:
     try:
         result = await awaitable
     except BaseException as error:
-        span.end(error=error)
+        called.span.end(error=error)
         raise
-    return _finish(result, span, method)
-
-
-def _finish(result: Any, span: Span, method: Method) -> Any:
-    inner = getattr(result, "_iterator", None)
-    if inner is None:
-        _end(span, method, lambda: _read(result, method))
-        return result
-    # The stream is unchanged, but its source is replaced to record what is read.
-    reading = _Reading(span, method)
-    result._iterator = _AsyncTee(inner, reading) if hasattr(inner, "__anext__") else _Tee(inner, reading)
-    result.close = _closing(result, reading)
-    return result
-
-
-def _read(result: Any, method: Method) -> Answer:
-    # A raw response has no content yet. The application reads it.
-    return method.read(_content_of(result)) if hasattr(result, "model_dump") else Answer()
-
-
-def _content_of(model: Any) -> dict[str, Any]:
-    content: dict[str, Any] = model.model_dump(mode="json")
-    return content
-
-
-def _end(span: Span, method: Method, read: Callable[[], Answer]) -> None:
-    try:
-        answer = read()
-    except Exception as error:  # The library has an unknown version. The call itself succeeded.
-        span.set_attributes({"spoor.unread": repr(error)})
-        answer = Answer()
-    if answer.model:
-        span.set_model(answer.model, method.provider)
-    span.set_usage(answer.input_tokens, answer.output_tokens, answer.total_tokens)
-    said = {name: value for name, value in answer.attributes.items() if value is not None}
-    if said:
-        span.set_attributes(said)
-    if answer.is_failed:
-        span.set_status("error")
-    span.end(output=answer.output, status=span.status_or("ok"))
-
-
-class _Reading:
-    """
-    Records the events of a stream, and ends its span. If the application stops reading, the span is garbage-collected
-    with the stream, and then ends itself.
-    """
-
-    def __init__(self, span: Span, method: Method) -> None:
-        self.span = span
-        self._method = method
-        self._events: list[Any] = []
-
-    def read(self, event: Any) -> None:
-        self._events.append(event)
-
-    def end(self, error: BaseException | None = None, is_whole: bool = True) -> None:
-        if self.span.is_ended:
-            return
-        if error is not None:
-            self.span.record_error(error)
-        elif not is_whole:
-            self.span.add_event(NOT_READ)
-            self.span.set_status("unset")
-        _end(self.span, self._method, self._gather)
-
-    def _gather(self) -> Answer:
-        return self._method.gather([_content_of(event) for event in self._events if hasattr(event, "model_dump")])
-
-
-class _Tee:
-    def __init__(self, inner: Iterator[Any], reading: _Reading) -> None:
-        self._inner = inner
-        self._reading = reading
-
-    def __iter__(self) -> _Tee:
-        return self
-
-    def __next__(self) -> Any:
-        try:
-            event = next(self._inner)
-        except StopIteration:
-            self._reading.end()
-            raise
-        except BaseException as error:
-            self._reading.end(error)
-            raise
-        self._reading.read(event)
-        return event
-
-    def close(self) -> None:
-        close = getattr(self._inner, "close", None)
-        if close is not None:
-            close()
-        self._reading.end(is_whole=False)
-
-
-class _AsyncTee:
-    def __init__(self, inner: AsyncIterator[Any], reading: _Reading) -> None:
-        self._inner = inner
-        self._reading = reading
-
-    def __aiter__(self) -> _AsyncTee:
-        return self
-
-    async def __anext__(self) -> Any:
-        try:
-            event = await self._inner.__anext__()
-        except StopAsyncIteration:
-            self._reading.end()
-            raise
-        except BaseException as error:
-            self._reading.end(error)
-            raise
-        self._reading.read(event)
-        return event
-
-    async def aclose(self) -> None:
-        close = getattr(self._inner, "aclose", None)
-        if close is not None:
-            await close()
-        self._reading.end(is_whole=False)
-
-
-def _closing(stream: Any, reading: _Reading) -> Callable[[], Any]:
-    """
-    Only a weak reference to the stream is held. Otherwise the stream would not be garbage-collected, and its connection
-    would stay open.
-    """
-    weak = weakref.ref(stream)
-    close = type(stream).close
-
-    def closing() -> None:
-        try:
-            close(weak())
-        finally:
-            reading.end(is_whole=False)
-
-    async def closing_async() -> None:
-        try:
-            await close(weak())
-        finally:
-            reading.end(is_whole=False)
-
-    return closing_async if inspect.iscoroutinefunction(close) else closing
-
-
-def without_nulls(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: without_nulls(each) for key, each in value.items() if each is not None}
-    return [without_nulls(each) for each in value] if isinstance(value, list) else value
+    return finish(result, called)

@@ -85,7 +85,9 @@ def test_a_process_that_ends(server: Server, run: Run, tag: str, tmp_path: Path,
     if end == "in an exit handler of before":
         # This handler runs after the client's. Later traces are kept, unless a running thread sends them.
         assert len(left) <= 5
-        assert run("import spoor_client as spoor, time; spoor.configure(); time.sleep(1); spoor.flush()").returncode == 0
+        assert (
+            run("import spoor_client as spoor, time; spoor.configure(); time.sleep(1); spoor.flush()").returncode == 0
+        )
         left = [file.name for file in tmp_path.rglob("*-*.spoor")]
     assert left == []
     assert names(server, tag) == ["t"] * 10

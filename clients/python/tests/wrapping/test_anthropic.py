@@ -12,7 +12,7 @@ from anthropic import Anthropic, APIStatusError, AsyncAnthropic, AsyncStream, St
 from anthropic.lib.streaming import AsyncMessageStream, MessageStream, MessageStreamManager
 
 from spoor_client import Spoor
-from spoor_client.wrapping import anthropic as wrapping
+from spoor_client.wrapping.anthropic import MESSAGES as METHOD
 from spoor_client.wrapping.calls import record_managers
 from tests.conftest import has_used
 
@@ -137,9 +137,7 @@ def test_what_fails_raises_what_it_raised(client: Spoor, anthropic: Any, read: R
     ]
 
 
-def test_a_raw_response_is_left_to_the_application_and_parsed_ones_are_recorded(
-    client: Spoor, anthropic: Any, provider: Any, read: Read
-) -> None:
+def test_raw_and_parsed_responses_are_recorded(client: Spoor, anthropic: Any, provider: Any, read: Read) -> None:
     from pydantic import BaseModel
 
     class Weather(BaseModel):
@@ -151,33 +149,8 @@ def test_a_raw_response_is_left_to_the_application_and_parsed_ones_are_recorded(
         assert anthropic.messages.parse(**ASK, output_format=Weather).parsed_output == Weather(city="Graz")
     spans = read(trace)["spans"]
     assert [span["status"] for span in spans] == ["ok", "ok"]
-    assert spans[0]["output"] is None
+    assert spans[0]["output"] == text_of(provider)
     assert spans[1]["output"]["content"][0]["text"] == '{"city":"Graz"}'
-
-
-def test_thoughts_quotations_and_events_of_other_versions() -> None:
-    events: Any = [
-        {
-            "type": "message_start",
-            "message": {"id": "m", "role": "assistant", "model": "c", "usage": {"input_tokens": 3}},
-        },
-        {"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": ""}},
-        {"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "so "}},
-        {"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "be it"}},
-        {"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "s"}},
-        {"type": "content_block_start", "index": 1, "content_block": {"type": "text", "text": "", "citations": None}},
-        {"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": "Yes."}},
-        {"type": "content_block_delta", "index": 1, "delta": {"type": "citations_delta", "citation": {"url": "u"}}},
-        {"type": "something_new", "index": 1},
-        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 7}},
-    ]
-    answer = wrapping._gather(events)
-    assert answer.output["content"] == [
-        {"type": "thinking", "thinking": "so be it", "signature": "s"},
-        {"type": "text", "text": "Yes.", "citations": [{"url": "u"}]},
-    ]
-    assert (answer.input_tokens, answer.output_tokens, answer.attributes["stop_reason"]) == (3, 7, "end_turn")
-    assert wrapping._gather([]).output is None
 
 
 def test_a_manager_that_another_version_makes_otherwise_works_and_is_said_not_to_be_recorded(client: Spoor) -> None:
@@ -186,6 +159,6 @@ def test_a_manager_that_another_version_makes_otherwise_works_and_is_said_not_to
             return self
 
     library = Library()
-    record_managers(client, library, ("stream",), wrapping._MESSAGES)
+    record_managers(client, library, ("stream",), METHOD)
     assert library.stream() is library
     assert client.flush(1).problems == ["anthropic.messages: streams of this version of the library are not recorded"]
