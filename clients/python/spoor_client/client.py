@@ -62,8 +62,10 @@ class Spoor:
         spool. Clients of several projects may share a folder, because each sends only its own traces.
     spool_each: writes every trace to the spool before it is sent, so that even a kill -9 loses nothing.
     live: makes traces visible while they run. Otherwise each trace is sent when it ends, which costs less.
-    redact: receives the name and the value of each member of inputs, outputs, metadata and attributes, and of each
-        list item, whose name is its index. Returns the value to record instead.
+    redact: receives the name and the value of everything that is recorded, and returns the value to record instead. The
+        names are those of members of inputs, outputs, metadata and attributes; the index of a list item; "" for keys;
+        and trace_name, span_name, event_name, tag, session_id, user_id, model, score_value and score_comment. Ids and
+        the names of scores are not passed.
     on_problem: receives a sentence for each loss, and for each problem that delays sending.
     opentelemetry: makes traces started inside an OpenTelemetry span join that span's trace. True by default if
         OpenTelemetry exports to this server (OTEL_EXPORTER_OTLP_ENDPOINT). With another destination, the server would
@@ -308,7 +310,7 @@ class Spoor:
 
     def _put_score(self, trace_id: str, name: str, score: Score) -> None:
         try:
-            body = score_body(*score)
+            body = score_body(*score, self.redact)
         except ValueError as error:
             self._sender.lose(trace_id, name, f"score: {error}")
         else:

@@ -37,6 +37,9 @@ MIN_BUDGET = 4 * MARK_BYTES
 MAX_PASSES = 8
 SHORT_BYTES = 1_000
 
+#: Replaces a text that `redact` has replaced by a value that is no text.
+REDACTED = "[redacted]"
+
 _escape: Callable[[str], str] = json.encoder.encode_basestring
 _escape_ascii: Callable[[str], str] = json.encoder.encode_basestring_ascii
 
@@ -58,7 +61,7 @@ def write(value: Any, budget: int, redact: Redact | None = None, key: str = "") 
     longest = budget
     try:
         if redact is not None:
-            value = _redacted(redact, key, value)
+            value = redacted(redact, key, value)
         for _ in range(MAX_PASSES):
             writer = _Writer(budget, longest, redact, key)
             writer.write(value, 1)
@@ -107,11 +110,19 @@ def _text_of(value: object) -> str:
         return f"[{type(value).__name__}]"
 
 
-def _redacted(redact: Redact, key: str, value: Any) -> Any:
+def redacted(redact: Redact, key: str, value: Any) -> Any:
     try:
         return redact(key, value)
     except Exception as error:  # The value may be secret, so it is not shown.
         return f"[redact failed: {type(error).__name__}]"
+
+
+def redacted_text(redact: Redact | None, name: str, value: Any) -> Any:
+    """Returns what to record instead of a value that must be a text, such as the name of a step."""
+    if redact is None:
+        return value
+    text = redacted(redact, name, value)
+    return text if isinstance(text, str) else REDACTED
 
 
 class _Writer:
@@ -171,7 +182,7 @@ class _Writer:
     def write_member(self, key: str, value: Any, depth: int) -> None:
         if self.redact is not None:
             self.key = key
-            value = _redacted(self.redact, key, value)
+            value = redacted(self.redact, key, value)
         self.write(value, depth)
 
     def stand_in(self, value: Any, depth: int) -> None:
@@ -182,7 +193,7 @@ class _Writer:
         # Only once, because `redact` may itself return such an object.
         self.is_standing_in = True
         try:
-            self.write(_redacted(self.redact, self.key, value), depth)
+            self.write(redacted(self.redact, self.key, value), depth)
         finally:
             self.is_standing_in = False
 
@@ -262,8 +273,10 @@ class _Writer:
         if not self.may_open(depth):
             return
         self.open("{")
+        keys: set[str] = set()
         for index, (given, value) in enumerate(items):
-            key = given if isinstance(given, str) else _text_of(given)
+            original = given if isinstance(given, str) else _text_of(given)
+            key = self.redacted_key(original, keys)
             quoted = quote(key)
             if self.left < MARK_BYTES + size_of(quoted) + 2:
                 self.is_full = True
@@ -273,8 +286,18 @@ class _Writer:
                 self.put("}")
                 return
             self.put(f"{',' if index > 0 else ''}{quoted}:")
-            self.write_member(key, value, depth + 1)
+            self.write_member(original, value, depth + 1)
         self.close("}")
+
+    def redacted_key(self, key: str, others: set[str]) -> str:
+        """A key has no name, so `redact` receives it with the name "". Keys that become equal are numbered."""
+        if self.redact is None:
+            return key
+        given = text = redacted_text(self.redact, "", key)
+        while text in others:
+            text = f"{given} {len(others) + 1}"
+        others.add(text)
+        return str(text)
 
     def may_open(self, depth: int) -> bool:
         if depth > MAX_DEPTH:

@@ -18,7 +18,7 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
 from .. import document
 from ..clock import Clock, Time, nanoseconds_of, timestamp
 from ..document import DOCUMENT_BUDGET, SpanText, fields_text, short_text
-from ..values import Redact, describe_error, write
+from ..values import Redact, describe_error, redacted_text, write
 
 #: Error message of a span that was not ended, or whose stream was not read.
 NOT_ENDED = "not ended"
@@ -149,7 +149,7 @@ class Step:
     @harmless
     def set_model(self, model: str | None, provider: str | None = None) -> None:
         if model is not None:
-            self._model = short_text(model, document.MAX_TEXT)
+            self._model = short_text(redacted_text(self.trace.redact, "model", model), document.MAX_TEXT)
         if provider is not None:
             self._provider = short_text(provider, document.MAX_TEXT)
 
@@ -327,7 +327,7 @@ class Span(Step):
         self.trace = trace
         self.id = new_id(8)
         self.parent = parent
-        self.name = short_text(name, document.MAX_NAME) or "span"
+        self.name = short_text(redacted_text(trace.redact, "span_name", name), document.MAX_NAME) or "span"
         self.kind: document.Kind = kind if kind in document.KINDS else "custom"
         self._attributes: dict[str, Any] = {}
         self._attributes_text: str | None = None
@@ -359,7 +359,7 @@ class Span(Step):
             self._events.pop(0)
             self._cuts += 1
         fields = {
-            "name": short_text(name, document.MAX_NAME) or "event",
+            "name": short_text(redacted_text(self.trace.redact, "event_name", name), document.MAX_NAME) or "event",
             "timestamp": timestamp(self.trace.clock.now()),
         }
         text = fields_text(fields)

@@ -21,7 +21,7 @@ from ..document import BODY_BUDGET, DOCUMENT_BUDGET, Notes, SpanText, fields_tex
 from ..otlp import export_bodies, root_span
 from ..parents import Parent
 from ..sending.delivery import PartKind
-from ..values import Redact, describe_error, size_of, write
+from ..values import Redact, describe_error, redacted_text, size_of, write
 from .span_buffer import SpanBuffer
 from .step import Context, Score, Span, Step, harmless, new_id, time_or_now
 
@@ -87,13 +87,13 @@ class Trace(Step):
         self._parent_span_id = None if parent is None else parent.span_id
         #: This trace's id as a span. Set if the trace joins an external trace, or if other services' spans join it.
         self._root_id = None if parent is None else new_id(8)
-        self.name = short_text(name, document.MAX_NAME) or "trace"
+        self.name = self._text("trace_name", name, document.MAX_NAME) or "trace"
         self.clock = Clock()
         self.is_live = is_live and parent is None
         self._is_started = False
         self.started_at = self.ended_at = time_or_now(started_at, self.clock)
-        self._session_id = None if session_id is None else short_text(session_id, document.MAX_TEXT)
-        self._user_id = None if user_id is None else short_text(user_id, document.MAX_TEXT)
+        self._session_id = None if session_id is None else self._text("session_id", session_id)
+        self._user_id = None if user_id is None else self._text("user_id", user_id)
         self._tags: list[str] = []
         self._metadata: dict[str, Any] = {}
         self._metadata_text = "{}"
@@ -119,21 +119,24 @@ class Trace(Step):
         self._is_started = True
         recorder.started(self)
 
+    def _text(self, name: str, value: Any, longest: int = document.MAX_TEXT) -> str | None:
+        return short_text(redacted_text(self.redact, name, value), longest)
+
     @harmless
     def add_tags(self, *tags: str) -> None:
-        every = document.tags_of([*self._tags, *tags])
+        every = document.tags_of([*self._tags, *(redacted_text(self.redact, "tag", tag) for tag in tags)])
         self._cuts += max(len(every) - document.MAX_TAGS, 0)
         self._tags = every[: document.MAX_TAGS]
 
     @harmless
     def set_session(self, session_id: str) -> None:
         if self._may_set("session_id"):
-            self._session_id = short_text(session_id, document.MAX_TEXT)
+            self._session_id = self._text("session_id", session_id)
 
     @harmless
     def set_user(self, user_id: str) -> None:
         if self._may_set("user_id"):
-            self._user_id = short_text(user_id, document.MAX_TEXT)
+            self._user_id = self._text("user_id", user_id)
 
     @harmless
     def set_metadata(self, metadata: Mapping[str, Any]) -> None:

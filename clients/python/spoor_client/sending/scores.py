@@ -11,6 +11,7 @@ import re
 from typing import Any
 
 from ..document import short_text
+from ..values import REDACTED, Redact, redacted, redacted_text
 
 _TRACE_ID = re.compile("[0-9a-fA-F]{32}")
 MAX_COMMENT = 2_000
@@ -22,8 +23,14 @@ def is_trace_id(value: object) -> bool:
     return isinstance(value, str) and _TRACE_ID.fullmatch(value) is not None
 
 
-def score_body(name: str, value: float | bool | str, comment: str | None, span_id: str | None) -> bytes:
+def score_body(
+    name: str, value: float | bool | str, comment: str | None, span_id: str | None, redact: Redact | None = None
+) -> bytes:
     """Raises ValueError if the value cannot be a score's value."""
+    if redact is not None:
+        value = redacted(redact, "score_value", value)
+        value = value if isinstance(value, (bool, int, float, str)) else REDACTED
+        comment = None if comment is None else redacted_text(redact, "score_comment", comment)
     if isinstance(value, bool):
         data_type = "boolean"
     elif isinstance(value, (int, float)):

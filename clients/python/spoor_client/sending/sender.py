@@ -11,6 +11,7 @@ Threads are created on the first use in each process, because a forked process d
 from __future__ import annotations
 
 import hashlib
+import signal
 import threading
 import time
 from collections import OrderedDict
@@ -44,6 +45,15 @@ _REMEMBERED = 1_000
 
 #: Called now and then by one of the sender's threads. Returns the number of seconds until the next call.
 Tick = Callable[[], float | None]
+
+
+def _leave_signals_to_other_threads() -> None:
+    """
+    Only the main thread runs Python's signal handlers, but a signal that ends the process may be delivered to any
+    thread. Celery's pool blocks SIGTERM in the main thread while it holds a lock that all processes share.
+    """
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
 
 
 class Sender:
@@ -203,6 +213,7 @@ class Sender:
             self._threads -= 1
 
     def _work(self, number: int) -> None:
+        _leave_signals_to_other_threads()
         connection = Connection(self.server)
         idle_since = time.monotonic()
         while True:
