@@ -28,8 +28,9 @@ def score_body(
 ) -> bytes:
     """Raises ValueError if the value cannot be a score's value."""
     if redact is not None:
-        value = redacted(redact, "score_value", value)
-        value = value if isinstance(value, (bool, int, float, str)) else REDACTED
+        shown = redacted(redact, "score_value", value)
+        is_valid = isinstance(shown, str) or (not isinstance(value, str) and isinstance(shown, (bool, int, float)))
+        value = shown if is_valid else REDACTED
         comment = None if comment is None else redacted_text(redact, "score_comment", comment)
     if isinstance(value, bool):
         data_type = "boolean"
