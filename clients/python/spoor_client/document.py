@@ -19,6 +19,8 @@ STATUSES: frozenset[str] = frozenset(get_args(Status))
 
 # The server's rules, as in the OpenAPI document. The budgets are below the server's limits.
 MAX_SPANS = 200
+#: Maximum number of spans of a trace that is sent by OTLP.
+MAX_JOINED_SPANS = 10_000
 MAX_TAGS = 20
 MAX_EVENTS = 50
 MAX_NAME = 500

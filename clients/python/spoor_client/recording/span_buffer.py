@@ -6,12 +6,13 @@ and has not been sent. Pure.
 
 from __future__ import annotations
 
-from ..document import MAX_SPANS, SpanText
+from ..document import SpanText
 
 
 class SpanBuffer:
-    def __init__(self, most: int = MAX_SPANS) -> None:
-        self._most = most
+    def __init__(self, most: int) -> None:
+        #: Maximum number of spans.
+        self.most = most
         self._places: set[str] = set()
         #: Finished spans that have not been sent.
         self._waiting: list[SpanText] = []
@@ -24,8 +25,12 @@ class SpanBuffer:
 
     def enter(self, span_id: str) -> None:
         """Called when a span starts."""
-        if len(self._places) < self._most:
+        if len(self._places) < self.most:
             self._places.add(span_id)
+
+    @property
+    def is_full(self) -> bool:
+        return len(self._places) >= self.most
 
     def has(self, span_id: str) -> bool:
         return span_id in self._places

@@ -99,12 +99,13 @@ class Trace(Step):
         self._metadata_text = "{}"
         # The lock is reentrant, because finalisers of spans and signal handlers interrupt arbitrary code.
         self._lock = threading.RLock()
-        self._spans = SpanBuffer()
+        self._spans = SpanBuffer(document.MAX_SPANS if self.is_live or parent is None else document.MAX_JOINED_SPANS)
         self._open_spans = 0
         #: Open spans that the application still references.
         self._held_spans: weakref.WeakSet[Span] = weakref.WeakSet()
         self._scores: list[Score] = []
         self._notes = Notes()
+        self._is_limit_said = False
         self._is_ended = False
         self.is_finished = False
         if isinstance(tags, str):
@@ -183,8 +184,8 @@ class Trace(Step):
     def share(self, span_id: str | None) -> str:
         if self.is_live:
             self.recorder.problem(f"trace {self.name!r} is live or large, so spans of other services cannot join it")
-        elif self._root_id is None:
-            self._root_id = new_id(8)
+        else:
+            self._join()
         return Parent(self.id, span_id or self._root_id or new_id(8)).traceparent
 
     @property
@@ -217,7 +218,28 @@ class Trace(Step):
         with self._lock:
             self._open_spans += 1
             self._held_spans.add(span)
+            if self._spans.is_full and not self._is_limit_said:
+                self._exceed()
             self._spans.enter(span.id)
+
+    def _exceed(self) -> None:
+        """
+        Called when a span begins that the API for whole traces would not accept. The trace is then sent by OTLP, which
+        accepts more spans, unless its start has been sent.
+        """
+        if self._root_id is None and not self.is_live:
+            self._join()
+            return
+        self._is_limit_said = True
+        self.recorder.problem(
+            f"trace {self.name!r} keeps its first {self._spans.most:,} spans, and failed spans that replace others: "
+            "later spans are left out"
+        )
+
+    def _join(self) -> None:
+        """Makes the trace one that is sent by OTLP, with a span for the trace itself."""
+        self._root_id = self._root_id or new_id(8)
+        self._spans.most = document.MAX_JOINED_SPANS
 
     def parent_of(self, span: Span) -> str | None:
         """Returns the nearest ancestor with a slot, so that spans without a slot leave no gap in the tree."""
@@ -349,7 +371,7 @@ class Trace(Step):
         else:
             self._put_whole()
         self._put_scores()
-        self._spans = SpanBuffer()
+        self._spans = SpanBuffer(0)
 
     def _put_scores(self) -> None:
         scores, self._scores = self._scores, []
