@@ -71,6 +71,8 @@ class Spoor:
         OpenTelemetry exports to this server (OTEL_EXPORTER_OTLP_ENDPOINT). With another destination, the server would
         store only the client's part of the trace.
     flush_each: makes the end of each trace wait until it is sent, for functions that freeze after their response.
+    sample_rate: the share of traces that are recorded, from 0 to 1. A trace is recorded completely or not at all. A
+        trace that fails, or has a failed span, is always recorded.
     capture_input, capture_output: False records no arguments and results of observed functions and model calls. Values
         that the application sets itself are recorded.
     """
@@ -88,6 +90,7 @@ class Spoor:
         flush_each: bool = False,
         capture_input: bool = True,
         capture_output: bool = True,
+        sample_rate: float = 1.0,
         opentelemetry: bool | None = None,
         memory_bytes: int = MAX_MEMORY_BYTES,
         spool_bytes: int = DEFAULT_MAX_BYTES,
@@ -96,11 +99,13 @@ class Spoor:
         self.redact = redact
         self.captures_input = capture_input
         self.captures_output = capture_output
+        self.sample_rate = min(max(float(sample_rate), 0.0), 1.0)
         self._is_live = live
         self._flush_each = flush_each
         self._begin()
         folder = os.environ.get(SPOOL_VARIABLE) or DEFAULT_SPOOL if spool is None else spool
         server = _server_of(url, key)
+        self.url = (url or os.environ.get(URL_VARIABLE) or DEFAULT_URL).strip().rstrip("/")
         self._reads = Reads(server)
         self.traces = Traces(self._reads)
         self.scores = Scores(self._reads)
@@ -149,10 +154,12 @@ class Spoor:
         live: bool | None = None,
         parent: Parent | None = None,
         started_at: Time | None = None,
+        span_attributes: Mapping[str, Any] | None = None,
     ) -> Trace:
         """
         Starts a trace for use in a `with` (or `async with`) statement, which ends the trace. `parent` is a span of
         another service that the trace joins (`from_headers`). `started_at` is the start time; the default is now.
+        Every span of the trace gets the `span_attributes`.
         """
         process_exit.prepare_process()
         return Trace(
@@ -166,6 +173,7 @@ class Spoor:
             is_live=self._is_live if live is None else live,
             parent=parent or (parent_of_opentelemetry() if self._joins_opentelemetry else None),
             started_at=started_at,
+            span_attributes=span_attributes,
         )
 
     #: Starts a trace that the caller must end (`end`). The trace does not become current.

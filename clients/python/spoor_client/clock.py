@@ -8,8 +8,13 @@ from __future__ import annotations
 import datetime
 import time
 
-#: A time given by an application: seconds since 1970, ISO 8601 (UTC without an offset), or a datetime.
+#: A time given by an application. A datetime without a zone is local, as Python reads it. A text in ISO 8601 without a
+#: zone is UTC, as the server reads it. A number counts seconds since 1970 or, from 10^11 on, milliseconds.
 Time = datetime.datetime | float | str
+#: Seconds reach this number in the year 5138, milliseconds reached it in 1973.
+_FIRST_MILLISECONDS = 1e11
+#: Microseconds and nanoseconds are larger, and are refused.
+_LAST_MILLISECONDS = 1e14
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _DAY = datetime.timedelta(days=1)
@@ -45,8 +50,11 @@ def nanoseconds_of(given: Time | None) -> int | None:
                 time_given = time_given.replace(tzinfo=datetime.timezone.utc)
         elif isinstance(given, datetime.datetime):
             time_given = given.astimezone(datetime.timezone.utc)
-        elif isinstance(given, (int, float)):
-            time_given = _EPOCH + datetime.timedelta(seconds=given)
+        elif isinstance(given, (int, float)) and not isinstance(given, bool):
+            if abs(given) >= _LAST_MILLISECONDS:
+                return None
+            seconds = given / 1_000 if abs(given) >= _FIRST_MILLISECONDS else given
+            time_given = _EPOCH + datetime.timedelta(seconds=seconds)
         else:
             return None
     except (ValueError, OverflowError, OSError):

@@ -64,6 +64,7 @@ def trace(
     live: bool | None = None,
     parent: Parent | None = None,
     started_at: Time | None = None,
+    span_attributes: Mapping[str, Any] | None = None,
 ) -> Trace:
     """Starts a trace for use in a `with` (or `async with`) statement, which ends the trace."""
     return client().trace(
@@ -76,6 +77,7 @@ def trace(
         live=live,
         parent=parent,
         started_at=started_at,
+        span_attributes=span_attributes,
     )
 
 

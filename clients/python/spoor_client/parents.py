@@ -22,10 +22,11 @@ _EXPORTER_VARIABLES = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP
 class Parent(NamedTuple):
     trace_id: str
     span_id: str
+    is_sampled: bool = True
 
     @property
     def traceparent(self) -> str:
-        return f"00-{self.trace_id}-{self.span_id}-01"
+        return f"00-{self.trace_id}-{self.span_id}-{'01' if self.is_sampled else '00'}"
 
 
 def parse_traceparent(text: str) -> Parent | None:

@@ -32,6 +32,10 @@ class SpanBuffer:
     def is_full(self) -> bool:
         return len(self._places) >= self.most
 
+    @property
+    def has_errors(self) -> bool:
+        return any(span.is_error for span in self._waiting)
+
     def has(self, span_id: str) -> bool:
         return span_id in self._places
 

@@ -8,6 +8,7 @@ One step of a client is current: the next step becomes its child. Coroutines inh
 from __future__ import annotations
 
 import functools
+import html
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -47,6 +48,12 @@ class Owner(Protocol):
 
     @property
     def is_ended(self) -> bool: ...
+
+    @property
+    def url(self) -> str: ...
+
+    @property
+    def span_attributes(self) -> Mapping[str, Any]: ...
 
     def opened(self, span: Span) -> None: ...
 
@@ -93,8 +100,14 @@ def new_id(length: int) -> str:
             return text
 
 
-def time_or_now(given: Time | None, clock: Clock) -> int:
+def time_or_now(given: Time | None, clock: Clock, name: str, problem: Callable[[str], None]) -> int:
+    """Returns a time that the application has given. A time that cannot be read is reported."""
     found = nanoseconds_of(given)
+    if found is None and given is not None:
+        problem(
+            f"{name} must be a datetime, ISO 8601, or seconds or milliseconds since 1970, not {str(given)[:50]!r}: "
+            "the time of the call is recorded instead"
+        )
     return clock.now() if found is None else found
 
 
@@ -228,8 +241,9 @@ class Step:
         if input is not None:
             span.set_input(input)
         span.set_model(model, provider)
-        if attributes:
-            span.set_attributes(attributes)
+        for each in (self.trace.span_attributes, attributes):
+            if each:
+                span.set_attributes(each)
         return span
 
     span = start_span
@@ -238,6 +252,21 @@ class Step:
     def traceparent(self) -> str:
         """Returns a `traceparent` header that lets other services' spans join this step."""
         raise NotImplementedError
+
+    @property
+    def url(self) -> str:
+        """Returns the address of the trace in the dashboard."""
+        return self.trace.url
+
+    def __repr__(self) -> str:
+        status = self._status or ("unset" if self.is_ended else "running")
+        return f"<{type(self).__name__} {self.name!r} {status} {self.url}>"
+
+    def _repr_html_(self) -> str:
+        """Notebooks show this."""
+        status = self._status or ("unset" if self.is_ended else "running")
+        kind = type(self).__name__.lower()
+        return f'{kind} <a href="{html.escape(self.url)}">{html.escape(self.name)}</a> ({status})'
 
     # The end of the step.
 
@@ -336,7 +365,7 @@ class Span(Step):
         #: Whether a trace was started for this span, which ends with the span.
         self.has_own_trace = False
         self.reading: Reading | None = None
-        self.started_at = self.ended_at = time_or_now(started_at, trace.clock)
+        self.started_at = self.ended_at = time_or_now(started_at, trace.clock, "started_at", trace.problem)
         trace.opened(self)
 
     @harmless
@@ -405,7 +434,7 @@ class Span(Step):
             self.record_error(error)
         if status is not None:
             self.set_status(status)
-        self.ended_at = max(self.started_at, time_or_now(ended_at, self.trace.clock))
+        self.ended_at = max(self.started_at, time_or_now(ended_at, self.trace.clock, "ended_at", self.trace.problem))
         self.reading = None
         self.trace.closed(self, self._text())
         if self.has_own_trace:

@@ -41,6 +41,13 @@ class Recorder(Protocol):
     @property
     def redact(self) -> Redact | None: ...
 
+    @property
+    def url(self) -> str:
+        """The server's address."""
+
+    @property
+    def sample_rate(self) -> float: ...
+
     def put(self, trace: Trace, kind: PartKind, body: bytes) -> None: ...
 
     def put_score(self, trace: Trace, score: Score) -> None: ...
@@ -78,6 +85,7 @@ class Trace(Step):
         is_live: bool = False,
         parent: Parent | None = None,
         started_at: Time | None = None,
+        span_attributes: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()
         self.trace = self
@@ -89,9 +97,13 @@ class Trace(Step):
         self._root_id = None if parent is None else new_id(8)
         self.name = self._text("trace_name", name, document.MAX_NAME) or "trace"
         self.clock = Clock()
-        self.is_live = is_live and parent is None
+        #: Whether the trace is recorded if it does not fail. The id decides, so that all parts of a trace agree.
+        self._is_sampled = int(self.id[:8], 16) < recorder.sample_rate * 2**32
+        #: Attributes of each span of the trace.
+        self.span_attributes: Mapping[str, Any] = span_attributes if isinstance(span_attributes, Mapping) else {}
+        self.is_live = is_live and parent is None and self._is_sampled
         self._is_started = False
-        self.started_at = self.ended_at = time_or_now(started_at, self.clock)
+        self.started_at = self.ended_at = time_or_now(started_at, self.clock, "started_at", self.problem)
         self._session_id = None if session_id is None else self._text("session_id", session_id)
         self._user_id = None if user_id is None else self._text("user_id", user_id)
         self._tags: list[str] = []
@@ -186,11 +198,16 @@ class Trace(Step):
             self.recorder.problem(f"trace {self.name!r} is live or large, so spans of other services cannot join it")
         else:
             self._join()
-        return Parent(self.id, span_id or self._root_id or new_id(8)).traceparent
+        return Parent(self.id, span_id or self._root_id or new_id(8), self._is_sampled).traceparent
 
     @property
     def context(self) -> Context:
         return self.recorder.context
+
+    @property
+    def url(self) -> str:
+        """Returns the address of the trace in the dashboard."""
+        return f"{self.recorder.url}/app/t/{self.id}"
 
     @property
     def redact(self) -> Redact | None:
@@ -264,10 +281,13 @@ class Trace(Step):
                 if self._open_spans == 0:
                     self.finish()
                     return
+            if self._spans.size > _MAX_HELD_BYTES:
+                # The trace is too large to wait for its status.
+                self._is_sampled = True
             if self.is_live:
                 self.recorder.has_spans(self, self._spans.size)
             elif self._root_id is not None:
-                if self._spans.size > _JOINED_BYTES:
+                if self._is_sampled and self._spans.size > _JOINED_BYTES:
                     self.put_spans()
             elif self._spans.size > _MAX_HELD_BYTES:
                 self._go_live()
@@ -315,7 +335,7 @@ class Trace(Step):
             if status is not None:
                 self.set_status(status)
             self._is_ended = True
-            self.ended_at = max(self.started_at, time_or_now(ended_at, self.clock))
+            self.ended_at = max(self.started_at, time_or_now(ended_at, self.clock, "ended_at", self.problem))
             if self._open_spans == 0:
                 self.finish()
             else:
@@ -364,6 +384,9 @@ class Trace(Step):
     def finish(self) -> None:
         """Assembles and sends the body. The caller must hold the lock."""
         self.is_finished = True
+        if not (self._is_sampled or self.is_live or self._status == "error" or self._spans.has_errors):
+            self._spans = SpanBuffer(0)
+            return
         if self.is_live:
             self._put_end(DOCUMENT_BUDGET // 2)
         elif self._root_id is not None:
