@@ -24,6 +24,10 @@ from .default import (
     start,
     trace,
     wrap_anthropic,
+    wrap_bedrock,
+    wrap_google_genai,
+    wrap_mistral,
+    wrap_ollama,
     wrap_openai,
 )
 from .evaluating import Evaluation, Verdict
@@ -68,6 +72,10 @@ __all__ = [
     "trace",
     "traces",
     "wrap_anthropic",
+    "wrap_bedrock",
+    "wrap_google_genai",
+    "wrap_mistral",
+    "wrap_ollama",
     "wrap_openai",
 ]
 

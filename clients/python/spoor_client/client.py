@@ -32,6 +32,10 @@ from .sending.spool import DEFAULT_MAX_BYTES, Spool
 from .types import KeyDescription, Project
 from .values import Redact
 from .wrapping.anthropic import wrap_anthropic
+from .wrapping.bedrock import wrap_bedrock
+from .wrapping.google_genai import wrap_google_genai
+from .wrapping.mistral import wrap_mistral
+from .wrapping.ollama import wrap_ollama
 from .wrapping.openai import wrap_openai
 
 C = TypeVar("C")
@@ -240,6 +244,26 @@ class Spoor:
         """
         wrap_anthropic(self, anthropic)
         return anthropic
+
+    def wrap_google_genai(self, genai: C) -> C:
+        """Records generated contents and embeddings of a client of Google's library google-genai, and returns it."""
+        wrap_google_genai(self, genai)
+        return genai
+
+    def wrap_mistral(self, mistral: C) -> C:
+        """Records chats, completions and embeddings of a client of Mistral's library, and returns the client."""
+        wrap_mistral(self, mistral)
+        return mistral
+
+    def wrap_ollama(self, ollama: C) -> C:
+        """Records calls of a client of Ollama's library, or of the module `ollama` itself, and returns it."""
+        wrap_ollama(self, ollama)
+        return ollama
+
+    def wrap_bedrock(self, bedrock: C) -> C:
+        """Records `converse` and `converse_stream` of `boto3.client("bedrock-runtime")`, and returns the client."""
+        wrap_bedrock(self, bedrock)
+        return bedrock
 
     def score(
         self,

@@ -156,3 +156,23 @@ def wrap_openai(openai: C) -> C:
 def wrap_anthropic(anthropic: C) -> C:
     """Records calls of a client of Anthropic's library, and returns the client."""
     return client().wrap_anthropic(anthropic)
+
+
+def wrap_google_genai(genai: C) -> C:
+    """Records calls of a client of Google's library google-genai, and returns the client."""
+    return client().wrap_google_genai(genai)
+
+
+def wrap_mistral(mistral: C) -> C:
+    """Records calls of a client of Mistral's library, and returns the client."""
+    return client().wrap_mistral(mistral)
+
+
+def wrap_ollama(ollama: C) -> C:
+    """Records calls of a client of Ollama's library, or of the module `ollama` itself, and returns it."""
+    return client().wrap_ollama(ollama)
+
+
+def wrap_bedrock(bedrock: C) -> C:
+    """Records `converse` and `converse_stream` of `boto3.client("bedrock-runtime")`, and returns the client."""
+    return client().wrap_bedrock(bedrock)

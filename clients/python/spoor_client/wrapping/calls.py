@@ -17,7 +17,12 @@ from .results import Called, finish
 from .wires.answer import Answer, Content, Reader
 
 #: Parameters that concern the transport, and not the model.
-_TRANSPORT = frozenset(("extra_headers", "extra_query", "extra_body", "timeout", "stream", "stream_options"))
+_TRANSPORT = frozenset(
+    (
+        *("extra_headers", "extra_query", "extra_body", "timeout", "stream", "stream_options"),
+        *("http_headers", "retries", "server_url", "timeout_ms"),
+    )
+)
 #: The attribute of a recording function that holds the client for which it records.
 _MARK = "_spoor"
 
@@ -38,6 +43,8 @@ class Method:
     #: Whether each result is a stream, or the parameter `stream` decides.
     is_stream: bool = False
     model_name: str = "model"
+    #: Returns the parameters as the other fields expect them.
+    prepare: Callable[[dict[str, Any]], dict[str, Any]] = dict
 
 
 class Client(Protocol):
@@ -123,7 +130,7 @@ def _replace(
 def _recording(client: Client, function: Callable[..., Any], method: Method) -> Callable[..., Any]:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        called = _begin(client, kwargs, method)
+        called = _begin(client, _by_name(function, args, kwargs) if args else kwargs, method)
         try:
             result = function(*args, **kwargs)
         except BaseException as error:
@@ -148,6 +155,13 @@ def _watch_manager(client: Client, manager: Any, kwargs: Content, method: Method
     return manager
 
 
+def _by_name(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Content) -> Content:
+    try:
+        return inspect.signature(function).bind_partial(*args, **kwargs).arguments
+    except (TypeError, ValueError):  # The call itself will raise the error.
+        return kwargs
+
+
 class _Entering:
     """The request is sent only when this is awaited, so nothing is recorded if the result is never entered."""
 
@@ -160,6 +174,7 @@ class _Entering:
 
 def _begin(client: Client, kwargs: Content, method: Method) -> Called:
     given = {name: value for name, value in kwargs.items() if name not in _TRANSPORT and _is_given(value)}
+    given = method.prepare(given)
     span = client.span(method.name, kind=method.kind)
     span.set_model(str(given.pop(method.model_name, "unknown")), method.provider)
     said = {name: given.pop(name) for name in method.input_names if name in given}

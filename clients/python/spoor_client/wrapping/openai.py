@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from .calls import Client, Method, is_of_another_client, record_calls, record_derived, resource_of
-from .wires.answer import Answer, Content
 from .wires.chat import ChatReader, read_chat
 from .wires.responses import ResponseReader, describe_response, read_embeddings, read_response
+from .wires.unstreamed import Unstreamed
 
 
 def wrap_openai(client: Client, library: Any) -> None:
@@ -20,15 +20,6 @@ def wrap_openai(client: Client, library: Any) -> None:
     record_calls(client, resource_of(library, "responses"), ("create", "parse"), _RESPONSES)
     record_calls(client, resource_of(library, "embeddings"), ("create",), _EMBEDDINGS)
     record_derived(client, library, ("copy", "with_options"), wrap_openai)
-
-
-class _Unread:
-    """Embeddings are never streamed."""
-
-    def read(self, event: Content) -> None: ...
-
-    def answer(self) -> Answer:
-        return Answer()
 
 
 _CHAT = Method(
@@ -68,5 +59,5 @@ _EMBEDDINGS = Method(
     input_names=("input",),
     describe=lambda given: given.get("input"),
     read=read_embeddings,
-    reader=_Unread,
+    reader=Unstreamed,
 )

@@ -41,6 +41,10 @@ def finish(result: Any, called: Called) -> Any:
     """Records a result, or arranges for its recording, and returns it."""
     if hasattr(result, "http_response") and hasattr(result, "parse"):
         _finish_raw(result, called)
+    elif inspect.isgenerator(result):
+        return Tee(result, StreamReading(called))
+    elif inspect.isasyncgen(result):
+        return AsyncTee(result, StreamReading(called))
     elif not _record_stream(result, called):
         _record_whole(result, called)
     return result
@@ -60,8 +64,9 @@ def content_of(model: Any) -> Content:
     """Returns the content of one of the library's objects, of whatever version of pydantic."""
     if isinstance(model, Mapping):
         return model
-    # The libraries do not validate what servers send, so warnings about it would tell the application nothing.
-    return dict(model.model_dump(mode="json", warnings=False))
+    # The names and fields are those that the server sent. The libraries do not validate what servers send, so warnings
+    # about it would tell the application nothing.
+    return dict(model.model_dump(mode="json", warnings=False, by_alias=True, exclude_unset=True))
 
 
 def end_span(
@@ -102,6 +107,13 @@ def _exception_of(error: Any) -> dict[str, str]:
 
 
 # Streams.
+
+#: The attribute with a stream's source: in the libraries of OpenAI and Anthropic, and in Mistral's.
+_SOURCES = ("_iterator", "generator")
+
+
+def _is_iterator(value: Any) -> bool:
+    return hasattr(value, "__next__") or hasattr(value, "__anext__")
 
 
 class StreamReading:
@@ -149,15 +161,47 @@ class StreamReading:
 
 
 def _record_stream(result: Any, called: Called) -> bool:
-    """Records a stream of the libraries of OpenAI and Anthropic, or a generator. Returns whether it is one."""
-    inner = getattr(result, "_iterator", None)
-    if inner is None:
+    """Records a stream whose source has one of the names that the libraries use. Returns whether it is one."""
+    if isinstance(result, dict):
+        return _record_event_stream(result.get("stream"), called)
+    name = next((name for name in _SOURCES if _is_iterator(getattr(result, name, None))), None)
+    if name is None:
         return False
+    inner = getattr(result, name)
     reading = StreamReading(called)
     source = _without_cycle(result, inner)
-    result._iterator = AsyncTee(source, reading) if hasattr(source, "__anext__") else Tee(source, reading)
+    setattr(result, name, AsyncTee(source, reading) if hasattr(source, "__anext__") else Tee(source, reading))
     watch_closing(getattr(result, "response", result), reading.close)
     return True
+
+
+def _record_event_stream(stream: Any, called: Called) -> bool:
+    """Records a stream of boto3, whose class makes a new iterator for each loop."""
+    if stream is None:
+        return False
+    base: Any = type(stream)
+    stream._spoor_reading = StreamReading(called)
+    stream.__class__ = _looping_class(base)
+    return True
+
+
+@functools.cache
+def _looping_class(base: Any) -> Any:
+    class Looping(base):  # type: ignore[misc]
+        def __iter__(self) -> Iterator[Any]:
+            return _Loop(Tee(super().__iter__(), self._spoor_reading, is_part=True))
+
+        def close(self) -> None:
+            try:
+                super().close()
+            finally:
+                self._spoor_reading.close()
+
+        def __del__(self) -> None:
+            self._spoor_reading.leave(True)
+
+    Looping.__name__, Looping.__qualname__, Looping.__module__ = base.__name__, base.__qualname__, base.__module__
+    return Looping
 
 
 def _without_cycle(stream: Any, inner: Any) -> Any:
@@ -176,9 +220,11 @@ def _without_cycle(stream: Any, inner: Any) -> Any:
 class Tee:
     """The source of a stream, which shows each event to its reading."""
 
-    def __init__(self, inner: Iterator[Any], reading: StreamReading) -> None:
+    def __init__(self, inner: Iterator[Any], reading: StreamReading, is_part: bool = False) -> None:
         self._inner = inner
         self.reading = reading
+        #: Whether another source may continue the stream.
+        self._is_part = is_part
 
     def __iter__(self) -> Iterator[Any]:
         return _Loop(self)
@@ -206,7 +252,7 @@ class Tee:
         self.reading.stop()
 
     def __del__(self) -> None:
-        self.reading.leave(True)
+        self.reading.leave(not self._is_part)
 
 
 class _Loop:

@@ -9,60 +9,139 @@ import contextlib
 import gc
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
+import boto3
+import botocore.config
 import pytest
 from anthropic import Anthropic
+from google import genai
+from mistralai.client import Mistral
+from ollama import Client as Ollama
 from openai import OpenAI
 
 from spoor_client import Spoor
 from tests.conftest import Server
-from tests.wrapping.wires import WireServer, check, exchanges
-
-Call = Callable[["Libraries", Any], Any]
+from tests.wrapping.wires import CLOSED_EVENTS, EVENTS, LINES, MESSAGES, Framing, WireServer, check, exchanges
 
 
-class Libraries:
-    """The providers' libraries with a server that speaks their wires, shared by all exchanges."""
+@dataclass
+class Wire:
+    """A server that speaks a provider's wire, and a call of the provider's library that uses it."""
 
-    def __init__(self, spoor: Spoor, wire: WireServer) -> None:
-        self.spoor = spoor
-        self.wire = wire
-        self.openai = spoor.wrap_openai(OpenAI(base_url=f"{wire.url}/v1", api_key="none", max_retries=0))
-        self.anthropic = spoor.wrap_anthropic(Anthropic(base_url=wire.url, api_key="none", max_retries=0))
+    server: WireServer
+    call: Callable[[Any], Any]
+
+
+def _openai(spoor: Spoor, url: str) -> OpenAI:
+    return spoor.wrap_openai(OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0))
+
+
+def _chat(spoor: Spoor, url: str) -> Callable[[Any], Any]:
+    openai = _openai(spoor, url)
+    return lambda request: openai.chat.completions.create(**request)
+
+
+def _responses(spoor: Spoor, url: str) -> Callable[[Any], Any]:
+    openai = _openai(spoor, url)
+    return lambda request: openai.responses.create(**request)
+
+
+def _messages(spoor: Spoor, url: str) -> Callable[[Any], Any]:
+    anthropic = spoor.wrap_anthropic(Anthropic(base_url=url, api_key="none", max_retries=0))
+    return lambda request: anthropic.messages.create(**request)
+
+
+def _google(spoor: Spoor, url: str) -> Callable[[Any], Any]:
+    options = genai.types.HttpOptions(base_url=url)
+    google: Any = spoor.wrap_google_genai(genai.Client(api_key="none", http_options=options))
+    # The library closes its connections when the client is freed.
+    return _by_stream(
+        lambda **request: google.models.generate_content(**request),
+        lambda **request: google.models.generate_content_stream(**request),
+    )
+
+
+def _mistral(spoor: Spoor, url: str) -> Callable[[Any], Any]:
+    chat: Any = spoor.wrap_mistral(Mistral(api_key="none", server_url=url)).chat
+    return _by_stream(chat.complete, chat.stream)
+
+
+def _ollama(spoor: Spoor, url: str) -> Callable[[Any], Any]:
+    ollama: Any = spoor.wrap_ollama(Ollama(host=url))
+    return lambda request: ollama.chat(**request)
+
+
+def _bedrock(spoor: Spoor, url: str) -> Callable[[Any], Any]:
+    config = botocore.config.Config(retries={"total_max_attempts": 1})
+    bedrock: Any = spoor.wrap_bedrock(
+        boto3.client(
+            "bedrock-runtime",
+            region_name="eu-central-1",
+            endpoint_url=url,
+            aws_access_key_id="none",
+            aws_secret_access_key="none",
+            config=config,
+        )
+    )
+    return _by_stream(bedrock.converse, lambda **request: bedrock.converse_stream(**request)["stream"])
+
+
+def _by_stream(whole: Callable[..., Any], stream: Callable[..., Any]) -> Callable[[Any], Any]:
+    """Some libraries have a separate method for streams."""
+
+    def call(request: Any) -> Any:
+        rest = {name: value for name, value in request.items() if name != "stream"}
+        return stream(**rest) if request.get("stream") else whole(**rest)
+
+    return call
+
+
+WIRES: dict[str, tuple[Framing, Callable[[Spoor, str], Callable[[Any], Any]]]] = {
+    "openai-chat": (CLOSED_EVENTS, _chat),
+    "openai-responses": (EVENTS, _responses),
+    "anthropic": (EVENTS, _messages),
+    "google-genai": (EVENTS, _google),
+    "mistral": (CLOSED_EVENTS, _mistral),
+    "ollama": (LINES, _ollama),
+    "bedrock-converse": (MESSAGES, _bedrock),
+}
 
 
 @pytest.fixture(scope="module")
-def libraries(server: Server) -> Iterator[Libraries]:
-    wire = WireServer()
+def spoor(server: Server) -> Iterator[Spoor]:
     spoor = Spoor(server.url, server.key, spool=False)
-    yield Libraries(spoor, wire)
+    yield spoor
     spoor.close()
-    wire.close()
 
 
-WIRES: dict[str, Call] = {
-    "openai-chat": lambda libraries, request: libraries.openai.chat.completions.create(**request),
-    "openai-responses": lambda libraries, request: libraries.openai.responses.create(**request),
-    "anthropic": lambda libraries, request: libraries.anthropic.messages.create(**request),
-}
+@pytest.fixture(scope="module")
+def wires(spoor: Spoor) -> Iterator[dict[str, Wire]]:
+    made: dict[str, Wire] = {}
+    for name, (framing, library) in WIRES.items():
+        server = WireServer(framing)
+        made[name] = Wire(server, library(spoor, server.url))
+    yield made
+    for wire in made.values():
+        wire.server.close()
+
+
 ROWS = [
-    pytest.param(call, exchange, id=f"{wire}: {exchange['name']}")
-    for wire, call in WIRES.items()
-    for exchange in exchanges(wire)
+    pytest.param(wire, exchange, id=f"{wire}: {exchange['name']}") for wire in WIRES for exchange in exchanges(wire)
 ]
 
 
-@pytest.mark.parametrize(("call", "exchange"), ROWS)
-def test_a_recorded_exchange(libraries: Libraries, call: Call, exchange: Any) -> None:
-    spoor = libraries.spoor
-    libraries.wire.exchange = exchange
+@pytest.mark.parametrize(("name", "exchange"), ROWS)
+def test_a_recorded_exchange(spoor: Spoor, wires: dict[str, Wire], name: str, exchange: Any) -> None:
+    wire = wires[name]
+    wire.server.exchange = exchange
     failure: Exception | None = None
     gc.disable()
     with spoor.trace("t") as trace, warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.filterwarnings("error", message="Pydantic")
         try:
-            _use(call(libraries, exchange["request"]), exchange)
+            _use(wire.call(exchange["request"]), exchange)
         except Exception as error:
             failure = error
     gc.enable()

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import struct
 import threading
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -16,10 +20,51 @@ def exchanges(wire: str) -> list[Any]:
     return found
 
 
+def _event(chunk: Any) -> bytes:
+    name = f"event: {chunk['type']}\n" if isinstance(chunk, dict) and "type" in chunk else ""
+    return f"{name}data: {json.dumps(chunk)}\n\n".encode()
+
+
+def _line(chunk: Any) -> bytes:
+    return json.dumps(chunk).encode() + b"\n"
+
+
+def _message(chunk: Any) -> bytes:
+    """A message of Amazon's event streams (application/vnd.amazon.eventstream)."""
+    ((name, payload),) = chunk.items()
+    is_exception = name.endswith("Exception")
+    headers = {
+        ":exception-type" if is_exception else ":event-type": name,
+        ":content-type": "application/json",
+        ":message-type": "exception" if is_exception else "event",
+    }
+    head = b"".join(
+        struct.pack("!B", len(key)) + key.encode() + struct.pack("!BH", 7, len(text)) + text.encode()
+        for key, text in headers.items()
+    )
+    body = json.dumps(payload).encode()
+    prelude = struct.pack("!II", len(head) + len(body) + 16, len(head))
+    message = prelude + struct.pack("!I", zlib.crc32(prelude)) + head + body
+    return message + struct.pack("!I", zlib.crc32(message))
+
+
+@dataclass(frozen=True)
+class Framing:
+    content_type: str
+    frame: Callable[[Any], bytes]
+    closing: bytes = b""
+
+
+EVENTS = Framing("text/event-stream", _event)
+CLOSED_EVENTS = Framing("text/event-stream", _event, b"data: [DONE]\n\n")
+LINES = Framing("application/x-ndjson", _line)
+MESSAGES = Framing("application/vnd.amazon.eventstream", _message)
+
+
 class WireServer:
     """Answers each request with the current exchange, in the framing of its wire."""
 
-    def __init__(self, framing: str = "events") -> None:
+    def __init__(self, framing: Framing = CLOSED_EVENTS) -> None:
         self.exchange: Any = {}
         self.framing = framing
         self.requests: list[Any] = []
@@ -54,31 +99,22 @@ class WireServer:
             handler.end_headers()
             handler.wfile.write(body)
             return
-        handler.send_header("content-type", "text/event-stream" if self.framing == "events" else "application/x-ndjson")
+        handler.send_header("content-type", self.framing.content_type)
         handler.send_header("transfer-encoding", "chunked")
         handler.end_headers()
         after, pause = exchange.get("pause", (None, None))
-        for number, text in enumerate(self._texts(exchange)):
+        for number, data in enumerate(self._pieces(exchange)):
             if number == after:
                 pause.wait(10)
-            data = text.encode()
             handler.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
         if exchange.get("ending") != "cut":
             handler.wfile.write(b"0\r\n\r\n")
 
-    def _texts(self, exchange: Any) -> list[str]:
+    def _pieces(self, exchange: Any) -> list[bytes]:
         if "raw" in exchange:
-            raw = exchange["raw"]
-            return [raw] if isinstance(raw, str) else list(raw)
-        texts = [self._frame(chunk) for chunk in exchange["chunks"]]
-        is_done = self.framing == "events" and "ending" not in exchange and "type" not in exchange["chunks"][0]
-        return [*texts, "data: [DONE]\n\n"] if is_done else texts
-
-    def _frame(self, chunk: Any) -> str:
-        if self.framing == "lines":
-            return json.dumps(chunk) + "\n"
-        name = f"event: {chunk['type']}\n" if isinstance(chunk, dict) and "type" in chunk else ""
-        return f"{name}data: {json.dumps(chunk)}\n\n"
+            return [text.encode() for text in exchange["raw"]]
+        pieces = [self.framing.frame(chunk) for chunk in exchange["chunks"]]
+        return [*pieces, self.framing.closing] if self.framing.closing and "ending" not in exchange else pieces
 
 
 def without_nulls(value: Any) -> Any:
