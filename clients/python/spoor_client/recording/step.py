@@ -220,6 +220,10 @@ class Step:
         return self._usage or self._usage_below, cost
 
     @property
+    def has_input(self) -> bool:
+        return "input" in self._values
+
+    @property
     def has_output(self) -> bool:
         return "output" in self._values
 
