@@ -62,12 +62,14 @@ def write(value: Any, budget: int, redact: Redact | None = None, key: str = "") 
     try:
         if redact is not None:
             value = redacted(redact, key, value)
-        for _ in range(MAX_PASSES):
-            writer = _Writer(budget, longest, redact, key)
-            writer.write(value, 1)
+        writer = _Writer(budget, longest, redact, key)
+        writer.write(value, 1)
+        for _ in range(MAX_PASSES - 1):
             if not writer.is_full or writer.longest_seen < SHORT_BYTES:
                 break
             longest = min(longest, writer.longest_seen) // 2
+            writer = _Writer(budget, longest, redact, key)
+            writer.write(value, 1)
         return writer.written()
     except Exception as error:  # A property, an iterator or __str__ of the application raised an error.
         text = _escape(f"[could not be written: {type(error).__name__}]")

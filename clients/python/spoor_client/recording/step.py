@@ -174,7 +174,8 @@ class Step:
         total_tokens: int | None = None,
         cost_usd: float | None = None,
     ) -> None:
-        given = dict(zip(document.USAGE_FIELDS, (input_tokens, output_tokens, total_tokens), strict=True))
+        given: dict[str, int | None]
+        given = {"inputTokens": input_tokens, "outputTokens": output_tokens, "totalTokens": total_tokens}
         self._usage.update(document.usage_of(given))
         if isinstance(cost_usd, (int, float)) and 0 <= cost_usd < float("inf"):
             self._cost = float(cost_usd)

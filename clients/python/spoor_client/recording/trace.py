@@ -44,6 +44,7 @@ class Recorder(Protocol):
     @property
     def url(self) -> str:
         """The server's address."""
+        ...
 
     @property
     def sample_rate(self) -> float: ...

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import codecs
+import functools
 import http.client
+import io
+import socket
 import ssl
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlsplit
 
 from .answers import Answer, NoAnswer
@@ -42,6 +46,42 @@ class Server:
         return None if self.key.isascii() and self.key.isprintable() else "the key has invalid characters"
 
 
+class _TimedReader(io.RawIOBase):
+    """
+    Reads until a deadline. A socket's own timeout starts anew with each byte, so a server that sends one byte at a time
+    could hold up a reader for hours.
+    """
+
+    def __init__(self, connected: socket.socket, deadline: float) -> None:
+        self._socket = connected
+        self._deadline = deadline
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the response took too long")
+        self._socket.settimeout(left)
+        return self._socket.recv_into(buffer)
+
+
+class _TimedSocket:
+    """What a response needs of its socket."""
+
+    def __init__(self, connected: socket.socket, deadline: float) -> None:
+        self._reader = _TimedReader(connected, deadline)
+
+    def makefile(self, *_: Any) -> io.BufferedReader:
+        return io.BufferedReader(self._reader)
+
+
+def _response(deadline: float, connected: socket.socket, **options: Any) -> http.client.HTTPResponse:
+    timed: Any = _TimedSocket(connected, deadline)
+    return http.client.HTTPResponse(timed, **options)
+
+
 class Connection:
     def __init__(self, server: Server) -> None:
         parts = urlsplit(server.url)
@@ -52,6 +92,8 @@ class Connection:
         self._authorization = f"Bearer {server.key}"
         self._kept: http.client.HTTPConnection | None = None
         self._used_at = 0.0
+        #: No request takes longer than until this time.
+        self.deadline = float("inf")
 
     def request(
         self, method: str, path: str, body: bytes | None = None, timeout: float | None = None
@@ -60,6 +102,8 @@ class Connection:
         Sends a request once. If a kept connection is closed before a response arrives, the server has closed it, and a
         new connection is tried. That is safe except for scores, whose ids the server assigns.
         """
+        if timeout is None:
+            timeout = min(ANSWER_TIMEOUT, max(self.deadline - time.monotonic(), 0.01))
         is_kept = self._kept is not None and time.monotonic() - self._used_at < MAX_IDLE
         if not is_kept:
             self.close()
@@ -68,14 +112,16 @@ class Connection:
             outcome = self._attempt(method, path, body, timeout)
         return outcome
 
-    def _attempt(self, method: str, path: str, body: bytes | None, timeout: float | None) -> Answer | NoAnswer:
+    def _attempt(self, method: str, path: str, body: bytes | None, timeout: float) -> Answer | NoAnswer:
         is_connected = False
+        deadline = time.monotonic() + timeout
         try:
             if self._kept is None:
                 self._kept = self._open(timeout)
             is_connected = True
             if self._kept.sock is not None:
-                self._kept.sock.settimeout(timeout or ANSWER_TIMEOUT)
+                self._kept.sock.settimeout(timeout)
+            self._kept.response_class = functools.partial(_response, deadline)  # type: ignore[assignment]
             self._kept.request(method, self._prefix + path, body, self._headers(body))
             response = self._kept.getresponse()
             content = response.read()
@@ -87,8 +133,8 @@ class Connection:
             self.close()
             return NoAnswer(f"{type(error).__name__}: {error}", is_connected)
 
-    def _open(self, timeout: float | None) -> http.client.HTTPConnection:
-        limit = min(timeout or CONNECT_TIMEOUT, CONNECT_TIMEOUT)
+    def _open(self, timeout: float) -> http.client.HTTPConnection:
+        limit = min(timeout, CONNECT_TIMEOUT)
         if self._is_secure:
             context = ssl.create_default_context()
             connection: http.client.HTTPConnection = http.client.HTTPSConnection(

@@ -273,6 +273,7 @@ class Sender:
                     continue
             # No thread can be started anymore.
             connection = connection or Connection(self.server)
+            connection.deadline = deadline
             wait = self._step(connection, False)
             if wait is not None:
                 time.sleep(min(wait, max(deadline - time.monotonic(), 0)))
