@@ -81,6 +81,8 @@ class Spoor:
         that the application sets itself are recorded.
     """
 
+    _trace_class: type[Trace] = Trace
+
     def __init__(
         self,
         url: str | None = None,
@@ -166,7 +168,7 @@ class Spoor:
         Every span of the trace gets the `span_attributes`.
         """
         process_exit.prepare_process()
-        return Trace(
+        return self._trace_class(
             self,
             name,
             session_id=session_id,
