@@ -296,8 +296,10 @@ class _Writer:
         if self.redact is None:
             return key
         given = text = redacted_text(self.redact, "", key)
+        number = 2
         while text in others:
-            text = f"{given} {len(others) + 1}"
+            text = f"{given} {number}"
+            number += 1
         others.add(text)
         return str(text)
 

@@ -24,6 +24,10 @@ from .wires.answer import Answer, Content, GuardedReader, Reader
 UNPARSED = "the raw response was not parsed by the library"
 
 
+#: Attributes that quote the output.
+_PARTS_OF_OUTPUT = frozenset(("citations", "search_results", "grounding_metadata"))
+
+
 @dataclass
 class Called:
     """A call whose result is awaited or read."""
@@ -83,7 +87,8 @@ def end_span(
     if unread is not None:
         answer.attributes["spoor.unread"] = unread
         called.problem(f"{span.name}: {unread}")
-    said = {name: value for name, value in answer.attributes.items() if value is not None}
+    left_out = frozenset() if called.captures_output else _PARTS_OF_OUTPUT
+    said = {name: value for name, value in answer.attributes.items() if value is not None and name not in left_out}
     if said:
         span.set_attributes(said)
     if error is not None:
