@@ -4,18 +4,30 @@ from __future__ import annotations
 
 from typing import Any
 
-from .calls import Client, Method, is_of_another_client, record_calls, record_derived, record_managers, resource_of
+from .calls import (
+    Client,
+    Method,
+    is_of_another_client,
+    record_calls,
+    record_derived,
+    record_managers,
+    record_when_used,
+    resource_of,
+)
 from .wires.messages import MessageReader, describe_message, read_message
 
 
 def wrap_anthropic(client: Client, library: Any) -> None:
     if is_of_another_client(client, library, resource_of(library, "messages")):
         return
-    for path in ("messages", "beta.messages"):
-        resource = resource_of(library, path)
-        record_calls(client, resource, ("create", "parse"), MESSAGES)
-        record_managers(client, resource, ("stream",), MESSAGES)
+    _record(client, resource_of(library, "messages"))
+    record_when_used(library, {"beta": lambda beta: _record(client, resource_of(beta, "messages"))})
     record_derived(client, library, ("copy", "with_options"), wrap_anthropic)
+
+
+def _record(client: Client, messages: Any) -> None:
+    record_calls(client, messages, ("create", "parse"), MESSAGES)
+    record_managers(client, messages, ("stream",), MESSAGES)
 
 
 MESSAGES = Method(

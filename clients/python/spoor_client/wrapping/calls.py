@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -94,6 +94,41 @@ def record_derived(client: Client, library: Any, names: Sequence[str], wrap: Cal
         return derive
 
     _replace(client, library, names, decorate)
+
+
+def record_when_used(library: Any, records: Mapping[str, Callable[[Any], None]]) -> None:
+    """
+    Calls a function with each of these resources of a library's client when the resource exists. The library imports a
+    resource on first use, which takes longer than all of its other imports, so wrapping must not use it.
+    """
+    if "_spoor_records" in vars(library):
+        return
+    for name in records:
+        if name in vars(library):
+            records[name](getattr(library, name))
+    base: Any = type(library)
+    if any(name not in vars(library) and hasattr(base, name) for name in records):
+        library._spoor_records = dict(records)
+        library.__class__ = _class_with_records(base, tuple(records))
+
+
+@functools.cache
+def _class_with_records(base: Any, names: tuple[str, ...]) -> Any:
+    made: Any = type(base)(base.__name__, (base,), {"__module__": base.__module__, "__qualname__": base.__qualname__})
+    for name in names:
+        resource = functools.cached_property(functools.partial(_used, made, name))
+        resource.__set_name__(made, name)
+        setattr(made, name, resource)
+    return made
+
+
+def _used(made: Any, name: str, library: Any) -> Any:
+    resource = getattr(super(made, library), name)
+    # A client that the library derives has the class, and is recorded separately.
+    record = vars(library).get("_spoor_records", {}).get(name)
+    if record is not None:
+        record(resource)
+    return resource
 
 
 def is_of_another_client(client: Client, *resources: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .calls import Client, Method, is_of_another_client, record_calls, record_derived, resource_of
+from .calls import Client, Method, is_of_another_client, record_calls, record_derived, record_when_used, resource_of
 from .wires.chat import ChatReader, read_chat
 from .wires.responses import ResponseReader, describe_response, read_embeddings, read_response
 from .wires.unstreamed import Unstreamed
@@ -15,10 +15,17 @@ def wrap_openai(client: Client, library: Any) -> None:
     if is_of_another_client(client, library, chat):
         return
     record_calls(client, chat, ("create", "parse"), _CHAT)
-    record_calls(client, resource_of(library, "beta.chat.completions"), ("create", "parse"), _CHAT)
-    record_calls(client, resource_of(library, "completions"), ("create",), _COMPLETIONS)
-    record_calls(client, resource_of(library, "responses"), ("create", "parse"), _RESPONSES)
-    record_calls(client, resource_of(library, "embeddings"), ("create",), _EMBEDDINGS)
+    record_when_used(
+        library,
+        {
+            "beta": lambda beta: record_calls(
+                client, resource_of(beta, "chat.completions"), ("create", "parse"), _CHAT
+            ),
+            "completions": lambda resource: record_calls(client, resource, ("create",), _COMPLETIONS),
+            "responses": lambda resource: record_calls(client, resource, ("create", "parse"), _RESPONSES),
+            "embeddings": lambda resource: record_calls(client, resource, ("create",), _EMBEDDINGS),
+        },
+    )
     record_derived(client, library, ("copy", "with_options"), wrap_openai)
 
 

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from spoor_client import Spoor
 from spoor_client.wrapping.results import UNPARSED
-from tests.conftest import Server
+from tests.conftest import Run, Server
 from tests.wrapping.wires import WireServer, exchanges
 
 Read = Callable[[Any], Any]
@@ -84,6 +84,25 @@ def test_clients_that_are_derived_are_recorded(client: Spoor, openai: OpenAI, wi
         wire.exchange = exchange("anthropic", "whole")
         anthropic.with_options(timeout=9).messages.create(**MESSAGE)
     assert [span["status"] for span in read(trace)["spans"]] == ["ok"] * 3
+
+
+def test_wrapping_imports_nothing_of_the_library(run: Run) -> None:
+    program = """
+import sys
+import spoor_client as spoor
+from openai import OpenAI
+from anthropic import Anthropic
+openai, anthropic = OpenAI(api_key="none"), Anthropic(api_key="none")
+openai.chat.completions, anthropic.messages
+before = set(sys.modules)
+client = spoor.Spoor(spool=False)
+client.wrap_openai(client.wrap_openai(openai)); client.wrap_anthropic(anthropic)
+imported = {name for name in set(sys.modules) - before if name.startswith(("openai", "anthropic"))}
+assert imported == set(), imported
+assert isinstance(openai, OpenAI) and type(openai).__name__ == "OpenAI"
+"""
+    result = run(program)
+    assert result.returncode == 0, result.stderr
 
 
 def test_chats_of_beta_and_structured_outputs_are_recorded_without_warnings(
