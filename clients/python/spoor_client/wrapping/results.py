@@ -12,6 +12,7 @@ import asyncio
 import copy
 import functools
 import inspect
+import threading
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -130,6 +131,8 @@ class StreamReading:
         #: Whether the library is producing an event. It then also closes the response itself.
         self.is_turning = False
         self.is_left = False
+        #: Taken by whoever ends the span: the reader, its trace, or a thread that drops what was freed.
+        self._ending = threading.Lock()
         self.span.reading = self
 
     @property
@@ -141,7 +144,7 @@ class StreamReading:
         self._reader.read(lambda: content_of(event))
 
     def end(self, error: BaseException | None = None, is_whole: bool = True) -> None:
-        if not self.span.is_ended:
+        if self._ending.acquire(blocking=False):
             answer = self._reader.answer()
             end_span(self._called, answer, self._reader.problem, error, is_whole)
 

@@ -17,7 +17,9 @@ from openai import AsyncOpenAI, OpenAI
 from pydantic import BaseModel
 
 from spoor_client import Spoor
-from spoor_client.wrapping.results import UNPARSED
+from spoor_client.wrapping.results import UNPARSED, Called, StreamReading
+from spoor_client.wrapping.wires.answer import Answer
+from spoor_client.wrapping.wires.chat import ChatReader, read_chat
 from tests.conftest import Run, Server
 from tests.wrapping.wires import WireServer, exchanges
 
@@ -230,6 +232,23 @@ def test_a_stream_that_is_left_keeps_what_was_read_and_is_sent_at_once(
         "m-real",
     )
     assert [event["name"] for event in span["events"]] == ["not read to its end"]
+
+
+def test_a_stream_ends_once_whoever_ends_it(client: Spoor, read: Read) -> None:
+    class Slow(ChatReader):
+        def answer(self) -> Answer:
+            time.sleep(0.05)
+            return super().answer()
+
+    with client.trace("t") as trace:
+        span = trace.start_span("s")
+        reading = StreamReading(Called(span, "p", read_chat, Slow, client.problem, True, True))
+        threads = [threading.Thread(target=reading.stop) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert [event["name"] for event in the_span(read(trace))["events"]] == ["not read to its end"]
 
 
 def test_a_loop_may_go_on_after_a_break(client: Spoor, openai: OpenAI, wire: WireServer, read: Read) -> None:
