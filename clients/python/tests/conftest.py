@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from spoor import Spoor
+from spoor_client import Spoor
 from tests.faults import FaultyWay
 
 settings.register_profile("short", deadline=None, max_examples=40, database=None)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from spoor import Spoor, SpoorError, Verdict, evaluating, reads
+from spoor_client import Spoor, SpoorError, Verdict, evaluating, reads
 from tests.conftest import Server
 from tests.faults import FaultyWay
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from spoor import Spoor, SpoorError
+from spoor_client import Spoor, SpoorError
 from tests.conftest import Server
 from tests.faults import FaultyWay
 from tools.make_types import make_types
@@ -83,5 +83,5 @@ def test_what_is_no_answer_of_spoor_is_said(server: Server, way: FaultyWay) -> N
 
 
 def test_the_types_are_those_of_the_servers_document(openapi: Any) -> None:
-    written = Path(__file__).parents[1].joinpath("spoor", "types.py").read_text()
+    written = Path(__file__).parents[1].joinpath("spoor_client", "types.py").read_text()
     assert make_types(openapi) == written

@@ -1,7 +1,7 @@
 """
-Makes spoor/types.py, the types of the responses to reads, from a server's OpenAPI document:
+Makes spoor_client/types.py, the types of the responses to reads, from a server's OpenAPI document:
 
-    curl -s https://spoor.example.com/api/v1/openapi.json | python tools/make_types.py > spoor/types.py
+    curl -s https://spoor.example.com/api/v1/openapi.json | python tools/make_types.py > spoor_client/types.py
 
 A test checks that this program makes the file from the server's document.
 """

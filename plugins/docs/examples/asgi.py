@@ -1,6 +1,6 @@
 """ASGI middleware (FastAPI, Starlette): `app.add_middleware(Traced)`."""
 
-import spoor
+import spoor_client as spoor
 
 
 class Traced:

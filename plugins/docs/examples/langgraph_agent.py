@@ -5,7 +5,7 @@ SPOOR_URL and SPOOR_API_KEY."""
 
 from typing import TypedDict
 
-import spoor
+import spoor_client as spoor
 from langchain_openai import ChatOpenAI
 from langgraph.graph import END, START, StateGraph
 from openinference.instrumentation.langchain import LangChainInstrumentor

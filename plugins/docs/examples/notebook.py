@@ -6,7 +6,7 @@
 # %%
 from uuid import uuid4
 
-import spoor
+import spoor_client as spoor
 
 experiment = f"experiment-{uuid4().hex[:8]}"
 

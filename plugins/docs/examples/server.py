@@ -5,7 +5,7 @@ import json
 import os
 from wsgiref.simple_server import make_server
 
-import spoor
+import spoor_client as spoor
 
 
 @spoor.observe(kind="agent")

@@ -1,6 +1,6 @@
 """A function that is frozen when it finishes, so it sends its trace first."""
 
-import spoor
+import spoor_client as spoor
 
 # The function has no durable disk, so the spool is off.
 client = spoor.configure(flush_each=True, spool=False)

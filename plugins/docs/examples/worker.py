@@ -4,7 +4,7 @@ import queue
 import signal
 import threading
 
-import spoor
+import spoor_client as spoor
 
 jobs = queue.Queue()
 stopping = threading.Event()

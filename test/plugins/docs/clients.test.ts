@@ -19,7 +19,7 @@ t.test('the README begins as the chapter does, whose examples are run', t => {
 
 t.test("Python's README begins with the chapter's other example, which its tests run", t => {
   const [, example = ''] =
-    /```python\n(import spoor[\s\S]*?)```/.exec(readFileSync('clients/python/README.md', 'utf8')) ?? []
+    /```python\n(import spoor_client[\s\S]*?)```/.exec(readFileSync('clients/python/README.md', 'utf8')) ?? []
   t.same(guideCode(readFileSync('plugins/docs/chapters/clients.html', 'utf8'), 'client', 'python'), [example.trim()])
   t.end()
 })

@@ -11,8 +11,8 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-import spoor
-from spoor import Spoor
+import spoor_client as spoor
+from spoor_client import Spoor
 from tests.conftest import Run, Server
 
 EXAMPLES = Path(__file__).parents[4] / "plugins" / "docs" / "examples"
@@ -53,7 +53,7 @@ assert post("/questions", {"question": ""}) == ("500 Internal Server Error", {"e
 
 def test_a_worker_that_is_told_to_stop(server: Server, run: Run, client: Spoor) -> None:
     program = """
-import spoor, worker
+import spoor_client as spoor, worker
 with spoor.trace("caller", tags=["calls-worker"]):
     worker.submit("1", sys.argv[2] + ". And more.")
 worker.submit("2", "")

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-import spoor
-from spoor import Spoor
+import spoor_client as spoor
+from spoor_client import Spoor
 from tests.conftest import Server
 
 

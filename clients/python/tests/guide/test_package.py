@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
+
+import pytest
 
 from tests.conftest import Run, Server
 
@@ -21,7 +24,7 @@ def test_the_first_example_records_a_trace(server: Server, run: Run) -> None:
     said, counted = result.stdout.splitlines()
     sent, trace_id = counted.split()
     assert (said, sent) == ("You asked: Where is my order?", "1")
-    from spoor import Spoor
+    from spoor_client import Spoor
 
     trace = Spoor(server.url, server.key, spool=False).traces.get(trace_id)["trace"]
     assert trace["input"] == {"question": "Where is my order?"}
@@ -41,27 +44,67 @@ def test_every_test_that_the_table_names_is_there() -> None:
     assert named - there == set()
 
 
-def test_the_wheel_has_all_modules_and_no_tests(tmp_path: Path) -> None:
-    # Does the same as `python -m build`, without creating another environment.
-    source = tmp_path / "source"
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Does the same as `python -m build`, without creating another environment."""
+    folder = tmp_path_factory.mktemp("built")
+    source = folder / "source"
     shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns("__pycache__"))
-    command = [sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", str(tmp_path), str(source)]
-    built = subprocess.run(command, capture_output=True, text=True)
-    assert built.returncode == 0, built.stdout + built.stderr
-    (wheel,) = tmp_path.glob("*.whl")
+    command = [sys.executable, "-m", "build", "--no-isolation", "--wheel", "--sdist", "--outdir", str(folder)]
+    result = subprocess.run([*command, str(source)], capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return folder
+
+
+def test_the_wheel_has_all_modules_and_no_tests(built: Path) -> None:
+    (wheel,) = built.glob("*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
-    modules = {str(file.relative_to(ROOT)) for file in ROOT.joinpath("spoor").rglob("*.py")}
-    assert modules | {"spoor/py.typed"} <= names
+    modules = {str(file.relative_to(ROOT)) for file in ROOT.joinpath("spoor_client").rglob("*.py")}
+    assert modules | {"spoor_client/py.typed"} <= names
     assert not [name for name in names if name.startswith(("tests/", "tools/"))]
+    assert [name for name in names if name.endswith("licenses/LICENSE")]
     metadata = next(name for name in names if name.endswith("METADATA"))
-    assert "Requires-Dist" not in zipfile.ZipFile(wheel).read(metadata).decode()
+    text = zipfile.ZipFile(wheel).read(metadata).decode()
+    assert "\nName: spoor-client\n" in text
+    assert "Requires-Dist" not in text
+
+
+def test_the_packages_are_accepted_by_pypi(built: Path) -> None:
+    packages = [str(file) for file in built.iterdir() if file.suffix in (".whl", ".gz")]
+    assert len(packages) == 2
+    result = subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *packages], capture_output=True)
+    assert result.returncode == 0, result.stdout.decode()
+
+
+def test_the_readme_has_no_links_that_only_a_repository_has() -> None:
+    assert re.findall(r"\]\((?!https?:)", ROOT.joinpath("README.md").read_text()) == []
+
+
+@pytest.mark.long
+def test_the_readme_in_a_fresh_environment(server: Server, built: Path, tmp_path: Path, tag: str) -> None:
+    (wheel,) = built.glob("*.whl")
+    python = tmp_path / "env" / "bin" / "python"
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "env")], check=True)
+    subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-index", str(wheel)], check=True)
+    (example, *_) = re.findall(r"```python\n(.*?)```", ROOT.joinpath("README.md").read_text(), re.S)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    (tmp_path / "example.py").write_text(example + "\nassert spoor.flush().sent == 1\n")
+    result = subprocess.run([python, "example.py"], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert (result.returncode, result.stdout) == (0, "You asked: Where is my order?\n"), result.stderr
+
+
+@pytest.mark.long
+def test_pyright_finds_nothing() -> None:
+    command = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout
 
 
 def test_the_modules_import_each_other_in_no_circle() -> None:
     """Each module can be imported first. Imports for types alone count as well."""
     modules = [
         ".".join(file.relative_to(ROOT).with_suffix("").parts)
-        for file in ROOT.joinpath("spoor").rglob("*.py")
+        for file in ROOT.joinpath("spoor_client").rglob("*.py")
         if file.name != "__init__.py"
     ]
     imports = {module: set(_imports(module)) & set(modules) for module in modules}

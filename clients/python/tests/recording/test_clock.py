@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spoor import Spoor
-from spoor.clock import nanoseconds_of, timestamp
+from spoor_client import Spoor
+from spoor_client.clock import nanoseconds_of, timestamp
 
 YEAR_1, YEAR_9999 = -62_135_596_800, 253_402_300_799
 

@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spoor import document
-from spoor.document import Notes, SpanText, fit, portions, water_level, with_notes
+from spoor_client import document
+from spoor_client.document import Notes, SpanText, fit, portions, water_level, with_notes
 
 
 @given(st.lists(st.integers(0, 1_000)), st.integers(0, 5_000))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from typing import Any
 
-from spoor import Spoor
+from spoor_client import Spoor
+from tests.conftest import Server
 
 Read = Callable[[Any], Any]
 
@@ -69,21 +69,42 @@ def test_what_comes_after_the_end_of_a_large_trace_is_handed_on_as_well(client: 
     assert (detail["trace"]["status"], detail["trace"]["output"], len(detail["spans"])) == ("unset", "out", 12)
 
 
-def test_beyond_200_spans_errors_are_kept(client: Spoor, read: Read) -> None:
-    with client.trace("t") as trace:
-        for number in range(250):
-            with contextlib.suppress(ValueError), trace.span(f"s{number}", kind="tool"):
-                if number >= 240:
-                    raise ValueError(number)
+def test_a_trace_of_more_than_200_spans_keeps_all(client: Spoor, read: Read, tag: str) -> None:
+    with client.trace("t", input="in", tags=[tag]) as trace:
+        with client.span("outer", kind="agent"):
+            for number in range(300):
+                with client.span(f"s{number}", kind="llm") as span:
+                    span.set_usage(input_tokens=2, output_tokens=1)
+        trace.set_output("out")
+        trace.score("good", True)
     detail = read(trace)
-    assert len(detail["spans"]) == 200
-    assert detail["trace"]["errorCount"] == 10
-    assert detail["spans"][0]["name"] == "s0"
-    assert detail["trace"]["metadata"]["spoor"]["spansLeftOut"] == {"count": 50, "kinds": {"tool": 50}}
+    assert len(detail["spans"]) == 302
+    (root,) = [span for span in detail["spans"] if span["parentSpanId"] is None]
+    (outer,) = [span for span in detail["spans"] if span["name"] == "outer"]
+    assert (root["name"], outer["parentSpanId"]) == ("t", root["id"])
+    assert [span["parentSpanId"] for span in detail["spans"] if span["name"].startswith("s")] == [outer["id"]] * 300
+    stored = detail["trace"]
+    assert (stored["input"], stored["output"], stored["status"], stored["tags"]) == ("in", "out", "ok", [tag])
+    assert stored["usage"]["totalTokens"] == 900
+    assert (stored["metadata"], detail["scores"][0]["name"]) == ({}, "good")
 
 
-def test_beyond_200_spans_those_that_began_first_are_kept_and_no_parent_is_missing(client: Spoor, read: Read) -> None:
-    with client.trace("t") as trace, client.span("outer"):
+def test_a_live_trace_says_at_its_200th_span_what_it_leaves_out(server: Server) -> None:
+    problems: list[str] = []
+    client = Spoor(server.url, server.key, spool=False, on_problem=problems.append)
+    with client.trace("t", live=True) as trace:
+        for number in range(250):
+            trace.start_span(f"s{number}").end()
+    assert client.flush(20).is_complete
+    assert len(client.traces.get(trace.id)["spans"]) == 200
+    (problem,) = problems
+    assert problem.endswith(
+        "trace 't' keeps its first 200 spans, and failed spans that replace others: later spans are left out"
+    )
+
+
+def test_beyond_200_spans_of_a_live_trace_no_parent_is_missing(client: Spoor, read: Read) -> None:
+    with client.trace("t", live=True) as trace, client.span("outer"):
         for _ in range(150):
             with client.span("middle"), client.span("inner"):
                 pass

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry.sdk.trace import TracerProvider
 
-from spoor import Parent, Spoor
-from spoor.parents import is_export_to, parent_of_headers, parse_traceparent
+from spoor_client import Parent, Spoor
+from spoor_client.parents import is_export_to, parent_of_headers, parse_traceparent
 from tests.conftest import Server
 
 PARENT = Parent("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from spoor import ContextExecutor, Spoor, Step
+from spoor_client import ContextExecutor, Spoor, Step
 from tests.conftest import Server
 
 Read = Callable[[Any], Any]
@@ -350,6 +350,39 @@ def test_redaction_reaches_everything_that_is_recorded(server: Any, tag: str) ->
     assert "[gone]" in detail
     # List items have no name of their own.
     assert detail.count("secret") == detail.count('"secret", {') + detail.count("iter_secret")
+
+
+def test_redaction_sees_names_tags_people_models_and_scores(server: Any, tag: str) -> None:
+    names: set[str] = set()
+
+    def redact(key: str, value: Any) -> Any:
+        if isinstance(value, str) and "SECRET" in value:
+            names.add(key)
+            return value.replace("SECRET", "***") if key == "tag" else 7
+        return value
+
+    client = Spoor(server.url, server.key, spool=False, redact=redact)
+    about: Any = {"session_id": "SECRET s", "user_id": "SECRET u", "tags": [tag, "SECRET t"]}
+    with client.trace("SECRET name", **about) as trace:
+        with trace.span("SECRET span", model="SECRET m") as span:
+            span.add_event("SECRET event", {"SECRET key": 1})
+        span.set_attributes({"SECRET key": 1})
+        trace.score("quality", "SECRET value", "SECRET comment")
+    client.score(trace.id, "later", "SECRET value", "SECRET comment")
+    assert client.flush(20).is_complete
+    detail = client.traces.get(trace.id)
+    assert "SECRET" not in json.dumps(detail)
+    stored = detail["trace"]
+    assert (stored["name"], stored["sessionId"], stored["userId"]) == ("[redacted]",) * 3
+    assert stored["tags"] == [tag, "*** t"]
+    (span_stored,) = detail["spans"]
+    assert (span_stored["name"], span_stored["model"], span_stored["events"][0]["name"]) == ("[redacted]",) * 3
+    assert {(score["name"], score["value"], score["comment"]) for score in detail["scores"]} == {
+        ("quality", "[redacted]", "[redacted]"),
+        ("later", "[redacted]", "[redacted]"),
+    }
+    steps = {"trace_name", "span_name", "event_name", "tag", "session_id", "user_id", "model"}
+    assert names == {*steps, "score_value", "score_comment", ""}
 
 
 def iter_secret() -> str:

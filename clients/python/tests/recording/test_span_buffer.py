@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spoor.document import SpanText
-from spoor.recording.span_buffer import SpanBuffer
+from spoor_client.document import SpanText
+from spoor_client.recording.span_buffer import SpanBuffer
 
 MOST = 10
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spoor.sending.answers import MAX_WAIT, Answer, Do, NoAnswer, backoff, judge
-from spoor.sending.delivery import PartKind
-from spoor.sending.scores import count_equal, score_body
+from spoor_client.sending.answers import MAX_WAIT, Answer, Do, NoAnswer, backoff, judge
+from spoor_client.sending.delivery import PartKind
+from spoor_client.sending.scores import count_equal, score_body
 
 OK = b'{"ok":true}'
 

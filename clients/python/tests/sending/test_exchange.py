@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from spoor import Spoor
+from spoor_client import Spoor
 from tests.conftest import Server
 
 CLIENT = str(Path(__file__).parents[4] / "build" / "clients" / "typescript" / "index.js")

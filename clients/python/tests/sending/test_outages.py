@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from spoor import Spoor
+from spoor_client import Spoor
 from tests.conftest import Run, Server
 from tests.faults import FaultyWay
 from tests.sending.test_sending import record, stored_ids
@@ -98,7 +98,8 @@ def test_a_server_that_is_full_for_ten_seconds(server: Server, way: FaultyWay, t
 def test_a_disk_that_takes_no_more(server: Server, run: Run, tag: str, tmp_path: Path) -> None:
     result = run(
         """
-import resource, sys, spoor
+import resource, sys
+import spoor_client as spoor
 # Files may have no more than 50,000 bytes: what is larger fails in the middle, as on a disk that is full.
 resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
 client = spoor.configure("http://127.0.0.1:9")
@@ -129,7 +130,7 @@ assert any("the spool cannot be written" in problem for problem in result.proble
 def test_a_key_that_is_accepted_again_is_found_out(
     server: Server, way: FaultyWay, tag: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from spoor.sending import answers
+    from spoor_client.sending import answers
 
     monkeypatch.setattr(answers, "REFUSED_KEY_WAIT", 3.0)
     way.always = "401"

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from spoor import Spoor, SpoorError
-from spoor.sending import owner as owning
-from spoor.sending import sender as sending
-from spoor.sending.connection import Server as Target
-from spoor.sending.owner import Claim, Owner
-from spoor.sending.sender import SETTLED_SECONDS
+from spoor_client import Spoor, SpoorError
+from spoor_client.sending import owner as owning
+from spoor_client.sending import sender as sending
+from spoor_client.sending.connection import Server as Target
+from spoor_client.sending.owner import Claim, Owner
+from spoor_client.sending.sender import SETTLED_SECONDS
 from tests.conftest import Run, Server
 from tests.sending.test_exchange import node
 from tests.sending.test_sending import record
@@ -124,7 +124,8 @@ def test_two_clients_of_two_projects_share_a_spool_over_an_outage(
     server: Server, other_key: str, run: Run, tag: str, tmp_path: Path
 ) -> None:
     program = """
-import sys, time, spoor
+import sys, time
+import spoor_client as spoor
 url, tag, *keys = sys.argv[1:]
 clients = [spoor.Spoor(url, key) for key in keys]
 for number in range(4):
@@ -220,7 +221,8 @@ def test_what_an_earlier_version_left_is_sent_by_a_process_with_one_key(
     for client in clients:
         client.close(1)
     program = f"""
-import sys, time, spoor
+import sys, time
+import spoor_client as spoor
 clients = [spoor.Spoor()]
 if len(sys.argv) > 1:
     # A client that is made a little later counts as well.

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from spoor import Spoor, SpoorError
-from spoor.sending import answers
-from spoor.sending import sender as sending
+from spoor_client import Spoor, SpoorError
+from spoor_client.sending import answers
+from spoor_client.sending import sender as sending
 from tests.conftest import Run, Server
 from tests.faults import Fault, FaultyWay
 
@@ -127,7 +127,8 @@ def test_what_is_left_of_a_process_that_was_killed_is_sent_by_the_next(
 ) -> None:
     killed = run(
         """
-import os, signal, sys, spoor
+import os, signal, sys
+import spoor_client as spoor
 spoor.configure("http://127.0.0.1:9", spool_each=True)
 for number in range(20):
     with spoor.trace("t", tags=[sys.argv[1]]):
@@ -153,7 +154,7 @@ def test_a_refused_key_keeps_everything_and_says_so_once(
     way.always = "401"
     problems: list[str] = []
     client = Spoor(way.url, server.key, spool=tmp_path / "spool", on_problem=problems.append)
-    with caplog.at_level(logging.WARNING, "spoor"):
+    with caplog.at_level(logging.WARNING, "spoor_client"):
         ids = record(client, tag, 10)
         result = client.flush(5)
         record(client, tag, 1)
@@ -370,7 +371,8 @@ def test_many_threads_record_at_once(server: Server, client: Spoor, tag: str) ->
 
 def test_two_processes_with_one_spool_send_each_trace_once(server: Server, run: Run, tag: str, tmp_path: Path) -> None:
     program = """
-import sys, spoor
+import sys
+import spoor_client as spoor
 spoor.configure(sys.argv[2] or None, spool="shared")
 for number in range(40):
     with spoor.trace("t", tags=[sys.argv[1]]):

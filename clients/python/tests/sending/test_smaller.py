@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spoor import json_text
-from spoor.document import SpanText, end_body, spans_body, trace_body
-from spoor.otlp import export_bodies
-from spoor.sending.delivery import Part, PartKind
-from spoor.sending.smaller import _START, smaller
+from spoor_client import json_text
+from spoor_client.document import SpanText, end_body, spans_body, trace_body
+from spoor_client.otlp import export_bodies
+from spoor_client.sending.delivery import Part, PartKind
+from spoor_client.sending.smaller import _START, smaller
 
 ID = "0af7651916cd43dd8448eb211c80319c"
 TIMES = '"startedAt":"2026-01-01T00:00:00.000000Z","endedAt":"2026-01-01T00:00:01.000000Z"'

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spoor.sending.connection import Server
-from spoor.sending.delivery import Delivery, Part, Queue, file_text, read_file_text
-from spoor.sending.owner import Owner
-from spoor.sending.spool import Spool, SpoolError
+from spoor_client.sending.connection import Server
+from spoor_client.sending.delivery import Delivery, Part, Queue, file_text, read_file_text
+from spoor_client.sending.owner import Owner
+from spoor_client.sending.spool import Spool, SpoolError
 
 OWNER = Owner(Server("http://localhost:8787", f"spoor_live_{'a' * 16}_{'s' * 43}"))
 ID = "0af7651916cd43dd8448eb211c80319c"
