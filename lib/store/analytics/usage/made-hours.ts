@@ -24,7 +24,7 @@ const PAUSE_MS = 600_000
 /** The traces of smaller projects, and their steps, are few enough to be read one by one. */
 const FEW_TRACES = 20_000
 const STEPS_OF_FEW = 10
-/** Hours with more traces have no sums, because their computation would hold the lock on rollups for minutes. */
+/** Hours with more traces have no sums, because their computation would hold the lock on rollups too long. */
 const MOST_OF_HOUR = 1_000_000
 /** Maximum numbers of hours and of days that are found at a time. */
 const PORTION = 8
