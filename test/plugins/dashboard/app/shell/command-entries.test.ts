@@ -31,7 +31,7 @@ t.test('what was typed is in the words of each entry, and those that begin with 
   t.same(shown(matching(all, 'AGENT')), ['name Agent for travel', 'name support-agent'])
   t.same(shown(matching(all, ' shop ')), ['project Another shop'], 'not the project that one is in')
   t.same(shown(matching(all, 'status error')), ['view Failures'])
-  t.same(shown(matching(all, 'dark')), ['command Dark colours'])
+  t.same(shown(matching(all, 'dark')), ['command Dark theme'])
   t.same(shown(matching(all, 'set key')), ['page Settings: keys'])
   t.same(shown(matching(all, 'none of these')), [])
 })
