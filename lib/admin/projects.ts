@@ -117,10 +117,11 @@ export async function requireProject(sql: Sql, slug: string): Promise<number> {
   return id
 }
 
-function checkSlug(slug: string): void {
+/** Throws an InputError if the slug breaks the rules for slugs. `flag` names the flag that gives a slug. */
+export function checkSlug(slug: string, flag = '--slug'): void {
   if (SLUG.test(slug)) return
   const rule = '1 to 64 lower-case letters, digits, hyphens and underscores, and begin with a letter or digit'
-  throw new InputError(`the slug must have ${rule}, but is ${JSON.stringify(slug)}: give another with --slug`)
+  throw new InputError(`the slug must have ${rule}, but is ${JSON.stringify(slug)}: give another with ${flag}`)
 }
 
 const slugTaken = (slug: string) =>

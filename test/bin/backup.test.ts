@@ -68,6 +68,19 @@ t.test('a backup in a file is private, is verified, and is restored', async t =>
   }
 })
 
+t.test('a project is restored next to the project that it was', async t => {
+  const { file } = await makeRoom(t)
+  const copy = configurationFor(await testDatabase(t))
+  await runHere(['backup', file], env)
+  await runHere(['restore', file], copy)
+  t.match(await runHere(['restore', file, '--project', 'default', '--as', 'old'], copy), {
+    code: 0,
+    out: /^restored, and read back as it was: project old, with 40 traces, 40 spans, 0 scores and 0 keys\.\nThese keys exist here/
+  })
+  const exported = (project: string) => runHere(['export', '--project', project], copy)
+  t.same(await exported('old'), await exported('default'))
+})
+
 t.test('a backup goes through a pipe into another database', async t => {
   const copy = configurationFor(await testDatabase(t))
   const from = start(['backup', '-'], env)
@@ -125,7 +138,12 @@ t.test('what is refused is one line on stderr', async t => {
     [['restore', cut], 1, /the backup is damaged/, none],
     [['restore', join(folder, 'missing')], 1, /there is no such file/, none],
     [['restore', file], 1, /is not empty \(projects: 1\): restore into a new one/],
-    [['restore', '--into', file], 1, /the slug default is taken/]
+    [['restore', '--into', file], 1, /the slug default is taken.*give `--project SLUG`/],
+    [['restore', '--project', 'default', file], 1, /the slug default is taken by another project here: give another/],
+    [['restore', '--project', 'none', file], 2, /the backup has no project "none": it has default/],
+    [['restore', '--project', 'default', '--into', file], 2, /either --into or --project/],
+    [['restore', '--project', 'default', '--as', 'No Slug', file], 2, /the slug must have .* with --as$/m],
+    [['restore', '--as', 'other', file], 2, /--as and --account need --project/]
   ]
   for (const [args, code, message, more] of refused) {
     const result = await runHere(args, more ?? env)
