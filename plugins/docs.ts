@@ -41,7 +41,14 @@ const ASSETS: readonly { readonly name: string; readonly folder: URL; readonly t
   })),
   { name: 'grafana-dashboard.json', folder: OWN, type: 'application/json' },
   { name: 'alert-rules.yml', folder: OWN, type: TEXT },
-  ...['spoor.service', 'nginx.conf', 'Caddyfile', 'kubernetes.yaml'].map(name => ({
+  ...[
+    'spoor.service',
+    'spoor-nightly.service',
+    'spoor-nightly.timer',
+    'nginx.conf',
+    'Caddyfile',
+    'kubernetes.yaml'
+  ].map(name => ({
     name,
     folder: DEPLOYMENT,
     type: TEXT

@@ -18,6 +18,7 @@ import restore from './moving/restore.ts'
 import upgrade from './moving/upgrade.ts'
 import * as price from './price.ts'
 import * as project from './project.ts'
+import * as retention from './retention.ts'
 import * as score from './score.ts'
 import serve from './serve.ts'
 import status from './status.ts'
@@ -73,6 +74,10 @@ export const commands: Commands = {
   'session show': session.sessionShow,
   'score list': score.scoreList,
   'score add': score.scoreAdd,
+  'retention set': retention.set,
+  'retention unset': retention.unset,
+  'retention list': retention.list,
+  'retention run': retention.run,
   'environment backfill': environment.backfill,
   'price set': price.set,
   'price list': price.listing,

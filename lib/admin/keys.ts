@@ -102,6 +102,12 @@ export async function rotateKey(sql: Sql, making: KeyMaking, keyId: string, acto
   return issued(key, row ?? (await refuseKey(sql, keyId)))
 }
 
+/** Returns a key in any state. Throws an AdminError if no key has this id. */
+export async function findKey(sql: Sql, keyId: string): Promise<KeyListing> {
+  const key = (await listKeys(sql)).find(each => each.keyId === keyId)
+  return key ?? (await refuseKey(sql, keyId))
+}
+
 /** Revokes a key. Revoking it again changes nothing. */
 export async function revokeKey(sql: Sql, keyId: string, actor?: Actor): Promise<KeyListing> {
   const row = await store.setKeyRevoked(sql, keyId, entryOn('key.revoke', { keyId }, actor))

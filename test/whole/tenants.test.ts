@@ -40,7 +40,14 @@ const PUBLIC = [
   ...['list', 'overview', 'failure', 'conversation', 'compare', 'phone'].map(name => `GET /docs/${name}.webp`),
   'GET /docs/grafana-dashboard.json',
   'GET /docs/alert-rules.yml',
-  ...['spoor.service', 'nginx.conf', 'Caddyfile', 'kubernetes.yaml'].map(name => `GET /docs/${name}`),
+  ...[
+    'spoor.service',
+    'spoor-nightly.service',
+    'spoor-nightly.timer',
+    'nginx.conf',
+    'Caddyfile',
+    'kubernetes.yaml'
+  ].map(name => `GET /docs/${name}`),
   ...['server.ts', 'server.py', 'asgi.py', 'worker.ts', 'worker.py', 'serverless.ts', 'serverless.py', 'notebook.py']
     .concat('langgraph-agent.ts', 'langgraph_agent.py')
     .map(name => `GET /docs/examples/${name}`),

@@ -34,10 +34,11 @@ export async function fitProject(
     throw new AdminError(`the slug ${taken.slug} is taken by another project here: give another with --as`)
   }
   const users = await findUsers(sql, all)
-  const { views, ...fields } = project
+  const { views, retention, ...fields } = project
   const own = views?.filter(({ userId }) => userId === null || users.has(userId))
   return {
-    project: { ...fields, ...(own && { views: own }) },
+    // A copy next to the project is not pruned, because its traces are older than the retention allows.
+    project: { ...fields, ...(own && { views: own }), ...(retention && slug === project.slug && { retention }) },
     accountId: chooseOwner(await readAccounts(sql), original, account).id,
     users,
     slug,

@@ -67,12 +67,14 @@ async function insertAccount(sql: Sql, { id, name, type, trialUsed, createdAt }:
 }
 
 async function insertProject(sql: Sql, project: BackupProject, into: boolean): Promise<number> {
-  const { id, accountId, name, slug, description, storageLimit, usageTags = [], createdAt } = project
+  const { id, accountId, name, slug, description, storageLimit, usageTags = [], retention, createdAt } = project
+  const { days = null, keepsScored = false, keepsTags = [] } = retention ?? {}
   const [row] = await sql<[{ id: number }]>`
-    insert into projects (id, account_id, name, slug, description, storage_limit, usage_tags, created_at)
+    insert into projects (id, account_id, name, slug, description, storage_limit, usage_tags, created_at,
+      retention_days, retention_keeps_scored, retention_keeps_tags)
       overriding system value
     values (${nextId(sql, 'projects', id, into)}, ${accountId}, ${name}, ${slug}, ${description}, ${storageLimit},
-      ${usageTags}::text[], ${createdAt}) returning id`
+      ${usageTags}::text[], ${createdAt}, ${days}, ${keepsScored}, ${keepsTags}::text[]) returning id`
   return row.id
 }
 

@@ -10,6 +10,7 @@ import { type AuditEntry, auditStep } from '../audit.ts'
 import { emptying } from '../emptying.ts'
 import { inTransaction } from '../transactions.ts'
 import { announceProject } from './keys.ts'
+import { RETENTION_COLUMN } from './retention.ts'
 
 export interface ProjectRow {
   readonly id: number
@@ -22,6 +23,8 @@ export interface ProjectRow {
   readonly createdAt: string
   /** Whether the project's traces can be searched by words (lib/store/search). */
   readonly search: boolean
+  /** The project's Retention as JSON; null if traces are kept without limit. */
+  readonly retention: string | null
   readonly traceCount: number
   readonly spanCount: number
   readonly estimatedBytes: number
@@ -71,7 +74,7 @@ export async function readProjectNear(sql: Pick<SqlAccess, 'read' | 'readOf' | '
 }
 
 const COLUMNS = `p.id, p.account_id as "accountId", p.name, p.slug, p.description, p.storage_limit as "storageLimit",
-  p.created_at as "createdAt", p.search`
+  p.created_at as "createdAt", p.search, ${RETENTION_COLUMN}`
 
 /**
  * Returns SQL for project $1's totals. The sums are cast because the driver would return sums of type numeric as
