@@ -45,6 +45,7 @@ const ASSETS: readonly { readonly name: string; readonly folder: URL; readonly t
     'spoor.service',
     'spoor-nightly.service',
     'spoor-nightly.timer',
+    'spoor-watch.service',
     'nginx.conf',
     'Caddyfile',
     'kubernetes.yaml'

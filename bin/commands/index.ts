@@ -29,6 +29,7 @@ import search from './traces/search.ts'
 import send from './traces/send.ts'
 import * as trace from './traces/trace.ts'
 import * as user from './user.ts'
+import watch from './watch.ts'
 import whoami from './whoami.ts'
 
 export const commands: Commands = {
@@ -69,6 +70,7 @@ export const commands: Commands = {
   'trace delete': trace.remove,
   'span list': span.spanList,
   errors,
+  watch,
   usage,
   'session list': session.sessionList,
   'session show': session.sessionShow,

@@ -44,6 +44,7 @@ const PUBLIC = [
     'spoor.service',
     'spoor-nightly.service',
     'spoor-nightly.timer',
+    'spoor-watch.service',
     'nginx.conf',
     'Caddyfile',
     'kubernetes.yaml'
