@@ -12,12 +12,12 @@ export async function measure(asker: Asker, { measure, windowMs }: Condition, no
   if (measure.of === 'score') return measureScore(asker, measure.name, from)
   const query = { from, to: new Date(now).toISOString() }
   const { total } = JSON.parse(await asker.ask('GET', requestPath('/api/v1/usage', query))) as { total: UsageSums }
-  return { value: valueOf(measure, total), samples: total.traces }
+  return { value: sumFor(measure, total), samples: total.traces }
 }
 
 type Summed = Exclude<Condition['measure'], { of: 'silence' } | { of: 'score' }>
 
-function valueOf(measure: Summed, { traces, errors, costUsd, inputTokens, outputTokens, ...sums }: UsageSums) {
+function sumFor(measure: Summed, { traces, errors, costUsd, inputTokens, outputTokens, ...sums }: UsageSums) {
   switch (measure.of) {
     case 'errors':
       return measure.isRate ? (traces === 0 ? null : (errors / traces) * 100) : errors

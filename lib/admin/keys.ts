@@ -1,6 +1,6 @@
 /** Implements `spoor key`. Only this code handles a whole key, and only until the key has been shown once. */
 import type { Sql } from 'postgres'
-import { digestSecret, generateKey } from '../access/keys.ts'
+import { digestSecret, generateKey, parseKey } from '../access/keys.ts'
 import { AdminError } from '../admin-error.ts'
 import { DEFAULT_SCOPES, effectiveScopes, type Scope } from '../schema/scopes.ts'
 import { type AuditEntry, writeAudit } from '../store/audit.ts'
@@ -149,6 +149,15 @@ export async function makeKey(sql: Sql, making: KeyMaking): Promise<{ key: strin
   if (!(await claimSecret(sql, own))) throw new AdminError(OTHER_SECRET)
   const { key, keyId, secret } = generateKey(making.keyPrefix)
   return { key, stored: { id: keyId, digest: digestSecret(secret, own) } }
+}
+
+/** Like `makeKey`, but for a key that an operator has chosen. */
+export async function adoptKey(sql: Sql, making: KeyMaking, key: string): Promise<{ key: string; stored: MadeKey }> {
+  const own = requireSecret(making)
+  const parts = parseKey(making.keyPrefix, key)
+  if (parts === undefined) throw new AdminError('SPOOR_INIT_KEY is not a key with the prefix of KEY_PREFIX')
+  if (!(await claimSecret(sql, own))) throw new AdminError(OTHER_SECRET)
+  return { key, stored: { id: parts.keyId, digest: digestSecret(parts.secret, own) } }
 }
 
 /** Returns the audit entry for a change to a key. Without an actor, the statement looks up the key's project. */

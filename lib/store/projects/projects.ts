@@ -178,13 +178,14 @@ export async function hasProjects(sql: Sql): Promise<boolean> {
 }
 
 /**
- * In one statement, creates the project `default`, a key with every scope and, if no owner account exists, an owner
+ * In one statement, creates a project (`default` by default), a key with every scope and, if no owner account exists, an owner
  * account. Returns the project's id. If a project already exists, creates nothing and returns undefined. If two
  * processes start at the same time, the slower statement fails as a whole because the slug is taken.
  */
 export async function insertFirstProject(
   sql: Sql,
-  key: { readonly id: string; readonly digest: Buffer }
+  key: { readonly id: string; readonly digest: Buffer },
+  { slug, name }: Pick<NewProject, 'slug' | 'name'> = { slug: 'default', name: 'Default' }
 ): Promise<number | undefined> {
   return ifUnique(async () => {
     const [row] = await sql<{ projectId: number }[]>`
@@ -196,7 +197,7 @@ export async function insertFirstProject(
         insert into accounts (name) select 'owner' from empty where not exists (select from found) returning id
       ), project as (
         insert into projects (account_id, name, slug)
-        select owner.id, 'Default', 'default' from empty, (select id from found union all select id from made) owner
+        select owner.id, ${name}, ${slug} from empty, (select id from found union all select id from made) owner
         returning id
       )
       insert into api_keys (id, digest, project_id, label, scopes)
