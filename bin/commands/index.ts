@@ -4,6 +4,7 @@ import * as account from './account.ts'
 import audit from './audit.ts'
 import compact from './compact.ts'
 import completion from './completion.ts'
+import doctor from './doctor.ts'
 import * as environment from './environment.ts'
 import errors from './history/errors.ts'
 import * as session from './history/session.ts'
@@ -35,6 +36,7 @@ import whoami from './whoami.ts'
 export const commands: Commands = {
   serve,
   status,
+  doctor,
   demo,
   migrate,
   audit,
