@@ -68,7 +68,7 @@ export interface Config {
   /** Addresses and networks of proxies whose X-Forwarded-For is trusted. */
   readonly trustProxy: readonly string[]
   readonly autoMigrate: boolean
-  /** What the first start creates in a database without a project, instead of printing a key and a link. */
+  /** Names and the key for the first start, which otherwise makes up a key and prints it with a link. */
   readonly init: FirstStartConfig
   /** Time for which a server still accepts requests after SIGTERM, so that its clients notice the shutdown. */
   readonly shutdownGraceMs: number

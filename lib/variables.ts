@@ -26,8 +26,8 @@ export class Variables {
   }
 
   /**
-   * Returns a secret: the variable's value, or the contents of the file that NAME_FILE names, as container platforms and
-   * systemd (LoadCredential) provide secrets. Messages never contain the secret.
+   * Returns a secret: the variable's value, or the contents of the file that NAME_FILE names. Container platforms and
+   * systemd (LoadCredential) provide secrets as files. Messages never contain the secret.
    */
   secret(name: string): string | undefined {
     const [value, file] = [this.text(name), this.text(`${name}_FILE`)]

@@ -11,7 +11,7 @@ export default command({
   details: [
     'Checks the version, poolers, encoding, rights of the role, settings, connections, TLS, clocks and pg_dump of the',
     'database of DATABASE_URL, before or after the first start. Each check that fails names its remedy. Nothing is',
-    'changed. The exit code is 1 if a check fails; warnings do not count. `spoor status` shows the state of an instance.'
+    'changed. The exit code is 1 if a check fails; warnings do not count.'
   ].join('\n'),
   examples: ['doctor', 'doctor --json'],
   async run({ env, print }) {

@@ -107,10 +107,7 @@ export const revoke = command({
         const active = (await withDatabase(env, ({ sql }) => listKeys(sql, project))).filter(
           ({ state }) => state !== 'revoked'
         )
-        print(
-          active,
-          `${keyTable(active, 'The project has no key that could be revoked.')}\nNothing was changed: without --dry-run, these keys are revoked.`
-        )
+        print(active, `${keyTable(active, NO_ACTIVE)}\nNothing was changed: without --dry-run, these keys are revoked.`)
         return
       }
       const keys = await withDatabase(env, ({ sql }) => revokeKeysOf(sql, project))
@@ -189,6 +186,7 @@ function shownOnce(key: IssuedKey): string {
   ].join('\n')
 }
 
+const NO_ACTIVE = 'The project has no key that could be revoked.'
 const NO_KEYS = 'There are no keys: create one with `spoor key create --project SLUG`.'
 
 function keyTable(keys: readonly KeyListing[], none = NO_KEYS): string {

@@ -7,7 +7,7 @@ import { table } from '../terminal/table.ts'
 import { parseDays } from '../terminal/times.ts'
 import { counted, size, tracesDone } from '../terminal/words.ts'
 
-export const set = command({
+export const retentionSet = command({
   summary: 'Set how long a project keeps its traces',
   parameters: ['PROJECT', 'AGE'],
   flags: {
@@ -39,7 +39,7 @@ export const set = command({
   }
 })
 
-export const unset = command({
+export const retentionUnset = command({
   summary: 'Keep the traces of a project without limit',
   parameters: ['PROJECT'],
   examples: ['retention unset default'],
@@ -52,7 +52,7 @@ export const unset = command({
   }
 })
 
-export const list = command({
+export const retentionList = command({
   summary: 'List how long projects keep their traces',
   examples: ['retention list', 'retention list --json'],
   async run({ env, print }) {
@@ -64,7 +64,7 @@ export const list = command({
   }
 })
 
-export const run = command({
+export const retentionRun = command({
   summary: 'Delete the traces that projects no longer keep',
   flags: {
     project: { type: 'string', value: 'SLUG', about: 'only this project; by default, every project with a retention' },
@@ -72,8 +72,9 @@ export const run = command({
     apply: { type: 'boolean', about: 'delete the traces with all their data' }
   },
   details: [
-    'Deletes in small batches next to a running server, as `trace delete` does. If the command is interrupted, finished',
-    'batches stay deleted, and running it again deletes the rest. The audit log shows how many traces were deleted.'
+    'Deletes in small batches next to a running server, as `trace delete` does. If the command is interrupted,',
+    'finished batches stay deleted, and running it again deletes the rest. The audit log shows the number of deleted',
+    'traces.'
   ].join('\n'),
   examples: ['retention run', 'retention run --apply', 'retention run --project default --apply --json'],
   async run({ flags, env, print, progress }) {

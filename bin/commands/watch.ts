@@ -6,7 +6,7 @@ import { command, UsageError } from '../command.ts'
 import { interruptible } from '../terminal/interrupt.ts'
 import { readDuration } from '../terminal/times.ts'
 import { counted } from '../terminal/words.ts'
-import { applyChange, type Breaches, changeOf, readBreaches, storeBreaches } from '../watching/alarms.ts'
+import { alarmChange, applyChange, type Breaches, readBreaches, storeBreaches } from '../watching/alarms.ts'
 import { type Condition, formatValue, isMet, type Measured, parseCondition } from '../watching/condition.ts'
 import { measure } from '../watching/measure.ts'
 import { type Notice, notify, type Receivers } from '../watching/notify.ts'
@@ -125,7 +125,7 @@ async function report(looked: Looked[], before: Breaches, reporting: Reporting):
   for (const each of looked) {
     const { condition, measured, isBreached, text } = each
     if (measured === undefined) reporting.say(`spoor: ${text}`)
-    const change = changeOf(breaches, condition.text, isBreached)
+    const change = alarmChange(breaches, condition.text, isBreached)
     if (change === undefined) continue
     const at = new Date().toISOString()
     const since = breaches[condition.text] ?? at

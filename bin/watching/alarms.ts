@@ -5,16 +5,20 @@ import { AdminError } from '../../lib/admin-error.ts'
 /** When the current breach of each condition was reported, by the condition's text. Other conditions have no entry. */
 export type Breaches = Readonly<Record<string, string>>
 
-export type Change = 'fired' | 'resolved'
+export type AlarmChange = 'fired' | 'resolved'
 
 /** Returns what to report; undefined if nothing has changed. An unknown observation changes nothing. */
-export function changeOf(breaches: Breaches, condition: string, isBreached: boolean | undefined): Change | undefined {
+export function alarmChange(
+  breaches: Breaches,
+  condition: string,
+  isBreached: boolean | undefined
+): AlarmChange | undefined {
   if (isBreached === undefined || isBreached === Object.hasOwn(breaches, condition)) return undefined
   return isBreached ? 'fired' : 'resolved'
 }
 
-/** Returns the breaches after a reported change. A change whose report failed is not applied, so it is reported again. */
-export function applyChange(breaches: Breaches, condition: string, change: Change, at: string): Breaches {
+/** Returns the breaches after a reported change. Without it, a change whose report failed is reported again. */
+export function applyChange(breaches: Breaches, condition: string, change: AlarmChange, at: string): Breaches {
   const { [condition]: _, ...others } = breaches
   return change === 'fired' ? { ...others, [condition]: at } : others
 }

@@ -3,7 +3,7 @@ import { UsageError } from '../command.ts'
 import { readDuration } from '../terminal/times.ts'
 import { count, duration, money } from '../terminal/words.ts'
 
-/** What a condition measures. `silence` is the time since the last trace started. */
+/** The measured quantity. `silence` is the time since the last trace started. */
 export type Measure =
   | { readonly of: 'errors'; readonly isRate: boolean }
   | { readonly of: 'cost' | 'tokens' | 'traces' | 'p50' | 'p95' | 'silence' }

@@ -1,9 +1,9 @@
 /** Reports a fired or resolved alarm to a command or a webhook. Rejects if the report was not accepted. */
 import { spawn } from 'node:child_process'
-import type { Change } from './alarms.ts'
+import type { AlarmChange } from './alarms.ts'
 
 export interface Notice {
-  readonly event: Change
+  readonly event: AlarmChange
   readonly condition: string
   readonly value: number | null
   /** A sentence for people. Chat services show the member `text` of a webhook. */

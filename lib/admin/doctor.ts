@@ -1,4 +1,4 @@
-/** Implements `spoor doctor`: judges whether a PostgreSQL server suits spoor. Each check is a sentence with its remedy. */
+/** Implements `spoor doctor`: judges whether a PostgreSQL server suits spoor. Each fault has its remedy. */
 import type { ServerFacts } from '../store/server/facts.ts'
 
 export interface Check {
@@ -93,10 +93,7 @@ function judgeRole(
       ? fail('migrations', `No schema of search_path exists for the role ${role}: create one, or set search_path.`)
       : mayCreate
         ? ok('migrations', `The role ${role} may create tables in the schema ${schema}.`)
-        : warn(
-            'migrations',
-            `The role ${role} may not create tables in the schema ${schema}: run \`spoor migrate\` as its owner, and set AUTO_MIGRATE=false.`
-          )
+        : warn('migrations', `The role ${role} may not create tables in the schema ${schema}: ${ELSEWHERE}`)
   const power =
     isSuperuser && !embedded
       ? [
@@ -108,6 +105,8 @@ function judgeRole(
       : []
   return [denied, create, ...power]
 }
+
+const ELSEWHERE = 'run `spoor migrate` as its owner, and set AUTO_MIGRATE=false.'
 
 function judgeSafety({ careless }: ServerFacts): Check {
   if (careless.length === 0) return ok('safety', 'Commits are durable, and autovacuum is on.')

@@ -53,7 +53,7 @@ export interface ExpiryPlan extends DescribedRetention, Totals {
   readonly selection: TraceConditions
 }
 
-/** Counts the traces that projects no longer keep. `project` limits the plan to one project, which needs a retention. */
+/** Counts the traces that projects no longer keep. With `project`, plans only for that project. */
 export async function planRetention(sql: Sql, project?: string, now = Date.now()): Promise<ExpiryPlan[]> {
   if (project !== undefined) await requireProject(sql, project)
   const chosen = (await withRetention(sql)).filter(({ slug }) => project === undefined || slug === project)

@@ -12,6 +12,8 @@ export function serverProblems(found: FoundServer, expectsServer: boolean): stri
   return expectsServer ? [describeAbsence(found)] : []
 }
 
+const START = 'start it with `spoor serve`,'
+const SET_ADDRESS = 'set HOST and PORT to where'
 const NOT_EXPECTED = 'Where none should run, `spoor status --no-server` says nothing of it.'
 
 function describeAbsence(found: Exclude<FoundServer, { is: 'ours' | 'nameless' | 'silent' }>): string {
@@ -20,10 +22,10 @@ function describeAbsence(found: Exclude<FoundServer, { is: 'ours' | 'nameless' |
   if (is === 'nothing') {
     return /:0$/.test(address)
       ? `PORT is 0, so the address of the server is not known here: set PORT to where it listens. ${NOT_EXPECTED}`
-      : `No server is running at ${address}: start it with \`spoor serve\`, or set HOST and PORT to where it listens. ${NOT_EXPECTED}`
+      : `No server is running at ${address}: ${START} or ${SET_ADDRESS} it listens. ${NOT_EXPECTED}`
   }
   const what = is === 'something else' ? 'is not spoor' : 'is the spoor server of another database'
-  return `What answers at ${address} ${what}: set HOST and PORT to where the server of this database listens. ${NOT_EXPECTED}`
+  return `What answers at ${address} ${what}: ${SET_ADDRESS} the server of this database listens. ${NOT_EXPECTED}`
 }
 
 function runningProblems({ address, version, ready, reasons, lacks }: RunningServer): string[] {

@@ -123,5 +123,7 @@ function describe({ counts, resumed, otherSecret, project, keptKeys = [] }: Rest
 
 const KEPT = 'These keys exist here and stay with their project'
 
-const describeProjectCounts = (project: string, { traces, spans, scores, keys }: Restored['counts']): string =>
-  `project ${project}, with ${counted(traces, 'trace')}, ${counted(spans, 'span')}, ${counted(scores, 'score')} and ${counted(keys, 'key')}`
+function describeProjectCounts(project: string, { traces, spans, scores, keys }: Restored['counts']): string {
+  const recorded = `${counted(traces, 'trace')}, ${counted(spans, 'span')}, ${counted(scores, 'score')}`
+  return `project ${project}, with ${recorded} and ${counted(keys, 'key')}`
+}

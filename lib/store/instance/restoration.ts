@@ -41,8 +41,8 @@ export async function readRestoration(
 }
 
 /**
- * Returns the progress of the restore of one project. Returns undefined if no restore of the project has begun, the last
- * one has ended, or the project that it made was deleted.
+ * Returns the progress of the restore of one project. Returns undefined if none has begun, the last one has ended, or
+ * the project that it made was deleted.
  */
 export async function readProjectRestoration(
   sql: Sql,
@@ -72,7 +72,9 @@ export async function readTaken(
   own: number | undefined
 ): Promise<{ readonly slug: string | undefined; readonly keys: readonly string[] }> {
   const [row] = await sql<[{ slugs: string[]; keys: string[] }]>`
-    select array(select slug from projects where slug in (${slug}, ${pendingSlug}) and id <> ${own ?? 0} order by id) as slugs,
+    select array(
+        select slug from projects where slug in (${slug}, ${pendingSlug}) and id <> ${own ?? 0} order by id
+      ) as slugs,
       array(select id from api_keys where id = any (${keys.map(({ id }) => id)}::text[]) order by id) as keys`
   return { slug: row.slugs[0], keys: row.keys }
 }

@@ -178,9 +178,9 @@ export async function hasProjects(sql: Sql): Promise<boolean> {
 }
 
 /**
- * In one statement, creates a project (`default` by default), a key with every scope and, if no owner account exists, an owner
- * account. Returns the project's id. If a project already exists, creates nothing and returns undefined. If two
- * processes start at the same time, the slower statement fails as a whole because the slug is taken.
+ * In one statement, creates a project, a key with every scope and, if there is none, an owner account. Returns the
+ * project's id. If a project already exists, creates nothing and returns undefined. If two processes start at the
+ * same time, the slower statement fails as a whole because the slug is taken.
  */
 export async function insertFirstProject(
   sql: Sql,

@@ -13,8 +13,9 @@ export interface Retention {
 }
 
 /** SQL for the retention of a project `p`, as JSON. The value is null if the project has none. */
-export const RETENTION_COLUMN = `case when p.retention_days is not null then jsonb_build_object('days', p.retention_days,
-    'keepsScored', p.retention_keeps_scored, 'keepsTags', p.retention_keeps_tags) end as retention`
+export const RETENTION_COLUMN = `case when p.retention_days is not null then jsonb_build_object(
+    'days', p.retention_days, 'keepsScored', p.retention_keeps_scored,
+    'keepsTags', p.retention_keeps_tags) end as retention`
 
 export const parseRetention = (json: string | null): Retention | null => json && JSON.parse(json)
 

@@ -45,7 +45,8 @@ export async function readServerFacts(sql: Sql, tables: readonly string[]): Prom
       array(
         select c.relname::text from pg_class c
         where c.relnamespace = current_schema()::regnamespace and c.relname = any (${tables as string[]}::text[])
-          and c.relkind in ('r', 'p') and not (has_table_privilege(c.oid, 'select') and has_table_privilege(c.oid, 'insert')
+          and c.relkind in ('r', 'p') and not (has_table_privilege(c.oid, 'select')
+            and has_table_privilege(c.oid, 'insert')
             and has_table_privilege(c.oid, 'update') and has_table_privilege(c.oid, 'delete'))
         order by 1
       ) as "deniedTables",
@@ -55,7 +56,8 @@ export async function readServerFacts(sql: Sql, tables: readonly string[]): Prom
       (select age(datfrozenxid) from pg_database where datname = current_database()) as "transactionAge",
       array(
         select name from pg_settings
-        where name in ('fsync', 'synchronous_commit', 'full_page_writes', 'autovacuum') and setting = 'off' order by name
+        where name in ('fsync', 'synchronous_commit', 'full_page_writes', 'autovacuum') and setting = 'off'
+        order by name
       ) as careless`
   const numbers = await sql<{ name: string; value: number }[]>`
     select name, setting::float8 * case unit when 'kB' then 1024 when '8kB' then 8192 when 'MB' then 1048576

@@ -1,4 +1,4 @@
-/** Reads what operators must attend to before it hurts: backups, keys that expire, storage and PostgreSQL's settings. */
+/** Reads what operators must attend to before it hurts: backups, expiring keys, storage and PostgreSQL's settings. */
 import type { Sql } from 'postgres'
 
 export interface Upkeep {
@@ -34,7 +34,8 @@ export async function readUpkeep(sql: Sql, defaultLimitBytes: number): Promise<U
     select
       array(
         select name from pg_settings
-        where name in ('fsync', 'synchronous_commit', 'full_page_writes', 'autovacuum') and setting = 'off' order by name
+        where name in ('fsync', 'synchronous_commit', 'full_page_writes', 'autovacuum') and setting = 'off'
+        order by name
       ) as careless,
       (select age(datfrozenxid) from pg_database where datname = current_database()) as "transactionAge",
       (

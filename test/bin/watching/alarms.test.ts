@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
-import { applyChange, type Breaches, changeOf, readBreaches, storeBreaches } from '../../../bin/watching/alarms.ts'
+import { alarmChange, applyChange, type Breaches, readBreaches, storeBreaches } from '../../../bin/watching/alarms.ts'
 import { testFolder } from '../../fixtures/folder.ts'
 
 t.test('reports alternate, begin with a breach, and are repeated until they succeed', async t => {
@@ -13,7 +13,7 @@ t.test('reports alternate, begin with a breach, and are repeated until they succ
       const delivered: string[] = []
       let known: boolean | undefined = false
       for (const { observed, isDelivered } of steps) {
-        const change = changeOf(breaches, 'c', observed)
+        const change = alarmChange(breaches, 'c', observed)
         // Something is reported exactly if the observation differs from the last one that was reported.
         if ((change !== undefined) !== (observed !== undefined && observed !== known)) return false
         if (change === undefined || !isDelivered) continue

@@ -60,7 +60,8 @@ t.test('a database is read for keys in use that expire, the last backup, and the
     await sql`update api_keys set last_used_at = now() - interval '8 days' where id = ${unused.keyId}`
     await sql`update api_keys set created_at = now() - interval '1 day' where id = ${short.keyId}`
     await sql`insert into audit (at, action) values (now() - interval '9 days', 'backup'), (now(), 'sign-in')`
-    await sql`insert into project_totals (project_id, slot, traces, spans, bytes) select id, 77, 0, 0, 900 from projects`
+    await sql`
+      insert into project_totals (project_id, slot, traces, spans, bytes) select id, 77, 0, 0, 900 from projects`
     const upkeep = await read()
     t.same(
       upkeep.expiringKeys.map(({ id, project }) => [id, project]),
