@@ -4,6 +4,7 @@ import * as account from './account.ts'
 import audit from './audit.ts'
 import compact from './compact.ts'
 import completion from './completion.ts'
+import config from './config.ts'
 import doctor from './doctor.ts'
 import * as environment from './environment.ts'
 import errors from './history/errors.ts'
@@ -37,6 +38,7 @@ export const commands: Commands = {
   serve,
   status,
   doctor,
+  config,
   demo,
   migrate,
   audit,

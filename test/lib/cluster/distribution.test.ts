@@ -24,6 +24,7 @@ const BACK = `
   drop table change_news, change_log, change_feeds;
   drop table usage_sums;
   alter table projects drop column search, drop column repacked_to, drop column usage_tags;
+  alter table projects drop column retention_days, drop column retention_keeps_scored, drop column retention_keeps_tags;
   delete from schema_migrations where version >= 6`
 
 t.test('the tables that a migration makes are distributed where traces are, with what it writes to them', async t => {
