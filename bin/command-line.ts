@@ -39,9 +39,10 @@ export async function runCommandLine(
   const write = (text: string) => stdout.write(`${visibleLines(text)}\n`)
   const progress = new Progress(stderr)
   try {
-    if (args[0] !== undefined && VERSION_WORDS.includes(args[0])) write(VERSION)
-    else if (args[0] === 'help') write(helpFor(commands, args.slice(1)))
-    else if (args.some(isHelpFlag)) write(helpFor(commands, args))
+    const [first = 'help'] = args
+    if (VERSION_WORDS.includes(first)) write(VERSION)
+    else if (first === 'help') write(helpFor(commands, args.slice(1)))
+    else if (args.some(isHelpFlag) || isNounHelp(commands, args)) write(helpFor(commands, args))
     else {
       const { name, words } = findCommand(commands, args)
       const call = parseCall(name, commands[name]!, words, write)
@@ -72,7 +73,7 @@ function exitCodeOf(error: unknown): number {
 function findCommand(commands: Commands, args: readonly string[]): { name: string; words: string[] } {
   const names = Object.keys(commands)
   const [noun, verb] = args
-  if (noun === undefined) throw new UsageError(`which command? There are ${names.join(', ')}; see spoor --help`)
+  if (noun === undefined) throw new UsageError('which command? See spoor --help')
   if (names.includes(`${noun} ${verb}`)) return { name: `${noun} ${verb}`, words: args.slice(2) }
   if (names.includes(noun)) return { name: noun, words: args.slice(1) }
   const verbs = names.filter(name => name.startsWith(`${noun} `))
@@ -88,13 +89,17 @@ function findCommand(commands: Commands, args: readonly string[]): { name: strin
 
 /** Returns the help for the named command, for a noun's commands, or for all commands. */
 function helpFor(commands: Commands, args: readonly string[]): string {
-  const [noun, verb] = args.filter(word => !isHelpFlag(word))
+  const [noun, verb] = args.filter(word => !isHelpFlag(word) && word !== 'help')
   if (noun === undefined) return overview(commands, VERSION)
   const isNoun = commands[noun] === undefined && Object.keys(commands).some(name => name.startsWith(`${noun} `))
   if (verb === undefined && isNoun) return overview(commands, VERSION, noun)
   const { name } = findCommand(commands, args)
   return commandHelp(name, commands[name]!)
 }
+
+/** Whether the words are `NOUN help`, such as `key help`. */
+const isNounHelp = (commands: Commands, [noun, verb, ...others]: readonly string[]): boolean =>
+  verb === 'help' && others.length === 0 && Object.keys(commands).some(name => name.startsWith(`${noun} `))
 
 function isHelpFlag(word: string): boolean {
   return word === '--help' || word === '-h'

@@ -70,8 +70,20 @@ export interface Config {
   /** Addresses and networks of proxies whose X-Forwarded-For is trusted. */
   readonly trustProxy: readonly string[]
   readonly autoMigrate: boolean
+  /** Names and the key for the first start, which otherwise makes up a key and prints it with a link. */
+  readonly init: FirstStartConfig
   /** Time for which a server still accepts requests after SIGTERM, so that its clients notice the shutdown. */
   readonly shutdownGraceMs: number
+}
+
+/** Undefined fields are created as usual. */
+export interface FirstStartConfig {
+  /** Slug of the first project; `default` by default. */
+  readonly project: string | undefined
+  /** The whole first key, which is then not printed. */
+  readonly key: string | undefined
+  /** E-mail address of the first user. No sign-in link is then printed. */
+  readonly owner: string | undefined
 }
 
 /** A proxy that signs people in to the dashboard (lib/http/people/trusted-proxy.ts). */
@@ -150,6 +162,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     metricsProjects: read.oneOf('METRICS_PROJECTS', SWITCH) === 'on',
     trustProxy: read.networks('TRUST_PROXY'),
     autoMigrate: read.oneOf('AUTO_MIGRATE', ['true', 'false']) !== 'false',
+    init: readInit(read),
     shutdownGraceMs: read.period('SHUTDOWN_GRACE', MOST_GRACE_MS, 'from 0s to 10m') ?? 3000
   }
 }
@@ -170,7 +183,7 @@ function readTagNames(read: Variables): readonly string[] {
  * lib/database reports all other faults.
  */
 function readDatabaseUrl(read: Variables): string | undefined {
-  const value = read.text('DATABASE_URL')
+  const value = read.secret('DATABASE_URL')
   if (value !== undefined && !/^postgres(ql)?:\/\//.test(value)) {
     throw new ConfigError('DATABASE_URL must be an address that begins with postgres:// or postgresql://')
   }
@@ -200,8 +213,30 @@ function readKeyPrefix(read: Variables): string {
   return prefix
 }
 
+function readInit(read: Variables): FirstStartConfig {
+  const project = read.text('SPOOR_INIT_PROJECT')
+  if (project !== undefined && !/^[a-z0-9][a-z0-9_-]{0,63}$/.test(project)) {
+    const rule = 'must be 1 to 64 lower-case letters, digits, hyphens and underscores, and begin with a letter or digit'
+    read.refuse('SPOOR_INIT_PROJECT', rule)
+  }
+  const key = read.secret('SPOOR_INIT_KEY')
+  const prefix = readKeyPrefix(read)
+  if (key !== undefined && !(key.startsWith(`${prefix}_live_`) && KEY_REST.test(key.slice(prefix.length)))) {
+    const form = `${prefix}_live_, 16 letters and digits, _ and 43 letters and digits`
+    throw new ConfigError(`SPOOR_INIT_KEY must be a key as \`spoor\` makes it: ${form}`)
+  }
+  const owner = read.text('SPOOR_INIT_OWNER')
+  if (owner !== undefined && !/^[^\s@\p{Cc}\p{Cs}]+@[^\s@\p{Cc}\p{Cs}]+$/u.test(owner)) {
+    read.refuse('SPOOR_INIT_OWNER', 'must be an e-mail address')
+  }
+  return { project, key, owner }
+}
+
+/** A key after its prefix (lib/access/keys.ts). */
+const KEY_REST = /^_live_[0-9A-Za-z]{16}_[0-9A-Za-z]{43}$/
+
 function readDigestSecret(read: Variables): string | undefined {
-  const secret = read.text('KEY_DIGEST_SECRET')
+  const secret = read.secret('KEY_DIGEST_SECRET')
   if (secret !== undefined && secret.length < 16) {
     throw new ConfigError('KEY_DIGEST_SECRET must have at least 16 characters')
   }
@@ -238,12 +273,13 @@ const OIDC_PARTS = ['OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET'] as co
 
 function readOidc(read: Variables): OidcConfig | undefined {
   const issuer = read.url('OIDC_ISSUER', HTTP)
-  const [clientId, clientSecret] = [read.text('OIDC_CLIENT_ID'), read.text('OIDC_CLIENT_SECRET')]
+  const [clientId, clientSecret] = [read.text('OIDC_CLIENT_ID'), read.secret('OIDC_CLIENT_SECRET')]
   const admission = { domains: readDomains(read), roles: readRoleRules(read) }
   const scopes = (read.text('OIDC_SCOPES') ?? 'openid email profile').split(/[\s,]+/)
   const trustEmail = read.oneOf('OIDC_TRUST_EMAIL', SWITCH) === 'on'
   const only = read.oneOf('DASHBOARD_SIGN_IN', ['all', 'oidc']) === 'oidc'
-  const missing = OIDC_PARTS.filter(name => read.text(name) === undefined)
+  const given = { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret }
+  const missing = OIDC_PARTS.filter(name => given[name] === undefined)
   if (missing.length === OIDC_PARTS.length) {
     if (only) throw new ConfigError('DASHBOARD_SIGN_IN=oidc needs OIDC_ISSUER, OIDC_CLIENT_ID and OIDC_CLIENT_SECRET')
     return undefined

@@ -32,6 +32,7 @@ import { describeLags, describeShortage } from './health/lacks.ts'
 import { Readiness } from './health/readiness.ts'
 import { Setup } from './health/setup.ts'
 import { watchStore } from './health/store-metrics.ts'
+import { describeUpkeep, UpkeepWatch } from './health/upkeep.ts'
 import { callRoute } from './http/local-call.ts'
 import { sessionCookie } from './http/people/cookie.ts'
 import { vouchingOf } from './http/people/trusted-proxy.ts'
@@ -145,13 +146,17 @@ export async function startService(
   const isCalm = () => ingest.isCalm
   const index = new SearchIndex({ sql, database, log, health, metrics, isCalm })
   const repacking = new Repacking({ sql, database, log, health, metrics, isCalm, afterMs: config.repackAfterMs })
+  let grpc: GrpcServer | undefined
+  const upkeep = new UpkeepWatch(sql, config.storageLimitBytes)
   watchStore(metrics, {
     config,
     database,
     sql,
     pools: [readers, writers, turns, largeReads, streams],
     setup,
-    readiness
+    readiness,
+    upkeep,
+    certificateExpiry: () => grpc?.certificateExpiresAt
   })
   const routes = new RouteTable()
   const app: App = {
@@ -173,14 +178,14 @@ export async function startService(
     forget,
     lacks: () => [
       ...describeShortage(database.limit.shortage),
-      ...describeLags({ charts: folding.lagMs, search: index.lagMs })
+      ...describeLags({ charts: folding.lagMs, search: index.lagMs, repacking: repacking.lagMs }),
+      ...describeUpkeep(upkeep.latest, grpc?.certificateExpiresAt, Date.now())
     ]
   }
   const shared = { keys, ingest, readiness, log, metrics, notConfigured: () => setup.lacking }
   const people = { visitors, cookie: app.cookie, vouching: vouchingOf(config.authProxy) }
   const trusted = config.trustProxy.length === 0 ? undefined : readNetworks(config.trustProxy)
   const server = new HttpServer({ ...shared, ...people, routes, trusted, baseUrl: config.baseUrl, arrival })
-  let grpc: GrpcServer | undefined
   const drain = () => {
     readiness.noteStop()
     server.drain()

@@ -1,4 +1,5 @@
 /** Reads environment variables. Errors name the faulty variable and the rule that it breaks. */
+import { readFileSync } from 'node:fs'
 import { readNetworks } from './network-list.ts'
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
@@ -22,6 +23,24 @@ export class Variables {
   text(name: string): string | undefined {
     const value = this.#env[name]?.trim()
     return value === undefined || value === '' ? undefined : value
+  }
+
+  /**
+   * Returns a secret: the variable's value, or the contents of the file that NAME_FILE names. Container platforms and
+   * systemd (LoadCredential) provide secrets as files. Messages never contain the secret.
+   */
+  secret(name: string): string | undefined {
+    const [value, file] = [this.text(name), this.text(`${name}_FILE`)]
+    if (file === undefined) return value
+    if (value !== undefined) throw new ConfigError(`${name} and ${name}_FILE must not both be set`)
+    let text: string
+    try {
+      text = readFileSync(file, 'utf8').trim()
+    } catch (error) {
+      throw new ConfigError(`${name}_FILE cannot be read: ${(error as Error).message}`)
+    }
+    if (text === '') throw new ConfigError(`${name}_FILE names an empty file`)
+    return text
   }
 
   /** Throws a ConfigError about a variable's value. `rule` begins with `must`. */

@@ -18,7 +18,7 @@ const PICTURES = new URL('pictures/', OWN)
 /** Files that an operator can adapt for a deployment. */
 const DEPLOYMENT = new URL('deployment/', OWN)
 const DEPLOYMENT_FILES = [
-  ...['spoor.service', 'spoor-backup.service', 'spoor-backup.timer', 'compose.yaml'],
+  ...['spoor.service', 'spoor-nightly.service', 'spoor-nightly.timer', 'spoor-watch.service', 'compose.yaml'],
   ...['kubernetes.yaml', 'nginx.conf', 'Caddyfile']
 ]
 /** Complete applications, each run by a test. Applications named in a chapter are shown and can be downloaded. */

@@ -31,7 +31,7 @@ export default function project(app: App): void {
     async handler(request) {
       const { key } = request
       const row = found(await readProjectNear(app.sql, key.projectId, request), 'project')
-      const { accountId, search, ...project } = describeProject(row, app.config.storageLimitBytes)
+      const { accountId, search, retention, ...project } = describeProject(row, app.config.storageLimitBytes)
       return { body: { ...project, keyScopes: key.scopes } }
     }
   })

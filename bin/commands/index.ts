@@ -4,6 +4,8 @@ import * as account from './account.ts'
 import audit from './audit.ts'
 import compact from './compact.ts'
 import completion from './completion.ts'
+import config from './config.ts'
+import doctor from './doctor.ts'
 import * as environment from './environment.ts'
 import errors from './history/errors.ts'
 import * as session from './history/session.ts'
@@ -18,6 +20,7 @@ import restore from './moving/restore.ts'
 import upgrade from './moving/upgrade.ts'
 import * as price from './price.ts'
 import * as project from './project.ts'
+import * as retention from './retention.ts'
 import * as score from './score.ts'
 import serve from './serve.ts'
 import status from './status.ts'
@@ -28,11 +31,14 @@ import search from './traces/search.ts'
 import send from './traces/send.ts'
 import * as trace from './traces/trace.ts'
 import * as user from './user.ts'
+import watch from './watch.ts'
 import whoami from './whoami.ts'
 
 export const commands: Commands = {
   serve,
   status,
+  doctor,
+  config,
   demo,
   migrate,
   audit,
@@ -68,11 +74,16 @@ export const commands: Commands = {
   'trace delete': trace.remove,
   'span list': span.spanList,
   errors,
+  watch,
   usage,
   'session list': session.sessionList,
   'session show': session.sessionShow,
   'score list': score.scoreList,
   'score add': score.scoreAdd,
+  'retention set': retention.retentionSet,
+  'retention unset': retention.retentionUnset,
+  'retention list': retention.retentionList,
+  'retention run': retention.retentionRun,
   'environment backfill': environment.backfill,
   'price set': price.set,
   'price list': price.listing,

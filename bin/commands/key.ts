@@ -1,6 +1,7 @@
 import type { IssuedKey, KeyListing, SecretReplacement } from '../../lib/admin/keys.ts'
 import {
   createKey,
+  findKey,
   listKeys,
   replaceKeySecret,
   revokeKey,
@@ -70,7 +71,8 @@ export const list = command({
       unusedDays: requireDays('unused', flags.unused)
     }
     const keys = await withDatabase(env, ({ sql }) => listKeys(sql, flags.project, selection))
-    print(keys, keyTable(keys))
+    const isFiltered = Object.values({ ...selection, project: flags.project }).some(value => value !== undefined)
+    print(keys, keyTable(keys, isFiltered ? 'No keys match.' : NO_KEYS))
   }
 })
 
@@ -91,20 +93,33 @@ export const revoke = command({
   lastIsOptional: true,
   flags: {
     project: { type: 'string', value: 'SLUG', about: 'with --all instead of KEYID: the project whose keys to revoke' },
-    all: { type: 'boolean', about: 'revoke every key of the project' }
+    all: { type: 'boolean', about: 'revoke every key of the project' },
+    'dry-run': { type: 'boolean', about: 'only show the keys that would be revoked' }
   },
   details: 'Traces recorded with the key stay unchanged.',
   examples: ['key revoke 4fT0qLm2XbC8vNwZ', 'key revoke --project default --all'],
   async run({ parameters, flags, env, print }) {
     const keyId = parameters.KEYID as string | undefined
-    const { project, all } = flags
+    const { project, all, 'dry-run': dryRun } = flags
     if (keyId === undefined) {
       if (project === undefined || !all) throw new UsageError('give KEYID, or --project SLUG --all')
+      if (dryRun) {
+        const active = (await withDatabase(env, ({ sql }) => listKeys(sql, project))).filter(
+          ({ state }) => state !== 'revoked'
+        )
+        print(active, `${keyTable(active, NO_ACTIVE)}\nNothing was changed: without --dry-run, these keys are revoked.`)
+        return
+      }
       const keys = await withDatabase(env, ({ sql }) => revokeKeysOf(sql, project))
       print(keys, `revoked ${counted(keys.length, 'key')} of ${project}`)
       return
     }
     if (project !== undefined || all) throw new UsageError('--project and --all cannot be combined with KEYID')
+    if (dryRun) {
+      const key = await withDatabase(env, ({ sql }) => findKey(sql, keyId))
+      print(key, `${keyTable([key])}\nNothing was changed: without --dry-run, this key is revoked.`)
+      return
+    }
     const key = await withDatabase(env, ({ sql }) => revokeKey(sql, keyId))
     print(key, `key ${key.keyId} is revoked`)
   }
@@ -171,7 +186,10 @@ function shownOnce(key: IssuedKey): string {
   ].join('\n')
 }
 
-function keyTable(keys: readonly KeyListing[]): string {
+const NO_ACTIVE = 'The project has no key that could be revoked.'
+const NO_KEYS = 'There are no keys: create one with `spoor key create --project SLUG`.'
+
+function keyTable(keys: readonly KeyListing[], none = NO_KEYS): string {
   const rows = keys.map(key => [
     key.keyId,
     key.project,
@@ -184,5 +202,5 @@ function keyTable(keys: readonly KeyListing[]): string {
     key.expiresAt === null ? 'never' : relativeTime(key.expiresAt)
   ])
   const heading = ['KEY ID', 'PROJECT', 'LABEL', 'SCOPES', 'ENVIRONMENT', 'MADE', 'LAST USED', 'STATE', 'EXPIRES']
-  return table(heading, rows, 'There are no keys: create one with `spoor key create --project SLUG`.')
+  return table(heading, rows, none)
 }

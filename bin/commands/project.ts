@@ -167,7 +167,7 @@ export const remove = command({
     'first; servers keep running. A few seconds later, when no server accepts the keys, it deletes the project. Make',
     'a backup first.'
   ].join('\n'),
-  examples: ['project delete evals', 'project delete evals --apply', 'echo evals | spoor project delete evals --apply'],
+  examples: ['project delete evals', 'project delete evals --apply'],
   async run({ parameters: { SLUG: slug }, flags, env, print, progress }) {
     await withKnownSchema(env, async ({ sql }) => {
       // Loaded here because --help does not need this module.
@@ -222,10 +222,11 @@ export function projectTable(projects: readonly DescribedProject[]): string {
     `${size(p.estimatedBytes)} of ${size(p.storage.limitBytes)}`,
     p.storage.level,
     p.search ? 'on' : 'off',
+    p.retention === null ? '-' : `${p.retention.days}d`,
     relativeTime(p.lastTraceAt)
   ])
   return table(
-    ['SLUG', 'NAME', 'TRACES', 'SPANS', 'STORAGE', 'LEVEL', 'SEARCH', 'LAST TRACE'],
+    ['SLUG', 'NAME', 'TRACES', 'SPANS', 'STORAGE', 'LEVEL', 'SEARCH', 'RETENTION', 'LAST TRACE'],
     rows,
     'There are no projects yet: create one with `spoor project create NAME`.'
   )

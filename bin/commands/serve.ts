@@ -101,7 +101,8 @@ async function waitForRecovery(config: Config, log: Logger, database: Database, 
 
 /** Prints the server's address, and the key if this is the first start. */
 async function greet({ env, print }: Call, config: Config, database: Database, address: string): Promise<void> {
-  const firstStart = await prepareFirstStart(database, config.keyPrefix, linksOf(config, process.stdout.isTTY === true))
+  const links = linksOf(config, process.stdout.isTTY === true)
+  const firstStart = await prepareFirstStart(database, config.keyPrefix, links, config.init)
   const { key = null, link, obstacle = null } = firstStart
   const dashboard = config.dashboard ? dashboardAddress(config.baseUrl ?? address, link) : null
   print(

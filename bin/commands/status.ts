@@ -4,7 +4,7 @@ import { MOST_WAITING } from '../../lib/store/repacking/progress.ts'
 import { command } from '../command.ts'
 import { withAnyDatabase } from '../database.ts'
 import { alignColumns } from '../terminal/table.ts'
-import { counted, size } from '../terminal/words.ts'
+import { counted, relativeTime, size } from '../terminal/words.ts'
 import { projectTable } from './project.ts'
 
 /** Maximum wait for PostgreSQL to recover. After that, the status reports only the recovery. */
@@ -15,21 +15,27 @@ const MOST_UNPRICED = 5
 
 export default command({
   summary: 'Show the state of the instance, and its problems',
-  flags: { 'no-server': { type: 'boolean', about: 'do not report a missing server as a problem' } },
+  flags: {
+    'no-server': { type: 'boolean', about: 'do not report a missing server as a problem' },
+    recount: { type: 'boolean', about: 'also compare the totals of projects of up to 20,000 traces with their traces' },
+    quiet: { type: 'boolean', short: 'q', about: 'print only problems, and nothing if there are none; for cron' }
+  },
   details: [
     'The exit code is 1 if there is a problem, so that cron or a monitor notices. It is also 1 if the server of this',
     'database is not running or not ready, or if another program responds at its address.'
   ].join('\n'),
-  examples: ['status', 'status --json', 'status --no-server'],
+  examples: ['status', 'status --json', 'status --no-server', 'status --quiet'],
   async run({ flags, env, print }) {
     const { readStatus } = await import('../../lib/admin/status.ts')
     const status = await withAnyDatabase(
       env,
-      ({ config, database, sql }) => readStatus(config, database, sql, { expectsServer: !flags['no-server'] }),
+      ({ config, database, sql }) =>
+        readStatus(config, database, sql, { expectsServer: !flags['no-server'], recounts: flags.recount }),
       RECOVERY_PATIENCE_MS
     )
-    print(status, describe(status))
     const { length } = status.problems
+    if (!flags.quiet) print(status, describe(status))
+    else if (length > 0) print(status.problems, status.problems.join('\n'))
     if (length > 0) throw new AdminError(`${counted(length, 'thing')} ${length === 1 ? 'is' : 'are'} amiss: see above`)
   }
 })
@@ -50,6 +56,7 @@ function describe(status: InstanceStatus): string {
       ['schema', `${schema.state}, version ${schema.version} of ${schema.latest}`],
       ['stored', `${counted(totals.traces, 'trace')}, ${counted(totals.spans, 'span')}, ${size(totals.bytes)}`],
       ['charts', news === 0 ? 'up to date' : `up to date, with ${counted(news, 'change')} to be added up`],
+      ['backup', status.lastBackupAt === null ? 'none by `spoor backup`' : relativeTime(status.lastBackupAt)],
       ['dashboard', `${counted(people.users, 'user')}, ${counted(people.sessions, 'session')}`]
     )
   }

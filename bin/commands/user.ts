@@ -37,16 +37,7 @@ export const list = command({
   examples: ['user list', 'user list --json'],
   async run({ env, print }) {
     const users = await withDatabase(env, ({ sql }) => people.listUsers(sql))
-    const rows = users.map(user => [
-      user.email,
-      user.name,
-      rolesOf(user),
-      user.hasPassword ? 'yes' : 'no',
-      user.seenAt === null ? '-' : relativeTime(user.seenAt),
-      relativeTime(user.createdAt)
-    ])
-    const heading = ['EMAIL', 'NAME', 'ROLES', 'PASSWORD', 'LAST SEEN', 'MADE']
-    print(users, table(heading, rows, 'There are no users yet: create one with `spoor user add EMAIL`.'))
+    print(users, userTable(users))
   }
 })
 
@@ -58,11 +49,17 @@ export const remove = command({
       type: 'string',
       value: 'ID',
       about: 'remove the user only from this account; delete the user by default'
-    }
+    },
+    'dry-run': { type: 'boolean', about: 'only show the user who would be removed' }
   },
   details: 'The scores of the user stay. The last owner of an account cannot be removed.',
   examples: ['user remove ada@example.com', 'user remove ada@example.com --account 2'],
   async run({ parameters, flags, env, print }) {
+    if (flags['dry-run']) {
+      const user = await withDatabase(env, ({ sql }) => people.findUser(sql, parameters.EMAIL, flags.account))
+      print(user, `${userTable([user])}\nNothing was changed: without --dry-run, this user is removed.`)
+      return
+    }
     const user = await withDatabase(env, ({ sql }) => people.removeUser(sql, parameters.EMAIL, flags.account))
     print(user, `${user.email} is removed${flags.account === undefined ? '' : ` from account ${flags.account}`}`)
   }
@@ -140,4 +137,17 @@ export const password = command({
 function rolesOf({ memberships }: User): string {
   const each = memberships.map(({ account, role }) => `${role} of account ${account}`)
   return each.length === 0 ? 'no member of any account' : each.join(', ')
+}
+
+function userTable(users: readonly people.User[]): string {
+  const rows = users.map(user => [
+    user.email,
+    user.name,
+    rolesOf(user),
+    user.hasPassword ? 'yes' : 'no',
+    user.seenAt === null ? '-' : relativeTime(user.seenAt),
+    relativeTime(user.createdAt)
+  ])
+  const heading = ['EMAIL', 'NAME', 'ROLES', 'PASSWORD', 'LAST SEEN', 'MADE']
+  return table(heading, rows, 'There are no users yet: create one with `spoor user add EMAIL`.')
 }

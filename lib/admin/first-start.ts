@@ -1,18 +1,18 @@
 import type { Sql } from 'postgres'
 import { AdminError } from '../admin-error.ts'
-import type { Config } from '../config.ts'
+import type { Config, FirstStartConfig } from '../config.ts'
 import type { Database } from '../database/database.ts'
 import { isReadOnlyRefusal } from '../database/failure.ts'
 import { isBehind, readSchemaState } from '../database/migrate.ts'
 import { Pool } from '../database/pool.ts'
 import { isLoopback } from '../network-list.ts'
-import { FIRST_USER } from '../people/email.ts'
+import { FIRST_USER, foldEmail } from '../people/email.ts'
 import { digestToken, makeToken } from '../people/tokens.ts'
 import { insertLink } from '../store/people/sessions.ts'
 import { findOperator, hasUsers, insertFirstUser } from '../store/people/users.ts'
 import { isOtherSecret, OTHER_SECRET } from '../store/projects/digest-secret.ts'
 import { hasProjects, insertFirstProject } from '../store/projects/projects.ts'
-import { type KeyMaking, makeKey } from './keys.ts'
+import { adoptKey, type KeyMaking, makeKey } from './keys.ts'
 
 export interface FirstStart {
   /** The whole key, if one was created. */
@@ -29,6 +29,8 @@ export interface FirstStart {
  */
 export type Links = 'always' | 'first' | 'off'
 
+const NO_INIT: FirstStartConfig = { project: undefined, key: undefined, owner: undefined }
+
 /**
  * Decides when to create sign-in links. A working link must not end up in a log. If stdout is not a terminal (for
  * example, under systemd or Docker), the output counts as a log, and only the first start prints a link, just as only
@@ -44,13 +46,18 @@ export function linksOf({ dashboard, host }: Pick<Config, 'dashboard' | 'host'>,
  * Creates the owner account, the project `default` and one key with every scope if the database, embedded or external,
  * has no project. Also creates the first user, if no user exists, and a sign-in link.
  */
-export async function prepareFirstStart(database: Database, keyPrefix: string, links: Links = 'first') {
+export async function prepareFirstStart(
+  database: Database,
+  keyPrefix: string,
+  links: Links = 'first',
+  init: FirstStartConfig = NO_INIT
+) {
   if (database.digestSecret === undefined) return hindered('KEY_DIGEST_SECRET is not set')
   const { connect, limit } = database
   const making = { keyPrefix, digestSecret: database.digestSecret }
   const pool = new Pool(onClose => connect({ applicationName: 'first start', onClose }), { size: 1, limit })
   try {
-    return await pool.run(sql => makeFirst(sql, making, links))
+    return await pool.run(sql => makeFirst(sql, making, links, init))
   } catch (error) {
     if (error instanceof AdminError) return hindered(error.message)
     return hindered(`the database cannot be used: ${(error as Error).message || (error as { code?: string }).code}`)
@@ -59,24 +66,34 @@ export async function prepareFirstStart(database: Database, keyPrefix: string, l
   }
 }
 
-async function makeFirst(sql: Sql, making: KeyMaking, links: Links): Promise<FirstStart> {
+async function makeFirst(sql: Sql, making: KeyMaking, links: Links, init: FirstStartConfig): Promise<FirstStart> {
   const schema = await readSchemaState(sql)
   if (isBehind(schema)) return hindered(`the schema is ${schema.state}: run \`spoor migrate\``)
   // If projects exist, no key is written, because the database may be a standby.
   if (await hasProjects(sql)) {
     if (await isOtherSecret(sql, making.digestSecret ?? '')) return hindered(OTHER_SECRET)
-    return { key: undefined, link: await makeFirstLink(sql, links, false), obstacle: undefined }
+    return { key: undefined, link: await makeFirstLink(sql, links, false, init), obstacle: undefined }
   }
-  const { key, stored } = await makeKey(sql, making)
-  const isFirst = (await insertFirstProject(sql, stored)) !== undefined
-  return { key: isFirst ? key : undefined, link: await makeFirstLink(sql, links, isFirst), obstacle: undefined }
+  const { key, stored } = await (init.key === undefined ? makeKey(sql, making) : adoptKey(sql, making, init.key))
+  const named = init.project === undefined ? undefined : { slug: init.project, name: init.project }
+  const isFirst = (await insertFirstProject(sql, stored, named)) !== undefined
+  const link = await makeFirstLink(sql, links, isFirst, init)
+  // A key that was given is known, and must not end up in a log.
+  return { key: isFirst && init.key === undefined ? key : undefined, link, obstacle: undefined }
 }
 
 /** Returns a new link's token; undefined if no link is needed, no operator exists, or the database is read-only. */
-async function makeFirstLink(sql: Sql, links: Links, isFirst: boolean): Promise<string | undefined> {
+async function makeFirstLink(
+  sql: Sql,
+  links: Links,
+  isFirst: boolean,
+  { owner }: FirstStartConfig
+): Promise<string | undefined> {
   if (links === 'off') return undefined
   try {
-    if (!(await hasUsers(sql))) await insertFirstUser(sql, FIRST_USER)
+    if (!(await hasUsers(sql))) await insertFirstUser(sql, owner === undefined ? FIRST_USER : foldEmail(owner))
+    // A named owner signs in with a provider or a trusted proxy, or with a link that `spoor user link` makes.
+    if (owner !== undefined) return undefined
     const userId = links === 'always' || isFirst ? await findOperator(sql, FIRST_USER) : undefined
     if (userId === undefined) return undefined
     const token = makeToken()

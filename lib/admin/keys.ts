@@ -1,6 +1,6 @@
 /** Implements `spoor key`. Only this code handles a whole key, and only until the key has been shown once. */
 import type { Sql } from 'postgres'
-import { digestSecret, generateKey } from '../access/keys.ts'
+import { digestSecret, generateKey, parseKey } from '../access/keys.ts'
 import { AdminError } from '../admin-error.ts'
 import { DEFAULT_SCOPES, effectiveScopes, type Scope } from '../schema/scopes.ts'
 import { type AuditEntry, writeAudit } from '../store/audit.ts'
@@ -102,6 +102,12 @@ export async function rotateKey(sql: Sql, making: KeyMaking, keyId: string, acto
   return issued(key, row ?? (await refuseKey(sql, keyId)))
 }
 
+/** Returns a key in any state. Throws an AdminError if no key has this id. */
+export async function findKey(sql: Sql, keyId: string): Promise<KeyListing> {
+  const key = (await listKeys(sql)).find(each => each.keyId === keyId)
+  return key ?? (await refuseKey(sql, keyId))
+}
+
 /** Revokes a key. Revoking it again changes nothing. */
 export async function revokeKey(sql: Sql, keyId: string, actor?: Actor): Promise<KeyListing> {
   const row = await store.setKeyRevoked(sql, keyId, entryOn('key.revoke', { keyId }, actor))
@@ -143,6 +149,15 @@ export async function makeKey(sql: Sql, making: KeyMaking): Promise<{ key: strin
   if (!(await claimSecret(sql, own))) throw new AdminError(OTHER_SECRET)
   const { key, keyId, secret } = generateKey(making.keyPrefix)
   return { key, stored: { id: keyId, digest: digestSecret(secret, own) } }
+}
+
+/** Like `makeKey`, but for a key that an operator has chosen. */
+export async function adoptKey(sql: Sql, making: KeyMaking, key: string): Promise<{ key: string; stored: MadeKey }> {
+  const own = requireSecret(making)
+  const parts = parseKey(making.keyPrefix, key)
+  if (parts === undefined) throw new AdminError('SPOOR_INIT_KEY is not a key with the prefix of KEY_PREFIX')
+  if (!(await claimSecret(sql, own))) throw new AdminError(OTHER_SECRET)
+  return { key, stored: { id: parts.keyId, digest: digestSecret(parts.secret, own) } }
 }
 
 /** Returns the audit entry for a change to a key. Without an actor, the statement looks up the key's project. */

@@ -94,6 +94,13 @@ export async function changePassword(sql: Sql, email: string, password: string |
   return present((await store.findUser(sql, user.email)) as UserRow)
 }
 
+/** Returns a user. With `accountId`, the user must be a member of that account. */
+export async function findUser(sql: Sql, email: string, accountId?: string): Promise<User> {
+  const user = await requireUser(sql, email)
+  if (accountId !== undefined) requireMembership(user, accountId)
+  return present(user)
+}
+
 async function requireUser(sql: Sql, email: string): Promise<UserRow> {
   const user = await store.findUser(sql, foldEmail(email))
   if (user === undefined) throw new AdminError(`there is no user ${JSON.stringify(email)}: see \`spoor user list\``)

@@ -5,18 +5,21 @@ import { AdminError, InputError } from '../admin-error.ts'
 import { setUsageTags } from '../store/analytics/usage/tag-keys.ts'
 import type { ProjectRow } from '../store/projects/projects.ts'
 import * as store from '../store/projects/projects.ts'
+import { parseRetention, type Retention } from '../store/projects/retention.ts'
 import { setSearch } from '../store/search/state.ts'
 import { chooseAccount } from './accounts.ts'
 import { checkText } from './text.ts'
 
 /**
  * A project in the form that the API returns (specification 2.8), without the calling key's scopes. `search` (whether
- * the project's traces are searchable by words) is not part of the API.
+ * the project's traces are searchable by words) and `retention` are not part of the API.
  */
-export interface DescribedProject extends Omit<ProjectRow, 'id' | 'accountId' | 'storageLimit'> {
+export interface DescribedProject extends Omit<ProjectRow, 'id' | 'accountId' | 'storageLimit' | 'retention'> {
   readonly id: string
   readonly accountId: string
   readonly storage: { readonly limitBytes: number; readonly level: StorageLevel }
+  /** How long `spoor retention run` keeps traces; null if there is no limit. */
+  readonly retention: Retention | null
 }
 
 export interface ProjectRequest {
@@ -117,10 +120,11 @@ export async function requireProject(sql: Sql, slug: string): Promise<number> {
   return id
 }
 
-function checkSlug(slug: string): void {
+/** Throws an InputError if the slug breaks the rules for slugs. `flag` names the flag that gives a slug. */
+export function checkSlug(slug: string, flag = '--slug'): void {
   if (SLUG.test(slug)) return
   const rule = '1 to 64 lower-case letters, digits, hyphens and underscores, and begin with a letter or digit'
-  throw new InputError(`the slug must have ${rule}, but is ${JSON.stringify(slug)}: give another with --slug`)
+  throw new InputError(`the slug must have ${rule}, but is ${JSON.stringify(slug)}: give another with ${flag}`)
 }
 
 const slugTaken = (slug: string) =>
@@ -159,6 +163,7 @@ export function describeProject(row: ProjectRow, defaultLimitBytes: number): Des
     lastTraceAt: row.lastTraceAt,
     createdAt: row.createdAt,
     search: row.search,
+    retention: parseRetention(row.retention),
     storage: { limitBytes, level: storageLevel(row.estimatedBytes, limitBytes) }
   }
 }

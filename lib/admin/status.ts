@@ -13,12 +13,15 @@ import { causeOf } from '../failure-log.ts'
 import { findShortage } from '../health/lacks.ts'
 import { describeDenial, isDenial, nameObstacle } from '../health/obstacles.ts'
 import { type FoundServer, lookForServer, type RunningServer } from '../health/running-server.ts'
+import { serverProblems } from '../health/server-problems.ts'
+import { certificateProblems, readExpiry, upkeepProblems } from '../health/upkeep.ts'
 import { countDeltas } from '../store/analytics/rollups/deltas.ts'
 import { countSessions } from '../store/people/sessions.ts'
 import { isOtherSecret, OTHER_SECRET } from '../store/projects/digest-secret.ts'
 import { readRepackBacklog } from '../store/repacking/progress.ts'
 import { readSearchState, type SearchState } from '../store/search/state.ts'
 import { measureDatabase, readConnectionRoom, readDatabaseId } from '../store/server/properties.ts'
+import { readUpkeep, type Upkeep } from '../store/server/upkeep.ts'
 import type { Totals } from '../store/write/totals.ts'
 import { ConfigError } from '../variables.ts'
 import { VERSION } from '../version.ts'
@@ -60,6 +63,8 @@ export interface InstanceStatus {
   readonly people: { readonly users: number; readonly sessions: number }
   /** Models whose calls have no cost because no price is known. */
   readonly unpriced: readonly DescribedUnpriced[]
+  /** When `spoor backup` last completed; null if it never did. */
+  readonly lastBackupAt: string | null
   /** Problems, as sentences that include the remedy; empty if there are none. */
   readonly problems: readonly string[]
 }
@@ -68,14 +73,23 @@ export interface InstanceStatus {
 type Inside = Omit<InstanceStatus, 'version' | 'server' | 'database'> &
   Pick<InstanceStatus['database'], 'serverVersion' | 'isStandby' | 'bytes'> & { readonly found: FoundServer }
 
-/** Reads the status. If `expectsServer` is set, a missing server is reported as a problem. */
+export interface StatusOptions {
+  /** Whether a missing server is a problem. */
+  readonly expectsServer?: boolean
+  /** Whether to recount the totals of projects of moderate size, which reads all of their traces. */
+  readonly recounts?: boolean
+}
+
+/** Reads the status. Without `recounts`, this is light enough for a check every minute. */
 export async function readStatus(
   config: Config,
   database: Database,
   sql: Sql,
-  { expectsServer = true }: { readonly expectsServer?: boolean } = {}
+  { expectsServer = true, recounts = false }: StatusOptions = {}
 ): Promise<InstanceStatus> {
-  const inside = await lookInside(config, database, sql).catch(error => lookFromOutside(config, database, error))
+  const inside = await lookInside(config, database, sql, recounts).catch(error =>
+    lookFromOutside(config, database, error)
+  )
   const { found, serverVersion, isStandby, bytes, problems, ...parts } = inside
   const disk = database.embedded ? ((await readDisk(config.dataDir)) ?? null) : null
   const { location, embedded } = database
@@ -84,11 +98,16 @@ export async function readStatus(
     server: 'server' in found ? found.server : null,
     database: { location, embedded, serverVersion, isStandby, bytes, disk },
     ...parts,
-    problems: [...problems, ...serverProblems(found, expectsServer), ...diskProblems(config, disk)]
+    problems: [
+      ...problems,
+      ...serverProblems(found, expectsServer),
+      ...diskProblems(config, disk),
+      ...certificateProblems('gRPC', config.grpcTls && readExpiry(config.grpcTls.cert), Date.now())
+    ]
   }
 }
 
-async function lookInside(config: Config, database: Database, sql: Sql): Promise<Inside> {
+async function lookInside(config: Config, database: Database, sql: Sql, recounts: boolean): Promise<Inside> {
   await requireOwnSession(database, sql)
   const denials: string[] = []
   /**
@@ -106,7 +125,7 @@ async function lookInside(config: Config, database: Database, sql: Sql): Promise
     }
   }
   const schema = await allowed(() => readSchemaState(sql), null)
-  const { serverVersion, isStandby, careless } = await readSettings(sql)
+  const { serverVersion, isStandby } = await readSettings(sql)
   const isUsable = schema !== null && !isBehind(schema)
   /** Like `allowed`, but for a part of the status that can be read only with a usable schema. */
   const ifUsable = <T>(read: () => Promise<T>, otherwise: T) => (isUsable ? allowed(read, otherwise) : otherwise)
@@ -125,7 +144,8 @@ async function lookInside(config: Config, database: Database, sql: Sql): Promise
   const people = await ifUsable(() => countSessions(sql), { users: 0, sessions: 0 })
   const unpriced = await ifUsable(async () => (await listPrices(sql)).unpriced, [])
   const leftBehind = await allowed(() => findLeftBehind(sql), undefined)
-  const wrongTotals = isStandby ? [] : await allowed(() => totalsProblems(sql, known), [])
+  const upkeep = await ifUsable<Upkeep | undefined>(() => readUpkeep(sql, config.storageLimitBytes), undefined)
+  const wrongTotals = isStandby || !recounts ? [] : await allowed(() => totalsProblems(sql, known), [])
   const secret = await allowed(() => secretProblems(sql, database.digestSecret, isUsable), [])
   return {
     found: await lookForServer(config, await readDatabaseId(sql)),
@@ -141,6 +161,7 @@ async function lookInside(config: Config, database: Database, sql: Sql): Promise
     unpriced,
     serverVersion,
     isStandby,
+    lastBackupAt: upkeep?.lastBackupAt ?? null,
     bytes: (await allowed(() => measureDatabase(sql), undefined)) ?? null,
     problems: [
       ...denials,
@@ -156,7 +177,7 @@ async function lookInside(config: Config, database: Database, sql: Sql): Promise
         : []),
       ...findShortage(await readConnectionRoom(sql), config.processes, config.databaseConnections),
       ...(isStandby ? ['PostgreSQL is a standby: it accepts reads, and rejects writes until it is promoted.'] : []),
-      ...careless.map(name => `PostgreSQL runs with ${name} = off: a crash may lose what was acknowledged. Turn it on.`)
+      ...(upkeep === undefined ? [] : upkeepProblems(upkeep, Date.now()))
     ]
   }
 }
@@ -194,6 +215,7 @@ async function lookFromOutside(config: Config, database: Database, error: unknow
     news: 0,
     people: { users: 0, sessions: 0 },
     unpriced: [],
+    lastBackupAt: null,
     serverVersion: null,
     isStandby: null,
     bytes: null,
@@ -220,38 +242,6 @@ async function readRepacking(
     const project = slugs.get(projectId)
     return project === undefined || waiting === 0 ? [] : [{ project, waiting }]
   })
-}
-
-function serverProblems(found: FoundServer, expectsServer: boolean): string[] {
-  if ('server' in found) return runningProblems(found.server)
-  if (found.is === 'silent') {
-    const who = found.pid === undefined ? '' : ` (process ${found.pid})`
-    return [`The server at ${found.address}${who} does not answer: its log may say why.`]
-  }
-  return expectsServer ? [describeAbsence(found)] : []
-}
-
-const NOT_EXPECTED = 'Where none should run, `spoor status --no-server` says nothing of it.'
-
-function describeAbsence(found: Exclude<FoundServer, { is: 'ours' | 'nameless' | 'silent' }>): string {
-  const { is, address } = found
-  if (address === undefined) return `No server is running: start it with \`spoor serve\`. ${NOT_EXPECTED}`
-  if (is === 'nothing') {
-    return /:0$/.test(address)
-      ? `PORT is 0, so the address of the server is not known here: set PORT to where it listens. ${NOT_EXPECTED}`
-      : `No server is running at ${address}: start it with \`spoor serve\`, or set HOST and PORT to where it listens. ${NOT_EXPECTED}`
-  }
-  const what = is === 'something else' ? 'is not spoor' : 'is the spoor server of another database'
-  return `What answers at ${address} ${what}: set HOST and PORT to where the server of this database listens. ${NOT_EXPECTED}`
-}
-
-function runningProblems({ address, version, ready, reasons, lacks }: RunningServer): string[] {
-  const advice = reasons.includes('not configured') ? ' Its log says what is missing.' : ''
-  return [
-    ...(ready ? [] : [`The server at ${address} is not ready: ${reasons.join('; ')}.${advice}`]),
-    ...lacks.map(lack => `The server lacks ${lack}.`),
-    ...(version === VERSION ? [] : [`The server is spoor ${version ?? 'of an older version'}, this is ${VERSION}.`])
-  ]
 }
 
 function diskProblems({ dataDir }: Config, disk: Disk | null): string[] {
@@ -294,12 +284,9 @@ async function totalsProblems(sql: Sql, projects: readonly DescribedProject[]): 
 }
 
 async function readSettings(sql: Sql) {
-  const [{ isStandby }] = await sql<[{ isStandby: boolean }]>`select pg_is_in_recovery() as "isStandby"`
-  const rows = await sql<{ name: string; setting: string }[]>`
-    select name, setting from pg_settings
-    where name in ('server_version', 'fsync', 'synchronous_commit', 'full_page_writes') order by name`
-  const careless = rows.filter(row => row.setting === 'off').map(row => row.name)
-  return { serverVersion: rows.find(row => row.name === 'server_version')!.setting, isStandby, careless }
+  const [row] = await sql<[{ isStandby: boolean; serverVersion: string }]>`
+    select pg_is_in_recovery() as "isStandby", current_setting('server_version') as "serverVersion"`
+  return row
 }
 
 function schemaProblems(schema: SchemaState): string[] {

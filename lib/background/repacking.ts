@@ -68,12 +68,7 @@ export class Repacking {
     const about = 'Calm traces whose texts were not looked at yet, to be packed together; at most 10,000 per project.'
     metrics.watch('spoor_repacking_waiting', about, () => this.#backlog.waiting, 'max')
     const age = 'Lower bound for the waiting time of the oldest of these traces, in seconds.'
-    metrics.watch(
-      'spoor_repacking_waiting_age_seconds',
-      age,
-      () => this.#backlog.ageMs(performance.now()) / 1000,
-      'max'
-    )
+    metrics.watch('spoor_repacking_waiting_age_seconds', age, () => this.lagMs / 1000, 'max')
     const pauseMs = Math.max(LEAST_PAUSE_MS, Math.min(PAUSE_MS, afterMs / 10))
     this.#rounds = new Rounds({ what: 'repacking', pauseMs, log, health }, () => this.#round(afterMs))
     const looking = { what: 'looking at what waits to be repacked', pauseMs: BACKLOG_PAUSE_MS, log, health }
@@ -81,6 +76,11 @@ export class Repacking {
       const seen = await options.sql.read(sql => readRepackBacklog(sql, afterMs))
       this.#backlog = this.#backlog.next(seen, performance.now())
     })
+  }
+
+  /** Lower bound for the waiting time of the trace that has waited longest. */
+  get lagMs(): number {
+    return this.#backlog.ageMs(performance.now())
   }
 
   close(): void {

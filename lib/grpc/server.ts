@@ -3,8 +3,6 @@
  * that also serve protobuf requests over HTTP. A call is checked in this order: key (UNAUTHENTICATED), scope
  * (PERMISSION_DENIED), message size (RESOURCE_EXHAUSTED, by the library), and then the handler's own checks.
  */
-import { readFileSync } from 'node:fs'
-import { createSecureContext } from 'node:tls'
 import {
   Metadata,
   Server,
@@ -31,6 +29,7 @@ import { plainAddress } from '../network-list.ts'
 import { MAX_MESSAGE_BYTES, PROTOBUF_TYPE } from '../schema/otlp.ts'
 import type { Principal } from '../schema/principal.ts'
 import { ConfigError } from '../variables.ts'
+import { Certificate } from './certificate.ts'
 
 export interface GrpcOptions extends AuthoriseOptions {
   readonly routes: readonly Route[]
@@ -41,6 +40,8 @@ export interface GrpcOptions extends AuthoriseOptions {
   /** PEM files of a certificate and its key; undefined for a server without TLS. */
   readonly tls: { readonly cert: string; readonly key: string } | undefined
   readonly arrival?: Partial<ArrivalBounds> | undefined
+  /** Interval at which the files of `tls` are read again. */
+  readonly certificateCheckMs?: number
 }
 
 /**
@@ -76,6 +77,7 @@ export class GrpcServer {
   readonly #routes: ReadonlyMap<string, Route>
   /** The server's listening address, in the form that the library expects. */
   #authority: string | undefined
+  #certificate: Certificate | undefined
 
   constructor(options: GrpcOptions) {
     this.#options = options
@@ -99,7 +101,9 @@ export class GrpcServer {
 
   /** Starts listening and resolves to the port. Rejects with a ConfigError if the address cannot be used. */
   listen(host: string, port: number): Promise<number> {
-    const credentials = credentialsOf(this.#options.tls)
+    const { tls, log, certificateCheckMs } = this.#options
+    if (tls !== undefined) this.#certificate = new Certificate(tls, log, certificateCheckMs)
+    const credentials = this.#certificate ?? ServerCredentials.createInsecure()
     const authorityOf = (port: number) => (host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`)
     return new Promise((resolve, reject) => {
       this.#server.bindAsync(authorityOf(port), credentials, (error, bound) => {
@@ -108,6 +112,11 @@ export class GrpcServer {
         else reject(new ConfigError(`OTLP_GRPC_PORT ${port} on ${host} cannot be used: ${error.message}`))
       })
     })
+  }
+
+  /** When the certificate in use expires; undefined without TLS. */
+  get certificateExpiresAt(): Date | undefined {
+    return this.#certificate?.expiresAt
   }
 
   /**
@@ -120,6 +129,7 @@ export class GrpcServer {
 
   /** Stops accepting calls and waits until calls in flight are answered or `graceMs` passes. */
   async close(graceMs: number): Promise<void> {
+    this.#certificate?.close()
     const force = setTimeout(() => this.#server.forceShutdown(), graceMs)
     await new Promise<void>(resolve => this.#server.tryShutdown(() => resolve()))
     clearTimeout(force)
@@ -312,24 +322,4 @@ function textOf(metadata: Metadata, name: string): string | undefined {
   const values = metadata.get(name)
   if (values.length > 1) throw new Refusal('invalid_request', `The call has more than one ${name}: send one.`)
   return values[0] === undefined ? undefined : String(values[0])
-}
-
-function credentialsOf(tls: GrpcOptions['tls']): ServerCredentials {
-  if (tls === undefined) return ServerCredentials.createInsecure()
-  const pair = { cert_chain: readPem('OTLP_GRPC_CERT', tls.cert), private_key: readPem('OTLP_GRPC_KEY', tls.key) }
-  try {
-    // Without this call, the library would report invalid files only when binding the port.
-    createSecureContext({ cert: pair.cert_chain, key: pair.private_key })
-    return ServerCredentials.createSsl(null, [pair])
-  } catch (error) {
-    throw new ConfigError(`OTLP_GRPC_CERT and OTLP_GRPC_KEY cannot be used together: ${(error as Error).message}`)
-  }
-}
-
-function readPem(name: string, path: string): Buffer {
-  try {
-    return readFileSync(path)
-  } catch (error) {
-    throw new ConfigError(`${name} cannot be read: ${(error as Error).message}`)
-  }
 }

@@ -22,17 +22,27 @@ export function findShortage(room: ConnectionRoom, processes: number, perProcess
 /** Threshold for reporting a lag. Folding normally lags by a minute, and the index by several minutes after a burst. */
 const LATE_MS = 600_000
 
-/** Age in milliseconds of the oldest write that is not yet folded into rollups (`charts`) or searchable (`search`). */
+/**
+ * Age in milliseconds of the oldest write that is not yet folded into rollups (`charts`), searchable (`search`) or
+ * packed together (`repacking`).
+ */
 interface Lags {
   readonly charts: number
   readonly search: number
+  readonly repacking: number
 }
 
+/** Repacking waits for a calm server, so it may lag for hours. */
+const LATE_REPACKING_MS = 86_400_000
+
 /** Describes lags for `lacks` in GET /readyz. Omits causes, because the endpoint is public. */
-export function describeLags({ charts, search }: Lags): string[] {
+export function describeLags({ charts, search, repacking }: Lags): string[] {
   return [
     ...(charts < LATE_MS ? [] : [`charts: sums over time are ${inMinutes(charts)} behind; the log says why`]),
-    ...(search < LATE_MS ? [] : [`search: the index is ${inMinutes(search)} behind; the log says why`])
+    ...(search < LATE_MS ? [] : [`search: the index is ${inMinutes(search)} behind; the log says why`]),
+    ...(repacking < LATE_REPACKING_MS
+      ? []
+      : ['repacking: texts have waited over a day to be packed together; the log says why'])
   ]
 }
 

@@ -9,6 +9,7 @@ import type { Metrics } from '../metrics.ts'
 import { measureDatabase } from '../store/server/properties.ts'
 import type { Readiness } from './readiness.ts'
 import type { Setup } from './setup.ts'
+import type { UpkeepWatch } from './upkeep.ts'
 
 interface Watched {
   readonly config: Pick<Config, 'dataDir'>
@@ -18,6 +19,9 @@ interface Watched {
   readonly pools: readonly Pick<Pool, 'waiting'>[]
   readonly setup: Pick<Setup, 'schema'>
   readonly readiness: Pick<Readiness, 'findObstacles'>
+  readonly upkeep: UpkeepWatch
+  /** When the certificate of gRPC expires; undefined without one. */
+  readonly certificateExpiry: () => Date | undefined
 }
 
 /** Minimum interval between measurements of the database size, for which PostgreSQL inspects every file. */
@@ -25,7 +29,9 @@ const SIZE_INTERVAL_MS = 60_000
 /** Maximum time that a scrape waits for an unresponsive database. */
 const MOST_MS = 2000
 
-export function watchStore(metrics: Metrics, { config, database, sql, pools, setup, readiness }: Watched): void {
+export function watchStore(metrics: Metrics, watched: Watched): void {
+  const { config, database, sql, pools, setup, readiness } = watched
+  watchUpkeep(metrics, watched)
   metrics.watch(
     'spoor_pool_waiting',
     'Work that is waiting for a database connection, or for its project’s turn.',
@@ -50,6 +56,50 @@ export function watchStore(metrics: Metrics, { config, database, sql, pools, set
   if (!database.embedded) return
   const free = async () => (await readDisk(config.dataDir))?.freeBytes
   metrics.watch('spoor_disk_free_bytes', 'Free space on the disk of the embedded database.', free, 'min')
+}
+
+function watchUpkeep(metrics: Metrics, { upkeep, certificateExpiry }: Watched): void {
+  const soon = () => Promise.race([upkeep.refresh(), delay(MOST_MS, undefined, { ref: false })])
+  const until = (at: string | Date | undefined) => at && (new Date(at).getTime() - Date.now()) / 1000
+  metrics.watch(
+    'spoor_backup_age_seconds',
+    'Time since `spoor backup` last completed; absent if it never did.',
+    async () => {
+      const at = (await soon())?.lastBackupAt
+      return at == null ? undefined : -(until(at) as number)
+    },
+    'min'
+  )
+  metrics.watch(
+    'spoor_key_expiry_seconds',
+    'Time until the first key in use expires; absent if none does within 14 days.',
+    async () => until((await soon())?.expiringKeys[0]?.expiresAt) as number | undefined,
+    'min'
+  )
+  metrics.watch(
+    'spoor_certificate_expiry_seconds',
+    'Time until the certificate of gRPC expires; absent without one.',
+    () => until(certificateExpiry()) as number | undefined,
+    'min'
+  )
+  metrics.watch(
+    'spoor_storage_used_ratio',
+    'The largest share of its storage limit that a project uses.',
+    async () => (await soon())?.storageUsed,
+    'max'
+  )
+  metrics.watch(
+    'spoor_unsafe_settings',
+    'Number of settings of PostgreSQL that are off and must not be, such as fsync.',
+    async () => (await soon())?.careless.length,
+    'max'
+  )
+  metrics.watch(
+    'spoor_transaction_age',
+    'Age of the oldest transaction id. PostgreSQL stops writes at 2.1 billion.',
+    async () => (await soon())?.transactionAge,
+    'max'
+  )
 }
 
 const readSize = (sql: SqlAccess): Promise<number | undefined> => sql.read(measureDatabase).catch(() => undefined)

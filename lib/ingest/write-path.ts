@@ -277,7 +277,8 @@ export class WritePath implements Ingest {
       // Costs are computed only for exports.
       const prices = operation.startsWith('export-') ? this.#prices?.ownOf(projectId) : undefined
       const task = { operation, body, environment, hurries, maxSpans: this.#maxSpans, tagNames: this.#tagNames, prices }
-      const isQuiet = this.#admission.requests <= QUIET_REQUESTS
+      // A restore is not admitted as a request and always keeps many lines in flight, so threads prepare its lines.
+      const isQuiet = operation !== 'restore' && this.#admission.requests <= QUIET_REQUESTS
       return await write(await this.threads.makeReady(task, projectId, isQuiet))
     } finally {
       this.#gate.leave(weight)

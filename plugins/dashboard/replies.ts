@@ -398,6 +398,8 @@ export const ProjectPageReply = closed({
   ...described,
   role: RoleReply,
   search: nullable(closed(SearchState)),
+  /** How long traces are kept, if `spoor retention run` runs regularly; null if there is no limit. */
+  retention: nullable(closed({ days: Count, keepsScored: flag, keepsTags: Type.Array(text) })),
   /** Log records and metrics that were received but not kept. */
   unkept: Type.Array(
     closed({ signal: Type.Enum(['logs', 'metrics']), name: text, count: Count, firstAt: DateTime, lastAt: DateTime })

@@ -43,7 +43,8 @@ t.test('a backup in a file is private, is verified, and is restored', async t =>
     out: /^wrote .*spoor\.backup: 1 project, 40 traces, 40 spans, 0 scores, 1 key and 0 users\n$/
   })
   t.equal((await stat(file)).mode & 0o777, 0o600)
-  t.match(await jsonHere(['backup', file], env), { file, ...SIZE }, 'over the one before')
+  t.match(await runHere(['backup', file], env), { code: 1, err: /exists: give another name, or --force/ })
+  t.match(await jsonHere(['backup', '--force', file], env), { file, ...SIZE }, 'over the one before')
   t.match(await jsonHere(['backup', '--verify', file]), SIZE)
   t.match(await runHere(['backup', '--verify', file]), { code: 0, out: /^a complete backup: 1 project, 40 traces/ })
 
@@ -66,6 +67,33 @@ t.test('a backup in a file is private, is verified, and is restored', async t =>
     await writeFile(file, packed)
     t.match(await jsonHere(['backup', '--verify', file]), SIZE, name)
   }
+})
+
+t.test('backup --keep names its files by time, and deletes all but the newest', async t => {
+  const { folder } = await makeRoom(t)
+  const old = ['spoor-2026-01-01T030000Z.backup', 'spoor-2026-01-02T030000Z.backup']
+  for (const name of [...old, 'mine.backup']) await writeFile(join(folder, name), '')
+  const { file, deleted } = await jsonHere(['backup', '--keep', '2', folder], env)
+  t.same(deleted, old.slice(0, 1))
+  t.match(await jsonHere(['backup', '--verify', file]), SIZE)
+  t.same((await readdir(folder)).sort(), ['mine.backup', old[1], file.slice(folder.length + 1)].sort())
+  t.match(await runHere(['backup', '--keep', '0', folder], env), { code: 2, err: /--keep must be a number from 1/ })
+  t.match(await runHere(['backup', '--keep', '2', file], env), { code: 1, err: /is not a folder/ })
+  t.match(await runHere(['backup', folder], env), { code: 1, err: /is a folder: name a file, or give --keep N/ })
+  t.match(await runHere(['status', '--no-server'], env), { out: /^backup +(?:now|\d+ seconds ago)/m })
+})
+
+t.test('a project is restored next to the project that it was', async t => {
+  const { file } = await makeRoom(t)
+  const copy = configurationFor(await testDatabase(t))
+  await runHere(['backup', file], env)
+  await runHere(['restore', file], copy)
+  t.match(await runHere(['restore', file, '--project', 'default', '--as', 'old'], copy), {
+    code: 0,
+    out: /project old, with 40 traces, 40 spans, 0 scores and 0 keys\.\nThese keys exist here/
+  })
+  const exported = (project: string) => runHere(['export', '--project', project], copy)
+  t.same(await exported('old'), await exported('default'))
 })
 
 t.test('a backup goes through a pipe into another database', async t => {
@@ -92,7 +120,7 @@ t.test('a backup that is ended in the middle leaves no file that could be taken 
     ['SIGINT', 130],
     ['SIGKILL', null]
   ] as const) {
-    const child = start(['backup', file], env)
+    const child = start(['backup', '--force', file], env)
     const closing = once(child, 'close')
     await until(async () => (await readdir(folder)).includes('spoor.backup.partial') || child.exitCode !== null)
     child.kill(signal)
@@ -105,7 +133,7 @@ t.test('a backup that is ended in the middle leaves no file that could be taken 
       t.match(await runHere(['backup', '--verify', file], env), { code: 0 }, signal)
     }
   }
-  t.match(await runHere(['backup', file], env), { code: 0 })
+  t.match(await runHere(['backup', '--force', file], env), { code: 0 })
   t.notOk((await readdir(folder)).includes('spoor.backup.partial'), 'leftovers go')
 })
 
@@ -125,7 +153,12 @@ t.test('what is refused is one line on stderr', async t => {
     [['restore', cut], 1, /the backup is damaged/, none],
     [['restore', join(folder, 'missing')], 1, /there is no such file/, none],
     [['restore', file], 1, /is not empty \(projects: 1\): restore into a new one/],
-    [['restore', '--into', file], 1, /the slug default is taken/]
+    [['restore', '--into', file], 1, /the slug default is taken.*give `--project SLUG`/],
+    [['restore', '--project', 'default', file], 1, /the slug default is taken by another project here: give another/],
+    [['restore', '--project', 'none', file], 2, /the backup has no project "none": it has default/],
+    [['restore', '--project', 'default', '--into', file], 2, /either --into or --project/],
+    [['restore', '--project', 'default', '--as', 'No Slug', file], 2, /the slug must have .* with --as$/m],
+    [['restore', '--as', 'other', file], 2, /--as and --account need --project/]
   ]
   for (const [args, code, message, more] of refused) {
     const result = await runHere(args, more ?? env)

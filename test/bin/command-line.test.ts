@@ -6,9 +6,13 @@ import { runHere, runSpoor } from '../fixtures/service/spoor.ts'
 
 const BACKFILL = ['environment', 'backfill', '--project', 'a', '--environment', 'e']
 
+t.test('spoor alone and NOUN help show the help', async t => {
+  t.match(await runHere([]), { code: 0, out: /^spoor .* records traces[\s\S]*\n {2}serve / })
+  t.match(await runHere(['key', 'help']), { code: 0, out: /Usage: spoor key <command>[\s\S]*key revoke/ })
+})
+
 t.test('a wrong command line is one line on stderr that says what there is, and exit code 2', async t => {
   const wrong: [string[], RegExp][] = [
-    [[], /which command\? There are serve, .*spoor --help/],
     [['sta\u009b\u202e\u2066tus'], /no command "sta\\u009b\\u202e\\u2066tus"/],
     [['sttaus'], /no command "sttaus"\. Did you mean status\?/],
     [['keys'], /Did you mean key\?/],
@@ -18,7 +22,7 @@ t.test('a wrong command line is one line on stderr that says what there is, and 
     [['key', 'frobnicate'], /no command "key frobnicate"\. There are key create/],
     [['--json', 'status'], /no command "--json"/],
     [['status', 'now'], /"now" is one word too many; usage: spoor status/],
-    [['status', '--frob'], /no flag "--frob"\. There are --no-server, --json, --help/],
+    [['status', '--frob'], /no flag "--frob"\. There are --no-server, --recount, --quiet, --json, --help/],
     [['serve', '--port', '80'], /--port is set in the environment: PORT=… spoor serve/],
     [['status', '-x'], /no flag "-x"/],
     [['status', '--json=yes'], /--json.* does not take an argument/],

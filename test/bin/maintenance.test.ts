@@ -55,6 +55,47 @@ t.test('trace delete counts, then deletes when it is told to, and says what room
   for (const [args, code, message] of refused) t.match(await runHere(args, env), { code, out: '', err: message })
 })
 
+t.test('retention run deletes what projects no longer keep, and nothing is deleted before', async t => {
+  const env = configurationFor(await testDatabase(t))
+  await runHere(['account', 'create', 'owner'], env)
+  await runHere(['project', 'create', 'default'], env)
+  const old = new Date(Date.now() - 40 * 86_400_000).toISOString()
+  const lines = [['golden'], [], []].map(tags => {
+    const { spans, ...trace } = ingestBody({ startedAt: old, endedAt: old, tags, spans: [] }).trace
+    return JSON.stringify({ trace, spans })
+  })
+  const file = join(await testFolder(t), 'traces.ndjson')
+  await writeFile(file, lines.join('\n'))
+  await runHere(['import', '--project', 'default', file], env)
+
+  t.match(await runHere(['retention', 'list'], env), { code: 0, out: /^No project has a retention: set one with/ })
+  t.match(await runHere(['retention', 'run', '--apply'], env), { code: 0, out: /^No project has a retention/ })
+  t.match(await runHere(['retention', 'set', 'default', '30d', '--keep-tag', 'golden'], env), {
+    code: 0,
+    out: /^project default keeps traces of the last 30 days, and all with the tag golden\. Nothing is deleted until/
+  })
+  t.match(await jsonHere(['retention', 'list'], env), [{ project: 'default', days: 30, keepsTags: ['golden'] }])
+  t.match(await runHere(['project', 'list'], env), { out: /RETENTION.*\n.* 30d / })
+  t.match(await runHere(['status', '--no-server'], env), { out: /RETENTION.*\n.* 30d / })
+  t.match(await runHere(['retention', 'run'], env), { code: 0, out: /Nothing was changed: add --apply to delete them/ })
+  t.match(await jsonHere(['retention', 'run', '--dry-run'], env), [{ traces: 2, applied: false, before: /Z$/ }])
+  t.match(await runHere(['retention', 'run', '--apply'], env), {
+    code: 0,
+    out: 'default: deleted 2 traces with 0 spans.\n'
+  })
+  t.match(await jsonHere(['retention', 'run', '--project', 'default', '--apply'], env), [{ traces: 0, applied: true }])
+  t.match(await jsonHere(['project', 'list'], env), [{ traceCount: 1 }])
+  t.match(await runHere(['retention', 'unset', 'default'], env), { out: /without limit\n$/ })
+  const refused: [string[], number, RegExp][] = [
+    [['retention', 'set', 'default', '3 months'], 2, /AGE must be a number of days such as 90d, but is "3 months"/],
+    [['retention', 'set', 'none', '30d'], 1, /there is no project "none"/],
+    [['retention', 'set', 'default', '0d'], 2, /the age must be from 1d to 36500d/],
+    [['retention', 'run', '--project', 'default'], 2, /project default has no retention/],
+    [['retention', 'run', '--apply', '--dry-run'], 2, /cannot be combined/]
+  ]
+  for (const [args, code, message] of refused) t.match(await runHere(args, env), { code, out: '', err: message })
+})
+
 t.test('projects, accounts and keys are changed and deleted', async t => {
   const database = await testDatabase(t)
   const env = configurationFor(database)
@@ -77,6 +118,9 @@ t.test('projects, accounts and keys are changed and deleted', async t => {
   await jsonHere(['key', 'create', '--project', 'bot', '--expires', '30d'], env)
   t.equal((await jsonHere(['key', 'list', '--expiring', '31d'], env)).length, 1)
   t.equal((await jsonHere(['key', 'list', '--unused', '1d'], env)).length, 0)
+  t.match(await runHere(['key', 'list', '--expiring', '1d'], env), { out: 'No keys match.\n' })
+  const preview = await runHere(['key', 'revoke', '--project', 'bot', '--all', '--dry-run'], env)
+  t.match(preview, { code: 0, out: /^KEY ID.*\n.* active .*\nNothing was changed: without --dry-run, these keys/ })
   t.match(await runHere(['key', 'revoke', '--project', 'bot', '--all'], env), { out: 'revoked 1 key of bot\n' })
 
   t.match(await runHere(['project', 'delete', 'bot'], env), {

@@ -1,13 +1,16 @@
 import { readFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import t from 'tap'
 import { readConfig, VARIABLES } from '../../lib/config.ts'
 import { parallelismOf } from '../../lib/limits/parallelism.ts'
+import { testFolder } from '../fixtures/folder.ts'
 
 t.test('has a default for everything', t => {
   t.strictSame(readConfig({}), {
     databaseUrl: undefined,
+    init: { project: undefined, key: undefined, owner: undefined },
     repackAfterMs: 600_000,
     dataDir: resolve('data'),
     host: '127.0.0.1',
@@ -123,9 +126,36 @@ t.test('a provider of OpenID Connect is named whole, with who may come in', t =>
 
 t.test('every variable is read, whatever the others are, and therefore has its name in the list', t => {
   const source = readFileSync('lib/config.ts', 'utf8')
-  const named = source.matchAll(/read\.\w+\('(?<name>[A-Z_]+)'/g)
-  t.same([...new Set(Array.from(named, ({ groups }) => groups?.name))].sort(), [...VARIABLES].sort())
+  const named = source.matchAll(/read\.(?<kind>\w+)\('(?<name>[A-Z_]+)'/g)
+  const names = Array.from(named, ({ groups: { kind, name } = {} }) =>
+    kind === 'secret' ? [name, `${name}_FILE`] : name
+  )
+  t.same([...new Set(names.flat())].sort(), [...VARIABLES].sort())
   t.end()
+})
+
+t.test('a secret is read from a file as well, and is in no message', async t => {
+  const folder = await testFolder(t)
+  const file = join(folder, 'secret')
+  const secrets: [string, string, (config: ReturnType<typeof readConfig>) => unknown][] = [
+    ['KEY_DIGEST_SECRET', 'hush hush hush hush', config => config.keyDigestSecret],
+    ['DATABASE_URL', 'postgres://me:hush@localhost/x', config => config.databaseUrl],
+    ['SPOOR_INIT_KEY', `spoor_live_${'A'.repeat(16)}_${'b'.repeat(43)}`, config => config.init.key]
+  ]
+  for (const [name, value, read] of secrets) {
+    await writeFile(file, `${value}\n`)
+    t.equal(read(readConfig({ [`${name}_FILE`]: file })), value)
+    const both = { [name]: value, [`${name}_FILE`]: file }
+    t.throws(() => readConfig(both), { name: 'ConfigError', message: `${name} and ${name}_FILE must not both be set` })
+    await writeFile(file, '\n')
+    t.throws(() => readConfig({ [`${name}_FILE`]: file }), { message: `${name}_FILE names an empty file` })
+    t.throws(() => readConfig({ [`${name}_FILE`]: folder }), { message: /^\w+_FILE cannot be read: EISDIR/ })
+  }
+  const wrong = { SPOOR_INIT_KEY: 'spoor_live_hush', SPOOR_INIT_PROJECT: 'No Slug', SPOOR_INIT_OWNER: 'ada' }
+  for (const [name, value] of Object.entries(wrong)) {
+    t.throws(() => readConfig({ [name]: value }), { name: 'ConfigError', message: new RegExp(`^${name} must be`) })
+  }
+  t.throws(() => readConfig({ SPOOR_INIT_KEY: 'hush' }), { message: /^(?!.*hush)/ })
 })
 
 t.test('takes every value', t => {

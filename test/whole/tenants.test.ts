@@ -44,7 +44,9 @@ const PUBLIC = [
   ),
   'GET /docs/grafana-dashboard.json',
   'GET /docs/alert-rules.yml',
-  ...['spoor.service', 'spoor-backup.service', 'spoor-backup.timer', 'compose.yaml'].map(name => `GET /docs/${name}`),
+  ...['spoor.service', 'spoor-nightly.service', 'spoor-nightly.timer', 'spoor-watch.service', 'compose.yaml'].map(
+    name => `GET /docs/${name}`
+  ),
   ...['kubernetes.yaml', 'nginx.conf', 'Caddyfile'].map(name => `GET /docs/${name}`),
   ...['server.ts', 'server.py', 'asgi.py', 'worker.ts', 'worker.py', 'serverless.ts', 'serverless.py', 'notebook.py']
     .concat('langgraph-agent.ts', 'langgraph_agent.py')

@@ -1,6 +1,9 @@
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import { AdminError } from '../../../lib/admin-error.ts'
 import type { BackupCounts } from '../../../lib/moving/backup/format.ts'
-import { command } from '../../command.ts'
+import { backupName, removeOutdated } from '../../../lib/moving/backup/kept-backups.ts'
+import { command, UsageError } from '../../command.ts'
 import { type DatabaseSession, withKnownSchema } from '../../database.ts'
 import { openSource } from '../../terminal/input.ts'
 import { interruptible } from '../../terminal/interrupt.ts'
@@ -10,7 +13,15 @@ import { bar, counted, size, tracesDone } from '../../terminal/words.ts'
 export default command({
   summary: 'Write the complete contents of an instance to one file',
   parameters: ['FILE'],
-  flags: { verify: { type: 'boolean', about: 'only check whether FILE is a complete backup; needs no database' } },
+  flags: {
+    verify: { type: 'boolean', about: 'only check whether FILE is a complete backup; needs no database' },
+    force: { type: 'boolean', about: 'overwrite FILE if it exists' },
+    keep: {
+      type: 'string',
+      value: 'N',
+      about: 'FILE is a folder: write a file with the time in its name, then delete all but the newest N of these files'
+    }
+  },
   details: [
     'Writes accounts, projects, people, keys and all recorded data, as of a single point in time, to FILE, or to',
     'stdout for -. Servers keep running. The file is compressed (Brotli) NDJSON that ends with counts and a SHA-256,',
@@ -20,22 +31,56 @@ export default command({
     '',
     'A backup can also be restored into another database or another version of PostgreSQL: see `restore`.'
   ].join('\n'),
-  examples: ['backup spoor.backup', 'backup - | ssh other "cat > spoor.backup"', 'backup --verify spoor.backup'],
-  async run({ parameters: { FILE: file }, flags, env, print, stream, progress }) {
+  examples: [
+    'backup spoor.backup',
+    'backup - | ssh other "cat > spoor.backup"',
+    'backup --verify spoor.backup',
+    'backup --keep 7 /var/backups'
+  ],
+  async run({ parameters: { FILE: given }, flags, env, print, stream, progress }) {
     if (flags.verify) {
-      const counts = await verifyFile(file, progress)
+      if (flags.keep !== undefined || flags.force) throw new UsageError('--verify cannot be combined with other flags')
+      const counts = await verifyFile(given, progress)
       print(counts, `a complete backup: ${describeCounts(counts)}`)
       return
     }
+    const keep = parseKeep(flags.keep)
+    const file = keep === undefined ? given : join(given, backupName(new Date()))
+    if (keep !== undefined) await requireFolder(given)
+    else if (given !== '-' && !flags.force) await refuseExisting(given)
     const send = file === '-' ? stream : undefined
     const counts = await withKnownSchema(env, session =>
       interruptible(signal => writeBackup(session, file, send, progress, signal))
     )
     progress.clear()
-    if (file === '-') progress.say(`wrote a backup: ${describeCounts(counts)}`)
-    else print({ file, ...counts }, `wrote ${file}: ${describeCounts(counts)}`)
+    if (file === '-') {
+      progress.say(`wrote a backup: ${describeCounts(counts)}`)
+      return
+    }
+    const deleted = keep === undefined ? undefined : await removeOutdated(given, keep)
+    const more =
+      deleted === undefined || deleted.length === 0 ? '' : `; deleted ${counted(deleted.length, 'older backup')}`
+    print({ file, ...counts, ...(deleted && { deleted }) }, `wrote ${file}: ${describeCounts(counts)}${more}`)
   }
 })
+
+function parseKeep(text: string | undefined): number | undefined {
+  if (text === undefined || /^[1-9]\d{0,3}$/.test(text)) return text === undefined ? undefined : Number(text)
+  throw new UsageError(`--keep must be a number from 1 to 9999, but is ${JSON.stringify(text)}`)
+}
+
+async function refuseExisting(file: string): Promise<void> {
+  const found = await stat(file).catch(() => undefined)
+  if (found?.isDirectory()) throw new AdminError(`${file} is a folder: name a file, or give --keep N`)
+  // A device such as /dev/null, or a pipe, is not overwritten.
+  if (found?.isFile()) throw new AdminError(`${file} exists: give another name, or --force to overwrite it`)
+}
+
+async function requireFolder(folder: string): Promise<void> {
+  const found = await stat(folder).catch(() => undefined)
+  if (!found?.isDirectory())
+    throw new AdminError(`${folder} is not a folder: with --keep, FILE names an existing folder`)
+}
 
 async function writeBackup(
   { database, sql }: DatabaseSession,
@@ -44,12 +89,14 @@ async function writeBackup(
   progress: Progress,
   signal: AbortSignal
 ): Promise<BackupCounts> {
-  const [{ backUp }, { streamPacked, writeWholeFile }, { readSchemaState }, { Pool }] = await Promise.all([
-    import('../../../lib/moving/backup/write-backup.ts'),
-    import('../../../lib/moving/backup/whole-file.ts'),
-    import('../../../lib/database/migrate.ts'),
-    import('../../../lib/database/pool.ts')
-  ])
+  const [{ backUp }, { streamPacked, writeWholeFile }, { readSchemaState }, { Pool }, { writeAudit }] =
+    await Promise.all([
+      import('../../../lib/moving/backup/write-backup.ts'),
+      import('../../../lib/moving/backup/whole-file.ts'),
+      import('../../../lib/database/migrate.ts'),
+      import('../../../lib/database/pool.ts'),
+      import('../../../lib/store/audit.ts')
+    ])
   const { version } = await readSchemaState(sql)
   const pool = new Pool(onClose => database.connect({ applicationName: 'backup', onClose }), { size: 1 })
   let written = 0
@@ -62,9 +109,13 @@ async function writeBackup(
   const write = (bytes: AsyncIterable<Buffer>) =>
     send ? streamPacked(watched(bytes), send, signal) : writeWholeFile(file, watched(bytes), signal)
   try {
-    return await backUp(pool, version, write, (counts, expected) =>
+    const counts = await backUp(pool, version, write, (counts, expected) =>
       progress.show(seconds => describeProgress(counts.traces, expected.traces, written, seconds))
     )
+    const detail = { traces: counts.traces, bytes: written, toStdout: send !== undefined }
+    // The backup is complete even if a standby or a role that only reads cannot record it.
+    await writeAudit(sql, { by: null, action: 'backup', detail }).catch(() => {})
+    return counts
   } catch (error) {
     if (signal.aborted) throw new AdminError(`interrupted: ${send ? 'the output is incomplete' : 'there is no backup'}`)
     throw error

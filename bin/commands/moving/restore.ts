@@ -1,11 +1,11 @@
 import { addAbortSignal } from 'node:stream'
 import type { Restored } from '../../../lib/moving/backup/restore-backup.ts'
-import { command } from '../../command.ts'
+import { command, UsageError } from '../../command.ts'
 import { type DatabaseSession, RESTORE_HEAP_MIB, withNewDatabase } from '../../database.ts'
 import { openSource } from '../../terminal/input.ts'
 import { interruptible } from '../../terminal/interrupt.ts'
 import type { Progress } from '../../terminal/progress.ts'
-import { count, tracesDone } from '../../terminal/words.ts'
+import { count, counted, tracesDone } from '../../terminal/words.ts'
 import { describeCounts, verifyFile } from './backup.ts'
 
 export default command({
@@ -13,9 +13,16 @@ export default command({
   parameters: ['FILE'],
   flags: {
     into: { type: 'boolean', about: 'add the backup to a database that has projects, with new ids' },
+    project: { type: 'string', value: 'SLUG', about: 'restore only this project, into a database that has others' },
+    as: { type: 'string', value: 'S', about: 'with --project, the slug here; SLUG by default' },
+    account: {
+      type: 'string',
+      value: 'ID',
+      about: 'with --project, the account here; by default, the one that had it'
+    },
     'revoke-keys': {
       type: 'boolean',
-      about: 'restore keys as revoked; needed with --into if KEY_DIGEST_SECRET differs'
+      about: 'restore keys as revoked; needed if KEY_DIGEST_SECRET differs and there are other keys'
     }
   },
   details: [
@@ -26,27 +33,48 @@ export default command({
     'created.',
     '',
     'An interrupted restore continues when it is run again. With --into, accounts and projects get new ids, a user',
-    'whose address already exists is kept, and the slugs of the backup must not be taken.'
+    'whose address already exists is kept, and the slugs of the backup must not be taken.',
+    '',
+    '--project brings back a project that was deleted: with its traces, scores, keys, views and prices, next to the',
+    'other projects, which stay unchanged. Until the restore is complete, the project is called SLUG-restoring and has',
+    'no keys. Give --as to restore an older state next to the project; keys that exist stay with their project.'
   ].join('\n'),
   examples: [
     'restore spoor.backup',
     'restore --into spoor.backup',
+    'restore spoor.backup --project evals',
+    'restore spoor.backup --project evals --as evals-in-may',
     'backup - | DATABASE_URL=postgres://db.example.com/spoor KEY_DIGEST_SECRET=… spoor restore -'
   ],
   async run({ parameters: { FILE: file }, flags, env, print, progress }) {
+    const { project, into, as, account } = flags
+    if (project === undefined && (as ?? account) !== undefined)
+      throw new UsageError('--as and --account need --project')
+    if (project !== undefined && into) throw new UsageError('give either --into or --project')
+    if (as !== undefined) {
+      // Loaded here because --help does not need this module.
+      const { checkSlug } = await import('../../../lib/admin/projects.ts')
+      checkSlug(as, '--as')
+    }
     if (file !== '-') await verifyFile(file, progress)
     const restored = await withNewDatabase(env, session =>
       interruptible(signal => restoreFile(session, file, flags, progress, signal))
     )
     progress.clear()
-    print({ ...restored.counts, resumed: restored.resumed, otherSecret: restored.otherSecret }, describe(restored))
+    const { counts, ...others } = restored
+    print({ ...counts, ...others }, describe(restored))
   }
 })
+
+interface RestoreFlags extends Readonly<Record<'project' | 'as' | 'account', string | undefined>> {
+  readonly into: boolean
+  readonly 'revoke-keys': boolean
+}
 
 async function restoreFile(
   { database, config, log, systemUser }: DatabaseSession,
   file: string,
-  { into, 'revoke-keys': revokeKeys }: { into: boolean; 'revoke-keys': boolean },
+  { into, 'revoke-keys': revokeKeys, project: slug, as, account }: RestoreFlags,
   progress: Progress,
   signal: AbortSignal
 ) {
@@ -66,10 +94,14 @@ async function restoreFile(
     return await restoreBackup({ pool, path, digestSecret: database.digestSecret }, lines, {
       into,
       revokeKeys,
+      ...(slug !== undefined && { project: { slug, as, account } }),
       systemUser,
       signal,
       onProgress: (traces, expected) =>
-        progress.show(seconds => `${tracesDone(traces, expected)}, ${count(Math.round(traces / seconds))}/s`)
+        progress.show(seconds => {
+          const done = expected === undefined ? counted(traces, 'trace') : tracesDone(traces, expected)
+          return `${done}, ${count(Math.round(traces / seconds))}/s`
+        })
     })
   } finally {
     await path.close()
@@ -77,12 +109,21 @@ async function restoreFile(
   }
 }
 
-function describe({ counts, resumed, otherSecret }: Restored): string {
-  const how = resumed ? ' (an earlier restore went on)' : ''
-  const restored = `restored, and read back as it was: ${describeCounts(counts)}${how}.`
-  if (counts.keys === 0) return restored
+function describe({ counts, resumed, otherSecret, project, keptKeys = [] }: Restored): string {
+  const how = resumed ? ', continuing an earlier restore' : ''
+  const what = project === undefined ? describeCounts(counts) : describeProjectCounts(project, counts)
+  const restored = `restored, and read back as it was: ${what}${how}.`
+  const kept = keptKeys.length === 0 ? '' : `\n${KEPT}: ${keptKeys.join(', ')}.`
+  if (counts.keys === 0) return `${restored}${kept}`
   const advice = otherSecret
     ? 'The keys were made with another KEY_DIGEST_SECRET: set that one, or revoke them with `spoor key replace-secret`.'
     : 'Keys are as they were.'
-  return `${restored}\n${advice}`
+  return `${restored}\n${advice}${kept}`
+}
+
+const KEPT = 'These keys exist here and stay with their project'
+
+function describeProjectCounts(project: string, { traces, spans, scores, keys }: Restored['counts']): string {
+  const recorded = `${counted(traces, 'trace')}, ${counted(spans, 'span')}, ${counted(scores, 'score')}`
+  return `project ${project}, with ${recorded} and ${counted(keys, 'key')}`
 }

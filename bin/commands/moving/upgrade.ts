@@ -5,7 +5,7 @@ import type { Situation } from '../../../lib/moving/upgrade/data-folder.ts'
 import { type Call, command } from '../../command.ts'
 import { RESTORE_HEAP_MIB, readSystemUser } from '../../database.ts'
 import { interruptible } from '../../terminal/interrupt.ts'
-import { count, size, tracesDone } from '../../terminal/words.ts'
+import { count, duration, size, tracesDone } from '../../terminal/words.ts'
 import { describeCounts } from './backup.ts'
 
 const FLAGS = {
@@ -46,7 +46,12 @@ export default command({
     const facts = { from: plan.from, to, bytes: plan.bytes, freeBytes: plan.free, neededBytes: plan.needed }
     if (flags['dry-run']) {
       const room = `the folder has ${size(plan.bytes)}; ${size(plan.needed)} must be free, and ${size(plan.free)} are`
-      print({ ...facts, upgraded: false }, `would go from PostgreSQL ${plan.from} to ${to}: ${room}`)
+      const estimatedMs = Math.ceil(plan.bytes / BYTES_PER_MS)
+      const time = `The server is stopped for about ${duration(estimatedMs)}, less on a fast machine.`
+      print(
+        { ...facts, estimatedMs, upgraded: false },
+        `would go from PostgreSQL ${plan.from} to ${to}: ${room}. ${time}`
+      )
       return
     }
     const counts = await interruptible(signal =>
@@ -74,6 +79,9 @@ export default command({
     )
   }
 })
+
+/** Bytes of a folder that an upgrade moves per millisecond: 450 typical traces of 16 kB a second, on a busy machine. */
+const BYTES_PER_MS = 7200
 
 async function dropOld({ flags, env, print }: Call<typeof FLAGS>, situation: Situation): Promise<void> {
   const { dropEarlier, sizeOf } = await import('../../../lib/moving/upgrade/data-folder.ts')

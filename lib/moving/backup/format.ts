@@ -146,7 +146,15 @@ const Project = closed({
    */
   search: Type.Optional(Type.Boolean()),
   /** The keys of tags by which usage is summed. Absent if there are none, and in backups from older versions. */
-  usageTags: Type.Optional(Type.Array(Type.String(NO_CONTROLS)))
+  usageTags: Type.Optional(Type.Array(Type.String(NO_CONTROLS))),
+  /** How long traces are kept. Absent if there is no limit, and in backups from older versions. */
+  retention: Type.Optional(
+    closed({
+      days: Type.Integer({ minimum: 1, maximum: 36_500 }),
+      keepsScored: Type.Boolean(),
+      keepsTags: Type.Array(Type.String(NO_CONTROLS))
+    })
+  )
 })
 
 /** A user's identity at an OpenID Connect provider. */

@@ -9,9 +9,7 @@ import { AdminError } from '../../admin-error.ts'
 import { readSchemaState } from '../../database/migrate.ts'
 import type { Pool } from '../../database/pool.ts'
 import type { WritePath } from '../../ingest/write-path.ts'
-import { isStoredPassword } from '../../people/passwords.ts'
 import { noteSystemUser } from '../../store/audit.ts'
-import type { InstanceHead } from '../../store/instance/backup-head.ts'
 import { insertAudit, setAuthors } from '../../store/instance/long-tables.ts'
 import * as progress from '../../store/instance/restoration.ts'
 import * as store from '../../store/instance/restored-rows.ts'
@@ -20,7 +18,10 @@ import { addMessages } from '../../store/trace/messages.ts'
 import { exportPages } from '../export-project.ts'
 import { importValues } from '../import-file.ts'
 import type { SplitValue } from '../json-splitter.ts'
-import { addSums, type BackupCounts, type Manifest, noSums, type ProjectSum, SUMMED } from './format.ts'
+import { checkPeople, checkReferences, type Head } from './check-head.ts'
+import { chooseProject, isPassed, type ProjectChoice } from './chosen-project.ts'
+import { fitProject } from './fit-project.ts'
+import { addSums, type BackupCounts, type Manifest, NOTHING, noSums, type ProjectSum, SUMMED } from './format.ts'
 import { type BackupLine, Lines } from './read-backup.ts'
 
 export interface RestoreTarget {
@@ -38,9 +39,12 @@ export interface RestoreOptions {
    * secrets.
    */
   readonly revokeKeys: boolean
+  /** The only project to restore; if undefined, everything is restored. */
+  readonly project?: ProjectChoice
   /** The operating-system user who runs the restore. */
   readonly systemUser?: string
-  readonly onProgress?: (traces: number, expected: number) => void
+  /** Called with the number of restored traces and, unless a single project is restored, the expected number. */
+  readonly onProgress?: (traces: number, expected: number | undefined) => void
   readonly signal?: AbortSignal
 }
 
@@ -50,10 +54,10 @@ export interface Restored {
   readonly resumed: boolean
   /** Whether the backup's keys were made with a KEY_DIGEST_SECRET other than the configured secret. */
   readonly otherSecret: boolean
-}
-
-interface Head extends Omit<InstanceHead, 'secret' | 'prices'> {
-  readonly manifest: Manifest
+  /** The slug of the restored project if a single project was restored. */
+  readonly project?: string
+  /** Keys of the project that exist here already, and were therefore not restored. */
+  readonly keptKeys?: readonly string[]
 }
 
 export async function restoreBackup(
@@ -86,23 +90,73 @@ class Restore {
   }
 
   async run(): Promise<Restored> {
-    const { pool } = this.#target
     const head = await this.#readHead()
-    const { id } = head.manifest
     await this.#requireSchema(head.manifest)
-    const earlier = await pool.run(sql => progress.readRestoration(sql, id))
-    if (earlier?.ended) throw new AdminError('this backup is restored in this database already')
     checkReferences(head)
     checkPeople(head)
+    const { project } = this.#options
+    return project === undefined ? this.#restoreAll(head) : this.#restoreOne(head, project)
+  }
+
+  async #restoreAll(head: Head): Promise<Restored> {
+    const { pool } = this.#target
+    const { id } = head.manifest
+    const earlier = await pool.run(sql => progress.readRestoration(sql, id))
+    if (earlier?.ended) throw new AdminError(`this backup is restored in this database already${ONE_BACK}`)
     if (earlier === undefined) await this.#requireRoom(head)
-    const otherSecret = await this.#isOtherSecret(head)
     const into = earlier?.restoration.into ?? this.#options.into
-    if (into && otherSecret && head.keys.length > 0 && !this.#options.revokeKeys) throw otherSecretBeside()
+    const otherSecret = await this.#isOtherSecret(head, into)
     const restoration =
       earlier?.restoration ?? (await this.#transaction(sql => store.beginRestore(sql, id, into, head)))
     for await (const { project } of this.#lines.all('traces')) await this.#restoreProject(project, head, restoration)
     const counts = await this.#end(head, restoration)
-    return { counts, resumed: earlier !== undefined, otherSecret: otherSecret && !this.#options.revokeKeys }
+    return { counts, resumed: earlier !== undefined, otherSecret }
+  }
+
+  /**
+   * Restores one project. Until the restore is complete, the project has no keys and another slug, so that it is not
+   * taken for the whole project.
+   */
+  async #restoreOne(head: Head, choice: ProjectChoice): Promise<Restored> {
+    const { pool } = this.#target
+    const chosen = chooseProject(head, choice)
+    const found = await pool.run(sql => progress.readProjectRestoration(sql, head.manifest.id, chosen))
+    const own = await pool.run(sql => fitProject(sql, chosen, choice.account, found?.projectId))
+    const otherSecret = await this.#isOtherSecret({ ...head, keys: own.keys }, true)
+    const restoration =
+      found?.restoration ?? (await this.#transaction(sql => store.beginProjectRestore(sql, head.manifest.id, own)))
+    try {
+      let sum: BackupCounts = NOTHING
+      for await (const { project } of this.#lines.all('traces')) {
+        if (project === chosen.project.id) sum = await this.#restoreProject(project, head, restoration)
+        else await this.#pass(project)
+      }
+      const parts = { manifest: head.manifest, projects: [own.project], users: [], members: [], keys: own.keys }
+      await this.#end({ ...parts, accounts: [] }, restoration)
+      return {
+        counts: { ...sum, projects: 1, keys: own.keys.length },
+        resumed: found !== undefined,
+        otherSecret,
+        project: chosen.slug,
+        keptKeys: own.keptKeys
+      }
+    } catch (error) {
+      if (!(error instanceof AdminError)) throw error
+      const removal = `spoor project delete ${chosen.pendingSlug} --apply`
+      throw new AdminError(`${error.message}. To remove what is restored so far: \`${removal}\``)
+    }
+  }
+
+  /** Reads past a project that is not restored. Its lines still count towards the checksum of the backup. */
+  async #pass(project: number): Promise<void> {
+    for (
+      let line = await this.#lines.peek();
+      line !== undefined && isPassed(line.name);
+      line = await this.#lines.peek()
+    ) {
+      await this.#lines.take(line.name)
+    }
+    if ((await this.#lines.take('sum')) === undefined) throw new AdminError(`project ${project} has no sum`)
   }
 
   async #readHead(): Promise<Head> {
@@ -136,38 +190,53 @@ class Restore {
       )
     }
     if (slugs.length > 0) {
-      const advice = 'change it with `spoor project update SLUG --slug OTHER`, here or there'
-      throw new AdminError(`the slug ${slugs.join(', ')} is taken by another project here: ${advice}`)
+      throw new AdminError(`the slug ${slugs.join(', ')} is taken by another project here${ONE_BACK}`)
     }
-    if (keys.length > 0) throw new AdminError(`the key ${keys[0]} is here already: the backup is of this database`)
+    if (keys.length > 0) {
+      throw new AdminError(`the key ${keys[0]} is here already: the backup is of this database${ONE_BACK}`)
+    }
   }
 
   /**
    * Whether the configured secret differs from the secret of the backup's keys or, with `into`, from the secret of the
-   * existing keys.
+   * existing keys. Throws an AdminError if keys of both secrets would be next to each other.
    */
-  async #isOtherSecret({ manifest: { secret } }: Head): Promise<boolean> {
+  async #isOtherSecret({ manifest, keys }: Pick<Head, 'manifest' | 'keys'>, into: boolean): Promise<boolean> {
+    const { revokeKeys } = this.#options
+    const isOther = await this.#differs(manifest, into)
+    if (into && isOther && keys.length > 0 && !revokeKeys) throw otherSecretBeside()
+    return isOther && !revokeKeys
+  }
+
+  async #differs({ secret }: Manifest, into: boolean): Promise<boolean> {
     const { digestSecret, pool } = this.#target
     if (secret === null) return false
     if (digestSecret === undefined) return true
     const fingerprint = { salt: Buffer.from(secret.salt, 'hex'), fingerprint: Buffer.from(secret.fingerprint, 'hex') }
     if (!(await matches(fingerprint, digestSecret))) return true
-    return this.#options.into && (await pool.run(sql => isOtherSecret(sql, digestSecret)))
+    return into && (await pool.run(sql => isOtherSecret(sql, digestSecret)))
   }
 
-  async #restoreProject(project: number, head: Head, restoration: progress.Restoration): Promise<void> {
+  /** Restores a project's traces, messages and authors, and verifies them. Returns their counts. */
+  async #restoreProject(project: number, head: Head, restoration: progress.Restoration): Promise<BackupCounts> {
     const { pool } = this.#target
     const own = restoration.projects.get(project)
     if (own === undefined) throw new AdminError(`the backup has traces of project ${project}, but not the project`)
+    const counts = { ...NOTHING }
     await this.#importTraces(own, head)
     for await (const messages of this.#lines.batches('messages')) {
       await pool.run(sql => addMessages(sql, own, messages))
+      counts.messages += messages.length
     }
     for await (const authors of this.#lines.batches('author')) {
-      await pool.run(sql => setAuthors(sql, own, authors, restoration.users))
+      const known = authors.filter(({ userId }) => restoration.users.has(userId))
+      await pool.run(sql => setAuthors(sql, own, known, restoration.users))
+      counts.authors += known.length
     }
     const sum = await this.#lines.take('sum')
-    if (sum !== undefined) await this.#verify(own, sum)
+    if (sum === undefined) return counts
+    await this.#verify(own, sum)
+    return { ...counts, traces: sum.traces, spans: sum.spans, scores: sum.scores }
   }
 
   async #importTraces(projectId: number, { manifest }: Head): Promise<void> {
@@ -187,7 +256,7 @@ class Restore {
       },
       onProgress: ({ traces }) => {
         this.#traces = before + traces
-        onProgress?.(this.#traces, manifest.counts.traces)
+        onProgress?.(this.#traces, this.#options.project === undefined ? manifest.counts.traces : undefined)
       },
       ...(signal && { signal })
     })
@@ -221,10 +290,14 @@ class Restore {
     const secret = known ? undefined : (manifest.secret ?? undefined)
     return this.#transaction(async sql => {
       for await (const entries of this.#lines.batches('act')) {
-        await insertAudit(sql, entries, restoration)
+        // The audit log of this instance keeps its entries when a project is deleted.
+        if (restoration.project === undefined) await insertAudit(sql, entries, restoration)
       }
       const prices = manifest.prices ?? []
-      await store.endRestore(sql, restoration, { prices, projects, users, members, keys, secret, revokeKeys })
+      const admissions = { prices, projects, users, members, keys, secret, revokeKeys }
+      if (!(await store.endRestore(sql, restoration, admissions))) {
+        throw new AdminError(`the slug ${restoration.project?.slug} has just been taken by another project here`)
+      }
       const end = await this.#lines.take('end')
       // Reading past the end detects trailing bytes.
       if (end === undefined || (await this.#lines.peek()) !== undefined) throw new AdminError('the backup has no end')
@@ -242,52 +315,8 @@ class Restore {
   }
 }
 
-/** Throws an AdminError if an item refers to something that is not in the backup. */
-function checkReferences({ accounts, projects, users, members, keys }: Head): void {
-  const ids = (items: readonly { readonly id: number }[]) => new Set(items.map(({ id }) => id))
-  const [accountIds, projectIds, userIds] = [ids(accounts), ids(projects), ids(users)]
-  const isWhole =
-    projects.every(({ accountId }) => accountIds.has(accountId)) &&
-    projects.every(({ views = [] }) => views.every(({ userId }) => userId === null || userIds.has(userId))) &&
-    members.every(({ accountId, userId }) => accountIds.has(accountId) && userIds.has(userId)) &&
-    keys.every(({ projectId }) => projectIds.has(projectId))
-  if (!isWhole) throw new AdminError('the backup is damaged: something in it belongs to nothing in it')
-}
-
-/** Throws an AdminError if a row occurs twice or a password is malformed. */
-function checkPeople({ manifest, accounts, projects, users, members, keys }: Head): void {
-  const lists: [string, readonly (string | number)[]][] = [
-    ['account', accounts.map(({ id }) => id)],
-    ['project', projects.map(({ id }) => id)],
-    ['project', projects.map(({ slug }) => slug)],
-    ['user', users.map(({ id }) => id)],
-    ['user', users.map(({ email }) => email)],
-    ['membership of account and user', members.map(({ accountId, userId }) => `${accountId} ${userId}`)],
-    ['key', keys.map(({ id }) => id)],
-    [
-      'identity',
-      users.flatMap(({ identities = [] }) => identities.map(({ issuer, subject }) => `${issuer} ${subject}`))
-    ],
-    ...[manifest, ...projects].map(({ prices = [] }): [string, readonly string[]] => [
-      'price',
-      prices.map(({ model, from }) => `${model} ${from}`)
-    ]),
-    [
-      'score definition',
-      projects.flatMap(({ slug, scoreDefinitions = [] }) => scoreDefinitions.map(({ name }) => `${slug} ${name}`))
-    ],
-    ['view', projects.flatMap(({ slug, views = [] }) => views.map(view => `${slug} ${view.userId} ${view.name}`))]
-  ]
-  for (const [kind, names] of lists) {
-    const seen = new Set<string | number>()
-    const twice = names.find(name => seen.size === seen.add(name).size)
-    if (twice !== undefined) throw new AdminError(`the backup is damaged: it has the ${kind} ${twice} twice`)
-  }
-  const wrong = users.find(({ password }) => password !== null && !isStoredPassword(password))
-  if (wrong !== undefined) {
-    throw new AdminError(`the backup is damaged: the password of ${wrong.email} is not one that spoor stores`)
-  }
-}
+/** Advice for a backup of this instance, or of one that shares names with it. */
+const ONE_BACK = ': to bring back one project, give `--project SLUG`, and `--as OTHER` for another slug'
 
 const differs = (project: number, reason: string) =>
   new AdminError(`project ${project} of the backup is not restored as it was: ${reason}`)

@@ -131,7 +131,8 @@ async function move(
   try {
     const { latest } = await source.run(sql => readSchemaState(sql))
     return await backUp(source, latest, async bytes => {
-      await restoreBackup(target, readBackup(bytes), { into: false, revokeKeys: false, systemUser, signal, onProgress })
+      const choice = { into: false, revokeKeys: false, systemUser, signal }
+      await restoreBackup(target, readBackup(bytes), { ...choice, onProgress: (n, of = 0) => onProgress(n, of) })
     })
   } catch (error) {
     throw signal.aborted ? interrupted() : error

@@ -11,6 +11,7 @@ import { type AccountRow, readAccounts } from '../projects/accounts.ts'
 import type { KeyRow } from '../projects/keys.ts'
 import { type ModelPrice, type PriceRow, readPrices } from '../projects/prices.ts'
 import type { NewProject } from '../projects/projects.ts'
+import { RETENTION_COLUMN } from '../projects/retention.ts'
 import type { View } from '../projects/saved-views.ts'
 
 export interface BackupView extends Omit<View, 'shared'> {
@@ -27,6 +28,7 @@ export interface BackupProject extends NewProject {
   readonly scoreDefinitions?: ScoreDefinition[]
   readonly search?: boolean
   readonly usageTags?: string[]
+  readonly retention?: { days: number; keepsScored: boolean; keepsTags: string[] }
 }
 
 export interface BackupMember {
@@ -83,11 +85,16 @@ export async function readHead(sql: Sql): Promise<InstanceHead> {
   }
 }
 
+interface Stored {
+  readonly usageTags: string[]
+  readonly retention: string | null
+}
+
 async function readProjects(sql: Sql, prices: ReadonlyMap<number | null, ModelPrice[]>): Promise<BackupProject[]> {
-  const projects = await sql<(BackupProject & { usageTags: string[] })[]>`
+  const projects = await sql<(Omit<BackupProject, 'retention'> & Stored)[]>`
     select id, account_id as "accountId", name, slug, description, storage_limit as "storageLimit",
-      created_at as "createdAt", search, usage_tags as "usageTags"
-    from projects order by id`
+      created_at as "createdAt", search, usage_tags as "usageTags", ${sql.unsafe(RETENTION_COLUMN)}
+    from projects p order by id`
   const rows = await sql<(BackupView & { projectId: number })[]>`
     select project_id as "projectId", user_id as "userId", name, page, query, created_at as "createdAt"
     from saved_views order by id`
@@ -96,15 +103,17 @@ async function readProjects(sql: Sql, prices: ReadonlyMap<number | null, ModelPr
     select project_id as "projectId", name, data_type as "dataType", minimum, maximum, categories, description
     from score_definitions order by project_id, created_at, name`
   const definitions = groupByProject(defined, ({ projectId: _, ...definition }) => definition)
-  return projects.map(({ usageTags, ...project }) => {
+  return projects.map(({ usageTags, retention, ...project }) => {
     const [ownViews, ownPrices] = [views.get(project.id), prices.get(project.id)]
     const scoreDefinitions = definitions.get(project.id)
-    const own = {
+    return {
+      ...project,
       ...(ownViews && { views: ownViews }),
       ...(ownPrices && { prices: ownPrices }),
-      ...(scoreDefinitions && { scoreDefinitions })
+      ...(scoreDefinitions && { scoreDefinitions }),
+      ...(usageTags.length > 0 && { usageTags }),
+      ...(retention && { retention: JSON.parse(retention) })
     }
-    return { ...project, ...own, ...(usageTags.length > 0 && { usageTags }) }
   })
 }
 

@@ -17,6 +17,8 @@ export interface Restoration {
   readonly accounts: Numbers
   readonly projects: Numbers
   readonly users: Numbers
+  /** If a single project is restored, its id in the backup and its final slug. */
+  readonly project?: { readonly id: number; readonly slug: string }
 }
 
 /** Returns the progress of this backup's restore; undefined if no restore has begun. */
@@ -27,6 +29,7 @@ export async function readRestoration(
   const rows = await sql<{ action: string; detail: string }[]>`
     select action, detail from audit
     where action in ('restore.begin', 'restore.end') and detail->>'backup' = ${backup}
+      and detail->'project' is null
     order by id`
   const begun = rows.find(({ action }) => action === 'restore.begin')
   if (begun === undefined) return undefined
@@ -35,6 +38,56 @@ export async function readRestoration(
     ended: rows.some(({ action }) => action === 'restore.end'),
     restoration: { backup, into, accounts: new Map(accounts), projects: new Map(projects), users: new Map(users) }
   }
+}
+
+/**
+ * Returns the progress of the restore of one project. Returns undefined if none has begun, the last one has ended, or
+ * the project that it made was deleted.
+ */
+export async function readProjectRestoration(
+  sql: Sql,
+  backup: string,
+  { project, slug }: { readonly project: { readonly id: number }; readonly slug: string }
+): Promise<{ readonly projectId: number; readonly restoration: Restoration } | undefined> {
+  const [last] = await sql<{ action: string; detail: string; projectId: number | null }[]>`
+    select a.action, a.detail, p.id as "projectId" from audit a left join projects p on p.id = a.project_id
+    where action in ('restore.begin', 'restore.end') and detail->>'backup' = ${backup}
+      and detail->'project'->>'id' = ${String(project.id)} and detail->'project'->>'slug' = ${slug}
+    order by a.id desc limit 1`
+  if (last === undefined || last.action === 'restore.end' || last.projectId === null) return undefined
+  const { accounts, projects, users } = JSON.parse(last.detail)
+  const numbers = { accounts: new Map(accounts), projects: new Map(projects), users: new Map(users) } as {
+    [K in 'accounts' | 'projects' | 'users']: Numbers
+  }
+  return {
+    projectId: last.projectId,
+    restoration: { backup, into: true, ...numbers, project: { id: project.id, slug } }
+  }
+}
+
+/** Returns a slug of the project that another project has, and the project's keys that exist here. */
+export async function readTaken(
+  sql: Sql,
+  { slug, pendingSlug, keys }: { slug: string; pendingSlug: string; keys: readonly { readonly id: string }[] },
+  own: number | undefined
+): Promise<{ readonly slug: string | undefined; readonly keys: readonly string[] }> {
+  const [row] = await sql<[{ slugs: string[]; keys: string[] }]>`
+    select array(
+        select slug from projects where slug in (${slug}, ${pendingSlug}) and id <> ${own ?? 0} order by id
+      ) as slugs,
+      array(select id from api_keys where id = any (${keys.map(({ id }) => id)}::text[]) order by id) as keys`
+  return { slug: row.slugs[0], keys: row.keys }
+}
+
+/** Maps the backup's users to the users here that have the same addresses. */
+export async function findUsers(
+  sql: Sql,
+  users: readonly { readonly id: number; readonly email: string }[]
+): Promise<Numbers> {
+  const rows = await sql<{ id: number; email: string }[]>`
+    select id, email from users where email = any (${users.map(({ email }) => email)}::text[])`
+  const here = new Map(rows.map(({ id, email }) => [email, id]))
+  return new Map(users.flatMap(({ id, email }) => (here.has(email) ? [[id, here.get(email) as number]] : [])))
 }
 
 /** Rows of this instance that may conflict with a restore. */

@@ -7,8 +7,9 @@ import { NUMBERED_TABLES } from '../../database/tables.ts'
 import { writeAudit } from '../audit.ts'
 import type { AccountRow } from '../projects/accounts.ts'
 import type { ModelPrice } from '../projects/prices.ts'
+import { writeProject } from '../projects/projects.ts'
 import type { BackupProject, BackupSecret, BackupUser, InstanceHead } from './backup-head.ts'
-import type { Restoration } from './restoration.ts'
+import type { Numbers, Restoration } from './restoration.ts'
 
 /**
  * Creates the accounts, projects and users. Passwords and memberships are restored later, so nobody can sign in until
@@ -31,6 +32,27 @@ export async function beginRestore(
   return { backup, into, accounts, projects, users }
 }
 
+/** A project of a backup, and what takes the place of its account and users here. */
+export interface FittedProject {
+  readonly project: BackupProject
+  readonly accountId: number
+  readonly users: Numbers
+  readonly slug: string
+  readonly pendingSlug: string
+}
+
+/** Creates one project of a backup, under the slug that it has until the restore is complete. */
+export async function beginProjectRestore(sql: Sql, backup: string, fitted: FittedProject): Promise<Restoration> {
+  const { project, accountId, users, slug, pendingSlug } = fitted
+  const id = await insertProject(sql, { ...project, accountId, slug: pendingSlug }, true)
+  const accounts: Numbers = new Map([[project.accountId, accountId]])
+  const projects: Numbers = new Map([[project.id, id]])
+  const chosen = { id: project.id, slug }
+  const detail = { backup, project: chosen, accounts: [...accounts], projects: [...projects], users: [...users] }
+  await writeAudit(sql, { by: null, action: 'restore.begin', projectId: id, detail })
+  return { backup, into: true, accounts, projects, users, project: chosen }
+}
+
 async function numbered<T extends { readonly id: number }>(items: readonly T[], insert: (item: T) => Promise<number>) {
   const numbers = new Map<number, number>()
   for (const item of items) numbers.set(item.id, await insert(item))
@@ -45,12 +67,14 @@ async function insertAccount(sql: Sql, { id, name, type, trialUsed, createdAt }:
 }
 
 async function insertProject(sql: Sql, project: BackupProject, into: boolean): Promise<number> {
-  const { id, accountId, name, slug, description, storageLimit, usageTags = [], createdAt } = project
+  const { id, accountId, name, slug, description, storageLimit, usageTags = [], retention, createdAt } = project
+  const { days = null, keepsScored = false, keepsTags = [] } = retention ?? {}
   const [row] = await sql<[{ id: number }]>`
-    insert into projects (id, account_id, name, slug, description, storage_limit, usage_tags, created_at)
+    insert into projects (id, account_id, name, slug, description, storage_limit, usage_tags, created_at,
+      retention_days, retention_keeps_scored, retention_keeps_tags)
       overriding system value
     values (${nextId(sql, 'projects', id, into)}, ${accountId}, ${name}, ${slug}, ${description}, ${storageLimit},
-      ${usageTags}::text[], ${createdAt}) returning id`
+      ${usageTags}::text[], ${createdAt}, ${days}, ${keepsScored}, ${keepsTags}::text[]) returning id`
   return row.id
 }
 
@@ -72,8 +96,11 @@ export interface Admissions extends Pick<InstanceHead, 'prices' | 'projects' | '
 
 const BATCH_ROWS = 1000
 
-/** Completes a restore. Must run in the transaction that stores the audit entries. */
-export async function endRestore(sql: Sql, restoration: Restoration, admissions: Admissions): Promise<void> {
+/**
+ * Completes a restore. Must run in the transaction that stores the audit entries. A project restored by itself gets its
+ * slug now; returns false if another project has taken the slug, and the transaction must then be rolled back.
+ */
+export async function endRestore(sql: Sql, restoration: Restoration, admissions: Admissions): Promise<boolean> {
   const { users, members, keys, secret, revokeKeys } = admissions
   const { backup, accounts, projects } = restoration
   const searched = admissions.projects.flatMap(({ id, search }) => (search ? [projects.get(id) as number] : []))
@@ -129,7 +156,14 @@ export async function endRestore(sql: Sql, restoration: Restoration, admissions:
   }
   // Search is enabled only now, so that the backup's traces are indexed like traces from before search was turned on.
   await sql`update projects set search = true where id = any (${searched}::int[])`
-  await writeAudit(sql, { by: null, action: 'restore.end', detail: { backup } })
+  const { project } = restoration
+  if (project === undefined) {
+    await writeAudit(sql, { by: null, action: 'restore.end', detail: { backup } })
+    return true
+  }
+  const projectId = projects.get(project.id) as number
+  const audit = { by: null, action: 'restore.end', projectId, detail: { backup, project } } as const
+  return (await writeProject(sql, projectId, { slug: project.slug }, audit)) === true
 }
 
 async function insertPrices(sql: Sql, projectId: number | null, prices: readonly ModelPrice[]): Promise<void> {

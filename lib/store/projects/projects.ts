@@ -10,6 +10,7 @@ import { type AuditEntry, auditStep } from '../audit.ts'
 import { emptying } from '../emptying.ts'
 import { inTransaction } from '../transactions.ts'
 import { announceProject } from './keys.ts'
+import { RETENTION_COLUMN } from './retention.ts'
 
 export interface ProjectRow {
   readonly id: number
@@ -22,6 +23,8 @@ export interface ProjectRow {
   readonly createdAt: string
   /** Whether the project's traces can be searched by words (lib/store/search). */
   readonly search: boolean
+  /** The project's Retention as JSON; null if traces are kept without limit. */
+  readonly retention: string | null
   readonly traceCount: number
   readonly spanCount: number
   readonly estimatedBytes: number
@@ -71,7 +74,7 @@ export async function readProjectNear(sql: Pick<SqlAccess, 'read' | 'readOf' | '
 }
 
 const COLUMNS = `p.id, p.account_id as "accountId", p.name, p.slug, p.description, p.storage_limit as "storageLimit",
-  p.created_at as "createdAt", p.search`
+  p.created_at as "createdAt", p.search, ${RETENTION_COLUMN}`
 
 /**
  * Returns SQL for project $1's totals. The sums are cast because the driver would return sums of type numeric as
@@ -175,13 +178,14 @@ export async function hasProjects(sql: Sql): Promise<boolean> {
 }
 
 /**
- * In one statement, creates the project `default`, a key with every scope and, if no owner account exists, an owner
- * account. Returns the project's id. If a project already exists, creates nothing and returns undefined. If two
- * processes start at the same time, the slower statement fails as a whole because the slug is taken.
+ * In one statement, creates a project, a key with every scope and, if there is none, an owner account. Returns the
+ * project's id. If a project already exists, creates nothing and returns undefined. If two processes start at the
+ * same time, the slower statement fails as a whole because the slug is taken.
  */
 export async function insertFirstProject(
   sql: Sql,
-  key: { readonly id: string; readonly digest: Buffer }
+  key: { readonly id: string; readonly digest: Buffer },
+  { slug, name }: Pick<NewProject, 'slug' | 'name'> = { slug: 'default', name: 'Default' }
 ): Promise<number | undefined> {
   return ifUnique(async () => {
     const [row] = await sql<{ projectId: number }[]>`
@@ -193,7 +197,7 @@ export async function insertFirstProject(
         insert into accounts (name) select 'owner' from empty where not exists (select from found) returning id
       ), project as (
         insert into projects (account_id, name, slug)
-        select owner.id, 'Default', 'default' from empty, (select id from found union all select id from made) owner
+        select owner.id, ${name}, ${slug} from empty, (select id from found union all select id from made) owner
         returning id
       )
       insert into api_keys (id, digest, project_id, label, scopes)

@@ -7,6 +7,10 @@ export interface TraceConditions extends Omit<TraceFilters, 'runsOnly'> {
   readonly before?: string | undefined
   /** Whether the trace must have the status `error` or a failed span. False is the same as undefined. */
   readonly errors?: boolean | undefined
+  /** Whether the trace must have no score. False is the same as undefined. */
+  readonly unscored?: boolean | undefined
+  /** Tags of which the trace must have none. */
+  readonly withoutTags?: readonly string[] | undefined
 }
 
 /** Returns the conditions on the start time. */
@@ -18,11 +22,15 @@ export const started = (
 /** Returns all conditions except those on the start time. */
 export function fitting(
   sql: Sql,
-  { environment, tag, status, errors = false, name, model, sessionId, userId }: TraceConditions
+  { environment, tag, status, errors = false, unscored = false, withoutTags, ...texts }: TraceConditions
 ) {
+  const { name, model, sessionId, userId } = texts
   const equal = equalling(sql, { environment, status, name, model, session_id: sessionId, user_id: userId })
   const tagged = tag === undefined ? sql`` : sql`and tags @> array[${tag}]`
-  return sql`true ${equal} ${tagged} ${errors ? sql`and (status = 'error' or error_count > 0)` : sql``}`
+  const kept = sql`${unscored ? sql`and score_count = 0` : sql``} ${
+    withoutTags === undefined ? sql`` : sql`and not coalesce(tags && ${withoutTags as string[]}::text[], false)`
+  }`
+  return sql`true ${equal} ${tagged} ${kept} ${errors ? sql`and (status = 'error' or error_count > 0)` : sql``}`
 }
 
 /** Returns the condition, with a leading `and`, for each column whose value is defined. */

@@ -27,14 +27,14 @@ export function parseKeeping(names: readonly string[], text: string, maxDepth: n
 
   function object(): unknown {
     scanner.open(OPEN_BRACE)
-    const members: [string, unknown][] = []
+    const members: Record<string, unknown> = {}
     if (!scanner.isEmpty(CLOSE_BRACE)) {
       do {
         const name = scanner.name()
-        members.push([name, names.includes(name) ? orNull(raw()) : value()])
+        setMember(members, name, names.includes(name) ? orNull(raw()) : value())
       } while (!scanner.closes(CLOSE_BRACE))
     }
-    return Object.fromEntries(members)
+    return members
   }
 
   function list(): unknown[] {
@@ -57,6 +57,12 @@ export function parseKeeping(names: readonly string[], text: string, maxDepth: n
     if (error === NOT_PLAIN) return undefined
     throw error
   }
+}
+
+/** Sets a member as JSON.parse does: `__proto__` is a name like any other. */
+export function setMember(object: Record<string, unknown>, name: string, value: unknown): void {
+  if (name !== '__proto__') object[name] = value
+  else Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true })
 }
 
 const orNull = (json: RawJson): RawJson | null => (json.canonical === NULL.canonical ? null : json)

@@ -18,8 +18,8 @@ interface Seen {
   readonly status: any
 }
 
-async function look(env: NodeJS.ProcessEnv): Promise<Seen> {
-  const { code, out, err } = await runHere(['status', '--json'], env)
+async function look(env: NodeJS.ProcessEnv, ...flags: string[]): Promise<Seen> {
+  const { code, out, err } = await runHere(['status', '--json', ...flags], env)
   return { code, text: err, status: out === '' ? undefined : JSON.parse(out) }
 }
 
@@ -84,7 +84,9 @@ t.test('of a server beside it', async t => {
       sql => sql`insert into project_totals (project_id, slot, traces, spans, bytes)
         select id, 77, 1, 0, 0 from projects`
     )
-    t.match((await look(env)).status.problems.join(), /totals or charts of project default.*recount default --apply/)
+    const named = /totals or charts of project default.*recount default --apply/
+    t.match((await look(env, '--recount')).status.problems.join(), named)
+    t.match(await runHere(['status', '--quiet', '--recount'], env), { code: 1, out: named, err: /amiss: see above/ })
   })
 
   t.test('a server that takes no writes is amiss, for its own reasons', async t => {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { digestSecret, parseKey } from '../../../lib/access/keys.ts'
+import { digestSecret, generateKey, parseKey } from '../../../lib/access/keys.ts'
 import { createAccount } from '../../../lib/admin/accounts.ts'
 import { linksOf, prepareFirstStart } from '../../../lib/admin/first-start.ts'
 import * as keys from '../../../lib/admin/keys.ts'
@@ -161,6 +161,26 @@ t.test('the first start takes an owner account that is there, and leaves project
     await sql`update projects set slug = 'renamed'`
     t.equal((await prepareFirstStart(database, 'spoor')).key, undefined)
     t.equal((await keys.listKeys(sql)).length, 1)
+  })
+})
+
+t.test('a first start takes a given project, key and owner, and tells nobody the key or a link', async t => {
+  const database = await testDatabase(t)
+  const { key, keyId, secret } = generateKey('spoor')
+  const init = { project: 'support', key, owner: 'Ada@Example.com' }
+  const start = () => prepareFirstStart(database, 'spoor', 'always', init)
+  const nothing = { key: undefined, link: undefined, obstacle: undefined }
+  t.same(await start(), nothing)
+  t.same(await start(), nothing, 'nor later')
+  await database.pool.run(async sql => {
+    t.match(await keys.listKeys(sql), [{ keyId, project: 'support', state: 'active' }])
+    const [{ key: stored } = {}] = await readKeysForAuth(sql, [keyId])
+    t.ok(stored!.digest.equals(digestSecret(secret, database.digestSecret!)))
+    t.match(await listProjects(sql, 1000), [{ slug: 'support', name: 'support' }])
+    t.same(
+      [...(await sql`select u.email, m.role from users u join memberships m on m.user_id = u.id`)],
+      [{ email: 'ada@example.com', role: 'owner' }]
+    )
   })
 })
 

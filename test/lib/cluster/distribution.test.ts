@@ -25,6 +25,7 @@ const BACK = `
   drop table usage_sums;
   drop table score_definitions, review_leases, public_links;
   alter table projects drop column search, drop column repacked_to, drop column usage_tags;
+  alter table projects drop column retention_days, drop column retention_keeps_scored, drop column retention_keeps_tags;
   delete from schema_migrations where version >= 6`
 
 t.test('the tables that a migration makes are distributed where traces are, with what it writes to them', async t => {

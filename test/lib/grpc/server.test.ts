@@ -1,20 +1,25 @@
 /** Tests OTLP over gRPC with the clients that applications use. */
 
+import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { copyFile, writeFile } from 'node:fs/promises'
 import { constants } from 'node:http2'
 import { join } from 'node:path'
+import { connect } from 'node:tls'
 import { fileURLToPath } from 'node:url'
-import { credentials, Metadata } from '@grpc/grpc-js'
+import { credentials, Metadata, Server } from '@grpc/grpc-js'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-grpc'
 import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node'
 import protobuf from 'protobufjs'
 import t from 'tap'
+import { Certificate } from '../../../lib/grpc/certificate.ts'
 import { createLog } from '../../../lib/log.ts'
 import { PROTOBUF_SCHEMA } from '../../../lib/otlp/wire/protobuf.ts'
 import { testDatabase } from '../../fixtures/database/database.ts'
 import { testRelay } from '../../fixtures/database/relay.ts'
 import { freshId } from '../../fixtures/database/seed.ts'
+import { testFolder } from '../../fixtures/folder.ts'
 import { grpcClient, grpcSession, METRICS, TRACES } from '../../fixtures/service/grpc.ts'
 import { sendRaw } from '../../fixtures/service/raw.ts'
 import { type TestService, type TestServiceOptions, testService } from '../../fixtures/service/service.ts'
@@ -44,6 +49,44 @@ const exportOf = (...spans: object[]) => Request.encode({ resourceSpans: [{ scop
 
 t.test('is off unless a port is set', async t => {
   t.equal((await testService(t)).grpcPort, undefined)
+})
+
+t.test('a renewed certificate is used without a restart, and a pair that does not fit is not', async t => {
+  const folder = await testFolder(t)
+  const files = { cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') }
+  const install = async (cert: string, key: string) => {
+    await copyFile(PEM(`${cert}.pem`), files.cert)
+    await copyFile(PEM(`${key}.key`), files.key)
+  }
+  await install('localhost', 'localhost')
+  const lines: string[] = []
+  const log = createLog('info', { write: (line: string) => void lines.push(line) } as never)
+  const certificate = new Certificate(files, log, 10)
+  t.teardown(() => certificate.close())
+  const server = new Server()
+  const port = await new Promise<number>((resolve, reject) =>
+    server.bindAsync('127.0.0.1:0', certificate, (error, bound) => (error === null ? resolve(bound) : reject(error)))
+  )
+  t.teardown(() => server.forceShutdown())
+  const served = async (): Promise<string> => {
+    const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false, ALPNProtocols: ['h2'] })
+    await once(socket, 'secureConnect')
+    const { fingerprint256 } = socket.getPeerX509Certificate() as X509Certificate
+    socket.destroy()
+    return fingerprint256
+  }
+  const own = (name: string) => new X509Certificate(readFileSync(PEM(`${name}.pem`))).fingerprint256
+  t.equal(await served(), own('localhost'))
+  await writeFile(files.key, 'half a key')
+  await until(() => lines.some(line => line.includes('is not renewed')))
+  await install('127.0.0.1', 'localhost')
+  await until(() => lines.some(line => line.includes('does not belong')))
+  t.equal(await served(), own('localhost'))
+  await install('127.0.0.1', '127.0.0.1')
+  await until(() => lines.some(line => line.includes('was renewed')))
+  t.equal(await served(), own('127.0.0.1'))
+  t.type(certificate.expiresAt, Date)
+  t.equal(lines.filter(line => line.includes('does not belong')).length, 1, 'the same fault is logged once')
 })
 
 t.test("OpenTelemetry's exporter records a trace, gzip or not", async t => {

@@ -1,12 +1,10 @@
 /** Compares the examples for containers, services and proxies with spoor itself. */
-import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parse, parseAllDocuments } from 'yaml'
 import { readConfig, VARIABLES } from '../../../lib/config.ts'
 import { MAX_EXPORT_BYTES } from '../../../lib/schema/otlp.ts'
-import { testFolder } from '../../fixtures/folder.ts'
 import { testService } from '../../fixtures/service/service.ts'
 import { readGuide } from './guide.ts'
 
@@ -138,24 +136,13 @@ t.test('Kubernetes asks for what there is, and takes one pod at a time', async t
   })
 })
 
-t.test('the nightly backup keeps the newest files, and prunes only after it succeeded', async t => {
-  const steps = [...read('spoor-backup.service').matchAll(/^ExecStart=\/bin\/sh -c '(.*)'$/gm)].map(([, step]) => step!)
-  t.equal(steps.length, 2)
-  const folder = await testFolder(t)
-  mkdirSync(join(folder, 'backups'))
-  const names = ['2026-11-09', '2026-11-10', '2026-11-11', '2026-12-01'].map(day => `spoor-${day}.backup`)
-  for (const name of names) writeFileSync(join(folder, 'backups', name), '')
-  const thin = (keep: number) => {
-    execFileSync('/bin/sh', ['-c', steps[1]!], { cwd: folder, env: { ...process.env, KEEP: String(keep) } })
-    return readdirSync(join(folder, 'backups')).sort()
-  }
-  t.same(thin(7), names, 'fewer than seven files stay')
-  t.same(thin(2), names.slice(-2))
+t.test('nothing is deleted before a backup has succeeded', t => {
+  const steps = [...read('spoor-nightly.service').matchAll(/^ExecStart=\S+ (.*)$/gm)].map(([, step]) => step)
+  t.same(steps, ['backup --keep 7 /var/lib/spoor/backups', 'retention run --apply'])
   const chart = read('helm/templates/backup.yaml')
   t.match(chart, '[/bin/sh, -ec]', 'the chart stops at the first failure')
-  t.ok(chart.indexOf('spoor backup') < chart.indexOf('spoor trace delete'))
-  t.match(chart, 'sort | head -n -{{ int .Values.backup.keep }} | xargs -r rm --')
-  t.match(steps[1], 'sort | head -n -"$KEEP" | xargs -r rm --', 'both keep the same files')
+  t.ok(chart.indexOf('spoor backup') < chart.indexOf('spoor retention run'))
+  t.end()
 })
 
 t.test('the chart is of this version, and its settings exist', t => {

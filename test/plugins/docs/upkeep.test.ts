@@ -20,7 +20,7 @@ t.test('all commands of the chapter, in order', async t => {
   const headers = { authorization: `Bearer ${key}` }
   t.equal((await fetch(`${address}/api/v1/traces`, { method: 'POST', headers, body })).status, 201)
   const blocks = guideCode(await (await fetch(`${address}/docs/upkeep`)).text(), 'upkeep', 'console')
-  t.equal(blocks.length, 7)
+  t.equal(blocks.length, 9)
 
   const [own] = await jsonHere(['key', 'list'], { DATA_DIR: folder })
   const database = configurationFor(await testDatabase(t))

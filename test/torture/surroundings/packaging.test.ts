@@ -298,21 +298,23 @@ if (isLong) {
     const values = (names: readonly string[]) => names.flatMap(name => ['--set', name])
     const image = values(['image.repository=example.com/spoor'])
     const parts = ['grpc', 'ingress', 'serviceMonitor', 'networkPolicy', 'backup'].map(name => `${name}.enabled=true`)
-    const more = ['backup.existingClaim=backups', 'backup.prune[0].project=default', 'backup.prune[0].before=90d']
+    const more = ['backup.existingClaim=backups', 'backup.retention=true']
     const everything = [...image, ...values([...parts, ...more, 'ingress.tlsSecret=tls'])]
     await succeed(helm, ['lint', '--strict', chart, ...everything])
     const kinds = async (flags: readonly string[]) => {
-      const rendered = await succeed(helm, ['template', 'spoor', chart, ...flags])
+      const rendered = await succeed(helm, ['template', 'spoor', chart, '--kube-version', '1.31.0', ...flags])
       const file = join(programs, 'rendered.yaml')
       await writeFile(file, rendered)
-      await succeed(join(programs, 'kubeconform'), ['-strict', '-ignore-missing-schemas', file])
+      const { code, out } = await run(join(programs, 'kubeconform'), ['-strict', '-ignore-missing-schemas', file])
+      if (/failed downloading schema/.test(out)) leave('kubeconform', 'its schemas cannot be fetched here')
+      else t.equal(code, 0, out)
       return [...rendered.matchAll(/^kind: (\w+)$/gm)].map(([, kind]) => kind).sort()
     }
     const always = ['Deployment', 'PodDisruptionBudget', 'Service']
     t.same(await kinds(image), always)
     const all = [...always, 'CronJob', 'Ingress', 'NetworkPolicy', 'ServiceMonitor']
     t.same(await kinds(everything), all.sort())
-    const { code, err } = await run(helm, ['template', 'spoor', chart])
+    const { code, err } = await run(helm, ['template', 'spoor', chart, '--kube-version', '1.31.0'])
     t.not(code, 0)
     t.match(err, 'Set image.repository')
     figure('helm lint and kubeconform', 'have nothing to say')

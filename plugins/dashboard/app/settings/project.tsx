@@ -90,12 +90,23 @@ export function ProjectSettings({ slug, zone }: { slug: string; zone: Zone }) {
           <dd>{formatCount(value.spanCount)}</dd>
           <dt>Last trace</dt>
           <dd>{value.lastTraceAt === null ? NONE : fullTime(value.lastTraceAt, zone)}</dd>
+          <dt>Traces are kept</dt>
+          <dd>{retentionText(value.retention)}</dd>
           <dt>Created</dt>
           <dd>{fullTime(new Date(value.createdAt).toISOString(), zone)}</dd>
         </dl>
       </section>
     </>
   )
+}
+
+/** Describes how long traces are kept. Only the command line can change it. */
+function retentionText(retention: ProjectAnswer['retention']): string {
+  if (retention === null) return 'without limit'
+  const { days, keepsScored, keepsTags } = retention
+  const kept = [...(keepsScored ? ['scored traces'] : []), ...keepsTags.map(tag => `traces tagged ${tag}`)]
+  const longer = kept.length === 0 ? '' : `; ${kept.join(' and ')} without limit`
+  return `${formatCount(days)} ${days === 1 ? 'day' : 'days'}${longer}`
 }
 
 function Unkept({ unkept, zone }: { unkept: ProjectAnswer['unkept']; zone: Zone }) {

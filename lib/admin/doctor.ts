@@ -1,0 +1,165 @@
+/** Implements `spoor doctor`: judges whether a PostgreSQL server suits spoor. Each fault has its remedy. */
+import type { ServerFacts } from '../store/server/facts.ts'
+
+export interface Check {
+  readonly name: string
+  /** `fail`: spoor cannot work, or data may be lost. `warn`: spoor works, but not well. */
+  readonly result: 'ok' | 'warn' | 'fail'
+  readonly text: string
+}
+
+/** Facts about this machine, the configuration and the schema. */
+export interface LocalFacts {
+  /** The fault if a pooler lends out connections per transaction. */
+  readonly pooler: string | undefined
+  /** The schema's state, as a sentence if it needs something. */
+  readonly schema: string | undefined
+  /** The shortage of connections, as a sentence. */
+  readonly connections: string | undefined
+  /** Major version of the pg_dump in PATH; undefined if there is none. */
+  readonly pgDump: number | undefined
+  readonly embedded: boolean
+  readonly now: number
+}
+
+const OLDEST = 15
+const MIB = 1024 * 1024
+const LEAST_BUFFERS = 256 * MIB
+const LEAST_WAL = 1024 * MIB
+const MOST_SKEW_MS = 5000
+const OLD_TRANSACTIONS = 1_000_000_000
+/** Shorter timeouts end the statements of backups, migrations and compaction. */
+const LEAST_TIMEOUT_MS = 600_000
+
+export function judge(server: ServerFacts, local: LocalFacts): Check[] {
+  return [
+    judgeVersion(server),
+    local.pooler === undefined
+      ? ok('pooler', 'Each connection keeps its session.')
+      : fail('pooler', `${local.pooler}.`),
+    server.encoding === 'UTF8'
+      ? ok('encoding', 'The database stores UTF-8.')
+      : fail(
+          'encoding',
+          `The database stores ${server.encoding}: create it anew with \`encoding 'UTF8' template template0\`.`
+        ),
+    server.isStandby
+      ? fail('standby', 'PostgreSQL is a standby and rejects writes: name the primary in DATABASE_URL, or promote it.')
+      : ok('standby', 'PostgreSQL accepts writes.'),
+    ...judgeRole(server, local),
+    local.schema === undefined ? ok('schema', 'The schema is current.') : warn('schema', local.schema),
+    judgeSafety(server),
+    ...judgeMemory(server, local),
+    judgeTimeouts(server),
+    local.connections === undefined
+      ? ok('connections', 'PostgreSQL allows as many connections as the server uses.')
+      : warn('connections', local.connections),
+    judgeTransport(server),
+    judgeClock(server, local),
+    server.transactionAge < OLD_TRANSACTIONS
+      ? ok('transaction ids', `The oldest transaction id is ${millions(server.transactionAge)} transactions old.`)
+      : fail(
+          'transaction ids',
+          'Vacuum does not keep up, and writes will stop: end old transactions, and run `vacuum freeze`.'
+        ),
+    judgeDump(server, local)
+  ]
+}
+
+const ok = (name: string, text: string): Check => ({ name, result: 'ok', text })
+const warn = (name: string, text: string): Check => ({ name, result: 'warn', text })
+const fail = (name: string, text: string): Check => ({ name, result: 'fail', text })
+
+const majorOf = ({ versionNumber }: ServerFacts): number => Math.floor(versionNumber / 10_000)
+
+const judgeVersion = (server: ServerFacts): Check =>
+  majorOf(server) < OLDEST
+    ? fail('version', `PostgreSQL ${server.version} is too old: spoor needs ${OLDEST} or newer.`)
+    : ok('version', `PostgreSQL ${server.version} is supported.`)
+
+function judgeRole(
+  { role, isSuperuser, mayCreate, schema, deniedTables }: ServerFacts,
+  { embedded }: LocalFacts
+): Check[] {
+  const denied =
+    deniedTables.length === 0
+      ? ok('rights', `The role ${role} may read and write spoor's tables.`)
+      : fail(
+          'rights',
+          `The role ${role} may not read and write ${deniedTables.join(', ')}: grant select, insert, update and delete.`
+        )
+  const create =
+    schema === null
+      ? fail('migrations', `No schema of search_path exists for the role ${role}: create one, or set search_path.`)
+      : mayCreate
+        ? ok('migrations', `The role ${role} may create tables in the schema ${schema}.`)
+        : warn('migrations', `The role ${role} may not create tables in the schema ${schema}: ${ELSEWHERE}`)
+  const power =
+    isSuperuser && !embedded
+      ? [
+          warn(
+            'superuser',
+            `The role ${role} is a superuser, which spoor does not need: use a role that owns only its schema.`
+          )
+        ]
+      : []
+  return [denied, create, ...power]
+}
+
+const ELSEWHERE = 'run `spoor migrate` as its owner, and set AUTO_MIGRATE=false.'
+
+function judgeSafety({ careless }: ServerFacts): Check {
+  if (careless.length === 0) return ok('safety', 'Commits are durable, and autovacuum is on.')
+  return fail('safety', `PostgreSQL runs with ${careless.join(', ')} = off: turn on what is off, or data may be lost.`)
+}
+
+function judgeMemory({ settings }: ServerFacts, { embedded }: LocalFacts): Check[] {
+  // The embedded server's settings follow the machine's memory and disk.
+  if (embedded) return []
+  const { shared_buffers: buffers = 0, max_wal_size: wal = 0 } = settings
+  return [
+    buffers < LEAST_BUFFERS
+      ? warn('shared_buffers', `shared_buffers is ${mib(buffers)}: set an eighth to a quarter of the machine's memory.`)
+      : ok('shared_buffers', `shared_buffers is ${mib(buffers)}.`),
+    wal < LEAST_WAL
+      ? warn('max_wal_size', `max_wal_size is ${mib(wal)}, so checkpoints are frequent: set 1GB to 4GB.`)
+      : ok('max_wal_size', `max_wal_size is ${mib(wal)}.`)
+  ]
+}
+
+function judgeTimeouts({ settings, role }: ServerFacts): Check {
+  const short = Object.entries(settings).filter(
+    ([name, ms]) => name.endsWith('_timeout') && ms > 0 && ms < LEAST_TIMEOUT_MS
+  )
+  if (short.length === 0) return ok('timeouts', 'No timeout ends long statements or idle connections.')
+  const named = short.map(([name, ms]) => `${name} = ${ms / 1000}s`).join(', ')
+  const [first] = short.map(([name]) => name)
+  return warn('timeouts', `${named} ends long work or idle connections: \`alter role ${role} set ${first} = 0\`.`)
+}
+
+const judgeTransport = ({ isEncrypted, isLocal }: ServerFacts): Check =>
+  isEncrypted || isLocal
+    ? ok('transport', isEncrypted ? 'The connection uses TLS.' : 'The connection does not leave the machine.')
+    : warn('transport', 'Passwords and traces cross the network without TLS: add ?sslmode=verify-full to DATABASE_URL.')
+
+function judgeClock({ clockMs }: ServerFacts, { now }: LocalFacts): Check {
+  const skew = Math.round(clockMs - now)
+  if (Math.abs(skew) <= MOST_SKEW_MS) return ok('clock', 'The clocks of PostgreSQL and of this machine agree.')
+  return warn(
+    'clock',
+    `The clocks of PostgreSQL and of this machine differ by ${Math.round(skew / 1000)} s: use NTP on both.`
+  )
+}
+
+/** `spoor backup` needs no other program; pg_dump is judged for operators who use it as well. */
+function judgeDump(server: ServerFacts, { pgDump, embedded }: LocalFacts): Check {
+  const major = majorOf(server)
+  if (pgDump === undefined || embedded || pgDump >= major) return ok('pg_dump', '`spoor backup` needs no pg_dump.')
+  return warn(
+    'pg_dump',
+    `pg_dump ${pgDump} cannot dump PostgreSQL ${major}: use \`spoor backup\`, or install pg_dump ${major}.`
+  )
+}
+
+const mib = (bytes: number): string => `${Math.round(bytes / MIB)} MiB`
+const millions = (count: number): string => (count < 1e6 ? String(count) : `${Math.round(count / 1e6)} million`)

@@ -1,0 +1,39 @@
+/** Describes what is wrong with the running server of a database, or with its absence, as sentences with remedies. */
+import { VERSION } from '../version.ts'
+import type { FoundServer, RunningServer } from './running-server.ts'
+import { isUpkeepLack } from './upkeep.ts'
+
+export function serverProblems(found: FoundServer, expectsServer: boolean): string[] {
+  if ('server' in found) return runningProblems(found.server)
+  if (found.is === 'silent') {
+    const who = found.pid === undefined ? '' : ` (process ${found.pid})`
+    return [`The server at ${found.address}${who} does not answer: its log may say why.`]
+  }
+  return expectsServer ? [describeAbsence(found)] : []
+}
+
+const START = 'start it with `spoor serve`,'
+const SET_ADDRESS = 'set HOST and PORT to where'
+const NOT_EXPECTED = 'Where none should run, `spoor status --no-server` says nothing of it.'
+
+function describeAbsence(found: Exclude<FoundServer, { is: 'ours' | 'nameless' | 'silent' }>): string {
+  const { is, address } = found
+  if (address === undefined) return `No server is running: start it with \`spoor serve\`. ${NOT_EXPECTED}`
+  if (is === 'nothing') {
+    return /:0$/.test(address)
+      ? `PORT is 0, so the address of the server is not known here: set PORT to where it listens. ${NOT_EXPECTED}`
+      : `No server is running at ${address}: ${START} or ${SET_ADDRESS} it listens. ${NOT_EXPECTED}`
+  }
+  const what = is === 'something else' ? 'is not spoor' : 'is the spoor server of another database'
+  return `What answers at ${address} ${what}: ${SET_ADDRESS} the server of this database listens. ${NOT_EXPECTED}`
+}
+
+function runningProblems({ address, version, ready, reasons, lacks }: RunningServer): string[] {
+  const advice = reasons.includes('not configured') ? ' Its log says what is missing.' : ''
+  return [
+    ...(ready ? [] : [`The server at ${address} is not ready: ${reasons.join('; ')}.${advice}`]),
+    // Status describes upkeep itself, with the names that GET /readyz leaves out.
+    ...lacks.filter(lack => !isUpkeepLack(lack)).map(lack => `The server lacks ${lack}.`),
+    ...(version === VERSION ? [] : [`The server is spoor ${version ?? 'of an older version'}, this is ${VERSION}.`])
+  ]
+}
