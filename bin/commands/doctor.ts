@@ -26,7 +26,7 @@ const MARKS = { ok: 'ok', warn: 'warning', fail: 'FAILED' } as const
 
 async function examine({ config, database, sql }: DatabaseSession): Promise<Check[]> {
   // Loaded here because --help does not need these modules.
-  const [{ judge }, facts, tables, properties, migrate, lacks, session, { Pool }] = await Promise.all([
+  const [{ diagnose }, facts, tables, properties, migrate, lacks, session, { Pool }] = await Promise.all([
     import('../../lib/admin/doctor.ts'),
     import('../../lib/store/server/facts.ts'),
     import('../../lib/database/tables.ts'),
@@ -56,7 +56,7 @@ async function examine({ config, database, sql }: DatabaseSession): Promise<Chec
   const room = await properties.readConnectionRoom(sql)
   const [connections] = lacks.findShortage(room, config.processes, config.databaseConnections)
   const pgDump = await readDumpVersion()
-  return judge(server, { pooler, schema: schemas[state], connections, pgDump, embedded: database.embedded, now })
+  return diagnose(server, { pooler, schema: schemas[state], connections, pgDump, embedded: database.embedded, now })
 }
 
 /** Returns the major version of the pg_dump in PATH; undefined if there is none. */

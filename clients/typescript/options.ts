@@ -1,6 +1,6 @@
-/** Client options. Variables variables supply options that are not given. */
+/** Client options. Environment variables supply options that are not given. */
 import platform from './platform/node/process.ts'
-import type { Variables } from './platform/types.ts'
+import type { PlatformVariables } from './platform/types.ts'
 import type { Redact } from './record/values.ts'
 
 export interface SpoorOptions {
@@ -50,7 +50,7 @@ const MIB = 1024 * 1024
 const URL_DEFAULT = 'http://127.0.0.1:8787'
 
 /** Never throws, because an application must start even without tracing. */
-export function readOptions(options: SpoorOptions, env: Variables) {
+export function readOptions(options: SpoorOptions, env: PlatformVariables) {
   const url = String(options.url || env.SPOOR_URL || URL_DEFAULT)
   const key = String(options.key ?? env.SPOOR_API_KEY ?? '').trim()
   const spool = options.spool ?? (env.SPOOR_SPOOL || './.spoor')
@@ -80,7 +80,7 @@ export function readOptions(options: SpoorOptions, env: Variables) {
 const positive = (given: unknown, otherwise: number) => (Number(given) > 0 ? Number(given) : otherwise)
 
 /** Whether OpenTelemetry's environment variables direct exports to this service. */
-function isExportTo(url: string, env: Variables): boolean {
+function isExportTo(url: string, env: PlatformVariables): boolean {
   const endpoint = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT || env.OTEL_EXPORTER_OTLP_ENDPOINT || ''
   return URL.canParse(endpoint) && URL.canParse(url) && hostOf(endpoint) === hostOf(url)
 }

@@ -31,7 +31,7 @@ const OLD_TRANSACTIONS = 1_000_000_000
 /** Shorter timeouts end the statements of backups, migrations and compaction. */
 const LEAST_TIMEOUT_MS = 600_000
 
-export function judge(server: ServerFacts, local: LocalFacts): Check[] {
+export function diagnose(server: ServerFacts, local: LocalFacts): Check[] {
   return [
     judgeVersion(server),
     local.pooler === undefined

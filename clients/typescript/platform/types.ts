@@ -8,10 +8,10 @@ export interface Context {
   getStore(): Step | undefined
 }
 
-export type Variables = Readonly<Record<string, string | undefined>>
+export type PlatformVariables = Readonly<Record<string, string | undefined>>
 
 export interface Platform {
-  readonly environment: Variables
+  readonly environment: PlatformVariables
   /** Reason why nothing can be recorded on this platform, if any. */
   readonly obstacle: string | undefined
   warn(text: string): void

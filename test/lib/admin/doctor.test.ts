@@ -1,5 +1,5 @@
 import t from 'tap'
-import { judge, type LocalFacts } from '../../../lib/admin/doctor.ts'
+import { diagnose, type LocalFacts } from '../../../lib/admin/doctor.ts'
 import { PROJECT_TABLES } from '../../../lib/database/tables.ts'
 import { readServerFacts, type ServerFacts } from '../../../lib/store/server/facts.ts'
 import { testDatabase } from '../../fixtures/database/database.ts'
@@ -32,7 +32,7 @@ const LOCAL: LocalFacts = {
 }
 
 t.test('each fault is one check with its remedy, and all others stay well', async t => {
-  t.ok(judge(SERVER, LOCAL).every(({ result }) => result === 'ok'))
+  t.ok(diagnose(SERVER, LOCAL).every(({ result }) => result === 'ok'))
   const faults: [Partial<ServerFacts>, Partial<LocalFacts>, string, 'warn' | 'fail', RegExp][] = [
     [{ version: '14.1', versionNumber: 140_001 }, {}, 'version', 'fail', /too old: spoor needs 15 or newer/],
     [{}, { pooler: 'a pooler lends out connections' }, 'pooler', 'fail', /^a pooler/],
@@ -60,11 +60,11 @@ t.test('each fault is one check with its remedy, and all others stay well', asyn
     [{}, { pgDump: 15 }, 'pg_dump', 'warn', /pg_dump 15 cannot dump PostgreSQL 18/]
   ]
   for (const [server, local, name, result, text] of faults) {
-    const wrong = judge({ ...SERVER, ...server }, { ...LOCAL, ...local }).filter(check => check.result !== 'ok')
+    const wrong = diagnose({ ...SERVER, ...server }, { ...LOCAL, ...local }).filter(check => check.result !== 'ok')
     t.match(wrong, [{ name, result, text }], name)
     t.equal(wrong.length, 1, name)
   }
-  const embedded = judge({ ...SERVER, isSuperuser: true, settings: {} }, { ...LOCAL, embedded: true, pgDump: 15 })
+  const embedded = diagnose({ ...SERVER, isSuperuser: true, settings: {} }, { ...LOCAL, embedded: true, pgDump: 15 })
   t.ok(embedded.every(({ result }) => result === 'ok'))
 })
 

@@ -8,7 +8,7 @@ const MOST = { error: 200, text: 160 }
 export const hasPreview = ({ firstError, inputPreview, outputPreview, excerpt }: TraceMatch): boolean =>
   [firstError, inputPreview, outputPreview, excerpt].some(each => each !== null)
 
-export function Previews({ trace: { firstError, inputPreview, outputPreview, excerpt } }: { trace: TraceMatch }) {
+export function RowPreviews({ trace: { firstError, inputPreview, outputPreview, excerpt } }: { trace: TraceMatch }) {
   return (
     <>
       {firstError !== null && (

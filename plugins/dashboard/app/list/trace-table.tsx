@@ -20,7 +20,7 @@ import { asLine } from '../ui/text.ts'
 import type { Zone } from '../ui/time.ts'
 import { type ListColumn, scoreOfColumn } from './columns.ts'
 import { latencyShare } from './latency-share.ts'
-import { hasPreview, Previews } from './previews.tsx'
+import { hasPreview, RowPreviews } from './previews.tsx'
 
 interface Props {
   readonly traces: readonly TraceMatch[]
@@ -109,7 +109,7 @@ export function TraceTable(props: Props) {
               <tr key={`${trace.id} excerpt`} class="excerpt">
                 <td class="box" />
                 <td colSpan={columns.length}>
-                  <Previews trace={trace} />
+                  <RowPreviews trace={trace} />
                 </td>
               </tr>
             )
