@@ -26,7 +26,8 @@ export const PARTS: readonly GuidePart[] = [
     pages: [
       { name: '', title: 'First trace', sections: ['start', 'choose', 'key'] },
       { name: 'install', title: 'Install', sections: ['install'] },
-      { name: 'compare', title: 'How it compares', sections: ['compare'] }
+      { name: 'compare', title: 'How it compares', sections: ['compare'] },
+      { name: 'questions', title: 'Common questions', sections: ['questions'] }
     ]
   },
   {

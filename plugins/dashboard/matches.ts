@@ -1,11 +1,10 @@
 /** Routes about all traces that match a list's filters: their number, their values, their table and their deletion. */
 import Type, { type Static } from 'typebox'
 import type { App } from '../../lib/app.ts'
+import { type Cell, type CellType, csvCell } from '../../lib/csv.ts'
 import { checkQueryTexts } from '../../lib/http/refuse.ts'
 import { JsonText, type RequestOf } from '../../lib/http/route.ts'
 import { WEIGHTS } from '../../lib/limits/large-reads.ts'
-import type { Cell, CellType } from '../../lib/moving/tables/columns.ts'
-import { csvCell } from '../../lib/moving/tables/writers.ts'
 import { DeletedIds, TracesDeleted } from '../../lib/schema/history/deletion.ts'
 import { type FoundTrace, MOST_SEARCHED } from '../../lib/schema/history/search.ts'
 import { closed } from '../../lib/schema/object.ts'

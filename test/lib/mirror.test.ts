@@ -20,6 +20,9 @@ const DATA: Readonly<Record<string, string>> = {
   'lib/moving/backup/format.ts':
     'schemas: test/lib/moving/backup/read-backup.test.ts holds whole and damaged backups against them',
   'lib/otlp/wire/plain-spans.ts': 'a faster way to the same: test/lib/otlp/wire/protobuf.test.ts compares the two',
+  'lib/demo/ordinary/texts.ts': 'texts of the demo: test/lib/demo/ordinary/traces.test.ts records traces made of them',
+  'lib/store/instance/restored-rows.ts':
+    'statements of a restore: test/lib/moving/backup/restore-backup.test.ts compares what was restored',
   'lib/people/oidc/provider.ts': 'questions to a provider: test/plugins/dashboard/people/oidc.test.ts has a real one',
   'lib/store/search/indexing.ts':
     'part of the index: test/lib/store/search/trace-search.test.ts compares what is found with a model'

@@ -47,7 +47,7 @@ const LAST_MILLISECONDS = 1e14
 const WITHOUT_ZONE = /\d[Tt ]\d\d:?\d\d(?::?\d\d(?:[.,]\d+)?)?$/
 
 /** Converts a time given by an application. Returns undefined if the time cannot be read or recorded. */
-export function millisecondsOf(given: Time | undefined): number | undefined {
+export function momentOf(given: Time | undefined): number | undefined {
   const ms = given instanceof Date ? given.getTime() : typeof given === 'number' ? millisecondsOf(given) : parse(given)
   return ms >= EARLIEST && ms <= LATEST ? ms : undefined
 }

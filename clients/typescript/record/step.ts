@@ -5,7 +5,7 @@
 
 import { MAX_EVENTS, MAX_NAME, MAX_TEXT } from '../api-types.ts'
 import { utf8Length } from './bytes.ts'
-import { type Clock, millisecondsOf, type Time, timestamp } from './clock.ts'
+import { type Clock, momentOf, type Time, timestamp } from './clock.ts'
 import {
   addUsage,
   costOf,
@@ -258,7 +258,7 @@ export abstract class Step {
 
   /** Returns a given time, or `now`. A time that cannot be read is reported. */
   #timeOr(name: string, given: Time | undefined, now: number): number {
-    const time = millisecondsOf(given)
+    const time = momentOf(given)
     if (time === undefined && given !== undefined && given !== null) {
       const rule = 'must be a Date, ISO 8601, or seconds or milliseconds since 1970'
       const text = String(given).slice(0, 50)

@@ -1,16 +1,11 @@
 /** Rows and columns of an export as a table: of traces, of spans or of scores. */
+import type { Cell, CellType } from '../../csv.ts'
 import { list } from '../../store/answers/json-text.ts'
 import { renderScoreMap, type ScoreRow } from '../../store/answers/score-json.ts'
 import { renderSpanUsage, renderUsage, type SpanRow, type StoredTraceRow } from '../../store/answers/trace-json.ts'
 import type { ShownTrace } from '../../store/answers/traces.ts'
 import { UNASSIGNED } from '../../trace/environment.ts'
 import type { UsageFields } from '../../trace/prepared.ts'
-
-/** A value of a table. In a string, each character is one byte of UTF-8. */
-export type Cell = string | number | null
-
-/** A `json` cell contains a value as JSON; it is null for a missing text, {} or []. */
-export type CellType = 'text' | 'integer' | 'number' | 'time' | 'json'
 
 export interface TableColumn {
   readonly name: string

@@ -1,7 +1,8 @@
 /** Writes a table as a Parquet file, row group by row group. */
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer'
+import type { Cell, CellType } from '../../csv.ts'
 import { microsOf } from '../../trace/timestamp.ts'
-import type { Cell, CellType, TableColumn } from './columns.ts'
+import type { TableColumn } from './columns.ts'
 import { NO_BYTES, type TableWriter } from './writers.ts'
 
 /** A row group ends when it has this many rows, or this many bytes of texts. */

@@ -1,8 +1,9 @@
 /** Writes tables as CSV and NDJSON, and traces as a dataset. Each character of a string is one byte. */
+import { type Cell, csvCell } from '../../csv.ts'
 import { raw, text } from '../../store/answers/json-text.ts'
 import type { ScoreRow } from '../../store/answers/score-json.ts'
 import type { ShownTrace } from '../../store/answers/traces.ts'
-import type { Cell, TableColumn } from './columns.ts'
+import type { TableColumn } from './columns.ts'
 
 /** Turns rows into the bytes of a file, piece by piece. */
 export interface TableWriter {
@@ -14,21 +15,6 @@ export interface TableWriter {
 export const NO_BYTES = new Uint8Array()
 
 const bytesOf = (lines: string): Uint8Array => Buffer.from(lines, 'latin1')
-
-/** Text with which a spreadsheet would begin a formula. */
-const FORMULA = /^[=+\-@\t\r\n]/
-const QUOTED = /[",\r\n]/
-
-/**
- * Returns a cell of a CSV file (RFC 4180). A text that a spreadsheet would run as a formula begins with an apostrophe.
- * JSON needs none, because JSON that begins with a minus is a number.
- */
-export function csvCell(cell: Cell, type: TableColumn['type']): string {
-  if (cell === null) return ''
-  if (typeof cell === 'number') return String(cell)
-  const safe = type === 'text' && FORMULA.test(cell) ? `'${cell}` : cell
-  return QUOTED.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
-}
 
 export function csvWriter(columns: readonly TableColumn[]): TableWriter {
   const line = (cells: readonly string[]) => `${cells.join(',')}\r\n`

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { Clock, millisecondsOf, timestamp } from '../../../../clients/typescript/record/clock.ts'
+import { Clock, momentOf, timestamp } from '../../../../clients/typescript/record/clock.ts'
 import { addUsage, costOf, kindOf, shortText, statusOf, usageOf } from '../../../../clients/typescript/record/fields.ts'
 import { newSpanId, newTraceId, parentFromHeaders } from '../../../../clients/typescript/record/parents.ts'
 
@@ -22,14 +22,14 @@ t.test('times have microseconds, and those that the service refuses are no times
   const times = fc.double({ min: -1e15, max: 1e15, noNaN: true })
   fc.assert(
     fc.property(times, ms => {
-      const taken = millisecondsOf(ms)
+      const taken = momentOf(ms)
       if (taken !== undefined) t.match(timestamp(taken), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/)
     }),
     { numRuns: 50 }
   )
   for (const none of [undefined, Number.NaN, 'yesterday', new Date(Number.NaN), 1e300])
-    t.equal(millisecondsOf(none), undefined)
-  t.equal(millisecondsOf('2026-01-01T00:00:00Z'), Date.UTC(2026, 0))
+    t.equal(momentOf(none), undefined)
+  t.equal(momentOf('2026-01-01T00:00:00Z'), Date.UTC(2026, 0))
   t.end()
 })
 
@@ -76,13 +76,13 @@ t.test('a caller is who sends its span', t => {
 t.test('a text without a zone is UTC, and seconds and milliseconds are told apart', t => {
   const noon = Date.UTC(2026, 10, 26, 12)
   for (const text of ['2026-11-26T12:00:00', '2026-11-26 12:00', '2026-11-26T12:00:00.000', '2026-11-26T12:00:00Z'])
-    t.equal(millisecondsOf(text), noon, text)
-  t.equal(millisecondsOf('2026-11-26T13:00:00+01:00'), noon)
-  t.equal(millisecondsOf('2026-11-26'), Date.UTC(2026, 10, 26))
-  t.equal(millisecondsOf(noon), noon)
-  t.equal(millisecondsOf(noon / 1000), noon)
-  t.equal(millisecondsOf(new Date(noon)), noon)
+    t.equal(momentOf(text), noon, text)
+  t.equal(momentOf('2026-11-26T13:00:00+01:00'), noon)
+  t.equal(momentOf('2026-11-26'), Date.UTC(2026, 10, 26))
+  t.equal(momentOf(noon), noon)
+  t.equal(momentOf(noon / 1000), noon)
+  t.equal(momentOf(new Date(noon)), noon)
   for (const odd of [noon * 1000, Number.NaN, 'nonsense', new Date('x'), {}, true, null] as never[])
-    t.equal(millisecondsOf(odd), undefined, String(odd))
+    t.equal(momentOf(odd), undefined, String(odd))
   t.end()
 })
