@@ -30,6 +30,7 @@ const CHAPTERS = [
     'start.html',
     'install.html',
     'compare.html',
+    'questions.html',
     'guide.html',
     'mcp.html',
     'clients.html',
