@@ -1,10 +1,20 @@
-/** Runs the public conformance suite of the Model Context Protocol. */
-import { ENDPOINT } from '../../fixtures/service/mcp.ts'
+/**
+ * Runs the public conformance suite of the Model Context Protocol, and the SDKs for Python and Go. `npm test` uses both
+ * generations of the SDK for TypeScript.
+ */
+import { copyFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Test } from 'tap'
+import { ingestBody } from '../../fixtures/bodies/bodies.ts'
+import { testFolder } from '../../fixtures/folder.ts'
+import { ENDPOINT, mcpClient } from '../../fixtures/service/mcp.ts'
 import { testService } from '../../fixtures/service/service.ts'
 import { authorisingProxy } from '../../plugins/mcp/authorising-proxy.ts'
 import { runScenario, runSuite } from '../../plugins/mcp/conformance.ts'
 import { CONFORMANCE_PATH, conformancePlugin } from '../../plugins/mcp/conformance-server.ts'
-import { longTest } from '../orders.ts'
+import { figure, longTest } from '../orders.ts'
+import { leave, missing, run, succeed } from '../packaging/programs.ts'
 
 /** The newest version of each era of the protocol. */
 const VERSIONS = ['2025-11-25', '2026-07-28'] as const
@@ -75,3 +85,49 @@ longTest('its transport passes all that a version demands, given the fixtures, b
     t.equal(exitCode, 0, `${version}: exactly the scenarios of the list fail`, { output })
   }
 })
+
+const SDKS = fileURLToPath(new URL('../../../../test/torture/mcp-sdks', import.meta.url))
+const PYTHON_SDK = 'mcp==2.3.0'
+const GO_SDK = 'github.com/modelcontextprotocol/go-sdk@v1.8.0'
+const READS = ['search_traces', 'list_traces', 'list_spans', 'list_errors', 'list_sessions', 'get_usage', 'get_project']
+
+longTest("Python's SDK lists the tools, calls those that read, and reads the guide", async t => {
+  const folder = await testFolder(t)
+  const made = await run('python3', ['-m', 'venv', folder])
+  const pip = await run(join(folder, 'bin/pip'), ['install', '-q', PYTHON_SDK])
+  if (made.code !== 0 || pip.code !== 0) return leave("Python's MCP SDK", `${made.err}${pip.err}`.slice(-200))
+  await checkSdk(t, (env, tools) => succeed(join(folder, 'bin/python'), [join(SDKS, 'client.py'), ...tools], { env }))
+  figure("Python's MCP SDK", PYTHON_SDK)
+})
+
+longTest("Go's SDK lists the tools, calls those that read, and reads the guide", async t => {
+  const lacking = missing(['go'])
+  if (lacking !== undefined) return leave("Go's MCP SDK", lacking)
+  const cwd = await testFolder(t)
+  await copyFile(join(SDKS, 'client.go'), join(cwd, 'main.go'))
+  await succeed('go', ['mod', 'init', 'client'], { cwd })
+  const { code, err } = await run('go', ['get', GO_SDK], { cwd })
+  if (code !== 0) return leave("Go's MCP SDK", err.slice(-200))
+  await succeed('go', ['mod', 'tidy'], { cwd })
+  await checkSdk(t, (env, tools) => succeed('go', ['run', '.', ...tools], { cwd, env }))
+  figure("Go's MCP SDK", GO_SDK)
+})
+
+type SdkProgram = (env: Readonly<Record<string, string>>, tools: readonly string[]) => Promise<string>
+
+/** Compares what a program sees with what the SDK for TypeScript sees. */
+async function checkSdk(t: Test, program: SdkProgram): Promise<void> {
+  const service = await testService(t)
+  const body = ingestBody()
+  t.equal((await service.call('POST', '/api/v1/traces', { body })).status, 201)
+  const { client } = await mcpClient(t, service)
+  const output = JSON.parse(await program({ ENDPOINT: service.url + ENDPOINT, SPOOR_API_KEY: service.key }, READS))
+  t.same(
+    output.tools,
+    (await client.listTools()).tools.map(({ name }) => name)
+  )
+  for (const name of READS) t.equal(output.results[name].isError, false, `${name}: ${output.results[name].text}`)
+  t.match(output.results.search_traces.text, body.trace.id)
+  const { contents } = await client.readResource({ uri: 'spoor://guide' })
+  t.equal(output.guide, (contents as { text: string }[])[0]?.text)
+}

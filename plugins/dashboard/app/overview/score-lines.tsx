@@ -44,6 +44,12 @@ export function ScoreLines({ answer, query, zone, page }: Props) {
           {isNarrower && <span class="soft small">of all traces in this time</span>}
           {newest !== null && <span class="soft small">of the newest {formatCount(newest)}</span>}
         </div>
+        {names.length > shown.length && (
+          <a class="link" href={`${page}${writeQuery(kept)}`}>
+            all {formatCount(names.length)}
+            <span class="unseen"> scores</span>
+          </a>
+        )}
       </header>
       {shown.length === 0 && <p class="soft">No scores in this time.</p>}
       <ul class="score-lines">
@@ -65,11 +71,6 @@ export function ScoreLines({ answer, query, zone, page }: Props) {
           </li>
         ))}
       </ul>
-      {names.length > shown.length && (
-        <p>
-          <a href={`${page}${writeQuery(kept)}`}>All {formatCount(names.length)}</a>
-        </p>
-      )}
     </section>
   )
 }
