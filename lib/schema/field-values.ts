@@ -2,5 +2,11 @@
 export const FIELD_VALUES = {
   spanKind: ['llm', 'agent', 'tool', 'chain', 'retriever', 'embedding', 'reranker', 'custom'],
   status: ['ok', 'error', 'unset'],
-  dataType: ['numeric', 'categorical', 'boolean']
+  dataType: ['numeric', 'categorical', 'boolean'],
+  /** Numbers by which groups of usage are ranked. */
+  usageSort: ['traces', 'errors', 'cost', 'tokens']
 } as const
+export type UsageSort = (typeof FIELD_VALUES.usageSort)[number]
+
+/** Maximum number of remaining traces that a deletion counts. */
+export const MOST_REMAINING = 10_000

@@ -88,9 +88,10 @@ t.test('what commands change of many traces at once is written down, and by whom
       detail: { file: 'traces.ndjson', format: 'spoor', imported: 1, skipped: 0 }
     },
     { action: 'environment.backfill', project: 'default', detail: { environment: 'prod', planned: 1, traces: 1 } },
-    { action: 'project.recount', project: 'default' }
+    { action: 'project.recount', project: 'default' },
+    { action: 'backup' }
   ])
-  t.equal(entries.length, 3, 'what changes nothing is no audit entry')
+  t.equal(entries.length, 4, 'what changes nothing is no audit entry, except a backup')
   const copy = configurationFor(await testDatabase(t))
   await jsonHere(['restore', backup], copy)
   const restored = await jsonHere(['audit'], copy)
@@ -99,7 +100,8 @@ t.test('what commands change of many traces at once is written down, and by whom
     [
       'account.create',
       'project.create',
-      ...entries.map(({ action }: { action: string }) => action),
+      // A backup is complete before its own entry is written.
+      ...entries.slice(0, -1).map(({ action }: { action: string }) => action),
       'restore.begin',
       'restore.end'
     ]

@@ -5,13 +5,8 @@ import t from 'tap'
 import { updateProject } from '../../lib/admin/projects.ts'
 import { alignedTime, readSplit } from '../../lib/rollups/usage.ts'
 import { checker } from '../../lib/schema/check.ts'
-import {
-  USAGE_SORTS,
-  UsageReply,
-  type UsageRow,
-  type UsageSort,
-  type UsageSums
-} from '../../lib/schema/history/usage.ts'
+import { FIELD_VALUES, type UsageSort } from '../../lib/schema/field-values.ts'
+import { UsageReply, type UsageRow, type UsageSums } from '../../lib/schema/history/usage.ts'
 import { foldDeltas } from '../../lib/store/analytics/rollups/fold.ts'
 import { makeFortnight } from '../../lib/store/analytics/rollups/fortnights.ts'
 import { readMadeUsage } from '../../lib/store/analytics/usage/made-sums.ts'
@@ -244,7 +239,7 @@ t.test('sums are those of the traces, after any history', async () => {
         interval: fc.constantFrom(...INTERVALS),
         limit: fc.integer({ min: 1, max: 6 }),
         live: fc.constantFrom(0, 1, 3, 1000),
-        sort: fc.constantFrom(...USAGE_SORTS),
+        sort: fc.constantFrom(...FIELD_VALUES.usageSort),
         stepKind: fc.constantFrom(undefined, 'llm', 'tool'),
         filters: fc.record(FILTERS, { requiredKeys: [] })
       }),

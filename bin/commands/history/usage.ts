@@ -1,5 +1,5 @@
 import { FIELD_VALUES } from '../../../lib/schema/field-values.ts'
-import { USAGE_SORTS, type UsageReply, type UsageRow } from '../../../lib/schema/history/usage.ts'
+import type { UsageReply, UsageRow } from '../../../lib/schema/history/usage.ts'
 import { requestPath } from '../../asking/asker.ts'
 import { jsonLine, LIMIT_FLAG, OUTPUT_FLAGS, parseLimit, printAnswer, refuseBoth } from '../../asking/output.ts'
 import { ASKING_FLAGS, withAsker } from '../../asking/place.ts'
@@ -25,7 +25,11 @@ export default command({
       value: 'B',
       about: 'split the sums: model, name, environment, user, step, or tag:KEY for tags such as KEY:value'
     },
-    sort: { type: 'string', value: 'S', about: `rank groups by ${USAGE_SORTS.join(', ')}; traces by default` },
+    sort: {
+      type: 'string',
+      value: 'S',
+      about: `rank groups by ${FIELD_VALUES.usageSort.join(', ')}; traces by default`
+    },
     'step-kind': { type: 'string', value: 'K', about: 'with --by step, only steps of this kind' },
     interval: { type: 'string', value: 'I', about: `${INTERVALS.join(', ')}; none by default` },
     ...{ name, model, tag, user, session },
@@ -58,7 +62,7 @@ export default command({
       userId: parseText('user', flags.user),
       sessionId: parseText('session', flags.session),
       by: parseText('by', flags.by),
-      sort: oneOf('sort', flags.sort, USAGE_SORTS),
+      sort: oneOf('sort', flags.sort, FIELD_VALUES.usageSort),
       stepKind: oneOf('step-kind', flags['step-kind'], FIELD_VALUES.spanKind),
       interval: oneOf('interval', flags.interval, INTERVALS),
       limit: parseLimit('limit', flags.limit, USUAL, MOST)

@@ -1,6 +1,6 @@
 import type { Pruned, PrunePlan } from '../../../lib/admin/upkeep/pruning.ts'
 import { AdminError } from '../../../lib/admin-error.ts'
-import { MOST_REMAINING } from '../../../lib/schema/history/deletion.ts'
+import { MOST_REMAINING } from '../../../lib/schema/field-values.ts'
 import type { TraceConditions } from '../../../lib/store/trace/trace-conditions.ts'
 import { type Asker, requestPath } from '../../asking/asker.ts'
 import { parseId } from '../../asking/output.ts'

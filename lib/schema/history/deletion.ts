@@ -1,11 +1,10 @@
 /** Schemas of the route that deletes many traces. */
 import Type, { type Static } from 'typebox'
+import { MOST_REMAINING } from '../field-values.ts'
 import { MAX_TEXT, TraceId } from '../input.ts'
 import { named } from '../object.ts'
 
 const MAX_TRACE_IDS = 200
-/** Maximum number of traces that `remaining` counts. */
-export const MOST_REMAINING = 10_000
 
 export const DeletedIds = Type.Array(TraceId, {
   minItems: 1,

@@ -1,5 +1,6 @@
 /** Schemas of the sums over time that `GET /api/v1/usage` returns. */
 import Type, { type Static } from 'typebox'
+import { FIELD_VALUES } from '../field-values.ts'
 import { SPAN_KINDS, Timestamp } from '../input.ts'
 import { closed, named, nullable } from '../object.ts'
 import { Count, DateTime } from '../output.ts'
@@ -9,9 +10,6 @@ import { Hint } from './hint.ts'
 /** Maximum number of groups that a response lists separately. */
 const MOST_GROUPS = 200
 export const USUAL_GROUPS = 20
-/** Numbers by which groups are ranked. */
-export const USAGE_SORTS = ['traces', 'errors', 'cost', 'tokens'] as const
-export type UsageSort = (typeof USAGE_SORTS)[number]
 
 const text = (description: string) => Type.Optional(Type.String({ minLength: 1, description }))
 const time = (description: string) => Type.Optional(Type.String({ ...Timestamp, description }))
@@ -43,7 +41,7 @@ export const UsageQuery = closed({
     Type.Enum([...SPAN_KINDS], { description: 'With `by=step`, splits only the steps of this kind.' })
   ),
   sort: Type.Optional(
-    Type.Enum(USAGE_SORTS, {
+    Type.Enum(FIELD_VALUES.usageSort, {
       default: 'traces',
       description: 'The number by which groups are ranked, descending. `tokens` is the sum of input and output.'
     })

@@ -2,7 +2,7 @@
 import type { Sql } from 'postgres'
 import type { Attempts } from '../../database/sql-access.ts'
 import { hashInSql } from '../../rows/list-numbers.ts'
-import { MOST_REMAINING } from '../../schema/history/deletion.ts'
+import { MOST_REMAINING } from '../../schema/field-values.ts'
 import { addDeltas } from '../analytics/rollups/deltas.ts'
 import { type AuditEntry, writeAudit } from '../audit.ts'
 import { inTransaction } from '../transactions.ts'

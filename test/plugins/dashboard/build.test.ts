@@ -4,13 +4,13 @@ import { brotliDecompressSync } from 'node:zlib'
 import t from 'tap'
 import { BUILT, bundleBytes, needsOf, readBuilt, readManifest } from './bundle.ts'
 
-t.test('a list is 40 kB, a trace 30 kB more', async t => {
+t.test('a list is 40 kB, a trace 35 kB more', async t => {
   const { app, preload } = await readManifest()
   const list = await needsOf(app)
   t.same([...list].sort(), [app, ...preload].sort(), 'the shell knows all that the page begins with')
   const bytes = await bundleBytes()
   t.ok(bytes.list <= 40_000, `${bytes.list} bytes`)
-  t.ok(bytes.trace <= 30_000, `${bytes.trace} bytes`)
+  t.ok(bytes.trace <= 35_000, `${bytes.trace} bytes`)
 })
 
 t.test('the licences of what is built in are beside it', async t => {

@@ -5,7 +5,7 @@ import { latencyInSql, percentilesOf, readHistogram } from '../../../rollups/lat
 import type { Period } from '../../../rollups/period.ts'
 import { readSplit, type UsageInterval } from '../../../rollups/usage.ts'
 import { planUsage, type UsageHour, type UsagePlan } from '../../../rollups/usage-plan.ts'
-import type { UsageSort } from '../../../schema/history/usage.ts'
+import type { UsageSort } from '../../../schema/field-values.ts'
 import { inSnapshot } from '../../transactions.ts'
 import { hourOf } from '../rollups/deltas.ts'
 import { readTotal } from '../rollups/read-series.ts'

@@ -63,8 +63,8 @@ t.test('in a browser', async t => {
     await page.type('0.75')
     await page.press('Enter')
     await page.until("!document.querySelector('dialog[open]')")
-    // Scores of the trace itself are listed in the trace's row, which has no id of a span.
-    await page.click('[role=treeitem]', 'trace')
+    // The root's row stands for the trace as well, so it lists the trace's own scores.
+    await page.click('[role=treeitem]', 'agent run')
     await page.click('[role=tab]', 'Scores')
     await page.untilText('0.75', '.score-list')
     const { scores } = (await service.call('GET', `/api/v1/traces/${agent.id}`)).body
