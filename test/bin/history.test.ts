@@ -204,7 +204,7 @@ t.test("the guide's commands do what it says", async t => {
   const service = await testService(t)
   const env = { SPOOR_URL: service.url, SPOOR_API_KEY: service.key }
   await jsonHere(['project', 'update', 'default', '--search', 'on'], configurationFor(service.database))
-  const html = await (await fetch(`${service.url}/docs`)).text()
+  const html = await (await fetch(`${service.url}/docs/terminal`)).text()
   const lines = guideCode(html, 'terminal', 'console').flatMap(block => block.split('\n'))
   const commands = lines.flatMap(line => /^npx spoor (.*?)(?: +#.*)?$/.exec(line)?.[1] ?? [])
   t.ok(commands.length > 10)

@@ -46,10 +46,10 @@ t.test('words of errors, tool calls and metadata are found, once the index has t
     }
     if (found !== undefined) {
       t.match(api.traces[0].excerpt, found)
-      t.match(page.excerpts[id], found)
+      t.match(page.traces[0].excerpt, found)
       t.same(agent.traces[0].excerpt, api.traces[0].excerpt.text)
     }
-    t.equal(page.search.partlyIndexed, api.index.partlyIndexed)
+    t.equal(page.index.partlyIndexed, api.index.partlyIndexed)
     t.equal(agent.index.partlyIndexed, api.index.partlyIndexed)
     return api.index.partlyIndexed
   }

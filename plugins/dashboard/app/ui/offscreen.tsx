@@ -80,8 +80,10 @@ function look(entries: readonly IntersectionObserverEntry[]): void {
   }
 }
 
+/** The root element does not count, because the page itself scrolls it. */
 function scrollerOf(element: HTMLElement): Element | null {
-  for (let each = element.parentElement; each !== null; each = each.parentElement) {
+  const page = document.documentElement
+  for (let each = element.parentElement; each !== null && each !== page; each = each.parentElement) {
     if (/auto|scroll/.test(getComputedStyle(each).overflowY)) return each
   }
   return null
