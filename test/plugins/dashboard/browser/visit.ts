@@ -102,8 +102,8 @@ export function visitor(page: Page): Visit {
       axe ??= await readFile(new URL(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
       if (!(await evaluate("'axe' in globalThis"))) await evaluate(`${axe};0`)
       // While a dialog fades in, its colours have less contrast.
-      await evaluate(`Promise.allSettled(document.getAnimations()
-        .filter(each => each.effect.getComputedTiming().iterations !== Infinity).map(each => each.finished)).then(() => 0)`)
+      const finite = 'document.getAnimations().filter(each => each.effect.getComputedTiming().iterations !== Infinity)'
+      await evaluate(`Promise.allSettled(${finite}.map(each => each.finished)).then(() => 0)`)
       const options = { resultTypes: ['violations'], ...(rule !== undefined && { runOnly: [rule] }) }
       const found =
         await evaluate(`axe.run(document.querySelector(${JSON.stringify(within)}), ${JSON.stringify(options)}).then(({ violations }) =>
