@@ -2,7 +2,7 @@
  * Serves the guide, page by page, with runnable examples and a search box. On a page of its own, swagger-ui renders the
  * API reference from the OpenAPI document. The pages load nothing from other servers.
  */
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { extname } from 'node:path'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
@@ -25,20 +25,8 @@ const DEPLOYMENT_FILES = [
 const EXAMPLES = new URL('examples/', OWN)
 const VIEWER = new URL('.', import.meta.resolve('swagger-ui-dist/package.json'))
 
-const CHAPTERS = [
-  ...[
-    'start.html',
-    'install.html',
-    'compare.html',
-    'questions.html',
-    'guide.html',
-    'mcp.html',
-    'clients.html',
-    'client-python.html',
-    'applications.html'
-  ],
-  ...['dashboard.html', 'operating.html', 'upkeep.html', 'settings.html', 'commands.html']
-]
+/** The guide's text. `lib/guide.ts` puts each section on its page, so the order of the files does not matter. */
+const CHAPTERS = new URL('chapters/', OWN)
 
 const JAVASCRIPT = 'text/javascript; charset=utf-8'
 const CSS = 'text/css; charset=utf-8'
@@ -82,7 +70,8 @@ interface Asset {
 const compress = promisify<Uint8Array, Buffer>(gzip)
 
 export default async function docs(app: App) {
-  const texts = await Promise.all(CHAPTERS.map(name => readFile(new URL(`chapters/${name}`, OWN), 'utf8')))
+  const names = await readdir(CHAPTERS)
+  const texts = await Promise.all(names.sort().map(name => readFile(new URL(name, CHAPTERS), 'utf8')))
   const chapters = texts.join('')
   const examples = new Map<string, string>()
   for (const [, names = ''] of chapters.matchAll(EXAMPLE)) {

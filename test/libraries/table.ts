@@ -7,7 +7,10 @@ import type { Outage, OutageResult } from './outages.ts'
 import { pinnedVersion } from './python.ts'
 import { COLUMNS, type Row } from './row.ts'
 
-const GUIDE = fileURLToPath(new URL('../../../plugins/docs/chapters/guide.html', import.meta.url))
+const CHAPTERS = new URL('../../../plugins/docs/chapters/', import.meta.url)
+const [AGENTS, LIBRARIES] = ['coding-agents.html', 'opentelemetry.html'].map(name =>
+  fileURLToPath(new URL(name, CHAPTERS))
+)
 /** Returns the comment that begins a part of the guide. The part ends at END. */
 const beginOf = (part: string) => `<!-- npm run otlp-libraries writes ${part} from here -->`
 const END = '<!-- to here -->'
@@ -48,10 +51,12 @@ export async function writeGuide(
     return rowOf(row.library, about, cells)
   })
   const agents = [...fromAgents].map(([{ library, version }, cells]) => rowOf(library, version, cells))
-  let guide = await readFile(GUIDE, 'utf8')
-  guide = replaced(guide, 'agents', tableOf(['agent', ...AGENT_COLUMNS], agents))
-  guide = replaced(guide, 'libraries', tableOf(['library', ...COLUMNS], libraries) + outagesOf([...kept.keys()]))
-  await writeFile(GUIDE, guide)
+  await replaceIn(AGENTS!, 'agents', tableOf(['agent', ...AGENT_COLUMNS], agents))
+  await replaceIn(LIBRARIES!, 'libraries', tableOf(['library', ...COLUMNS], libraries) + outagesOf([...kept.keys()]))
+}
+
+async function replaceIn(chapter: string, part: string, text: string): Promise<void> {
+  await writeFile(chapter, replaced(await readFile(chapter, 'utf8'), part, text))
 }
 
 function replaced(guide: string, part: string, text: string): string {
