@@ -14,9 +14,11 @@ t.test('in a browser', async t => {
   const page = await visit(t, service)
   const { pool } = service.database
   const record = async ({ call }: Pick<typeof service, 'call'>, input: string) => {
-    const [id, spanId, now] = [freshId(32), freshId(16), Date.now()]
+    const [id, rootId, spanId, now] = [freshId(32), freshId(16), freshId(16), Date.now()]
     const [startedAt, endedAt] = [new Date(now - 1000).toISOString(), new Date(now).toISOString()]
-    const span = { id: spanId, name: 'answer', kind: 'llm', startedAt, endedAt, input, output: `Answer to ${input}` }
+    // The root's row stands for the trace, so a span that can be judged by itself needs a parent.
+    const root = { id: rootId, name: 'agent', kind: 'agent', startedAt, endedAt, input, output: `Answer to ${input}` }
+    const span = { ...root, id: spanId, parentSpanId: rootId, name: 'answer', kind: 'llm' }
     const trace = {
       id,
       name: 'qa',
@@ -25,7 +27,7 @@ t.test('in a browser', async t => {
       endedAt,
       input,
       output: `Answer to ${input}`,
-      spans: [span]
+      spans: [root, span]
     }
     t.equal((await call('POST', '/api/v1/traces', { body: { schemaVersion: 1, trace } })).status, 201)
     return { id, spanId }
@@ -87,7 +89,7 @@ t.test('in a browser', async t => {
     // Earlier tests left the name of another score in the browser.
     await page.evaluate('localStorage.clear()')
     await page.open(`${project.pages}/traces?name=qa`)
-    await page.until(`document.querySelectorAll('.traces tbody tr').length === 20`)
+    await page.until(`document.querySelectorAll('.traces a.open').length === 20`)
     let keys = 0
     const press = async (key: string) => {
       keys++
