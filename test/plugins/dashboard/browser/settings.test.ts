@@ -137,7 +137,7 @@ t.test('in a browser', async t => {
     )
     await page.open(`${url}/app/p/default/settings/members`)
     await page.untilText('from the sign-in provider', '.plain-table')
-    await page.untilText('set anew at each sign-in', '.settings')
+    await page.untilText('updated at each sign-in', '.settings')
     await page.evaluate(`(() => {
       const select = document.querySelector('[aria-label="Role of grace@example.com"]')
       select.value = 'member'
@@ -188,8 +188,11 @@ t.test('in a browser', async t => {
     t.match(text, '"id":107505301260286111')
     t.match(text, '"more":[1.50]')
     t.match(text, '"ticket":48213', 'what was left out stays')
-    await page.untilText('Metadata edited', '.trace-facts')
-    await page.click('.row', 'trace')
+    await page.click('.menu button', 'More')
+    await page.click('[role=menuitem]', 'Metadata and details')
+    await page.untilText('Metadata edited', 'dialog')
+    await page.press('Escape')
+    await page.click('.row')
     await page.click('[role=tab]', 'Metadata 4')
     await page.untilText('107505301260286111', '.json')
   })
