@@ -25,8 +25,12 @@ export const RECIPES: readonly Recipe[] = [
   },
   {
     question: 'Why did cost double on a day?',
-    calls: [['get_usage', { by: 'model', interval: 'day', from: '<a week before>' }]],
-    next: 'compare the days; repeat by name, user, step or tag:KEY.'
+    calls: [
+      ['get_usage', { interval: 'day', from: '<midnight, a month before>' }],
+      ['get_usage', { by: 'name', sort: 'cost', from: '<the day>', to: '<the next day>' }],
+      ['search_traces', { sort: 'costliest', from: '<the day>', to: '<the next day>' }]
+    ],
+    next: 'the first call finds the day; repeat the second by model, user, step or tag:KEY; the third has the runs.'
   },
   {
     question: 'Which model calls are the slowest?',
@@ -46,15 +50,16 @@ export const RECIPES: readonly Recipe[] = [
   {
     question: 'How do two versions of a prompt compare (tags prompt:v12, prompt:v13)?',
     calls: [
-      ['get_usage', { by: 'tag:prompt' }],
-      ['list_errors', { tag: 'prompt:v13' }]
+      ['get_usage', { by: 'tag:prompt', from: '<before the older version began>' }],
+      ['get_usage', { by: 'model', tag: 'prompt:v13', from: '<the same>' }],
+      ['list_errors', { tag: 'prompt:v13', from: '<the same>' }]
     ],
-    next: 'compare errors, costUsd, p50Ms and p95Ms of the rows, and the failures of each tag.'
+    next: 'repeat the last two for prompt:v12. Without from, only the last 7 days count.'
   },
   {
     question: 'What has no price?',
-    calls: [['get_usage', { by: 'model' }]],
-    next: 'withoutCost counts traces whose cost is not known.'
+    calls: [['get_usage', { by: 'step', stepKind: 'llm' }]],
+    next: 'a row with tokens and withoutCost has no price; failed calls without tokens count there, too.'
   },
   {
     question: 'What ran since a time, or belongs to one person?',

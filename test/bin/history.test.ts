@@ -115,6 +115,12 @@ t.test('both ways find the same steps, failures, sums, sessions and words', asyn
   t.equal((await json('usage', '--model', 'n', ...period)).total.traces, 0)
   t.match(await both(['usage', '--interval', 'day', ...period]), /\n2026-11-21 00:00 +3 +1 [^\n]*\nall +3 /)
   t.match(await both(['usage', ...period]), /\nall +3 +1 /)
+  for (const [interval, whole] of [
+    ['day', /^\d{4}-\d\d-\d\dT00:00:00\.000Z$/],
+    ['hour', /^\d{4}-\d\d-\d\dT\d\d:00:00\.000Z$/]
+  ] as const) {
+    t.match((await json('usage', '--interval', interval, '--since', '3d')).from, whole, `a whole ${interval}`)
+  }
   t.equal((await both(['usage', '--by', 'name', '--ndjson', ...period])).trimEnd().split('\n').length, 2)
 
   t.same((await json('session', 'list')).map(({ id }: { id: string }) => id).sort(), ['s', 't'])

@@ -40,7 +40,7 @@ export default command({
   },
   details: [
     'Without times, the last 7 days are summed. Only ended traces count. Percentiles with `≈` are close, but not',
-    'exact. With --ndjson, each line is a row.'
+    'exact. With --interval, --since begins at a whole hour or day (UTC). With --ndjson, each line is a row.'
   ].join('\n'),
   examples: [
     'usage --by model --since 30d',
@@ -51,9 +51,11 @@ export default command({
   async run(call) {
     const { flags, env, screen } = call
     refuseBoth(call)
-    const { to, ...period } = periodQuery(flags)
+    const { to, from, ...period } = periodQuery(flags)
+    const interval = oneOf('interval', flags.interval, INTERVALS)
     const query = {
       ...period,
+      from: flags.since === undefined || from === undefined ? from : wholeSteps(String(from), interval),
       // Here the end of the API's period is exclusive.
       to: to === undefined ? undefined : justAfter(String(to)),
       name: parseText('name', flags.name),
@@ -64,7 +66,7 @@ export default command({
       by: parseText('by', flags.by),
       sort: oneOf('sort', flags.sort, FIELD_VALUES.usageSort),
       stepKind: oneOf('step-kind', flags['step-kind'], FIELD_VALUES.spanKind),
-      interval: oneOf('interval', flags.interval, INTERVALS),
+      interval,
       limit: parseLimit('limit', flags.limit, USUAL, MOST)
     }
     const text = await withAsker(flags, env, asker => asker.ask('GET', requestPath('/api/v1/usage', query)))
@@ -74,6 +76,14 @@ export default command({
     } else await printAnswer<UsageReply>(call, text, usage => lines(usage, screen.columns))
   }
 })
+
+const STEP_MS: Readonly<Record<string, number>> = { hour: 3_600_000, day: 86_400_000 }
+
+/** Rounds a time down to a whole step, so that the first row is not the rest of an hour or day. */
+function wholeSteps(from: string, interval: string | undefined): string {
+  const step = STEP_MS[interval ?? 'none'] ?? 1
+  return new Date(Math.floor(Date.parse(from) / step) * step).toISOString()
+}
 
 function lines(usage: UsageReply, width: number): Line[] {
   const { from, to, by, approximate, countedFrom, total, rows, others, hint } = usage

@@ -44,9 +44,7 @@ t.test('the tools accept each call of its recipes', async t => {
         Object.entries(args).map(([field, value]) => [
           field,
           typeof value === 'string' && value.startsWith('<')
-            ? ['from', 'to'].includes(field)
-              ? '2026-11-21T00:00:00Z'
-              : 'x'
+            ? ({ from: '2026-11-21T00:00:00Z', to: '2026-11-22T00:00:00Z' }[field] ?? 'x')
             : value
         ])
       )

@@ -31,7 +31,11 @@ t.test('in a browser', async t => {
     await guest.click('.shared-spans summary', 'lookup_order')
     await guest.untilText('lookup_order', '.shared-spans')
     await guest.until(`document.querySelector('.shared-spans details[open] .half') !== null`)
-    t.equal(await guest.evaluate(`document.querySelectorAll('nav a:not(.skip)').length`), 0, 'no page of the project is offered')
+    t.equal(
+      await guest.evaluate(`document.querySelectorAll('nav a:not(.skip)').length`),
+      0,
+      'no page of the project is offered'
+    )
     t.notOk(
       guest.requests.some(address => address.includes(link.split('#')[1]!)),
       'the token is in no address'
