@@ -119,7 +119,8 @@ t.test('both ways find the same steps, failures, sums, sessions and words', asyn
     ['day', /^\d{4}-\d\d-\d\dT00:00:00\.000Z$/],
     ['hour', /^\d{4}-\d\d-\d\dT\d\d:00:00\.000Z$/]
   ] as const) {
-    t.match((await json('usage', '--interval', interval, '--since', '3d')).from, whole, `a whole ${interval}`)
+    const { out } = await runHere(['usage', '--interval', interval, '--since', '3d', '--json'], env)
+    t.match(JSON.parse(out).from, whole, `a whole ${interval}`)
   }
   t.equal((await both(['usage', '--by', 'name', '--ndjson', ...period])).trimEnd().split('\n').length, 2)
 
