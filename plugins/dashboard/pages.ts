@@ -63,23 +63,23 @@ export default async function pages(app: App): Promise<void> {
     }
   })
 
-  const assets = new Map<string, Promise<Buffer>>()
+  // An upgrade replaces the files while the server runs, and pages that are open still ask for the former ones.
+  const read = async (name: string) => [name, await readFile(new URL(name, BUILT))] as const
+  const assets = new Map(await Promise.all([...files].map(read)))
   pageRoute(app, {
     method: 'GET',
     path: '/app/assets/:file',
     access: 'public',
     replies: { 200: Type.Union(Object.values(TYPES).map(contentReply)) },
-    async handler({ params, headers }): Promise<Reply> {
+    handler({ params, headers }): Reply {
       const { file = '' } = params
       const type = found(files.has(file) && TYPES[extname(file)], 'file')
       const isPacked = files.has(`${file}.br`) && acceptsBrotli(headers['accept-encoding'])
       const name = isPacked ? `${file}.br` : file
-      const bytes = assets.get(name) ?? readFile(new URL(name, BUILT))
-      assets.set(name, bytes)
       const own = { 'Cache-Control': FOR_EVER, Vary: 'Accept-Encoding' }
       return {
         headers: isPacked ? { ...own, 'Content-Encoding': 'br' } : own,
-        body: new Content(type, await bytes)
+        body: new Content(type, assets.get(name)!)
       }
     }
   })

@@ -65,7 +65,7 @@ export function tracesQueryOf(
 ): string {
   const { kind, name } = group
   const words = wordsOf(group)
-  const step = { step: name, stepKind: kind, stepStatus: 'error', ...(words !== '' && { error: words }) }
+  const step = { step: name, kind, stepStatus: 'error', ...(words !== '' && { error: words }) }
   return `?${new URLSearchParams({
     ...(kind === 'trace' ? { name, status: 'error' } : step),
     ...(env !== undefined && { env }),

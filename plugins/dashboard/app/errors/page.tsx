@@ -99,7 +99,7 @@ function Failures({ slug, list, env, zone, more }: FailuresProps) {
     <>
       <p class="soft" role="status">
         {formatCounted(count, 'failure')} in {formatCounted(groups.length + others, 'group')}
-        {fresh > 0 && `, ${formatCount(fresh)} new since the period before`}.
+        {fresh > 0 && `, ${formatCount(fresh)} new vs. the previous period`}.
         {reached !== null && (
           <>
             {` Examined back to ${shortTime(reached, zone, now)}; older traces are not counted yet.`}{' '}
@@ -116,7 +116,7 @@ function Failures({ slug, list, env, zone, more }: FailuresProps) {
           'Step and message',
           'Over time',
           ...numbers('Failures', 'Traces'),
-          'First seen',
+          'First in period',
           'Last seen',
           'Latest'
         ]}
@@ -150,7 +150,7 @@ function Row({ slug, group, list, env, zone, now }: RowProps) {
               {asLine(name, 120)}
             </a>
             <span class="kind">{kind}</span>
-            {isNew(group, list) && <span class="is-new">new</span>}
+            {isNew(group, list) && <span class="new-failure">new</span>}
             {passedOn === count && <span class="soft small">passed on from a failed child</span>}
           </span>
           <span class="failure-message" title={example.message === null ? undefined : asLine(example.message, 500)}>
@@ -163,12 +163,12 @@ function Row({ slug, group, list, env, zone, now }: RowProps) {
         <SparkBars counts={steps} length={list.starts.length} tone="bad" />
       </td>
       <td class="number" data-label="Failures">
-        {formatCount(count)} {before > 0 && <small title="In the period before">before: {formatCount(before)}</small>}
+        {formatCount(count)} {before > 0 && <small title="In the previous period">before: {formatCount(before)}</small>}
       </td>
       <td class="number" data-label="Traces">
         {formatCount(traces)}
       </td>
-      <td class="of-seen" data-label="First seen">
+      <td class="of-seen" data-label="First in period">
         <Moment iso={firstAt} zone={zone} now={now} />
       </td>
       <td class="of-seen" data-label="Last seen">

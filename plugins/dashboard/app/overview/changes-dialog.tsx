@@ -16,7 +16,7 @@ import { Pending } from '../ui/problem.tsx'
 import { numbers, Titles } from '../ui/table.tsx'
 import { asLine } from '../ui/text.ts'
 import type { Zone } from '../ui/time.ts'
-import { groupChanges, type Metric, metricOf, sortSplits } from './changes.ts'
+import { type GroupChange, groupChanges, type Metric, metricOf, sortSplits } from './changes.ts'
 import { TotalNumber } from './total-number.tsx'
 
 const TITLES: Readonly<Record<Metric, string>> = {
@@ -132,7 +132,11 @@ interface TableProps {
 
 function ChangesTable({ split, metric, format, address }: TableProps) {
   const { by } = split
-  const changes = groupChanges(split, metric).slice(0, MOST_ROWS)
+  const sizeOf = ({ now, before }: GroupChange) => Math.abs((now ?? 0) - (before ?? 0))
+  // The groups that explain most are listed, and the largest difference comes first.
+  const changes = groupChanges(split, metric)
+    .slice(0, MOST_ROWS)
+    .sort((a, b) => sizeOf(b) - sizeOf(a))
   if (changes.length === 0) return <p class="soft">Nothing is known by {fieldName(by)}.</p>
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard.

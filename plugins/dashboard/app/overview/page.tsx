@@ -250,7 +250,7 @@ function Coverage({ slug, answer, query, zone, list }: CoverageProps) {
         </a>
       )}
       {before !== null && (
-        <span>{before.traces === 0 ? 'No earlier data to compare.' : '± compares with the period before.'}</span>
+        <span>{before.traces === 0 ? 'No earlier data to compare.' : '± vs. the previous period.'}</span>
       )}
       <span>
         {step === 'day' && offset !== offsetOf(zone) ? `${times}; days are in ${zoneName(offset)}.` : `${times}.`}

@@ -26,7 +26,7 @@ export function TotalNumber({ value, before, format, name, points = false }: Pro
 export function ChangeNumber({ value, before, format, points = false }: Omit<Props, 'name'>) {
   if (value === null || before === null || before === undefined) return null
   return (
-    <span class="soft small change" title={`${format(before)} in the period before`}>
+    <span class="soft small change" title={`${format(before)} in the previous period`}>
       {points ? pointsBetween(value, before) : ratioBetween(value, before)}
     </span>
   )

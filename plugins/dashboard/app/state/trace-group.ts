@@ -36,7 +36,7 @@ export const writeTraceGroup = ({ by, key }: TraceGroupName): string => `${by}:$
 export function groupFilters(by: string, key: string, kind: string | null = null): Readonly<Record<string, string>> {
   const tag = tagKeyOf(by)
   if (tag !== undefined) return { tag: `${tag}:${key}` }
-  if (by === 'step') return { step: key, ...(kind !== null && { stepKind: kind }) }
+  if (by === 'step') return { step: key, ...(kind !== null && { kind }) }
   return { [by === 'environment' ? 'env' : by]: key }
 }
 

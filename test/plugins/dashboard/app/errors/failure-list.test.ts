@@ -66,7 +66,7 @@ t.test('words are those of the type and the message, without placeholders', t =>
 t.test('a group leads to its traces', t => {
   const time = { from: AT, to: AT }
   t.same(Object.fromEntries(new URLSearchParams(tracesQueryOf(group(), time, 'prod'))), {
-    ...{ step: 'pay', stepKind: 'tool', stepStatus: 'error', error: 'No stock', env: 'prod' },
+    ...{ step: 'pay', kind: 'tool', stepStatus: 'error', error: 'No stock', env: 'prod' },
     ...time
   })
   t.same(Object.fromEntries(new URLSearchParams(tracesQueryOf(group({ kind: 'trace' }), time, undefined))), {

@@ -88,7 +88,7 @@ t.test('groups are named in addresses', t => {
   t.same(readTraceGroup('tag:prompt:v12'), { by: 'tag:prompt', key: 'v12' })
   for (const text of ['', 'model', 'model:', 'step:x', 'tag:prompt:']) t.equal(readTraceGroup(text), undefined, text)
   t.same(groupFilters('tag:prompt', 'v12'), { tag: 'prompt:v12' })
-  t.same(groupFilters('step', 'chat', 'llm'), { step: 'chat', stepKind: 'llm' })
+  t.same(groupFilters('step', 'chat', 'llm'), { step: 'chat', kind: 'llm' })
   t.same(groupFilters('environment', 'prod'), { env: 'prod' })
   t.equal(readSplitField('?by=tag:prompt'), 'tag:prompt')
   t.equal(readSplitField('?by=colour'), undefined)
