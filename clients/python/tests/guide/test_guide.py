@@ -17,7 +17,7 @@ from tests.conftest import Server
 
 
 def test_the_guides_examples(server: Server, client: Spoor, provider: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    with urllib.request.urlopen(f"{server.url}/docs") as response:
+    with urllib.request.urlopen(f"{server.url}/docs/python") as response:
         page = response.read().decode()
     section = page.partition('<section id="client-python">')[2].partition("</section>")[0]
     examples = [html.unescape(each) for each in re.findall(r'<code data-language="python">(.*?)</code>', section, re.S)]

@@ -90,8 +90,9 @@ class WireServer:
 
     def answer(self, handler: BaseHTTPRequestHandler) -> None:
         exchange = self.exchange
-        handler.close_connection = True
         handler.send_response(exchange.get("status", 200))
+        # Without this header, a library could send its next request on the connection that is about to be closed.
+        handler.send_header("connection", "close")
         if "body" in exchange:
             body = json.dumps(exchange["body"]).encode()
             handler.send_header("content-type", "application/json")
