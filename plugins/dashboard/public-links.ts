@@ -4,6 +4,7 @@
  */
 import Type from 'typebox'
 import type { App } from '../../lib/app.ts'
+import type { Client } from '../../lib/database/pooled/cancellation.ts'
 import { Refusal } from '../../lib/errors.ts'
 import { found } from '../../lib/http/refuse.ts'
 import { digestToken, makeToken } from '../../lib/people/tokens.ts'
@@ -12,6 +13,7 @@ import { SHARED_PARTS } from '../../lib/store/answers/trace-json.ts'
 import {
   findLinkedTrace,
   insertPublicLink,
+  type LinkedTrace,
   listPublicLinks,
   MOST_PUBLIC_LINKS,
   revokePublicLink
@@ -42,8 +44,7 @@ export default function publicLinks(app: App): void {
     replies: { 200: PublicLinksReply },
     async handler(request) {
       requireOn()
-      const trace = { projectId: request.project.id, traceId: request.traceId }
-      await requireTrace(trace.projectId, trace.traceId, request)
+      const trace = await linkedTrace(request.project.id, request.traceId, request)
       return { body: { links: await sql.read(each => listPublicLinks(each, trace), request) } }
     }
   })
@@ -58,10 +59,9 @@ export default function publicLinks(app: App): void {
       requireOn()
       const { days } = readLink(request.payload)
       const { project, traceId, visitor } = request
-      // The trace is read with its link later, so here it only has to exist.
-      await requireTrace(project.id, traceId, request)
+      const trace = await linkedTrace(project.id, traceId, request)
       const token = makeToken()
-      const link = { projectId: project.id, traceId, digest: digestToken(token)!, userId: visitor.userId, days }
+      const link = { ...trace, digest: digestToken(token)!, userId: visitor.userId, days }
       const entry = entryOf(request, 'public-link.make', { traceId, days })
       const made = await sql.write(each => insertPublicLink(each, link, entry))
       if (made === undefined) {
@@ -97,23 +97,28 @@ export default function publicLinks(app: App): void {
         config.publicLinks && digest !== undefined
           ? await sql.read(each => findLinkedTrace(each, digest), request)
           : undefined
-      if (trace === undefined) throw new Refusal('not_found', GONE)
+      const isThere = trace && (await readNumber(trace.projectId, trace.traceId, request)) === trace.seq
+      if (!isThere) throw new Refusal('not_found', GONE)
       return { body: await readWhole(app, trace.projectId, trace.traceId, SHARED_PARTS, request) }
     }
   })
 
-  async function requireTrace(projectId: number, traceId: string, request: Parameters<typeof sql.readOf>[2]) {
-    const exists = await sql.readOf(
+  /** Returns the trace's number; undefined if the project has no such trace. */
+  const readNumber = (projectId: number, traceId: string, client: Client): Promise<number | undefined> =>
+    sql.readOf(
       projectId,
       async (each, names) => {
-        const rows = await each`
-          select from ${each.unsafe(names.traces)} where project_id = ${projectId} and id = ${traceId}::uuid`
-        return rows.length > 0
+        const [row] = await each<{ seq: number }[]>`
+          select seq::float8 as seq from ${each.unsafe(names.traces)}
+          where project_id = ${projectId} and id = ${traceId}::uuid`
+        return row?.seq
       },
-      request
+      client
     )
-    found(exists || undefined)
-  }
+  const linkedTrace = async (projectId: number, traceId: string, client: Client): Promise<LinkedTrace> => ({
+    ...{ projectId, traceId },
+    seq: found(await readNumber(projectId, traceId, client))
+  })
 }
 
 const GONE = 'This link does not exist, has expired, or was revoked.'

@@ -13,20 +13,21 @@ export interface PublicLink {
   readonly madeBy: string | null
 }
 
-/** Identifies a trace of a project. */
+/** Identifies a trace of a project. Its number shows whether the id belongs to the same trace as before. */
 export interface LinkedTrace {
   readonly projectId: number
   readonly traceId: string
+  readonly seq: number
 }
 
 const isValid = (sql: Sql) => sql`l.revoked_at is null and l.expires_at > now()`
 
 /** Returns a trace's valid links, newest first. */
-export async function listPublicLinks(sql: Sql, { projectId, traceId }: LinkedTrace): Promise<PublicLink[]> {
+export async function listPublicLinks(sql: Sql, { projectId, seq }: LinkedTrace): Promise<PublicLink[]> {
   return sql<PublicLink[]>`
     select l.id, l.created_at as "createdAt", l.expires_at as "expiresAt", u.email as "madeBy"
     from public_links l left join users u on u.id = l.user_id
-    where l.project_id = ${projectId} and l.trace_id = ${traceId} and ${isValid(sql)} order by l.id desc`
+    where l.project_id = ${projectId} and l.trace_seq = ${seq} and ${isValid(sql)} order by l.id desc`
 }
 
 export interface NewLink extends LinkedTrace {
@@ -41,16 +42,16 @@ export interface NewLink extends LinkedTrace {
  */
 export async function insertPublicLink(
   sql: Sql,
-  { projectId, traceId, digest, userId, days }: NewLink,
+  { projectId, traceId, seq, digest, userId, days }: NewLink,
   audit: AuditEntry
 ): Promise<Pick<PublicLink, 'id' | 'createdAt' | 'expiresAt'> | undefined> {
   const [row] = await sql<Pick<PublicLink, 'id' | 'createdAt' | 'expiresAt'>[]>`
     with made as (
-      insert into public_links (project_id, trace_id, digest, user_id, expires_at)
-      select ${projectId}::int, ${traceId}::text, ${digest}::text, ${userId}::int, now() + ${days} * interval '1 day'
+      insert into public_links (project_id, trace_id, trace_seq, digest, user_id, expires_at)
+      select ${projectId}::int, ${traceId}::text, ${seq}::bigint, ${digest}::text, ${userId}::int, now() + ${days} * interval '1 day'
       where (
         select count(*) from public_links l
-        where l.project_id = ${projectId} and l.trace_id = ${traceId} and ${isValid(sql)}
+        where l.project_id = ${projectId} and l.trace_seq = ${seq} and ${isValid(sql)}
       ) < ${MOST_PUBLIC_LINKS}
       on conflict on constraint public_links_digest do update set digest = excluded.digest
       returning *
@@ -75,7 +76,7 @@ export async function revokePublicLink(sql: Sql, projectId: number, id: number, 
 /** Returns the trace of a valid link. */
 export async function findLinkedTrace(sql: Sql, digest: string): Promise<LinkedTrace | undefined> {
   const [row] = await sql<LinkedTrace[]>`
-    select l.project_id as "projectId", l.trace_id as "traceId" from public_links l
+    select l.project_id as "projectId", l.trace_id as "traceId", l.trace_seq::float8 as seq from public_links l
     where l.digest = ${digest} and ${isValid(sql)}`
   return row
 }

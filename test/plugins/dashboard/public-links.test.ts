@@ -14,8 +14,8 @@ const { pool } = service.database
 const owner = await signedIn(service, 'owner@example.com', 'owner')
 const member = await signedIn(service, 'member@example.com', 'member')
 
-async function record(): Promise<string> {
-  const [id, now] = [freshId(32), new Date().toISOString()]
+async function record(id = freshId(32)): Promise<string> {
+  const now = new Date().toISOString()
   const step = { id: freshId(16), name: 'step', kind: 'llm', startedAt: now, endedAt: now, input: 'a question' }
   const trace = { id, name: 'shared', startedAt: now, endedAt: now, output: 1e21, spans: [step] }
   t.equal((await service.call('POST', '/api/v1/traces', { body: { schemaVersion: 1, trace } })).status, 201)
@@ -66,6 +66,9 @@ t.test('a link ends when it expires, when it is revoked, and with its trace', as
   t.equal((await open(third.body.token)).status, 200)
   t.equal((await owner.ask('DELETE', `${P}/traces/${id}`)).status, 200)
   t.match(await open(third.body.token), notFound)
+  await record(id)
+  t.match(await open(third.body.token), notFound, 'another trace with the same id is not shown')
+  t.same((await owner.ask('GET', at(id))).body.links, [], 'the new trace has no link')
   const acts = await pool.run(
     sql =>
       sql`select action, detail::jsonb as detail from audit where action like 'public-link.%' order by id desc limit 4`
