@@ -1,5 +1,6 @@
 /** Reads the facts about a PostgreSQL server, its settings and spoor's role that `spoor doctor` judges. */
 import type { Sql } from 'postgres'
+import { carelessSettings } from './upkeep.ts'
 
 export interface ServerFacts {
   readonly version: string
@@ -54,11 +55,7 @@ export async function readServerFacts(sql: Sql, tables: readonly string[]): Prom
       (inet_server_addr() is null or inet_server_addr() <<= '127.0.0.0/8' or inet_server_addr() = '::1') as "isLocal",
       (extract(epoch from clock_timestamp()) * 1000)::float8 as "clockMs",
       (select age(datfrozenxid) from pg_database where datname = current_database()) as "transactionAge",
-      array(
-        select name from pg_settings
-        where name in ('fsync', 'synchronous_commit', 'full_page_writes', 'autovacuum') and setting = 'off'
-        order by name
-      ) as careless`
+      ${carelessSettings(sql)} as careless`
   const numbers = await sql<{ name: string; value: number }[]>`
     select name, setting::float8 * case unit when 'kB' then 1024 when '8kB' then 8192 when 'MB' then 1048576
       when 's' then 1000 when 'min' then 60000 else 1 end as value

@@ -29,14 +29,16 @@ const UNUSED_DAYS = 7
 /** Number of audit entries among which the last backup is looked for, so that a long log costs little. */
 const MOST_ENTRIES = 100_000
 
+/** SQL for the names of the settings that are off although data may be lost or tables may bloat without them. */
+export const carelessSettings = (sql: Sql) => sql`array(
+  select name from pg_settings
+  where name in ('fsync', 'synchronous_commit', 'full_page_writes', 'autovacuum') and setting = 'off' order by name
+)`
+
 export async function readUpkeep(sql: Sql, defaultLimitBytes: number): Promise<Upkeep> {
   const [row] = await sql<[Omit<Upkeep, 'expiringKeys'>]>`
     select
-      array(
-        select name from pg_settings
-        where name in ('fsync', 'synchronous_commit', 'full_page_writes', 'autovacuum') and setting = 'off'
-        order by name
-      ) as careless,
+      ${carelessSettings(sql)} as careless,
       (select age(datfrozenxid) from pg_database where datname = current_database()) as "transactionAge",
       (
         select at from audit where action = 'backup' and id > (select max(id) from audit) - ${MOST_ENTRIES}

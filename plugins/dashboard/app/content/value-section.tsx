@@ -7,14 +7,14 @@ import { Messages } from './messages-view.tsx'
 interface Props {
   readonly title: string
   readonly body: Body
-  readonly part: 'input' | 'output'
+  readonly part: 'input' | 'output' | 'metadata' | 'events'
   /** Whether Markdown is rendered. */
   readonly rendered: boolean
 }
 
 export function ValueSection({ title, body, part, rendered }: Props) {
   const node = body[part]
-  const messages = conversationOf(body)[part]
+  const messages = part === 'input' || part === 'output' ? conversationOf(body)[part] : undefined
   return (
     <section class="half">
       <h3>{title}</h3>

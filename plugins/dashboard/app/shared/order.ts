@@ -9,6 +9,13 @@ export interface WithDepth<S> {
   readonly depth: number
 }
 
+/** Returns the id of the first span that failed without a failed child; undefined if none failed. */
+export function culpritOf(spans: readonly (Linked & { readonly status: string })[]): string | undefined {
+  const failed = spans.filter(({ status }) => status === 'error')
+  const parents = new Set(failed.map(({ parentSpanId }) => parentSpanId))
+  return failed.find(({ id }) => !parents.has(id))?.id
+}
+
 /** Returns every span once. A span whose parent is missing, or that is its own ancestor, has no parent. */
 export function withDepths<S extends Linked>(spans: readonly S[]): WithDepth<S>[] {
   const ids = new Set(spans.map(({ id }) => id))

@@ -15,7 +15,8 @@ import { Fact, Moment } from '../ui/facts.tsx'
 import { formatCost, formatCount, formatCounted, formatDuration } from '../ui/format.ts'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { asLine } from '../ui/text.ts'
-import { withDepths } from './order.ts'
+import { fullTime } from '../ui/time.ts'
+import { culpritOf, withDepths } from './order.ts'
 
 /** Number of spans shown at first, and added on request. */
 const SPANS_AT_ONCE = 300
@@ -59,6 +60,7 @@ function SharedView({ loaded }: { loaded: Loaded }) {
   const { texts, zone } = useStore(preferences)
   const [count, setCount] = useState(SPANS_AT_ONCE)
   const placed = useMemo(() => withDepths(spans), [spans])
+  const culprit = useMemo(() => culpritOf(spans), [spans])
   const rendered = texts === 'rendered'
   const hasTexts = body.input !== undefined || body.output !== undefined
   return (
@@ -69,9 +71,13 @@ function SharedView({ loaded }: { loaded: Loaded }) {
       </header>
       <dl class="shared-facts">
         <Fact name="Started">
-          <Moment iso={trace.startedAt} zone={zone} />
+          <Moment iso={trace.startedAt} zone={zone} text={fullTime(trace.startedAt, zone)} />
         </Fact>
         {trace.durationMs !== null && <Fact name="Duration">{formatDuration(trace.durationMs)}</Fact>}
+        {trace.userId !== null && <Fact name="User">{asLine(trace.userId, 60)}</Fact>}
+        {trace.sessionId !== null && <Fact name="Session">{asLine(trace.sessionId, 60)}</Fact>}
+        {trace.environment !== null && <Fact name="Environment">{trace.environment}</Fact>}
+        {trace.tags.length > 0 && <Fact name="Tags">{asLine(trace.tags.join(', '), 200)}</Fact>}
         {trace.model !== null && <Fact name="Model">{asLine(trace.model, 60)}</Fact>}
         {trace.usage !== null && <Fact name="Tokens">{formatCount(trace.usage.totalTokens)}</Fact>}
         {trace.costUsd !== null && <Fact name="Cost">{formatCost(trace.costUsd)}</Fact>}
@@ -79,11 +85,12 @@ function SharedView({ loaded }: { loaded: Loaded }) {
       {hasTexts && <h2 class="unseen">Input and output</h2>}
       {hasTexts && <ValueSection title="Input" body={body} part="input" rendered={rendered} />}
       {hasTexts && <ValueSection title="Output" body={body} part="output" rendered={rendered} />}
+      {body.metadata !== undefined && <ValueSection title="Metadata" body={body} part="metadata" rendered={rendered} />}
       <h2>{formatCounted(spans.length, 'span')}</h2>
       <ol class="shared-spans">
         {placed.slice(0, count).map(({ span, depth }) => (
           <li key={span.id} data-depth={Math.min(depth, 8)}>
-            <SharedSpan span={span} body={bodies.get(span.id)!} rendered={rendered} />
+            <SharedSpan span={span} body={bodies.get(span.id)!} rendered={rendered} isCulprit={span.id === culprit} />
           </li>
         ))}
       </ol>
@@ -100,13 +107,15 @@ interface SpanProps {
   readonly span: SharedTrace['spans'][number]
   readonly body: Body
   readonly rendered: boolean
+  /** Whether this is the step that failed by itself. It is open from the beginning. */
+  readonly isCulprit: boolean
 }
 
 /** A span whose values are drawn once it is open. */
-function SharedSpan({ span, body, rendered }: SpanProps) {
-  const [open, setOpen] = useState(false)
+function SharedSpan({ span, body, rendered, isCulprit }: SpanProps) {
+  const [open, setOpen] = useState(isCulprit)
   return (
-    <details onToggle={event => setOpen(event.currentTarget.open)}>
+    <details open={isCulprit} onToggle={event => setOpen(event.currentTarget.open)}>
       <summary>
         <b>{asLine(span.name, 120)}</b> <span class={`kind is-${span.kind}`}>{span.kind}</span>{' '}
         <StatusIcon status={span.status} />{' '}
@@ -120,6 +129,7 @@ function SharedSpan({ span, body, rendered }: SpanProps) {
         <>
           <ValueSection title="Input" body={body} part="input" rendered={rendered} />
           <ValueSection title="Output" body={body} part="output" rendered={rendered} />
+          {span.events.length > 0 && <ValueSection title="Events" body={body} part="events" rendered={rendered} />}
         </>
       )}
     </details>

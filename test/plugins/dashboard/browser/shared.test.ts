@@ -28,6 +28,8 @@ t.test('in a browser', async t => {
     await guest.width(1280)
     await guest.open(link)
     await guest.untilText('support-agent', 'h1')
+    await guest.untilText('u-3', '.shared-facts')
+    await guest.untilText('s/1 ä', '.shared-facts')
     await guest.click('.shared-spans summary', 'lookup_order')
     await guest.untilText('lookup_order', '.shared-spans')
     await guest.until(`document.querySelector('.shared-spans details[open] .half') !== null`)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { withDepths } from '../../../../../plugins/dashboard/app/shared/order.ts'
+import { culpritOf, withDepths } from '../../../../../plugins/dashboard/app/shared/order.ts'
 
 const span = (id: string, parentSpanId: string | null = null) => ({ id, parentSpanId })
 
@@ -27,4 +27,12 @@ t.test('every span is placed once, whatever the parents are', async () => {
       return placed.length === spans.length && new Set(placed.map(each => each.span)).size === spans.length
     })
   )
+})
+
+t.test('the culprit is the first span that failed without a failed child', async t => {
+  const ok = (id: string, parent: string | null = null) => ({ ...span(id, parent), status: 'ok' })
+  const failed = (id: string, parent: string | null = null) => ({ ...span(id, parent), status: 'error' })
+  t.equal(culpritOf([failed('root'), ok('a', 'root'), failed('b', 'root'), failed('c', 'root')]), 'b')
+  t.equal(culpritOf([failed('root'), ok('a', 'root')]), 'root')
+  t.equal(culpritOf([ok('root')]), undefined)
 })
