@@ -48,7 +48,8 @@ export async function insertPublicLink(
   const [row] = await sql<Pick<PublicLink, 'id' | 'createdAt' | 'expiresAt'>[]>`
     with made as (
       insert into public_links (project_id, trace_id, trace_seq, digest, user_id, expires_at)
-      select ${projectId}::int, ${traceId}::text, ${seq}::bigint, ${digest}::text, ${userId}::int, now() + ${days} * interval '1 day'
+      select ${projectId}::int, ${traceId}::text, ${seq}::bigint, ${digest}::text, ${userId}::int,
+        now() + ${days} * interval '1 day'
       where (
         select count(*) from public_links l
         where l.project_id = ${projectId} and l.trace_seq = ${seq} and ${isValid(sql)}
