@@ -56,8 +56,8 @@ const settings = (quality: number, window: number) => ({
   params: { [constants.BROTLI_PARAM_QUALITY]: quality, [constants.BROTLI_PARAM_LGWIN]: window }
 })
 const COMPRESSION = { short: settings(0, 18), long: settings(2, 22) }
-/** Settings for texts that are packed in the background, where quality 4 costs no request its time. */
-export const RESTING = settings(4, 22)
+/** Settings for texts that are packed in the background, where quality 5 costs no request its time. */
+export const RESTING = settings(5, 22)
 /**
  * Maximum bytes per slice, unless the block has a single slice. Four rows of this size fit on a page, so PostgreSQL
  * keeps their values in the row.
