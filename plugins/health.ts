@@ -9,7 +9,9 @@ const Readiness = Type.Object(
     ready: Type.Boolean(),
     reasons: Type.Array(Type.String()),
     lacks: Type.Optional(
-      Type.Array(Type.String(), { description: 'What the process goes on without; absent where it lacks nothing.' })
+      Type.Array(Type.String(), {
+        description: 'What the process lacks but can work without; absent if it lacks nothing.'
+      })
     ),
     version: Type.String({ description: 'The version of spoor.' }),
     instance: Type.Optional(

@@ -13,12 +13,12 @@ const LISTED_BYTES = 1024 ** 2
 const CALM_MS = 600_000
 
 export default command({
-  summary: 'Give the disk space of deleted and repacked traces back',
+  summary: 'Give back the disk space of deleted and repacked traces',
   flags: {
     apply: { type: 'boolean', about: 'do it; without it, the command only reports what each step gives back' },
     'rebuild-tables': {
       type: 'boolean',
-      about: 'also rebuild tables while servers are connected, whose requests wait meanwhile'
+      about: 'also rebuild tables while servers are connected; their requests wait'
     }
   },
   details: [

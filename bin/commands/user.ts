@@ -117,7 +117,7 @@ export const unlink = command({
   examples: ['user unlink ada@example.com'],
   async run({ parameters, env, print }) {
     const unlinked = await withDatabase(env, ({ sql }) => people.unlinkUser(sql, parameters.EMAIL))
-    print({ unlinked }, `unlinked ${counted(unlinked, 'account')} of the sign-in provider`)
+    print({ unlinked }, `unlinked ${counted(unlinked, 'account')} at the sign-in provider`)
   }
 })
 
@@ -136,7 +136,7 @@ export const password = command({
 
 function rolesOf({ memberships }: User): string {
   const each = memberships.map(({ account, role }) => `${role} of account ${account}`)
-  return each.length === 0 ? 'no member of any account' : each.join(', ')
+  return each.length === 0 ? 'not a member of any account' : each.join(', ')
 }
 
 function userTable(users: readonly people.User[]): string {

@@ -145,8 +145,7 @@ t.test('status says what is amiss, and migrate mends a schema', async t => {
   await database.pool.run(
     sql => sql`insert into schema_migrations (version, name, sha256) values (9999, 'from-the-future', '')`
   )
-  const newer =
-    /^The schema is at version 9999, newer than the \d+ .*: it is served all the same\. Update spoor on this/
+  const newer = /^The schema is at version 9999, newer than the \d+ that .*; continuing\. Update spoor on this/
   t.match((await problems({})).join('\n'), new RegExp(newer.source, 'm'))
   t.match(await runHere(['migrate'], env), {
     code: 0,
@@ -180,7 +179,7 @@ t.test('commands work beside a newer schema, but for those that must know every 
     ['project', 'delete', 'default', '--apply'],
     ...(isOnCluster() ? [['migrate', '--distributed', '--apply']] : [])
   ]) {
-    const refusal = /^spoor: the schema is at version 9999, and this spoor knows \d+: .*Use the newer spoor/
+    const refusal = /^spoor: the schema is at version 9999, and this spoor knows \d+: .*Use the newer version of spoor/
     t.match(await runHere(args, env), { code: 1, out: '', err: refusal }, args.join(' '))
   }
   t.notOk(existsSync(file))

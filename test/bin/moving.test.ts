@@ -223,5 +223,5 @@ t.test('Ctrl-C stops an import in good order, and it goes on when run again', as
   await until(async () => (await environments(database)).length > 0)
   child.kill('SIGINT')
   const [code] = await once(child, 'close')
-  t.match({ code, err }, { code: 130, err: /^spoor: interrupted: 1 imported so far; run it again to go on\n$/m })
+  t.match({ code, err }, { code: 130, err: /^spoor: interrupted: 1 imported so far; run it again to continue\n$/m })
 })

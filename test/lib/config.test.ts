@@ -101,13 +101,13 @@ t.test('a provider of OpenID Connect is named whole, with who may come in', t =>
     t.equal(readConfig({ ...names, OIDC_ISSUER: `http://${host}/` }).oidc?.issuer.host, host)
   }
   const refused: [changes: NodeJS.ProcessEnv, message: RegExp][] = [
-    [{ BASE_URL: '' }, /^BASE_URL must be set where OIDC_ISSUER is/],
+    [{ BASE_URL: '' }, /^BASE_URL must be set if OIDC_ISSUER is set/],
     [{ OIDC_ISSUER: '' }, /^OIDC_ISSUER must be set as well/],
     [{ OIDC_CLIENT_ID: '', OIDC_CLIENT_SECRET: '' }, /^OIDC_CLIENT_ID and OIDC_CLIENT_SECRET must be set as well/],
     [{ OIDC_ISSUER: 'id.example.com' }, /^OIDC_ISSUER must be an address/],
     [{ OIDC_ISSUER: 'http://id.example.com' }, /^OIDC_ISSUER must begin with https/],
     [{ OIDC_ISSUER: 'http://127.0.0.1.example.com' }, /^OIDC_ISSUER must begin with https/],
-    [{ OIDC_SCOPES: 'email' }, /^OIDC_SCOPES must have openid/],
+    [{ OIDC_SCOPES: 'email' }, /^OIDC_SCOPES must include the scope openid/],
     [{ OIDC_TRUST_EMAIL: 'yes' }, /^OIDC_TRUST_EMAIL must be on or off/],
     [{ OIDC_DOMAINS: 'a@example.com' }, /^OIDC_DOMAINS must be domains/],
     [{ OIDC_ROLES: 'groups=admins' }, /^OIDC_ROLES must be rules/],

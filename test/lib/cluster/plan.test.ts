@@ -69,7 +69,7 @@ t.test('what stands in the way is said, with what to do', async t => {
     ['servers', { users: ['spoor[1/1] writer', 'spoor[1/1] reader'] }, /Other spoors are connected .*stop/],
     ['tables of others', { tables: [table('traces', { isOurs: false })] }, /traces belongs to another role/],
     ['another column', { tables: [laid('traces'), byName] }, /spans is distributed by name: undistribute_table/],
-    ['another place', { tables: [laid('traces'), elsewhere] }, /spans is not laid beside traces/]
+    ['another place', { tables: [laid('traces'), elsewhere] }, /spans is not colocated with traces/]
   ] as const) {
     t.match(planDistribution(found(more as Partial<FoundCluster>)).obstacles.join('\n'), rule, claim)
   }

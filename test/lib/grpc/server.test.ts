@@ -78,7 +78,7 @@ t.test('a renewed certificate is used without a restart, and a pair that does no
   const own = (name: string) => new X509Certificate(readFileSync(PEM(`${name}.pem`))).fingerprint256
   t.equal(await served(), own('localhost'))
   await writeFile(files.key, 'half a key')
-  await until(() => lines.some(line => line.includes('is not renewed')))
+  await until(() => lines.some(line => line.includes('could not be reloaded')))
   await install('127.0.0.1', 'localhost')
   await until(() => lines.some(line => line.includes('does not belong')))
   t.equal(await served(), own('localhost'))
