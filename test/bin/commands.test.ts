@@ -239,9 +239,9 @@ t.test('a secret that is not that of the keys is refused, and may be replaced', 
   const { keyId } = await jsonHere(create, env)
   // The exit code is 1 in any case, because the tests disable durability.
   t.notMatch((await runHere(['status', '--json'], env)).out, /KEY_DIGEST_SECRET/)
-  t.match((await runHere(['status', '--json'], other)).out, /not the one that the keys.*key replace-secret/)
+  t.match((await runHere(['status', '--json'], other)).out, /differs from the secret that the keys.*key replace-secret/)
   for (const args of [create, ['key', 'rotate', keyId]]) {
-    t.match(await runHere(args, other), { code: 1, out: '', err: /not the one that the keys.*key replace-secret/ })
+    t.match(await runHere(args, other), { code: 1, out: '', err: /differs from the secret that the keys.*key replace-secret/ })
   }
   const replace = ['key', 'replace-secret']
   t.same(await jsonHere([...replace, '--apply'], env), { keys: 0, differs: false, applied: false })
@@ -251,5 +251,5 @@ t.test('a secret that is not that of the keys is refused, and may be replaced', 
   t.same(await jsonHere([...replace, '--apply'], other), { keys: 1, differs: true, applied: true })
   t.match(await jsonHere(['key', 'list'], env), [{ keyId, state: 'revoked' }])
   t.match(await runHere(create, other), { code: 0 })
-  t.match(await runHere(create, env), { code: 1, err: /not the one that the keys/ })
+  t.match(await runHere(create, env), { code: 1, err: /differs from the secret that the keys/ })
 })
