@@ -10,7 +10,7 @@ const Readiness = Type.Object(
     reasons: Type.Array(Type.String()),
     lacks: Type.Optional(
       Type.Array(Type.String(), {
-        description: 'What the process lacks but can work without; absent if it lacks nothing.'
+        description: 'Shortages that the process can work with; absent if there are none.'
       })
     ),
     version: Type.String({ description: 'The version of spoor.' }),
@@ -26,7 +26,7 @@ export default function health(app: App) {
     method: 'GET',
     path: '/healthz',
     access: 'public',
-    summary: 'Say that the process is alive',
+    summary: 'Check that the process is alive',
     replies: { 200: Health },
     handler: () => ({ body: { ok: true } })
   })
@@ -35,7 +35,7 @@ export default function health(app: App) {
     method: 'GET',
     path: '/readyz',
     access: 'public',
-    summary: 'Say whether a write would be accepted',
+    summary: 'Check whether writes are accepted',
     replies: { 200: Readiness, 503: Readiness },
     async handler() {
       const reasons = await app.readiness()

@@ -25,7 +25,7 @@ function describeAbsence(found: Exclude<FoundServer, { is: 'ours' | 'nameless' |
       : `No server is running at ${address}: ${START} or ${SET_ADDRESS} it listens. ${NOT_EXPECTED}`
   }
   const what = is === 'something else' ? 'is not spoor' : 'is the spoor server of another database'
-  return `What answers at ${address} ${what}: ${SET_ADDRESS} the server of this database listens. ${NOT_EXPECTED}`
+  return `The program at ${address} ${what}: ${SET_ADDRESS} the server of this database listens. ${NOT_EXPECTED}`
 }
 
 function runningProblems({ address, version, ready, reasons, lacks }: RunningServer): string[] {

@@ -248,7 +248,7 @@ function readRanks(ranks: object | undefined): Ranks | undefined {
   for (const [name, rank] of Object.entries(ranks)) {
     const [grade, order, text] = Array.isArray(rank) ? rank : []
     if (!Number.isInteger(grade) || !Number.isSafeInteger(order) || !isRankText(name, text)) {
-      refuse(`recorded.ranks.${name}`, 'must be a grade, a time, and the id of a span or what was remembered of it')
+      refuse(`recorded.ranks.${name}`, 'must be a grade, a time, and the id of a span or the kept facts about it')
     }
   }
   return ranks as Ranks

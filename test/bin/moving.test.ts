@@ -103,7 +103,7 @@ t.test('traces of Langfuse come in with a summary of what became what', async t 
   const args = ['import', '--project', 'default', '--format', 'langfuse', file]
   t.match(await runHere(args, env), {
     code: 1,
-    out: /^2 traces read: 1 imported, 0 there already, 1 refused\n\nWhat became what:\n[\s\S]* 1 {2}observation.type GENERATION → kind llm\n/,
+    out: /^2 traces read: 1 imported, 0 there already, 1 refused\n\nHow fields were mapped:\n[\s\S]* 1 {2}observation.type GENERATION → kind llm\n/,
     err: /^(\[.*\n)*element 2: trace: timestamp is missing\nspoor: 1 of 2 traces/
   })
   t.match(JSON.parse((await runHere([...args, '--json'], env)).out), {

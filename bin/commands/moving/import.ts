@@ -131,6 +131,6 @@ function describe({ traces, imported, advanced, skipped, refused, mapped }: Impo
   const rows = [...mapped].sort().map(([step, times]) => [count(times).padStart(8), step])
   return [
     `${counts}${refused === 0 ? '' : `, ${count(refused)} refused`}`,
-    ...(rows.length === 0 ? [] : ['', 'What became what:', ...alignColumns(rows)])
+    ...(rows.length === 0 ? [] : ['', 'How fields were mapped:', ...alignColumns(rows)])
   ].join('\n')
 }

@@ -167,7 +167,7 @@ if (isRoot()) {
     await t.rejects(openEmbedded(dataDir, 'serve', log), { name: 'ConfigError', message: /or a link that this user/ })
     await rm(home)
     await symlink(elsewhere, home)
-    await t.rejects(openEmbedded(dataDir, 'serve', log), { name: 'ConfigError', message: /is root's/ })
+    await t.rejects(openEmbedded(dataDir, 'serve', log), { name: 'ConfigError', message: /belongs to root/ })
     t.equal(statSync(elsewhere).uid, 0)
   })
 
