@@ -65,7 +65,7 @@ export const listing = command({
   flags: { project: { type: 'string', value: 'SLUG', about: 'only prices and models of this project' } },
   details: [
     'Only calls from OpenTelemetry and `spoor import` have prices. Calls in traces that the API records cost what they',
-    'state, and are not listed. `spoor usage --by model` counts the traces without a cost of every source.'
+    'state, and are not listed. `spoor usage --by model` counts the traces without a cost, whatever their source.'
   ].join('\n'),
   examples: ['price list', 'price list --project default --json'],
   async run({ flags, env, print }) {

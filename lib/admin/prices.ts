@@ -84,7 +84,7 @@ export async function removePrices(sql: Sql, { project, model, from }: PriceRemo
   const gone = await deletePrices(sql, { projectId, model, from }, audit)
   if (gone.length === 0) {
     const where = project === undefined ? '' : ` in project ${project}`
-    throw new AdminError(`there is no such price of ${JSON.stringify(model)}${where}: see \`spoor price list\``)
+    throw new AdminError(`there is no such price for ${JSON.stringify(model)}${where}: see \`spoor price list\``)
   }
   return gone.map(row => describe(row, new Map([[projectId, project ?? null]])))
 }

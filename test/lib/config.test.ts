@@ -59,7 +59,7 @@ t.test('a proxy that signs people in is named with the addresses that it comes f
   })
   const more = { AUTH_PROXY_ROLE: 'viewer', AUTH_PROXY_SIGN_OUT_URL: 'https://id.example.com/out' }
   t.match(readConfig({ ...names, ...more }).authProxy, { role: 'viewer', signOutUrl: 'https://id.example.com/out' })
-  const both = /AUTH_PROXY_HEADER and AUTH_PROXY_FROM must be set both/
+  const both = /AUTH_PROXY_HEADER and AUTH_PROXY_FROM must both be set, or neither/
   t.throws(() => readConfig({ AUTH_PROXY_HEADER: names.AUTH_PROXY_HEADER }), both)
   t.throws(() => readConfig({ AUTH_PROXY_FROM: names.AUTH_PROXY_FROM }), both)
   for (const wrong of ['localhost', '10.0.0.0/33', '10.0.0.0/', '10.0.0/8', '::1/129', '1.2.3.4/8/8', '*']) {

@@ -147,7 +147,9 @@ async function groupOf(home: string): Promise<number> {
 /** Returns the user that owns a home. An ordinary user's cluster keeps its owner even if root opens it. */
 async function ownerOf(folder: string): Promise<ClusterUser> {
   const { uid, gid } = await stat(folder)
-  if (uid === 0) throw new ConfigError(`DATA_DIR: ${folder} belongs to root, and PostgreSQL does not run as root: remove it`)
+  if (uid === 0) {
+    throw new ConfigError(`DATA_DIR: ${folder} belongs to root, and PostgreSQL does not run as root: remove it`)
+  }
   const user = findClusterUser()
   return user?.uid === uid ? user : { name: String(uid), uid, gid }
 }

@@ -83,7 +83,7 @@ t.test('a renewed certificate is used without a restart, and a pair that does no
   await until(() => lines.some(line => line.includes('does not belong')))
   t.equal(await served(), own('localhost'))
   await install('127.0.0.1', '127.0.0.1')
-  await until(() => lines.some(line => line.includes('was renewed')))
+  await until(() => lines.some(line => line.includes('was reloaded')))
   t.equal(await served(), own('127.0.0.1'))
   t.type(certificate.expiresAt, Date)
   t.equal(lines.filter(line => line.includes('does not belong')).length, 1, 'the same fault is logged once')

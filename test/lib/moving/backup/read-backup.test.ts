@@ -37,7 +37,7 @@ const spoiled: [string, (lines: string[]) => readonly string[], RegExp][] = [
   [
     'with a trace changed',
     lines => lines.map(line => line.replace('"name":"run 0"', '"name":"run 9"')),
-    /are not as they were/
+    /do not match their checksum/
   ],
   [
     'with a key changed',
