@@ -52,7 +52,7 @@ export const remove = command({
     },
     'dry-run': { type: 'boolean', about: 'only show the user who would be removed' }
   },
-  details: 'The scores of the user stay. The last owner of an account cannot be removed.',
+  details: 'The scores of the user are kept. The last owner of an account cannot be removed.',
   examples: ['user remove ada@example.com', 'user remove ada@example.com --account 2'],
   async run({ parameters, flags, env, print }) {
     if (flags['dry-run']) {

@@ -15,7 +15,7 @@ export default function (app: App): void {
     summary: 'Merge metadata into a trace',
     description:
       'A key in the request replaces that top-level key outright; the others are untouched. If two requests write the ' +
-      'same key, the last one wins. The bodyHash stays, so resending the original trace is still a duplicate.',
+      'same key, the last one wins. The bodyHash is kept, so resending the original trace is still a duplicate.',
     body: MetadataPatch,
     takesBody: true,
     replies: { 200: MetadataPatched },

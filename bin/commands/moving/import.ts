@@ -26,7 +26,7 @@ export default command({
   },
   details: [
     'PATH is a file that `spoor export` wrote, gzipped or not, or - for stdin. Ids, times, scores, environments and',
-    'keys are kept; an environment that was not recorded stays not recorded.',
+    'keys are kept; traces without a recorded environment keep none.',
     '',
     'An import can be repeated, and later exports can be imported over it. A stored trace advances to a later state',
     'in the file (more spans, its end, a later metadata patch, more scores), and stays unchanged if the state in the',

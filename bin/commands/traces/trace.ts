@@ -175,7 +175,7 @@ const describePlan = ({ traces, spans, bytes }: PrunePlan): string =>
   `${counted(traces, 'trace')} selected, with ${counted(spans, 'span')} (${size(bytes)})`
 
 function describePruned({ traces, spans, kept }: Pruned, reusable: number, givenBack: number): string {
-  const left = kept === 0 ? '' : ` ${counted(kept, 'trace')} kept changing and stayed: run the command again.`
+  const left = kept === 0 ? '' : ` ${counted(kept, 'trace')} kept changing and were not deleted: run the command again.`
   const room = traces === 0 ? '' : ` About ${size(reusable)} on disk can be reused, ${size(givenBack)} are given back.`
   return `deleted ${counted(traces, 'trace')} with ${counted(spans, 'span')}.${room}${left}`
 }
