@@ -99,8 +99,8 @@ export const recompute = command({
   },
   details: [
     'Each OpenTelemetry call that states tokens but no cost gets the cost that it would get today. Stated costs never',
-    'change. The command works in small batches beside a running server. If it is interrupted, finished batches are kept,',
-    'and running it again does the rest.'
+    'change. The command works in small batches beside a running server. If it is interrupted, finished batches',
+    'are kept, and running it again does the rest.'
   ].join('\n'),
   examples: ['price recompute --project default', 'price recompute --project default --from 30d --apply'],
   async run({ flags, env, print, progress }) {
