@@ -252,6 +252,6 @@ t.test('gRPC at the port of HTTP is answered, and the log says once what to set'
     const answer = await sendRaw(service.port, 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
     t.match(answer, /^HTTP\/1.1 400 .*OTLP_GRPC_PORT/s)
   }
-  await until(async () => said.some(line => line.includes('HTTP/2 came')))
-  t.equal(said.filter(line => line.includes('HTTP/2 came')).length, 1)
+  await until(async () => said.some(line => line.includes('HTTP/2 connection reached')))
+  t.equal(said.filter(line => line.includes('HTTP/2 connection reached')).length, 1)
 })

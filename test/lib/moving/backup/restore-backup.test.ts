@@ -162,7 +162,7 @@ t.test(
     const edited: [readonly string[], RegExp][] = [
       [
         edit('backup', /"schema":\d+/, '"schema":99'),
-        /with schema 99, and this version knows schemas up to \d+: update/
+        /with schema 99, newer than \d+ of this version: update/
       ],
       [edit('project', /"views":\[(.*?\}),/, '"views":[$1,$1,'), /has the view .* twice/],
       [edit('user', /"identities":\[(\{.*?\})/, '"identities":[$1,$1'), /has the identity .* twice/],
