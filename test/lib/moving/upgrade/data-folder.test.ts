@@ -36,7 +36,7 @@ t.test('a folder of an earlier version is refused by servers and commands, which
   for (const args of [['serve'], ['status'], ['project', 'list']]) {
     const { code, err } = await runHere(args, { ...env, PORT: '0' })
     t.equal(code, 1)
-    t.match(err, /was made by PostgreSQL 14, and this spoor has PostgreSQL 18: run `spoor upgrade`\n$/, args.join(' '))
+    t.match(err, /was created by PostgreSQL 14, and this version of spoor has 18: run `spoor upgrade`\n$/, args.join(' '))
   }
 })
 
