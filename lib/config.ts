@@ -1,4 +1,4 @@
-/** Reads and checks the configuration from environment variables at startup. README.md lists the variables. */
+/** Reads and checks the configuration from environment variables at startup. The guide's settings page lists them. */
 import { resolve } from 'node:path'
 import { parallelismOf } from './limits/parallelism.ts'
 import type { LoggedRequests } from './log.ts'
