@@ -126,7 +126,7 @@ function parseCall(name: string, command: Command, words: string[], write: (text
   const missing = (lastIsOptional ? parameters.slice(0, -1) : parameters)[positionals.length]
   if (missing !== undefined) refuse(`${missing} is missing`)
   if (positionals.length > parameters.length) {
-    refuse(`${JSON.stringify(positionals[parameters.length])} is one word too many`)
+    refuse(`unexpected argument ${JSON.stringify(positionals[parameters.length])}`)
   }
   const json = values.json === true
   const booleans = Object.keys(flags).filter(flag => flags[flag]!.type === 'boolean')

@@ -136,7 +136,7 @@ function explainFailure(error: unknown, { location, embedded }: Database): unkno
   if (!['lost', 'refused'].includes(classifyFailure(error))) return error
   if (isDenial(error)) return Object.assign(new AdminError(describeDenial(error)), { cause: error })
   const { message, code } = (error instanceof AggregateError ? error.errors[0] : error) as Error & { code?: string }
-  const advice = embedded ? '' : ': see that it runs, and that DATABASE_URL is right'
+  const advice = embedded ? '' : ': check that it is running, and that DATABASE_URL is correct'
   return Object.assign(new AdminError(`${location} cannot be used (${message || code})${advice}`), { cause: error })
 }
 
@@ -145,8 +145,8 @@ export async function refuseNewer(sql: Sql): Promise<void> {
   const { readSchemaState } = await import('../lib/database/migrate.ts')
   const { state, version, latest } = await readSchemaState(sql)
   if (state !== 'newer') return
-  const why = 'this command would miss what it does not know'
-  const advice = 'Use the newer spoor for it, which works beside servers of this version'
+  const why = 'this command would miss the newer tables'
+  const advice = 'Use the newer version of spoor for this command; it works next to servers of this version'
   throw new AdminError(`the schema is at version ${version}, and this spoor knows ${latest}: ${why}. ${advice}`)
 }
 

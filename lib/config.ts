@@ -1,4 +1,4 @@
-/** Reads and checks the configuration from environment variables at startup. README.md lists the variables. */
+/** Reads and checks the configuration from environment variables at startup. The guide's settings page lists them. */
 import { resolve } from 'node:path'
 import { parallelismOf } from './limits/parallelism.ts'
 import type { LoggedRequests } from './log.ts'
@@ -285,17 +285,17 @@ function readOidc(read: Variables): OidcConfig | undefined {
     return undefined
   }
   if (issuer === undefined || clientId === undefined || clientSecret === undefined) {
-    throw new ConfigError(`${missing.join(' and ')} must be set as well, as all of ${OIDC_PARTS.join(', ')} must`)
+    throw new ConfigError(`${missing.join(' and ')} must be set as well: ${OIDC_PARTS.join(', ')} belong together`)
   }
   if (issuer.protocol === 'http:' && !isLoopback(issuer.hostname)) {
-    throw new ConfigError('OIDC_ISSUER must begin with https://, unless it is at a loopback address')
+    throw new ConfigError('OIDC_ISSUER must begin with https://, unless it is a loopback address')
   }
-  if (!scopes.includes('openid')) read.refuse('OIDC_SCOPES', 'must have openid among its scopes')
+  if (!scopes.includes('openid')) read.refuse('OIDC_SCOPES', 'must include the scope openid')
   if (read.text('BASE_URL') === undefined) {
-    throw new ConfigError('BASE_URL must be set where OIDC_ISSUER is: the provider sends people back there')
+    throw new ConfigError('BASE_URL must be set if OIDC_ISSUER is set: the provider sends people back there')
   }
   if (only && read.text('AUTH_PROXY_HEADER') !== undefined) {
-    throw new ConfigError('AUTH_PROXY_HEADER must not be set where DASHBOARD_SIGN_IN is oidc')
+    throw new ConfigError('AUTH_PROXY_HEADER must not be set if DASHBOARD_SIGN_IN is oidc')
   }
   return { issuer, clientId, clientSecret, scopes, ...admission, trustEmail, only }
 }

@@ -110,7 +110,7 @@ export class Variables {
   /** Throws if only one of two variables is set. */
   checkPair(one: string, other: string): void {
     if ((this.text(one) === undefined) !== (this.text(other) === undefined)) {
-      throw new ConfigError(`${one} and ${other} must be set both or not at all`)
+      throw new ConfigError(`${one} and ${other} must both be set, or neither`)
     }
   }
 }

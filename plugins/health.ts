@@ -9,7 +9,9 @@ const Readiness = Type.Object(
     ready: Type.Boolean(),
     reasons: Type.Array(Type.String()),
     lacks: Type.Optional(
-      Type.Array(Type.String(), { description: 'What the process goes on without; absent where it lacks nothing.' })
+      Type.Array(Type.String(), {
+        description: 'Shortages that the process can work with; absent if there are none.'
+      })
     ),
     version: Type.String({ description: 'The version of spoor.' }),
     instance: Type.Optional(
@@ -24,7 +26,7 @@ export default function health(app: App) {
     method: 'GET',
     path: '/healthz',
     access: 'public',
-    summary: 'Say that the process is alive',
+    summary: 'Check that the process is alive',
     replies: { 200: Health },
     handler: () => ({ body: { ok: true } })
   })
@@ -33,7 +35,7 @@ export default function health(app: App) {
     method: 'GET',
     path: '/readyz',
     access: 'public',
-    summary: 'Say whether a write would be accepted',
+    summary: 'Check whether writes are accepted',
     replies: { 200: Readiness, 503: Readiness },
     async handler() {
       const reasons = await app.readiness()

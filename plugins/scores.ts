@@ -59,7 +59,7 @@ export default function scores(app: App): void {
     operation: 'deleteScore',
     access: 'traces:delete',
     summary: 'Delete a score',
-    description: 'The score of that name before it, if there is one, takes its place in the summary of the trace.',
+    description: 'The previous score of that name, if there is one, takes its place in the summary of the trace.',
     replies: { 200: ScoreDeleted },
     errors: ['quota_exhausted'],
     async handler({ key, traceId, scoreId }) {
@@ -80,8 +80,8 @@ export default function scores(app: App): void {
     access: 'traces:read',
     summary: 'List scores across the project',
     description:
-      `Newest first. With an environment, a call looks at no more than ${MAX_EXAMINED} scores: pages may be short or ` +
-      'empty before the last, so go on until nextCursor is null.',
+      `Newest first. With an environment, a call examines at most ${MAX_EXAMINED} scores: pages may be short or ` +
+      'empty before the last, so continue until nextCursor is null.',
     query: ScoreListQuery,
     replies: { 200: ScoreList },
     handler: request => answerScoreList(app, request.key.projectId, request.query, request)

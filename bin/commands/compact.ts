@@ -13,12 +13,12 @@ const LISTED_BYTES = 1024 ** 2
 const CALM_MS = 600_000
 
 export default command({
-  summary: 'Give the disk space of deleted and repacked traces back',
+  summary: 'Give back the disk space of deleted and repacked traces',
   flags: {
     apply: { type: 'boolean', about: 'do it; without it, the command only reports what each step gives back' },
     'rebuild-tables': {
       type: 'boolean',
-      about: 'also rebuild tables while servers are connected, whose requests wait meanwhile'
+      about: 'also rebuild tables while servers are connected; their requests wait'
     }
   },
   details: [
@@ -28,8 +28,8 @@ export default command({
     'meanwhile, so tables are rebuilt only if no server is connected, or with --rebuild-tables. Requests then wait. If',
     'one waits for longer than the server allows, a read is answered with 503, and a write with 429, to be sent again.',
     '',
-    'A rebuild needs free disk space for a copy. If the command is interrupted, everything stays usable, finished',
-    'steps stay, and running it again does the rest.'
+    'A rebuild needs free disk space for a copy. If the command is interrupted, everything remains usable,',
+    'finished steps are kept, and running it again does the rest.'
   ].join('\n'),
   examples: ['compact', 'compact --apply', 'compact --apply --rebuild-tables --json'],
   async run({ flags, env, print, progress }) {
@@ -177,7 +177,7 @@ function describeCompacted({ beforeBytes, afterBytes, repacked, dropped, done, s
       ? [`Repacked ${counted(repacked.traces, 'trace')}: ${size(repacked.bytes)} became ${size(repacked.afterBytes)}.`]
       : []),
     ...(repacked !== undefined && repacked.failed > 0
-      ? [`${counted(repacked.failed, 'trace')} could not be unpacked and stayed as before.`]
+      ? [`${counted(repacked.failed, 'trace')} could not be unpacked and were left unchanged.`]
       : []),
     ...(dropped.length === 0 ? [] : [`Dropped invalid indexes of an interrupted run: ${dropped.join(', ')}.`]),
     ...skipped.map(({ step, reason }) => `${step.kind} ${step.name} was not rebuilt: ${reason}.`),

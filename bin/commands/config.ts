@@ -6,7 +6,8 @@ export default command({
   summary: 'Show the configuration that is in force, with secrets masked',
   details: [
     'Shows each environment variable that is set, and the values that follow from all of them and from the defaults.',
-    'The command checks the variables as the server does, and opens no database. README.md describes each variable.'
+    'The command checks the variables as the server does, and opens no database. The guide, at',
+    '/docs/settings of a server, describes each variable.'
   ].join('\n'),
   examples: ['config', 'config --json'],
   async run({ env, print }) {

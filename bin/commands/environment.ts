@@ -19,7 +19,7 @@ export const backfill = command({
   },
   details: [
     'A trace must meet all conditions. Nothing is deleted. The command works in small batches beside a running',
-    'server. If it is interrupted, finished batches stay, and running it again does the rest.'
+    'server. If it is interrupted, finished batches are kept, and running it again does the rest.'
   ].join('\n'),
   examples: [
     'environment backfill --project default --environment production',

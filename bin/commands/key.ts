@@ -151,7 +151,7 @@ export const replaceSecret = command({
 })
 
 function describeReplacement({ keys, differs, applied }: SecretReplacement): string {
-  if (!differs) return 'the keys were made with this KEY_DIGEST_SECRET: there is nothing to replace'
+  if (!differs) return 'the keys were created with this KEY_DIGEST_SECRET: there is nothing to replace'
   if (!applied) return `keys that would stop working: ${keys}. Add --apply to revoke them and to use this secret.`
   return `revoked ${keys} keys. Create new keys with \`spoor key create --project SLUG\`.`
 }

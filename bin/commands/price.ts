@@ -65,7 +65,7 @@ export const listing = command({
   flags: { project: { type: 'string', value: 'SLUG', about: 'only prices and models of this project' } },
   details: [
     'Only calls from OpenTelemetry and `spoor import` have prices. Calls in traces that the API records cost what they',
-    'state, and are not listed. `spoor usage --by model` counts the traces without a cost of every source.'
+    'state, and are not listed. `spoor usage --by model` counts the traces without a cost, whatever their source.'
   ].join('\n'),
   examples: ['price list', 'price list --project default --json'],
   async run({ flags, env, print }) {
@@ -99,8 +99,8 @@ export const recompute = command({
   },
   details: [
     'Each OpenTelemetry call that states tokens but no cost gets the cost that it would get today. Stated costs never',
-    'change. The command works in small batches beside a running server. If it is interrupted, finished batches stay,',
-    'and running it again does the rest.'
+    'change. The command works in small batches beside a running server. If it is interrupted, finished batches',
+    'are kept, and running it again does the rest.'
   ].join('\n'),
   examples: ['price recompute --project default', 'price recompute --project default --from 30d --apply'],
   async run({ flags, env, print, progress }) {

@@ -105,8 +105,8 @@ export const isolate = command({
       )
     }
     const { shard, isAlone, applied } = isolation
-    const shares = isAlone ? 'alone' : 'with others: give --apply for one of its own'
-    print({ project: slug, ...isolation }, `project ${slug} ${applied ? 'has got' : 'is in'} shard ${shard}, ${shares}`)
+    const shares = isAlone ? 'alone' : 'with others: --apply gives it a shard of its own'
+    print({ project: slug, ...isolation }, `project ${slug} ${applied ? 'now has' : 'is in'} shard ${shard}, ${shares}`)
   }
 })
 

@@ -123,7 +123,7 @@ const outcomeOf = ({ projectId: _, selection, bytes: __, ...plan }: ExpiryPlan, 
 })
 
 function describeOutcome({ project, traces, spans, kept = 0 }: Outcome): string {
-  const left = kept === 0 ? '' : ` ${counted(kept, 'trace')} kept changing and stayed: run the command again.`
+  const left = kept === 0 ? '' : ` ${counted(kept, 'trace')} kept changing and were not deleted: run the command again.`
   return `${project}: deleted ${counted(traces, 'trace')} with ${counted(spans, 'span')}.${left}`
 }
 

@@ -83,7 +83,7 @@ async function serve(call: Call, config: Config, log: Logger): Promise<void> {
 async function sayGoodbye(running: Running, graceMs: number, stop: Stop, log: Logger): Promise<void> {
   if (graceMs === 0) return
   running.drain()
-  log.info({ ms: graceMs }, 'stopping: /readyz says so, and answers end their connections')
+  log.info({ ms: graceMs }, 'stopping: /readyz reports it, and responses close their connections')
   await Promise.race([delay(graceMs, undefined, { ref: false }), stop.forced])
 }
 

@@ -115,6 +115,6 @@ function describeServer(server: InstanceStatus['server']): string {
 }
 
 function describeDatabase({ location, serverVersion, bytes }: InstanceStatus['database']): string {
-  if (serverVersion === null) return `${location}, which cannot be asked`
+  if (serverVersion === null) return `${location}, unreachable`
   return `${location} (PostgreSQL ${serverVersion}${bytes === null ? '' : `, ${size(bytes)}`})`
 }

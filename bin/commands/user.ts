@@ -52,7 +52,7 @@ export const remove = command({
     },
     'dry-run': { type: 'boolean', about: 'only show the user who would be removed' }
   },
-  details: 'The scores of the user stay. The last owner of an account cannot be removed.',
+  details: 'The scores of the user are kept. The last owner of an account cannot be removed.',
   examples: ['user remove ada@example.com', 'user remove ada@example.com --account 2'],
   async run({ parameters, flags, env, print }) {
     if (flags['dry-run']) {
@@ -117,7 +117,7 @@ export const unlink = command({
   examples: ['user unlink ada@example.com'],
   async run({ parameters, env, print }) {
     const unlinked = await withDatabase(env, ({ sql }) => people.unlinkUser(sql, parameters.EMAIL))
-    print({ unlinked }, `unlinked ${counted(unlinked, 'account')} of the sign-in provider`)
+    print({ unlinked }, `unlinked ${counted(unlinked, 'account')} at the sign-in provider`)
   }
 })
 
@@ -136,7 +136,7 @@ export const password = command({
 
 function rolesOf({ memberships }: User): string {
   const each = memberships.map(({ account, role }) => `${role} of account ${account}`)
-  return each.length === 0 ? 'no member of any account' : each.join(', ')
+  return each.length === 0 ? 'not a member of any account' : each.join(', ')
 }
 
 function userTable(users: readonly people.User[]): string {

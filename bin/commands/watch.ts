@@ -27,8 +27,8 @@ export default command({
     },
     exec: { type: 'string', value: 'CMD', about: 'run this shell command when a condition is met, and when it ends' },
     webhook: { type: 'string', value: 'URL', about: 'send a POST with JSON to this address at the same moments' },
-    every: { type: 'string', value: 'TIME', about: 'the pause between two looks; 1m by default' },
-    once: { type: 'boolean', about: 'look once, for cron; the exit code is 1 if a condition is met' },
+    every: { type: 'string', value: 'TIME', about: 'the time between checks; 1m by default' },
+    once: { type: 'boolean', about: 'check once, for cron; the exit code is 1 if a condition is met' },
     state: { type: 'string', value: 'FILE', about: 'remember reported breaches in this file, across runs' },
     'least-samples': {
       type: 'string',
@@ -42,9 +42,9 @@ export default command({
     'or `p95` (durations) or `score NAME` (mean) with a limit, over a period that ends now: `p95 > 30s over 15m`.',
     'Only ended traces that started in the period count. `silence > 10m` is met if no trace has started for that long.',
     '',
-    'A breach is reported once, and once more when it is over. If the report fails, it is repeated at the next look.',
+    'A breach is reported once, and once more when it is over. If the report fails, it is repeated at the next check.',
     '--exec gets the notice as JSON on stdin, and in SPOOR_WATCH_EVENT (fired or resolved), SPOOR_WATCH_CONDITION,',
-    'SPOOR_WATCH_VALUE and SPOOR_WATCH_TEXT. Without --state, each run with --once reports anew.'
+    'SPOOR_WATCH_VALUE and SPOOR_WATCH_TEXT. Without --state, each run with --once reports again.'
   ].join('\n'),
   examples: [
     "watch --project default --when 'errors > 5% over 15m' --webhook https://hooks.example.com/T0/B0",
@@ -135,7 +135,7 @@ async function report(looked: Looked[], before: Breaches, reporting: Reporting):
       await notify(notice, reporting.receivers, reporting.env)
     } catch (error) {
       each.isReported = false
-      reporting.say(`spoor: ${(error as Error).message}; reporting again at the next look`)
+      reporting.say(`spoor: ${(error as Error).message}; reporting again at the next check`)
       continue
     }
     breaches = applyChange(breaches, condition.text, change, at)

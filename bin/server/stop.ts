@@ -30,7 +30,7 @@ export function listenForStop(log: Logger): Stop {
   const steps: ((signal: NodeJS.Signals) => void)[] = [
     signal => requested.open(signal === 'SIGTERM'),
     () => {
-      log.warn('stopping without waiting for requests under way')
+      log.warn('stopping without waiting for requests in flight')
       process.exitCode = 1
       forced.open()
       setTimeout(() => process.exit(), FORCED_MS).unref()
@@ -45,7 +45,7 @@ export function listenForStop(log: Logger): Stop {
   }
   for (const signal of SIGNALS) process.on(signal, step)
   process.on('uncaughtException', error => {
-    log.fatal(error, 'stopping after an error that nobody caught')
+    log.fatal(error, 'stopping after an uncaught error')
     process.exitCode = 1
     requested.open(false)
   })

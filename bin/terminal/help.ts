@@ -35,7 +35,7 @@ export function overview(commands: Readonly<Record<string, Command>>, version: s
     ...indent(alignColumns(listed.map(([name, { summary }]) => [name, summary]))),
     '',
     'Every command has --help, with examples, and --json, for scripts.',
-    'Environment variables select the database and the address for every command: see README.md.'
+    'Environment variables select the database and the address for every command: see the guide, at /docs/settings.'
   ].join('\n')
 }
 

@@ -32,7 +32,7 @@ export async function deleteAccount(sql: Sql, id: string): Promise<Account> {
   const detail = { account: accountId, name }
   const row = await store.deleteAccountRow(sql, accountId, { by: null, action: 'account.delete', accountId, detail })
   if (row !== undefined) return present(row)
-  throw new AdminError(`account ${id} has projects: delete them, or give them to another with \`spoor project update\``)
+  throw new AdminError(`account ${id} has projects: delete or move them (\`spoor project update\`)`)
 }
 
 /** Returns the account for a new project: the requested account, or the oldest owner account. */
@@ -46,7 +46,7 @@ async function findAccount(sql: Sql, id: string | undefined): Promise<AccountRow
   if (chosen !== undefined) return chosen
   throw new AdminError(
     id === undefined
-      ? 'there is no owner account yet: make one with `spoor account create NAME`'
+      ? 'there is no owner account yet: create one with `spoor account create NAME`'
       : `there is no account ${JSON.stringify(id)}: see \`spoor account list\``
   )
 }

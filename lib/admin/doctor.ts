@@ -41,7 +41,7 @@ export function diagnose(server: ServerFacts, local: LocalFacts): Check[] {
       ? ok('encoding', 'The database stores UTF-8.')
       : fail(
           'encoding',
-          `The database stores ${server.encoding}: create it anew with \`encoding 'UTF8' template template0\`.`
+          `The database stores ${server.encoding}: create it again with \`encoding 'UTF8' template template0\`.`
         ),
     server.isStandby
       ? fail('standby', 'PostgreSQL is a standby and rejects writes: name the primary in DATABASE_URL, or promote it.')
@@ -110,7 +110,10 @@ const ELSEWHERE = 'run `spoor migrate` as its owner, and set AUTO_MIGRATE=false.
 
 function judgeSafety({ careless }: ServerFacts): Check {
   if (careless.length === 0) return ok('safety', 'Commits are durable, and autovacuum is on.')
-  return fail('safety', `PostgreSQL runs with ${careless.join(', ')} = off: turn on what is off, or data may be lost.`)
+  return fail(
+    'safety',
+    `PostgreSQL runs with ${careless.join(', ')} = off: turn each of them on, or a crash can lose data.`
+  )
 }
 
 function judgeMemory({ settings }: ServerFacts, { embedded }: LocalFacts): Check[] {

@@ -179,7 +179,7 @@ async function refuseKey(sql: Sql, keyId: string): Promise<never> {
   const row = await store.readKey(sql, keyId)
   if (row === undefined) throw new AdminError(`there is no key ${quoteKeyId(keyId)}: see \`spoor key list\``)
   const state = stateOf(row) === 'revoked' ? 'is revoked' : 'has expired'
-  throw new AdminError(`key ${keyId} ${state}: make another with \`spoor key create --project ${row.projectSlug}\``)
+  throw new AdminError(`key ${keyId} ${state}: create another with \`spoor key create --project ${row.projectSlug}\``)
 }
 
 function stateOf(row: KeyRow, now = Date.now()): KeyListing['state'] {

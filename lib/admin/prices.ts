@@ -49,7 +49,7 @@ export async function setPrice(sql: Sql, request: PriceRequest): Promise<Describ
   for (const price of Object.values(prices)) {
     if (price === null || (price >= PriceRange.minimum && price <= PriceRange.maximum)) continue
     throw new InputError(
-      `a price must be from 0 to ${PriceRange.maximum} US dollars for a million tokens, but is ${price}`
+      `a price must be from 0 to ${PriceRange.maximum} US dollars per million tokens, but is ${price}`
     )
   }
   const projectId = project === undefined ? null : await requireProject(sql, project)
@@ -84,7 +84,7 @@ export async function removePrices(sql: Sql, { project, model, from }: PriceRemo
   const gone = await deletePrices(sql, { projectId, model, from }, audit)
   if (gone.length === 0) {
     const where = project === undefined ? '' : ` in project ${project}`
-    throw new AdminError(`there is no such price of ${JSON.stringify(model)}${where}: see \`spoor price list\``)
+    throw new AdminError(`there is no such price for ${JSON.stringify(model)}${where}: see \`spoor price list\``)
   }
   return gone.map(row => describe(row, new Map([[projectId, project ?? null]])))
 }

@@ -299,13 +299,16 @@ function schemaProblems(schema: SchemaState): string[] {
 
 async function secretProblems(sql: Sql, secret: string | undefined, isUsable: boolean): Promise<string[]> {
   if (secret === undefined) {
-    return ['KEY_DIGEST_SECRET is not set: the server answers not_configured until it is, the same for every process.']
+    return [
+      'KEY_DIGEST_SECRET is not set: requests get not_configured until every process has it, with the same value.'
+    ]
   }
   return isUsable && (await isOtherSecret(sql, secret)) ? [`${OTHER_SECRET}.`] : []
 }
 
 function projectProblems(projects: readonly DescribedProject[]): string[] {
-  if (projects.length === 0) return ['There is no project: start a server, which makes one, or `spoor project create`.']
+  if (projects.length === 0)
+    return ['There is no project: start a server, which creates one, or run `spoor project create`.']
   return projects
     .filter(({ storage }) => storage.level !== 'ok')
     .map(({ slug, storage }) => {

@@ -9,7 +9,8 @@ export function checkText(what: string, text: string, least: number, most: numbe
   const length = [...text].length
   if (length < least) throw new InputError(`${what} must not be empty`)
   if (length > most) throw new InputError(`${what} must have at most ${most} characters, but has ${length}`)
-  if (/\p{Cs}/u.test(text) || visible(text) !== text) throw new InputError(`${what} must not hold control characters`)
+  if (/\p{Cs}/u.test(text) || visible(text) !== text)
+    throw new InputError(`${what} must not contain control characters`)
   return text
 }
 

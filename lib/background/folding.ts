@@ -163,7 +163,7 @@ export class Folding {
       for (let goesOn = true; goesOn && !this.#rounds.isClosed && performance.now() < end; ) {
         this.#rounds.advance(DAY_TIMEOUT_MS)
         goesOn = await countOneDay(single, project)
-        if (!goesOn) log.info({ project }, 'the sums over time have all traces of this project')
+        if (!goesOn) log.info({ project }, 'the sums over time now include all traces of this project')
       }
     })
   }

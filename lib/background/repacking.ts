@@ -65,7 +65,7 @@ export class Repacking {
     const { afterMs, log, health, metrics } = options
     this.#options = options
     if (afterMs === undefined) return
-    const about = 'Calm traces whose texts were not looked at yet, to be packed together; at most 10,000 per project.'
+    const about = 'Complete traces whose texts wait to be packed together; at most 10,000 per project.'
     metrics.watch('spoor_repacking_waiting', about, () => this.#backlog.waiting, 'max')
     const age = 'Lower bound for the waiting time of the oldest of these traces, in seconds.'
     metrics.watch('spoor_repacking_waiting_age_seconds', age, () => this.lagMs / 1000, 'max')

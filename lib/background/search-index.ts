@@ -44,7 +44,7 @@ export class SearchIndex {
     const { log, health, metrics } = options
     const about = 'Writes whose words are not in the search index yet; at most 10,000 per project.'
     metrics.watch('spoor_search_waiting', about, () => this.#backlog.waiting, 'max')
-    const partly = 'Indexed traces that are not found yet by their errors, tool calls and metadata.'
+    const partly = 'Indexed traces that cannot be found by their errors, tool calls and metadata yet.'
     metrics.watch('spoor_search_partly_indexed', partly, () => this.#backlog.partlyIndexed, 'max')
     const age = 'Lower bound for the waiting time of the oldest of these writes, in seconds.'
     metrics.watch('spoor_search_waiting_age_seconds', age, () => this.lagMs / 1000, 'max')

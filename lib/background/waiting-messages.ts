@@ -32,7 +32,10 @@ export class WaitingMessages {
           const count = [...counts.values()].reduce((sum, each) => sum + each, 0)
           unkept.add(projectId, 'logs', counts)
           metrics.countLogRecords({ left_out: count })
-          log.warn({ project: projectId }, `dropped ${count} messages from log records: no span came that they name`)
+          log.warn(
+            { project: projectId },
+            `dropped ${count} messages from log records: the spans that they name did not arrive`
+          )
         }
         this.#rounds.advance()
         goesOn = isUnfinished(swept)

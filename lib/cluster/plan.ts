@@ -123,7 +123,7 @@ function nodeObstacles(nodes: readonly FoundNode[]): string[] {
 
 function tableObstacles(tables: readonly FoundTable[], colocation: number | undefined): string[] {
   return tables.flatMap(({ name, distributed, isOurs }) => {
-    if (!isOurs) return [`The table ${name} belongs to another role: use the role that made the schema.`]
+    if (!isOurs) return [`The table ${name} belongs to another role: use the role that created the schema.`]
     if (distributed === undefined) return []
     if (distributed.column !== DISTRIBUTION_COLUMN) {
       return [
@@ -132,17 +132,17 @@ function tableObstacles(tables: readonly FoundTable[], colocation: number | unde
     }
     return distributed.colocation === colocation
       ? []
-      : [`The table ${name} is not laid beside traces: undistribute_table('${name}'), and run this again.`]
+      : [`The table ${name} is not colocated with traces: undistribute_table('${name}'), and run this again.`]
   })
 }
 
 function shardObstacles(wanted: number | undefined, there: number | undefined): string[] {
   if (wanted === undefined || there === undefined || wanted === there) return []
-  return [`traces has ${there} shards already: leave --shards out, or use alter_distributed_table.`]
+  return [`traces has ${there} shards already: omit --shards, or use alter_distributed_table.`]
 }
 
 function userObstacles(users: readonly string[]): string[] {
   if (users.length === 0) return []
   const some = [...new Set(users)].slice(0, 3).join(', ')
-  return [`Other spoors are connected (${some}): stop servers and commands first, since rows move meanwhile.`]
+  return [`Other spoor processes are connected (${some}): stop servers and commands first, because rows move.`]
 }

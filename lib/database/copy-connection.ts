@@ -88,7 +88,7 @@ export class CopyConnection {
     } catch (error) {
       socket?.destroy()
       throw classifyFailure(error) === 'lost'
-        ? new PoolError('NOT_CONNECTED', 'No connection could be had', error)
+        ? new PoolError('NOT_CONNECTED', 'No connection was available', error)
         : error
     }
     if (socket === undefined || own === undefined) throw new Error('the driver answered without a socket')

@@ -119,7 +119,7 @@ export function isBehind({ state }: SchemaState): boolean {
 
 /** Describes a database migrated by a newer version of spoor, for the log and the commands `status` and `migrate`. */
 export const describeNewer = ({ version, latest }: SchemaState): string =>
-  `the schema is at version ${version}, newer than the ${latest} that this spoor knows: it is served all the same. ` +
+  `the schema is at version ${version}, newer than the ${latest} that this version of spoor knows; continuing. ` +
   'Update spoor on this machine'
 
 /** Reads the files of `folder` (by default sql/ of this package). Throws if a number is missing or repeated. */
@@ -151,7 +151,7 @@ async function checkServerVersion(sql: Sql): Promise<void> {
   const version = String(row?.version)
   if (Number.parseInt(version, 10) < LEAST_SERVER_VERSION) {
     throw new ConfigError(
-      `DATABASE_URL must lead to PostgreSQL ${LEAST_SERVER_VERSION} or newer, but leads to ${version}`
+      `DATABASE_URL must point to PostgreSQL ${LEAST_SERVER_VERSION} or newer, but points to ${version}`
     )
   }
 }
@@ -206,8 +206,7 @@ async function applyPatiently(
     } catch (error) {
       const isLocked = (error as { code?: unknown }).code === SQLSTATE.lockNotAvailable
       if (!isLocked || attempt === LOCK_ATTEMPTS) throw error
-      if (attempt === 1)
-        log.info({ version: migration.version }, 'a migration waits for a moment without long transactions')
+      if (attempt === 1) log.info({ version: migration.version }, 'a migration is waiting for long transactions to end')
     }
     await delay(LOCK_PAUSE_MS)
   }

@@ -164,7 +164,7 @@ export class Pool implements Holder {
       leave = () => {
         const place = this.#waiting.indexOf(waiter)
         if (place >= 0) this.#waiting.splice(place, 1)
-        reject(new PoolError('CLIENT_GONE', 'The client went away while its work waited in line'))
+        reject(new PoolError('CLIENT_GONE', 'The client disconnected while its work was queued'))
       }
     })
     const endWatch = client && watchDeparture(client, leave)
@@ -251,7 +251,7 @@ export class Pool implements Holder {
   #failWaiting(error: unknown): void {
     if (this.#opening > 0 || [...this.#leases].some(lease => !lease.dead)) return
     const refused =
-      classifyFailure(error) === 'lost' ? new PoolError('NOT_CONNECTED', 'No connection could be had', error) : error
+      classifyFailure(error) === 'lost' ? new PoolError('NOT_CONNECTED', 'No connection was available', error) : error
     this.#refuseWaiting(refused as Error)
     this.#noteQuiet()
   }

@@ -128,7 +128,7 @@ async function judge<C extends Candidate>(
   }
   if (verdict === undefined) return pass(false)
   const stored = await traces.store(evaluator, candidate, verdict)
-  if (stored === 'full') return fail(new Error('the trace has all the scores that it may have'))
+  if (stored === 'full') return fail(new Error('the trace already has the maximum number of scores'))
   if (stored !== 'added') return pass(stored === 'judged')
   tally.count(verdict.value)
   return true

@@ -58,7 +58,7 @@ export class Certificate extends ServerCredentials {
       pair = readPair(this.#files)
     } catch (error) {
       const { message } = error as Error
-      if (message !== this.#fault) this.#log.warn(`the gRPC certificate is not renewed: ${message}`)
+      if (message !== this.#fault) this.#log.warn(`the gRPC certificate could not be reloaded: ${message}`)
       this.#fault = message
       return
     }
@@ -66,7 +66,7 @@ export class Certificate extends ServerCredentials {
     if (pair.cert.equals(this.#pair.cert) && pair.key.equals(this.#pair.key)) return
     this.#pair = pair
     this.updateSecureContextOptions({ ...pair })
-    this.#log.info({ expires: this.expiresAt.toISOString() }, 'the gRPC certificate was renewed')
+    this.#log.info({ expires: this.expiresAt.toISOString() }, 'the gRPC certificate was reloaded')
   }
 }
 

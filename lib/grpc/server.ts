@@ -307,7 +307,7 @@ const requestOf = (requestId: string, key: Principal, payload: Uint8Array): Para
 
 function bytesOf({ body }: Reply): Buffer {
   if (body instanceof Content && typeof body.bytes !== 'string') return Buffer.from(body.bytes)
-  throw new Error('a route with a method of gRPC answered otherwise than in protobuf')
+  throw new Error('a gRPC route returned something other than protobuf')
 }
 
 /** Converts a refusal to the library's error. The protobuf detail states whether and when the client should retry. */

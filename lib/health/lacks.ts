@@ -15,7 +15,7 @@ export function findShortage(room: ConnectionRoom, processes: number, perProcess
   if (room.most >= wanted) return []
   return [
     `${room.setBy} allows ${room.most} connections, and the server would use up to ${wanted} (${perProcess} for each ` +
-      'process): it works with fewer, more slowly. Raise the limit, or set DATABASE_CONNECTIONS and PROCESSES to what fits.'
+      'process): it works with fewer, more slowly. Raise the limit, or set lower DATABASE_CONNECTIONS or PROCESSES.'
   ]
 }
 

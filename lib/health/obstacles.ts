@@ -22,7 +22,7 @@ const NAMES: Readonly<Record<string, string>> = {
 export function nameObstacle(error: unknown): string {
   if (isDenial(error)) return describeDenial(error)
   // The check's statements contain no client data, so their errors may be shown.
-  if (classifyFailure(error) === 'bug') return `the database fails at a write: ${causeOf(error)}`
+  if (classifyFailure(error) === 'bug') return `a write to the database fails: ${causeOf(error)}`
   return NAMES[String((error as { code?: unknown }).code)] ?? AWAY
 }
 

@@ -14,18 +14,18 @@ export function serverProblems(found: FoundServer, expectsServer: boolean): stri
 
 const START = 'start it with `spoor serve`,'
 const SET_ADDRESS = 'set HOST and PORT to where'
-const NOT_EXPECTED = 'Where none should run, `spoor status --no-server` says nothing of it.'
+const NOT_EXPECTED = 'If none should run, use `spoor status --no-server`.'
 
 function describeAbsence(found: Exclude<FoundServer, { is: 'ours' | 'nameless' | 'silent' }>): string {
   const { is, address } = found
   if (address === undefined) return `No server is running: start it with \`spoor serve\`. ${NOT_EXPECTED}`
   if (is === 'nothing') {
     return /:0$/.test(address)
-      ? `PORT is 0, so the address of the server is not known here: set PORT to where it listens. ${NOT_EXPECTED}`
+      ? `PORT is 0, so the address of the server is unknown: set PORT to the port on which it listens. ${NOT_EXPECTED}`
       : `No server is running at ${address}: ${START} or ${SET_ADDRESS} it listens. ${NOT_EXPECTED}`
   }
   const what = is === 'something else' ? 'is not spoor' : 'is the spoor server of another database'
-  return `What answers at ${address} ${what}: ${SET_ADDRESS} the server of this database listens. ${NOT_EXPECTED}`
+  return `The program at ${address} ${what}: ${SET_ADDRESS} the server of this database listens. ${NOT_EXPECTED}`
 }
 
 function runningProblems({ address, version, ready, reasons, lacks }: RunningServer): string[] {

@@ -141,7 +141,7 @@ export class Setup {
       await migrateSchema(this.#database, this.#log, this.#migrations)
     } catch (error) {
       // With this schema, the stored fingerprint cannot be read.
-      if (isReadOnlyRefusal(error)) throw new ConfigError(`${describe(schema)}, but the database takes no writes`)
+      if (isReadOnlyRefusal(error)) throw new ConfigError(`${describe(schema)}, but the database accepts no writes`)
       throw error
     }
   }
@@ -179,7 +179,7 @@ export class Setup {
     } else {
       if (this.#downSince !== undefined) {
         const ms = Math.round(performance.now() - this.#downSince)
-        this.#log.info({ ms }, 'ready: the database is there and configured')
+        this.#log.info({ ms }, 'ready: the database is reachable and configured')
       }
       this.#downSince = undefined
       this.#tellNewer()

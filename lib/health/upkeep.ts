@@ -37,8 +37,8 @@ export function upkeepProblems(
 
 const describeCareless = (name: string): string =>
   name === 'autovacuum'
-    ? 'PostgreSQL runs with autovacuum = off: tables grow without end, and writes stop one day. Turn it on.'
-    : `PostgreSQL runs with ${name} = off: a crash may lose what was acknowledged. Turn it on.`
+    ? 'PostgreSQL runs with autovacuum = off: tables grow without limit, and writes eventually stop. Turn it on.'
+    : `PostgreSQL runs with ${name} = off: a crash can lose acknowledged writes. Turn it on.`
 
 const describeTransactions = (age: number): string =>
   `The oldest transaction id is ${age} transactions old, and PostgreSQL stops writes at 2.1 billion: find what holds ` +
@@ -68,21 +68,24 @@ export function certificateProblems(name: string, expiresAt: Date | undefined, n
 
 /** Returns what GET /readyz lists under `lacks`. The endpoint is public, so no names appear. */
 export function describeUpkeep(upkeep: Upkeep | undefined, certificate: Date | undefined, now: number): string[] {
-  const certificates = certificateProblems('gRPC', certificate, now).length === 0 ? [] : ['a certificate that lasts']
+  const certificates =
+    certificateProblems('gRPC', certificate, now).length === 0
+      ? []
+      : ['a valid certificate: the one for gRPC expires soon, or has expired']
   if (upkeep === undefined) return certificates
   const { careless, transactionAge, lastBackupAt, expiringKeys, storageUsed } = upkeep
   const age = backupDays(lastBackupAt, now)
   return [
     ...certificates,
-    ...(careless.length === 0 ? [] : [`safe settings of PostgreSQL: ${careless.join(', ')} is off`]),
+    ...(careless.length === 0 ? [] : [`safe settings of PostgreSQL: ${careless.join(', ')} off`]),
     ...(transactionAge < OLD_TRANSACTIONS ? [] : ['transaction ids: vacuum does not keep up']),
     ...(age < OLD_BACKUP_DAYS ? [] : [`a recent backup: the last one is ${age} days old`]),
-    ...(expiringKeys.length === 0 ? [] : ['keys that last: a key in use is about to expire']),
+    ...(expiringKeys.length === 0 ? [] : ['valid keys: a key in use expires soon']),
     ...(storageUsed < MUCH_STORAGE ? [] : ['storage: a project is close to its limit'])
   ]
 }
 
-const UPKEEP_LACK = /^(?:a certificate|safe settings|transaction ids|a recent backup|keys that last|storage)\b/
+const UPKEEP_LACK = /^(?:a valid certificate|safe settings|transaction ids|a recent backup|valid keys|storage)\b/
 
 /** Whether an item of `lacks` comes from `describeUpkeep`. */
 export const isUpkeepLack = (lack: string): boolean => UPKEEP_LACK.test(lack)

@@ -343,7 +343,7 @@ export class HttpServer {
     this.#options.log.error({ requestId: exchange.requestId, err: describe(error) }, 'unexpected error')
     sendRefusal(
       exchange,
-      new Refusal('internal_error', 'An unexpected error; the server log has it under this request id.')
+      new Refusal('internal_error', 'An unexpected error; the server log explains it under this request id.')
     )
   }
 
@@ -377,8 +377,8 @@ export class HttpServer {
     if (this.#hasSaidHttp2) return
     this.#hasSaidHttp2 = true
     this.#options.log.warn(
-      'HTTP/2 came to the port of HTTP/1.1, as from an OTLP exporter over gRPC: set OTLP_GRPC_PORT (4317 is usual) and ' +
-        'send there, or set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf in the application; this is said once'
+      'an HTTP/2 connection reached the HTTP/1.1 port, probably from an OTLP exporter over gRPC: set OTLP_GRPC_PORT ' +
+        '(usually 4317) and send there, or set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf in the application; this is logged once'
     )
   }
 
@@ -393,7 +393,7 @@ export class HttpServer {
     log.warn(
       { peer: plainAddress(peer) },
       'X-Forwarded-For came from a peer that TRUST_PROXY does not name, so it is ignored: if that is your proxy, name it, ' +
-        'or all clients behind it count as one, in the log and in the limits on passwords; this is said once'
+        'or all clients behind it count as one, in the log and in the limits on passwords; this is logged once'
     )
   }
 

@@ -329,11 +329,9 @@ export class Writer {
     const isExport = operation.operation === 'export'
     this.#log.error(
       { project: projectId, operation: operation.operation, err: fault },
-      'refused a write: a fault of spoor'
+      'refused a write because of a bug in spoor'
     )
-    reject(
-      isExport ? new Refusal('unavailable', 'a fault of the server: nothing was stored; send the spans again') : fault
-    )
+    reject(isExport ? new Refusal('unavailable', 'a server error: nothing was stored; send the spans again') : fault)
   }
 
   #recorded(pending: Pending, now: string): RecordedTrace {

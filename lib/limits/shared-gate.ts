@@ -82,4 +82,4 @@ export class SharedGate {
   }
 }
 
-const clientLeft = () => new Refusal('unavailable', 'The client left before its turn came.')
+const clientLeft = () => new Refusal('unavailable', 'The client disconnected before its turn.')

@@ -158,7 +158,7 @@ const initialize = checker(
 function faultOfInitialize(message: unknown): string | undefined {
   if (!isObject(message) || message.method !== 'initialize' || message.id === undefined) return undefined
   if (isInitializeRequest(message)) return undefined
-  return initialize.check(message) ? 'params: are not what initialize takes' : initialize.explain(message)
+  return initialize.check(message) ? 'params: are not valid for initialize' : initialize.explain(message)
 }
 
 /** Returns the error in a request for a resource, like faultOfInitialize. */

@@ -144,7 +144,7 @@ class LineSplitter implements Splitter {
   *end(): Generator<SplitValue> {
     for (const value of this.#takeLine()) {
       const isWhole = value.fault !== undefined || isJson(value.bytes)
-      yield isWhole ? value : { ...value, fault: 'is cut off, or no JSON: the file ends within it' }
+      yield isWhole ? value : { ...value, fault: 'is cut off, or not JSON: the file ends within it' }
     }
   }
 

@@ -45,7 +45,7 @@ export function checker<T extends TSchema>(schema: T): Checker<Static<T>> {
       return compiled.Check(value) && (exact === value || fault(rules, exact) === undefined)
     },
     explain(value, root = 'body') {
-      const { path, rule } = fault(use().rules, value) ?? { path: '', rule: 'is not what this request takes' }
+      const { path, rule } = fault(use().rules, value) ?? { path: '', rule: 'does not have the required form' }
       return `${path.replace(/^\./, '') || root}: ${rule}`
     }
   }

@@ -120,7 +120,7 @@ function requireShown(shown: UsageInput | null | undefined, sent: UsageInput | u
   const counts = { inputTokens, outputTokens, totalTokens: sent.totalTokens ?? sum }
   for (const [field, count] of Object.entries(counts)) {
     const other = shown[field as keyof UsageFields]
-    if (other !== undefined && other !== count) refuse(path, `must be what ${name} comes to`)
+    if (other !== undefined && other !== count) refuse(path, `must equal the value computed from ${name}`)
   }
 }
 
@@ -140,7 +140,8 @@ function readMessages(traceId: string, { recorded }: ExportLine): PlacedMessages
 function readEvent(event: object): string {
   const { name, timestamp, attributes, ...others } = event as Readonly<Record<string, unknown>>
   const isEvent = typeof name === 'string' && typeof timestamp === 'string' && Object(attributes) === attributes
-  if (!isEvent || Object.keys(others).length > 0) refuse('recorded.messages', 'must hold events as spans have them')
+  if (!isEvent || Object.keys(others).length > 0)
+    refuse('recorded.messages', 'must contain events in the form that spans have')
   normaliseTimestamp(timestamp as string, 'recorded.messages.', 'timestamp')
   const own = freeJsonOf(attributes, true).stored ?? '{}'
   return `{"name":${JSON.stringify(name)},"timestamp":${JSON.stringify(timestamp)},"attributes":${own}}`
@@ -247,7 +248,7 @@ function readRanks(ranks: object | undefined): Ranks | undefined {
   for (const [name, rank] of Object.entries(ranks)) {
     const [grade, order, text] = Array.isArray(rank) ? rank : []
     if (!Number.isInteger(grade) || !Number.isSafeInteger(order) || !isRankText(name, text)) {
-      refuse(`recorded.ranks.${name}`, 'must be a grade, a time, and the id of a span or what was remembered of it')
+      refuse(`recorded.ranks.${name}`, 'must be a grade, a time, and the id of a span or the kept facts about it')
     }
   }
   return ranks as Ranks

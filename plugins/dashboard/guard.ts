@@ -64,7 +64,7 @@ function isSafeHost(host: string): boolean {
 function wrongHost(own: string | undefined): Refusal {
   const rule =
     own === undefined
-      ? 'open the dashboard at an address or as localhost, or set BASE_URL to the address under which browsers reach it'
+      ? 'open the dashboard at an IP address or at localhost, or set BASE_URL to the address that browsers use'
       : `must be ${own}, as BASE_URL says; a proxy in front must pass it on`
   return new Refusal('forbidden', `Host: ${rule}`)
 }

@@ -91,7 +91,7 @@ export function readName(field: string, given: string): string {
 /** Throws `invalid_request` if a text cannot be stored or contains control characters. */
 export function checkLine(field: string, text: string): void {
   checkQueryTexts({ [field]: text })
-  if (/\p{Cc}/u.test(text)) refuseField(field, 'must not hold control characters')
+  if (/\p{Cc}/u.test(text)) refuseField(field, 'must not contain control characters')
 }
 
 /** Creates the reader of a small body. The reader throws `invalid_json` and `invalid_request`. */

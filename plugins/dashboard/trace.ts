@@ -121,7 +121,7 @@ export default function trace(app: App): void {
       const read = sql.readOf(id, (each, names) => readAuthor(each, id, traceId, scoreId, names), request)
       const author = found(await read, 'score on this trace')
       if (project.role !== 'owner' && author !== visitor.userId) {
-        throw new Refusal('forbidden', 'Members delete the scores that they gave; owners delete all.')
+        throw new Refusal('forbidden', 'Members can delete only their own scores; owners can delete any score.')
       }
       const audit = entryOf(request, 'score.delete', { traceId, scoreId })
       const isDeleted = await sql.write((each, tries) => deleteScore(each, id, traceId, scoreId, tries, audit))

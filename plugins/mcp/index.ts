@@ -66,7 +66,7 @@ export default function mcp(app: App): void {
     path: PATH,
     access: 'public',
     guard,
-    summary: 'Tell a browser whether its page may call',
+    summary: 'Check whether a browser page may call',
     replies: {},
     handler: answerPreflight
   })

@@ -24,7 +24,7 @@ function findRoute(routes: readonly Route[], operation: string): Route {
 }
 
 const NO_ARGUMENTS = closed({})
-const Example = Type.Object({}, { description: 'A body that record_trace takes, but for its ids, which must be new.' })
+const Example = Type.Object({}, { description: 'A body that record_trace accepts, except that its ids must be new.' })
 const IngestSchema = named('IngestSchema', {
   schema: Type.Object({}, { description: 'JSON Schema, draft 2020-12.' }),
   examples: closed({ minimal: Example, full: Example })

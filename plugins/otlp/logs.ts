@@ -19,7 +19,7 @@ export default function logs(app: App) {
         '`gen_ai.client.inference.operation.details` and their like) are shown as input and output of the span that ' +
         'they name, if it has none of its own. Other records that name a span become its events. Records of coding ' +
         'agents (Claude Code, Codex, Gemini CLI, Qwen Code) fill the spans of their calls, or make the trace. The ' +
-        'order of arrival does not matter, but a record whose span has not come after ten minutes is dropped. Records ' +
+        'order of arrival does not matter, but a record whose span does not arrive within ten minutes is dropped. Records ' +
         'that are not kept are counted in `partialSuccess` once an hour for each name.',
       request: 'ExportLogsServiceRequest',
       reply: 'ExportLogsServiceResponse',

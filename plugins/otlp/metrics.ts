@@ -15,7 +15,7 @@ export default function metrics(app: App) {
       grpc: '/opentelemetry.proto.collector.metrics.v1.MetricsService/Export',
       summary: 'Accept metrics that OpenTelemetry sends, and store none',
       description:
-        'Libraries that send metrics to where they send their spans get a success. Nothing is stored, because tokens ' +
+        'Libraries that send metrics to the address of their spans get a success. Nothing is stored, because tokens ' +
         'and costs of traces come from spans. The project counts the metrics by name. `OTEL_METRICS_EXPORTER=none` ' +
         'saves the traffic.',
       request: 'ExportMetricsServiceRequest',
@@ -28,7 +28,7 @@ export default function metrics(app: App) {
       async take({ key, payload }, encoding) {
         const names = await app.bodies.parse(`metrics-${encoding}`, payload, key.projectId)
         app.unkept.add(key.projectId, 'metrics', names)
-        if (!isSaid) app.log.info('metrics came in OTLP: they are accepted, and not stored; this is said once')
+        if (!isSaid) app.log.info('OTLP metrics are accepted, but not stored; this is logged once')
         isSaid = true
         return { rejected: 0, message: '' }
       }

@@ -11,8 +11,8 @@ export default function traces(app: App) {
       summary: 'Record spans that OpenTelemetry sends',
       description:
         'OTLP over HTTP. Spans are gathered into traces by their trace ids, in any order and over any number of exports; a ' +
-        'trace is running until its root span has come. What is sent again is recognised; what cannot be stored is counted ' +
-        'in `partialSuccess`, and the rest is stored.',
+        'trace is running until its root span arrives. Spans that are sent again are recognised. Spans that cannot be ' +
+        'stored are counted in `partialSuccess`, and the rest are stored.',
       request: 'ExportTraceServiceRequest',
       reply: 'ExportTraceServiceResponse',
       body: ExportRequest,

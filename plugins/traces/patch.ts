@@ -14,8 +14,8 @@ export default function (app: App): void {
     access: 'traces:write',
     summary: 'Merge metadata into a trace',
     description:
-      'A key in the request replaces that top-level key outright; the others are untouched. Of two writers of one key, ' +
-      'the last wins. The bodyHash stays, so resending the original trace is still a duplicate.',
+      'A key in the request replaces that top-level key outright; the others are untouched. If two requests write the ' +
+      'same key, the last one wins. The bodyHash is kept, so resending the original trace is still a duplicate.',
     body: MetadataPatch,
     takesBody: true,
     replies: { 200: MetadataPatched },

@@ -51,13 +51,13 @@ t.test('a backup in a file is private, is verified, and is restored', async t =>
   const copy = configurationFor(await testDatabase(t))
   t.match(await runHere(['restore', file], copy), {
     code: 0,
-    out: /^restored, and read back as it was: 1 project, 40 traces.*\.\nKeys are as they were\.\n$/
+    out: /^restored; the data was read back, and is identical: 1 project, 40 traces.*\.\nThe keys work as before\.\n$/
   })
   const exported = (env: NodeJS.ProcessEnv) => runHere(['export', '--project', 'default'], env)
   t.same(await exported(copy), await exported(env))
   const { address } = await serve(t, copy)
   t.equal(await tryKey(address, key), 200)
-  t.match(await runHere(['restore', file], copy), { code: 1, err: /is restored in this database already/ })
+  t.match(await runHere(['restore', file], copy), { code: 1, err: /has already been restored into this database/ })
 
   const bytes = brotliDecompressSync(await readFile(file))
   for (const [name, packed] of [
@@ -148,7 +148,7 @@ t.test('what is refused is one line on stderr', async t => {
     [['backup'], 2, /FILE is missing/],
     [['backup', join(folder, 'no', 'where')], 1, /cannot write .*where\.partial: there is no such folder$/m],
     [['backup', '--verify', cut], 1, /the backup is damaged: it cannot be unpacked/],
-    [['backup', '--verify', traces], 1, /this is no backup/],
+    [['backup', '--verify', traces], 1, /this is not a backup/],
     [['backup', '--verify', folder], 1, /cannot read .*: it is a folder/],
     [['restore', cut], 1, /the backup is damaged/, none],
     [['restore', join(folder, 'missing')], 1, /there is no such file/, none],

@@ -21,7 +21,7 @@ t.test('a wrong command line is one line on stderr that says what there is, and 
     [['key'], /which of key create, key list, key rotate/],
     [['key', 'frobnicate'], /no command "key frobnicate"\. There are key create/],
     [['--json', 'status'], /no command "--json"/],
-    [['status', 'now'], /"now" is one word too many; usage: spoor status/],
+    [['status', 'now'], /unexpected argument "now"; usage: spoor status/],
     [['status', '--frob'], /no flag "--frob"\. There are --no-server, --recount, --quiet, --json, --help/],
     [['serve', '--port', '80'], /--port is set in the environment: PORT=… spoor serve/],
     [['status', '-x'], /no flag "-x"/],
@@ -42,7 +42,7 @@ t.test('a wrong command line is one line on stderr that says what there is, and 
     [['key', 'create', '--project', 'a', '--expires', 'toString'], /--expires must be one of/],
     [['key', 'rotate'], /KEYID is missing; usage: spoor key rotate KEYID/],
     [['key', 'set-environment', 'someKey'], /E is missing/],
-    [['account', 'create', 'a', 'b'], /"b" is one word too many/],
+    [['account', 'create', 'a', 'b'], /unexpected argument "b"/],
     [
       ['project', 'create', 'a', '--storage-limit', '10XB'],
       /--storage-limit must be a size of at least 1 byte, such as 5GB, but is "10XB"/

@@ -145,8 +145,7 @@ t.test('status says what is amiss, and migrate mends a schema', async t => {
   await database.pool.run(
     sql => sql`insert into schema_migrations (version, name, sha256) values (9999, 'from-the-future', '')`
   )
-  const newer =
-    /^The schema is at version 9999, newer than the \d+ .*: it is served all the same\. Update spoor on this/
+  const newer = /^The schema is at version 9999, newer than the \d+ that .*; continuing\. Update spoor on this/
   t.match((await problems({})).join('\n'), new RegExp(newer.source, 'm'))
   t.match(await runHere(['migrate'], env), {
     code: 0,
@@ -180,7 +179,7 @@ t.test('commands work beside a newer schema, but for those that must know every 
     ['project', 'delete', 'default', '--apply'],
     ...(isOnCluster() ? [['migrate', '--distributed', '--apply']] : [])
   ]) {
-    const refusal = /^spoor: the schema is at version 9999, and this spoor knows \d+: .*Use the newer spoor/
+    const refusal = /^spoor: the schema is at version 9999, and this spoor knows \d+: .*Use the newer version of spoor/
     t.match(await runHere(args, env), { code: 1, out: '', err: refusal }, args.join(' '))
   }
   t.notOk(existsSync(file))
@@ -240,9 +239,9 @@ t.test('a secret that is not that of the keys is refused, and may be replaced', 
   const { keyId } = await jsonHere(create, env)
   // The exit code is 1 in any case, because the tests disable durability.
   t.notMatch((await runHere(['status', '--json'], env)).out, /KEY_DIGEST_SECRET/)
-  t.match((await runHere(['status', '--json'], other)).out, /not the one that the keys.*key replace-secret/)
+  t.match((await runHere(['status', '--json'], other)).out, /differs from the secret that the keys.*key replace-secret/)
   for (const args of [create, ['key', 'rotate', keyId]]) {
-    t.match(await runHere(args, other), { code: 1, out: '', err: /not the one that the keys.*key replace-secret/ })
+    t.match(await runHere(args, other), { code: 1, out: '', err: /differs from the secret .*key replace-secret/ })
   }
   const replace = ['key', 'replace-secret']
   t.same(await jsonHere([...replace, '--apply'], env), { keys: 0, differs: false, applied: false })
@@ -252,5 +251,5 @@ t.test('a secret that is not that of the keys is refused, and may be replaced', 
   t.same(await jsonHere([...replace, '--apply'], other), { keys: 1, differs: true, applied: true })
   t.match(await jsonHere(['key', 'list'], env), [{ keyId, state: 'revoked' }])
   t.match(await runHere(create, other), { code: 0 })
-  t.match(await runHere(create, env), { code: 1, err: /not the one that the keys/ })
+  t.match(await runHere(create, env), { code: 1, err: /differs from the secret that the keys/ })
 })

@@ -96,7 +96,7 @@ t.test('errors are counted and told, filters and limits select, and the exit cod
   t.match(await evaluate('--tag', 'a', '--limit', '1'), { code: 0, out: /x +n +1 +mean 1\.000 +0/ })
   t.match(await evaluate(), { code: 0, err: /^x on trace [0-9a-f]{32}: no b\n$/, out: /x +n +1 +mean 1\.000 +1/ })
   t.match(await evaluate(), { code: 1, err: /all 1 evaluation of x failed: see above/ })
-  t.match(await evaluate('--tag', 'a', '--fail-below', '0.5'), { code: 1, err: /nothing was judged/ })
+  t.match(await evaluate('--tag', 'a', '--fail-below', '0.5'), { code: 1, err: /no verdicts to compare/ })
   const low = await moduleOf(t, `export const id = 'y', name = 'n', dataType = 'numeric', evaluate = () => 0.25`)
   const gate = await runHere(['evaluate', low, '--project', 'default', '--fail-below', '0.5'], env)
   t.match(gate, { code: 1, err: /y: 0\.2500 is below 0\.5/ })

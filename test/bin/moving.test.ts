@@ -103,7 +103,7 @@ t.test('traces of Langfuse come in with a summary of what became what', async t 
   const args = ['import', '--project', 'default', '--format', 'langfuse', file]
   t.match(await runHere(args, env), {
     code: 1,
-    out: /^2 traces read: 1 imported, 0 there already, 1 refused\n\nWhat became what:\n[\s\S]* 1 {2}observation.type GENERATION → kind llm\n/,
+    out: /^2 traces read: 1 imported, 0 there already, 1 refused\n\nHow fields were mapped:\n[\s\S]* 1 {2}observation.type GENERATION → kind llm\n/,
     err: /^(\[.*\n)*element 2: trace: timestamp is missing\nspoor: 1 of 2 traces/
   })
   t.match(JSON.parse((await runHere([...args, '--json'], env)).out), {
@@ -223,5 +223,5 @@ t.test('Ctrl-C stops an import in good order, and it goes on when run again', as
   await until(async () => (await environments(database)).length > 0)
   child.kill('SIGINT')
   const [code] = await once(child, 'close')
-  t.match({ code, err }, { code: 130, err: /^spoor: interrupted: 1 imported so far; run it again to go on\n$/m })
+  t.match({ code, err }, { code: 130, err: /^spoor: interrupted: 1 imported so far; run it again to continue\n$/m })
 })

@@ -39,7 +39,7 @@ t.test('spoor send sends what an application has left on disk, or says why not',
   const env = { SPOOR_URL: url, SPOOR_API_KEY: elsewhere }
   t.match(await runHere(['send', folder], env), {
     code: 1,
-    out: /^Sent 0 traces.*\n {2}1 stay there, recorded with other keys/,
+    out: /^Sent 0 traces.*\n {2}1 were recorded with other keys and stay there/,
     err: /1 traces were recorded with other keys, and are not sent/
   })
   t.equal(readdirSync(folder).length, 1)

@@ -39,7 +39,7 @@ t.test(
     const before = await links()
     for (const settings of [{}, { BASE_URL: 'https://spoor.example' }, { HOST: '0.0.0.0' }]) {
       const later = await startSpoor(t, { ...env, ...settings })
-      const said = /^Dashboard: https?:\/\/[\w.:]+\/app \(sign in by a link: npx spoor user link EMAIL/m
+      const said = /^Dashboard: https?:\/\/[\w.:]+\/app \(sign in with a link: npx spoor user link EMAIL/m
       t.match(later.out, said, `no link in what is no terminal: ${JSON.stringify(settings)}`)
       t.notMatch(later.out + later.err, /sign-in#/)
       t.equal((await stop(later)).code, 0)
@@ -80,7 +80,7 @@ t.test('people are added, listed, changed and removed', async t => {
   const wrong: [string[], RegExp][] = [
     [['add', 'nobody'], /the address must be an e-mail address/],
     [['add', 'a@b', '--role', 'king'], /the role must be one of viewer, member, owner/],
-    [['add', 'a@b', '--name', 'a\nb'], /the name must not hold control/]
+    [['add', 'a@b', '--name', 'a\nb'], /the name must not contain control/]
   ]
   const refused: [string[], RegExp][] = [
     [['add', 'a@b', '--account', '99'], /no account "99"/],

@@ -59,7 +59,7 @@ t.test('a proxy that signs people in is named with the addresses that it comes f
   })
   const more = { AUTH_PROXY_ROLE: 'viewer', AUTH_PROXY_SIGN_OUT_URL: 'https://id.example.com/out' }
   t.match(readConfig({ ...names, ...more }).authProxy, { role: 'viewer', signOutUrl: 'https://id.example.com/out' })
-  const both = /AUTH_PROXY_HEADER and AUTH_PROXY_FROM must be set both/
+  const both = /AUTH_PROXY_HEADER and AUTH_PROXY_FROM must both be set, or neither/
   t.throws(() => readConfig({ AUTH_PROXY_HEADER: names.AUTH_PROXY_HEADER }), both)
   t.throws(() => readConfig({ AUTH_PROXY_FROM: names.AUTH_PROXY_FROM }), both)
   for (const wrong of ['localhost', '10.0.0.0/33', '10.0.0.0/', '10.0.0/8', '::1/129', '1.2.3.4/8/8', '*']) {
@@ -101,13 +101,13 @@ t.test('a provider of OpenID Connect is named whole, with who may come in', t =>
     t.equal(readConfig({ ...names, OIDC_ISSUER: `http://${host}/` }).oidc?.issuer.host, host)
   }
   const refused: [changes: NodeJS.ProcessEnv, message: RegExp][] = [
-    [{ BASE_URL: '' }, /^BASE_URL must be set where OIDC_ISSUER is/],
+    [{ BASE_URL: '' }, /^BASE_URL must be set if OIDC_ISSUER is set/],
     [{ OIDC_ISSUER: '' }, /^OIDC_ISSUER must be set as well/],
     [{ OIDC_CLIENT_ID: '', OIDC_CLIENT_SECRET: '' }, /^OIDC_CLIENT_ID and OIDC_CLIENT_SECRET must be set as well/],
     [{ OIDC_ISSUER: 'id.example.com' }, /^OIDC_ISSUER must be an address/],
     [{ OIDC_ISSUER: 'http://id.example.com' }, /^OIDC_ISSUER must begin with https/],
     [{ OIDC_ISSUER: 'http://127.0.0.1.example.com' }, /^OIDC_ISSUER must begin with https/],
-    [{ OIDC_SCOPES: 'email' }, /^OIDC_SCOPES must have openid/],
+    [{ OIDC_SCOPES: 'email' }, /^OIDC_SCOPES must include the scope openid/],
     [{ OIDC_TRUST_EMAIL: 'yes' }, /^OIDC_TRUST_EMAIL must be on or off/],
     [{ OIDC_DOMAINS: 'a@example.com' }, /^OIDC_DOMAINS must be domains/],
     [{ OIDC_ROLES: 'groups=admins' }, /^OIDC_ROLES must be rules/],
@@ -252,7 +252,7 @@ t.test('refuses every bad value in one line that names the variable', t => {
 t.test('a certificate needs its key, and the other way round', t => {
   t.match(readConfig({ OTLP_GRPC_CERT: '/c.pem', OTLP_GRPC_KEY: '/k.pem' }).grpcTls, { cert: '/c.pem', key: '/k.pem' })
   for (const name of ['OTLP_GRPC_CERT', 'OTLP_GRPC_KEY']) {
-    t.throws(() => readConfig({ [name]: '/x.pem' }), { name: 'ConfigError', message: /both or not at all/ })
+    t.throws(() => readConfig({ [name]: '/x.pem' }), { name: 'ConfigError', message: /must both be set, or neither/ })
   }
   t.end()
 })

@@ -38,7 +38,10 @@ t.test('with another digest secret than that of the keys the service starts, say
   t.teardown(() => other.close())
   await assertUnconfigured(t, (method, path) => get(other, path, method))
   t.equal(lines.length, 1)
-  t.match(lines[0], /not configured: KEY_DIGEST_SECRET is not the one that the keys of this database were made with/)
+  t.match(
+    lines[0],
+    /not configured: KEY_DIGEST_SECRET differs from the secret that the keys of this database were created with/
+  )
   t.equal((await call('GET', '/api/v1/key', { key })).status, 200)
 
   const making = { keyPrefix: 'spoor', digestSecret: 'the secret of somebody else' }

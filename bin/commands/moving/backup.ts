@@ -141,7 +141,7 @@ export async function verifyFile(file: string, progress: Progress): Promise<Back
     progress.clear()
     return line.value.counts
   }
-  throw new AdminError('the backup has no end')
+  throw new AdminError('the backup is incomplete')
 }
 
 function describeProgress(traces: number, expected: number, bytes: number, seconds: number): string {

@@ -26,7 +26,7 @@ export default command({
   },
   details: [
     'PATH is a file that `spoor export` wrote, gzipped or not, or - for stdin. Ids, times, scores, environments and',
-    'keys are kept; an environment that was not recorded stays not recorded.',
+    'keys are kept; traces without a recorded environment keep none.',
     '',
     'An import can be repeated, and later exports can be imported over it. A stored trace advances to a later state',
     'in the file (more spans, its end, a later metadata patch, more scores), and stays unchanged if the state in the',
@@ -131,6 +131,6 @@ function describe({ traces, imported, advanced, skipped, refused, mapped }: Impo
   const rows = [...mapped].sort().map(([step, times]) => [count(times).padStart(8), step])
   return [
     `${counts}${refused === 0 ? '' : `, ${count(refused)} refused`}`,
-    ...(rows.length === 0 ? [] : ['', 'What became what:', ...alignColumns(rows)])
+    ...(rows.length === 0 ? [] : ['', 'How fields were mapped:', ...alignColumns(rows)])
   ].join('\n')
 }

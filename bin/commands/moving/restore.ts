@@ -112,12 +112,12 @@ async function restoreFile(
 function describe({ counts, resumed, otherSecret, project, keptKeys = [] }: Restored): string {
   const how = resumed ? ', continuing an earlier restore' : ''
   const what = project === undefined ? describeCounts(counts) : describeProjectCounts(project, counts)
-  const restored = `restored, and read back as it was: ${what}${how}.`
+  const restored = `restored; the data was read back, and is identical: ${what}${how}.`
   const kept = keptKeys.length === 0 ? '' : `\n${KEPT}: ${keptKeys.join(', ')}.`
   if (counts.keys === 0) return `${restored}${kept}`
   const advice = otherSecret
-    ? 'The keys were made with another KEY_DIGEST_SECRET: set that one, or revoke them with `spoor key replace-secret`.'
-    : 'Keys are as they were.'
+    ? 'The keys need the KEY_DIGEST_SECRET that they were created with: set it, or run `spoor key replace-secret`.'
+    : 'The keys work as before.'
   return `${restored}\n${advice}${kept}`
 }
 

@@ -40,17 +40,17 @@ export default command({
     if (flags['drop-old']) return dropOld(call, situation)
     if (plan === undefined) {
       const kept = earlier.length > 0 ? `; ${earlier.join(' and ')} can be removed with --drop-old` : ''
-      print({ to, upgraded: false }, `nothing to do: the database is of PostgreSQL ${to}${kept}`)
+      print({ to, upgraded: false }, `nothing to do: the database already uses PostgreSQL ${to}${kept}`)
       return
     }
     const facts = { from: plan.from, to, bytes: plan.bytes, freeBytes: plan.free, neededBytes: plan.needed }
     if (flags['dry-run']) {
-      const room = `the folder has ${size(plan.bytes)}; ${size(plan.needed)} must be free, and ${size(plan.free)} are`
+      const room = `the folder takes ${size(plan.bytes)}; ${size(plan.needed)} are needed, and ${size(plan.free)} free`
       const estimatedMs = Math.ceil(plan.bytes / BYTES_PER_MS)
       const time = `The server is stopped for about ${duration(estimatedMs)}, less on a fast machine.`
       print(
         { ...facts, estimatedMs, upgraded: false },
-        `would go from PostgreSQL ${plan.from} to ${to}: ${room}. ${time}`
+        `would upgrade from PostgreSQL ${plan.from} to ${to}: ${room}. ${time}`
       )
       return
     }
@@ -72,10 +72,10 @@ export default command({
       )
     )
     progress.clear()
-    const kept = `The folder of PostgreSQL ${plan.from} is kept: \`spoor upgrade --drop-old\` removes it when all is well.`
+    const kept = `The folder of PostgreSQL ${plan.from} is kept. \`spoor upgrade --drop-old\` removes it.`
     print(
       { ...facts, upgraded: true, ...counts },
-      `upgraded to PostgreSQL ${to}, and read back as it was: ${describeCounts(counts)}.\n${kept}`
+      `upgraded to PostgreSQL ${to}; the data was read back, and is identical: ${describeCounts(counts)}.\n${kept}`
     )
   }
 })
@@ -86,7 +86,7 @@ const BYTES_PER_MS = 7200
 async function dropOld({ flags, env, print }: Call<typeof FLAGS>, situation: Situation): Promise<void> {
   const { dropEarlier, sizeOf } = await import('../../../lib/moving/upgrade/data-folder.ts')
   const { plan, earlier } = situation
-  if (plan !== undefined) throw new AdminError(`the database is still of PostgreSQL ${plan.from}: upgrade it first`)
+  if (plan !== undefined) throw new AdminError(`the database still uses PostgreSQL ${plan.from}: upgrade it first`)
   const sizes = await Promise.all(earlier.map(sizeOf))
   const bytes = sizes.reduce((sum, each) => sum + each, 0)
   if (!flags['dry-run']) await dropEarlier(readConfig(env), situation)

@@ -114,7 +114,7 @@ function describe(address: string, keyUsed: string, traces: readonly RecordedDem
     '',
     table(['TRACE', 'NAME', 'STATUS', 'SCORES'], rows, ''),
     '',
-    `Look at them: ${address}/app (\`spoor user link EMAIL\` signs in)`,
+    `See them at ${address}/app (\`spoor user link owner\` signs in the first user)`,
     '',
     'Read them with a key that has the scope traces:read:',
     '',

@@ -85,7 +85,7 @@ export default command({
           ...{ concurrency, limit, timeoutMs, follow, signal, onError, onProgress }
         })
         if (signal.aborted && !follow) {
-          throw new Interrupted(`interrupted: ${describeProgress(done)}; run it again to go on`, signal.reason)
+          throw new Interrupted(`interrupted: ${describeProgress(done)}; run it again to continue`, signal.reason)
         }
         return done
       })
@@ -174,7 +174,7 @@ function check({ evaluators }: Evaluation, failBelow: number | undefined): void 
   if (failBelow === undefined) return
   for (const { id, mean, judged } of evaluators) {
     if (mean !== null && mean < failBelow) throw new AdminError(`${id}: ${mean.toPrecision(4)} is below ${failBelow}`)
-    if (judged === 0) throw new AdminError(`${id}: nothing was judged that could be compared with ${failBelow}`)
+    if (judged === 0) throw new AdminError(`${id}: no verdicts to compare with ${failBelow}`)
   }
 }
 

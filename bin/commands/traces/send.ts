@@ -47,7 +47,8 @@ export default command({
     const rows = lost.map(({ traceId, name, reason }) => `  lost: ${traceId} ${name}: ${reason}`)
     const why = kept > 0 ? problems.slice(-1).map(problem => `  ${problem}`) : []
     const counts = `Sent ${sent} traces from ${folder}; ${kept} are kept there, ${lostCount} are lost.`
-    const others = left > 0 ? [`  ${left} stay there, recorded with other keys: give theirs, or --any-key`] : []
+    const others =
+      left > 0 ? [`  ${left} were recorded with other keys and stay there: give their key, or use --any-key`] : []
     print({ sent, kept, left, lost, problems }, [counts, ...why, ...others, ...rows].join('\n'))
     if (kept + lostCount > 0)
       throw new AdminError(`${kept} traces are not sent yet, and ${lostCount} are lost: see above`)

@@ -72,7 +72,7 @@ export const remove = command({
         )
       const pruned = await interruptible(signal => applyPruning(sql, plan, { onProgress, signal }))
       const before = await measureDatabase(sql)
-      progress.show(() => 'finding what can be reused')
+      progress.show(() => 'measuring reusable space')
       if (pruned.traces > 0) await reclaimRoom(sql)
       const givenBack = Math.max(0, (before ?? 0) - ((await measureDatabase(sql)) ?? 0))
       progress.clear()
@@ -123,7 +123,7 @@ async function deleteOf(owner: Owner, { flags, env, print, progress }: Deleting)
     interruptible(async signal => {
       for (let remaining = 1; remaining > 0; ) {
         if (signal.aborted)
-          throw new AdminError(`interrupted: ${counted(traces, 'trace')} deleted; run it again to go on`)
+          throw new AdminError(`interrupted: ${counted(traces, 'trace')} deleted; run it again to continue`)
         const answer = JSON.parse(await asker.ask('POST', '/api/v1/deletions', owner))
         traces += answer.deleted
         remaining = answer.remaining
@@ -175,7 +175,7 @@ const describePlan = ({ traces, spans, bytes }: PrunePlan): string =>
   `${counted(traces, 'trace')} selected, with ${counted(spans, 'span')} (${size(bytes)})`
 
 function describePruned({ traces, spans, kept }: Pruned, reusable: number, givenBack: number): string {
-  const left = kept === 0 ? '' : ` ${counted(kept, 'trace')} kept changing and stayed: run the command again.`
+  const left = kept === 0 ? '' : ` ${counted(kept, 'trace')} kept changing and were not deleted: run the command again.`
   const room = traces === 0 ? '' : ` About ${size(reusable)} on disk can be reused, ${size(givenBack)} are given back.`
   return `deleted ${counted(traces, 'trace')} with ${counted(spans, 'span')}.${room}${left}`
 }

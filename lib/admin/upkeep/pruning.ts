@@ -83,7 +83,7 @@ export async function pruneAll(
   let pass = 1
   for (;;) {
     if (signal?.aborted) {
-      throw new AdminError(`interrupted: ${pruned.traces} traces are deleted; run it again to go on`)
+      throw new AdminError(`interrupted: ${pruned.traces} traces are deleted; run it again to continue`)
     }
     const { traces } = pruned
     const note = async (deleted: number) => {

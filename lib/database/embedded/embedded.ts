@@ -108,7 +108,9 @@ export async function openEmbedded(
 function explain(dataDir: string, error: unknown): unknown {
   const { code, syscall, message } = error as NodeJS.ErrnoException
   if (code === SQLSTATE.invalidPassword) {
-    return new ConfigError(`DATA_DIR ${dataDir} holds a database-password that is not the database's: restore the file`)
+    return new ConfigError(
+      `DATA_DIR ${dataDir} contains a database-password that does not match the database: restore the file`
+    )
   }
   if (code === undefined || syscall === undefined) return error
   return new ConfigError(`DATA_DIR ${dataDir} cannot be used: ${message}`)
@@ -240,7 +242,7 @@ class Cluster {
     const runner = { user, binaries }
     requireMajor(this.#dataDir, this.#pgData, binaries.major)
     if (!existsSync(this.#pgData)) {
-      this.#log.info({ folder: this.#pgData }, 'making a new database')
+      this.#log.info({ folder: this.#pgData }, 'creating a new database')
       await initializeCluster(runner, this.#pgData, this.#password)
     }
     await removeStaleFile(this.#pgData, user)
@@ -277,7 +279,7 @@ class Cluster {
         this.#presence = sql
         return true
       }
-      this.#log.info('PostgreSQL was still running without a server; starting it anew')
+      this.#log.info('PostgreSQL was still running without a server; restarting it')
       await stopPostmaster(found.pid, this.#pgData)
     } catch (error) {
       if (!isGoingAway(error)) throw error
@@ -297,7 +299,7 @@ class Cluster {
   async #reopen(): Promise<void> {
     this.#presence?.end({ timeout: 0 }).catch(() => {})
     this.#presence = undefined
-    this.#log.error('the connection to PostgreSQL was lost; looking for it, or starting it again')
+    this.#log.error('the connection to PostgreSQL was lost; reconnecting, or restarting PostgreSQL')
     while (!this.#closing) {
       try {
         await this.#open()
@@ -317,7 +319,7 @@ class Cluster {
       await leave(this.#presence)
       return await claimAlone(this.#presence)
     } catch (error) {
-      this.#log.warn(error, 'the connection to PostgreSQL was lost while it was being left')
+      this.#log.warn(error, 'the connection to PostgreSQL was lost while it was being closed')
       return true
     }
   }

@@ -32,7 +32,7 @@ export async function enterFolder(dataDir: string, log: Logger, namespace = read
   const folder = { path, handle: await open(path, 'r') }
   const name = `${namespace}-${randomUUID()}.sock`
   const server = await listen(folder, name).catch(error => {
-    log.warn({ err: error }, 'processes of other containers are not noticed: no socket can be made in DATA_DIR')
+    log.warn({ err: error }, 'processes in other containers cannot be detected: no socket can be created in DATA_DIR')
     return undefined
   })
   const leave = async () => {

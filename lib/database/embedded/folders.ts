@@ -84,7 +84,7 @@ export async function prepareHome(dataDir: string, log: Logger): Promise<DataHom
   const { current } = sortFolders(await readdir(folder))
   const home = { folder, pgData: join(folder, current), user: isRoot() ? await ownerOf(folder) : undefined }
   if (!isReachable(folder, home.user)) {
-    throw new ConfigError(`DATA_DIR: user ${home.user?.name}, who owns ${folder}, must be able to pass to it`)
+    throw new ConfigError(`DATA_DIR: user ${home.user?.name}, who owns ${folder}, must be able to reach it`)
   }
   return home
 }
@@ -131,7 +131,7 @@ async function makeHome(path: string, user: ClusterUser | undefined, log: Logger
 async function checkLink(path: string): Promise<void> {
   const link = await lstat(path)
   if (!isRoot() || !link.isSymbolicLink() || link.uid === 0 || link.uid === (await stat(dirname(path))).uid) return
-  throw new ConfigError(`DATA_DIR: ${path} must be a folder, or a link that this user has made: remove it`)
+  throw new ConfigError(`DATA_DIR: ${path} must be a folder, or a link that this user created: remove it`)
 }
 
 /**
@@ -147,7 +147,9 @@ async function groupOf(home: string): Promise<number> {
 /** Returns the user that owns a home. An ordinary user's cluster keeps its owner even if root opens it. */
 async function ownerOf(folder: string): Promise<ClusterUser> {
   const { uid, gid } = await stat(folder)
-  if (uid === 0) throw new ConfigError(`DATA_DIR: ${folder} is root's, and PostgreSQL does not run as root: remove it`)
+  if (uid === 0) {
+    throw new ConfigError(`DATA_DIR: ${folder} belongs to root, and PostgreSQL does not run as root: remove it`)
+  }
   const user = findClusterUser()
   return user?.uid === uid ? user : { name: String(uid), uid, gid }
 }

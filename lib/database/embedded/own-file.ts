@@ -74,7 +74,7 @@ async function isTrusted(uid: number, path: string): Promise<boolean> {
 
 const notOwn = (path: string) =>
   new ConfigError(
-    `${path} must be a file, no link, that belongs to this user or to the owner of DATA_DIR: put the right file there`
+    `${path} must be a file, not a link, that belongs to this user or to the owner of DATA_DIR: replace it`
   )
 
 const SECRET_BYTES = 32
@@ -91,7 +91,7 @@ export async function readOrCreateSecret(path: string, log: Logger): Promise<str
   try {
     if (((await file.stat()).mode & OTHERS) !== 0) {
       await file.chmod(OWNER_ONLY)
-      log.warn({ file: path }, 'others could read this secret; now its owner only can')
+      log.warn({ file: path }, 'others could read this secret; now only its owner can')
     }
     return (await file.readFile('utf8')).trim()
   } finally {

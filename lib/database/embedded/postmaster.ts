@@ -139,7 +139,7 @@ export async function removeAs(user: ClusterUser | undefined, paths: readonly st
 /** Creates a private folder as the cluster's user. */
 export async function makeFolderAs(user: ClusterUser | undefined, path: string): Promise<void> {
   const child = spawn('mkdir', ['-m', '700', '--', path], { ...spawnOptions(user, '/'), stdio: 'ignore' })
-  if ((await exitOf(child)) !== 0) throw new Error(`cannot make the folder ${path}`)
+  if ((await exitOf(child)) !== 0) throw new Error(`cannot create the folder ${path}`)
 }
 
 export interface StartOptions {

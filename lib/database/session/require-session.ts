@@ -9,7 +9,7 @@ import type { Pool } from '../pool.ts'
 import { pidOf } from '../pooled/hung-connection.ts'
 
 const LENT_OUT =
-  'DATABASE_URL leads to a pooler that lends out connections for a transaction or a statement (as PgBouncer does in its ' +
+  'DATABASE_URL points to a pooler that assigns connections for a transaction or a statement (as PgBouncer does in its ' +
   'modes `transaction` and `statement`): set pool_mode = session, or name PostgreSQL itself'
 
 /** Number of times to check that a connection keeps its backend, because a pooler may alternate between backends. */

@@ -65,7 +65,7 @@ export class Opener {
       if (answer.length !== 1) throw refuse(plain, 'the server answered before it was asked')
       if (answer[0] !== YES) {
         if (mode === 'prefer') return plain
-        throw refuse(plain, `the server does not offer TLS, which sslmode=${mode} asks for`)
+        throw refuse(plain, `the server does not offer TLS, which sslmode=${mode} requires`)
       }
     }
     const options = this.tls.optionsFor(host)
@@ -117,9 +117,7 @@ export class Openings {
       failure = error as Error
     }
     this.#left = undefined
-    return failedSocket(
-      this.#isStopped ? connectError('ECONNABORTED', 'the connection is not wanted any more') : failure
-    )
+    return failedSocket(this.#isStopped ? connectError('ECONNABORTED', 'the connection is no longer needed') : failure)
   }
 
   /** Closes any socket that is still being opened, because no more sockets are needed. */

@@ -177,10 +177,10 @@ function readBytes(request: IncomingMessage, arrival: Arrival, bounds: BodyBound
       }
     }
     const leave = () => {
-      if (!request.complete) reject(new ClientGone('The client went away'))
+      if (!request.complete) reject(new ClientGone('The client disconnected'))
     }
     // A closed request emits no more events.
-    if (request.destroyed) reject(new ClientGone('The client went away'))
+    if (request.destroyed) reject(new ClientGone('The client disconnected'))
     arrival.onGiveUp(stop)
     request.on('data', take)
     request.on('end', finish)

@@ -17,7 +17,7 @@ export function checkReferences({ accounts, projects, users, members, keys }: He
     projects.every(({ views = [] }) => views.every(({ userId }) => userId === null || userIds.has(userId))) &&
     members.every(({ accountId, userId }) => accountIds.has(accountId) && userIds.has(userId)) &&
     keys.every(({ projectId }) => projectIds.has(projectId))
-  if (!isWhole) throw new AdminError('the backup is damaged: something in it belongs to nothing in it')
+  if (!isWhole) throw new AdminError('the backup is damaged: it contains a row whose parent is missing')
 }
 
 /** Throws an AdminError if a row occurs twice or a password is malformed. */

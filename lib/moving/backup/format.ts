@@ -35,7 +35,7 @@ const Text = Type.String()
  * The rules below reject values that no other entry point has ever accepted. A backup has a checksum but no signature,
  * so anyone who can write the file may have edited it.
  */
-const NO_CONTROLS = { pattern: '^[^\\p{Cc}\\p{Cs}]*$', patternRule: 'must not hold control characters' }
+const NO_CONTROLS = { pattern: '^[^\\p{Cc}\\p{Cs}]*$', patternRule: 'must not contain control characters' }
 const Line = Type.String({ ...NO_CONTROLS, maxLength: 200 })
 const Name = Type.String({ ...NO_CONTROLS, minLength: 1, maxLength: 200 })
 const Description = Type.String({ ...NO_CONTROLS, maxLength: 2000 })
@@ -62,7 +62,7 @@ const Action = Type.String({
 const Query = Type.String({
   ...ViewQuery,
   pattern: '^(?:\\?[^#\\p{Cc}\\p{Cs}]*)?$',
-  patternRule: 'must be empty, or begin with ? and hold neither # nor control characters'
+  patternRule: 'must be empty, or begin with ? and contain neither # nor control characters'
 })
 
 const Counts = closed({

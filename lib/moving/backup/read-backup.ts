@@ -76,7 +76,7 @@ class Reading {
     const allowed = this.#last === undefined ? ['backup'] : FOLLOWING[this.#last]
     if (!allowed.includes(line.name)) {
       if (this.#last === undefined) throw notOne()
-      throw damaged(`${value.place} is "${line.name}", which cannot stand behind "${this.#last}"`)
+      throw damaged(`${value.place} is "${line.name}", which cannot follow "${this.#last}"`)
     }
     if (line.name === 'end') this.#checkEnd(line.value)
     else this.#hash.update(value.bytes).update(LF)
@@ -111,7 +111,7 @@ class Reading {
     }
     const [[name, content] = ['', undefined], ...others] = Object.entries(object ?? {})
     if (!isLineName(name) || others.length > 0) {
-      throw isFirst ? notOne() : damaged(`${value.place} is no line that this spoor knows`)
+      throw isFirst ? notOne() : damaged(`${value.place} is not a line that this version of spoor knows`)
     }
     if (name === 'backup') requireFormat(content)
     const check = checkerOf(name)
@@ -128,13 +128,13 @@ class Reading {
       throw damaged(`project ${project} should have ${traces} traces, but has ${this.#projectTraces}`)
     }
     if (this.#projectHash.digest('hex') !== sha256)
-      throw damaged(`the traces of project ${project} are not as they were`)
+      throw damaged(`the traces of project ${project} do not match their checksum`)
     this.#counts.spans += spans
     this.#counts.scores += scores
   }
 
   #checkEnd({ counts, sha256 }: LineOf<'end'>): void {
-    if (this.#hash.digest('hex') !== sha256) throw damaged('what is in it is not what was written')
+    if (this.#hash.digest('hex') !== sha256) throw damaged('its contents do not match its checksum')
     for (const [name, count] of Object.entries(counts)) {
       const found = this.#counts[name as keyof BackupCounts]
       if (found !== count) throw damaged(`it should have ${count} ${name}, but has ${found}`)
@@ -163,10 +163,10 @@ function checkerOf(name: LineName): Checker<unknown> {
 function requireFormat(manifest: unknown): void {
   const { format, spoor } = (manifest ?? {}) as { format?: unknown; spoor?: unknown }
   if (typeof format !== 'number' || format <= BACKUP_FORMAT) return
-  throw new AdminError(`the backup was made by spoor ${spoor}, whose format this one does not know: update spoor`)
+  throw new AdminError(`the backup was made by spoor ${spoor}, whose format this version does not know: update spoor`)
 }
 
-const notOne = () => new AdminError('this is no backup: it does not begin as `spoor backup` writes one')
+const notOne = () => new AdminError('this is not a backup: it does not begin like a file that `spoor backup` wrote')
 const damaged = (reason: string) => new AdminError(`the backup is damaged: ${reason}`)
 
 type ValueOf<K extends BackupLine['name']> = K extends LineName ? LineOf<K> : SplitValue

@@ -67,7 +67,7 @@ export async function restoreBackup(
 ): Promise<Restored> {
   const lines = new Lines(source)
   return target.pool.run(async sql => {
-    if (!(await progress.lockRestore(sql))) throw new AdminError('another restore into this database is under way')
+    if (!(await progress.lockRestore(sql))) throw new AdminError('another restore into this database is in progress')
     try {
       return await new Restore(target, options, lines).run()
     } finally {
@@ -102,7 +102,7 @@ class Restore {
     const { pool } = this.#target
     const { id } = head.manifest
     const earlier = await pool.run(sql => progress.readRestoration(sql, id))
-    if (earlier?.ended) throw new AdminError(`this backup is restored in this database already${ONE_BACK}`)
+    if (earlier?.ended) throw new AdminError(`this backup has already been restored into this database${ONE_BACK}`)
     if (earlier === undefined) await this.#requireRoom(head)
     const into = earlier?.restoration.into ?? this.#options.into
     const otherSecret = await this.#isOtherSecret(head, into)
@@ -177,7 +177,7 @@ class Restore {
     const { latest } = await this.#target.pool.run(sql => readSchemaState(sql))
     if (schema <= latest) return
     throw new AdminError(
-      `the backup was made by spoor ${spoor} with schema ${schema}, and this one knows none later than ${latest}: update spoor`
+      `the backup was made by spoor ${spoor} with schema ${schema}, newer than ${latest} of this version: update spoor`
     )
   }
 
@@ -186,14 +186,14 @@ class Restore {
     const { accounts, projects, users, slugs, keys } = occupation
     if (!this.#options.into && accounts + projects + users > 0) {
       throw new AdminError(
-        `the database is not empty (projects: ${projects}): restore into a new one, or give --into to restore beside them`
+        `the database is not empty (projects: ${projects}): restore into a new one, or next to them with --into`
       )
     }
     if (slugs.length > 0) {
       throw new AdminError(`the slug ${slugs.join(', ')} is taken by another project here${ONE_BACK}`)
     }
     if (keys.length > 0) {
-      throw new AdminError(`the key ${keys[0]} is here already: the backup is of this database${ONE_BACK}`)
+      throw new AdminError(`the key ${keys[0]} already exists: the backup is from this database${ONE_BACK}`)
     }
   }
 
@@ -276,8 +276,7 @@ class Restore {
     for (const name of SUMMED) {
       if (found[name] !== sum[name]) throw differs(sum.project, `it has ${found[name]} ${name} instead of ${sum[name]}`)
     }
-    if (hash.digest('hex') !== sum.sha256)
-      throw differs(sum.project, 'its traces are not the same when they are read back')
+    if (hash.digest('hex') !== sum.sha256) throw differs(sum.project, 'its traces differ when they are read back')
   }
 
   /** Stores the audit entries and enables sign-ins and keys. Commits only if the backup proves complete. */
@@ -300,7 +299,8 @@ class Restore {
       }
       const end = await this.#lines.take('end')
       // Reading past the end detects trailing bytes.
-      if (end === undefined || (await this.#lines.peek()) !== undefined) throw new AdminError('the backup has no end')
+      if (end === undefined || (await this.#lines.peek()) !== undefined)
+        throw new AdminError('the backup is incomplete')
       return end.counts
     })
   }
@@ -319,10 +319,10 @@ class Restore {
 const ONE_BACK = ': to bring back one project, give `--project SLUG`, and `--as OTHER` for another slug'
 
 const differs = (project: number, reason: string) =>
-  new AdminError(`project ${project} of the backup is not restored as it was: ${reason}`)
+  new AdminError(`project ${project} of the backup was not restored exactly: ${reason}`)
 
 const otherSecretBeside = () =>
   new AdminError(
-    'the keys of the backup were made with another KEY_DIGEST_SECRET, and cannot work beside those of this one: give ' +
-      '--revoke-keys to restore them revoked'
+    'the keys in the backup were created with a different KEY_DIGEST_SECRET, and cannot work next to the keys in ' +
+      'this database: use --revoke-keys to restore them as revoked'
   )

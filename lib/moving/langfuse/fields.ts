@@ -102,7 +102,7 @@ export class LangfuseFields {
 
   id(name: string): string {
     const value = this.see(name)
-    return typeof value === 'string' ? value : refuseLine(`${this.place}: ${name} is missing, or no text`)
+    return typeof value === 'string' ? value : refuseLine(`${this.place}: ${name} is missing, or not a string`)
   }
 
   /** Reads the object's own id in spoor's form. If the form differs, keeps the original in `target`. */

@@ -60,7 +60,7 @@ export async function sizeOf(folder: string): Promise<number> {
 export async function dropEarlier({ dataDir }: Config, { home, earlier }: Situation): Promise<void> {
   for (const pgData of earlier) {
     if ((await inspectPostmaster(pgData)).state !== 'stopped')
-      throw new ConfigError(`a PostgreSQL still runs in ${pgData}`)
+      throw new ConfigError(`a PostgreSQL server is still running in ${pgData}`)
   }
   await removeAs(home.user, [...earlier, join(home.folder, DRAFT)])
   const fetched = programsFolder(dataDir)

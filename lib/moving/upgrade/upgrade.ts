@@ -69,12 +69,12 @@ export async function upgrade(
       onStage(`starting PostgreSQL ${plan.from}`)
       const counts = await withPrivate({ binaries: oldBinaries, user }, home, secrets, async old => {
         await migrateOld(old, log)
-        onStage(`making a database of PostgreSQL ${plan.to}`)
+        onStage(`creating a database of PostgreSQL ${plan.to}`)
         await makeFolderAs(user, draft.folder)
         await initializeCluster({ binaries: newBinaries, user }, draft.pgData, secrets.password)
         return withPrivate({ binaries: newBinaries, user }, draft, secrets, async fresh => {
           await migrate(fresh, log)
-          onStage('moving what was recorded')
+          onStage('moving the data')
           return move(old, fresh, config, log, options)
         })
       })
@@ -91,7 +91,7 @@ export async function upgrade(
   }
 }
 
-const interrupted = () => new AdminError('interrupted: the database is as it was')
+const interrupted = () => new AdminError('interrupted: the database is unchanged')
 
 async function readSecrets({ dataDir, keyDigestSecret }: Config, log: Logger): Promise<ClusterSecrets> {
   const password = await readOrCreateSecret(join(dataDir, 'database-password'), log)

@@ -199,15 +199,18 @@ function refuseKey(state: TraceState, environment: string | null): Decision | un
 function refuseGathered({ isGathered, running }: TraceState): Decision | undefined {
   if (!isGathered) return undefined
   return running
-    ? refused('trace_id_conflict', 'the trace is recorded by OpenTelemetry; it takes spans only from there')
-    : refused('trace_finished', 'the trace was recorded by OpenTelemetry and has ended; it takes spans only from there')
+    ? refused('trace_id_conflict', 'the trace is recorded by OpenTelemetry; it accepts spans only from there')
+    : refused(
+        'trace_finished',
+        'the trace was recorded by OpenTelemetry and has ended; it accepts spans only from there'
+      )
 }
 
 /** Rejects an append or another end for a complete trace. A trace that was recorded whole has no end body. */
 const finished = ({ endHash }: TraceState, ended: string): Decision =>
   refused(
     'trace_finished',
-    endHash === null ? 'the trace was recorded whole: it takes neither spans nor an end' : ended
+    endHash === null ? 'the trace was recorded whole: it accepts neither spans nor an end' : ended
   )
 
 /** Builds the change that adds these spans. The trace's own document grows by `documentBytes`. */

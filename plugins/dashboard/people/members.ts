@@ -80,7 +80,8 @@ export default function members(app: App): void {
       const token = makeToken()
       const isLinked = await sql.write(each => linkMember(each, acting(request), userId, digestToken(token) as string))
       if (!isLinked) {
-        const rule = 'a link would open their other accounts too, so only `spoor user link` on the server makes one'
+        const rule =
+          'a link would open their other accounts too, so only `spoor user link` on the server can create one'
         throw new Refusal('conflict', `This member has other accounts: ${rule}.`)
       }
       return { status: 201, body: { link: linkOf(request, token) } }

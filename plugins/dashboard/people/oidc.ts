@@ -39,7 +39,7 @@ export default function oidc(app: App): void {
     attempts: new AttemptCookie({ baseUrl: config.baseUrl, digestSecret: app.digestSecret })
   }
   /** Returns the parts of the OpenID Connect sign-in. Throws `not_found` if no provider is configured. */
-  const required = () => found(parts, 'way in: no provider of OpenID Connect is configured')
+  const required = () => found(parts, 'way in: no OpenID Connect provider is configured')
 
   const goTo = (address: string, ...cookies: string[]): Reply => ({
     status: 302,

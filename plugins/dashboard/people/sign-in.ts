@@ -24,10 +24,10 @@ const PasswordBody = closed({
 })
 
 /** Error message for password sign-ins if DASHBOARD_SIGN_IN is oidc. */
-export const PROVIDER_ONLY = 'People sign in by the provider of OpenID Connect here, not with passwords.'
+export const PROVIDER_ONLY = 'On this server, people sign in through the OpenID Connect provider, not with passwords.'
 const WRONG = 'The address or the password is wrong.'
-const USED = 'This link was used already, or is too old. Ask for another.'
-const NOT_YOURS = 'This link was used already, is too old, or signs in somebody else. Ask for another.'
+const USED = 'This link has already been used, or has expired. Ask for another.'
+const NOT_YOURS = 'This link has already been used, has expired, or signs in somebody else. Ask for another.'
 const SOMEBODY_ELSE = 'Sign in as the same person to continue, or reload the page to sign in as somebody else.'
 
 export default function signIn(app: App): void {

@@ -102,7 +102,7 @@ const viewerOf = ({ visitor, project }: Asking) => ({ projectId: project.id, use
 
 function requireMember({ project }: Asking): void {
   if (isEnough(project.role, 'member')) return
-  throw new Refusal('forbidden', 'Members share views, and change those that are shared; everybody has their own.')
+  throw new Refusal('forbidden', 'Only members can share views or change shared views.')
 }
 
 function checked(view: View): View {
@@ -110,7 +110,7 @@ function checked(view: View): View {
   const { query } = view
   checkLine('query', query)
   if (query !== '' && !query.startsWith('?')) refuseField('query', 'must be empty, or begin with ?')
-  if (query.includes('#')) refuseField('query', 'must not hold #')
+  if (query.includes('#')) refuseField('query', 'must not contain #')
   return { ...view, name }
 }
 

@@ -100,7 +100,7 @@ t.test('the life of a data folder: first start, commands beside it, second start
 
   const again = await startSpoor(t, env)
   t.notMatch(again.out, /spoor_live_/, 'the second start shows no key')
-  t.match(again.out, /Make another key: [\s\S]*\nReady\./)
+  t.match(again.out, /Create another key: [\s\S]*\nReady\./)
   const [newAddress] = /http:\/\/127\.0\.0\.1:\d+/.exec(again.out)!
   t.equal(await tryKey(newAddress, key!), 200, 'the first key still works')
   again.kill('SIGKILL')

@@ -41,7 +41,7 @@ t.test('of a server beside it', async t => {
     t.match(foreign, { code: 1, status: { server: null } })
     t.match(
       foreign.status.problems.join('\n'),
-      `What answers at ${address} is the spoor server of another database: set`
+      `The program at ${address} is the spoor server of another database: set`
     )
     t.equal((await look(env)).status.server.address, address)
     t.match(await runHere(['demo'], other), { code: 1, err: /no server is running|no project/ })
@@ -52,7 +52,7 @@ t.test('of a server beside it', async t => {
     const PORT = String((stranger.address() as AddressInfo).port)
     const { status } = await look({ ...env, PORT })
     t.equal(status.server, null, 'nor is something else')
-    t.match(status.problems.join('\n'), `What answers at http://127.0.0.1:${PORT} is not spoor: set HOST and PORT`)
+    t.match(status.problems.join('\n'), `The program at http://127.0.0.1:${PORT} is not spoor: set HOST and PORT`)
   })
 
   t.test('a server that nobody has configured is amiss, and so is none, unless none should run', async t => {
@@ -63,7 +63,7 @@ t.test('of a server beside it', async t => {
       none.status.problems.join('\n'),
       `No server is running at http://127.0.0.1:${PORT}: start it with \`spoor serve\``
     )
-    t.match((await look({ ...env, PORT: '0' })).status.problems.join('\n'), /PORT is 0, so the address .* not known/)
+    t.match((await look({ ...env, PORT: '0' })).status.problems.join('\n'), /PORT is 0, so the address .* unknown/)
     const { out } = await runHere(['status', '--no-server', '--json'], { ...env, PORT })
     t.notMatch(JSON.parse(out).problems.join('\n'), /server/)
 

@@ -114,14 +114,14 @@ t.test('what cannot be done is refused in a sentence, and nothing changes', asyn
       [() => create({ environment: 'ALL' }), /'all' is reserved/],
       [() => create({ environment: 'a b' }), /environment "a b" must/],
       [() => create({ label: 'x'.repeat(201) }), /the label must have at most 200/],
-      [() => create({ label: 'a\tb' }), /the label must not hold control characters/],
+      [() => create({ label: 'a\tb' }), /the label must not contain control characters/],
       [() => keys.createKey(sql, { ...making, digestSecret: undefined }, { project: 'default' }), /KEY_DIGEST_SECRET/],
       [() => keys.rotateKey(sql, { ...making, digestSecret: undefined }, active), /KEY_DIGEST_SECRET/],
       [() => keys.listKeys(sql, 'nowhere'), /no project "nowhere"/],
       [() => keys.rotateKey(sql, making, 'nothing'), /no key "nothing"/],
       [
         () => keys.rotateKey(sql, making, revoked),
-        /is revoked: make another with `spoor key create --project default`/
+        /is revoked: create another with `spoor key create --project default`/
       ],
       [() => keys.rotateKey(sql, making, expired), /has expired/],
       [() => keys.revokeKey(sql, 'nothing'), /no key "nothing"/],

@@ -89,8 +89,8 @@ t.test('a project that cannot be is refused in a sentence', async t => {
     const refused: [projects.ProjectRequest, RegExp][] = [
       [{ name: '' }, /the name must not be empty/],
       [{ name: 'x'.repeat(201) }, /the name must have at most 200 characters/],
-      [{ name: 'two\nlines' }, /the name must not hold control characters/],
-      [{ name: 'nul\0' }, /the name must not hold control characters/],
+      [{ name: 'two\nlines' }, /the name must not contain control characters/],
+      [{ name: 'nul\0' }, /the name must not contain control characters/],
       [{ name: 'A', slug: 'Upper' }, /the slug must/],
       [{ name: 'A', slug: '' }, /the slug must/],
       [{ name: 'A', slug: 'x'.repeat(65) }, /the slug must/],

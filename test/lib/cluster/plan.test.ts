@@ -66,10 +66,10 @@ t.test('what stands in the way is said, with what to do', async t => {
     ['no coordinator', { nodes: [WORKER] }, /citus_set_coordinator_host/],
     ['a node that is away', { nodes: [COORDINATOR, { ...WORKER, isActive: false }] }, /w1:5432 is not active/],
     ['no right there', { nodes: [COORDINATOR, { ...WORKER, hindrance: 'it may not' }] }, /w1:5432: it may not/],
-    ['servers', { users: ['spoor[1/1] writer', 'spoor[1/1] reader'] }, /Other spoors are connected .*stop/],
+    ['servers', { users: ['spoor[1/1] writer', 'spoor[1/1] reader'] }, /Other spoor processes are connected .*stop/],
     ['tables of others', { tables: [table('traces', { isOurs: false })] }, /traces belongs to another role/],
     ['another column', { tables: [laid('traces'), byName] }, /spans is distributed by name: undistribute_table/],
-    ['another place', { tables: [laid('traces'), elsewhere] }, /spans is not laid beside traces/]
+    ['another place', { tables: [laid('traces'), elsewhere] }, /spans is not colocated with traces/]
   ] as const) {
     t.match(planDistribution(found(more as Partial<FoundCluster>)).obstacles.join('\n'), rule, claim)
   }

@@ -78,12 +78,12 @@ t.test('a renewed certificate is used without a restart, and a pair that does no
   const own = (name: string) => new X509Certificate(readFileSync(PEM(`${name}.pem`))).fingerprint256
   t.equal(await served(), own('localhost'))
   await writeFile(files.key, 'half a key')
-  await until(() => lines.some(line => line.includes('is not renewed')))
+  await until(() => lines.some(line => line.includes('could not be reloaded')))
   await install('127.0.0.1', 'localhost')
   await until(() => lines.some(line => line.includes('does not belong')))
   t.equal(await served(), own('localhost'))
   await install('127.0.0.1', '127.0.0.1')
-  await until(() => lines.some(line => line.includes('was renewed')))
+  await until(() => lines.some(line => line.includes('was reloaded')))
   t.equal(await served(), own('127.0.0.1'))
   t.type(certificate.expiresAt, Date)
   t.equal(lines.filter(line => line.includes('does not belong')).length, 1, 'the same fault is logged once')
@@ -252,6 +252,6 @@ t.test('gRPC at the port of HTTP is answered, and the log says once what to set'
     const answer = await sendRaw(service.port, 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
     t.match(answer, /^HTTP\/1.1 400 .*OTLP_GRPC_PORT/s)
   }
-  await until(async () => said.some(line => line.includes('HTTP/2 came')))
-  t.equal(said.filter(line => line.includes('HTTP/2 came')).length, 1)
+  await until(async () => said.some(line => line.includes('HTTP/2 connection reached')))
+  t.equal(said.filter(line => line.includes('HTTP/2 connection reached')).length, 1)
 })

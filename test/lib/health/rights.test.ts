@@ -74,7 +74,7 @@ t.test('a role that may not make tables is told what to grant, by the server and
   )
   await runOn(database.target, `grant create on schema public to ${name}`)
   await until(async () => (await ready()) === 200)
-  t.ok(lines.some(({ msg, ms }) => msg === 'ready: the database is there and configured' && Number(ms) > 0))
+  t.ok(lines.some(({ msg, ms }) => msg === 'ready: the database is reachable and configured' && Number(ms) > 0))
 })
 
 t.test('each missing right has its remedy', async t => {

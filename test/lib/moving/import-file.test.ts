@@ -57,7 +57,7 @@ t.test('a bad line is reported with its number and its reason, and stops no othe
     /^line 9: the document of span/,
     /^line 10: the body is not valid JSON/,
     /^line 11: the body is not UTF-8 text$/,
-    /^line 13: is cut off, or no JSON: the file ends within it$/
+    /^line 13: is cut off, or not JSON: the file ends within it$/
   ])
   t.same(await totals(database), { traces: 3, spans: 2, traceRows: 3, spanRows: 2, charged: 0 })
 })
@@ -74,7 +74,7 @@ t.test('an import may be run again, and goes on where another was interrupted', 
   }
   await t.rejects(importInto(projectId, text, { onProgress, signal: controller.signal }), {
     name: 'AdminError',
-    message: /^interrupted: \d+ imported so far; run it again to go on$/
+    message: /^interrupted: \d+ imported so far; run it again to continue$/
   })
   const before = (await totals(database)) as { traces: number }
   t.ok(before.traces >= 700)
@@ -157,7 +157,7 @@ t.test('an edited line contradicts what is stored, and a line that is only writt
     /^line 3: its output is stored with different content$/,
     /^line 4: its input is stored with different content$/,
     /^line 5: its name is stored with different content$/,
-    /^line 6: trace\.usage: must be what recorded\.usage comes to$/,
+    /^line 6: trace\.usage: must equal the value computed from recorded\.usage$/,
     /^line 7: its usage is stored with different content$/,
     /^line 8: its costUsd is stored with different content$/,
     /^line 9: its tags are stored with different content$/,
@@ -191,7 +191,7 @@ t.test('stops where the database takes no writes, and says how far it came', asy
   await database.pool.run(sql => sql.unsafe(`alter database ${name} set default_transaction_read_only = on`))
   await t.rejects(importInto(projectId, `${line()}\n${line()}\n`), {
     name: 'AdminError',
-    message: /rejected the write.*; 0 imported so far; run it again to go on$/
+    message: /rejected the write.*; 0 imported so far; run it again to continue$/
   })
 })
 

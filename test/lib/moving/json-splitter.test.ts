@@ -14,7 +14,7 @@ async function split(text: string | Uint8Array, piece = 7, maxBytes?: number): P
   return values.map(({ place, bytes, fault }) => [place, fault ?? Buffer.from(bytes).toString()])
 }
 
-const CUT = 'is cut off, or no JSON: the file ends within it'
+const CUT = 'is cut off, or not JSON: the file ends within it'
 
 t.test('lines: each by itself, numbered as an editor numbers them', async t => {
   t.same(await split('{"a":1}\n{"b":2}\n'), [

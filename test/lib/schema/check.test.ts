@@ -151,7 +151,7 @@ t.test('checks the values of an open object', async t => {
 })
 
 t.test('explains exactly what the compiled check refuses', async () => {
-  const GENERIC = 'body: is not what this request takes'
+  const GENERIC = 'body: does not have the required form'
   const leaf = fc.oneof(
     fc.constantFrom(
       null,

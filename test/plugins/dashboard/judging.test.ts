@@ -70,7 +70,7 @@ t.test('an invalid definition is refused with the field and the rule', async t =
     [{ dataType: 'categorical', categories: ['a', ' A'] }, /^categories: must not have a value twice/],
     [{ dataType: 'categorical', categories: ['a', ' '] }, /^categories\[1\]: must not be empty/],
     [{ dataType: 'categorical', categories: ['a', 'b\u0000'] }, /^categories\[1\]: must not/],
-    [{ description: 'a\nb' }, /^description: must not hold control characters/],
+    [{ description: 'a\nb' }, /^description: must not contain control characters/],
     [{ description: 'x'.repeat(301) }, /^description: must/],
     [{ minimum: '1' }, /^minimum: must/],
     [{ more: 1 }, /more/]

@@ -57,7 +57,7 @@ t.test('owners set and remove prices of the project, beside those of all', async
 t.test('what is no price is refused', async t => {
   const cases: [object, RegExp][] = [
     [{ model: ' ' }, /^model: must not be empty/],
-    [{ model: 'a\nb' }, /^model: must not hold control characters/],
+    [{ model: 'a\nb' }, /^model: must not contain control characters/],
     [{ input: -1 }, /input/],
     [{ output: 1e9 }, /output/],
     [{ input: undefined }, /input/],

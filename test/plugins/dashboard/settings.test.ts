@@ -111,10 +111,10 @@ t.test('owners make, rotate and revoke keys, which are shown once', async t => {
     [{ environment: 'a b' }, /environment "a b" must be/],
     [{ expiresInDays: 0 }, /^expiresInDays: must be at least 1/],
     [{ label: '\u0000' }, /^label: /],
-    [{ label: 'a\nb' }, /label must not hold control characters/],
+    [{ label: 'a\nb' }, /label must not contain control characters/],
     ...['\u009b', '\u202e', '\u2066', '\u200f', '\u061c'].map((control): [object, RegExp] => [
       { label: `plain ${control}text` },
-      /label must not hold control characters/
+      /label must not contain control characters/
     ]),
     [{ secret: 1 }, /^secret: unknown field$/]
   ]

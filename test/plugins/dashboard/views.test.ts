@@ -8,7 +8,7 @@ const P = 'p/default'
 const VIEW = { name: 'Failures', page: 'traces', query: '?status=error&range=24h&cols=name,cost' }
 const invalid = (message: RegExp) => ({ status: 400, body: { error: { code: 'invalid_request', message } } })
 const conflict = (message: RegExp) => ({ status: 409, body: { error: { code: 'conflict', message } } })
-const forbidden = { status: 403, body: { error: { code: 'forbidden', message: /^Members share views/ } } }
+const forbidden = { status: 403, body: { error: { code: 'forbidden', message: /^Only members can share views/ } } }
 const gone = { status: 404, body: { error: { code: 'not_found' } } }
 
 const service = await testService(t)
@@ -61,12 +61,12 @@ t.test('what is no view is refused with the field and the rule', async t => {
     [{ name: '' }, /^name: must have at least 1 character/],
     [{ name: '  ' }, /^name: must not be empty$/],
     [{ name: 'x'.repeat(81) }, /^name: must have at most 80 characters/],
-    [{ name: 'a\nb' }, /^name: must not hold control characters$/],
+    [{ name: 'a\nb' }, /^name: must not contain control characters$/],
     [{ name: 'a\u0000' }, /^name: must not contain U\+0000$/],
     [{ name: '\ud800' }, /^name: must not contain unpaired surrogates$/],
     [{ page: 'keys' }, /^page: must be one of traces, overview/],
     [{ query: 'status=error' }, /^query: must be empty, or begin with \?$/],
-    [{ query: '?a#b' }, /^query: must not hold #$/],
+    [{ query: '?a#b' }, /^query: must not contain #$/],
     [{ query: `?${'x'.repeat(4000)}` }, /^query: must have at most 4000 characters/],
     [{ shared: 1 }, /^shared: must be/],
     [{ userId: 1 }, /^userId: unknown field$/]

@@ -184,7 +184,7 @@ t.test('a handshake that is not right is told which field is wrong', async t => 
     [{ ...params, protocolVersion: 5 }, 'params.protocolVersion: must be a string'],
     [{ ...params, capabilities: undefined }, 'params.capabilities: is required'],
     [{ ...params, clientInfo: { name: 'a' } }, 'params.clientInfo.version: is required'],
-    [{ ...params, capabilities: { roots: 5 } }, 'params: are not what initialize takes']
+    [{ ...params, capabilities: { roots: 5 } }, 'params: are not valid for initialize']
   ]
   for (const [params, message] of faults) {
     const { body } = await post(service, { jsonrpc: '2.0', id: 'x', method: 'initialize', params })

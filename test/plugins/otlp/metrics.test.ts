@@ -21,7 +21,7 @@ t.test('metrics are accepted from who may write, and are not stored', async t =>
     headers: PROTOBUF
   })
   t.match((await call('GET', '/api/v1/project')).body, { traceCount: 0, spanCount: 0 })
-  t.equal(said.filter(line => line.includes('metrics came in OTLP')).length, 1, 'said once')
+  t.equal(said.filter(line => line.includes('OTLP metrics are accepted')).length, 1, 'said once')
 
   const { key: reader } = await makeKey({ scopes: ['traces:read'] })
   t.match(await call('POST', PATH, { body, key: reader }), { status: 403 })

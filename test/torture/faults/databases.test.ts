@@ -177,7 +177,7 @@ if (isLong) {
             status: 500,
             body: { error: { code: 'not_configured' } }
           })
-          t.match(lines.join(''), /not configured: DATABASE_URL leads to a pooler .*pool_mode = session/)
+          t.match(lines.join(''), /not configured: DATABASE_URL points to a pooler .*pool_mode = session/)
           const env = {
             ...configurationFor({ ...database, target: `${url}?sslmode=disable` }),
             PORT: String(service.port)
@@ -185,7 +185,7 @@ if (isLong) {
           const status = await runHere(['status', '--json'], env)
           t.equal(status.code, 1)
           t.match(JSON.parse(status.out).problems, [
-            /^DATABASE_URL leads to a pooler .*pool_mode = session/,
+            /^DATABASE_URL points to a pooler .*pool_mode = session/,
             `The server at ${service.url} is not ready: not configured. Its log says what is missing.`
           ])
         }

@@ -130,7 +130,7 @@ t.test('works in batches, stops between two when it is told to, and goes on when
     database.pool.run(sql => applyBackfill(sql, planned, { onProgress, signal: controller.signal })),
     {
       name: 'AdminError',
-      message: /^interrupted: 66\d of 1200 traces changed; run it again to go on$/
+      message: /^interrupted: 66\d of 1200 traces changed; run it again to continue$/
     }
   )
   const [audit] = await database.pool.run(sql => sql`select detail from audit where action = 'environment.backfill'`)

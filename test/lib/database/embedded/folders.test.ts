@@ -42,7 +42,7 @@ t.test('a secret that is a link, or a folder, is not read, and nothing is done t
   const path = join(folder, 'key-digest-secret')
   for (const place of [() => symlink(victim, path), () => symlink(join(folder, 'nowhere'), path), () => mkdir(path)]) {
     await place()
-    await t.rejects(readOrCreateSecret(path, log), { name: 'ConfigError', message: /must be a file, no link/ })
+    await t.rejects(readOrCreateSecret(path, log), { name: 'ConfigError', message: /must be a file, not a link/ })
     await rm(path, { recursive: true })
   }
   t.equal(statSync(victim).mode & 0o777, 0o644)
@@ -149,7 +149,7 @@ if (isRoot()) {
       await chown(dataDir, user.uid, user.gid)
       await writeFile(join(dataDir, name), 'chosen by somebody else')
       await chown(join(dataDir, name), user.uid, user.gid)
-      const message = new RegExp(`${name} must be a file, no link, that belongs to this user`)
+      const message = new RegExp(`${name} must be a file, not a link, that belongs to this user`)
       await t.rejects(openEmbedded(dataDir, 'serve', log), { name: 'ConfigError', message })
     }
   })
@@ -167,7 +167,7 @@ if (isRoot()) {
     await t.rejects(openEmbedded(dataDir, 'serve', log), { name: 'ConfigError', message: /or a link that this user/ })
     await rm(home)
     await symlink(elsewhere, home)
-    await t.rejects(openEmbedded(dataDir, 'serve', log), { name: 'ConfigError', message: /is root's/ })
+    await t.rejects(openEmbedded(dataDir, 'serve', log), { name: 'ConfigError', message: /belongs to root/ })
     t.equal(statSync(elsewhere).uid, 0)
   })
 

@@ -14,35 +14,35 @@ async function readAll(bytes: Buffer): Promise<string[]> {
 
 /** Ways to corrupt a backup's lines, each with the expected error message. */
 const spoiled: [string, (lines: string[]) => readonly string[], RegExp][] = [
-  ['nothing', () => [], /^this is no backup/],
-  ['other JSON', () => ['{"a":1}'], /^this is no backup/],
-  ['no JSON', () => ['once upon a time'], /^this is no backup/],
-  ['an export', lines => lines.filter(line => line.startsWith('{"trace"')), /^this is no backup/],
+  ['nothing', () => [], /^this is not a backup/],
+  ['other JSON', () => ['{"a":1}'], /^this is not a backup/],
+  ['no JSON', () => ['once upon a time'], /^this is not a backup/],
+  ['an export', lines => lines.filter(line => line.startsWith('{"trace"')), /^this is not a backup/],
   ['without its end', lines => lines.slice(0, -1), /damaged: it is cut off: the line "end" is missing/],
   ['cut off in the head', lines => lines.slice(0, 4), /damaged: it is cut off/],
   ['cut off in the traces', lines => lines.slice(0, 20), /damaged: it is cut off/],
   ['without an account', lines => lines.filter(line => !line.startsWith('{"account"')), /damaged: /],
-  ['without a sum', lines => lines.filter(line => !line.startsWith('{"sum"')), /cannot stand behind/],
+  ['without a sum', lines => lines.filter(line => !line.startsWith('{"sum"')), /cannot follow/],
   [
     'without a trace',
     lines => [...lines.slice(0, 14), ...lines.slice(15)],
     /project 1 should have 19 traces, but has 18/
   ],
-  ['twice', lines => [...lines, ...lines], /"backup", which cannot stand behind "end"/],
+  ['twice', lines => [...lines, ...lines], /"backup", which cannot follow "end"/],
   [
     'with a line more',
     lines => [...lines.slice(0, -1), '{"later":{}}', lines.at(-1)!],
-    /is no line that this spoor knows/
+    /is not a line that this version of spoor knows/
   ],
   [
     'with a trace changed',
     lines => lines.map(line => line.replace('"name":"run 0"', '"name":"run 9"')),
-    /are not as they were/
+    /do not match their checksum/
   ],
   [
     'with a key changed',
     lines => lines.map(line => line.replace('"label":"revoked"', '"label":"valid"')),
-    /not what was written/
+    /do not match its checksum/
   ],
   [
     'with a number for a name',
@@ -57,7 +57,7 @@ const spoiled: [string, (lines: string[]) => readonly string[], RegExp][] = [
   [
     'with escapes in a name',
     lines => lines.map(line => line.replace('"name":"owner"', '"name":"\\u001b[2J"')),
-    /: name: must not hold control characters/
+    /: name: must not contain control characters/
   ],
   [
     'with a name that is too long',

@@ -57,7 +57,7 @@ t.test('what is restored into an empty database is what was backed up', async t 
   t.equal(await service.makeProject('third'), '3', 'numbers go on')
   const [a, b] = [linesOf(await backupOf(copy)), linesOf(backup)]
   t.equal(a.length > b.length, true, 'a backup of the copy has more')
-  await t.rejects(restore(t, copy, backup), { message: /is restored in this database already/ })
+  await t.rejects(restore(t, copy, backup), { message: /has already been restored into this database/ })
   const other = linesOf(backup)[0]!.replace(/"id":"[0-9a-f]{32}"/, `"id":"${'0'.repeat(32)}"`)
   await t.rejects(restore(t, copy, bytesOf([other, ...linesOf(backup).slice(1)])), {
     message: /is not empty \(projects: 3\)/
@@ -123,7 +123,7 @@ t.test('a restore beside others gives new numbers, and leaves the others as they
   await taken.pool.run(sql => sql`update projects set slug = 'other-' || slug`)
   const before = await instanceRows(taken)
   const secret = { ...taken, digestSecret: 'another' }
-  await t.rejects(restore(t, secret, backup, { into: true }), { message: /give --revoke-keys/ })
+  await t.rejects(restore(t, secret, backup, { into: true }), { message: /use --revoke-keys/ })
   t.same(await instanceRows(taken), before, 'what is refused changes nothing')
 
   // The secret is the same although the salt differs, so keys work.
@@ -160,7 +160,10 @@ t.test(
     const edit = (kind: string, from: RegExp, to: string) =>
       lines.map(line => (line.startsWith(`{"${kind}":`) ? line.replace(from, to) : line))
     const edited: [readonly string[], RegExp][] = [
-      [edit('backup', /"schema":\d+/, '"schema":99'), /with schema 99, and this one knows none later than \d+: update/],
+      [
+        edit('backup', /"schema":\d+/, '"schema":99'),
+        /with schema 99, newer than \d+ of this version: update/
+      ],
       [edit('project', /"views":\[(.*?\}),/, '"views":[$1,$1,'), /has the view .* twice/],
       [edit('user', /"identities":\[(\{.*?\})/, '"identities":[$1,$1'), /has the identity .* twice/],
       [[...lines.slice(0, member), lines[member]!, ...lines.slice(member)], /has the membership .* twice/],

@@ -119,7 +119,7 @@ t.test('in another instance, a project belongs to the oldest owner account, and 
   await t.rejects(restore(t, copy, backup, OPTIONS), { message: /no owner account yet/ })
   await copy.pool.run(sql => sql`insert into accounts (name) values ('theirs')`)
   const secret = { ...copy, digestSecret: 'another' }
-  await t.rejects(restore(t, secret, backup, OPTIONS), { message: /give --revoke-keys/ })
+  await t.rejects(restore(t, secret, backup, OPTIONS), { message: /use --revoke-keys/ })
   const restored = await restore(t, secret, backup, { ...OPTIONS, revokeKeys: true })
   t.match(restored, { project: 'default', otherSecret: false, counts: { authors: 0 } })
   const [row] = await copy.pool.run(

@@ -72,8 +72,8 @@ t.test('times come in canonical form; what is none is refused, naming the place'
     [() => fields.time('end', 'endedAt'), 'observation 3: end is not an ISO 8601 date and time'],
     [() => fields.time('number', 'endedAt'), 'observation 3: number is not an ISO 8601 date and time'],
     [() => fields.requiredTime('absent', 'endedAt'), 'observation 3: absent is missing'],
-    [() => fields.id('id'), 'observation 3: id is missing, or no text'],
-    [() => fields.id('absent'), 'observation 3: absent is missing, or no text']
+    [() => fields.id('id'), 'observation 3: id is missing, or not a string'],
+    [() => fields.id('absent'), 'observation 3: absent is missing, or not a string']
   ]
   for (const [read, message] of refused) t.throws(read, { code: 'invalid_trace', message })
 })

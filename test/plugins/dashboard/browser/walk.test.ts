@@ -310,7 +310,7 @@ t.test('in a browser', async t => {
     t.notMatch(await page.evaluate('location.href'), token)
     const other = visitor(await openPage(t))
     await other.open(`${server.url}/app/sign-in#${token}`)
-    await other.untilText('This link was used already', '[role=alert]')
+    await other.untilText('This link has already been used', '[role=alert]')
   })
 
   t.test('a viewer is offered nothing that viewers may not do', async t => {
