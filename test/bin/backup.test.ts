@@ -1,4 +1,5 @@
 /** Tests backups through files and pipes. test/lib/moving/backup tests their contents. */
+import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -7,7 +8,16 @@ import t, { type Test } from 'tap'
 import { ingestBody, span } from '../fixtures/bodies/bodies.ts'
 import { testDatabase } from '../fixtures/database/database.ts'
 import { testFolder } from '../fixtures/folder.ts'
-import { configurationFor, jsonHere, runHere, runSpoor, serve, start, tryKey } from '../fixtures/service/spoor.ts'
+import {
+  configurationFor,
+  jsonHere,
+  runHere,
+  runSpoor,
+  runWith,
+  serve,
+  start,
+  tryKey
+} from '../fixtures/service/spoor.ts'
 import { until } from '../fixtures/until.ts'
 
 const SIZE = { traces: 40, spans: 40, projects: 1, keys: 1 }
@@ -112,6 +122,41 @@ t.test('a backup goes through a pipe into another database', async t => {
   t.match(err, /wrote a backup: 1 project, 40 traces/)
   t.match(JSON.parse(out), { ...SIZE, otherSecret: true })
   t.match(await runHere(['status'], copy), { out: /./ })
+})
+
+t.test('a backup is encrypted and decrypted in pipes', async t => {
+  const { folder, file } = await makeRoom(t)
+  const secret = join(folder, 'secret')
+  await writeFile(secret, 'correct horse')
+  await runHere(['backup', file], env)
+  const gpg = (...args: string[]) =>
+    execFileSync(
+      'gpg',
+      ['--homedir', folder, '--batch', '--yes', '--pinentry-mode', 'loopback', '--passphrase-file', secret, ...args],
+      { stdio: ['ignore', 'pipe', 'ignore'] }
+    )
+  for (const armor of [[], ['--armor']]) {
+    const encrypted = join(folder, `encrypted${armor.length}`)
+    gpg(...armor, '--symmetric', '--output', encrypted, file)
+    const copy = configurationFor(await testDatabase(t))
+    t.match(await runHere(['restore', encrypted], copy), {
+      code: 1,
+      err: /encrypted with GnuPG: decrypt it in a pipe, such as `gpg --decrypt FILE \| spoor restore -`/
+    })
+    t.match(await runWith(gpg('--decrypt', encrypted), ['restore', '-'], copy), {
+      code: 0,
+      out: /^restored, and read back as it was: 1 project, 40 traces/
+    })
+  }
+  for (const start of ['age-encryption.org/v1\n-> X25519 k', '-----BEGIN AGE ENCRYPTED FILE-----\n']) {
+    await writeFile(file, start)
+    t.match(await runHere(['backup', '--verify', file]), { code: 1, err: /encrypted with age: .*`age --decrypt/ })
+  }
+  // A program that has no key writes nothing.
+  t.match(await runWith('', ['restore', '-'], env), {
+    code: 1,
+    err: /the backup is empty: if another program decrypts/
+  })
 })
 
 t.test('a backup that is ended in the middle leaves no file that could be taken for one', async t => {

@@ -46,7 +46,7 @@ t.test('the package has all that it imports, and installs all that it imports of
   }
   t.ok(programs.length > 300, `${programs.length} programs`)
   t.same(lacking, [])
-  for (const name of Object.values<string>(own.bin)) t.ok(there.has(name), name)
+  for (const name of [...Object.values<string>(own.bin), own.man]) t.ok(there.has(name), name)
   t.end()
 })
 
