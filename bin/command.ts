@@ -75,7 +75,7 @@ type Definition<F extends Flags, P extends string> = Described<F, P> &
   Omit<Usage<F, P>, 'parameters' | 'flags'> &
   Partial<Usage<F, P>>
 
-/** Flag of every command that changes nothing without `--apply`, so that a preview is asked for in one way everywhere. */
+/** A flag of every command with `--apply`, so that there is one way to ask for a preview. */
 const DRY_RUN: Flags = { 'dry-run': { type: 'boolean', about: 'change nothing; the default' } }
 
 /** Defines a command. The types of `run` are inferred from the parameters and the flags, both of which are optional. */

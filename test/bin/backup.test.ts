@@ -153,10 +153,12 @@ t.test('a backup is encrypted and decrypted in pipes', async t => {
     t.match(await runHere(['backup', '--verify', file]), { code: 1, err: /encrypted with age: .*`age --decrypt/ })
   }
   // A program that has no key writes nothing.
-  t.match(await runWith('', ['restore', '-'], env), {
+  const none = { DATA_DIR: join(folder, 'none') }
+  t.match(await runWith('', ['restore', '-'], none), {
     code: 1,
     err: /the backup is empty: if another program decrypts/
   })
+  t.notOk((await readdir(folder)).includes('none'), 'no database is created for it')
 })
 
 t.test('a backup that is ended in the middle leaves no file that could be taken for one', async t => {

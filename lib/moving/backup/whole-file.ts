@@ -73,11 +73,8 @@ export async function syncFolder(folder: string): Promise<void> {
   await handle?.close()
 }
 
-/**
- * Yields a backup's decompressed bytes. Throws an UnpackError if decompression fails, and an AdminError if the backup is
- * empty or encrypted.
- */
-export async function* unpackedBackup(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+/** Waits for the first bytes of a backup, which `whole` yields again. Throws an AdminError if it is empty or encrypted. */
+export async function beginBackup(source: AsyncIterable<Uint8Array>) {
   const { first, head, whole } = await peeked(source, LONGEST_MARK)
   if (first === undefined) {
     throw new AdminError('the backup is empty: if another program decrypts it, that program says why on stderr')
@@ -87,6 +84,12 @@ export async function* unpackedBackup(source: AsyncIterable<Uint8Array>): AsyncG
     const pipe = `${found.decrypt} FILE | spoor restore -`
     throw new AdminError(`the backup is encrypted with ${found.by}: decrypt it in a pipe, such as \`${pipe}\``)
   }
+  return { first, whole }
+}
+
+/** Yields a backup's decompressed bytes. Throws an UnpackError if decompression fails. */
+export async function* unpackedBackup(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+  const { first, whole } = await beginBackup(source)
   if (first === OPEN_BRACE || first === GZIP) yield* unpacked(whole)
   else yield* decompress(whole)
 }
