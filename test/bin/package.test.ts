@@ -94,6 +94,8 @@ t.test('workflows run what there is, on every Node that will do', t => {
   t.ok(nodes.includes(Number(readFileSync('Dockerfile', 'utf8').match(/^ARG NODE=(\d+)/m)?.[1])))
   t.match(release.jobs.npm, { needs: 'ci', permissions: { 'id-token': 'write' } })
   t.match(commands.join('\n'), 'npm publish --provenance')
+  t.match(commands.join('\n'), '.ci/tarball dist')
+  t.ok(statSync('.ci/tarball').mode & 0o100, 'can be run')
   t.end()
 })
 
