@@ -35,8 +35,8 @@ type LogRecordKind = 'messages' | 'events' | 'unplaced' | 'left_out' | 'others'
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1]
 
 /**
- * Interval at which the event loop's delay is sampled. Each sample wakes the process. At prom-client's default of 10 ms,
- * nearly all wakeups of an idle server were samples. The reported delays include the interval.
+ * Interval at which the event loop's delay is sampled. Each sample wakes the process. At prom-client's default of 10
+ * ms, nearly all wakeups of an idle server were samples. The reported delays include the interval.
  */
 const LAG_SAMPLE_MS = 50
 

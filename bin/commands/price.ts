@@ -89,10 +89,7 @@ export const removal = command({
     const dryRun = flags['dry-run']
     const gone = await withDatabase(env, ({ sql }) => removePrices(sql, request, dryRun))
     if (dryRun) {
-      print(
-        gone,
-        `${priceTable(gone)}\nNothing was changed: without --dry-run, ${counted(gone.length, 'price')} would be removed.`
-      )
+      print(gone, `${priceTable(gone)}\nNothing was changed: without --dry-run, these are removed.`)
     } else print(gone, `removed ${counted(gone.length, 'price')} of ${parameters.MODEL}`)
   }
 })

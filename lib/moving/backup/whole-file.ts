@@ -73,7 +73,7 @@ export async function syncFolder(folder: string): Promise<void> {
   await handle?.close()
 }
 
-/** Waits for the first bytes of a backup, which `whole` yields again. Throws an AdminError if it is empty or encrypted. */
+/** Waits for the first bytes, which `whole` yields again. Throws an AdminError if the backup is empty or encrypted. */
 export async function beginBackup(source: AsyncIterable<Uint8Array>) {
   const { first, head, whole } = await peeked(source, LONGEST_MARK)
   if (first === undefined) {
