@@ -123,6 +123,7 @@ function parseCall(name: string, command: Command, words: string[], write: (text
   for (const [flag, { required }] of Object.entries(flags)) {
     if (required && values[flag] === undefined) refuse(`--${flag} is missing`)
   }
+  if (values.apply === true && values['dry-run'] === true) refuse('--apply and --dry-run cannot be combined')
   const missing = (lastIsOptional ? parameters.slice(0, -1) : parameters)[positionals.length]
   if (missing !== undefined) refuse(`${missing} is missing`)
   if (positionals.length > parameters.length) {

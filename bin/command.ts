@@ -75,10 +75,14 @@ type Definition<F extends Flags, P extends string> = Described<F, P> &
   Omit<Usage<F, P>, 'parameters' | 'flags'> &
   Partial<Usage<F, P>>
 
+/** A flag of every command with `--apply`, so that there is one way to ask for a preview. */
+const DRY_RUN: Flags = { 'dry-run': { type: 'boolean', about: 'change nothing; the default' } }
+
 /** Defines a command. The types of `run` are inferred from the parameters and the flags, both of which are optional. */
 export function command<const F extends Flags = Readonly<Record<never, never>>, const P extends string = never>(
   definition: Definition<F, P>
 ): Command {
-  const { summary, run, ...usage } = definition
-  return { summary, run, usage: { parameters: [], flags: {}, ...usage } } as unknown as Command
+  const { summary, run, flags, ...usage } = definition
+  const all: Flags = { ...(flags?.apply && DRY_RUN), ...flags }
+  return { summary, run, usage: { parameters: [], ...usage, flags: all } } as unknown as Command
 }

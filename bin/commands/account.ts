@@ -1,4 +1,11 @@
-import { createAccount, deleteAccount, listAccounts, renameAccount } from '../../lib/admin/accounts.ts'
+import {
+  type Account,
+  createAccount,
+  deleteAccount,
+  findEmptyAccount,
+  listAccounts,
+  renameAccount
+} from '../../lib/admin/accounts.ts'
 import { command } from '../command.ts'
 import { withDatabase } from '../database.ts'
 import { table } from '../terminal/table.ts'
@@ -22,8 +29,7 @@ export const list = command({
   examples: ['account list', 'account list --json'],
   async run({ env, print }) {
     const accounts = await withDatabase(env, ({ sql }) => listAccounts(sql))
-    const rows = accounts.map(a => [a.id, a.name, a.kind, a.trialUsed, relativeTime(a.createdAt)])
-    print(accounts, table(['ID', 'NAME', 'KIND', 'TRIAL TRACES', 'MADE'], rows, 'There are no accounts yet.'))
+    print(accounts, accountTable(accounts))
   }
 })
 
@@ -40,10 +46,21 @@ export const rename = command({
 export const remove = command({
   summary: 'Delete an account that has no projects',
   parameters: ['ID'],
+  flags: { 'dry-run': { type: 'boolean', about: 'only show the account that would be deleted' } },
   details: 'Its members remain users.',
-  examples: ['account delete 2'],
-  async run({ parameters, env, print }) {
+  examples: ['account delete 2 --dry-run', 'account delete 2'],
+  async run({ parameters, flags, env, print }) {
+    if (flags['dry-run']) {
+      const account = await withDatabase(env, ({ sql }) => findEmptyAccount(sql, parameters.ID))
+      print(account, `${accountTable([account])}\nNothing was changed: without --dry-run, this account is deleted.`)
+      return
+    }
     const account = await withDatabase(env, ({ sql }) => deleteAccount(sql, parameters.ID))
     print(account, `account ${account.id} (${account.name}) is deleted`)
   }
 })
+
+function accountTable(accounts: readonly Account[]): string {
+  const rows = accounts.map(a => [a.id, a.name, a.kind, a.trialUsed, relativeTime(a.createdAt)])
+  return table(['ID', 'NAME', 'KIND', 'TRIAL TRACES', 'MADE'], rows, 'There are no accounts yet.')
+}

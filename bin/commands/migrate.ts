@@ -1,3 +1,4 @@
+import type { Sql } from 'postgres'
 import { AdminError } from '../../lib/admin-error.ts'
 import type { DistributionPlan, FoundNode, PlanStep } from '../../lib/cluster/plan.ts'
 import { readConfig } from '../../lib/config.ts'
@@ -17,6 +18,10 @@ export default command({
     apply: {
       type: 'boolean',
       about: 'with --distributed: distribute the tables; without it, the command only shows the plan'
+    },
+    'dry-run': {
+      type: 'boolean',
+      about: 'only show the missing migrations; with --distributed, the plan (the default)'
     }
   },
   details: [
@@ -26,8 +31,9 @@ export default command({
     '--distributed requires PostgreSQL with Citus; the database may be new or contain traces. Stop every server',
     'first. Traces move to the nodes table by table. If the command is interrupted, running it again does the rest.'
   ].join('\n'),
-  examples: ['migrate', 'migrate --json', 'migrate --distributed', 'migrate --distributed --shards 64 --apply'],
-  async run({ flags: { distributed, shards, apply }, env, print, progress }) {
+  examples: ['migrate', 'migrate --dry-run', 'migrate --distributed', 'migrate --distributed --shards 64 --apply'],
+  async run({ flags, env, print, progress }) {
+    const { distributed, shards, apply } = flags
     if (!distributed && (apply || shards !== undefined)) {
       throw new UsageError(`--${apply ? 'apply' : 'shards'} requires --distributed`)
     }
@@ -38,11 +44,23 @@ export default command({
       if (obstacles.length > 0) throw new AdminError('this cannot be done yet: see above')
       return
     }
+    if (flags['dry-run']) {
+      const missing = await withAnyDatabase(env, ({ sql }) => missingMigrations(sql))
+      const text = missing.length === 0 ? 'no migration is missing' : `migration ${missing.join(', ')} would be applied`
+      print({ applied: [], missing }, text)
+      return
+    }
     const { applied, warning } = await openFor(readConfig(env), migrateAndLook)
     const text = applied.length === 0 ? 'no migration is missing' : `applied migration ${applied.join(', ')}`
     print({ applied, warning: warning ?? null }, warning === undefined ? text : `${text}\n${warning}`)
   }
 })
+
+async function missingMigrations(sql: Sql): Promise<number[]> {
+  const { readSchemaState } = await import('../../lib/database/migrate.ts')
+  const { version, latest } = await readSchemaState(sql)
+  return Array.from({ length: Math.max(0, latest - version) }, (_, i) => version + 1 + i)
+}
 
 /**
  * Migrates the schema. Returns the applied migrations, and a warning if the schema is newer than this version or some

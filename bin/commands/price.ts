@@ -79,14 +79,18 @@ export const removal = command({
   parameters: ['MODEL'],
   flags: {
     from: { type: 'string', value: 'TIME', about: 'remove only the price that starts at this time; all by default' },
-    project: PROJECT
+    project: PROJECT,
+    'dry-run': { type: 'boolean', about: 'only show the prices that would be removed' }
   },
   details: 'Costs computed earlier do not change until you run `spoor price recompute`.',
   examples: ['price remove llama3.1:8b', 'price remove gpt-4o --from 2026-07-01T00:00:00Z --project default'],
   async run({ parameters, flags, env, print }) {
     const request = { model: parameters.MODEL, project: flags.project, from: parseMoment('from', flags.from) }
-    const gone = await withDatabase(env, ({ sql }) => removePrices(sql, request))
-    print(gone, `removed ${counted(gone.length, 'price')} of ${parameters.MODEL}`)
+    const dryRun = flags['dry-run']
+    const gone = await withDatabase(env, ({ sql }) => removePrices(sql, request, dryRun))
+    if (dryRun) {
+      print(gone, `${priceTable(gone)}\nNothing was changed: without --dry-run, these are removed.`)
+    } else print(gone, `removed ${counted(gone.length, 'price')} of ${parameters.MODEL}`)
   }
 })
 

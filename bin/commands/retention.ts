@@ -68,7 +68,6 @@ export const retentionRun = command({
   summary: 'Delete the traces that projects no longer keep',
   flags: {
     project: { type: 'string', value: 'SLUG', about: 'only this project; by default, every project with a retention' },
-    'dry-run': { type: 'boolean', about: 'only count the traces; the default' },
     apply: { type: 'boolean', about: 'delete the traces with all their data' }
   },
   details: [
@@ -78,8 +77,7 @@ export const retentionRun = command({
   ].join('\n'),
   examples: ['retention run', 'retention run --apply', 'retention run --project default --apply --json'],
   async run({ flags, env, print, progress }) {
-    const { project, apply, 'dry-run': dryRun } = flags
-    if (apply && dryRun) throw new UsageError('--apply and --dry-run cannot be combined')
+    const { project, apply } = flags
     await withDatabase(env, async ({ sql }) => {
       // Loaded here because --help does not need these modules.
       const [{ applyExpiry, planRetention }, { reclaimRoom }] = await Promise.all([

@@ -53,7 +53,7 @@ export function usageLine(name: string, usage: Command['usage']): string {
   return ['spoor', name, ...words, ...flags].join(' ')
 }
 
-function flagForm(name: string, { value }: Flag): string {
+export function flagForm(name: string, { value }: Flag): string {
   return value === undefined ? `--${name}` : `--${name} ${value}`
 }
 

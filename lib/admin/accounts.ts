@@ -3,6 +3,7 @@ import type { Sql } from 'postgres'
 import { AdminError } from '../admin-error.ts'
 import type { AccountRow, AccountType } from '../store/projects/accounts.ts'
 import * as store from '../store/projects/accounts.ts'
+import { readProjects } from '../store/projects/projects.ts'
 import { checkText } from './text.ts'
 
 export interface Account extends Omit<AccountRow, 'id' | 'type'> {
@@ -32,8 +33,18 @@ export async function deleteAccount(sql: Sql, id: string): Promise<Account> {
   const detail = { account: accountId, name }
   const row = await store.deleteAccountRow(sql, accountId, { by: null, action: 'account.delete', accountId, detail })
   if (row !== undefined) return present(row)
-  throw new AdminError(`account ${id} has projects: delete or move them (\`spoor project update\`)`)
+  throw hasProjects(id)
 }
+
+/** Returns an account that can be deleted because it has no projects. */
+export async function findEmptyAccount(sql: Sql, id: string): Promise<Account> {
+  const account = await findAccount(sql, id)
+  if ((await readProjects(sql)).some(({ accountId }) => accountId === account.id)) throw hasProjects(id)
+  return present(account)
+}
+
+const hasProjects = (id: string) =>
+  new AdminError(`account ${id} has projects: delete or move them (\`spoor project update\`)`)
 
 /** Returns the account for a new project: the requested account, or the oldest owner account. */
 export async function chooseAccount(sql: Sql, id: string | undefined): Promise<number> {

@@ -4,6 +4,7 @@ import { AdminError, InputError } from '../admin-error.ts'
 import { PricedModel, PriceRange } from '../schema/price.ts'
 import {
   deletePrices,
+  findPrices,
   type ModelPrice,
   type PriceName,
   type PriceRow,
@@ -77,11 +78,17 @@ export interface PriceRemoval extends Omit<PriceName, 'projectId'> {
   readonly project?: string | undefined
 }
 
-export async function removePrices(sql: Sql, { project, model, from }: PriceRemoval): Promise<DescribedPrice[]> {
+/** Removes the prices, or with `dryRun` only returns them. */
+export async function removePrices(
+  sql: Sql,
+  { project, model, from }: PriceRemoval,
+  dryRun = false
+): Promise<DescribedPrice[]> {
   const projectId = project === undefined ? null : await requireProject(sql, project)
   const detail = { model, ...(from !== undefined && { from }) }
   const audit = { by: null, action: 'price.remove', projectId, detail } as const
-  const gone = await deletePrices(sql, { projectId, model, from }, audit)
+  const name = { projectId, model, from }
+  const gone = dryRun ? await findPrices(sql, name) : await deletePrices(sql, name, audit)
   if (gone.length === 0) {
     const where = project === undefined ? '' : ` in project ${project}`
     throw new AdminError(`there is no such price for ${JSON.stringify(model)}${where}: see \`spoor price list\``)

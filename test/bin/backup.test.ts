@@ -7,7 +7,16 @@ import t, { type Test } from 'tap'
 import { ingestBody, span } from '../fixtures/bodies/bodies.ts'
 import { testDatabase } from '../fixtures/database/database.ts'
 import { testFolder } from '../fixtures/folder.ts'
-import { configurationFor, jsonHere, runHere, runSpoor, serve, start, tryKey } from '../fixtures/service/spoor.ts'
+import {
+  configurationFor,
+  jsonHere,
+  runHere,
+  runSpoor,
+  runWith,
+  serve,
+  start,
+  tryKey
+} from '../fixtures/service/spoor.ts'
 import { until } from '../fixtures/until.ts'
 
 const SIZE = { traces: 40, spans: 40, projects: 1, keys: 1 }
@@ -112,6 +121,36 @@ t.test('a backup goes through a pipe into another database', async t => {
   t.match(err, /wrote a backup: 1 project, 40 traces/)
   t.match(JSON.parse(out), { ...SIZE, otherSecret: true })
   t.match(await runHere(['status'], copy), { out: /./ })
+})
+
+t.test('an encrypted backup is recognised, and its decrypted bytes are restored from a pipe', async t => {
+  const { folder, file } = await makeRoom(t)
+  await runHere(['backup', file], env)
+  // The first bytes of GnuPG's files: a session key encrypted with a passphrase or a public key, and armor.
+  const marks = [[0x8c, 0x0d, 0x04], [0x85, 0x01, 0x0c], [...Buffer.from('-----BEGIN PGP MESSAGE-----\n')]]
+  for (const mark of marks) {
+    const encrypted = join(folder, 'encrypted')
+    await writeFile(encrypted, Buffer.concat([Buffer.from(mark), Buffer.alloc(300, 7)]))
+    t.match(await runHere(['restore', encrypted], configurationFor(await testDatabase(t))), {
+      code: 1,
+      err: /encrypted with GnuPG: decrypt it in a pipe, such as `gpg --decrypt FILE \| spoor restore -`/
+    })
+  }
+  t.match(await runWith(await readFile(file), ['restore', '-'], configurationFor(await testDatabase(t))), {
+    code: 0,
+    out: /^restored, and read back as it was: 1 project, 40 traces/
+  })
+  for (const start of ['age-encryption.org/v1\n-> X25519 k', '-----BEGIN AGE ENCRYPTED FILE-----\n']) {
+    await writeFile(file, start)
+    t.match(await runHere(['backup', '--verify', file]), { code: 1, err: /encrypted with age: .*`age --decrypt/ })
+  }
+  // A program that has no key writes nothing.
+  const none = { DATA_DIR: join(folder, 'none') }
+  t.match(await runWith('', ['restore', '-'], none), {
+    code: 1,
+    err: /the backup is empty: if another program decrypts/
+  })
+  t.notOk((await readdir(folder)).includes('none'), 'no database is created for it')
 })
 
 t.test('a backup that is ended in the middle leaves no file that could be taken for one', async t => {

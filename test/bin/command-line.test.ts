@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { commands } from '../../bin/commands/index.ts'
 import { runHere, runSpoor } from '../fixtures/service/spoor.ts'
 
 const BACKFILL = ['environment', 'backfill', '--project', 'a', '--environment', 'e']
@@ -9,6 +10,18 @@ const BACKFILL = ['environment', 'backfill', '--project', 'a', '--environment', 
 t.test('spoor alone and NOUN help show the help', async t => {
   t.match(await runHere([]), { code: 0, out: /^spoor .* records traces[\s\S]*\n {2}serve / })
   t.match(await runHere(['key', 'help']), { code: 0, out: /Usage: spoor key <command>[\s\S]*key revoke/ })
+})
+
+t.test('what deletes, replaces or moves stored data can be previewed with --dry-run', async t => {
+  const takesAway =
+    /(?:^| )(?:delete|remove|revoke|run|recompute|backfill|compact|replace-secret|recount|migrate|upgrade)$/
+  for (const [name, { usage }] of Object.entries(commands)) {
+    if (takesAway.test(name) || 'apply' in usage.flags) t.ok('dry-run' in usage.flags, name)
+    if (!('apply' in usage.flags)) continue
+    const required = Object.entries(usage.flags).flatMap(([flag, spec]) => (spec.required ? [`--${flag}`, 'x'] : []))
+    const result = await runHere([...name.split(' '), ...required, '--apply', '--dry-run'])
+    t.match(result, { code: 2, err: /--apply and --dry-run cannot be combined/ }, name)
+  }
 })
 
 t.test('a wrong command line is one line on stderr that says what there is, and exit code 2', async t => {

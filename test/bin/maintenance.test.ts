@@ -130,10 +130,15 @@ t.test('projects, accounts and keys are changed and deleted', async t => {
     code: 1,
     err: /"other" is not the slug/
   })
-  t.match(await runHere(['account', 'delete', '1'], env), { code: 1, err: /account 1 has projects/ })
+  for (const flags of [[], ['--dry-run']]) {
+    t.match(await runHere(['account', 'delete', '1', ...flags], env), { code: 1, err: /account 1 has projects/ })
+  }
   t.match(await runWith('bot\n', ['project', 'delete', 'bot', '--apply'], env), {
     code: 0,
     out: /^project bot is deleted/
+  })
+  t.match(await runHere(['account', 'delete', '1', '--dry-run'], env), {
+    out: /Research[\s\S]*\nNothing was changed: without --dry-run, this account is deleted\.\n$/
   })
   t.match(await runHere(['account', 'delete', '1'], env), { out: 'account 1 (Research) is deleted\n' })
 

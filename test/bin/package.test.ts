@@ -46,7 +46,7 @@ t.test('the package has all that it imports, and installs all that it imports of
   }
   t.ok(programs.length > 300, `${programs.length} programs`)
   t.same(lacking, [])
-  for (const name of Object.values<string>(own.bin)) t.ok(there.has(name), name)
+  for (const name of [...Object.values<string>(own.bin), own.man]) t.ok(there.has(name), name)
   t.end()
 })
 
@@ -94,6 +94,8 @@ t.test('workflows run what there is, on every Node that will do', t => {
   t.ok(nodes.includes(Number(readFileSync('Dockerfile', 'utf8').match(/^ARG NODE=(\d+)/m)?.[1])))
   t.match(release.jobs.npm, { needs: 'ci', permissions: { 'id-token': 'write' } })
   t.match(commands.join('\n'), 'npm publish --provenance')
+  t.match(commands.join('\n'), '.ci/tarball dist')
+  t.ok(statSync('.ci/tarball').mode & 0o100, 'can be run')
   t.end()
 })
 

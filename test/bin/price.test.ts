@@ -36,6 +36,11 @@ t.test('prices are set, listed and removed, for all projects and for one', async
   t.match(out, /^mine +default +1204 /m)
   t.match((await runHere(['status', '--no-server'], env)).out, /^no price +mine, 1,204 calls in default$/m)
 
+  t.same(await price('remove m --project default --dry-run'), [own], 'only shown')
+  t.match(await runHere(['price', 'remove', 'm', '--dry-run'], env), {
+    out: /^MODEL .*\nm +all .*\nNothing was changed: without --dry-run, these are removed\.\n$/
+  })
+  t.match((await price('list')).prices, [all, own])
   t.same(await price('remove m --project default'), [own])
   t.match(await runHere(['price', 'remove', 'm', '--project', 'default'], env), {
     code: 1,

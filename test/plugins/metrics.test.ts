@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { endBody, ingestBody, span, spansBody, startBody, traceId } from '../fixtures/bodies/bodies.ts'
 import { testDatabase } from '../fixtures/database/database.ts'
@@ -30,6 +31,16 @@ t.test('counts requests by route and status, refusals by code, and batches, with
   t.match(text, /^spoor_database_bytes [1-9]\d{6,}$/m)
   t.match(text, /^nodejs_eventloop_lag_seconds /m)
   t.notMatch(text, /spoor_live_|nowhere/, 'nothing that a client sent')
+})
+
+t.test('an idle process is woken 20 times a second to measure the event loop', async t => {
+  const { call } = await testService(t)
+  const read = async () => (await call('GET', '/metrics', { key: null })).text
+  // Each read starts a new measurement.
+  await read()
+  await delay(500)
+  const least = Number(/^nodejs_eventloop_lag_min_seconds (\S+)$/m.exec(await read())?.[1])
+  t.ok(least >= 0.045, `the shortest sample is ${least} s`)
 })
 
 t.test('counts by the id of the project where that is wanted, and nowhere else', async t => {

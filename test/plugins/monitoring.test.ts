@@ -20,6 +20,13 @@ t.test('the dashboard and the alert rules can be fetched, and ask only for metri
   for (const query of queries) {
     for (const [name] of query.matchAll(/\b(?:spoor|nodejs|process)_\w+/g)) t.ok(names.has(name), name)
   }
+  // What wakes somebody up can be seen.
+  const shown = dashboardQueries()
+    .map(({ query }) => query)
+    .join(' ')
+  for (const query of alertQueries()) {
+    for (const [name] of query.matchAll(/\b(?:spoor|nodejs)_\w+/g)) t.ok(shown.includes(name), `a panel shows ${name}`)
+  }
   t.match((await call('GET', '/docs/grafana-dashboard.json', { key: null })).body, { title: 'spoor' })
   t.match((await call('GET', '/docs/alert-rules.yml', { key: null })).text, /alert: SpoorNotReady/)
   const { error, status, stdout, stderr } = spawnSync('promtool', ['check', 'rules', RULES_FILE])

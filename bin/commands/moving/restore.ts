@@ -1,4 +1,4 @@
-import { addAbortSignal } from 'node:stream'
+import { addAbortSignal, Readable } from 'node:stream'
 import type { Restored } from '../../../lib/moving/backup/restore-backup.ts'
 import { command, UsageError } from '../../command.ts'
 import { type DatabaseSession, RESTORE_HEAP_MIB, withNewDatabase } from '../../database.ts'
@@ -56,15 +56,27 @@ export default command({
       const { checkSlug } = await import('../../../lib/admin/projects.ts')
       checkSlug(as, '--as')
     }
-    if (file !== '-') await verifyFile(file, progress)
+    const source = file === '-' ? await openStdin() : await openVerified(file, progress)
     const restored = await withNewDatabase(env, session =>
-      interruptible(signal => restoreFile(session, file, flags, progress, signal))
+      interruptible(signal => restoreFile(session, source, flags, progress, signal))
     )
     progress.clear()
     const { counts, ...others } = restored
     print({ ...counts, ...others }, describe(restored))
   }
 })
+
+/** Waits for the first bytes, so that a program that fails to decrypt a backup leaves no new database behind. */
+async function openStdin(): Promise<Readable> {
+  const { beginBackup } = await import('../../../lib/moving/backup/whole-file.ts')
+  const { whole } = await beginBackup((await openSource('-')).stream)
+  return Readable.from(whole, { objectMode: false })
+}
+
+async function openVerified(file: string, progress: Progress): Promise<Readable> {
+  await verifyFile(file, progress)
+  return (await openSource(file)).stream
+}
 
 interface RestoreFlags extends Readonly<Record<'project' | 'as' | 'account', string | undefined>> {
   readonly into: boolean
@@ -73,7 +85,7 @@ interface RestoreFlags extends Readonly<Record<'project' | 'as' | 'account', str
 
 async function restoreFile(
   { database, config, log, systemUser }: DatabaseSession,
-  file: string,
+  stream: Readable,
   { into, 'revoke-keys': revokeKeys, project: slug, as, account }: RestoreFlags,
   progress: Progress,
   signal: AbortSignal
@@ -84,7 +96,6 @@ async function restoreFile(
     import('../../../lib/moving/backup/read-backup.ts'),
     import('../../../lib/database/pool.ts')
   ])
-  const { stream } = await openSource(file)
   const lanes = { workers: config.workers, trialTraces: undefined, heapMiB: RESTORE_HEAP_MIB }
   const path = new WritePath(database, lanes, log)
   // One connection holds the lock, and the other does the work.

@@ -19,7 +19,6 @@ export const remove = command({
   flags: {
     ...ASKING_FLAGS,
     ...CONDITION_FLAGS,
-    'dry-run': { type: 'boolean', about: 'only count the traces; the default' },
     apply: { type: 'boolean', about: 'delete the traces with all their data' }
   },
   details: [
@@ -40,8 +39,7 @@ export const remove = command({
   ],
   async run(call) {
     const { parameters, flags, env, print, progress } = call
-    const { project, apply, 'dry-run': dryRun } = flags
-    if (apply && dryRun) throw new UsageError('--apply and --dry-run cannot be combined')
+    const { project, apply } = flags
     const conditions = readConditions(flags)
     if (parameters.TRACE !== undefined) {
       if (Object.values(conditions).some(value => value !== undefined)) {

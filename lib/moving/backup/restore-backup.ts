@@ -3,7 +3,6 @@
  * the lines read must have the SHA-256 that the backup records. Keys, memberships and passwords come last, in the
  * transaction that ends the restore, so that nobody can sign in or use a key before then.
  */
-import { createHash } from 'node:crypto'
 import type { Sql } from 'postgres'
 import { AdminError } from '../../admin-error.ts'
 import { readSchemaState } from '../../database/migrate.ts'
@@ -15,13 +14,13 @@ import * as progress from '../../store/instance/restoration.ts'
 import * as store from '../../store/instance/restored-rows.ts'
 import { isOtherSecret, matches } from '../../store/projects/digest-secret.ts'
 import { addMessages } from '../../store/trace/messages.ts'
-import { exportPages } from '../export-project.ts'
 import { importValues } from '../import-file.ts'
 import type { SplitValue } from '../json-splitter.ts'
 import { checkPeople, checkReferences, type Head } from './check-head.ts'
 import { chooseProject, isPassed, type ProjectChoice } from './chosen-project.ts'
 import { fitProject } from './fit-project.ts'
-import { addSums, type BackupCounts, type Manifest, NOTHING, noSums, type ProjectSum, SUMMED } from './format.ts'
+import { type BackupCounts, type Manifest, NOTHING, type ProjectSum, SUMMED } from './format.ts'
+import { ReadBack } from './read-back.ts'
 import { type BackupLine, Lines } from './read-backup.ts'
 
 export interface RestoreTarget {
@@ -41,6 +40,8 @@ export interface RestoreOptions {
   readonly revokeKeys: boolean
   /** The only project to restore; if undefined, everything is restored. */
   readonly project?: ProjectChoice
+  /** Number of stored traces that are read back together; 1,000 by default. */
+  readonly stretch?: number
   /** The operating-system user who runs the restore. */
   readonly systemUser?: string
   /** Called with the number of restored traces and, unless a single project is restored, the expected number. */
@@ -223,7 +224,12 @@ class Restore {
     const own = restoration.projects.get(project)
     if (own === undefined) throw new AdminError(`the backup has traces of project ${project}, but not the project`)
     const counts = { ...NOTHING }
-    await this.#importTraces(own, head)
+    const readBack = new ReadBack(pool, own, this.#options.stretch)
+    try {
+      await this.#importTraces(own, head, readBack)
+    } finally {
+      await readBack.pause()
+    }
     for await (const messages of this.#lines.batches('messages')) {
       await pool.run(sql => addMessages(sql, own, messages))
       counts.messages += messages.length
@@ -235,18 +241,21 @@ class Restore {
     }
     const sum = await this.#lines.take('sum')
     if (sum === undefined) return counts
-    await this.#verify(own, sum)
+    await this.#verify(readBack, sum)
     return { ...counts, traces: sum.traces, spans: sum.spans, scores: sum.scores }
   }
 
-  async #importTraces(projectId: number, { manifest }: Head): Promise<void> {
+  async #importTraces(projectId: number, { manifest }: Head, readBack: ReadBack): Promise<void> {
     const { signal, onProgress } = this.#options
     const before = this.#traces
     let problem: string | undefined
     const lines = this.#lines
+    /** Ids of the traces that are read but not stored yet, in the order of the backup. */
+    const underWay: (string | undefined)[] = []
     async function* values(): AsyncGenerator<SplitValue> {
       for await (const value of lines.all('trace')) {
         if (problem !== undefined) return
+        underWay.push(idOf(value))
         yield value
       }
     }
@@ -256,6 +265,7 @@ class Restore {
       },
       onProgress: ({ traces }) => {
         this.#traces = before + traces
+        readBack.stored(underWay.shift())
         onProgress?.(this.#traces, this.#options.project === undefined ? manifest.counts.traces : undefined)
       },
       ...(signal && { signal })
@@ -263,20 +273,13 @@ class Restore {
     if (problem !== undefined) throw new AdminError(problem)
   }
 
-  /** Reads a restored project as a backup would, and compares the counts and hash with `sum`. */
-  async #verify(projectId: number, sum: ProjectSum): Promise<void> {
-    const hash = createHash('sha256')
-    const found = noSums()
-    await this.#target.pool.run(async sql => {
-      for await (const page of exportPages(sql, projectId)) {
-        hash.update(page.lines)
-        addSums(found, page)
-      }
-    })
+  /** Compares the project, as it was read back, with the counts and the hash in `sum`. */
+  async #verify(readBack: ReadBack, sum: ProjectSum): Promise<void> {
+    const found = await readBack.finish()
     for (const name of SUMMED) {
       if (found[name] !== sum[name]) throw differs(sum.project, `it has ${found[name]} ${name} instead of ${sum[name]}`)
     }
-    if (hash.digest('hex') !== sum.sha256) throw differs(sum.project, 'its traces differ when they are read back')
+    if (found.sha256 !== sum.sha256) throw differs(sum.project, 'its traces differ when they are read back')
   }
 
   /** Stores the audit entries and enables sign-ins and keys. Commits only if the backup proves complete. */
@@ -314,6 +317,11 @@ class Restore {
     })
   }
 }
+
+/** Returns the id at the beginning of a trace's line. Every export writes it there. */
+const idOf = ({ bytes }: SplitValue): string | undefined =>
+  LINE_START.exec(Buffer.from(bytes.subarray(0, 64)).toString('latin1'))?.[1]
+const LINE_START = /^\{"trace":\{"id":"([0-9a-f]{32})"/
 
 /** Advice for a backup of this instance, or of one that shares names with it. */
 const ONE_BACK = ': to bring back one project, give `--project SLUG`, and `--as OTHER` for another slug'

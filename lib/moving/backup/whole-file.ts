@@ -15,6 +15,15 @@ const PARAMS = { [constants.BROTLI_PARAM_QUALITY]: 0, [constants.BROTLI_PARAM_LG
 const CHUNK_BYTES = 256 * 1024
 const OPEN_BRACE = 0x7b
 const GZIP = 0x1f
+/**
+ * Programs that encrypt backups in a pipe, with the bytes that begin their output. Brotli at our settings begins with
+ * a byte whose low half is 0xb.
+ */
+const ENCRYPTED = [
+  { by: 'age', decrypt: 'age --decrypt -i KEY', marks: ['age-encryption.org/', '-----BEGIN AGE '] },
+  { by: 'GnuPG', decrypt: 'gpg --decrypt', marks: ['-----BEGIN PGP ', '\x84', '\x85', '\x8c', '\xc1', '\xc3'] }
+].map(({ marks, ...program }) => ({ ...program, marks: marks.map(mark => Buffer.from(mark, 'latin1')) }))
+const LONGEST_MARK = Math.max(...ENCRYPTED.flatMap(({ marks }) => marks.map(({ length }) => length)))
 /** File mode for backups, which contain digests of keys and passwords. */
 const OWNER_ONLY = 0o600
 /** Maximum number of bytes waiting to be compressed. */
@@ -64,10 +73,24 @@ export async function syncFolder(folder: string): Promise<void> {
   await handle?.close()
 }
 
+/** Waits for the first bytes, which `whole` yields again. Throws an AdminError if the backup is empty or encrypted. */
+export async function beginBackup(source: AsyncIterable<Uint8Array>) {
+  const { first, head, whole } = await peeked(source, LONGEST_MARK)
+  if (first === undefined) {
+    throw new AdminError('the backup is empty: if another program decrypts it, that program says why on stderr')
+  }
+  const found = ENCRYPTED.find(({ marks }) => marks.some(mark => mark.equals(head.subarray(0, mark.length))))
+  if (found !== undefined) {
+    const pipe = `${found.decrypt} FILE | spoor restore -`
+    throw new AdminError(`the backup is encrypted with ${found.by}: decrypt it in a pipe, such as \`${pipe}\``)
+  }
+  return { first, whole }
+}
+
 /** Yields a backup's decompressed bytes. Throws an UnpackError if decompression fails. */
 export async function* unpackedBackup(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
-  const { first, whole } = await peeked(source)
-  if (first === undefined || first === OPEN_BRACE || first === GZIP) yield* unpacked(whole)
+  const { first, whole } = await beginBackup(source)
+  if (first === OPEN_BRACE || first === GZIP) yield* unpacked(whole)
   else yield* decompress(whole)
 }
 

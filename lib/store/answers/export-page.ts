@@ -51,6 +51,10 @@ export type ExportWindow = Pick<TraceConditions, 'from' | 'to'>
 export interface ExportChoice extends TraceConditions {
   /** Only traces with these ids, of which there must be few. */
   readonly ids?: readonly string[] | undefined
+  /** Only traces that come after the stored trace with this id in the order of an export. */
+  readonly after?: string
+  /** Only the stored trace with this id, and traces that come before it. */
+  readonly until?: string
 }
 
 /** A piece of an export, with the numbers of traces, spans and scores that the piece completes. */
@@ -90,14 +94,16 @@ export interface FetchedPage {
 export async function fetchExportPage(
   sql: Sql,
   projectId: number,
-  { ids, ...conditions }: ExportChoice,
+  { ids, after: first, until, ...conditions }: ExportChoice,
   after?: ExportPlace
 ): Promise<FetchedPage | undefined> {
-  const start =
-    after === undefined
-      ? sql`(started_at, id) >= (${conditions.from ?? '-infinity'}, ${LOWEST_ID})`
-      : sql`(started_at, id) > (${after.startedAt}, ${after.id})`
-  const bounds = sql`${start} and ${started(sql, conditions)}`
+  const placeOf = (id: string) =>
+    sql`(select p.started_at, p.id from traces p where p.project_id = ${projectId} and p.id = ${id})`
+  let start = sql`(started_at, id) >= (${conditions.from ?? '-infinity'}, ${LOWEST_ID})`
+  if (after !== undefined) start = sql`(started_at, id) > (${after.startedAt}, ${after.id})`
+  else if (first !== undefined) start = sql`(started_at, id) > ${placeOf(first)}`
+  const end = until === undefined ? sql`` : sql`and (started_at, id) <= ${placeOf(until)}`
+  const bounds = sql`${start} ${end} and ${started(sql, conditions)}`
   // `is true` makes PostgreSQL look up the ids instead of reading all traces in order.
   const which = ids === undefined ? bounds : sql`id = any (${ids as string[]}::uuid[]) and (${bounds}) is true`
   const found = await sql`

@@ -103,14 +103,18 @@ export async function storePrice(
   return row
 }
 
+const named = (sql: Sql, { projectId, model, from }: PriceName) => sql`
+  project_id is not distinct from ${projectId}::int and model = ${model}
+    ${from === undefined ? sql`` : sql`and valid_from is not distinct from ${from}::timestamptz`}`
+
+export const findPrices = (sql: Sql, name: PriceName) =>
+  sql<PriceRow[]>`select ${columns(sql)} from model_prices where ${named(sql, name)} order by valid_from nulls first`
+
 /** Deletes prices and returns them. */
 export async function deletePrices(sql: Sql, name: PriceName, audit: AuditEntry): Promise<PriceRow[]> {
-  const { projectId, model, from } = name
   return sql<PriceRow[]>`
     with gone as (
-      delete from model_prices
-      where project_id is not distinct from ${projectId}::int and model = ${model}
-        ${from === undefined ? sql`` : sql`and valid_from is not distinct from ${from}::timestamptz`}
+      delete from model_prices where ${named(sql, name)}
       returning *, ${announcement(sql)}
     )
     ${auditStep(sql, audit)}

@@ -8,8 +8,7 @@ export const REASONS = {
   bad_time: 'whose times are out of range',
   bad_event_time: 'with an event whose time is out of range',
   conflict: 'whose id is stored with different content',
-  too_many:
-    'beyond OTLP_MAX_SPANS, whose last tenth is reserved for roots, errors, agents, model calls and tools',
+  too_many: 'beyond OTLP_MAX_SPANS, whose last tenth is reserved for roots, errors, agents, model calls and tools',
   other_route: 'of a trace that was not recorded by OpenTelemetry',
   other_environment: 'of a trace that was recorded in a different environment from the environment of this key',
   trial_limit: 'of traces beyond the limit of the trial account'

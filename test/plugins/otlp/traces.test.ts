@@ -137,10 +137,7 @@ t.test('what cannot be stored is counted and said, and the rest is stored', asyn
   const many = Array.from({ length: 205 }, () => child())
   t.match(
     await send(root, ...many),
-    rejected(
-      26,
-      /^26 refused: spans beyond OTLP_MAX_SPANS, whose last tenth .* \(26 custom; such as span/
-    )
+    rejected(26, /^26 refused: spans beyond OTLP_MAX_SPANS, whose last tenth .* \(26 custom; such as span/)
   )
   t.match((await read(traceId)).trace, { status: 'ok', spanCount: 180 })
 

@@ -14,7 +14,7 @@ async function readAll(bytes: Buffer): Promise<string[]> {
 
 /** Ways to corrupt a backup's lines, each with the expected error message. */
 const spoiled: [string, (lines: string[]) => readonly string[], RegExp][] = [
-  ['nothing', () => [], /^this is not a backup/],
+  ['nothing', () => [], /^the backup is empty/],
   ['other JSON', () => ['{"a":1}'], /^this is not a backup/],
   ['no JSON', () => ['once upon a time'], /^this is not a backup/],
   ['an export', lines => lines.filter(line => line.startsWith('{"trace"')), /^this is not a backup/],
