@@ -62,6 +62,7 @@ export function ReviewedTrace({ slug, traceId }: { slug: string; traceId: string
           Open the trace
         </a>
       </header>
+      {trace.status === 'running' && <p class="soft">This trace is still running, so its output may change.</p>}
       <ValueSection title="Input" body={input} part="input" rendered={texts === 'rendered'} />
       <ValueSection title="Output" body={output} part="output" rendered={texts === 'rendered'} />
     </article>

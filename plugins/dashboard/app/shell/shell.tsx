@@ -4,8 +4,8 @@ import type { ComponentChildren, TargetedEvent } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { connection, signInWanted } from '../state/api.ts'
 import { useKeys } from '../state/keys.ts'
-import { styled, usePart } from '../state/lazy-part.ts'
-import { firstPage, readQuery, toServer } from '../state/list-query.ts'
+import { styled, useDialogPart } from '../state/lazy-part.ts'
+import { firstPage, readQuery, writeQuery } from '../state/list-query.ts'
 import { go, usePlace } from '../state/navigation.ts'
 import { prefer, preferences } from '../state/preferences.ts'
 import { type Page, pathOf } from '../state/route.ts'
@@ -26,8 +26,8 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
   const slug = 'slug' in page ? page.slug : undefined
   const [help, setHelp] = useState(false)
   const [jump, setJump] = useState(false)
-  const { part: commandBox } = usePart(loadCommandBox, jump)
-  const { part: helpDialog } = usePart(loadHelp, help)
+  const commandBox = useDialogPart(loadCommandBox, jump)
+  const helpDialog = useDialogPart(loadHelp, help)
   const { zone } = useStore(preferences)
   const { search } = usePlace()
   const known = useStore(session)
@@ -35,7 +35,7 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
     return { label, keys, to, active: [to.page, ...inside].includes(page.page) }
   }
   // A review of the listed traces starts from the list's own filters.
-  const listed = page.page === 'traces' ? toServer(firstPage(readQuery(search)), minute()) : ''
+  const listed = page.page === 'traces' ? writeQuery({ ...firstPage(readQuery(search)), cols: [] }) : ''
   const links: Link[] =
     slug === undefined
       ? []
@@ -124,10 +124,10 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
       </main>
       <Toasts />
       <SignInAgain />
-      {commandBox !== undefined && jump && slug !== undefined && (
+      {commandBox !== undefined && slug !== undefined && (
         <commandBox.CommandBox slug={slug} onClose={() => setJump(false)} openHelp={() => setHelp(true)} />
       )}
-      {helpDialog !== undefined && help && <helpDialog.Help onClose={() => setHelp(false)} />}
+      {helpDialog !== undefined && <helpDialog.Help onClose={() => setHelp(false)} />}
     </>
   )
 }
@@ -214,9 +214,6 @@ interface Link {
 }
 
 const hrefOf = ({ to, search = '' }: Link): string => `${pathOf(to)}${search}`
-
-/** The current minute in ms, so that an address with a time stays the same while the page is drawn again. */
-const minute = () => Math.floor(Date.now() / 60_000) * 60_000
 
 /** The address of the guide, relative to the page's base. */
 const GUIDE = '../docs'

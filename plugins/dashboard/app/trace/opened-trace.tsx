@@ -6,7 +6,7 @@ import { ancestorsOf, foldable, growTree, TRACE_ROW, visibleRows } from '../cont
 import type { Outline } from '../contract.ts'
 import { errorMessageOf } from '../state/api.ts'
 import { useKeys } from '../state/keys.ts'
-import { usePart } from '../state/lazy-part.ts'
+import { useDialogPart } from '../state/lazy-part.ts'
 import { neighbourOf } from '../state/list-pages.ts'
 import { useInterval } from '../state/load.ts'
 import { go, goSearch, usePlace } from '../state/navigation.ts'
@@ -148,7 +148,7 @@ export function OpenedTrace({ slug, outline, isPart, refresh }: OpenedProps) {
     const timer = setTimeout(() => Promise.all([loadAnnotate(), loadLater()]).catch(() => {}), 1500)
     return () => clearTimeout(timer)
   }, [])
-  const { part: annotation } = usePart(loadAnnotate, annotating !== undefined)
+  const annotation = useDialogPart(loadAnnotate, annotating !== undefined)
   const list = state.list
   const neighbour = async (by: 1 | -1) => {
     if (list === undefined) return
