@@ -125,11 +125,11 @@ export function OpenedTrace({ slug, outline, isPart, refresh }: OpenedProps) {
   useHighlights(find, `${selected} ${tab}`)
   const nextHit = (by: 1 | -1) => {
     if (hits === undefined || hits.size === 0) return
-    const order = all.map(({ key }) => key)
-    const found = order.filter(key => hits.has(key))
-    const at = order.indexOf(selected)
-    const next = by === 1 ? found.find(key => order.indexOf(key) > at) : found.findLast(key => order.indexOf(key) < at)
-    select(next ?? (by === 1 ? found[0]! : found.at(-1)!))
+    const at = all.findIndex(({ key }) => key === selected)
+    // After the last hit comes the first one.
+    const order = by === 1 ? [...all.slice(at + 1), ...all] : [...all, ...all.slice(0, Math.max(at, 0))].reverse()
+    const next = order.find(({ key }) => hits.has(key))
+    if (next !== undefined) select(next.key)
   }
 
   const toFailure = (by: 1 | -1) => {
