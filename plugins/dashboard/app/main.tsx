@@ -3,8 +3,7 @@ import { type ComponentChildren, render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { ListPage } from './list/page.tsx'
 import { FindPage } from './shell/find-page.tsx'
-import { Shell } from './shell/shell.tsx'
-import { SignInPage } from './shell/sign-in-form.tsx'
+import { loadSignIn, Shell } from './shell/shell.tsx'
 import { styled, usePart } from './state/lazy-part.ts'
 import { go, usePlace } from './state/navigation.ts'
 import { prefer, preferences } from './state/preferences.ts'
@@ -83,7 +82,7 @@ function Content({ page }: { page: Page }) {
     case 'home':
       return <Home />
     case 'sign-in':
-      return <SignInPage />
+      return later(loadSignIn, 'the sign-in page', ({ SignInPage }) => <SignInPage />)
     case 'find':
       return <FindPage traceId={page.traceId} />
     case 'traces':

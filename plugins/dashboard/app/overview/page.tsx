@@ -18,7 +18,7 @@ import { Moment } from '../ui/facts.tsx'
 import { FilterBar, TypedFilter } from '../ui/filter-bar.tsx'
 import { formatBytes, formatCount, formatLimit, formatPercent } from '../ui/format.ts'
 import { Pending } from '../ui/problem.tsx'
-import { offsetName, offsetOf, type Zone, zoneName } from '../ui/time.ts'
+import { offsetOf, timesIn, type Zone, zoneName } from '../ui/time.ts'
 import { ViewsMenu } from '../ui/views-menu.tsx'
 import { METRICS } from './changes.ts'
 import { ChangesDialog } from './changes-dialog.tsx'
@@ -240,7 +240,7 @@ interface CoverageProps {
 function Coverage({ slug, answer, query, zone, list }: CoverageProps) {
   const stored = useRead(at('p/:slug', { slug })).value
   const { running, countedFrom, step, offset, before, from } = answer
-  const times = zone === 'utc' ? 'Times are UTC' : `Times are local, ${offsetName(new Date())}`
+  const times = timesIn(zone)
   return (
     <p class="overview-facts">
       <span>Completed traces, by start time.</span>

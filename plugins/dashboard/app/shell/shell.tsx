@@ -4,7 +4,7 @@ import type { ComponentChildren, TargetedEvent } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { connection, signInWanted } from '../state/api.ts'
 import { useKeys } from '../state/keys.ts'
-import { styled, useDialogPart } from '../state/lazy-part.ts'
+import { styled, useDialogPart, usePart } from '../state/lazy-part.ts'
 import { firstPage, readQuery, writeQuery } from '../state/list-query.ts'
 import { go, usePlace } from '../state/navigation.ts'
 import { prefer, preferences } from '../state/preferences.ts'
@@ -15,11 +15,12 @@ import { dismiss, toasts } from '../state/toasts.ts'
 import { Icon } from '../ui/controls.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Menu, type MenuItem } from '../ui/menu.tsx'
+import { Pending } from '../ui/problem.tsx'
 import { asLine } from '../ui/text.ts'
-import { offsetName } from '../ui/time.ts'
-import { SignInForm } from './sign-in-form.tsx'
+import { timesIn } from '../ui/time.ts'
 
 const loadCommandBox = () => styled(import('./command-box.tsx'))
+export const loadSignIn = () => import('./sign-in-form.tsx')
 const loadHelp = () => styled(import('./help.tsx'))
 
 export function Shell({ page, children }: { page: Page; children: ComponentChildren }) {
@@ -107,7 +108,7 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
             type="button"
             class="plain zone"
             aria-label={`Time zone: ${zone === 'utc' ? 'UTC' : 'Local time'}`}
-            title={`Times are in ${zone === 'utc' ? 'UTC' : `your time zone, ${offsetName(new Date())}`}. Change.`}
+            title={`${timesIn(zone)}. Change.`}
             onClick={() => prefer({ zone: zone === 'utc' ? 'local' : 'utc' })}
           >
             {zone === 'utc' ? 'UTC' : 'Local time'}
@@ -187,19 +188,28 @@ function Toasts() {
 function SignInAgain() {
   const wanted = useStore(signInWanted)
   const known = useStore(session)
+  const isWanted = wanted === 'fresh' || wanted === 'ended'
+  const form = usePart(loadSignIn, isWanted)
+  // The dialog opens with its form, whose first field it focuses.
+  if (!isWanted || (form.part === undefined && form.error === undefined)) return null
+  const content =
+    form.part === undefined ? (
+      <Pending of={form} what="the form" />
+    ) : (
+      <form.part.SignInForm fresh={wanted === 'fresh'} />
+    )
   if (wanted === 'fresh') {
     return (
       <Dialog title="Sign in again to continue" onClose={() => signInWanted.set('cancelled')}>
         <p>This action requires a sign-in within the last 15 minutes. Sign in as {known?.user?.email} to continue.</p>
-        <SignInForm fresh />
+        {content}
       </Dialog>
     )
   }
-  if (wanted !== 'ended') return null
   return (
     <Dialog title="You are signed out" onClose={undefined}>
       <p>Your session has ended. Sign in to continue where you left off.</p>
-      <SignInForm />
+      {content}
     </Dialog>
   )
 }

@@ -117,7 +117,7 @@ export function MetadataDialog({ slug, traceId, text, onClose, changed }: Metada
     onClose()
   }
   return (
-    <FormDialog title="Metadata" wide submit="Save" onClose={onClose} onSubmit={save}>
+    <FormDialog title="Edit metadata" wide submit="Save" onClose={onClose} onSubmit={save}>
       <label class="field">
         <span>
           A JSON object. New and changed fields are saved. To clear a field, set it to null; removing it here has no
@@ -175,6 +175,12 @@ export function DeleteDialog({ trace, onClose, onDelete }: DeleteProps) {
   )
 }
 
+/** Focuses a link when it appears, unless the user is typing an id already. */
+function focusOnce(link: HTMLAnchorElement | null) {
+  const active = document.activeElement
+  if (!(active instanceof HTMLInputElement && active.value !== '')) link?.focus()
+}
+
 interface CompareProps {
   readonly slug: string
   readonly trace: TraceListItem
@@ -200,11 +206,9 @@ export function CompareDialog({ slug, trace, zone, onClose }: CompareProps) {
         <p class="soft">No earlier trace has this name.</p>
       ) : (
         <p>
-          <a href={to(before.id)} onClick={onClose}>
-            The previous one, of {fullTime(before.startedAt, zone)}
+          <a ref={focusOnce} href={to(before.id)} onClick={onClose}>
+            The previous {asLine(trace.name, 60)}, {fullTime(before.startedAt, zone)}
           </a>
-          <br />
-          <span class="soft">{asLine(trace.name, 60)}</span>
         </p>
       )}
       <Form

@@ -55,7 +55,7 @@ t.test('two traces are chosen, compared and swapped, and what is picked is in th
   await page.open(`${pages}/traces/${again.id}`)
   await page.click('.menu button', 'More')
   await page.click('[role=menuitem]', 'Compare with')
-  await page.click('dialog a', 'The previous one')
+  await page.click('dialog a', 'The previous')
   await page.until(`location.search === '?a=${agent.id}&b=${again.id}'`)
   await page.untilText('2 spans in both')
 
