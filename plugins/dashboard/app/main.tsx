@@ -132,7 +132,7 @@ function Content({ page }: { page: Page }) {
         <div class="narrow">
           <h1 tabIndex={-1}>Page not found</h1>
           <p>
-            <a href=".">Go to the traces</a>
+            <a href=".">Go to traces</a>
           </p>
         </div>
       )

@@ -100,13 +100,13 @@ function Choose({ comparison }: { comparison: Comparison }) {
   const [b, setB] = useState(comparison.b)
   return (
     <>
-      <p>Select two traces in the list and press Compare, or enter their ids.</p>
+      <p>Select two traces in the list and press Compare, or enter their IDs.</p>
       <Form
         submit="Compare"
         onSubmit={() => {
           const ids = { a: traceIdIn(a), b: traceIdIn(b) }
           for (const [side, id] of Object.entries(ids)) {
-            if (!isTraceId(id)) throw new Error(`Trace ${side.toUpperCase()}: an id has 32 hexadecimal characters.`)
+            if (!isTraceId(id)) throw new Error(`Trace ${side.toUpperCase()}: an ID has 32 hexadecimal characters.`)
           }
           goSearch(writeComparison(ids))
         }}

@@ -295,7 +295,7 @@ function Empty({ slug, query, list, longest, clear }: EmptyProps) {
         <h2>No traces yet</h2>
         <p>This page shows how many traces there are, how many fail, how long they take and what they cost.</p>
         <p class="buttons">
-          <ButtonLink href={list}>Record the first trace</ButtonLink>
+          <ButtonLink href={list}>Record your first trace</ButtonLink>
           <ButtonLink href={pathOf({ page: 'settings', slug, tab: 'keys' })}>Create a key</ButtonLink>
         </p>
       </div>
@@ -303,11 +303,11 @@ function Empty({ slug, query, list, longest, clear }: EmptyProps) {
   }
   return (
     <div class="empty">
-      <h2>{isFiltered ? 'No traces match these filters in this time' : 'No trace ended in this time'}</h2>
+      <h2>{isFiltered ? 'No traces match these filters in this period' : 'No traces ended in this period'}</h2>
       <p class="buttons">
-        {query.range !== '1y' && <Button onClick={longest}>Show a year</Button>}
+        {query.range !== '1y' && <Button onClick={longest}>Show the last year</Button>}
         {isFiltered && <Button onClick={clear}>Clear filters</Button>}
-        <ButtonLink href={list}>Go to the traces</ButtonLink>
+        <ButtonLink href={list}>Go to traces</ButtonLink>
       </p>
     </div>
   )

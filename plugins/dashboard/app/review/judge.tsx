@@ -148,7 +148,7 @@ export function Judge({ slug, kind, start, isMore, claim }: Props) {
   return (
     <>
       <div class="review-progress">
-        <progress value={done} max={total} aria-label="Progress of the review" />
+        <progress value={done} max={total} aria-label="Review progress" />
         <span role="status">
           {isDone ? `${done} of ${total} done` : `${Math.min(done + 1, total)} of ${total}`}
           {isMore && ' (more traces match)'}
@@ -263,7 +263,7 @@ function Summary({ slug, kind, queue, retry }: SummaryProps) {
       <p>
         You judged {formatCounted(judged, 'trace')}
         {skipped > 0 && `, skipped ${skipped}`}
-        {others > 0 && `; ${others} are with other reviewers`}.
+        {others > 0 && `; ${others} went to other reviewers`}.
       </p>
       {counts.length > 0 && (
         <table class="plain-table">

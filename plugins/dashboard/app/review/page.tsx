@@ -105,7 +105,7 @@ export function ReviewPage({ slug }: { slug: string }) {
         {filters !== '' && <p class="soft">{asLine(describeQuery(filters), 200)}</p>}
       </header>
       {ignored.length > 0 && (
-        <p class="soft">The address has parameters that do not exist or are not valid: {asLine(ignored.join(', '))}.</p>
+        <p class="soft">This address has unknown or invalid parameters: {asLine(ignored.join(', '))}.</p>
       )}
       {error !== undefined ? (
         <Problem
@@ -143,8 +143,8 @@ function Reviewing({ slug, kind, query }: { slug: string; kind: ScoreKind; query
   if (queue.ids.length === 0) {
     return (
       <p>
-        {before === 0 ? 'No traces match these filters.' : `All ${before} matching traces have this score.`}{' '}
-        <a href={pathOf({ page: 'traces', slug })}>Back to the traces</a>
+        {before === 0 ? 'No traces match these filters.' : 'All matching traces already have this score.'}{' '}
+        <a href={pathOf({ page: 'traces', slug })}>Back to traces</a>
       </p>
     )
   }

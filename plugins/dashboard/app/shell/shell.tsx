@@ -61,11 +61,11 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
     <>
       <nav aria-label="Skip">
         <a class="skip" href={`${location.pathname}${search}#main`} data-outside onClick={skip}>
-          Skip to the content
+          Skip to content
         </a>
         {page.page === 'traces' && (
           <a class="skip" href={`${location.pathname}${search}#table`} data-outside onClick={skip}>
-            Skip to the table
+            Skip to table
           </a>
         )}
       </nav>
@@ -99,7 +99,7 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
               type="button"
               class="jump"
               onClick={() => setJump(true)}
-              title="Search, open anything by name or id, or run a command"
+              title="Search, open anything by name or ID, or run a command"
             >
               <Icon name="search" /> <span>Search</span> <kbd>/</kbd>
             </button>

@@ -134,7 +134,7 @@ export function OpenedTrace({ slug, outline, isPart, refresh }: OpenedProps) {
 
   const toFailure = (by: 1 | -1) => {
     const next = nextFailure(all, selected, by)
-    if (next === undefined) tell('No step of this trace failed')
+    if (next === undefined) tell('No step in this trace failed')
     else select(next)
   }
 

@@ -39,7 +39,7 @@ export function AboutDialog({ slug, trace, zone, edit, onClose }: AboutProps) {
   return (
     <Dialog title="Trace details" wide onClose={onClose}>
       <dl class="trace-facts">
-        <Fact name="Trace id">
+        <Fact name="Trace ID">
           <code>{trace.id}</code>
         </Fact>
         <Fact name="Size">{formatBytes(trace.estimatedBytes)}</Fact>
@@ -166,7 +166,7 @@ interface DeleteProps {
 
 export function DeleteDialog({ trace, onClose, onDelete }: DeleteProps) {
   return (
-    <FormDialog title="Delete this trace?" submit="Delete the trace" danger onClose={onClose} onSubmit={onDelete}>
+    <FormDialog title="Delete this trace?" submit="Delete trace" danger onClose={onClose} onSubmit={onDelete}>
       <p>
         This deletes <b>{asLine(trace.name, 100)}</b>, its {formatCounted(trace.spanCount, 'span')} and all its scores.
         You cannot undo this.
@@ -216,12 +216,12 @@ export function CompareDialog({ slug, trace, zone, onClose }: CompareProps) {
         onCancel={onClose}
         onSubmit={() => {
           const other = traceIdIn(id)
-          if (!isTraceId(other)) throw new Error('A trace id has 32 hexadecimal characters.')
+          if (!isTraceId(other)) throw new Error('A trace ID has 32 hexadecimal characters.')
           onClose()
           go(to(other))
         }}
       >
-        <Field label="Or enter a trace id" spellcheck={false} autocomplete="off" value={id} set={setId} />
+        <Field label="Or enter a trace ID" spellcheck={false} autocomplete="off" value={id} set={setId} />
       </Form>
     </Dialog>
   )

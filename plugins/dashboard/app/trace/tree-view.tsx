@@ -245,12 +245,12 @@ function Marks({ mark: { attempt, together } }: { mark: RowMark }) {
   return (
     <>
       {attempt !== undefined && (
-        <span class="step-mark" title="The same step again, after it failed">
+        <span class="step-mark" title="Retry of a failed step">
           attempt {attempt}
         </span>
       )}
       {together !== undefined && (
-        <span class="step-mark" title={`Ran at the same time as ${formatCounted(together - 1, 'other step')}`}>
+        <span class="step-mark" title={`Ran in parallel with ${formatCounted(together - 1, 'other step')}`}>
           <span aria-hidden="true">∥</span>
           <span class="unseen">parallel, </span>
           {together}

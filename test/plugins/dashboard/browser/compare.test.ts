@@ -64,7 +64,7 @@ t.test('two traces are chosen, compared and swapped, and what is picked is in th
   await page.untilText('no such trace')
   await page.open(`${pages}/compare?a=x&b=${again.id}`)
   await page.click('button', 'Compare')
-  await page.untilText('Trace A: an id has 32', '[role=alert]')
+  await page.untilText('Trace A: an ID has 32', '[role=alert]')
   t.same(
     page.errors.filter(error => !/status of 404/.test(error)),
     []

@@ -104,7 +104,7 @@ t.test('in a browser', async t => {
     )
     await page.click('dialog button', 'name')
     await page.untilText('Largest changes by name', 'dialog th')
-    await page.click('dialog a', 'Show the traces')
+    await page.click('dialog a', 'Show traces')
     await page.until("document.querySelector('h1').textContent === 'Traces'")
     await page.until(`${ROWS} === 2`)
     await page.evaluate('history.back()')
