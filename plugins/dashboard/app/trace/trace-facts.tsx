@@ -49,7 +49,7 @@ export function TraceFacts({ slug, outline, totals, zone, now, about }: Props) {
         )}
       </Fact>
       <Fact name="Tokens">
-        {usage.totalTokens === 0 && isRunning ? NONE : formatCount(usage.totalTokens)}{' '}
+        {usage.totalTokens === 0 ? NONE : formatCount(usage.totalTokens)}{' '}
         {knowsParts(usage) && (
           <small>
             {formatCount(usage.inputTokens)} in, {formatCount(usage.outputTokens)} out
