@@ -147,7 +147,7 @@ if (isLong && (await hasChromium())) {
     await drawn('list of 50', 'traces?range=all', "document.querySelectorAll('.traces a.open').length === 50", 120)
     const rows = "document.querySelectorAll('.row').length > 5 && !document.querySelector('.waiting')"
     await drawn('trace of 200 spans', `traces/${deep.id}`, rows, 220)
-    await drawn('trace of 9,901 spans', `traces/${long.id}`, rows, 1000)
+    await drawn('trace of 9,901 spans', `traces/${long.id}`, rows, 300)
     const span = `traces/${large.id}?span=${large.spans[1]}`
     await drawn('span of 750 KiB', span, `${rows} && !!document.querySelector('.message')`, 220)
     const picks: number[] = []
