@@ -105,7 +105,7 @@ async function take(page: Page, address: string, picture: Picture): Promise<void
   if (compared) {
     await clickOn(page, '.menu button', 'More')
     await clickOn(page, '[role=menuitem]', 'Compare with')
-    await clickOn(page, 'dialog a', 'The one before')
+    await clickOn(page, 'dialog a', 'The previous')
     await untilTrue(page, `document.querySelector('[role=option]') !== null`)
   }
   if (step !== undefined) await clickOn(page, compared ? '[role=option]' : '[role=treeitem]', step)

@@ -440,7 +440,7 @@ export const SharedTraceReply = closed({
 
 /** A page of a review's traces. `isJudged`: somebody has given the trace this score. */
 export const ReviewQueueReply = closed({
-  traces: Type.Array(closed({ id: ShownTraceId, isJudged: flag })),
+  traces: Type.Array(closed({ id: ShownTraceId, isJudged: flag, isRunning: flag })),
   nextCursor: cursor
 })
 /** The leased trace; null if others are judging, or have judged, all of the requested traces. */

@@ -6,7 +6,7 @@ import type { TableNames } from '../../lib/database/tables.ts'
 import { TraceSearchQuery } from '../../lib/schema/history/search.ts'
 import { ScoreName, TraceId } from '../../lib/schema/input.ts'
 import { closed } from '../../lib/schema/object.ts'
-import { leaseFirst, readJudged } from '../../lib/store/projects/review-leases.ts'
+import { leaseFirst, readJudged, readRunning } from '../../lib/store/projects/review-leases.ts'
 import { findPageOf, readSearch, runSearch, searchCursor } from '../search.ts'
 import { bodyReader, IN_PROJECT, pageRoute, readRoute } from './page-routes.ts'
 import { ReviewClaimReply, ReviewQueueReply } from './replies.ts'
@@ -36,10 +36,11 @@ export default function review(app: App): void {
       const work = async (each: Sql, names: TableNames) => {
         const page = await findPageOf(each, id, asked, names)
         const ids = page.found.map(found => found.id)
-        return { page, ids, judged: await readJudged(each, id, judge, ids, names) }
+        const judged = await readJudged(each, id, judge, ids, names)
+        return { page, ids, judged, running: await readRunning(each, id, ids, names) }
       }
-      const { page, ids, judged } = await runSearch(app, id, asked, request, work)
-      const traces = ids.map(each => ({ id: each, isJudged: judged.has(each) }))
+      const { page, ids, judged, running } = await runSearch(app, id, asked, request, work)
+      const traces = ids.map(each => ({ id: each, isJudged: judged.has(each), isRunning: running.has(each) }))
       return { body: { traces, nextCursor: searchCursor(asked.query.sort, page.next) } }
     }
   })

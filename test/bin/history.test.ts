@@ -171,7 +171,7 @@ t.test('both ways find the same steps, failures, sums, sessions and words', asyn
   ] as const) {
     const { code, out } = await runHere(['trace', 'delete', '--user', 'v', ...flags], env)
     t.equal(code, 0)
-    t.match(out, /0 traces of user v.*No trace has the userId "v"\. The [^\n]*"u"\.\n$/)
+    t.match(out, /0 traces of user v.*No trace has the user ID "v"\. The [^\n]*"u"\.\n$/)
     t.ok(out.includes(done))
   }
   t.same(await jsonHere(['trace', 'delete', '--session', 't', '--apply'], env), {

@@ -100,7 +100,7 @@ t.test('a session is found by its user, and a user by how the id begins', async 
 
 t.test('a response without sessions or users names existing ones', async t => {
   const hintOf = async (path: string) => (await read(path)).body.hint
-  t.match(await hintOf('sessions?userId=Adda'), /No trace has the userId "Adda"\. The nearest: "ada"/)
+  t.match(await hintOf('sessions?userId=Adda'), /No trace has the user ID "Adda"\. The nearest: "ada"/)
   t.match(await hintOf('sessions?prefix=chta'), /No recent session begins with "chta"\. The nearest: "chat\/7 ä/)
   t.match(
     await hintOf('sessions?environment=prod'),

@@ -174,10 +174,10 @@ t.test('empty responses name existing values', async t => {
   )
   t.equal(
     (await get(`${ERRORS}?${RANGE}&tag=x&userId=u&traceName=rum`)).hint,
-    'No trace has the name "rum". The nearest: "run". No trace has the userId "u". Recent traces have none. ' +
+    'No trace has the name "rum". The nearest: "run". No trace has the user ID "u". Recent traces have none. ' +
       'No trace has the tag "x". Recent traces have none.'
   )
-  t.match((await get(`${SPANS}?sessionId=s`)).hint, /^No trace has the sessionId "s"/)
+  t.match((await get(`${SPANS}?sessionId=s`)).hint, /^No trace has the session ID "s"/)
   t.match((await get(`${ERRORS}?${RANGE}&name=chat`)).hint, /^No failure that was examined meets all conditions\./)
   t.match((await get(`${ERRORS}?${RANGE}&name=cha`)).hint, /No recent step is named "cha"\. The nearest: "chat"/)
 })

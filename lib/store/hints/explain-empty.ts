@@ -83,6 +83,7 @@ export async function explainEmpty(
 
 /** Fields of traces that an index leads to. */
 const TRACE_FIELDS = ['name', 'model', 'environment', 'userId', 'sessionId'] as const
+const NOUNS: Readonly<Partial<Record<NameKind, string>>> = { userId: 'user ID', sessionId: 'session ID' }
 const PREFIXES = { userId: ['user', 'userPrefix'], sessionId: ['session', 'sessionPrefix'] } as const
 
 function askedNames(values: AskedValues): Asked[] {
@@ -91,7 +92,12 @@ function askedNames(values: AskedValues): Asked[] {
   for (const kind of TRACE_FIELDS) {
     const value = values[kind]
     if (value === undefined) continue
-    asked.push({ kind, value, missing: `No trace has the ${kind} ${quoted(value)}`, filters: { [kind]: value } })
+    asked.push({
+      kind,
+      value,
+      missing: `No trace has the ${NOUNS[kind] ?? kind} ${quoted(value)}`,
+      filters: { [kind]: value }
+    })
   }
   for (const tag of tags) {
     asked.push({ kind: 'tag', value: tag, missing: `No trace has the tag ${quoted(tag)}`, filters: { tag } })

@@ -60,3 +60,16 @@ export async function readJudged(
       and s.name = ${scoreName} and s.source = 'annotation' and s.span_id is null`
   return new Set(rows.map(({ id }) => id))
 }
+
+/** Returns which of these traces are still running. Reviewers get them last, because their outputs may still change. */
+export async function readRunning(
+  sql: Sql,
+  projectId: number,
+  traceIds: readonly string[],
+  names: TableNames
+): Promise<Set<string>> {
+  const rows = await sql<{ id: string }[]>`
+    select replace(id::text, '-', '') as id from ${sql.unsafe(names.traces)}
+    where project_id = ${projectId} and id = any (${traceIds}::uuid[]) and status = 'running'`
+  return new Set(rows.map(({ id }) => id))
+}

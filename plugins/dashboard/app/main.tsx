@@ -3,8 +3,7 @@ import { type ComponentChildren, render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { ListPage } from './list/page.tsx'
 import { FindPage } from './shell/find-page.tsx'
-import { Shell } from './shell/shell.tsx'
-import { SignInPage } from './shell/sign-in-form.tsx'
+import { loadSignIn, Shell } from './shell/shell.tsx'
 import { styled, usePart } from './state/lazy-part.ts'
 import { go, usePlace } from './state/navigation.ts'
 import { prefer, preferences } from './state/preferences.ts'
@@ -83,7 +82,7 @@ function Content({ page }: { page: Page }) {
     case 'home':
       return <Home />
     case 'sign-in':
-      return <SignInPage />
+      return later(loadSignIn, 'the sign-in page', ({ SignInPage }) => <SignInPage />)
     case 'find':
       return <FindPage traceId={page.traceId} />
     case 'traces':
@@ -133,7 +132,7 @@ function Content({ page }: { page: Page }) {
         <div class="narrow">
           <h1 tabIndex={-1}>Page not found</h1>
           <p>
-            <a href=".">Go to the traces</a>
+            <a href=".">Go to traces</a>
           </p>
         </div>
       )

@@ -107,7 +107,7 @@ t.test('a queue has the traces of any search, and says which are judged', async 
   t.equal((await judge(ada, ids[1]!)).status, 201)
   const queue = async (query: string) => (await viewer.ask('GET', `${P}/review?${query}`)).body
   t.same(await queue('name=queued&judge=quality'), {
-    traces: [2, 1, 0].map(i => ({ id: ids[i], isJudged: i === 1 })),
+    traces: [2, 1, 0].map(i => ({ id: ids[i], isJudged: i === 1, isRunning: false })),
     nextCursor: null
   })
   t.same(
@@ -117,7 +117,7 @@ t.test('a queue has the traces of any search, and says which are judged', async 
   const first = await queue('name=queued&judge=quality&limit=2')
   t.equal(first.traces.length, 2)
   const rest = await queue(`name=queued&judge=quality&limit=2&after=${encodeURIComponent(first.nextCursor)}`)
-  t.same(rest, { traces: [{ id: ids[0], isJudged: false }], nextCursor: null })
+  t.same(rest, { traces: [{ id: ids[0], isJudged: false, isRunning: false }], nextCursor: null })
   t.same((await queue('name=queued&score=quality%3C3&judge=quality')).traces, [], 'with conditions of the search')
   t.match(await viewer.ask('GET', `${P}/review?name=queued`), invalid(/^judge:/))
   t.match(await viewer.ask('GET', `${P}/review?judge=a%20b`), invalid(/^judge:/))

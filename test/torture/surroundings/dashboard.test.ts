@@ -8,7 +8,7 @@ import { signedIn } from '../../fixtures/service/people.ts'
 import { testService } from '../../fixtures/service/service.ts'
 import { hasChromium } from '../../plugins/browser.ts'
 import { dialogsOf, pagesOf, recordAll } from '../../plugins/dashboard/browser/places.ts'
-import { recordAgent, recordDeep, recordLarge, recordWide } from '../../plugins/dashboard/browser/traces.ts'
+import { recordAgent, recordDeep, recordLarge, recordLong, recordWide } from '../../plugins/dashboard/browser/traces.ts'
 import { type Visit, visit } from '../../plugins/dashboard/browser/visit.ts'
 import { bundleBytes } from '../../plugins/dashboard/bundle.ts'
 import { LiveTabs } from '../load/live-tabs.ts'
@@ -132,7 +132,7 @@ if (isLong && (await hasChromium())) {
 
   t.test('pages are drawn in little time', async t => {
     for (let i = 0; i < 50; i++) await recordAgent(service, { name: `trace ${i}` })
-    const [deep, large] = [await recordDeep(service), await recordLarge(service)]
+    const [deep, large, long] = [await recordDeep(service), await recordLarge(service), await recordLong(service)]
     const page = await visit(t, service)
     await page.send('Performance.enable', { timeDomain: 'threadTicks' })
     const drawn = async (name: string, path: string, until: string, most: number) => {
@@ -147,6 +147,7 @@ if (isLong && (await hasChromium())) {
     await drawn('list of 50', 'traces?range=all', "document.querySelectorAll('.traces a.open').length === 50", 120)
     const rows = "document.querySelectorAll('.row').length > 5 && !document.querySelector('.waiting')"
     await drawn('trace of 200 spans', `traces/${deep.id}`, rows, 220)
+    await drawn('trace of 9,901 spans', `traces/${long.id}`, rows, 300)
     const span = `traces/${large.id}?span=${large.spans[1]}`
     await drawn('span of 750 KiB', span, `${rows} && !!document.querySelector('.message')`, 220)
     const picks: number[] = []
@@ -172,6 +173,20 @@ if (isLong && (await hasChromium())) {
       if (status !== 200) t.fail(String(status))
     }
     budget(t, 'outline of 200 spans, median', median(times.slice(20)), 5, ' ms')
+  })
+
+  t.test('on a slow network, a page shows something within a second', async t => {
+    const { id } = await recordAgent(service)
+    const page = await visit(t, service)
+    await page.send('Network.setCacheDisabled', { cacheDisabled: true })
+    const slow = { offline: false, latency: 400, downloadThroughput: 60_000, uploadThroughput: 60_000 }
+    await page.send('Network.emulateNetworkConditions', slow)
+    for (const path of ['traces', `traces/${id}`, 'overview']) {
+      await page.open(`${url}/app/p/default/${path}`)
+      const paint = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
+      budget(t, `${path.replace(id, 'ID')} at 60 kB/s: first paint`, Number(await page.until(paint)), 1000, ' ms')
+    }
+    t.same(page.errors, [])
   })
 
   t.test('a hundred traces, one after the other, leave nothing behind', async t => {

@@ -22,7 +22,7 @@ import { formatCost, formatCount, formatDuration, NONE } from '../ui/format.ts'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { numbers, Titles } from '../ui/table.tsx'
 import { asLine } from '../ui/text.ts'
-import { offsetName, type Zone } from '../ui/time.ts'
+import { timesIn, type Zone } from '../ui/time.ts'
 import { alignSteps, findRow, stepsOf } from './align.ts'
 import { formatChange, formatShare } from './format-change.ts'
 import { RowPanel } from './row-panel.tsx'
@@ -100,13 +100,13 @@ function Choose({ comparison }: { comparison: Comparison }) {
   const [b, setB] = useState(comparison.b)
   return (
     <>
-      <p>Select two traces in the list and press Compare, or enter their ids.</p>
+      <p>Select two traces in the list and press Compare, or enter their IDs.</p>
       <Form
         submit="Compare"
         onSubmit={() => {
           const ids = { a: traceIdIn(a), b: traceIdIn(b) }
           for (const [side, id] of Object.entries(ids)) {
-            if (!isTraceId(id)) throw new Error(`Trace ${side.toUpperCase()}: an id has 32 hexadecimal characters.`)
+            if (!isTraceId(id)) throw new Error(`Trace ${side.toUpperCase()}: an ID has 32 hexadecimal characters.`)
           }
           goSearch(writeComparison(ids))
         }}
@@ -150,7 +150,7 @@ function CompareHead({ slug, a, b, swap }: HeadProps) {
     <header class="trace-head">
       <div class="trace-line">
         <h1 tabIndex={-1}>Compare</h1>
-        <span class="soft small">Times are {zone === 'utc' ? 'UTC' : offsetName(new Date())}</span>
+        <span class="soft small">{timesIn(zone)}</span>
         <div class="trace-tools">
           <Button onClick={swap}>Swap A and B</Button>
         </div>

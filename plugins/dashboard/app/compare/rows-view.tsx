@@ -58,7 +58,7 @@ export function RowsView({ a, b, rows, selected, pick }: Props) {
           <span>Span</span>
           {['Duration', 'Tokens', 'Cost'].map(title => (
             <span key={title} class={trioClass(title)}>
-              <span data-title={title}>A</span> <span data-title={title}>B</span> <span>change</span>
+              <span class="trio-title">{title}</span> <span>A</span> <span>B</span> <span>change</span>
             </span>
           ))}
           <span class="duo">
@@ -157,7 +157,7 @@ function Row({ at, of, top, selected, pick, name, kind, depth, a, b }: RowProps)
       </span>
       <Trio title="Duration" a={a?.durationMs ?? null} b={b?.durationMs ?? null} format={formatDuration} />
       <Trio title="Tokens" a={a?.usage?.totalTokens ?? null} b={b?.usage?.totalTokens ?? null} format={formatCompact} />
-      <Trio title="Cost" a={a?.costUsd ?? null} b={b?.costUsd ?? null} format={formatCost} />
+      <Trio title="Cost" a={a?.costUsd ?? null} b={b?.costUsd ?? null} format={formatShortCost} />
       <span class={`duo ${a && b && a.status !== b.status ? 'is-changed' : ''}`}>
         {[a, b].map((each, i) =>
           each === undefined ? <Nothing key={i} /> : <StatusIcon key={i} status={each.status} quiet />
@@ -166,6 +166,8 @@ function Row({ at, of, top, selected, pick, name, kind, depth, a, b }: RowProps)
     </div>
   )
 }
+
+const formatShortCost = (usd: number): string => formatCost(usd, 2)
 
 const trioClass = (title: string) => `trio ${title === 'Cost' ? 'of-cost' : ''}`
 

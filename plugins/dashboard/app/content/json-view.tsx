@@ -151,8 +151,8 @@ function Row({ id, text, row, isActive, toggle, choose, more }: RowProps) {
               type="button"
               class="plain"
               tabIndex={-1}
-              title="Copy the value"
-              aria-label="Copy the value"
+              title="Copy value"
+              aria-label="Copy value"
               onClick={() => copyValue(text, node)}
             >
               <Icon name="copy" />
@@ -162,7 +162,7 @@ function Row({ id, text, row, isActive, toggle, choose, more }: RowProps) {
                 type="button"
                 class="plain"
                 tabIndex={-1}
-                title={`Copy the path ${path}`}
+                title={`Copy path ${path}`}
                 onClick={() => copy(path, 'Path')}
               >
                 path

@@ -23,7 +23,7 @@ export function MediaView({ media, shown = false }: { media: Media; shown?: bool
       )}
       <span class="chip">
         {media.type} · {formatBytes(media.bytes)}
-        {broken && ' · cannot be drawn'}
+        {broken && ' · cannot be displayed'}
         {media.kind !== 'file' && <LinkButton onClick={() => setOpen(!open)}>{open ? 'hide' : 'show'}</LinkButton>}
         <button type="button" class="link" title="Save the file" onClick={() => saveMedia(media, extension)}>
           <Icon name="download" /> save

@@ -113,8 +113,8 @@ function MessageView({ message, rendered }: { message: Message; rendered: boolea
         <button
           type="button"
           class="plain"
-          title="Copy the message"
-          aria-label="Copy the message"
+          title="Copy message"
+          aria-label="Copy message"
           onClick={() => copy(messagesAsText([message], writeIndented).replace(/^.*\n/, ''), 'Message')}
         >
           <Icon name="copy" />

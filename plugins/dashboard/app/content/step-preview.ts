@@ -1,6 +1,9 @@
 /** Says in one line what a step did: a tool's main argument, a model's answer, or the prompt of an agent. */
 import { isFields, type Message, type MessageFields, type MessagePart, unpack } from './message.ts'
+import { isPartType, readMessagePart } from './message-parts.ts'
 import { toMessages } from './message-shapes.ts'
+
+type MessageCall = Extract<MessagePart, { kind: 'call' }>
 
 /** Names of arguments that say most about a call, in order of preference. */
 const MAIN = [
@@ -15,14 +18,14 @@ const WRAPPERS = ['arguments', 'args', 'kwargs', 'input', 'parameters', 'params'
 export function mainArgument(given: unknown): string {
   const value = unpack(given)
   if (Array.isArray(value)) {
-    const scalars = value.filter(isScalar)
-    return scalars.length === value.length
-      ? scalars.map(String).join(' ')
-      : value.length === 1
-        ? mainArgument(value[0])
-        : ''
+    if (value.every(isScalar)) return value.map(String).join(' ')
+    const calls = value.slice(0, MOST_CALLS).map(callIn)
+    if (calls.every(each => each !== undefined)) return calls.map(callInWords).join(', ')
+    return value.length === 1 ? mainArgument(value[0]) : ''
   }
   if (!isFields(value)) return isScalar(value) ? String(value) : ''
+  const call = callIn(value)
+  if (call !== undefined) return callInWords(call)
   const entries = Object.entries(value)
   const [only] = entries
   const inner = entries.length === 1 && WRAPPERS.includes(only![0]) ? unpack(only![1]) : undefined
@@ -36,6 +39,21 @@ export function mainArgument(given: unknown): string {
   return name === undefined ? '' : `${name}: ${String(member)}`
 }
 
+/** Returns the call that a value states, because some libraries record a tool's input as the model's call of it. */
+function callIn(value: unknown): MessageCall | undefined {
+  if (!isFields(value)) return undefined
+  const { name, arguments: given = value.args, ...others } = value
+  // An untyped call has a name and arguments, and no other member than an id.
+  const isPlain =
+    typeof name === 'string' && given !== undefined && Object.keys(others).every(each => CALL_MEMBERS.includes(each))
+  if (isPlain) return { kind: 'call', id: undefined, name, arguments: unpack(given) }
+  if (!isPartType(value.type) && !('functionCall' in value) && !('toolUse' in value)) return undefined
+  return readMessagePart(value).find(part => part.kind === 'call')
+}
+const CALL_MEMBERS = ['args', 'id', 'call_id', 'type', 'index']
+/** Maximum number of calls that a preview reads. */
+const MOST_CALLS = 8
+
 const isScalar = (value: unknown): boolean =>
   typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
 
@@ -43,7 +61,7 @@ const isScalar = (value: unknown): boolean =>
 function wordsOf(message: Message): string {
   const texts = message.parts.flatMap(textOfPart)
   if (texts.length > 0) return texts.join(' ')
-  return message.parts.flatMap(part => (part.kind === 'call' ? [callInWords(part)] : [])).join(', ')
+  return message.parts.flatMap(part => (part.kind === 'call' ? [`→ ${callInWords(part)}`] : [])).join(', ')
 }
 
 function textOfPart(part: MessagePart): string[] {
@@ -51,9 +69,9 @@ function textOfPart(part: MessagePart): string[] {
   return part.kind === 'result' ? part.content.flatMap(textOfPart) : []
 }
 
-function callInWords({ name, arguments: given }: Extract<MessagePart, { kind: 'call' }>): string {
+function callInWords({ name, arguments: given }: MessageCall): string {
   const argument = mainArgument(given)
-  return argument === '' ? `→ ${name}` : `→ ${name} ${argument}`
+  return argument === '' ? name : `${name} ${argument}`
 }
 
 /** Names of blocks that coding agents add to a user's message. */

@@ -20,7 +20,7 @@ export function Plain({ text }: { text: string }): ComponentChildren {
   if (pieces.length > MOST_PIECES) return pieces.map(({ text, hidden }) => (hidden ? `[${text}]` : text)).join('')
   return pieces.map(({ text, hidden }, i) =>
     hidden ? (
-      <span key={i} class="hidden-character" title="A character that cannot be seen">
+      <span key={i} class="hidden-character" title="Invisible character">
         {text}
       </span>
     ) : (

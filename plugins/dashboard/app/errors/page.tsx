@@ -146,7 +146,7 @@ function Row({ slug, group, list, env, zone, now }: RowProps) {
       <td class="of-name">
         <div>
           <span class="failure-step">
-            <a class="open" href={href} title="Show the traces">
+            <a class="open" href={href} title="Show traces">
               {asLine(name, 120)}
             </a>
             <span class="kind">{kind}</span>
@@ -191,7 +191,7 @@ interface EmptyProps {
 
 /** Shown if nothing failed, with links that widen the selection. */
 function NoFailures({ slug, query, change }: EmptyProps) {
-  const time = query.range === undefined ? 'in this time' : `in the ${rangeName(query.range).toLowerCase()}`
+  const time = query.range === undefined ? 'in this period' : `in the ${rangeName(query.range).toLowerCase()}`
   return (
     <div class="empty">
       <h2>Nothing failed {time}</h2>
@@ -206,7 +206,7 @@ function NoFailures({ slug, query, change }: EmptyProps) {
         {query.filters.env !== undefined && (
           <Button onClick={() => change({ ...query, filters: {} })}>Clear filters</Button>
         )}
-        <ButtonLink href={`${pathOf({ page: 'traces', slug })}${writeQuery(query)}`}>Go to the traces</ButtonLink>
+        <ButtonLink href={`${pathOf({ page: 'traces', slug })}${writeQuery(query)}`}>Go to traces</ButtonLink>
       </p>
     </div>
   )

@@ -196,7 +196,7 @@ export function ListPage({ slug }: { slug: string }) {
         </div>
       )}
       {ignored.length > 0 && (
-        <p class="soft">The address has parameters that do not exist or are not valid: {asLine(ignored.join(', '))}.</p>
+        <p class="soft">This address has unknown or invalid parameters: {asLine(ignored.join(', '))}.</p>
       )}
       <Pending of={loaded} what="traces" />
       {isEmpty &&
@@ -286,9 +286,9 @@ function HowFar({ page, query, zone, base }: FarProps) {
     <p class="soft far">
       {reached !== null && (
         <>
-          {`Looked at ${formatCounted(page.examined, 'trace')}, ${place}. `}
+          {`Searched ${formatCounted(page.examined, 'trace')}, ${place}. `}
           {nextCursor !== null && !isUp && (
-            <a href={`${base}${writeQuery({ ...firstPage(query), after: nextCursor })}`}>Look further</a>
+            <a href={`${base}${writeQuery({ ...firstPage(query), after: nextCursor })}`}>Keep searching</a>
           )}{' '}
         </>
       )}
@@ -300,7 +300,7 @@ function HowFar({ page, query, zone, base }: FarProps) {
 function lackOf({ backTo, isFilled, waiting, partlyIndexed }: NonNullable<TracePage['index']>, zone: Zone): string {
   const day = (iso: string) => shortTime(iso, zone, new Date())
   return [
-    waiting >= MANY_WAITING && 'The index of words is behind, so the newest traces are not found yet.',
+    waiting >= MANY_WAITING && 'The search index is behind, so the newest traces are not included yet.',
     !isFilled && `${backTo === null ? 'Earlier traces' : `Traces before ${day(backTo)}`} are still being indexed.`,
     partlyIndexed > 0 &&
       `Errors, tool calls and metadata of ${formatCounted(partlyIndexed, 'trace')} are still being indexed.`

@@ -196,7 +196,7 @@ type Steps = NonNullable<TracePage['details'][string]['steps']>
 function StatedOrSum({ stated, sum }: { stated: string | undefined; sum: string | undefined }) {
   if (stated !== undefined) return stated
   if (sum === undefined) return NONE
-  return <span title="The trace does not state this. Sum of its steps.">≈ {sum}</span>
+  return <span title="Sum of its steps. The trace itself reports no value.">≈ {sum}</span>
 }
 
 function Tokens({ trace, steps, part }: { trace: TraceListItem; steps: Steps | undefined; part: keyof TokenUsage }) {

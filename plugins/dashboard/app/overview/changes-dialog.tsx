@@ -101,7 +101,7 @@ export function ChangesDialog({ slug, answer, query, step, metric, by, zone, lis
           <ButtonLink
             href={`${list}${writeQuery(metric === 'errors' ? narrowed(listQuery, { status: 'error' }) : listQuery)}`}
           >
-            Show the traces
+            Show traces
           </ButtonLink>
         </p>
       </div>
@@ -137,7 +137,7 @@ function ChangesTable({ split, metric, format, address }: TableProps) {
   const changes = groupChanges(split, metric)
     .slice(0, MOST_ROWS)
     .sort((a, b) => sizeOf(b) - sizeOf(a))
-  if (changes.length === 0) return <p class="soft">Nothing is known by {fieldName(by)}.</p>
+  if (changes.length === 0) return <p class="soft">No data by {fieldName(by)}.</p>
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard.
     <section class="numbers is-whole" tabIndex={0} aria-label={`Largest changes by ${fieldName(by)}`}>

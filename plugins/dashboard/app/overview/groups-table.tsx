@@ -112,8 +112,8 @@ function reasonOf({ missing, by }: SplitAnswer): string {
   }
   if (missing === 'sums') {
     return (
-      `Sums by ${field} are not stored, and the period has more than 20,000 traces. Shorten the period, or store the ` +
-      `sums with spoor project update SLUG --usage-tags ${by.replace('tag:', '')}.`
+      `Totals by ${field} are not stored, and the period has more than 20,000 traces. Shorten the period, or store ` +
+      `them with spoor project update SLUG --usage-tags ${by.replace('tag:', '')}.`
     )
   }
   return `No traces match.`

@@ -18,7 +18,7 @@ import { Moment } from '../ui/facts.tsx'
 import { FilterBar, TypedFilter } from '../ui/filter-bar.tsx'
 import { formatBytes, formatCount, formatLimit, formatPercent } from '../ui/format.ts'
 import { Pending } from '../ui/problem.tsx'
-import { offsetName, offsetOf, type Zone, zoneName } from '../ui/time.ts'
+import { offsetOf, timesIn, type Zone, zoneName } from '../ui/time.ts'
 import { ViewsMenu } from '../ui/views-menu.tsx'
 import { METRICS } from './changes.ts'
 import { ChangesDialog } from './changes-dialog.tsx'
@@ -240,7 +240,7 @@ interface CoverageProps {
 function Coverage({ slug, answer, query, zone, list }: CoverageProps) {
   const stored = useRead(at('p/:slug', { slug })).value
   const { running, countedFrom, step, offset, before, from } = answer
-  const times = zone === 'utc' ? 'Times are UTC' : `Times are local, ${offsetName(new Date())}`
+  const times = timesIn(zone)
   return (
     <p class="overview-facts">
       <span>Completed traces, by start time.</span>
@@ -295,7 +295,7 @@ function Empty({ slug, query, list, longest, clear }: EmptyProps) {
         <h2>No traces yet</h2>
         <p>This page shows how many traces there are, how many fail, how long they take and what they cost.</p>
         <p class="buttons">
-          <ButtonLink href={list}>Record the first trace</ButtonLink>
+          <ButtonLink href={list}>Record your first trace</ButtonLink>
           <ButtonLink href={pathOf({ page: 'settings', slug, tab: 'keys' })}>Create a key</ButtonLink>
         </p>
       </div>
@@ -303,11 +303,11 @@ function Empty({ slug, query, list, longest, clear }: EmptyProps) {
   }
   return (
     <div class="empty">
-      <h2>{isFiltered ? 'No traces match these filters in this time' : 'No trace ended in this time'}</h2>
+      <h2>{isFiltered ? 'No traces match these filters in this period' : 'No traces ended in this period'}</h2>
       <p class="buttons">
-        {query.range !== '1y' && <Button onClick={longest}>Show a year</Button>}
+        {query.range !== '1y' && <Button onClick={longest}>Show the last year</Button>}
         {isFiltered && <Button onClick={clear}>Clear filters</Button>}
-        <ButtonLink href={list}>Go to the traces</ButtonLink>
+        <ButtonLink href={list}>Go to traces</ButtonLink>
       </p>
     </div>
   )

@@ -41,7 +41,7 @@ export function ScoreLines({ answer, query, zone, page }: Props) {
           <h2 id="scores-heading">
             <a href={`${page}${writeQuery(kept)}`}>Scores</a>
           </h2>
-          {isNarrower && <span class="soft small">of all traces in this time</span>}
+          {isNarrower && <span class="soft small">of all traces in this period</span>}
           {newest !== null && <span class="soft small">of the newest {formatCount(newest)}</span>}
         </div>
         {names.length > shown.length && (
@@ -51,7 +51,7 @@ export function ScoreLines({ answer, query, zone, page }: Props) {
           </a>
         )}
       </header>
-      {shown.length === 0 && <p class="soft">No scores in this time.</p>}
+      {shown.length === 0 && <p class="soft">No scores in this period.</p>}
       <ul class="score-lines">
         {shown.map(group => (
           <li key={`${group.dataType} ${group.name}`}>

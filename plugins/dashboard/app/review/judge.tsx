@@ -1,11 +1,12 @@
 /** Shows the traces of a queue and records a verdict on each. */
 
-import { useEffect, useRef, useState } from 'preact/hooks'
+import type { TargetedKeyboardEvent } from 'preact'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { at, errorMessageOf, write } from '../state/api.ts'
 import { useKeys } from '../state/keys.ts'
 import { prefer } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
-import { readScoreValue, type ScoreInputValue, type ScoreKind } from '../state/score-kinds.ts'
+import { boundsOf, readScoreValue, type ScoreInputValue, type ScoreKind } from '../state/score-kinds.ts'
 import { tell } from '../state/toasts.ts'
 import { Button } from '../ui/controls.tsx'
 import { formatCounted, formatScore } from '../ui/format.ts'
@@ -51,15 +52,16 @@ interface Props {
 export function Judge({ slug, kind, start, isMore, claim }: Props) {
   const [queue, setQueue] = useState(start)
   const [busy, setBusy] = useState(false)
-  const [comment, setComment] = useState<string | undefined>()
+  const [comment, setComment] = useState('')
   const [typed, setTyped] = useState('')
+  const [fault, setFault] = useState('')
   const [isDone, setDone] = useState(false)
   const field = useRef<HTMLTextAreaElement>(null)
   const valueField = useRef<HTMLInputElement>(null)
   const shown = shownTrace(queue)
+  useLayoutEffect(() => valueField.current?.focus(), [shown])
   useEffect(() => {
     if (shown === undefined) return
-    valueField.current?.focus()
     const timer = setInterval(() => claim([shown]).catch(() => {}), RENEW_MS)
     return () => clearInterval(timer)
   }, [shown])
@@ -76,8 +78,8 @@ export function Judge({ slug, kind, start, isMore, claim }: Props) {
     }
     setQueue(now)
     setDone(shownTrace(now) === undefined)
-    setComment(undefined)
     setTyped('')
+    setFault('')
   }
   const doing = async (act: () => Promise<void>) => {
     if (busy) return
@@ -100,12 +102,13 @@ export function Judge({ slug, kind, start, isMore, claim }: Props) {
         name: kind.name,
         dataType: kind.dataType,
         value,
-        ...(comment !== undefined && comment.trim() !== '' && { comment: comment.trim() })
+        ...(comment.trim() !== '' && { comment: comment.trim() })
       }
       const before = queue.verdicts.get(shown)
       const { score } = await write('POST', at('p/:slug/traces/:traceId/scores', { slug, traceId: shown }), { body })
       if (before !== undefined) await remove(shown, before.scoreId)
       prefer({ scoreName: kind.name })
+      setComment('')
       await settle(withVerdict(queue, shown, { scoreId: score.id, value }))
     })
   const skip = () => doing(() => settle(withoutVerdict(queue)))
@@ -122,9 +125,13 @@ export function Judge({ slug, kind, start, isMore, claim }: Props) {
       setQueue(withoutLast(queue, id))
       tell('Verdict removed')
     })
-  const writeComment = () => {
-    setComment(comment ?? '')
-    setTimeout(() => field.current?.focus())
+  const save = (event: Event) => {
+    event.preventDefault()
+    try {
+      void give(readScoreValue(kind, typed))
+    } catch (error) {
+      setFault(errorMessageOf(error))
+    }
   }
   useKeys({
     ...(isDone ? {} : Object.fromEntries(kind.choices.map(({ key, value }) => [key, () => void give(value)]))),
@@ -133,7 +140,7 @@ export function Judge({ slug, kind, start, isMore, claim }: Props) {
     k: back,
     ArrowLeft: back,
     u: () => void undo(),
-    m: writeComment,
+    m: () => field.current?.focus(),
     ...(isDone && { r: () => void doing(() => settle(withSkippedAgain(queue))) })
   })
   const { done, total } = progressOf(queue)
@@ -141,7 +148,7 @@ export function Judge({ slug, kind, start, isMore, claim }: Props) {
   return (
     <>
       <div class="review-progress">
-        <progress value={done} max={total} aria-label="Progress of the review" />
+        <progress value={done} max={total} aria-label="Review progress" />
         <span role="status">
           {isDone ? `${done} of ${total} done` : `${Math.min(done + 1, total)} of ${total}`}
           {isMore && ' (more traces match)'}
@@ -159,33 +166,29 @@ export function Judge({ slug, kind, start, isMore, claim }: Props) {
       ) : (
         <>
           <ReviewedTrace key={shown} slug={slug} traceId={shown} />
-          <form
-            class="verdict"
-            aria-label="Verdict"
-            onSubmit={event => {
-              event.preventDefault()
-              try {
-                void give(readScoreValue(kind, typed))
-              } catch (error) {
-                tell(errorMessageOf(error), true)
-              }
-            }}
-          >
+          <form class="verdict" aria-label="Verdict" onSubmit={save}>
             <p>
               <b>{kind.name}</b> {kind.description !== '' && asLine(kind.description, 300)}
               {given !== undefined && <span class="soft"> You gave {formatScore(given.value)}.</span>}
             </p>
             {kind.choices.length === 0 ? (
               <div class="joined">
+                {/* The field stays in place from trace to trace, so that keys typed early do not become shortcuts. */}
                 <input
                   ref={valueField}
-                  key={shown}
                   aria-label={`Value of ${kind.name}`}
+                  aria-invalid={fault !== ''}
+                  placeholder={boundsOf(kind)}
+                  title="Enter saves the value. Escape leaves the field."
                   autocomplete="off"
                   inputMode={kind.dataType === 'numeric' ? 'decimal' : undefined}
                   maxLength={kind.dataType === 'categorical' ? 200 : 40}
                   value={typed}
-                  onInput={event => setTyped(event.currentTarget.value)}
+                  onInput={event => {
+                    setTyped(event.currentTarget.value)
+                    setFault('')
+                  }}
+                  onKeyDown={leaveOnEscape}
                 />
                 <button type="submit" class="main">
                   Save
@@ -205,20 +208,21 @@ export function Judge({ slug, kind, start, isMore, claim }: Props) {
                 ))}
               </p>
             )}
-            {comment !== undefined && (
-              <textarea
-                ref={field}
-                rows={2}
-                maxLength={2000}
-                aria-label="Comment"
-                placeholder="Comment (optional), saved with the value. Escape leaves the field."
-                value={comment}
-                onInput={event => setComment(event.currentTarget.value)}
-                onKeyDown={event => {
-                  if (event.key === 'Escape') event.currentTarget.blur()
-                }}
-              />
+            {fault !== '' && (
+              <p class="fault" role="alert">
+                {fault}
+              </p>
             )}
+            <textarea
+              ref={field}
+              rows={1}
+              maxLength={2000}
+              aria-label="Comment"
+              placeholder="Comment (optional), saved with the value. Escape leaves the field."
+              value={comment}
+              onInput={event => setComment(event.currentTarget.value)}
+              onKeyDown={leaveOnEscape}
+            />
             <p class="verdict-more">
               <Button onClick={back}>
                 <kbd>k</kbd> Previous
@@ -229,7 +233,7 @@ export function Judge({ slug, kind, start, isMore, claim }: Props) {
               <Button onClick={undo}>
                 <kbd>u</kbd> Undo
               </Button>
-              <Button onClick={writeComment}>
+              <Button onClick={() => field.current?.focus()}>
                 <kbd>m</kbd> Comment
               </Button>
             </p>
@@ -238,6 +242,10 @@ export function Judge({ slug, kind, start, isMore, claim }: Props) {
       )}
     </>
   )
+}
+
+function leaveOnEscape(event: TargetedKeyboardEvent<HTMLElement>) {
+  if (event.key === 'Escape') event.currentTarget.blur()
 }
 
 interface SummaryProps {
@@ -255,7 +263,7 @@ function Summary({ slug, kind, queue, retry }: SummaryProps) {
       <p>
         You judged {formatCounted(judged, 'trace')}
         {skipped > 0 && `, skipped ${skipped}`}
-        {others > 0 && `; ${others} are with other reviewers`}.
+        {others > 0 && `; ${others} went to other reviewers`}.
       </p>
       {counts.length > 0 && (
         <table class="plain-table">

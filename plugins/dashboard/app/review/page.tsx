@@ -2,6 +2,15 @@
 
 import { useMemo, useState } from 'preact/hooks'
 import { at, read, write } from '../state/api.ts'
+import {
+  firstPage,
+  ignoredParameters,
+  type ListQuery,
+  readQuery,
+  toServer,
+  withTime,
+  writeQuery
+} from '../state/list-query.ts'
 import { useLoad, useRead } from '../state/load.ts'
 import { goSearch, useArrival, usePlace } from '../state/navigation.ts'
 import { prefer, preferences } from '../state/preferences.ts'
@@ -11,15 +20,17 @@ import { may } from '../state/session.ts'
 import { describeQuery } from '../state/views.ts'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { asLine } from '../ui/text.ts'
+import { TimeMenu } from '../ui/time-menu.tsx'
 import { type ClaimTrace, Judge } from './judge.tsx'
 import { newQueue } from './queue.ts'
 
 /** Maximum number of traces in a review. */
 const MOST_TRACES = 500
 
-/** The traces of a review, without those that are judged already. */
+/** Loads the traces of a review, without those that are judged already. Running traces come last. */
 async function loadQueue(slug: string, query: URLSearchParams, signal: AbortSignal) {
-  const ids: string[] = []
+  const ended: string[] = []
+  const running: string[] = []
   let before = 0
   let after: string | null = null
   do {
@@ -27,12 +38,13 @@ async function loadQueue(slug: string, query: URLSearchParams, signal: AbortSign
     page.set('limit', '100')
     if (after !== null) page.set('after', after)
     const answer: Awaited<ReturnType<typeof readPage>> = await readPage(slug, page, signal)
-    for (const { id, isJudged } of answer.traces) {
+    for (const { id, isJudged, isRunning } of answer.traces) {
       if (isJudged) before++
-      else ids.push(id)
+      else (isRunning ? running : ended).push(id)
     }
     after = answer.nextCursor
-  } while (after !== null && ids.length < MOST_TRACES)
+  } while (after !== null && ended.length + running.length < MOST_TRACES)
+  const ids = [...ended, ...running]
   return { queue: newQueue(ids.slice(0, MOST_TRACES)), before, isMore: after !== null || ids.length > MOST_TRACES }
 }
 
@@ -49,12 +61,22 @@ export function ReviewPage({ slug }: { slug: string }) {
     () => (defined === undefined || known === undefined ? undefined : scoreKinds(defined, known)),
     [defined, known]
   )
-  const query = new URLSearchParams(search)
-  const wanted = query.get('judge') ?? preferences.get().scoreName
+  const parameters = new URLSearchParams(search)
+  const judged = parameters.get('judge')
+  parameters.delete('judge')
+  const given = `?${parameters}`
+  const query = readQuery(given)
+  const ignored = ignoredParameters(given)
+  const wanted = judged ?? preferences.get().scoreName
   const kind = kinds?.find(({ name }) => name === wanted) ?? kinds?.[0]
   useArrival(kinds !== undefined || error !== undefined)
-  query.delete('judge')
-  const filters = query.toString()
+  const change = (next: ListQuery, name = judged) => {
+    const address = new URLSearchParams(writeQuery(next))
+    if (name !== null) address.set('judge', name)
+    goSearch(`?${address}`, { replace: true })
+  }
+  // The time has a menu of its own.
+  const filters = writeQuery(withTime(query, {}))
   return (
     <div class="review">
       <header class="review-head">
@@ -65,9 +87,8 @@ export function ReviewPage({ slug }: { slug: string }) {
             <select
               value={kind.name}
               onChange={event => {
-                query.set('judge', event.currentTarget.value)
                 prefer({ scoreName: event.currentTarget.value })
-                goSearch(`?${query}`, { replace: true })
+                change(query, event.currentTarget.value)
                 // The keys of the values work outside the field only.
                 event.currentTarget.blur()
               }}
@@ -80,8 +101,12 @@ export function ReviewPage({ slug }: { slug: string }) {
             </select>
           </label>
         )}
-        <p class="soft">{filters === '' ? 'All traces' : asLine(describeQuery(`?${filters}`), 200)}</p>
+        <TimeMenu query={query} change={change} />
+        {filters !== '' && <p class="soft">{asLine(describeQuery(filters), 200)}</p>}
       </header>
+      {ignored.length > 0 && (
+        <p class="soft">This address has unknown or invalid parameters: {asLine(ignored.join(', '))}.</p>
+      )}
       {error !== undefined ? (
         <Problem
           error={error}
@@ -100,26 +125,26 @@ export function ReviewPage({ slug }: { slug: string }) {
       ) : !may(slug, 'member') ? (
         <p>Only members and owners can judge traces.</p>
       ) : (
-        <Reviewing key={`${kind.name} ${filters}`} slug={slug} kind={kind} filters={filters} />
+        <Reviewing key={`${kind.name} ${writeQuery(query)}`} slug={slug} kind={kind} query={query} />
       )}
     </div>
   )
 }
 
-function Reviewing({ slug, kind, filters }: { slug: string; kind: ScoreKind; filters: string }) {
+function Reviewing({ slug, kind, query }: { slug: string; kind: ScoreKind; query: ListQuery }) {
   // The queue is loaded once, so that its traces stay the same while new traces arrive.
-  const [started] = useState(() => `${Date.now()}`)
-  const query = new URLSearchParams(filters)
-  query.set('judge', kind.name)
-  const loaded = useLoad(`review ${started}`, signal => loadQueue(slug, query, signal))
+  const [started] = useState(() => Date.now())
+  const asked = new URLSearchParams(toServer(firstPage(query), started))
+  asked.set('judge', kind.name)
+  const loaded = useLoad(`review ${started}`, signal => loadQueue(slug, asked, signal))
   if (loaded.error !== undefined) return <Problem error={loaded.error} again={loaded.again} />
   if (loaded.value === undefined) return <Waiting what="the traces" />
   const { queue, before, isMore } = loaded.value
   if (queue.ids.length === 0) {
     return (
       <p>
-        {before === 0 ? 'No traces match these filters.' : `All ${before} matching traces have this score.`}{' '}
-        <a href={pathOf({ page: 'traces', slug })}>Back to the traces</a>
+        {before === 0 ? 'No traces match these filters.' : 'All matching traces already have this score.'}{' '}
+        <a href={pathOf({ page: 'traces', slug })}>Back to traces</a>
       </p>
     )
   }

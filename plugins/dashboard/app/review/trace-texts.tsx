@@ -59,9 +59,10 @@ export function ReviewedTrace({ slug, traceId }: { slug: string; traceId: string
         {trace.costUsd !== null && <span class="soft">{formatCost(trace.costUsd)}</span>}
         {trace.status === 'error' && failed !== undefined && <span>Failed at {asLine(failed.name, 80)}</span>}
         <a href={pathOf({ page: 'trace', slug, traceId })} target="_blank" rel="noopener">
-          Open the trace
+          Open trace
         </a>
       </header>
+      {trace.status === 'running' && <p class="soft">This trace is still running, so its output may change.</p>}
       <ValueSection title="Input" body={input} part="input" rendered={texts === 'rendered'} />
       <ValueSection title="Output" body={output} part="output" rendered={texts === 'rendered'} />
     </article>

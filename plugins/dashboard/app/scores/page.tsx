@@ -60,17 +60,17 @@ export function ScoresPage({ slug }: { slug: string }) {
           : 'Each score counts at the time when its trace started.'}
         {series !== undefined &&
           series.newest !== null &&
-          ` Only the newest ${formatCount(series.newest)} scores of this time are counted.`}
+          ` Only the newest ${formatCount(series.newest)} scores of this period are counted.`}
       </p>
       {series !== undefined && series.names.length === 0 && (
         <p class="empty">
-          No scores in this time{isByScore(query) ? '.' : ', by the start of their traces. '}
+          No scores in this period{isByScore(query) ? '.' : ', by the start of their traces. '}
           {!isByScore(query) && (
             <a href={`${base}${writeScoreQuery(withChoice(query, { by: 'score' }))}`}>
-              Show scores given in this time.
+              Show scores given in this period.
             </a>
           )}{' '}
-          Scores come from the API, from evaluators, and from people who choose “Annotate” on the page of a trace.
+          Scores come from the API, from evaluators, and from people who choose “Annotate” on a trace’s page.
         </p>
       )}
       {series !== undefined && axis !== undefined && series.names.length > 0 && (

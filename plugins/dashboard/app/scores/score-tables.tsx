@@ -31,7 +31,7 @@ interface Props {
 
 function pickedWords({ value, min, below, source }: ScorePageQuery): string {
   const words = [
-    ...(value === undefined ? [] : [`of the value ${asLine(value, 60)}`]),
+    ...(value === undefined ? [] : [`with the value ${asLine(value, 60)}`]),
     ...(min === undefined ? [] : [`from ${min}`]),
     ...(below === undefined ? [] : [`below ${below}`]),
     ...(source === undefined ? [] : [`given by ${SHOWN_SOURCES[source as keyof typeof SHOWN_SOURCES] ?? source}`])
@@ -75,8 +75,8 @@ export function ScoredTraces({ slug, query, base, zone }: Props) {
       {value !== undefined && rows.length === 0 && (
         <p class="soft">
           {value.nextCursor === null
-            ? 'No scores match in this time.'
-            : 'None among the scores examined; older scores may match.'}
+            ? 'No scores match in this period.'
+            : 'No match among the scores examined; older scores may match.'}
         </p>
       )}
       {rows.length > 0 && (
@@ -167,7 +167,7 @@ function Pairs({
                     NONE
                   ) : (
                     <span
-                      title={`${SHOWN_SOURCES[b]} less ${SHOWN_SOURCES[a]}: ${formatScore(meanDifference)} on average`}
+                      title={`${SHOWN_SOURCES[b]} minus ${SHOWN_SOURCES[a]}: ${formatScore(meanDifference)} on average`}
                     >
                       {formatScore(meanDistance)}
                     </span>

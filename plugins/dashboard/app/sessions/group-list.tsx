@@ -124,8 +124,8 @@ export function GroupList({ slug, kind }: { slug: string; kind: GroupKind }) {
       </div>
       {kind === 'sessions' && sort === 'last' && (
         <p class="soft">
-          Sessions with a trace in this time{query.env !== undefined && ' and environment'}. The numbers cover all their
-          traces.
+          Sessions with a trace in this period{query.env !== undefined && ' and environment'}. The numbers cover all
+          their traces.
         </p>
       )}
       <Pending of={loaded} what={kind} />
@@ -142,10 +142,10 @@ export function GroupList({ slug, kind }: { slug: string; kind: GroupKind }) {
           {query.after !== undefined ? (
             `No more ${kind}.`
           ) : isFiltered ? (
-            `No ${kind} match these filters in this time.`
+            `No ${kind} match these filters in this period.`
           ) : (
             <>
-              No {kind} in this time. A trace belongs to a {one} if the application sets its <code>{field}</code>.
+              No {kind} in this period. A trace belongs to a {one} if the application sets its <code>{field}</code>.
             </>
           )}
         </p>

@@ -53,7 +53,7 @@ export function SessionView({ slug, sessionId }: { slug: string; sessionId: stri
         </div>
       </div>
       {isNowhere ? (
-        <p class="empty">This project has no traces of this session.</p>
+        <p class="empty">This project has no traces in this session.</p>
       ) : error !== undefined ? (
         <Problem error={error} again={again} />
       ) : null}

@@ -22,7 +22,7 @@ type Asked =
 const ROLES: readonly { role: Role; may: string }[] = [
   { role: 'viewer', may: 'can read everything' },
   { role: 'member', may: 'can also annotate and edit metadata' },
-  { role: 'owner', may: 'can also delete, and change these settings' }
+  { role: 'owner', may: 'can also delete data and change settings' }
 ]
 
 export function Members({ slug, zone }: { slug: string; zone: Zone }) {
@@ -52,7 +52,7 @@ export function Members({ slug, zone }: { slug: string; zone: Zone }) {
   return (
     <section>
       <div class="head">
-        <p class="soft">Members can see all projects of this account.</p>
+        <p class="soft">Members can see all projects in this account.</p>
         <MainButton onClick={() => setAsked({ what: 'invite' })}>Invite</MainButton>
       </div>
       <Listing loaded={loaded} what="the members" columns={['Member', 'Role', 'Last seen']}>
@@ -157,7 +157,7 @@ function Invite({ onClose, invite }: { onClose(): void; invite(email: string, ro
   return (
     <FormDialog
       title="Invite a member"
-      submit="Make a link"
+      submit="Create a link"
       onClose={onClose}
       onSubmit={() => invite(email.trim(), role)}
     >
@@ -168,7 +168,7 @@ function Invite({ onClose, invite }: { onClose(): void; invite(email: string, ro
         autocomplete="off"
         value={email}
         set={setEmail}
-        note="No mail is sent. You get a link to pass on."
+        note="No e-mail is sent. You get a sign-in link to pass on."
       />
       <fieldset class="choices is-column">
         <legend>Role</legend>

@@ -56,7 +56,7 @@ export function SettingsPage({ slug, tab }: { slug: string; tab: SettingsTab }) 
       ) : tab === 'views' ? (
         <Views key={slug} slug={slug} />
       ) : !isOwner ? (
-        <p>Only owners can see the {tab} of an account.</p>
+        <p>Only owners can see this account’s {tab}.</p>
       ) : tab === 'keys' ? (
         <KeySettings key={slug} slug={slug} zone={zone} />
       ) : (

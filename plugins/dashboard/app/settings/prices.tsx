@@ -40,18 +40,18 @@ export function Prices({ slug, zone }: { slug: string; zone: Zone }) {
       <Listing
         loaded={loaded}
         what="the prices"
-        columns={['Model', 'From', 'Input', 'Output', 'Cache read', 'Cache write', 'For']}
+        columns={['Model', 'Valid from', 'Input', 'Output', 'Cache read', 'Cache write', 'Applies to']}
         none={loaded.value !== undefined && prices.length === 0 ? 'No custom prices yet.' : undefined}
       >
         {prices.map(price => (
           <tr key={price.id}>
             <td>{asLine(price.model, MOST_NAME)}</td>
-            <td data-title="From">{price.from === null ? 'always' : fullTime(price.from, zone)}</td>
+            <td data-title="Valid from">{price.from === null ? 'always' : fullTime(price.from, zone)}</td>
             <td data-title="Input">{price.input}</td>
             <td data-title="Output">{price.output}</td>
             <td data-title="Cache read">{price.cacheRead ?? price.input}</td>
             <td data-title="Cache write">{price.cacheWrite ?? price.input}</td>
-            <td data-title="For">{price.ofProject ? 'this project' : 'all projects'}</td>
+            <td data-title="Applies to">{price.ofProject ? 'this project' : 'all projects'}</td>
             <td>{isOwner && price.ofProject && <Remove price={price} remove={remove} />}</td>
           </tr>
         ))}
@@ -69,7 +69,7 @@ export function Prices({ slug, zone }: { slug: string; zone: Zone }) {
                   {isOwner && (
                     <RowAction
                       label="Set a price"
-                      name={`Set a price of ${asLine(model, MOST_NAME)}`}
+                      name={`Set a price for ${asLine(model, MOST_NAME)}`}
                       act={() => setAdding(model)}
                     />
                   )}
@@ -100,11 +100,11 @@ function Remove({ price, remove }: { price: OwnPrice; remove(price: OwnPrice): P
   const close = () => setAsked(false)
   return (
     <>
-      <RowAction label="Remove" name={`Remove the price of ${name}`} act={() => setAsked(true)} />
+      <RowAction label="Remove" name={`Remove the price for ${name}`} act={() => setAsked(true)} />
       {asked && (
         <FormDialog title="Remove this price?" submit="Remove" danger onClose={close} onSubmit={() => remove(price)}>
           <p>
-            The price of <b>{name}</b> is removed. Costs that were already computed do not change.
+            The price for <b>{name}</b> will be removed. Costs that were already computed do not change.
           </p>
         </FormDialog>
       )}

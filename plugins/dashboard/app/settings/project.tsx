@@ -44,8 +44,8 @@ export function ProjectSettings({ slug, zone }: { slug: string; zone: Zone }) {
           {storage.level !== 'ok' && (
             <b>
               {' '}
-              {storage.level === 'critical' ? 'Full' : 'Nearly full'}: recording continues, but delete what you do not
-              need.
+              {storage.level === 'critical' ? 'Full' : 'Nearly full'}: recording continues, but delete traces that you
+              no longer need.
             </b>
           )}
         </p>
@@ -54,7 +54,7 @@ export function ProjectSettings({ slug, zone }: { slug: string; zone: Zone }) {
         </div>
       </section>
       <section class="short">
-        <h2>Search by words</h2>
+        <h2>Full-text search</h2>
         <p>
           {value.search === null
             ? 'Search is off: you can filter traces only by their fields. Turn it on to find words in traces and model calls. The index adds about 10 % to disk use.'
@@ -78,7 +78,7 @@ export function ProjectSettings({ slug, zone }: { slug: string; zone: Zone }) {
       </section>
       {value.unkept.length > 0 && <Unkept unkept={value.unkept} zone={zone} />}
       <section class="short">
-        <h2>Facts</h2>
+        <h2>Details</h2>
         <dl class="plain-facts">
           <dt>Slug</dt>
           <dd>
@@ -90,7 +90,7 @@ export function ProjectSettings({ slug, zone }: { slug: string; zone: Zone }) {
           <dd>{formatCount(value.spanCount)}</dd>
           <dt>Last trace</dt>
           <dd>{value.lastTraceAt === null ? NONE : fullTime(value.lastTraceAt, zone)}</dd>
-          <dt>Traces are kept</dt>
+          <dt>Retention</dt>
           <dd>{retentionText(value.retention)}</dd>
           <dt>Created</dt>
           <dd>{fullTime(new Date(value.createdAt).toISOString(), zone)}</dd>
@@ -102,7 +102,7 @@ export function ProjectSettings({ slug, zone }: { slug: string; zone: Zone }) {
 
 /** Describes how long traces are kept. Only the command line can change it. */
 function retentionText(retention: ProjectAnswer['retention']): string {
-  if (retention === null) return 'without limit'
+  if (retention === null) return 'traces are kept without limit'
   const { days, keepsScored, keepsTags } = retention
   const kept = [...(keepsScored ? ['scored traces'] : []), ...keepsTags.map(tag => `traces tagged ${tag}`)]
   const longer = kept.length === 0 ? '' : `; ${kept.join(' and ')} without limit`

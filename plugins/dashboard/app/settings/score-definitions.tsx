@@ -86,7 +86,7 @@ export function ScoreDefinitions({ slug }: { slug: string }) {
           }}
         >
           <p>
-            Annotations no longer offer <b>{asked.definition.name}</b> with its values. Scores that were given are kept.
+            Annotations will no longer offer <b>{asked.definition.name}</b>. Existing scores are kept.
           </p>
         </FormDialog>
       )}

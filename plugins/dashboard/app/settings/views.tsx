@@ -32,7 +32,7 @@ export function Views({ slug }: { slug: string }) {
   return (
     <section>
       <p class="soft">
-        A view saves a page with its filters under a name. To save one, use the menu “Views” on a page. Your views are
+        A view saves a page with its filters under a name. To save one, use the Views menu on a page. Your views are
         private; views that a member shares are visible to everyone in the project.
       </p>
       <Listing

@@ -46,7 +46,7 @@ export function SharedPage() {
   if (error instanceof ApiError && error.status === 404) {
     return (
       <div class="narrow">
-        <h1 tabIndex={-1}>Nothing to see here</h1>
+        <h1 tabIndex={-1}>This link does not work</h1>
         <p>This link does not exist, has expired, or was revoked. Ask the person who sent it for a new one.</p>
       </div>
     )

@@ -104,7 +104,7 @@ export function CommandBox({ slug, onClose, openHelp }: Props) {
         ? formatCounted(entries.length, 'entry', 'entries')
         : lookup.asking
           ? 'Looking…'
-          : (lookup.error ?? 'No trace, session, user, tag or page has this name or id.')
+          : (lookup.error ?? 'No trace, session, user, tag or page has this name or ID.')
   return (
     <Dialog title="Search or jump to…" onClose={onClose}>
       <form
@@ -116,7 +116,7 @@ export function CommandBox({ slug, onClose, openHelp }: Props) {
         }}
       >
         <label class="field">
-          <span>Words, id, name, tag, view, page or command</span>
+          <span>Words, ID, name, tag, view, page or command</span>
           <input
             role="combobox"
             aria-expanded="true"

@@ -1,8 +1,8 @@
 import { Dialog } from '../ui/dialog.tsx'
 
 const COMMANDS: readonly (readonly [keys: string, does: string])[] = [
-  ['?', 'this help'],
-  ['/', 'search, open anything by name or id, or run a command'],
+  ['?', 'show this help'],
+  ['/', 'search, open anything by name or ID, or run a command'],
   ['g o', 'go to the overview'],
   ['g t', 'go to the traces'],
   ['g e', 'go to the errors'],
@@ -15,10 +15,10 @@ const COMMANDS: readonly (readonly [keys: string, does: string])[] = [
   ['Enter', 'open the row'],
   ['x', 'select the row'],
   ['Esc', 'back, or close'],
-  ['↑ ↓ ← →', 'move in a tree, fold and unfold'],
-  ['[ ]', 'fold all, unfold all'],
+  ['↑ ↓ ← →', 'move through a tree, collapse and expand'],
+  ['[ ]', 'collapse all, expand all'],
   ['m r', 'messages, raw JSON'],
-  ['f n N', 'find in the trace, next and previous span'],
+  ['f n N', 'find in the trace, next and previous match'],
   ['e E', 'next and previous failed step'],
   ['a', 'annotate'],
   ['y', 'copy the link']

@@ -4,8 +4,8 @@ import type { ComponentChildren, TargetedEvent } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { connection, signInWanted } from '../state/api.ts'
 import { useKeys } from '../state/keys.ts'
-import { styled, usePart } from '../state/lazy-part.ts'
-import { firstPage, readQuery, toServer } from '../state/list-query.ts'
+import { styled, useDialogPart, usePart } from '../state/lazy-part.ts'
+import { firstPage, readQuery, writeQuery } from '../state/list-query.ts'
 import { go, usePlace } from '../state/navigation.ts'
 import { prefer, preferences } from '../state/preferences.ts'
 import { type Page, pathOf } from '../state/route.ts'
@@ -15,19 +15,20 @@ import { dismiss, toasts } from '../state/toasts.ts'
 import { Icon } from '../ui/controls.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Menu, type MenuItem } from '../ui/menu.tsx'
+import { Pending } from '../ui/problem.tsx'
 import { asLine } from '../ui/text.ts'
-import { offsetName } from '../ui/time.ts'
-import { SignInForm } from './sign-in-form.tsx'
+import { timesIn } from '../ui/time.ts'
 
 const loadCommandBox = () => styled(import('./command-box.tsx'))
+export const loadSignIn = () => import('./sign-in-form.tsx')
 const loadHelp = () => styled(import('./help.tsx'))
 
 export function Shell({ page, children }: { page: Page; children: ComponentChildren }) {
   const slug = 'slug' in page ? page.slug : undefined
   const [help, setHelp] = useState(false)
   const [jump, setJump] = useState(false)
-  const { part: commandBox } = usePart(loadCommandBox, jump)
-  const { part: helpDialog } = usePart(loadHelp, help)
+  const commandBox = useDialogPart(loadCommandBox, jump)
+  const helpDialog = useDialogPart(loadHelp, help)
   const { zone } = useStore(preferences)
   const { search } = usePlace()
   const known = useStore(session)
@@ -35,7 +36,7 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
     return { label, keys, to, active: [to.page, ...inside].includes(page.page) }
   }
   // A review of the listed traces starts from the list's own filters.
-  const listed = page.page === 'traces' ? toServer(firstPage(readQuery(search)), minute()) : ''
+  const listed = page.page === 'traces' ? writeQuery({ ...firstPage(readQuery(search)), cols: [] }) : ''
   const links: Link[] =
     slug === undefined
       ? []
@@ -60,11 +61,11 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
     <>
       <nav aria-label="Skip">
         <a class="skip" href={`${location.pathname}${search}#main`} data-outside onClick={skip}>
-          Skip to the content
+          Skip to content
         </a>
         {page.page === 'traces' && (
           <a class="skip" href={`${location.pathname}${search}#table`} data-outside onClick={skip}>
-            Skip to the table
+            Skip to table
           </a>
         )}
       </nav>
@@ -98,7 +99,7 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
               type="button"
               class="jump"
               onClick={() => setJump(true)}
-              title="Search, open anything by name or id, or run a command"
+              title="Search, open anything by name or ID, or run a command"
             >
               <Icon name="search" /> <span>Search</span> <kbd>/</kbd>
             </button>
@@ -107,7 +108,7 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
             type="button"
             class="plain zone"
             aria-label={`Time zone: ${zone === 'utc' ? 'UTC' : 'Local time'}`}
-            title={`Times are in ${zone === 'utc' ? 'UTC' : `your time zone, ${offsetName(new Date())}`}. Change.`}
+            title={`${timesIn(zone)}. Change.`}
             onClick={() => prefer({ zone: zone === 'utc' ? 'local' : 'utc' })}
           >
             {zone === 'utc' ? 'UTC' : 'Local time'}
@@ -124,10 +125,10 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
       </main>
       <Toasts />
       <SignInAgain />
-      {commandBox !== undefined && jump && slug !== undefined && (
+      {commandBox !== undefined && slug !== undefined && (
         <commandBox.CommandBox slug={slug} onClose={() => setJump(false)} openHelp={() => setHelp(true)} />
       )}
-      {helpDialog !== undefined && help && <helpDialog.Help onClose={() => setHelp(false)} />}
+      {helpDialog !== undefined && <helpDialog.Help onClose={() => setHelp(false)} />}
     </>
   )
 }
@@ -187,19 +188,28 @@ function Toasts() {
 function SignInAgain() {
   const wanted = useStore(signInWanted)
   const known = useStore(session)
+  const isWanted = wanted === 'fresh' || wanted === 'ended'
+  const form = usePart(loadSignIn, isWanted)
+  // The dialog opens with its form, whose first field it focuses.
+  if (!isWanted || (form.part === undefined && form.error === undefined)) return null
+  const content =
+    form.part === undefined ? (
+      <Pending of={form} what="the form" />
+    ) : (
+      <form.part.SignInForm fresh={wanted === 'fresh'} />
+    )
   if (wanted === 'fresh') {
     return (
       <Dialog title="Sign in again to continue" onClose={() => signInWanted.set('cancelled')}>
         <p>This action requires a sign-in within the last 15 minutes. Sign in as {known?.user?.email} to continue.</p>
-        <SignInForm fresh />
+        {content}
       </Dialog>
     )
   }
-  if (wanted !== 'ended') return null
   return (
     <Dialog title="You are signed out" onClose={undefined}>
       <p>Your session has ended. Sign in to continue where you left off.</p>
-      <SignInForm />
+      {content}
     </Dialog>
   )
 }
@@ -214,9 +224,6 @@ interface Link {
 }
 
 const hrefOf = ({ to, search = '' }: Link): string => `${pathOf(to)}${search}`
-
-/** The current minute in ms, so that an address with a time stays the same while the page is drawn again. */
-const minute = () => Math.floor(Date.now() / 60_000) * 60_000
 
 /** The address of the guide, relative to the page's base. */
 const GUIDE = '../docs'

@@ -18,6 +18,18 @@ function isTyping(target: EventTarget | null): boolean {
   )
 }
 
+/** Number of dialogs that are still loading. */
+let opening = 0
+
+/** Ignores shortcuts while a dialog is loading, because the user may be typing into it already. */
+export function useOpening(isLoading: boolean): void {
+  useLayoutEffect(() => {
+    if (!isLoading) return
+    opening++
+    return () => void opening--
+  }, [isLoading])
+}
+
 export function useKeys(commands: KeyCommands): void {
   const latest = useRef(commands)
   latest.current = commands
@@ -25,7 +37,7 @@ export function useKeys(commands: KeyCommands): void {
     const press = (event: KeyboardEvent) => {
       if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return
       if (event.key !== 'Escape' && !preferences.get().keys) return
-      if (isTyping(event.target)) return
+      if (opening > 0 || isTyping(event.target)) return
       const pair = first !== undefined && Date.now() - first.at < PAIR_MS ? `${first.key} ${event.key}` : undefined
       const command = (pair === undefined ? undefined : latest.current[pair]) ?? latest.current[event.key]
       if (command === undefined) return

@@ -1,6 +1,7 @@
 /** Loads parts of the page, together with their style sheet, on first use. */
 
 import { useEffect, useState } from 'preact/hooks'
+import { useOpening } from './keys.ts'
 import { loadSession } from './session.ts'
 
 /**
@@ -41,6 +42,13 @@ export function usePart<T>(load: () => Promise<T>, wanted = true): Part<T> {
     if (wanted && !loaded.has(load)) start()
   }, [load, wanted])
   return { part: loaded.get(load) as T | undefined, error, again: start }
+}
+
+/** Loads a dialog. Until it is shown, keys that are typed into it are no shortcuts. */
+export function useDialogPart<T>(load: () => Promise<T>, wanted: boolean): T | undefined {
+  const { part, error } = usePart(load, wanted)
+  useOpening(wanted && part === undefined && error === undefined)
+  return wanted ? part : undefined
 }
 
 /** URL of the file with the styles of all pages that load on first use. */

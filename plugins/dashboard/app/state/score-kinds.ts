@@ -77,6 +77,12 @@ function withKeys(categories: readonly string[]): ScoreChoice[] {
 export const choiceOf = ({ choices }: ScoreKind, key: string): ScoreChoice | undefined =>
   choices.find(choice => choice.key === key.toLowerCase())
 
+/** Returns the range of a number in words; empty if it has none. */
+export function boundsOf({ minimum, maximum }: Pick<ScoreKind, 'minimum' | 'maximum'>): string {
+  if (minimum !== null && maximum !== null) return `${minimum} to ${maximum}`
+  return minimum !== null ? `at least ${minimum}` : maximum !== null ? `at most ${maximum}` : ''
+}
+
 /** Reads a typed value. Throws an error that states the rule. */
 export function readScoreValue({ dataType, minimum, maximum, choices }: ScoreKind, text: string): ScoreInputValue {
   const choice = choices.find(({ label }) => label === text)

@@ -2,6 +2,7 @@ import type { View } from '../contract.ts'
 import { describeTerm } from './filter-text.ts'
 import { FILTER_NAMES } from './list-query.ts'
 import { pathOf } from './route.ts'
+import { isInstant, rangeName } from './time-range.ts'
 
 /** Titles of the pages that support views, keyed by the pages' names on the server. */
 export const VIEW_PAGES = { traces: 'Traces', overview: 'Overview', scores: 'Scores' } as const
@@ -13,20 +14,25 @@ export function addressOf(slug: string, { page, query }: Pick<View, 'page' | 'qu
   return `${pathOf({ page, slug })}${query}`
 }
 
-/** Describes a view's query in one line: `status error · duration ≥ 2 s · range 24h`. */
+/** Describes a query in one line: `status: error · duration ≥ 2 s · last 24 hours`. */
 export function describeQuery(query: string): string {
   const parts = [...new URLSearchParams(query)].map(([name, value]) => {
-    if (name === 'cols') return `${value.split(',').length} columns`
-    const bound = BOUNDS.find(each => each === name)
-    if (bound === undefined) return `${name} ${value}`
-    const { title, value: shown } = describeTerm({ filter: bound, value })
-    return `${title.toLowerCase()} ${shown}`
+    const filter = FILTER_NAMES.find(each => each === name)
+    if (filter !== undefined) return describeFilter(describeTerm({ filter, value }))
+    if (name === 'cols') return formatColumns(value.split(',').length)
+    if (name === 'range') return rangeName(value).toLowerCase()
+    if (name === 'runs') return 'runs only'
+    if (name === 'sort' && value !== '') return `${value} first`
+    return `${name}: ${isInstant(value) ? `${value.slice(0, 16).replace('T', ' ')} UTC` : value}`
   })
   return parts.length === 0 ? 'no filters' : parts.join(' · ')
 }
 
-/** Filters whose values need a unit. */
-const BOUNDS = FILTER_NAMES.filter(name => /^(?:min|max)[A-Z]/.test(name))
+/** Bounds state their own sign, such as `≥ 2 s`. */
+const describeFilter = ({ title, value }: ReturnType<typeof describeTerm>): string =>
+  `${title.toLowerCase()}${/^[≤≥]/.test(value) ? '' : ':'} ${value}`
+
+const formatColumns = (count: number): string => (count === 1 ? '1 column' : `${count} columns`)
 
 /** Sorts this page's views first. Within each group, private views precede shared views. */
 export function inOrder(views: readonly View[], page: ViewPage): View[] {

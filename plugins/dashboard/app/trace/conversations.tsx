@@ -55,7 +55,7 @@ export function Conversations(props: Props) {
   const cuts = storedCutsOf(body.text, body.attributes)
   const sections = sectionsOf(props)
   if (sections.every(each => each.body[each.half] === undefined) && cuts.length === 0) {
-    return <p class="soft">{running ? 'Nothing has arrived yet.' : 'Neither input nor output was recorded.'}</p>
+    return <p class="soft">{running ? 'Nothing received yet.' : 'No input or output was recorded.'}</p>
   }
   const before = earlier && conversationOf(earlier.body).input
   return (

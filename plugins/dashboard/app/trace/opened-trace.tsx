@@ -6,7 +6,7 @@ import { ancestorsOf, foldable, growTree, TRACE_ROW, visibleRows } from '../cont
 import type { Outline } from '../contract.ts'
 import { errorMessageOf } from '../state/api.ts'
 import { useKeys } from '../state/keys.ts'
-import { usePart } from '../state/lazy-part.ts'
+import { useDialogPart } from '../state/lazy-part.ts'
 import { neighbourOf } from '../state/list-pages.ts'
 import { useInterval } from '../state/load.ts'
 import { go, goSearch, usePlace } from '../state/navigation.ts'
@@ -125,16 +125,16 @@ export function OpenedTrace({ slug, outline, isPart, refresh }: OpenedProps) {
   useHighlights(find, `${selected} ${tab}`)
   const nextHit = (by: 1 | -1) => {
     if (hits === undefined || hits.size === 0) return
-    const order = all.map(({ key }) => key)
-    const found = order.filter(key => hits.has(key))
-    const at = order.indexOf(selected)
-    const next = by === 1 ? found.find(key => order.indexOf(key) > at) : found.findLast(key => order.indexOf(key) < at)
-    select(next ?? (by === 1 ? found[0]! : found.at(-1)!))
+    const at = all.findIndex(({ key }) => key === selected)
+    // After the last hit comes the first one.
+    const order = by === 1 ? [...all.slice(at + 1), ...all] : [...all, ...all.slice(0, Math.max(at, 0))].reverse()
+    const next = order.find(({ key }) => hits.has(key))
+    if (next !== undefined) select(next.key)
   }
 
   const toFailure = (by: 1 | -1) => {
     const next = nextFailure(all, selected, by)
-    if (next === undefined) tell('No step of this trace failed')
+    if (next === undefined) tell('No step in this trace failed')
     else select(next)
   }
 
@@ -148,7 +148,7 @@ export function OpenedTrace({ slug, outline, isPart, refresh }: OpenedProps) {
     const timer = setTimeout(() => Promise.all([loadAnnotate(), loadLater()]).catch(() => {}), 1500)
     return () => clearTimeout(timer)
   }, [])
-  const { part: annotation } = usePart(loadAnnotate, annotating !== undefined)
+  const annotation = useDialogPart(loadAnnotate, annotating !== undefined)
   const list = state.list
   const neighbour = async (by: 1 | -1) => {
     if (list === undefined) return

@@ -57,7 +57,7 @@ export function TraceView({ slug, traceId }: Props) {
           <Problem error={gone ?? error} again={retry} />
         )}
         <p>
-          <a href={pathOf({ page: 'traces', slug })}>Go to the traces</a>
+          <a href={pathOf({ page: 'traces', slug })}>Go to traces</a>
         </p>
       </div>
     )

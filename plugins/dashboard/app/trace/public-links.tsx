@@ -62,12 +62,12 @@ export function PublicLinks({ slug, traceId, zone, onClose }: Props) {
       )}
       {value !== undefined && value.links.length > 0 && (
         <>
-          <h3>Valid links</h3>
+          <h3>Active links</h3>
           <ul>
             {value.links.map(link => (
               <li key={link.id}>
                 Expires <Moment iso={link.expiresAt} zone={zone} />
-                {link.madeBy !== null && `, made by ${asLine(link.madeBy, 80)}`}{' '}
+                {link.madeBy !== null && `, created by ${asLine(link.madeBy, 80)}`}{' '}
                 <LinkButton onClick={() => revoke(link.id)}>Revoke</LinkButton>
               </li>
             ))}

@@ -43,7 +43,7 @@ export function SearchBox({ slug, outline, text, setText, found, next }: Props) 
         taken.current = version
       }
       if (taken.current !== version) {
-        setSaid('reading…')
+        setSaid('loading…')
         take()
       }
       let answer = await finder.current.find(text)
@@ -62,7 +62,7 @@ export function SearchBox({ slug, outline, text, setText, found, next }: Props) 
       const total = hits.reduce((sum, { count }) => sum + count, 0)
       setSaid(
         total === 0
-          ? 'nothing found'
+          ? 'no matches'
           : `${formatCounted(total, 'match', 'matches')} in ${formatCounted(hits.length, 'span')}`
       )
       found(new Map(hits.map(({ id, count }) => [id, count])), ms)
@@ -86,7 +86,7 @@ export function SearchBox({ slug, outline, text, setText, found, next }: Props) 
         value={text}
         placeholder="Find in this trace"
         aria-label="Find in this trace"
-        title="Text, or an expression as /…/"
+        title="Text, or a regular expression as /…/"
         spellcheck={false}
         autocomplete="off"
         onInput={event => setText(event.currentTarget.value)}

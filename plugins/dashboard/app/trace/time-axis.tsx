@@ -7,11 +7,12 @@ interface AxisProps {
   readonly frame: WaterfallFrame
   readonly origin: number
   readonly zoomed: boolean
+  readonly hasCosts: boolean
   zoom(frame: WaterfallFrame | undefined): void
 }
 
 /** The time axis. Dragging over the axis zooms in. */
-export function TimeAxis({ frame, origin, zoomed, zoom }: AxisProps) {
+export function TimeAxis({ frame, origin, zoomed, hasCosts, zoom }: AxisProps) {
   const strip = useRef<HTMLDivElement>(null)
   const [drag, setDrag] = useState<{ from: number; to: number } | undefined>()
   const shareAt = (event: PointerEvent) => {
@@ -24,9 +25,9 @@ export function TimeAxis({ frame, origin, zoomed, zoom }: AxisProps) {
     <div class="axis">
       <span class="axis-name">
         Span
-        {zoomed && <LinkButton onClick={() => zoom(undefined)}>whole time</LinkButton>}
+        {zoomed && <LinkButton onClick={() => zoom(undefined)}>Reset zoom</LinkButton>}
       </span>
-      <span class="row-use">Tokens</span>
+      <span class="row-use">{hasCosts ? 'Tokens · cost' : 'Tokens'}</span>
       <span class="row-time">Duration</span>
       {/* biome-ignore lint/a11y/noStaticElementInteractions: zooming only helps people who see the chart. */}
       <div

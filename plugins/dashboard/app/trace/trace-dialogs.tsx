@@ -39,7 +39,7 @@ export function AboutDialog({ slug, trace, zone, edit, onClose }: AboutProps) {
   return (
     <Dialog title="Trace details" wide onClose={onClose}>
       <dl class="trace-facts">
-        <Fact name="Trace id">
+        <Fact name="Trace ID">
           <code>{trace.id}</code>
         </Fact>
         <Fact name="Size">{formatBytes(trace.estimatedBytes)}</Fact>
@@ -117,7 +117,7 @@ export function MetadataDialog({ slug, traceId, text, onClose, changed }: Metada
     onClose()
   }
   return (
-    <FormDialog title="Metadata" wide submit="Save" onClose={onClose} onSubmit={save}>
+    <FormDialog title="Edit metadata" wide submit="Save" onClose={onClose} onSubmit={save}>
       <label class="field">
         <span>
           A JSON object. New and changed fields are saved. To clear a field, set it to null; removing it here has no
@@ -166,13 +166,19 @@ interface DeleteProps {
 
 export function DeleteDialog({ trace, onClose, onDelete }: DeleteProps) {
   return (
-    <FormDialog title="Delete this trace?" submit="Delete the trace" danger onClose={onClose} onSubmit={onDelete}>
+    <FormDialog title="Delete this trace?" submit="Delete trace" danger onClose={onClose} onSubmit={onDelete}>
       <p>
         This deletes <b>{asLine(trace.name, 100)}</b>, its {formatCounted(trace.spanCount, 'span')} and all its scores.
         You cannot undo this.
       </p>
     </FormDialog>
   )
+}
+
+/** Focuses a link when it appears, unless the user is typing an id already. */
+function focusOnce(link: HTMLAnchorElement | null) {
+  const active = document.activeElement
+  if (!(active instanceof HTMLInputElement && active.value !== '')) link?.focus()
 }
 
 interface CompareProps {
@@ -200,11 +206,9 @@ export function CompareDialog({ slug, trace, zone, onClose }: CompareProps) {
         <p class="soft">No earlier trace has this name.</p>
       ) : (
         <p>
-          <a href={to(before.id)} onClick={onClose}>
-            The previous one, of {fullTime(before.startedAt, zone)}
+          <a ref={focusOnce} href={to(before.id)} onClick={onClose}>
+            The previous {asLine(trace.name, 60)}, {fullTime(before.startedAt, zone)}
           </a>
-          <br />
-          <span class="soft">{asLine(trace.name, 60)}</span>
         </p>
       )}
       <Form
@@ -212,12 +216,12 @@ export function CompareDialog({ slug, trace, zone, onClose }: CompareProps) {
         onCancel={onClose}
         onSubmit={() => {
           const other = traceIdIn(id)
-          if (!isTraceId(other)) throw new Error('A trace id has 32 hexadecimal characters.')
+          if (!isTraceId(other)) throw new Error('A trace ID has 32 hexadecimal characters.')
           onClose()
           go(to(other))
         }}
       >
-        <Field label="Or enter a trace id" spellcheck={false} autocomplete="off" value={id} set={setId} />
+        <Field label="Or enter a trace ID" spellcheck={false} autocomplete="off" value={id} set={setId} />
       </Form>
     </Dialog>
   )

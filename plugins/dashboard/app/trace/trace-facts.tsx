@@ -13,7 +13,7 @@ import { asLine } from '../ui/text.ts'
 import { ago, fullTime, shortTime, type Zone } from '../ui/time.ts'
 import { silenceOf } from './opening.ts'
 
-const SUM = 'The sum of its steps. The trace itself does not state it.'
+const SUM = 'Sum of its steps. The trace itself reports no value.'
 
 interface Props {
   readonly slug: string
@@ -49,7 +49,7 @@ export function TraceFacts({ slug, outline, totals, zone, now, about }: Props) {
         )}
       </Fact>
       <Fact name="Tokens">
-        {usage.totalTokens === 0 && isRunning ? NONE : formatCount(usage.totalTokens)}{' '}
+        {usage.totalTokens === 0 ? NONE : formatCount(usage.totalTokens)}{' '}
         {knowsParts(usage) && (
           <small>
             {formatCount(usage.inputTokens)} in, {formatCount(usage.outputTokens)} out
@@ -60,7 +60,7 @@ export function TraceFacts({ slug, outline, totals, zone, now, about }: Props) {
       <Fact name="Cost">
         {formatCost(costUsd)}
         {costUsd !== null && isComputed && (
-          <small title="Computed from tokens for the steps that state no cost"> computed</small>
+          <small title="Computed from tokens for steps that report no cost"> computed</small>
         )}
         {fromSteps.has('cost') && <FromSteps />}
       </Fact>
@@ -71,9 +71,7 @@ export function TraceFacts({ slug, outline, totals, zone, now, about }: Props) {
       </Fact>
       {fromSteps.has('model') && model !== null ? (
         <Fact name="Model">
-          <span title="The most frequent model of its steps. The trace itself does not state it.">
-            {asLine(model, 60)}
-          </span>
+          <span title="Most frequent model of its steps. The trace itself names none.">{asLine(model, 60)}</span>
         </Fact>
       ) : (
         <Way slug={slug} name="Model" filter="model" value={model} />

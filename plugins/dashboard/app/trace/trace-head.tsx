@@ -63,7 +63,7 @@ export function TraceHead(props: Props) {
   return (
     <header class="trace-head">
       <div class="trace-line">
-        <a class="back" href={`${base}${list ?? ''}`} data-returning={`t-${trace.id}`} title="To the list">
+        <a class="back" href={`${base}${list ?? ''}`} data-returning={`t-${trace.id}`} title="Back to the list">
           <Icon name="left" /> <span>Traces</span>
         </a>
         <h1 tabIndex={-1} title={trace.name}>
@@ -88,7 +88,7 @@ export function TraceHead(props: Props) {
             name="Copy"
             items={[
               { label: 'Link to this', key: 'y', act: () => void copy(location.href, 'Link') },
-              { label: 'Trace id', act: () => void copy(trace.id, 'Trace id') },
+              { label: 'Trace ID', act: () => void copy(trace.id, 'Trace ID') },
               ...(isSpan
                 ? [
                     {
@@ -102,7 +102,7 @@ export function TraceHead(props: Props) {
               { label: 'curl for the API', act: () => void copy(curl, 'Command') },
               'line',
               {
-                label: 'Download the trace',
+                label: 'Download trace',
                 href: new URL(`api/${path}?download=1`, document.baseURI).href,
                 download: `trace-${trace.id}.json`
               }
@@ -119,7 +119,7 @@ export function TraceHead(props: Props) {
               ...(may(slug, 'owner') && session.get()?.publicLinks
                 ? [{ label: 'Public link…', act: () => setDialog('link') }]
                 : []),
-              ...(may(slug, 'owner') ? [{ label: 'Delete the trace', act: () => setDialog('delete') }] : [])
+              ...(may(slug, 'owner') ? [{ label: 'Delete trace', act: () => setDialog('delete') }] : [])
             ]}
           />
         </div>

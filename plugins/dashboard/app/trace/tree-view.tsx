@@ -1,6 +1,6 @@
 /** The spans as a tree, each with what it did, its numbers, and a bar on the time axis. */
 
-import { useState } from 'preact/hooks'
+import { useMemo, useState } from 'preact/hooks'
 import type { SubtreeSums } from '../content/span-sums.ts'
 import { type Row, TRACE_ROW } from '../content/span-tree.ts'
 import type { Outline, OutlineSpan } from '../contract.ts'
@@ -8,6 +8,7 @@ import { Icon } from '../ui/controls.tsx'
 import { formatCompact, formatCost, formatCounted, formatDuration, shortId } from '../ui/format.ts'
 import { asLine } from '../ui/text.ts'
 import { VirtualRows } from '../ui/virtual-rows.tsx'
+import { hitsByRow } from './folded-hits.ts'
 import { usePreview } from './previews.tsx'
 import type { RowMark } from './step-marks.ts'
 import { TimeAxis } from './time-axis.tsx'
@@ -36,6 +37,8 @@ interface Props {
 export function TreeView(props: Props) {
   const { outline, rows, root, selected, hits, critical, sums, marks, frame, select, fold } = props
   const [zoom, setZoom] = useState<WaterfallFrame | undefined>()
+  const counts = useMemo(() => hits && hitsByRow(rows, hits), [rows, hits])
+  const hasCosts = Boolean(sums.get('')?.costUsd)
   const deepest = rows.reduce((most, { depth }) => Math.max(most, depth), 1)
   const step = Math.max(5, Math.min(STEP_PX, MOST_INDENT_PX / deepest))
   const shown = zoom ?? frame
@@ -60,8 +63,14 @@ export function TreeView(props: Props) {
     }
   }
   return (
-    <div class={sums.get('')?.costUsd ? 'tree has-costs' : 'tree'}>
-      <TimeAxis frame={shown} origin={Date.parse(outline.trace.startedAt)} zoomed={zoom !== undefined} zoom={setZoom} />
+    <div class={hasCosts ? 'tree has-costs' : 'tree'}>
+      <TimeAxis
+        frame={shown}
+        origin={Date.parse(outline.trace.startedAt)}
+        zoomed={zoom !== undefined}
+        hasCosts={hasCosts}
+        zoom={setZoom}
+      />
       <VirtualRows
         class="rows"
         id="spans"
@@ -87,8 +96,8 @@ export function TreeView(props: Props) {
               step={step}
               top={top}
               selected={row.key === selected}
-              hits={hits?.get(row.key)}
-              searching={hits !== undefined}
+              hits={counts?.get(row.key)}
+              searching={counts !== undefined}
               critical={critical.has(row.key)}
               sums={sums.get(row.key)}
               mark={marks.get(row.key)}
@@ -194,7 +203,11 @@ function SpanRow(props: RowProps) {
           {name}
         </span>
         {span !== undefined && <span class={`kind is-${span.kind}`}>{span.kind}</span>}
-        {hits !== undefined && <span class="hits">{hits}</span>}
+        {hits !== undefined && (
+          <span class="hits" title={isFolded ? 'Matches in this step and in the steps below it' : undefined}>
+            {hits}
+          </span>
+        )}
         {mark !== undefined && <Marks mark={mark} />}
         {isFolded && sums !== undefined ? (
           <span class="row-words">
@@ -232,12 +245,12 @@ function Marks({ mark: { attempt, together } }: { mark: RowMark }) {
   return (
     <>
       {attempt !== undefined && (
-        <span class="step-mark" title="The same step again, after it failed">
+        <span class="step-mark" title="Retry of a failed step">
           attempt {attempt}
         </span>
       )}
       {together !== undefined && (
-        <span class="step-mark" title={`Ran at the same time as ${formatCounted(together - 1, 'other step')}`}>
+        <span class="step-mark" title={`Ran in parallel with ${formatCounted(together - 1, 'other step')}`}>
           <span aria-hidden="true">∥</span>
           <span class="unseen">parallel, </span>
           {together}
@@ -253,7 +266,7 @@ function Use({ span, sums }: { span: OutlineSpan | undefined; sums: SubtreeSums 
   const tokens = usage?.totalTokens
   const parts = [
     ...(tokens ? [formatCompact(tokens)] : []),
-    ...(costUsd === null || costUsd === 0 ? [] : [formatCost(costUsd)])
+    ...(costUsd === null || costUsd === 0 ? [] : [formatCost(costUsd, 2)])
   ]
   if (parts.length === 0) return null
   const of = sums === undefined ? '' : ' of all steps below'

@@ -23,8 +23,11 @@ export function Dialog({ title, children, wide = false, onClose }: DialogProps) 
     const element = dialog.current!
     const before = document.activeElement
     element.showModal()
-    // The browser would focus the close button, which comes first, so the first field is focused here.
-    element.querySelector<HTMLElement>('form :is(input, select, textarea):not(:disabled, [readonly])')?.focus()
+    // The browser would focus the close button, which comes first. A required field that is still empty needs the user
+    // most. Among radio buttons, only the selected one is a stop of the keyboard.
+    const fields = 'form :is(input, select, textarea):not(:disabled, [readonly], [type=radio]:not(:checked))'
+    const field = element.querySelector<HTMLElement>(`${fields}:invalid`) ?? element.querySelector<HTMLElement>(fields)
+    field?.focus()
     return () => {
       element.close()
       if (before instanceof HTMLElement && before.isConnected) before.focus({ preventScroll: true })

@@ -63,15 +63,15 @@ function both(large: number, largeUnit: string, small: number, smallUnit: string
 }
 
 /**
- * Formats a cost with two decimals or, below ten cents, with three significant digits and at least four decimals:
- * `$1,204.50`, `$0.0290`, `$0.00123`.
+ * Formats a cost with two decimals or, below ten cents, with the given number of significant digits and at least four
+ * decimals: `$1,204.50`, `$0.0290`, `$0.00123`.
  */
-export function formatCost(usd: number | null): string {
+export function formatCost(usd: number | null, significant = 3): string {
   if (usd === null || !Number.isFinite(usd)) return NONE
   if (usd === 0) return '$0'
   if (usd < 0.000001) return '< $0.000001'
   if (usd >= 0.1) return `$${usd.toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`
-  const digits = 2 - Math.floor(Math.log10(usd))
+  const digits = significant - 1 - Math.floor(Math.log10(usd))
   return `$${usd.toFixed(Math.max(4, Math.min(digits, 8)))}`
 }
 

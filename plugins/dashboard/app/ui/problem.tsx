@@ -13,8 +13,8 @@ export function Problem({ error, again }: { error: unknown; again?: () => void }
           <button
             type="button"
             class="plain soft"
-            title="Copy the id of this request"
-            onClick={() => copy(requestId, 'Request id')}
+            title="Copy the request ID"
+            onClick={() => copy(requestId, 'Request ID')}
           >
             request <code>{requestId}</code>
           </button>

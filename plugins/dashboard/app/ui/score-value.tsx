@@ -1,6 +1,6 @@
 /** Fields for a score: its name, among those that the project knows, and its value. */
 import { useId } from 'preact/hooks'
-import type { ScoreKind } from '../state/score-kinds.ts'
+import { boundsOf, type ScoreKind } from '../state/score-kinds.ts'
 import { asLine } from './text.ts'
 
 interface ValueProps {
@@ -13,7 +13,7 @@ interface ValueProps {
 /** The values as choices with their keys, or a field for typing. */
 export function ScoreValueField({ kind, value, set }: ValueProps) {
   const id = useId()
-  const { choices, dataType, minimum, maximum } = kind
+  const { choices, dataType } = kind
   if (choices.length > 0) {
     return (
       <fieldset class="choices score-choices">
@@ -27,8 +27,7 @@ export function ScoreValueField({ kind, value, set }: ValueProps) {
       </fieldset>
     )
   }
-  const bounds = [minimum === null ? '' : `at least ${minimum}`, maximum === null ? '' : `at most ${maximum}`]
-  const note = bounds.filter(each => each !== '').join(', ')
+  const note = boundsOf(kind)
   return (
     <label class="field">
       <span>Value</span>

@@ -3,7 +3,7 @@ import { type ListQuery, withTime } from '../state/list-query.ts'
 import { preferences } from '../state/preferences.ts'
 import { useStore } from '../state/store.ts'
 import { Field, FormDialog } from './dialog.tsx'
-import { fromInput, offsetName, toInput } from './time.ts'
+import { fromInput, timesIn, toInput } from './time.ts'
 
 interface Props {
   readonly query: ListQuery
@@ -24,10 +24,7 @@ export function TimeDialog({ query, onClose, change }: Props) {
     <FormDialog title="Custom range" submit="Apply" onClose={onClose} onSubmit={apply}>
       <Field label="From" type="datetime-local" value={from} set={setFrom} />
       <Field label="To" type="datetime-local" value={to} set={setTo} />
-      <p class="soft">
-        Lists the traces that started in this range. Times are{' '}
-        {zone === 'utc' ? 'UTC' : `local, ${offsetName(new Date())}`}.
-      </p>
+      <p class="soft">Lists the traces that started in this range. {timesIn(zone)}.</p>
     </FormDialog>
   )
 }

@@ -56,6 +56,10 @@ export function offsetName(at: Date): string {
   return zoneName(-at.getTimezoneOffset())
 }
 
+/** Says in which zone a page's times are. */
+export const timesIn = (zone: Zone): string =>
+  `Times are in ${zone === 'utc' ? 'UTC' : `your time zone, ${offsetName(new Date())}`}`
+
 /** Returns the current offset of the zone, in minutes east of UTC. */
 export const offsetOf = (zone: Zone): number => (zone === 'utc' ? 0 : -new Date().getTimezoneOffset())
 

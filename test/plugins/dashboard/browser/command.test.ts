@@ -31,7 +31,7 @@ t.test('the command box goes to what there is, by keyboard, and remembers it unt
   await open()
   await page.until(`${chosen}?.includes('Recent')`)
   await page.type('0123456789abcdef0123456789abcdef')
-  await page.untilText('No trace, session, user, tag or page has this name or id.', '.command-box [role=status]')
+  await page.untilText('No trace, session, user, tag or page has this name or ID.', '.command-box [role=status]')
   await page.press('Escape')
   await page.until(gone)
 

@@ -55,7 +55,7 @@ t.test('two traces are chosen, compared and swapped, and what is picked is in th
   await page.open(`${pages}/traces/${again.id}`)
   await page.click('.menu button', 'More')
   await page.click('[role=menuitem]', 'Compare with')
-  await page.click('dialog a', 'The previous one')
+  await page.click('dialog a', 'The previous')
   await page.until(`location.search === '?a=${agent.id}&b=${again.id}'`)
   await page.untilText('2 spans in both')
 
@@ -64,7 +64,7 @@ t.test('two traces are chosen, compared and swapped, and what is picked is in th
   await page.untilText('no such trace')
   await page.open(`${pages}/compare?a=x&b=${again.id}`)
   await page.click('button', 'Compare')
-  await page.untilText('Trace A: an id has 32', '[role=alert]')
+  await page.untilText('Trace A: an ID has 32', '[role=alert]')
   t.same(
     page.errors.filter(error => !/status of 404/.test(error)),
     []

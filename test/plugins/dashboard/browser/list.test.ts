@@ -129,7 +129,7 @@ t.test('in a browser', async t => {
     await page.evaluate('document.activeElement.blur()')
     await page.press('Tab')
     await page.press('Tab')
-    await page.until("document.activeElement.textContent === 'Skip to the table'")
+    await page.until("document.activeElement.textContent === 'Skip to table'")
     await page.press('Enter')
     await page.until("document.activeElement.id === 'table'")
   })

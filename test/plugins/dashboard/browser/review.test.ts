@@ -140,12 +140,101 @@ t.test('in a browser', async t => {
     await page.press('5')
     await page.untilText('Answer to one', '.reviewed')
     await other.press('5')
-    await other.untilText('2 are with other reviewers', '.review-summary')
+    await other.untilText('2 went to other reviewers', '.review-summary')
     await page.press('5')
     await page.untilText('Review complete')
     await page.open(address)
-    await page.untilText('All 3 matching traces have this score.')
+    await page.untilText('All matching traces already have this score.')
     t.equal((await scoresOf(project.slug)).length, 3)
+    t.same(page.errors, [])
+  })
+
+  t.test('a review takes the filters and times of a list, and offers running traces last', async t => {
+    const project = await ownProject(service)
+    await define(project.slug)
+    const ids = { running: freshId(32), old: freshId(32) }
+    await record(project, 'finished')
+    const startedAt = new Date().toISOString()
+    const trace = { id: ids.running, name: 'qa', startedAt, input: 'still going' }
+    t.equal((await project.call('POST', '/api/v1/traces', { body: { schemaVersion: 1, trace } })).status, 201)
+    const day = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString()
+    const old = { id: ids.old, name: 'qa', status: 'ok', startedAt: day(20), endedAt: day(19.99), input: 'long ago' }
+    t.equal((await project.call('POST', '/api/v1/traces', { body: { schemaVersion: 1, trace: old } })).status, 201)
+
+    await page.open(`${project.pages}/review?name=qa&judge=quality`)
+    await page.untilText('1 of 2', '.review-progress')
+    await page.untilText('Last 7 days', '.review-head')
+    await page.untilText('name: qa', '.review-head')
+    await page.untilText('Answer to finished', '.reviewed')
+    await page.press('j')
+    await page.untilText('This trace is still running', '.reviewed')
+    await page.untilText('still going', '.reviewed')
+
+    await page.open(`${project.pages}/review?name=qa&minDuration=600000&range=30d&judge=quality&colour=red`)
+    await page.untilText('Last 30 days', '.review-head')
+    await page.untilText('name: qa · duration ≥ 10 min', '.review-head')
+    await page.untilText('long ago', '.reviewed')
+    await page.untilText('unknown or invalid parameters: colour', '.review')
+    await page.untilText('1 of 1', '.review-progress')
+    t.same(await page.violations(), [])
+    t.same(page.errors, [])
+  })
+
+  t.test('a typed value is checked against its range, and typing never judges', async t => {
+    const project = await ownProject(service)
+    await pool.run(
+      sql => sql`
+        insert into score_definitions (project_id, name, data_type, minimum, maximum, categories)
+        select id, 'share', 'numeric', 0, 0.9, '{}'::text[] from projects where slug = ${project.slug}
+        union all select id, 'verdict', 'categorical', null, null, '{good,wrong}' from projects
+          where slug = ${project.slug}`
+    )
+    for (const name of ['one', 'two', 'three']) await record(project, name)
+    await page.open(`${project.pages}/review?judge=share`)
+    await page.untilText('Answer to three', '.reviewed')
+    await page.until(`document.activeElement?.getAttribute('aria-label') === 'Value of share'`)
+    for (const [typed, message] of [
+      ['1', 'The value must be at most 0.9.'],
+      ['-1', 'The value must be at least 0.'],
+      ['x', 'The value must be a number.']
+    ] as const) {
+      await page.evaluate('document.activeElement.select()')
+      await page.type(typed)
+      await page.press('Enter')
+      await page.untilText(message, '.verdict [role=alert]')
+    }
+    t.same(await scoresOf(project.slug), [])
+    t.same(await page.violations(), [])
+    await page.evaluate('document.activeElement.select()')
+    await page.type('0.5')
+    await page.press('Enter')
+    // The field keeps the focus while the verdict is stored, so these keys skip and undo nothing.
+    for (const key of 'ujk') await page.press(key)
+    await page.untilText('2 of 3', '.review-progress')
+    await page.until(`document.activeElement?.getAttribute('aria-label') === 'Value of share'`)
+    t.match(await scoresOf(project.slug), [{ name: 'share', value: 0.5 }])
+
+    await page.open(`${project.pages}/review?judge=verdict`)
+    await page.untilText('1 of 3', '.review-progress')
+    await page.until(`document.querySelector('.verdict-choices') !== null`)
+    // Nothing waits between the keys: a comment, and words for a box that is still loading.
+    for (const key of 'mow') await page.press(key)
+    await page.until(`document.activeElement?.value === 'ow'`)
+    await page.press('Escape')
+    await page.send('Network.emulateNetworkConditions', {
+      offline: false,
+      latency: 400,
+      downloadThroughput: -1,
+      uploadThroughput: -1
+    })
+    for (const key of '/ow') await page.press(key)
+    await page.until(`document.querySelector('dialog[open] input') !== null`)
+    await page.press('Escape')
+    await page.until(`document.querySelector('dialog') === null`)
+    t.equal((await scoresOf(project.slug)).length, 1, 'no key judged')
+    await page.press('o')
+    await page.untilText('2 of 3', '.review-progress')
+    t.match((await scoresOf(project.slug)).at(-1), { name: 'verdict', value: 'good', comment: 'ow' })
     t.same(page.errors, [])
   })
 

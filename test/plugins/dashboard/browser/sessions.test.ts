@@ -63,7 +63,7 @@ t.test('a session is read from its beginning to its end, and scores lead to trac
   await page.until('document.querySelectorAll(".plot-link").length === 2')
   // The last bar is for the value 0.9.
   await page.evaluate('document.querySelectorAll(".plot-link")[1].click()')
-  await page.untilText('of the value 0.9', 'h2')
+  await page.untilText('with the value 0.9', 'h2')
   await page.untilText('turn 2', '[aria-labelledby=scored] a.open')
   t.equal(await page.evaluate('document.querySelectorAll("[aria-labelledby=scored] tbody tr").length'), 1)
   t.same(page.errors, [])

@@ -202,7 +202,7 @@ t.test('in a browser', async t => {
     for (let i = 0; i < 3; i++) ids.push((await recordAgent(service, { name: `unwanted ${i}` })).id)
     await page.open(`${url}/app/p/default/traces/${ids[0]}`)
     await page.click('.menu button', 'More')
-    await page.click('[role=menuitem]', 'Delete the trace')
+    await page.click('[role=menuitem]', 'Delete trace')
     await page.click('dialog button[type=submit]')
     await page.untilText('Trace deleted', '.toasts')
     await page.until("location.pathname.endsWith('/traces')")

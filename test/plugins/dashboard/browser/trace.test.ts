@@ -1,10 +1,9 @@
 /** Tests what the page of a trace says about an agent's run: steps, failures, turns, metadata, and long traces. */
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
-import { exportOf, otlpSpan } from '../../../fixtures/bodies/otlp.ts'
 import { testService } from '../../../fixtures/service/service.ts'
 import { hasChromium } from '../../browser.ts'
-import { recordAgent, recordAgentAgain } from './traces.ts'
+import { recordAgent, recordAgentAgain, recordLong } from './traces.ts'
 import { ownProject, type Visit, visit } from './visit.ts'
 
 const MOST_ELEMENTS = 3000
@@ -194,39 +193,23 @@ t.test('the page of a trace', async t => {
 
   t.test('a trace of 10,000 spans is collapsed, has sums, and never more than 3,000 elements', async t => {
     const service = await begin()
-    const [traceId, root] = [hex(16), hex(8)]
-    const failed = hex(8)
-    const chains = Array.from({ length: 100 }, (_, i) => {
-      const chain = hex(8)
-      const own = { 'openinference.span.kind': 'CHAIN' }
-      const calls = Array.from({ length: 98 }, (_, k) => {
-        const isFailed = i === 60 && k === 40
-        const common = { traceId, parentSpanId: chain, start: 100 * i + k, end: 100 * i + k + 0.5 }
-        const attributes = {
-          'gen_ai.operation.name': 'chat',
-          'gen_ai.output.messages': `[{"role":"assistant","parts":[{"type":"text","content":"Answer ${i}.${k}"}]}]`,
-          'gen_ai.usage.input_tokens': 10
-        }
-        const id = isFailed ? { spanId: failed, status: 2 } : {}
-        return otlpSpan({ ...common, ...id, name: 'chat', attributes })
-      })
-      const turn = { traceId, spanId: chain, parentSpanId: root, name: `turn ${i}`, attributes: own }
-      return [otlpSpan({ ...turn, start: 100 * i, end: 100 * i + 99 }), ...calls]
-    })
-    const agent = { 'gen_ai.operation.name': 'invoke_agent' }
-    const all = [
-      otlpSpan({ traceId, spanId: root, name: 'long run', start: 0, end: 10_000, attributes: agent }),
-      ...chains.flat()
-    ]
-    for (let from = 0; from < all.length; from += 3000) {
-      const body = exportOf(...all.slice(from, from + 3000))
-      t.equal((await service.call('POST', '/api/v1/otlp/v1/traces', { body })).status, 200)
-    }
+    const { id: traceId, failed, spanCount } = await recordLong(service)
     await page.open(`${service.pages}/traces/${traceId}`)
     await page.untilText('98 steps', '.row-words')
-    await page.untilText(`${all.length.toLocaleString('en')} spans`, '.pane-bar strong')
+    await page.untilText(`${spanCount.toLocaleString('en')} spans`, '.pane-bar strong')
     t.equal(await page.evaluate("document.querySelector('.row .row-use + .row-time').textContent"), '2 h 47 min')
     await page.untilText('980', '.row-use')
+    await page.press('f')
+    await page.until(`document.activeElement?.id === 'find'`)
+    await page.type('Answer 3.7')
+    await page.untilText('11 matches in 11 spans', '.said')
+    await page.until(`document.querySelector('.row:has(.hits)')?.textContent.includes('turn 3')`)
+    t.equal(await page.evaluate("document.querySelector('.row .hits').textContent"), '11', 'on the collapsed row')
+    await page.press('Enter')
+    await page.untilText('chat', '.row.is-selected')
+    await page.evaluate("document.getElementById('find').select()")
+    await page.press('Escape')
+    await page.until(`document.querySelector('.hits') === null`)
     await page.press('e')
     await page.until(`location.search.includes('${failed}')`)
     await page.untilText('chat', '.row.is-selected')

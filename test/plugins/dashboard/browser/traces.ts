@@ -1,5 +1,6 @@
 /** Traces to display: an agent with a conversation, and hostile, deep, large and running traces. */
 import { randomBytes } from 'node:crypto'
+import { exportOf, otlpSpan } from '../../../fixtures/bodies/otlp.ts'
 import type { TestService } from '../../../fixtures/service/service.ts'
 
 const hex = (bytes: number) => randomBytes(bytes).toString('hex')
@@ -285,4 +286,36 @@ export function recordWide(service: TestService): Promise<Recorded> {
 
 export function recordRunning(service: TestService): Promise<Recorded> {
   return record(service, { name: 'running', startedAt: new Date(Date.now() - 5000).toISOString(), input: 'x' })
+}
+
+/** Records 100 turns of 98 model calls each, of which one failed. */
+export async function recordLong({ call }: Pick<TestService, 'call'>) {
+  const [traceId, root, failed] = [hex(16), hex(8), hex(8)]
+  const turns = Array.from({ length: 100 }, (_, i) => {
+    const turn = hex(8)
+    const own = { 'openinference.span.kind': 'CHAIN' }
+    const calls = Array.from({ length: 98 }, (_, k) => {
+      const common = { traceId, parentSpanId: turn, start: 100 * i + k, end: 100 * i + k + 0.5 }
+      const attributes = {
+        'gen_ai.operation.name': 'chat',
+        'gen_ai.output.messages': `[{"role":"assistant","parts":[{"type":"text","content":"Answer ${i}.${k}"}]}]`,
+        'gen_ai.usage.input_tokens': 10
+      }
+      const id = i === 60 && k === 40 ? { spanId: failed, status: 2 } : {}
+      return otlpSpan({ ...common, ...id, name: 'chat', attributes })
+    })
+    const common = { traceId, spanId: turn, parentSpanId: root, name: `turn ${i}`, attributes: own }
+    return [otlpSpan({ ...common, start: 100 * i, end: 100 * i + 99 }), ...calls]
+  })
+  const agent = { 'gen_ai.operation.name': 'invoke_agent' }
+  const all = [
+    otlpSpan({ traceId, spanId: root, name: 'long run', start: 0, end: 10_000, attributes: agent }),
+    ...turns.flat()
+  ]
+  for (let from = 0; from < all.length; from += 3000) {
+    const body = exportOf(...all.slice(from, from + 3000))
+    const { status, text } = await call('POST', '/api/v1/otlp/v1/traces', { body })
+    if (status !== 200) throw new Error(text)
+  }
+  return { id: traceId, failed, spanCount: all.length }
 }

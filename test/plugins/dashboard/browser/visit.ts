@@ -138,7 +138,9 @@ export async function visit(
   const email = `${role}-${Math.random().toString(36).slice(2)}@example.com`
   await addPerson(service, email, role)
   await page.open(`${address}/app/sign-in#${await linkFor(service, email)}`)
-  await page.until(`/\\/traces$/.test(location.pathname) && document.querySelector('h1')?.textContent === 'Traces'`)
+  await page.until(
+    `/\\/traces$/.test(location.pathname) && document.querySelector('h1')?.textContent.startsWith('Traces')`
+  )
   return page
 }
 

@@ -256,7 +256,7 @@ t.test('in a browser', async t => {
     await page.untilText('1 match in 1 span', '.said')
     await page.evaluate("document.getElementById('find').select()")
     await page.type('/(/')
-    await page.untilText('nothing found', '.said')
+    await page.untilText('no matches', '.said')
     t.same(page.errors, [])
   })
 
@@ -280,7 +280,7 @@ t.test('in a browser', async t => {
     const api = (await service.call('GET', `/api/v1/traces/${id}`)).text
     const shown = JSON.parse(api)
     t.match(await copied('Link to this'), `/traces/${id}?span=${spans[3]}`)
-    t.equal(await copied('Trace id'), id)
+    t.equal(await copied('Trace ID'), id)
     t.same(JSON.parse(await copied('Span as JSON')), shown.spans[3])
     t.same(JSON.parse(await copied('Whole trace as JSON')).spans, shown.spans)
     t.match(await copied('curl'), `curl ${service.url}/api/v1/traces/${id} -H "Authorization: Bearer $SPOOR_API_KEY"`)
@@ -328,7 +328,7 @@ t.test('in a browser', async t => {
     await page.press('a')
     t.equal(await page.evaluate("document.querySelector('dialog')"), null)
     await page.open(`${service.pages}/settings/keys`)
-    await page.untilText('Only owners can see the keys')
+    await page.untilText('Only owners can see this account’s keys')
     t.same(page.errors, [])
   })
 })

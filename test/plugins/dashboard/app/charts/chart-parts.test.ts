@@ -282,7 +282,14 @@ t.test('scores are told in a few words, views by what they show', async t => {
     ['b', 'c', 'a']
   )
   t.equal(addressOf('a b', views[1]!), 'p/a%20b/overview?range=7d')
-  t.equal(describeQuery('?status=error&range=24h&cols=name,cost'), 'status error · range 24h · 2 columns')
-  t.equal(describeQuery('?minDuration=2000&maxCost=0.5&min=1'), 'duration ≥ 2 s · cost ≤ $0.5 · min 1')
+  t.equal(describeQuery('?status=error&range=24h&cols=name,cost'), 'status: error · last 24 hours · 2 columns')
+  t.equal(describeQuery('?minDuration=2000&maxCost=0.5&min=1'), 'duration ≥ 2 s · cost ≤ $0.5 · min: 1')
+  t.equal(
+    describeQuery(
+      '?stepStatus=error&score=tone%3C0.5&failed=true&runs=only&from=2026-11-21T11:06:00.000Z&sort=slowest'
+    ),
+    'step status: error · score: tone<0.5 · any failure: yes · runs only · from: 2026-11-21 11:06 UTC · slowest first'
+  )
+  t.equal(describeQuery('?range=all&range=nonsense&cols=name'), 'all time · nonsense · 1 column')
   t.equal(describeQuery(''), 'no filters')
 })

@@ -16,6 +16,15 @@ t.test('the main argument of a call', async t => {
   t.equal(mainArgument({ order: 48213 }), 'order: 48213', 'with its name, if the name is unusual')
   t.equal(mainArgument(['a', 1]), 'a 1')
   t.equal(mainArgument({ nested: { deep: true } }), '')
+  const call = { id: 'call_1', type: 'function', function: { name: 'open', arguments: '{"path":"a.ts"}' } }
+  t.equal(mainArgument([call]), 'open a.ts', "of a model's call that is the tool's input")
+  t.equal(mainArgument([call, call]), 'open a.ts, open a.ts')
+  t.equal(mainArgument({ type: 'tool_use', id: 't1', name: 'open', input: { path: 'a.ts' } }), 'open a.ts')
+  t.equal(mainArgument({ name: 'open', args: { path: 'a.ts' }, id: '1', type: 'tool_call' }), 'open a.ts')
+  t.equal(mainArgument({ type: 'tool-call', toolCallId: '1', toolName: 'open', args: { path: 'a.ts' } }), 'open a.ts')
+  t.equal(mainArgument({ functionCall: { name: 'open', args: { path: 'a.ts' } } }), 'open a.ts')
+  t.equal(mainArgument({ name: 'list', arguments: {} }), 'list')
+  t.equal(mainArgument({ name: 'Ada', args: 1, more: true }), 'Ada', 'not of arguments that have a name')
   for (const nothing of [undefined, null, {}, [], '']) t.equal(mainArgument(nothing), '')
 })
 
