@@ -59,6 +59,7 @@ export const TraceSearchQuery = Type.Object(
     maxDurationMs: count('The maximum durationMs, inclusive.'),
     minCostUsd: amount('The minimum costUsd, inclusive.'),
     maxCostUsd: amount('The maximum costUsd, inclusive.'),
+    withoutCost: flag('If true, only traces without a known cost.'),
     minTotalTokens: count('The minimum usage.totalTokens, inclusive.'),
     maxTotalTokens: count('The maximum usage.totalTokens, inclusive.'),
     from: time('The inclusive lower bound of startedAt.'),

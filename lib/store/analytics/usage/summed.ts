@@ -6,9 +6,10 @@ import type { Sums } from '../../../rollups/series.ts'
 import type { UsageInterval, UsageSplit } from '../../../rollups/usage.ts'
 import type { UsageSort } from '../../../schema/field-values.ts'
 import type { UsageSums } from '../../../schema/history/usage.ts'
-import { allAnswered } from '../../transactions.ts'
+import { allAnswered, inSnapshot } from '../../transactions.ts'
 import { readTotal, type SummedField } from '../rollups/read-series.ts'
 import { type ChartFilters, sumsOf as rollupSumsOf } from '../rollups/sums.ts'
+import { withComputedCosts } from './computed-costs.ts'
 import { rankOf } from './exact.ts'
 import { type GroupRow, NO_SUMS, type PeriodSums, rowOf, usageSumsOf } from './rows.ts'
 
@@ -30,7 +31,7 @@ export interface SummedAsked {
 
 type Row = Omit<GroupRow, 'p50' | 'p95' | 'computed' | 'steps' | 'kind'> & { readonly latency: string }
 
-/** Rollups do not record which costs were computed. */
+/** Rollups do not record which costs were computed (computed-costs.ts). */
 function withPercentiles<T extends { readonly latency: string }>({ latency, ...row }: T) {
   const { p50, p95 } = percentilesOf(readHistogram(latency))
   return { ...row, computed: null, steps: null, p50, p95 }
@@ -40,18 +41,27 @@ function withPercentiles<T extends { readonly latency: string }>({ latency, ...r
 export const usageTotal = (row: Sums | undefined): UsageSums =>
   usageSumsOf(row === undefined ? { ...NO_SUMS, computed: null } : withPercentiles(row))
 
-export async function readSummedUsage(sql: Sql, projectId: number, asked: SummedAsked): Promise<PeriodSums> {
+/** `mostLive` is for tests. */
+export async function readSummedUsage(
+  sql: Sql,
+  projectId: number,
+  asked: SummedAsked,
+  mostLive?: number
+): Promise<PeriodSums> {
   const { period, interval, field, filters = {} } = asked
-  const total = readTotal(sql, projectId, period, filters)
-  const groups = field !== undefined || interval !== 'none' ? readGroups(sql, projectId, asked) : undefined
-  await allAnswered<unknown>(groups === undefined ? [total] : [total, groups])
-  const rows = (await groups) ?? []
-  const [whole] = await total
-  return {
-    total: usageTotal(whole),
-    rows: rows.map(({ others: _, ...row }) => rowOf({ ...withPercentiles(row), kind: null })),
-    others: rows[0]?.others ?? 0
-  }
+  return inSnapshot(sql, async () => {
+    const total = readTotal(sql, projectId, period, filters)
+    const groups = field !== undefined || interval !== 'none' ? readGroups(sql, projectId, asked) : undefined
+    await allAnswered<unknown>(groups === undefined ? [total] : [total, groups])
+    const rows = (await groups) ?? []
+    const [whole] = await total
+    const sums = {
+      total: usageTotal(whole),
+      rows: rows.map(({ others: _, ...row }) => rowOf({ ...withPercentiles(row), kind: null })),
+      others: rows[0]?.others ?? 0
+    }
+    return withComputedCosts(sql, projectId, sums, { period, interval, split: field, filters }, mostLive)
+  })
 }
 
 async function readGroups(sql: Sql, projectId: number, asked: SummedAsked) {
