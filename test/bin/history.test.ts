@@ -200,7 +200,7 @@ t.test('both ways find the same steps, failures, sums, sessions and words', asyn
     [['trace', 'search', '--annotated', 'true'], 2, /--annotated must be one of yes, no/],
     [['trace', 'search', '--min-cost', '-1'], 2, /--min-cost must be a number of 0 or more/],
     [['trace', 'search', '...'], 2, /q: must contain a letter or a digit/],
-    [['trace', 'delete', '--user', 'u', '--session', 's'], 2, /--project is missing/]
+    [['trace', 'search', '--no-cost', '--min-cost', '1'], 2, /withoutCost: cannot be combined with minCostUsd/]
   ]
   for (const [args, code, message] of wrong) {
     t.match(await runHere(args, env), { code, out: '', err: message }, args.join(' '))

@@ -7,8 +7,7 @@ import { command } from '../../command.ts'
 import { type FittedColumn, fitTable } from '../../terminal/fitted-table.ts'
 import type { Line } from '../../terminal/lines.ts'
 import { count, duration, longClock, money } from '../../terminal/words.ts'
-import { CONDITION_FLAGS, oneOf, parseText } from '../traces/conditions.ts'
-import { justAfter } from '../traces/read.ts'
+import { CONDITION_FLAGS, justAfter, oneOf, parseText } from '../traces/conditions.ts'
 import { PERIOD_FLAGS, periodQuery } from './period.ts'
 
 const INTERVALS = ['hour', 'day', 'none']
