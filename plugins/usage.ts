@@ -143,7 +143,7 @@ function readUsageQuery(query: UsageQuery): UsageAsked {
   const { interval = 'none', limit = USUAL_GROUPS } = query
   const split = query.by === undefined ? undefined : (readSplit(query.by) ?? refuseField('by', SPLIT_RULE))
   const to = msOf('to', query.to) ?? Date.now()
-  const from = msOf('from', query.from) ?? Math.max(YEAR_1, to - USUAL_MS)
+  const from = msOf('from', query.from) ?? Math.max(YEAR_1, nextWhole(to, interval) - USUAL_MS)
   if (to <= from) {
     refuseField('to', query.to === undefined ? 'must be given if from is in the future' : 'must be later than from')
   }
@@ -158,6 +158,12 @@ function readUsageQuery(query: UsageQuery): UsageAsked {
     refuseField('interval', `would give up to ${rows} rows; use a shorter period, a longer interval or a lower limit`)
   }
   return asked
+}
+
+/** Returns the end of the hour or day in which the time lies, so that the usual period begins with a whole one. */
+function nextWhole(ms: number, interval: UsageAsked['interval']): number {
+  const step = interval === 'none' ? 1 : STEPS[interval]
+  return Math.ceil(ms / step) * step
 }
 
 /** PostgreSQL cannot express earlier times in ISO 8601. */

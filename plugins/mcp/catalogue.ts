@@ -59,7 +59,8 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
       'Answers "what ran lately": traces, newest, slowest or costliest first, by status, name, model, tag, ' +
       'environment, session, user or time (filters combine with AND). With runsOnly, leaves out traces without ' +
       'a model call, agent, tool or retriever. For failures, scores, words or cost limits call search_traces; ' +
-      'for one run get_trace. Pass nextCursor as after for the next page.',
+      'for one run get_trace. Pass nextCursor as after for the next page. If nothing is found, hint names the ' +
+      'nearest values that exist.',
     annotations: READS,
     examples: [
       { status: 'error', limit: 20 },
@@ -169,6 +170,30 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     annotations: READS,
     examples: [{ limit: 10 }, { userId: 'customer-7', limit: 5 }, { prefix: 'chat-' }],
     view: LIST_VIEWS.sessions
+  },
+  {
+    name: 'list_users',
+    operation: 'listUsers',
+    title: 'List users',
+    description:
+      'Answers "which users": users by their last trace, newest first, with traces, errors, tokens and cost of whole ' +
+      'days (UTC), by environment, or whose id begins with prefix. To rank users by cost or errors call get_usage by ' +
+      'user; for the sessions of one user list_sessions. If nothing is found, hint names the nearest that exist.',
+    annotations: READS,
+    examples: [{ limit: 10 }, { prefix: 'customer-' }, { from: '2026-11-21T00:00:00Z', environment: 'production' }],
+    view: LIST_VIEWS.users
+  },
+  {
+    name: 'list_changes',
+    operation: 'listChanges',
+    title: 'List changes',
+    description:
+      'Answers "what was written since": the traces that were recorded or changed since a cursor, in their current ' +
+      'state, whenever they started. Begin with after "now", keep nextCursor, and pass it as after in a later call. ' +
+      'Without after, the list begins with all stored traces. For the newest traces call list_traces.',
+    annotations: READS,
+    examples: [{ after: 'now' }],
+    view: LIST_VIEWS.changes
   },
   {
     name: 'get_project',

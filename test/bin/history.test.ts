@@ -191,7 +191,7 @@ t.test('both ways find the same steps, failures, sums, sessions and words', asyn
     [['errors', '--json', '--ndjson'], 2, /cannot be combined/],
     [['usage', '--by', 'weekday'], 2, /by: /],
     [['usage', '--interval', 'week'], 2, /--interval must be one of hour, day, none/],
-    [['usage', '--sort', 'duration'], 2, /--sort must be one of traces, errors, cost, tokens/],
+    [['usage', '--sort', 'speed'], 2, /--sort must be one of traces, errors, cost, tokens, duration/],
     [['usage', '--step-kind', 'tool'], 2, /stepKind: requires by=step/],
     [['usage', '--step-kind', 'tools'], 2, /--step-kind must be one of/],
     [['session', 'show'], 2, /SESSION is missing/],
@@ -271,6 +271,6 @@ t.test('groups of failures of several answers add up', async () => {
 })
 
 t.test('an excerpt is one line with its words in bold', async t => {
-  const line = excerptLine({ place: 'input', text: 'a\n[b]\u001b c', marks: [[2, 5]] })
+  const line = excerptLine({ place: 'input', role: null, text: 'a\n[b]\u001b c', marks: [[2, 5]] })
   t.equal(renderLine(line, true), '    \u001b[2minput: \u001b[0ma \u001b[1m[b]\u001b[0m  c')
 })

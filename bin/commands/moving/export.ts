@@ -13,7 +13,7 @@ import { interruptible } from '../../terminal/interrupt.ts'
 import { readMoments } from '../../terminal/times.ts'
 import { counted, rate, size } from '../../terminal/words.ts'
 import { readSelection, SELECTION_FLAGS } from '../traces/selection.ts'
-import { Elements, Pieces } from './pieces.ts'
+import { Elements, OutputPieces } from './pieces.ts'
 
 const FORMATS = ['ndjson', 'csv', 'parquet'] as const
 type Format = (typeof FORMATS)[number]
@@ -78,7 +78,7 @@ export default command({
     let traces = 0
     let bytes = 0
     let next: string | undefined
-    const pieces = new Pieces(stream)
+    const pieces = new OutputPieces(stream)
     const wrote = async (written: number, piece: Uint8Array) => {
       await pieces.add(piece)
       traces += written

@@ -1,7 +1,7 @@
 /** Writes the output of an export in pieces. */
 
 /** Joins pieces into writes that are worth a system call. */
-export class Pieces {
+export class OutputPieces {
   readonly #write: (bytes: Uint8Array) => Promise<void>
   #pieces: Uint8Array[] = []
   #bytes = 0

@@ -19,7 +19,7 @@ import { type ShownSummary, TRACE_TABLE, tailLine } from '../../terminal/columns
 import { interruptible } from '../../terminal/interrupt.ts'
 import type { DetailedTrace } from '../../terminal/trace-lines.ts'
 import { oneOf } from './conditions.ts'
-import { PAGE, pathFor, readSelection, SELECTION_FLAGS, selected, TRACES } from './selection.ts'
+import { pathFor, readSelection, SELECTION_FLAGS, selected, TRACE_PAGE, TRACES } from './selection.ts'
 import { Changes, Watch } from './watch.ts'
 
 /** Numbers of traces that a list shows by default and at most. */
@@ -50,7 +50,7 @@ export const traceList = command({
     await withAsker(flags, env, asker =>
       printList<ShownSummary>(
         call,
-        listPages(asker, { path: pathFor(query), query, member: 'traces', limit, pageSize: PAGE }),
+        listPages(asker, { path: pathFor(query), query, member: 'traces', limit, pageSize: TRACE_PAGE }),
         (traces, end) =>
           listLines({ columns: TRACE_TABLE, rows: traces, width: screen.columns }, end, {
             ...{ nouns: 'traces', limit, most: MOST }
@@ -87,7 +87,7 @@ export const traceShow = command({
 const TAIL_USUAL = 10
 const POLL_MS = 2000
 /** Maximum number of traces that are shown first. */
-const MOST_FIRST = 5 * PAGE
+const MOST_FIRST = 5 * TRACE_PAGE
 
 export const traceTail = command({
   summary: 'Show the newest traces, and with -f new traces as they arrive',
@@ -110,7 +110,7 @@ export const traceTail = command({
     const selection = readSelection(flags)
     const { query } = selection
     const limit = parseLimit('limit', flags.limit, TAIL_USUAL, MOST_FIRST)
-    const request = { path: pathFor(query), query, member: 'traces', limit, pageSize: PAGE }
+    const request = { path: pathFor(query), query, member: 'traces', limit, pageSize: TRACE_PAGE }
     await withAsker(flags, env, async asker => {
       // The changes begin before the list is read, so none is missed in between.
       const changes = flags.follow ? await Changes.sinceNow(asker) : undefined

@@ -9,7 +9,7 @@ import type { Line } from '../../terminal/lines.ts'
 import { firstErrorLines } from '../history/span.ts'
 import { oneOf } from './conditions.ts'
 import { READ_FLAGS, TRACE_SORTS } from './read.ts'
-import { PAGE, readSelection, SEARCH, SELECTION_FLAGS } from './selection.ts'
+import { readSelection, SEARCH, SELECTION_FLAGS, TRACE_PAGE } from './selection.ts'
 
 type Found = Static<typeof FoundTrace>
 
@@ -49,7 +49,7 @@ export default command({
     await withAsker(flags, env, asker =>
       printList<Found>(
         call,
-        listPages(asker, { path: SEARCH, query, member: 'traces', limit, pageSize: PAGE }),
+        listPages(asker, { path: SEARCH, query, member: 'traces', limit, pageSize: TRACE_PAGE }),
         (rows, end) => {
           const lines = listLines({ columns, rows, width: screen.columns }, end, {
             ...{ nouns: 'traces', limit, most: MOST }
@@ -81,12 +81,13 @@ function scoreColumns(conditions: readonly string[]): FittedColumn<Found>[] {
 }
 
 /** Returns an excerpt on one line, with the words that were found in bold. */
-export function excerptLine({ place, text, marks }: NonNullable<Found['excerpt']>): Line {
+export function excerptLine({ place, role, text, marks }: Omit<NonNullable<Found['excerpt']>, 'spanId'>): Line {
   const line = (part: string) => part.replace(/[\s\p{Cc}]/gu, ' ')
   const ends = [0, ...marks.map(([, end]) => end)]
   const found = marks.flatMap(([start, end], i) => [
     line(text.slice(ends[i], start)),
     { text: line(text.slice(start, end)), style: 'bold' } as const
   ])
-  return ['    ', { text: `${place}: `, style: 'dim' }, ...found, line(text.slice(ends.at(-1)))]
+  const from = role === null ? place : `${place} (${line(role)})`
+  return ['    ', { text: `${from}: `, style: 'dim' }, ...found, line(text.slice(ends.at(-1)))]
 }

@@ -13,7 +13,7 @@ import { CONDITION_FLAGS, oneOf, parseDuration, parseText, queryOf, readConditio
 export const TRACES = '/api/v1/traces'
 export const SEARCH = '/api/v1/search'
 /** Maximum number of traces per page of the list and the search. */
-export const PAGE = 200
+export const TRACE_PAGE = 200
 
 const duration = (about: string) => ({ type: 'string', value: 'D', about }) as const
 const amount = (value: string, about: string) => ({ type: 'string', value, about }) as const
@@ -51,7 +51,7 @@ type SelectionFlags = {
       : string | undefined
 }
 
-export interface Selection {
+export interface TraceSelection {
   /** The conditions that commands beside the database check in SQL. */
   readonly conditions: TraceConditions
   /** All conditions, as a query of the trace list or of the search. */
@@ -62,7 +62,7 @@ export interface Selection {
   readonly isAny: boolean
 }
 
-export function readSelection(flags: SelectionFlags): Selection {
+export function readSelection(flags: SelectionFlags): TraceSelection {
   const { tag: tags = [], score } = flags
   if ([...tags, ...(score ?? [])].includes('')) throw new UsageError('--tag and --score must not be empty')
   const conditions = readConditions({ ...flags, tag: tags[0] })
@@ -119,7 +119,7 @@ export function pathFor(query: QueryMembers): string {
 /** Yields all traces that the query finds, page by page. A page may be empty. */
 export async function* foundPages(asker: Asker, query: QueryMembers): AsyncGenerator<readonly ShownSummary[], void> {
   for (let after: string | undefined | null; after !== null; ) {
-    const asked = requestPath(pathFor(query), { ...query, limit: PAGE, after })
+    const asked = requestPath(pathFor(query), { ...query, limit: TRACE_PAGE, after })
     const { traces, nextCursor } = JSON.parse(await asker.ask('GET', asked))
     yield traces
     after = nextCursor
@@ -127,7 +127,7 @@ export async function* foundPages(asker: Asker, query: QueryMembers): AsyncGener
 }
 
 /** Returns whether a trace meets conditions that its summary shows; undefined if the summary does not show it. */
-export function meets(trace: ShownSummary, { conditions, isFurther }: Selection): boolean | undefined {
+export function meets(trace: ShownSummary, { conditions, isFurther }: TraceSelection): boolean | undefined {
   const { environment, tag, errors, from, to, before, ...equal } = conditions
   const { startedAt } = trace
   if (
@@ -146,11 +146,11 @@ export function meets(trace: ShownSummary, { conditions, isFurther }: Selection)
   return environment === undefined || environment === trace.environment
 }
 
-/** Returns those of the traces that meet the conditions. Asks the search about each trace whose summary is not enough. */
+/** Returns those of the traces that meet the conditions. Asks the search if a trace's summary is not enough. */
 export async function selected<T extends ShownSummary>(
   asker: Asker,
   traces: readonly T[],
-  selection: Selection
+  selection: TraceSelection
 ): Promise<T[]> {
   const found: T[] = []
   for (const trace of traces) {
@@ -160,7 +160,7 @@ export async function selected<T extends ShownSummary>(
   return found
 }
 
-async function isFound(asker: Asker, { id, startedAt }: ShownSummary, { query }: Selection): Promise<boolean> {
+async function isFound(asker: Asker, { id, startedAt }: ShownSummary, { query }: TraceSelection): Promise<boolean> {
   for await (const page of foundPages(asker, { ...query, from: startedAt, to: startedAt })) {
     if (page.some(each => each.id === id)) return true
   }

@@ -15,7 +15,10 @@ const text = (description: string) => Type.Optional(Type.String({ minLength: 1, 
 const time = (description: string) => Type.Optional(Type.String({ ...Timestamp, description }))
 
 export const UsageQuery = closed({
-  from: time('The inclusive lower bound of startedAt. Defaults to 7 days before `to`.'),
+  from: time(
+    'The inclusive lower bound of startedAt. Defaults to 7 days before `to`, or with an interval to the last 7 days or ' +
+      '168 hours, of which the last contains `to`.'
+  ),
   to: time('The exclusive upper bound of startedAt. Defaults to now.'),
   environment: Type.Optional(Environment),
   name: text('The exact name of the trace.'),
@@ -43,7 +46,8 @@ export const UsageQuery = closed({
   sort: Type.Optional(
     Type.Enum(FIELD_VALUES.usageSort, {
       default: 'traces',
-      description: 'The number by which groups are ranked, descending. `tokens` is the sum of input and output.'
+      description:
+        'The number by which groups are ranked, descending. `tokens` is the sum of input and output, `duration` p95Ms.'
     })
   ),
   limit: Type.Optional(

@@ -9,6 +9,7 @@ import type { UsageSort } from '../../../schema/field-values.ts'
 import { inSnapshot } from '../../transactions.ts'
 import { readTotal } from '../rollups/read-series.ts'
 import { withComputedCosts } from './computed-costs.ts'
+import { inOrderOf, MOST_RANKED, placeInSql, slowestFirst } from './duration-order.ts'
 import { foundTraces, itemsOf, rankOf } from './exact.ts'
 import { IS_PLANNED, LIVE_TRACES, MOST_LIVE, readUsagePlan, startInSql } from './made-plan.ts'
 import { msOf } from './marks.ts'
@@ -53,10 +54,13 @@ export async function readMadeUsage(
       from,
       to,
       total: (await withComputedCosts(sql, projectId, whole, ofAll, mostLive)).total,
-      rows: rows.map(({ others: _, latency, ...row }) => {
-        const { p50, p95 } = percentilesOf(readHistogram(latency))
-        return rowOf({ ...row, p50, p95 })
-      }),
+      rows: inOrderOf(
+        rows.map(({ others: _, latency, ...row }) => {
+          const { p50, p95 } = percentilesOf(readHistogram(latency))
+          return rowOf({ ...row, p50, p95 })
+        }),
+        asked.sort
+      ),
       others: rows[0]?.others ?? 0
     }
   })
@@ -72,13 +76,14 @@ async function readStepsPerTrace(sql: Sql, projectId: number): Promise<number> {
 
 const AMOUNTS = ['traces', 'steps', 'errors', 'priced', 'input_tokens', 'output_tokens', 'cost', 'computed', 'latency']
 
-function groupsStatement({ field, interval, stepKind, sort = 'traces' }: MadeAsked): string {
+/** SQL for the sums of parts of the period, as the expression `parts`. Parameter 8 is the kind of the steps, if any. */
+function partsOf({ field, interval, stepKind }: MadeAsked): string {
   const isOfSteps = field === 'step'
-  const rank = `${rankOf(sort, 'sum(traces)')} desc`
+  const items = itemsOf(SCHEMA_NAMES, readSplit(field), stepKind && '$8')
   return `
-  with ${foundTraces(SCHEMA_NAMES, LIVE_TRACES)}, items as (${itemsOf(SCHEMA_NAMES, readSplit(field), stepKind && '$8')}),
-  parts as materialized (
-    select ${startInSql(interval, 'start')} as start, key, kind, part = 'r' as is_rest, ${AMOUNTS.join(', ')} from usage_sums
+  with ${foundTraces(SCHEMA_NAMES, LIVE_TRACES)}, items as (${items}), parts as materialized (
+    select ${startInSql(interval, 'start')} as start, key, kind, part = 'r' as is_rest, ${AMOUNTS.join(', ')}
+    from usage_sums
     where project_id = $1 and part <> 'm' and field = $6::text ${stepKind === undefined ? '' : `and kind = $8`}
       and ${IS_PLANNED}
     union all
@@ -86,7 +91,23 @@ function groupsStatement({ field, interval, stepKind, sort = 'traces' }: MadeAsk
       ${isOfSteps ? 'count(*)' : '0'}, sum(errors), sum(priced), sum(input_tokens), sum(output_tokens), sum(cost),
       coalesce(sum(cost) filter (where is_computed), 0), sum(${latencyInSql('duration_ms')})
     from items where $4::text is not null group by 1, 2, 3
-  ), groups as materialized (
+  )`
+}
+
+const ID = 'json_build_array(key, kind)::text'
+
+const slowestStatement = (asked: MadeAsked): string => `
+  ${partsOf({ ...asked, interval: 'none' })}
+  select ${ID} as id, sum(latency)::text as latency from parts where not is_rest
+  group by key, kind order by sum(traces) desc, sum(steps) desc, key, kind limit greatest(${MOST_RANKED}, $7::int)`
+
+/** `order` is the parameter with the order of the groups, if they are ranked by duration. */
+function groupsStatement(asked: MadeAsked, order: string | undefined): string {
+  const { field, sort = 'traces' } = asked
+  const isOfSteps = field === 'step'
+  const bySum = `${rankOf(sort === 'duration' ? 'traces' : sort, 'sum(traces)')} desc`
+  const rank = order === undefined ? bySum : `${placeInSql(order, ID)} desc`
+  return `${partsOf(asked)}, groups as materialized (
     select key, kind, is_rest,
       is_rest or row_number() over (order by is_rest, ${rank}, sum(traces) desc, sum(steps) desc, key, kind) > $7::int
         as is_other
@@ -100,16 +121,19 @@ function groupsStatement({ field, interval, stepKind, sort = 'traces' }: MadeAsk
     sum(computed)::float8 as computed, sum(latency)::text as latency
   from parts p join groups g
     on g.key is not distinct from p.key and g.kind is not distinct from p.kind and g.is_rest = p.is_rest
-  group by 1, 2, 3, 4 order by 1, 4, ${rank}, sum(traces) desc, sum(steps) desc, 2, 3`
+  group by 1, 2, 3, 4 order by 1, 4, ${bySum}, sum(traces) desc, sum(steps) desc, 2, 3`
 }
 
 type Row = Omit<GroupRow, 'p50' | 'p95'> & { readonly latency: string; readonly others: number }
 
-function readGroups(sql: Sql, projectId: number, plan: UsagePlan, asked: MadeAsked) {
-  const { field, limit, stepKind } = asked
+async function readGroups(sql: Sql, projectId: number, plan: UsagePlan, asked: MadeAsked): Promise<Row[]> {
+  const { field, limit, stepKind, sort } = asked
   const split = readSplit(field)
   const tagKey = split?.field === 'tag' ? split.tagKey : ''
-  const values = [projectId, [...plan.live], [...plan.hours], tagKey, [...plan.days], field, limit]
-  const more = stepKind === undefined ? [] : [stepKind]
-  return sql.unsafe<Row[]>(groupsStatement(asked), [...values, ...more], { prepare: true })
+  const some = [projectId, [...plan.live], [...plan.hours], tagKey, [...plan.days], field, limit]
+  const values = stepKind === undefined ? some : [...some, stepKind]
+  if (sort !== 'duration') return sql.unsafe<Row[]>(groupsStatement(asked, undefined), values, { prepare: true })
+  const groups = await sql.unsafe<{ id: string; latency: string }[]>(slowestStatement(asked), values, { prepare: true })
+  const statement = groupsStatement(asked, `$${values.length + 1}`)
+  return sql.unsafe<Row[]>(statement, [...values, slowestFirst(groups, limit)], { prepare: true })
 }

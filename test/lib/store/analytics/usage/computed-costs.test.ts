@@ -51,7 +51,7 @@ async function recorded(project: string, calls: readonly Call[]) {
   return { projectId, make, read }
 }
 
-/** What gpt-4o and gpt-4o-mini cost by the bundled prices. */
+/** Costs of a call of gpt-4o and of gpt-4o-mini, by the bundled prices. */
 const LARGE = 0.0035
 const SMALL = 0.00021
 
