@@ -214,7 +214,8 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
       'errors, tokens, cost and durations (p50, p95), in total and by model, name, environment, user, step or ' +
       'tag:KEY, by hour or day, of all traces or those with a tag, user, session, name, model or environment. To ' +
       'compare two prompts, split by tag:prompt, or filter by each tag. Without times, the last 7 days. For the ' +
-      'traces themselves call search_traces. If nothing is found, hint names what exists.',
+      'traces themselves call search_traces; with scores, each group has its mean scores. If nothing is found, hint ' +
+      'names what exists.',
     annotations: READS,
     examples: [
       { by: 'model' },

@@ -122,6 +122,7 @@ t.test('both ways find the same steps, failures, sums, sessions and words', asyn
     const { out } = await runHere(['usage', '--interval', interval, '--since', '3d', '--json'], env)
     t.match(JSON.parse(out).from, whole, `a whole ${interval}`)
   }
+  t.match(await both(['usage', '--by', 'name', '--scores', ...period]), / GOOD *\n(.*\n)*b [^\n]* 0\.25 *\n/)
   t.equal((await both(['usage', '--by', 'name', '--ndjson', ...period])).trimEnd().split('\n').length, 2)
 
   t.same((await json('session', 'list')).map(({ id }: { id: string }) => id).sort(), ['s', 't'])

@@ -523,6 +523,50 @@ t.test('without times, the last seven days are summed, and the response says so'
   t.match((await call('GET', `/api/v1/usage?to=${iso(at)}`)).body, { total: { traces: 0 } }, 'to is exclusive')
 })
 
+t.test('scores are counted and averaged by group, the newest of each trace', async t => {
+  await makeProject('scored')
+  const { key } = await makeKey({ project: 'scored' })
+  const record = async (hour: number, tags: string[], ...scores: [name: string, value: unknown][]) => {
+    const body = ingestBody({ startedAt: iso(BEGIN + hour * HOUR), endedAt: iso(BEGIN + hour * HOUR + 5), tags })
+    await call('POST', '/api/v1/traces', { key, body })
+    for (const [name, value] of scores) {
+      const dataType = { number: 'numeric', boolean: 'boolean', string: 'categorical' }[typeof value as 'number']
+      const score = { name, dataType, value }
+      t.equal((await call('POST', `/api/v1/traces/${body.trace.id}/scores`, { key, body: score })).status, 201)
+    }
+  }
+  await record(1, ['prompt:v1'], ['quality', 0], ['quality', 1], ['good', true])
+  await record(1, ['prompt:v1'], ['quality', 0.5], ['good', false], ['topic', 'billing'])
+  await record(2, ['prompt:v2', 'prompt:v1'], ['quality', 0.2])
+  await record(2, [])
+  const ask = async (query: string) => {
+    const period = `from=${iso(BEGIN)}&to=${iso(BEGIN + DAY)}`
+    const { status, body, text } = await call('GET', `/api/v1/usage?${period}&${query}`, { key })
+    t.equal(status, 200, text)
+    t.ok(checker(UsageReply).check(body))
+    return body
+  }
+  const { total, rows } = await ask('by=tag:prompt&scores=true')
+  const mean = (0.2 + 0.5 + 1) / 3
+  t.match(total.scores, [
+    { name: 'good', count: 2, mean: 0.5 },
+    { name: 'quality', count: 3, mean },
+    { name: 'topic', count: 1, mean: null }
+  ])
+  const shown = rows.map(({ key, scores }: UsageRow) => [key, scores!.map(({ name, count }) => `${name} ${count}`)])
+  t.same(shown, [
+    ['v1', ['good 2', 'quality 3', 'topic 1']],
+    ['v2', ['quality 1']],
+    [null, []]
+  ])
+  const few = await ask('by=tag:prompt&scores=true&limit=1&interval=hour&tag=prompt:v2')
+  t.match(few.rows, [
+    { key: 'v1', isOther: false, scores: [{ name: 'quality', count: 1, mean: 0.2 }] },
+    { key: null, isOther: true, scores: [{ name: 'quality', count: 1, mean: 0.2 }] }
+  ])
+  t.notOk('scores' in (await ask('by=tag:prompt')).total)
+})
+
 t.test('an empty response names existing values', async t => {
   const { use } = await mcpClient(t, service)
   t.match(
@@ -564,6 +608,8 @@ t.test('an invalid query is rejected by the name of the parameter', async t => {
     'environment=a%20b': /^environment: /,
     'sort=speed': /^sort: /,
     'stepKind=step&by=step': /^stepKind: /,
+    'scores=true&by=step': /^scores: cannot be combined with by=step$/,
+    'scores=1': /^scores: /,
     'stepKind=tool': /^stepKind: requires by=step$/,
     'stepKind=tool&by=model': /^stepKind: requires by=step$/
   }
@@ -625,6 +671,7 @@ longTest('beyond 20,000 traces, sums are read that the server has made', async t
   t.ok(Math.abs(p50 - 15_500) < 0.022 * 15_500, `${p50} is close to the median`)
   t.same((await ask('by=step')).rows, [], 'the traces have no steps')
 
+  t.match(await ask('model=m1&scores=true'), /^scores: cannot be shown, because the period has more than 20,000 traces/)
   t.match(await ask('model=m1&interval=day'), { approximate: true, total: { traces: 25_001 }, rows: { length: 2 } })
   t.match(await ask('model=m1&by=environment'), { approximate: true, rows: [{ key: 'unassigned', traces: 25_001 }] })
   for (const query of ['tag=prompt:v1', 'tag=prompt:v1&by=model', 'model=m1&by=user', 'model=m1&by=tag:prompt']) {

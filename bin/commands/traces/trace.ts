@@ -2,7 +2,7 @@ import type { Pruned, PrunePlan } from '../../../lib/admin/upkeep/pruning.ts'
 import { AdminError } from '../../../lib/admin-error.ts'
 import { MOST_REMAINING } from '../../../lib/schema/field-values.ts'
 import type { TraceConditions } from '../../../lib/store/trace/trace-conditions.ts'
-import { type Asker, type QueryMembers, requestPath } from '../../asking/asker.ts'
+import type { Asker, QueryMembers } from '../../asking/asker.ts'
 import { parseId } from '../../asking/output.ts'
 import { ASKING_FLAGS, withAsker } from '../../asking/place.ts'
 import { type Call, command, UsageError } from '../../command.ts'
@@ -148,8 +148,8 @@ async function deleteOf(owner: Owner, { flags, env, print, progress }: Deleting)
   const whose = `${field === 'userId' ? 'user' : 'session'} ${id}`
   if (!flags.apply) {
     const { traces, hint } = await withAsker(flags, env, async asker => {
-      const traces = JSON.parse(await asker.ask('POST', '/api/v1/deletions', { ...owner, dryRun: true })).remaining
-      return { traces, hint: traces === 0 ? await explainNone(asker, owner) : '' }
+      const answer = JSON.parse(await asker.ask('POST', '/api/v1/deletions', { ...owner, dryRun: true }))
+      return { traces: answer.remaining as number, hint: hintOf(answer) }
     })
     const all = `${traces === MOST_REMAINING ? 'at least ' : ''}${counted(traces, 'trace')} of ${whose}`
     const advice = traces === 0 ? hint : ` Nothing was changed: add --apply to delete ${traces === 1 ? 'it' : 'them'}.`
@@ -165,9 +165,9 @@ async function deleteOf(owner: Owner, { flags, env, print, progress }: Deleting)
         const answer = JSON.parse(await asker.ask('POST', '/api/v1/deletions', owner))
         traces += answer.deleted
         remaining = answer.remaining
+        if (traces === 0) hint = hintOf(answer)
         progress.show(() => tracesDone(traces, traces + remaining))
       }
-      if (traces === 0) hint = await explainNone(asker, owner)
     })
   )
   progress.clear()
@@ -177,15 +177,8 @@ async function deleteOf(owner: Owner, { flags, env, print, progress }: Deleting)
   )
 }
 
-/** Returns a hint on users or sessions that exist, with a leading space; nothing if the key may not read traces. */
-async function explainNone(asker: Asker, owner: Owner): Promise<string> {
-  try {
-    const { hint } = JSON.parse(await asker.ask('GET', requestPath('/api/v1/search', { ...owner, limit: 1 })))
-    return hint === null ? '' : ` ${hint}`
-  } catch {
-    return ''
-  }
-}
+/** Returns the hint on users or sessions that exist, with a leading space; nothing if there is none. */
+const hintOf = ({ hint }: { readonly hint?: string }): string => (hint === undefined ? '' : ` ${hint}`)
 
 /** Deletes a trace, or describes it if `--apply` is missing. */
 async function deleteOne(
