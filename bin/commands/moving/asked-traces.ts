@@ -2,7 +2,7 @@
 import { type Asker, requestPath } from '../../asking/asker.ts'
 import { NotFound } from '../../asking/failure.ts'
 import type { ShownSummary } from '../../terminal/columns.ts'
-import { foundPages, selected, TRACES, type TraceSelection } from '../traces/selection.ts'
+import { type ChosenTraces, foundPages, selected, TRACES } from '../traces/selection.ts'
 
 const CHANGES = '/api/v1/changes'
 const CHANGES_PAGE = 200
@@ -18,7 +18,7 @@ export interface AskedPage {
 const idsOf = (traces: readonly ShownSummary[]): string[] => traces.map(({ id }) => id)
 
 /** Yields the traces that meet the conditions. */
-export async function* askedTraces(asker: Asker, selection: TraceSelection): AsyncGenerator<AskedPage, void> {
+export async function* askedTraces(asker: Asker, selection: ChosenTraces): AsyncGenerator<AskedPage, void> {
   for await (const page of foundPages(asker, selection.query)) yield { ids: idsOf(page) }
 }
 
@@ -28,7 +28,7 @@ export async function* askedTraces(asker: Asker, selection: TraceSelection): Asy
  */
 export async function* askedChanges(
   asker: Asker,
-  selection: TraceSelection,
+  selection: ChosenTraces,
   start: string | undefined
 ): AsyncGenerator<AskedPage, void> {
   for (let after = start, isOver = false; !isOver; ) {

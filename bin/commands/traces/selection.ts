@@ -51,7 +51,7 @@ type SelectionFlags = {
       : string | undefined
 }
 
-export interface TraceSelection {
+export interface ChosenTraces {
   /** The conditions that commands beside the database check in SQL. */
   readonly conditions: TraceConditions
   /** All conditions, as a query of the trace list or of the search. */
@@ -62,7 +62,7 @@ export interface TraceSelection {
   readonly isAny: boolean
 }
 
-export function readSelection(flags: SelectionFlags): TraceSelection {
+export function readSelection(flags: SelectionFlags): ChosenTraces {
   const { tag: tags = [], score } = flags
   if ([...tags, ...(score ?? [])].includes('')) throw new UsageError('--tag and --score must not be empty')
   const conditions = readConditions({ ...flags, tag: tags[0] })
@@ -127,7 +127,7 @@ export async function* foundPages(asker: Asker, query: QueryMembers): AsyncGener
 }
 
 /** Returns whether a trace meets conditions that its summary shows; undefined if the summary does not show it. */
-export function meets(trace: ShownSummary, { conditions, isFurther }: TraceSelection): boolean | undefined {
+export function meets(trace: ShownSummary, { conditions, isFurther }: ChosenTraces): boolean | undefined {
   const { environment, tag, errors, from, to, before, ...equal } = conditions
   const { startedAt } = trace
   if (
@@ -150,7 +150,7 @@ export function meets(trace: ShownSummary, { conditions, isFurther }: TraceSelec
 export async function selected<T extends ShownSummary>(
   asker: Asker,
   traces: readonly T[],
-  selection: TraceSelection
+  selection: ChosenTraces
 ): Promise<T[]> {
   const found: T[] = []
   for (const trace of traces) {
@@ -160,7 +160,7 @@ export async function selected<T extends ShownSummary>(
   return found
 }
 
-async function isFound(asker: Asker, { id, startedAt }: ShownSummary, { query }: TraceSelection): Promise<boolean> {
+async function isFound(asker: Asker, { id, startedAt }: ShownSummary, { query }: ChosenTraces): Promise<boolean> {
   for await (const page of foundPages(asker, { ...query, from: startedAt, to: startedAt })) {
     if (page.some(each => each.id === id)) return true
   }

@@ -104,8 +104,8 @@ const scores = {
   scores: Type.Optional(
     Type.Array(UsageScore, {
       description:
-        `With \`scores=true\`: the newest score of each name of each trace, by name. At most ${MOST_SCORE_NAMES} names, ` +
-        'those with the most scores.'
+        'With `scores=true`: the newest score of each name of each trace, by name. At most ' +
+        `${MOST_SCORE_NAMES} names, those with the most scores.`
     })
   )
 }

@@ -1,9 +1,9 @@
 /**
  * Computes sums by user, step and tag for hours that are over, and from these the sums of days. Costs that spoor
  * computed (computed-costs.ts) are summed in the same way. One transaction computes all sums of an hour from its
- * traces. A transaction that folds or recounts deltas of an hour deletes the hour's sums and those of its day. Readers do not
- * use the sums of hours that have deltas in rollup_news. In every snapshot, the sums that readers use therefore equal
- * the sums of the traces.
+ * traces. A transaction that folds or recounts deltas of an hour deletes the hour's sums and those of its day. Readers
+ * do not use the sums of hours that have deltas in rollup_news. In every snapshot, the sums that readers use therefore
+ * equal the sums of the traces.
  */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES } from '../../../database/tables.ts'

@@ -35,8 +35,9 @@ export async function withScores(
   if (filters !== undefined && seqs === undefined) return undefined
   const values = [projectId, asked.from, asked.to]
   const list = seqs === undefined ? [] : [`{${seqs.join(',')}}`]
+  const traces = ofPeriod(names, list.length > 0 ? '$4' : undefined)
   const [{ scores }] = await sql.unsafe<[{ scores: number }]>(
-    `select coalesce(sum(t.score_count), 0)::float8 as scores from ${ofPeriod(names, list.length > 0 ? '$4' : undefined)}`,
+    `select coalesce(sum(t.score_count), 0)::float8 as scores from ${traces}`,
     [...values, ...list] as never[],
     { prepare: true }
   )
