@@ -37,7 +37,7 @@ t.test('the list finds words, with an excerpt of each trace', async t => {
         {
           place: 'input',
           spanId: null,
-          role: null,
+          role: 'user',
           text: '\ufffd<b>\ufffd I want my REFUND, please',
           marks: [[16, 22]]
         }
