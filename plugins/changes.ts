@@ -8,7 +8,7 @@ import { type Lookup, SharedLookups } from '../lib/limits/shared-lookups.ts'
 import { ChangeList } from '../lib/schema/output.ts'
 import { ChangeListQuery, pageSizeOf } from '../lib/schema/query.ts'
 import { list } from '../lib/store/answers/json-text.ts'
-import { needsFold, readChanges } from '../lib/store/changes/changes.ts'
+import { type ChangeRead, NOW, needsFold, readChanges } from '../lib/store/changes/changes.ts'
 import { foldChanges, KEPT_DAYS, MOST_NEWS } from '../lib/store/changes/fold.ts'
 import { decodePosition, encodePosition } from '../lib/store/changes/position.ts'
 import { pageText, readSummaries } from '../lib/store/lists/summary-page.ts'
@@ -48,8 +48,9 @@ async function answerChanges(
   client: Client
 ): Promise<Reply> {
   const limit = pageSizeOf(query)
-  const after = query.after === undefined ? undefined : decodePosition(query.after)
-  if (query.after !== undefined && after === undefined) refuseField('after', 'must be a nextCursor of this route')
+  const given = query.after
+  const after: ChangeRead['after'] = given === undefined ? undefined : given === NOW ? NOW : decodePosition(given)
+  if (given !== undefined && after === undefined) refuseField('after', `must be a nextCursor of this route, or ${NOW}`)
   const needs = await app.sql.readOf(projectId, (sql, names) => needsFold(sql, projectId, names), client)
   const isFolded = !needs || (await folds.run(projectId))
   const read = { projectId, after, limit, text: pageText, isFolded }

@@ -1,12 +1,14 @@
 /** A route that deletes many traces: those of a user or session, or listed ones. */
 import type { App } from '../lib/app.ts'
 import type { Client } from '../lib/database/pooled/cancellation.ts'
+import type { ProjectRead } from '../lib/database/sql-access.ts'
 import { Refusal } from '../lib/errors.ts'
 import { checkQueryTexts, refuseField } from '../lib/http/refuse.ts'
 import { SharedGate } from '../lib/limits/shared-gate.ts'
 import { checker } from '../lib/schema/check.ts'
 import { DeletionBody, TracesDeleted } from '../lib/schema/history/deletion.ts'
 import type { AuditEntry } from '../lib/store/audit.ts'
+import { explainEmpty } from '../lib/store/hints/explain-empty.ts'
 import { countLeft, type DeletionTarget, deleteTargeted } from '../lib/store/trace/bulk-deletion.ts'
 import { readBody } from '../lib/trace/body.ts'
 
@@ -35,9 +37,16 @@ export default function deletions(app: App): void {
     async handler(request) {
       const { projectId, keyId } = request.key
       const { target, dryRun } = readDeletion(request.payload)
+      const explained = async (found: TracesDeleted) => {
+        if ('traceIds' in target || found.deleted + found.remaining > 0) return found
+        const read: ProjectRead<string> = (sql, names) =>
+          explainEmpty(sql, projectId, { sought: 'trace', values: target }, names)
+        const mayRead = request.key.scopes.includes('traces:read')
+        return { ...found, hint: mayRead ? await app.sql.readOf(projectId, read, request) : describeNone(target) }
+      }
       if (dryRun) {
         const remaining = await app.sql.read(sql => countLeft(sql, projectId, target), request)
-        return { body: { ok: true, deleted: 0, remaining } }
+        return { body: await explained({ ok: true, deleted: 0, remaining }) }
       }
       const auditOf = (traceIds: readonly string[]) =>
         ({
@@ -46,10 +55,16 @@ export default function deletions(app: App): void {
           projectId,
           detail: { ...('traceIds' in target ? { traceIds } : target), traces: traceIds.length, keyId }
         }) as const
-      return { body: await remove(projectId, target, auditOf, request) }
+      return { body: await explained(await remove(projectId, target, auditOf, request)) }
     }
   })
 }
+
+/** Returns a hint for a key that may not know which users and sessions exist. */
+const describeNone = (target: Exclude<DeletionTarget, { traceIds: unknown }>): string =>
+  Object.entries(target)
+    .map(([field, id]) => `No trace has the ${field} ${JSON.stringify(id)}.`)
+    .join(' ')
 
 /** Returns a function that deletes the next traces of a target when it is the project's turn. */
 export function deleterOf(app: App) {

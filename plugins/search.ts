@@ -138,7 +138,8 @@ export function readSearch(query: TraceSearchQuery & { readonly before?: string 
   if (after !== undefined && before !== undefined) refuseField('before', 'cannot be combined with after')
   for (const each of tags) checkQueryTexts({ tag: each })
   for (const each of score) checkQueryTexts({ score: each })
-  const { status, model, name, sessionId, userId, runsOnly, annotated, errors = false } = query
+  const { status, model, name, sessionId, userId, runsOnly, annotated, errors = false, withoutCost = false } = query
+  if (withoutCost) refuseCosts(query)
   const [tag, ...otherTags] = new Set(tags)
   return {
     query: {
@@ -163,12 +164,20 @@ export function readSearch(query: TraceSearchQuery & { readonly before?: string 
       errors,
       scores: score.map(readScore),
       annotated,
+      withoutCost,
       durationMs: { min: query.minDurationMs, max: query.maxDurationMs },
       costUsd: { min: query.minCostUsd, max: query.maxCostUsd },
       totalTokens: { min: query.minTotalTokens, max: query.maxTotalTokens }
     },
     wanted: q === undefined ? undefined : (readWanted(q) ?? refuseField('q', 'must contain a letter or a digit'))
   }
+}
+
+/** Rejects parameters that select or sort by cost beside withoutCost, because such a search finds nothing. */
+function refuseCosts({ sort, minCostUsd, maxCostUsd }: TraceSearchQuery): void {
+  const others = { minCostUsd, maxCostUsd, 'sort=costliest': sort === 'costliest' || undefined }
+  const [other] = Object.entries(others).find(([, value]) => value !== undefined) ?? []
+  if (other !== undefined) refuseField('withoutCost', `cannot be combined with ${other}`)
 }
 
 function readStep({ step, stepKind, stepStatus, error }: TraceSearchQuery): StepConditions | undefined {

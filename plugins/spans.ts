@@ -104,13 +104,14 @@ const orderOf = ({ sort }: Pick<SpanQuery, 'sort'>) => (sort === 'slowest' ? SLO
 
 /** Reads the parameters and checks rules that their schema cannot express. */
 export function readSpanQuery(query: SpanListQuery): SpanQuery {
-  const { texts = false, limit, traceId, after, kind, name, status, model, minDurationMs, sort } = query
+  const { texts = false, limit, traceId, after, kind, name, status, model, minDurationMs, withoutCost, sort } = query
   checkQueryTexts(query)
   if (texts && limit !== undefined && limit > MOST_WITH_TEXTS) {
     refuseField('limit', `must be at most ${MOST_WITH_TEXTS} with texts=true`)
   }
   return {
     ...{ kind, name, status, model, minDurationMs, texts, sort },
+    withoutCost: withoutCost || undefined,
     traceId: traceId?.toLowerCase(),
     trace: { ...traceFilters(query), from: readTime('from', query.from), to: readTime('to', query.to) },
     limit: limit ?? (texts ? MOST_WITH_TEXTS : pageSizeOf(query)),

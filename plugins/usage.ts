@@ -13,6 +13,7 @@ import { readUsageFields } from '../lib/store/analytics/usage/made-hours.ts'
 import { type MadeAsked, readMadeUsage } from '../lib/store/analytics/usage/made-sums.ts'
 import { MOST_EXACT, type UsageFilters } from '../lib/store/analytics/usage/matching.ts'
 import type { PeriodSums } from '../lib/store/analytics/usage/rows.ts'
+import { withScores } from '../lib/store/analytics/usage/score-means.ts'
 import { readSummedUsage, summedField } from '../lib/store/analytics/usage/summed.ts'
 import { explainEmpty } from '../lib/store/hints/explain-empty.ts'
 import { readTime } from './paging.ts'
@@ -48,7 +49,11 @@ async function readUsage(app: App, projectId: number, query: UsageQuery, client:
       : await app.sql.readOf(projectId, (sql, names) => readExactUsage(sql, projectId, asked, names), client)
     const hint =
       exact?.total.traces === 0 || isUnknownTag(asked, exact) ? await readHint(app, projectId, asked, client) : null
-    if (exact !== undefined) return replyOf(query, asked, { ...exact, hint })
+    if (exact !== undefined) {
+      const shown = query.scores === true ? await readScores(app, projectId, exact, asked, client) : exact
+      return replyOf(query, asked, { ...shown, hint })
+    }
+    if (query.scores === true) refuseField('scores', MANY_SCORES)
     const { split, interval, limit, sort, stepKind, filters = {} } = asked
     const period = alignedTime(asked)
     const field = split && summedField(split)
@@ -67,6 +72,13 @@ async function readUsage(app: App, projectId: number, query: UsageQuery, client:
     return replyOf(query, { ...asked, ...period }, { ...sums, hint, countedFrom, approximate: true })
   }
   return app.largeReads.run(projectId, work, { weight: WEIGHTS.analysis, client })
+}
+
+const MANY_SCORES = 'cannot be shown, because the period has more than 20,000 traces or 200,000 scores; shorten it'
+
+async function readScores(app: App, projectId: number, sums: PeriodSums, asked: UsageAsked, client: Client) {
+  const found = await app.sql.readOf(projectId, (sql, names) => withScores(sql, projectId, sums, asked, names), client)
+  return found ?? refuseField('scores', MANY_SCORES)
 }
 
 /** Returns whether the filters are those of rollups, and rollups count too many matching traces to read them. */
@@ -143,7 +155,7 @@ function readUsageQuery(query: UsageQuery): UsageAsked {
   const { interval = 'none', limit = USUAL_GROUPS } = query
   const split = query.by === undefined ? undefined : (readSplit(query.by) ?? refuseField('by', SPLIT_RULE))
   const to = msOf('to', query.to) ?? Date.now()
-  const from = msOf('from', query.from) ?? Math.max(YEAR_1, to - USUAL_MS)
+  const from = msOf('from', query.from) ?? Math.max(YEAR_1, nextWhole(to, interval) - USUAL_MS)
   if (to <= from) {
     refuseField('to', query.to === undefined ? 'must be given if from is in the future' : 'must be later than from')
   }
@@ -152,12 +164,19 @@ function readUsageQuery(query: UsageQuery): UsageAsked {
   const given = { environment: environment?.toLowerCase(), name, model, tag, userId, sessionId }
   const filters = Object.values(given).some(value => value !== undefined) ? given : undefined
   if (stepKind !== undefined && split?.field !== 'step') refuseField('stepKind', 'requires by=step')
+  if (query.scores === true && split?.field === 'step') refuseField('scores', 'cannot be combined with by=step')
   const asked = { from, to, interval, split, limit, sort, stepKind, filters }
   const rows = countIntervals(asked) * (split === undefined ? 1 : limit + 1)
   if (rows > MOST_ROWS) {
     refuseField('interval', `would give up to ${rows} rows; use a shorter period, a longer interval or a lower limit`)
   }
   return asked
+}
+
+/** Returns the end of the hour or day in which the time lies, so that the usual period begins with a whole one. */
+function nextWhole(ms: number, interval: UsageAsked['interval']): number {
+  const step = interval === 'none' ? 1 : STEPS[interval]
+  return Math.ceil(ms / step) * step
 }
 
 /** PostgreSQL cannot express earlier times in ISO 8601. */

@@ -11,6 +11,9 @@ export interface Rejection {
 /** Thrown if the same request may succeed later. */
 export class PassingFailure extends AdminError {}
 
+/** Thrown if what the request names does not exist. */
+export class NotFound extends AdminError {}
+
 /** Returns the error to report. `where` names the server or the database, and `key` the source of the key. */
 export function explainRejection({ status, code, message }: Rejection, where: string, key: string): Error {
   if (status === 0) {
@@ -26,5 +29,6 @@ export function explainRejection({ status, code, message }: Rejection, where: st
   }
   if (code === 'invalid_api_key') return new AdminError(`${where} rejects the key of ${key}: ${message}`)
   if (code === 'insufficient_scope') return new AdminError(`the key of ${key} may not do this: ${message}`)
+  if (status === 404) return new NotFound(message)
   return code === 'invalid_request' ? new InputError(message) : new AdminError(message)
 }

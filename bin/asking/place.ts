@@ -39,9 +39,7 @@ export async function withAsker<T>(
   // Every user of this machine can read the command lines of running processes, so setting the title hides the key.
   if (key !== undefined) process.title = 'spoor'
   if (project !== undefined) {
-    if (url !== undefined || key !== undefined) {
-      throw new UsageError('--project cannot be combined with --url or --key: a key belongs to one project')
-    }
+    refuseServer({ url, key })
     // Loaded here because --help does not need these modules.
     const { DatabaseAsker } = await import('./beside-database.ts')
     return withDatabase(env, async session => closing(await DatabaseAsker.open(session, project), work))
@@ -54,6 +52,12 @@ export async function withAsker<T>(
   if (obstacle !== undefined) throw new AdminError(obstacle)
   const { HttpAsker } = await import('./over-http.ts')
   return closing(new HttpAsker(settings, key === undefined ? 'SPOOR_API_KEY' : '--key'), work)
+}
+
+/** Rejects the flags of a server, for a command that runs beside the database. */
+export function refuseServer({ url, key }: Omit<AskingFlags, 'project'>): void {
+  if (url === undefined && key === undefined) return
+  throw new UsageError('--project cannot be combined with --url or --key: a key belongs to one project')
 }
 
 async function closing<A extends Asker & { close(): Promise<void> }, T>(

@@ -15,8 +15,7 @@ import { ASKING_FLAGS, withAsker } from '../asking/place.ts'
 import { command, UsageError } from '../command.ts'
 import { SCORE_TABLE } from '../terminal/columns.ts'
 import type { Line } from '../terminal/lines.ts'
-import { CONDITION_FLAGS, parseText, readConditions } from './traces/conditions.ts'
-import { queryOf } from './traces/read.ts'
+import { CONDITION_FLAGS, parseText, queryOf, readConditions } from './traces/conditions.ts'
 
 const USUAL = 50
 const MOST = 100_000

@@ -40,7 +40,7 @@ const tracesOutline: ListOutline = {
   usualLimit: () => 20,
   outline: traceOf,
   about: `${READ_TRACE} Only detail "full" has provider, endedAt, ingestedAt, tokens of input and output, and bytes.`,
-  ifEmpty: 'No trace matches. search_traces with the same filters says which of the values do not exist.'
+  ifEmpty: 'No trace matches.'
 }
 
 const searchOutline: ListOutline = {
@@ -55,12 +55,21 @@ const searchOutline: ListOutline = {
       firstError: firstError === null ? undefined : errorOf(firstError, cuts),
       input: cut(inputPreview),
       output: cut(outputPreview),
-      excerpt: excerpt === null ? undefined : cut(excerpt.text)
+      excerpt: excerpt === null ? undefined : excerptOf(excerpt, cuts)
     }
   },
   about:
     `${READ_TRACE} Only detail "full" has provider, endedAt, ingestedAt, tokens of input and output, bytes, ` +
     'and ids of scores.'
+}
+
+function excerptOf({ place, spanId, role, text }: Item, cuts: Cuts): Item {
+  return {
+    place,
+    ...(spanId !== null && { spanId }),
+    ...(role !== null && { role: cuts.name(role) }),
+    text: cuts.text(text)
+  }
 }
 
 function errorOf({ spanId, step, type, message }: Item, cuts: Cuts): Item {
@@ -156,6 +165,21 @@ const sessionsOutline: ListOutline = {
   about: 'For the traces of a session, call search_traces with sessionId.'
 }
 
+const usersOutline: ListOutline = {
+  name: 'users',
+  member: 'users',
+  usualLimit: () => 20,
+  outline: ({ errorCount, ...user }) => ({ ...user, errorCount: positive(errorCount) }),
+  about: 'For the sessions of a user, call list_sessions with userId; for the traces, search_traces with userId.'
+}
+
+const changesOutline: ListOutline = {
+  ...tracesOutline,
+  name: 'changes',
+  about: `${READ_TRACE} If caughtUp is false, call again with nextCursor as after.`,
+  ifEmpty: 'Nothing was written since. Call again later with nextCursor as after.'
+}
+
 const scoresOutline: ListOutline = {
   name: 'scores',
   member: 'scores',
@@ -175,5 +199,7 @@ export const OUTLINES = {
   spans: spansOutline,
   errors: errorsOutline,
   sessions: sessionsOutline,
+  users: usersOutline,
+  changes: changesOutline,
   scores: scoresOutline
 } as const

@@ -132,7 +132,8 @@ function cutJson(value: unknown, most: number, inexact: boolean): unknown {
 }
 
 function noteOf(list: ListOutline, page: Item, shown: number): { note?: string } {
-  const { reached, nextCursor, hint } = page
+  // The list of changes always has a cursor, for a later call.
+  const { reached, nextCursor, hint, caughtUp } = page
   const all = (page[list.member] as readonly Item[]).length
   const said = [
     ...(shown < all
@@ -146,10 +147,10 @@ function noteOf(list: ListOutline, page: Item, shown: number): { note?: string }
           `Only traces down to ${reached} were examined, and more may match: call again with nextCursor as after, or ` +
             'with a narrower from and to.'
         ]
-      : all === 0 && nextCursor != null
+      : all === 0 && nextCursor != null && caughtUp !== true
         ? ['More may follow: call again with nextCursor as after.']
         : []),
-    ...(all === 0 && hint == null && list.ifEmpty !== undefined ? [list.ifEmpty] : []),
+    ...(all === 0 && hint == null && caughtUp !== false && list.ifEmpty !== undefined ? [list.ifEmpty] : []),
     ...(all > 0 ? [list.about] : [])
   ]
   return said.length === 0 ? {} : { note: said.join(' ') }

@@ -11,6 +11,8 @@ export const LIST_VIEWS = {
   spans: listView(OUTLINES.spans),
   errors: listView(OUTLINES.errors),
   sessions: listView(OUTLINES.sessions),
+  users: listView(OUTLINES.users),
+  changes: listView(OUTLINES.changes),
   scores: listView(OUTLINES.scores)
 }
 

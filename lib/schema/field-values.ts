@@ -4,7 +4,7 @@ export const FIELD_VALUES = {
   status: ['ok', 'error', 'unset'],
   dataType: ['numeric', 'categorical', 'boolean'],
   /** Numbers by which groups of usage are ranked. */
-  usageSort: ['traces', 'errors', 'cost', 'tokens']
+  usageSort: ['traces', 'errors', 'cost', 'tokens', 'duration']
 } as const
 export type UsageSort = (typeof FIELD_VALUES.usageSort)[number]
 

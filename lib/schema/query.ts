@@ -63,7 +63,10 @@ export type ScoreListQuery = Static<typeof ScoreListQuery>
 
 export const ChangeListQuery = Type.Object(
   {
-    after: text('The nextCursor of a page, however old. Without it, the list begins with all stored traces.'),
+    after: text(
+      'The nextCursor of a page, however old, or `now` for the writes from now on. Without it, the list begins with ' +
+        'all stored traces.'
+    ),
     limit: Type.Optional(limitUpTo(500))
   },
   { additionalProperties: false }

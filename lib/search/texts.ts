@@ -32,35 +32,42 @@ export const SEARCHED = {
 
 /** JSON texts, possibly truncated. Null if absent. */
 interface Body {
+  /** Id of the span; undefined for the trace. */
+  readonly id?: string | undefined
   readonly input: string | null
   readonly output: string | null
 }
 
 /** A trace with its model calls, its tool calls, and the type and message of each failed step, in order. */
-export interface SearchedTrace extends Body {
+export interface SearchedTrace extends Omit<Body, 'id'> {
   readonly name: string
   readonly metadata: string | null
   readonly calls: readonly Body[]
   readonly tools: readonly Body[]
-  readonly errors: readonly string[]
+  readonly errors: readonly { readonly id: string; readonly text: string }[]
 }
 
 export interface SearchedText {
   readonly place: 'name' | 'input' | 'output' | 'error' | 'metadata'
   readonly text: string
+  /** Id of the span with the text; undefined for a text of the trace. */
+  readonly spanId?: string | undefined
+  /** JSON from which the text comes. */
+  readonly json?: string | undefined
 }
 
-export function searchedTexts({ name, metadata, calls, tools, errors, ...own }: SearchedTrace): SearchedText[] {
+export function searchedTexts(trace: SearchedTrace): SearchedText[] {
+  const { name, metadata, calls, tools, errors, input, output } = trace
   const texts: SearchedText[] = [{ place: 'name', text: name }]
   const seen = new Set<string>()
   /** Adds strings that the trace does not repeat. Returns their length. */
-  const add = (place: SearchedText['place'], strings: readonly string[]): number => {
+  const add = (place: SearchedText['place'], strings: readonly string[], spanId?: string, json?: string): number => {
     let length = 0
     for (const text of strings) {
       if (seen.has(text)) continue
       seen.add(text)
       length += text.length
-      texts.push({ place, text })
+      texts.push({ place, text, spanId, json })
     }
     return length
   }
@@ -69,14 +76,14 @@ export function searchedTexts({ name, metadata, calls, tools, errors, ...own }: 
     for (const body of bodies) {
       for (const place of ['input', 'output'] as const) {
         const json = body[place]
-        if (json !== null && left > 0) left -= add(place, stringsOf(json, Math.min(SEARCHED.each, left)))
+        if (json !== null && left > 0) left -= add(place, stringsOf(json, Math.min(SEARCHED.each, left)), body.id, json)
       }
     }
   }
-  addBodies([own, ...calls.slice(0, SEARCHED.calls)], SEARCHED.all)
+  addBodies([{ input, output }, ...calls.slice(0, SEARCHED.calls)], SEARCHED.all)
   let left: number = SEARCHED.errors
   for (const error of errors.slice(0, SEARCHED.failures)) {
-    if (left > 0 && error !== '') left -= add('error', [cut(error, Math.min(SEARCHED.error, left))])
+    if (left > 0 && error.text !== '') left -= add('error', [cut(error.text, Math.min(SEARCHED.error, left))], error.id)
   }
   addBodies(tools.slice(0, SEARCHED.calls), SEARCHED.tools)
   if (metadata !== null) add('metadata', stringsOf(metadata, SEARCHED.metadata))

@@ -1,5 +1,6 @@
 /** Parses search queries and finds their words and phrases in texts. */
 
+import { isInstructing, roleOf } from './roles.ts'
 import type { SearchedText } from './texts.ts'
 import { denseTerms, fold, runsOf, termOf, type WordRun } from './words.ts'
 
@@ -45,6 +46,10 @@ const unitsOf = (text: string): Unit[] =>
 /** The part of a text around its matches. `marks` holds each match's start and end within `text`, in order. */
 export interface Excerpt {
   readonly place: SearchedText['place']
+  /** Id of the span with the text; null for a text of the trace. */
+  readonly spanId: string | null
+  /** The role of the message with the text; null if the text is in no message. */
+  readonly role: string | null
   readonly text: string
   readonly marks: readonly (readonly [number, number])[]
 }
@@ -52,22 +57,29 @@ export interface Excerpt {
 /** Maximum length of the excerpt before the first match (`before`) and in total (`all`), in UTF-16 code units. */
 const EXCERPT = { before: 60, all: 240 }
 
+interface FoundText extends SearchedText {
+  readonly role: string | null
+}
+
 /**
- * Returns an excerpt of the first text that matches; the name is checked last. Returns undefined if a phrase is
- * missing.
+ * Returns an excerpt of the first text that matches; the name is checked last. An instruction, such as a system prompt,
+ * is shown only if no other text matches. Returns undefined if a phrase is missing.
  */
 export function findIn(texts: readonly SearchedText[], { phrases }: Wanted): Excerpt | undefined {
   let missing = phrases
-  let best: SearchedText | undefined
+  let best: FoundText | undefined
   for (const text of [...texts.slice(1), ...texts.slice(0, 1)]) {
     const folded = new Folded(text.text)
-    const wanted = best === undefined ? phrases : missing
-    const found = new Set(wanted.filter(phrase => folded.find(phrase).length > 0))
-    if (found.size > 0) best ??= text
+    const isOpen = best === undefined || isInstructing(best.role)
+    const found = new Set((isOpen ? phrases : missing).filter(phrase => folded.find(phrase).length > 0))
+    if (found.size > 0 && isOpen) {
+      const role = text.json === undefined ? null : roleOf(text.json, text.text)
+      if (best === undefined || !isInstructing(role)) best = { ...text, role }
+    }
     missing = missing.filter(phrase => !found.has(phrase))
-    if (best !== undefined && missing.length === 0) return excerptOf(best, phrases)
+    if (best !== undefined && missing.length === 0 && !isInstructing(best.role)) return excerptOf(best, phrases)
   }
-  return undefined
+  return best !== undefined && missing.length === 0 ? excerptOf(best, phrases) : undefined
 }
 
 /** Matches characters that are invisible or change text direction. Each match is one code unit. */
@@ -156,7 +168,7 @@ class Folded {
 }
 
 /** Builds an excerpt. Hidden characters are never part of a word, so replacing them does not change the matches. */
-function excerptOf({ place, text: whole }: SearchedText, phrases: readonly Phrase[]): Excerpt {
+function excerptOf({ place, spanId, role, text: whole }: FoundText, phrases: readonly Phrase[]): Excerpt {
   const text = asLine(whole)
   const folded = new Folded(text)
   const sorted = phrases.flatMap(phrase => folded.find(phrase)).sort(([a], [b]) => a - b)
@@ -172,6 +184,8 @@ function excerptOf({ place, text: whole }: SearchedText, phrases: readonly Phras
   const shift = before.length - from
   return {
     place,
+    spanId: spanId ?? null,
+    role,
     text: `${before}${text.slice(from, to)}${to < text.length ? '…' : ''}`,
     marks: kept.map(([start, end]) => [start + shift, end + shift])
   }

@@ -59,7 +59,8 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
       'Answers "what ran lately": traces, newest, slowest or costliest first, by status, name, model, tag, ' +
       'environment, session, user or time (filters combine with AND). With runsOnly, leaves out traces without ' +
       'a model call, agent, tool or retriever. For failures, scores, words or cost limits call search_traces; ' +
-      'for one run get_trace. Pass nextCursor as after for the next page.',
+      'for one run get_trace. Pass nextCursor as after for the next page. If nothing is found, hint names the ' +
+      'nearest values that exist.',
     annotations: READS,
     examples: [
       { status: 'error', limit: 20 },
@@ -171,6 +172,30 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     view: LIST_VIEWS.sessions
   },
   {
+    name: 'list_users',
+    operation: 'listUsers',
+    title: 'List users',
+    description:
+      'Answers "which users": users by their last trace, newest first, with traces, errors, tokens and cost of whole ' +
+      'days (UTC), by environment, or whose id begins with prefix. To rank users by cost or errors call get_usage by ' +
+      'user; for the sessions of one user list_sessions. If nothing is found, hint names the nearest that exist.',
+    annotations: READS,
+    examples: [{ limit: 10 }, { prefix: 'customer-' }, { from: '2026-11-21T00:00:00Z', environment: 'production' }],
+    view: LIST_VIEWS.users
+  },
+  {
+    name: 'list_changes',
+    operation: 'listChanges',
+    title: 'List changes',
+    description:
+      'Answers "what was written since": the traces that were recorded or changed since a cursor, in their current ' +
+      'state, whenever they started. Begin with after "now", keep nextCursor, and pass it as after in a later call. ' +
+      'Without after, the list begins with all stored traces. For the newest traces call list_traces.',
+    annotations: READS,
+    examples: [{ after: 'now' }],
+    view: LIST_VIEWS.changes
+  },
+  {
     name: 'get_project',
     operation: 'getProject',
     title: 'Describe the project',
@@ -189,7 +214,8 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
       'errors, tokens, cost and durations (p50, p95), in total and by model, name, environment, user, step or ' +
       'tag:KEY, by hour or day, of all traces or those with a tag, user, session, name, model or environment. To ' +
       'compare two prompts, split by tag:prompt, or filter by each tag. Without times, the last 7 days. For the ' +
-      'traces themselves call search_traces. If nothing is found, hint names what exists.',
+      'traces themselves call search_traces; with scores, each group has its mean scores. If nothing is found, hint ' +
+      'names what exists.',
     annotations: READS,
     examples: [
       { by: 'model' },

@@ -58,8 +58,11 @@ export const RECIPES: readonly Recipe[] = [
   },
   {
     question: 'What has no price?',
-    calls: [['get_usage', { by: 'step', stepKind: 'llm' }]],
-    next: 'a row with tokens and withoutCost has no price; failed calls without tokens count there, too.'
+    calls: [
+      ['get_usage', { by: 'step', stepKind: 'llm' }],
+      ['list_spans', { kind: 'llm', status: 'ok', withoutCost: true }]
+    ],
+    next: 'a call with tokens and without a cost has no price; its model says which price is missing.'
   },
   {
     question: 'What ran since a time, or belongs to one person?',

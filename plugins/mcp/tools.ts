@@ -14,7 +14,44 @@ export function makeTools(app: App): ReadonlyMap<string, Tool> {
   const fromRoutes = CATALOGUE.map(({ operation, view, ...text }) =>
     routeTool(app, findRoute(app.routes, operation), text, view)
   )
-  return new Map([ingestSchemaTool(), ...fromRoutes].map(tool => [tool.listing.name, tool]))
+  const tools = new Map([ingestSchemaTool(), ...fromRoutes].map(tool => [tool.listing.name, tool]))
+  tools.set(LIST, explained(toolOf(tools, LIST), toolOf(tools, SEARCH)))
+  return tools
+}
+
+const LIST = 'list_traces'
+const SEARCH = 'search_traces'
+
+function toolOf(tools: ReadonlyMap<string, Tool>, name: string): Tool {
+  const tool = tools.get(name)
+  if (tool === undefined) throw new Error(`the catalogue lacks ${name}`)
+  return tool
+}
+
+/**
+ * Returns the tool of the trace list with the search's hint on empty outlines. The list's route is part of the
+ * specification, and its response has no hint.
+ */
+function explained(list: Tool, search: Tool): Tool {
+  return {
+    ...list,
+    async call(call) {
+      const result = await list.call(call)
+      const { after, before, detail, tag, ...filters } = call.args
+      if (typeof result !== 'string' || !isEmptyOutline(result) || after !== undefined || before !== undefined) {
+        return result
+      }
+      const args = { ...filters, ...(tag !== undefined && { tag: [tag] }), limit: 1 }
+      const found = await search.call({ ...call, args, exactArgs: args })
+      const { hint } = JSON.parse(typeof found === 'string' ? found : found.text)
+      return hint === undefined ? result : JSON.stringify({ ...JSON.parse(result), hint })
+    }
+  }
+}
+
+function isEmptyOutline(result: string): boolean {
+  if (!result.startsWith('{"detail":"outline"') || !result.includes('"traces":[]')) return false
+  return (JSON.parse(result) as { traces: readonly unknown[] }).traces.length === 0
 }
 
 function findRoute(routes: readonly Route[], operation: string): Route {

@@ -27,7 +27,9 @@ async function setUp(t: Test) {
       .slice(0, -1)
       .map(line => JSON.parse(line))
   }
-  return { ...service, service, env, run, lines, folder: await testFolder(t) }
+  const asked = (...args: string[]) =>
+    runHere(['export', ...args], { SPOOR_URL: service.url, SPOOR_API_KEY: service.key })
+  return { ...service, service, env, run, lines, asked, folder: await testFolder(t) }
 }
 
 async function record({ call }: TestService, over: object = {}): Promise<string> {
@@ -38,12 +40,12 @@ async function record({ call }: TestService, over: object = {}): Promise<string>
 }
 
 t.test('rows of an export have the values of the API in every format', async t => {
-  const { call, service, env, run, lines } = await setUp(t)
+  const { call, service, env, run, lines, asked, makeProject } = await setUp(t)
   const step = span({ kind: 'llm', name: '=cmd()', model: 'm', input: ['é\u2028😀\ud83d'], usage: { inputTokens: 5 } })
   const id = await record(service, {
     name: 'naïve, "quoted"\nname',
     tags: ['a', 'ü'],
-    input: { text: 'Größe' },
+    input: { text: 'Größe', n: 1 },
     output: 'x',
     metadata: { a: 1.5 },
     costUsd: 0.001,
@@ -108,12 +110,41 @@ t.test('rows of an export have the values of the API in every format', async t =
   t.match(csv, /^name,kind,model\r\n/)
   t.match(csv, /^'=cmd\(\),llm,m\r$/m)
   t.match((await run('--rows', 'scores', '--format', 'csv', '--columns', 'value,number')).out, /^'=a,\r$/m)
+  // A key gets the same rows from the server, in another order.
+  const sorted = ({ code, out }: { code: number | null; out: string }) => ({ code, lines: out.split('\n').sort() })
+  const forms = [
+    ...['traces', 'spans', 'scores'].flatMap(kind =>
+      ['ndjson', 'csv'].map(format => ['--rows', kind, '--format', format])
+    ),
+    ['--as', 'dataset'],
+    ['--as', 'dataset', '--score', 'quality>0.4']
+  ]
+  for (const form of forms) t.same(sorted(await asked(...form)), sorted(await run(...form)), form.join(' '))
+  const raw = (await asked()).out
+  t.same(
+    raw
+      .trimEnd()
+      .split('\n')
+      .map(line => JSON.parse(line)),
+    await Promise.all(
+      (await call('GET', TRACES)).body.traces.map(
+        async ({ id }: { id: string }) => (await call('GET', `${TRACES}/${id}`)).body
+      )
+    ),
+    'lines are the responses of the API'
+  )
+  t.same(JSON.parse((await asked('--json')).out).length, 3)
+  await makeProject('copy')
+  const file = join(await testFolder(t), 'traces.ndjson')
+  await writeFile(file, raw)
+  t.match(await runHere(['import', '--project', 'copy', file, '--json'], env), { code: 0 }, 'the lines can be imported')
+
   const dataset = await lines('--as', 'dataset')
   t.equal(dataset.length, 1, 'running traces are left out')
   t.same(dataset[0], {
     id,
     name: 'naïve, "quoted"\nname',
-    input: { text: 'Größe' },
+    input: { text: 'Größe', n: 1 },
     output: 'x',
     scores: { quality: 0.5, tone: '=a', good: true },
     tags: ['a', 'ü'],
@@ -122,7 +153,7 @@ t.test('rows of an export have the values of the API in every format', async t =
 })
 
 t.test('an export since a cursor contains each later write once', async t => {
-  const { call, service, run, lines, folder } = await setUp(t)
+  const { call, service, run, lines, asked, folder } = await setUp(t)
   const cursorOf = ({ err }: { err: string }) => /^next cursor: (\S+)$/m.exec(err)?.[1] as string
   const idsIn = (out: string) =>
     out
@@ -132,7 +163,9 @@ t.test('an export since a cursor contains each later write once', async t => {
   const [one, two] = [await record(service), await record(service)]
   const first = await run('--since', 'start')
   t.same(idsIn(first.out).sort(), [one, two].sort())
-  const second = await run('--since', cursorOf(first))
+  const byKey = await asked('--since', 'start')
+  t.same(idsIn(byKey.out).sort(), [one, two].sort())
+  const second = await run('--since', cursorOf(byKey))
   t.match(second, { code: 0, out: '' })
   const body = startBody()
   const { id } = body.trace
@@ -147,6 +180,9 @@ t.test('an export since a cursor contains each later write once', async t => {
   await call('PATCH', `${TRACES}/${one}`, { body: { metadata: { a: 1 } } })
   const third = await run('--since', cursorOf(second))
   t.same(idsIn(third.out).sort(), [one, id].sort())
+  const ofKey = await asked('--since', cursorOf(second))
+  t.same(idsIn(ofKey.out).sort(), [one, id].sort(), 'a key reads the same changes')
+  t.match(await asked('--since', cursorOf(ofKey)), { code: 0, out: '' })
   const page = (await call('GET', `/api/v1/changes?after=${cursorOf(third)}`)).body
   t.match(page, { traces: [], caughtUp: true }, 'the API takes the cursor')
   t.match(await run('--since', page.nextCursor), { code: 0, out: '' }, 'and the command that of the API')
@@ -166,6 +202,10 @@ t.test('an export since a cursor contains each later write once', async t => {
   await service.database.pool.run(sql => sql`update change_feeds set id = id + 1`)
   const refused = await run('--cursor-file', file)
   t.match(refused, { code: 1, err: /another database or project: start again without a cursor \(--since start\)/ })
+  t.match(await asked('--cursor-file', file), {
+    code: 1,
+    err: /another database or project: start again without a cursor/
+  })
   t.equal(await readFile(file, 'utf8'), kept)
   await writeFile(file, 'nonsense')
   t.match(await run('--cursor-file', file), {

@@ -122,6 +122,7 @@ t.test('both ways find the same steps, failures, sums, sessions and words', asyn
     const { out } = await runHere(['usage', '--interval', interval, '--since', '3d', '--json'], env)
     t.match(JSON.parse(out).from, whole, `a whole ${interval}`)
   }
+  t.match(await both(['usage', '--by', 'name', '--scores', ...period]), / GOOD *\n(.*\n)*b [^\n]* 0\.25 *\n/)
   t.equal((await both(['usage', '--by', 'name', '--ndjson', ...period])).trimEnd().split('\n').length, 2)
 
   t.same((await json('session', 'list')).map(({ id }: { id: string }) => id).sort(), ['s', 't'])
@@ -191,7 +192,7 @@ t.test('both ways find the same steps, failures, sums, sessions and words', asyn
     [['errors', '--json', '--ndjson'], 2, /cannot be combined/],
     [['usage', '--by', 'weekday'], 2, /by: /],
     [['usage', '--interval', 'week'], 2, /--interval must be one of hour, day, none/],
-    [['usage', '--sort', 'duration'], 2, /--sort must be one of traces, errors, cost, tokens/],
+    [['usage', '--sort', 'speed'], 2, /--sort must be one of traces, errors, cost, tokens, duration/],
     [['usage', '--step-kind', 'tool'], 2, /stepKind: requires by=step/],
     [['usage', '--step-kind', 'tools'], 2, /--step-kind must be one of/],
     [['session', 'show'], 2, /SESSION is missing/],
@@ -200,7 +201,7 @@ t.test('both ways find the same steps, failures, sums, sessions and words', asyn
     [['trace', 'search', '--annotated', 'true'], 2, /--annotated must be one of yes, no/],
     [['trace', 'search', '--min-cost', '-1'], 2, /--min-cost must be a number of 0 or more/],
     [['trace', 'search', '...'], 2, /q: must contain a letter or a digit/],
-    [['trace', 'delete', '--user', 'u', '--session', 's'], 2, /--project is missing/]
+    [['trace', 'search', '--no-cost', '--min-cost', '1'], 2, /withoutCost: cannot be combined with minCostUsd/]
   ]
   for (const [args, code, message] of wrong) {
     t.match(await runHere(args, env), { code, out: '', err: message }, args.join(' '))
@@ -271,6 +272,6 @@ t.test('groups of failures of several answers add up', async () => {
 })
 
 t.test('an excerpt is one line with its words in bold', async t => {
-  const line = excerptLine({ place: 'input', text: 'a\n[b]\u001b c', marks: [[2, 5]] })
+  const line = excerptLine({ place: 'input', role: null, text: 'a\n[b]\u001b c', marks: [[2, 5]] })
   t.equal(renderLine(line, true), '    \u001b[2minput: \u001b[0ma \u001b[1m[b]\u001b[0m  c')
 })

@@ -20,6 +20,16 @@ const FIRST = join('-home-dev-project', `${SESSION}.jsonl`)
 // biome-ignore lint/suspicious/noExplicitAny: tests read arbitrary members of responses.
 type Any = any
 
+t.test('OTLP_TAGS applies to imported transcripts', async t => {
+  const service = await testService(t)
+  const env = { ...configurationFor(service.database), OTLP_TAGS: 'service.name,gen_ai.tool.name' }
+  await jsonHere(['import', '--format', 'claude-code', join(CLAUDE, FIRST), '--project', 'default'], env)
+  const traces = await tracesOf(service)
+  t.ok(traces.length > 0)
+  for (const { tags } of traces) t.ok(tags.includes('service.name:claude-code'), tags.join())
+  t.ok(traces.some(({ tags }) => tags.includes('gen_ai.tool.name:Bash')))
+})
+
 const remote = ({ url, key }: TestService) => ({ SPOOR_URL: url, SPOOR_API_KEY: key })
 
 async function tracesOf(service: TestService): Promise<Any[]> {

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { readValue } from '../../bin/commands/score.ts'
-import { queryOf } from '../../bin/commands/traces/read.ts'
+import { queryOf } from '../../bin/commands/traces/conditions.ts'
 import { ingestBody, span, spanId, startBody, traceId } from '../fixtures/bodies/bodies.ts'
 import { testDatabase } from '../fixtures/database/database.ts'
 import { testFolder } from '../fixtures/folder.ts'
@@ -230,7 +230,7 @@ t.test('each error is one line on stderr, with an exit code', async t => {
     [['trace', 'tail', '-f', '--json'], 2, /--follow never ends/],
     [['trace', 'tail', '-x'], 2, /no flag "-x"/],
     [['trace', 'delete', id, '--name', 'x'], 2, /TRACE cannot be combined with conditions/],
-    [['trace', 'delete', '--name', 'x', '--apply'], 2, /--project is missing/],
+    [['trace', 'delete', '--apply'], 2, /TRACE or a condition is missing/],
     [['score', 'list', '--trace', id, '--since', '1d'], 2, /--trace can be combined with --name and --limit only/],
     [['score', 'list', '--name', ''], 2, /--name must not be empty/],
     [['score', 'add', id, 'n'], 2, /VALUE is missing/],
@@ -272,6 +272,29 @@ t.test('a process follows new traces until Ctrl-C', async t => {
   t.equal(out.split('before').length, 2, 'what has not changed is not repeated')
   child.kill('SIGINT')
   t.equal(await closed, 0)
+})
+
+t.test('following shows traces that started long ago, and only those that meet the conditions', async t => {
+  const { service, env, record } = await place(t)
+  const old = await record({ name: 'old' })
+  const child = start(['trace', 'tail', '-f', '--step', 'search', '--ndjson', '--environment', 'unassigned'], env)
+  const failing = start(['trace', 'tail', '-f', '--errors', '--ndjson', '--limit', '1'], env)
+  const shown: string[] = []
+  let failed = ''
+  child.stdout.setEncoding('utf8').on('data', text => shown.push(...text.trim().split('\n')))
+  failing.stdout.setEncoding('utf8').on('data', text => {
+    failed += text
+  })
+  const spans = [span({ name: 'search', status: 'error' })]
+  await until(async () => {
+    await record({ name: 'late', startedAt: '2020-01-01T00:00:00Z', endedAt: '2020-01-01T00:00:01Z', spans })
+    return shown.length > 0 && failed !== ''
+  })
+  await service.call('POST', `/api/v1/traces/${old}/scores`, { body: { name: 'q', dataType: 'numeric', value: 1 } })
+  const last = await record({ name: 'last', spans })
+  await until(() => shown.some(line => line.includes(last)) && failed.includes(last))
+  for (const line of shown) t.match(JSON.parse(line), { name: /^(late|last)$/ })
+  for (const each of [child, failing]) each.kill('SIGINT')
 })
 
 t.test('following goes on after an outage of the server', async t => {
@@ -326,7 +349,7 @@ t.test('a trace that is too long for one string is read both ways', async t => {
 })
 
 t.test('evaluate, export and trace delete select the traces that trace list shows', async t => {
-  const { env, beside, record } = await place(t)
+  const { service, env, beside, record } = await place(t)
   const failing = span({ status: 'error' })
   await record({ name: 'a', userId: 'u', model: 'm', startedAt: at(0), status: 'ok', spans: [failing] })
   await record({ name: 'b', userId: 'u', sessionId: 's', startedAt: at(1), status: 'error' })
@@ -347,8 +370,11 @@ t.test('evaluate, export and trace delete select the traces that trace list show
     const count = (await jsonHere(['trace', 'list', ...conditions], env)).length
     t.ok(count > 0 && count < 3, conditions.join(' '))
     t.match(await jsonHere(['trace', 'delete', ...project, ...conditions], beside), { traces: count })
+    t.match(await jsonHere(['trace', 'delete', ...conditions], env), { traces: count, applied: false })
     const { out } = await runHere(['export', ...project, ...conditions], beside)
     t.equal(out.trimEnd().split('\n').length, count)
+    const asked = await runHere(['export', ...conditions], env)
+    t.equal(asked.out.trimEnd().split('\n').length, count)
     const id = conditions.join('').replaceAll(/[^a-z0-9]/gi, '-')
     // Node loads a module only once, so each evaluator has its own file.
     const file = join(await testFolder(t), 'evaluator.mjs')
@@ -356,6 +382,42 @@ t.test('evaluate, export and trace delete select the traces that trace list show
     const { evaluators } = await jsonHere(['evaluate', file, ...project, ...conditions], beside)
     t.match(evaluators, [{ judged: count }])
   }
+  // Only the search checks these conditions.
+  const further = [
+    ['--step', failing.name, '--step-status', 'error'],
+    ['--score', 'n=1', '--user', 'u'],
+    ['--tag', 'x', '--tag', 'y'],
+    ['--no-cost', '--errors'],
+    ['--min-cost', '1']
+  ]
+  await record({ name: 'd', tags: ['x', 'y'], startedAt: at(3), costUsd: 2 })
+  const idsOf = (lines: string) =>
+    lines
+      .split('\n')
+      .filter(line => line !== '')
+      .map(line => JSON.parse(line).trace.id)
+      .sort()
+  for (const conditions of further) {
+    const listed = await jsonHere(['trace', 'list', ...conditions], env)
+    const ids = listed.map(({ id }: { id: string }) => id).sort()
+    t.ok(ids.length > 0 && ids.length < 4, conditions.join(' '))
+    t.same(await jsonHere(['trace', 'list', ...conditions, ...project], beside), listed)
+    t.same(await jsonHere(['trace', 'search', ...conditions], env).then(found => found.length), ids.length)
+    t.equal((await jsonHere(['trace', 'tail', ...conditions], env)).length, ids.length)
+    for (const [more, from] of [
+      [[], env],
+      [project, beside]
+    ] as const) {
+      t.same(idsOf((await runHere(['export', ...conditions, ...more], from)).out), ids)
+      const since = await runHere(['export', '--since', 'start', ...conditions, ...more], from)
+      t.same(idsOf(since.out), ids)
+      t.match(since.err, /next cursor: \S+/)
+      t.match(await jsonHere(['trace', 'delete', ...conditions, ...more], from), { traces: ids.length, applied: false })
+    }
+  }
+  t.match(await jsonHere(['trace', 'delete', '--tag', 'x', '--tag', 'y', '--apply'], env), { traces: 1, applied: true })
+  t.match(await runHere(['trace', 'delete', '--no-cost', ...project, '--apply'], beside), { out: 'deleted 3 traces\n' })
+  t.same((await service.call('GET', '/api/v1/traces')).body.traces, [])
 })
 
 t.test('a process writes JSON to a pipe without colours and pager', async t => {

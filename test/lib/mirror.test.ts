@@ -14,6 +14,9 @@ const DATA: Readonly<Record<string, string>> = {
     'schemas: test/lib/schema/check.test.ts and test/lib/trace/prepare.test.ts try each rule of theirs',
   'lib/schema/output.ts':
     'schemas: test/fixtures/service/openapi-check.ts holds every answer of every test against them',
+  'lib/schema/history/span-list.ts':
+    'schemas: test/fixtures/service/openapi-check.ts holds every answer of every test against them',
+  'lib/mcp/list-outlines.ts': 'outlines: test/lib/mcp/list-view.test.ts checks what each shows, and its length',
   'lib/openapi/examples.ts': 'examples: test/lib/openapi/document.test.ts holds each against the schema of its place',
   'clients/typescript/api-types.ts':
     'types: test/clients/typescript/spoor.test.ts makes them from the OpenAPI document and compares',

@@ -98,6 +98,18 @@ t.test('a first sync lists all stored traces, and later syncs list later writes'
   )
 })
 
+t.test('after=now lists the writes from now on', async t => {
+  const service = await testService(t)
+  const empty = await read(service, 'now')
+  t.match(empty, { traces: [], caughtUp: true })
+  const first = await record(service)
+  t.same((await sync(service, empty.nextCursor)).ids, [first])
+  const { nextCursor } = await read(service, 'now', 1)
+  t.same((await sync(service, nextCursor)).ids, [], 'what was written before is not listed')
+  const late = await record(service, ingestBody({ startedAt: '2020-01-01T00:00:00Z', endedAt: '2020-01-01T00:00:01Z' }))
+  t.same((await sync(service, nextCursor)).ids, [late], 'whenever it started')
+})
+
 t.test('a trace is listed after each change, once a page, and not after its deletion or repacking', async t => {
   const service = await testService(t)
   const { call, database } = service

@@ -155,6 +155,7 @@ const someQuery: fc.Arbitrary<TraceSearchQuery> = fc
         maxLength: 2
       }),
       annotated: fc.boolean(),
+      withoutCost: fc.boolean(),
       minDurationMs: fc.constantFrom(0, 500),
       maxDurationMs: fc.constantFrom(500, 1500),
       minCostUsd: fc.constantFrom(0, 0.2),
@@ -168,11 +169,18 @@ const someQuery: fc.Arbitrary<TraceSearchQuery> = fc
   // Most queries have few conditions, so that they find traces.
   .chain(([listed, found, times, sort]) => {
     const keys = [...Object.keys(listed), ...Object.keys(found), ...Object.keys(times)]
-    return fc.subarray(keys, { maxLength: Math.min(3, keys.length) }).map(kept => ({
-      ...Object.fromEntries(Object.entries({ ...listed, ...found, ...times }).filter(([key]) => kept.includes(key))),
-      ...sort
-    }))
+    return fc
+      .subarray(keys, { maxLength: Math.min(3, keys.length) })
+      .map(kept => ({
+        ...Object.fromEntries(Object.entries({ ...listed, ...found, ...times }).filter(([key]) => kept.includes(key))),
+        ...sort
+      }))
+      .filter(query => !isContradiction(query))
   }) as fc.Arbitrary<TraceSearchQuery>
+
+/** Returns whether the server rejects the query, because traces without a cost cannot be selected by cost. */
+const isContradiction = ({ withoutCost, sort, minCostUsd, maxCostUsd }: Partial<TraceSearchQuery>): boolean =>
+  withoutCost === true && (sort === 'costliest' || minCostUsd !== undefined || maxCostUsd !== undefined)
 
 const someBounds: fc.Arbitrary<FindBounds> = fc.record({
   sorted: fc.constantFrom(0, 2, 1000),
@@ -285,6 +293,8 @@ t.test('invalid parameters are rejected by name', async t => {
     ['score=h%3Cgood', /^score: must have a number after <$/],
     ['score=h%3E%3D1e999', /^score: must have a number after >=$/],
     [Array.from({ length: 11 }, () => 'score=h=1').join('&'), /^score: must have at most 10 items/],
+    ['withoutCost=true&sort=costliest', /^withoutCost: cannot be combined with sort=costliest$/],
+    ['withoutCost=true&minCostUsd=0', /^withoutCost: cannot be combined with minCostUsd$/],
     ['annotated=no', /^annotated: must be a boolean/],
     ['minDurationMs=1.5', /^minDurationMs: must be an integer/],
     ['maxDurationMs=-1', /^maxDurationMs: must be at least 0/],

@@ -37,6 +37,7 @@ const someSpan = fc.record({
   output: someText,
   attributes: fc.constantFrom(undefined, {}, { 'error.type': '429' }, { 'error.message': 'no route to /a/b/c' }),
   events: fc.array(someEvent, { maxLength: 2 }),
+  costUsd: fc.constantFrom(undefined, 0, 0.1),
   isChild: fc.boolean()
 })
 const someSpans = fc.array(someSpan, { maxLength: 4 })
@@ -111,6 +112,7 @@ t.test('over random histories', async t => {
             ...someFilters,
             sort: fc.constantFrom('newest', 'slowest'),
             minDurationMs: fc.constantFrom(0, 1000, 1001, 4000),
+            withoutCost: fc.boolean(),
             from: fc.constantFrom(...TIMES),
             to: fc.constantFrom(...TIMES),
             traceId: which,
@@ -314,13 +316,15 @@ const isOfTime = ({ environment, from, to, traceId }: Query, trace: Any): boolea
   (to === undefined || micros(to) >= micros(trace.startedAt)) &&
   (traceId === undefined || traceId === trace.id)
 
-const isOfQuery = ({ kind, name, status, model, minDurationMs = 0 }: Query, each: Any): boolean =>
+const isOfQuery = ({ kind, name, status, model, minDurationMs = 0, withoutCost }: Query, each: Any): boolean =>
+  (withoutCost !== true || each.costUsd === null) &&
   [
     [kind, each.kind],
     [name, each.name],
     [status, each.status],
     [model, each.model]
-  ].every(([wanted, value]) => wanted === undefined || wanted === value) && each.durationMs >= minDurationMs
+  ].every(([wanted, value]) => wanted === undefined || wanted === value) &&
+  each.durationMs >= minDurationMs
 
 const failureIn = ({ kind, output, attributes, events }: Any) =>
   failureOfStep({

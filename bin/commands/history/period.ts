@@ -1,7 +1,6 @@
 /** Flags and queries that the commands on steps, failures and sums share. */
 import type { QueryMembers } from '../../asking/asker.ts'
-import { CONDITION_FLAGS, parseText, readConditions } from '../traces/conditions.ts'
-import { queryOf } from '../traces/read.ts'
+import { CONDITION_FLAGS, parseText, queryOf, readConditions } from '../traces/conditions.ts'
 
 const { since, from, to, before, environment } = CONDITION_FLAGS
 

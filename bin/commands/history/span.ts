@@ -14,13 +14,12 @@ import {
   printList
 } from '../../asking/output.ts'
 import { ASKING_FLAGS, withAsker } from '../../asking/place.ts'
-import { command, UsageError } from '../../command.ts'
+import { command } from '../../command.ts'
 import { statusPiece } from '../../terminal/columns.ts'
 import type { FittedColumn } from '../../terminal/fitted-table.ts'
 import type { Line } from '../../terminal/lines.ts'
-import { readDuration } from '../../terminal/times.ts'
 import { count, duration, money, shortClock } from '../../terminal/words.ts'
-import { oneOf, parseText } from '../traces/conditions.ts'
+import { oneOf, parseDuration, parseText } from '../traces/conditions.ts'
 import { PERIOD_FLAGS, periodQuery, TRACE_FILTER_FLAGS, traceFilters } from './period.ts'
 
 const USUAL = 50
@@ -73,6 +72,7 @@ export const spanList = command({
     model: { type: 'string', value: 'M', about: 'only steps of this model' },
     trace: { type: 'string', value: 'TRACE', about: 'only steps of this trace' },
     'min-duration': { type: 'string', value: 'D', about: 'only steps that took this long or longer, such as 2s' },
+    'no-cost': { type: 'boolean', about: 'only steps without a known cost, such as model calls without a price' },
     ...TRACE_FILTER_FLAGS,
     ...PERIOD_FLAGS,
     sort: { type: 'string', value: 'S', about: `${SPAN_SORTS.join(', ')}; newest by default` },
@@ -85,6 +85,7 @@ export const spanList = command({
     'span list --kind tool --status error --since today',
     'span list --kind llm --sort slowest --since 7d',
     'span list --user user-42 --min-duration 10s',
+    'span list --kind llm --no-cost --since 7d',
     'span list --name search-orders --texts --limit 3'
   ],
   async run(call) {
@@ -99,6 +100,7 @@ export const spanList = command({
       model: parseText('model', flags.model),
       traceId: flags.trace === undefined ? undefined : parseId('--trace', flags.trace, 32),
       minDurationMs: parseDuration('min-duration', flags['min-duration']),
+      withoutCost: flags['no-cost'] || undefined,
       texts: flags.texts || undefined
     }
     const pageSize = flags.texts ? PAGE_WITH_TEXTS : PAGE
@@ -142,13 +144,4 @@ async function* readSlowest(asker: Asker, query: QueryMembers, limit: number): A
   }
   yield found
   return { hasMore: page?.nextCursor != null, reached: page?.reached ?? undefined, hint }
-}
-
-/** Parses a duration as milliseconds. */
-export function parseDuration(flag: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined
-  const [, millis] = /^(\d{1,12}) ?ms$/.exec(text) ?? []
-  const ms = millis === undefined ? readDuration(text) : Number(millis)
-  if (ms !== undefined) return Math.round(ms)
-  throw new UsageError(`--${flag} must be a duration, such as 500ms, 2s or 1m30s, but is ${JSON.stringify(text)}`)
 }

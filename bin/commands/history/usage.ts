@@ -7,8 +7,7 @@ import { command } from '../../command.ts'
 import { type FittedColumn, fitTable } from '../../terminal/fitted-table.ts'
 import type { Line } from '../../terminal/lines.ts'
 import { count, duration, longClock, money } from '../../terminal/words.ts'
-import { CONDITION_FLAGS, oneOf, parseText } from '../traces/conditions.ts'
-import { justAfter } from '../traces/read.ts'
+import { CONDITION_FLAGS, justAfter, oneOf, parseText } from '../traces/conditions.ts'
 import { PERIOD_FLAGS, periodQuery } from './period.ts'
 
 const INTERVALS = ['hour', 'day', 'none']
@@ -31,6 +30,7 @@ export default command({
       about: `rank groups by ${FIELD_VALUES.usageSort.join(', ')}; traces by default`
     },
     'step-kind': { type: 'string', value: 'K', about: 'with --by step, only steps of this kind' },
+    scores: { type: 'boolean', about: 'also show the mean of each score; up to 20,000 traces' },
     interval: { type: 'string', value: 'I', about: `${INTERVALS.join(', ')}; none by default` },
     ...{ name, model, tag, user, session },
     ...PERIOD_FLAGS,
@@ -46,6 +46,7 @@ export default command({
     'usage --by model --since 30d',
     'usage --by step --step-kind tool --sort errors --since today --limit 5',
     'usage --tag prompt:v13 --by model --since 7d',
+    'usage --by tag:prompt --scores --since 7d',
     'usage --interval day --since 2w --json'
   ],
   async run(call) {
@@ -67,6 +68,7 @@ export default command({
       sort: oneOf('sort', flags.sort, FIELD_VALUES.usageSort),
       stepKind: oneOf('step-kind', flags['step-kind'], FIELD_VALUES.spanKind),
       interval,
+      scores: flags.scores || undefined,
       limit: parseLimit('limit', flags.limit, USUAL, MOST)
     }
     const text = await withAsker(flags, env, asker => asker.ask('GET', requestPath('/api/v1/usage', query)))
@@ -87,7 +89,7 @@ function wholeSteps(from: string, interval: string | undefined): string {
 
 function lines(usage: UsageReply, width: number): Line[] {
   const { from, to, by, approximate, countedFrom, total, rows, others, hint } = usage
-  const columns = columnsOf(by, approximate)
+  const columns = [...columnsOf(by, approximate), ...scoreColumns(total)]
   const all: UsageRow = {
     ...total,
     start: by === null ? 'all' : null,
@@ -129,6 +131,18 @@ function columnsOf(by: string | null, approximate: boolean): FittedColumn<UsageR
     { title: 'P50', of: ({ p50Ms }) => about(p50Ms), isNumber: true, rank: 2 },
     { title: 'P95', of: ({ p95Ms }) => about(p95Ms), isNumber: true, rank: 1 }
   ]
+}
+
+/** Returns a column for each score, with its mean or, for categories, the number of traces. */
+function scoreColumns({ scores = [] }: UsageReply['total']): FittedColumn<UsageRow>[] {
+  return scores.map(({ name }) => ({
+    title: name.toUpperCase(),
+    of: row => {
+      const found = row.scores?.find(score => score.name === name)
+      return found === undefined ? '' : (found.mean?.toFixed(2) ?? `×${count(found.count)}`)
+    },
+    isNumber: true
+  }))
 }
 
 const startOf = ({ start }: UsageRow): string =>

@@ -1,17 +1,19 @@
 import { readFile, rename, writeFile } from 'node:fs/promises'
-import type { Sql } from 'postgres'
 import { AdminError } from '../../../lib/admin-error.ts'
 import type { RowKind, Table } from '../../../lib/moving/tables/columns.ts'
 import type { TableWriter } from '../../../lib/moving/tables/writers.ts'
 import type { ExportChoice } from '../../../lib/store/answers/export-page.ts'
 import type { ShownTrace } from '../../../lib/store/answers/traces.ts'
 import { decodePosition, encodePosition, type Position } from '../../../lib/store/changes/position.ts'
+import type { Asker } from '../../asking/asker.ts'
+import { ASKING_FLAGS, refuseServer, withAsker } from '../../asking/place.ts'
 import { command, UsageError } from '../../command.ts'
-import { withDatabase } from '../../database.ts'
+import { type DatabaseSession, withDatabase } from '../../database.ts'
 import { interruptible } from '../../terminal/interrupt.ts'
 import { readMoments } from '../../terminal/times.ts'
 import { counted, rate, size } from '../../terminal/words.ts'
-import { CONDITION_FLAGS, readConditions } from '../traces/conditions.ts'
+import { readSelection, SELECTION_FLAGS } from '../traces/selection.ts'
+import { Elements, OutputPieces } from './pieces.ts'
 
 const FORMATS = ['ndjson', 'csv', 'parquet'] as const
 type Format = (typeof FORMATS)[number]
@@ -22,8 +24,8 @@ const START = 'start'
 export default command({
   summary: 'Write the traces of a project to stdout',
   flags: {
-    project: { type: 'string', value: 'SLUG', required: true, about: 'the project whose traces to export' },
-    ...CONDITION_FLAGS,
+    ...ASKING_FLAGS,
+    ...SELECTION_FLAGS,
     since: {
       type: 'string',
       value: 'TIME|CURSOR',
@@ -46,6 +48,9 @@ export default command({
     'are exported in their current state. Every trace is complete as of the time when it is read. Traces that are',
     'recorded or deleted during the export may or may not be included. With --json, the output is one array of lines.',
     '',
+    'With a key, the command asks a server for one trace after another, newest first. Its lines have neither',
+    '`trace.keyId` nor `recorded`. For whole projects, --project is much faster.',
+    '',
     'As rows, an export is a table. Inputs, outputs, metadata, tags, attributes and events are columns of JSON. In',
     'CSV, a text that a spreadsheet would run as a formula gets a leading apostrophe. NDJSON and Parquet are exact.',
     '',
@@ -58,7 +63,8 @@ export default command({
   examples: [
     'export --project default > traces.ndjson',
     'export --project default --since 2026-01-01 --before 2026-02-01 | gzip > january.ndjson.gz',
-    'export --project default --user user-42 > everything-of-user-42.ndjson',
+    'export --user user-42 > everything-of-user-42.ndjson',
+    "export --score 'helpfulness<0.5' --as dataset > to-improve.jsonl",
     'export --project default --since 7d --errors | spoor import --project failures -',
     'export --project default --cursor-file sync.cursor --format parquet --rows spans > spans.parquet',
     'export --project default --rows scores --format csv --columns traceId,name,value > scores.csv',
@@ -67,61 +73,102 @@ export default command({
   async run({ flags, env, json, stream, progress }) {
     const form = parseForm(flags, json)
     const since = await readSince(flags)
-    const conditions = readConditions(since === undefined ? flags : { ...flags, since: undefined })
+    const selection = readSelection(since === undefined ? flags : { ...flags, since: undefined })
     const output = await outputOf(form)
     let traces = 0
     let bytes = 0
-    let next: Position | undefined
-    const pieces = new Pieces(stream)
+    let next: string | undefined
+    const pieces = new OutputPieces(stream)
     const wrote = async (written: number, piece: Uint8Array) => {
       await pieces.add(piece)
       traces += written
       bytes += piece.length
       progress.show(seconds => `${counted(traces, 'trace')}, ${size(bytes)}, ${rate(traces, bytes, seconds)}`)
     }
-    const writeAll = async (sql: Sql, signal: AbortSignal) => {
+    const elements = new Elements()
+    const proceed = (signal: AbortSignal) => {
+      if (signal.aborted) throw new AdminError('interrupted: the output is incomplete')
+    }
+    /** Writes the traces that an asker finds. `write` writes a page of traces. */
+    const writeAsked = async (asker: Asker, signal: AbortSignal, write: (ids: readonly string[]) => Promise<void>) => {
+      const { askedChanges, askedTraces } = await import('./asked-traces.ts')
+      const after = since?.after === undefined ? undefined : encodePosition(since.after)
+      const pages = since === undefined ? askedTraces(asker, selection) : askedChanges(asker, selection, after)
+      for await (const page of pages) {
+        proceed(signal)
+        if (page.ids.length > 0) await write(page.ids)
+        next = page.next
+      }
+    }
+    const writeOverHttp = async (asker: Asker, signal: AbortSignal) => {
+      // Loaded here because --help does not need these modules.
+      const [{ readAsked }, { shownOf }] = await Promise.all([
+        import('./asked-traces.ts'),
+        import('../../../lib/moving/shown-answer.ts')
+      ])
+      await writeAsked(asker, signal, async ids => {
+        for await (const answer of readAsked(asker, ids)) {
+          proceed(signal)
+          const line = Buffer.from(`${answer.trimEnd()}\n`)
+          await wrote(1, output?.add(shownOf(answer)) ?? (json ? elements.of(line) : line))
+        }
+      })
+    }
+    const writeBeside = async (project: string, session: DatabaseSession, signal: AbortSignal) => {
+      const { sql } = session
       // Loaded here because --help does not need these modules.
       const [{ exportPages, shownTraces }, { changedTraces }, { requireProject }] = await Promise.all([
         import('../../../lib/moving/export-project.ts'),
         import('../../../lib/moving/export-changes.ts'),
         import('../../../lib/admin/projects.ts')
       ])
-      const projectId = await requireProject(sql, flags.project)
-      const proceed = () => {
-        if (signal.aborted) throw new AdminError('interrupted: the output is incomplete')
-      }
-      const elements = new Elements()
+      const projectId = await requireProject(sql, project)
       const write = async (choice: ExportChoice) => {
         if (output === undefined) {
           for await (const page of exportPages(sql, projectId, choice)) {
-            proceed()
+            proceed(signal)
             await wrote(page.traces, json ? elements.of(page.lines) : page.lines)
           }
           return
         }
         for await (const trace of shownTraces(sql, projectId, choice)) {
-          proceed()
+          proceed(signal)
           await wrote(1, output.add(trace))
         }
       }
-      await wrote(0, output?.head() ?? NOTHING)
-      if (since === undefined) await write(conditions)
+      const { conditions, isFurther } = selection
+      if (isFurther) {
+        const { DatabaseAsker } = await import('../../asking/beside-database.ts')
+        const asker = await DatabaseAsker.open(session, project)
+        try {
+          await writeAsked(asker, signal, ids => write({ ids }))
+        } finally {
+          await asker.close()
+        }
+      } else if (since === undefined) await write(conditions)
       else {
         for await (const changed of changedTraces(sql, projectId, since.after)) {
-          proceed()
+          proceed(signal)
           if (changed.ids.length > 0) await write({ ...conditions, ids: changed.ids })
-          next = changed.next
+          next = encodePosition(changed.next)
         }
       }
-      await wrote(0, output?.end() ?? NOTHING)
-      await pieces.flush()
     }
-    await withDatabase(env, ({ sql }) => interruptible(signal => writeAll(sql, signal)))
+    const { project } = flags
+    await pieces.add(output?.head() ?? NOTHING)
+    if (project === undefined) {
+      await withAsker(flags, env, asker => interruptible(signal => writeOverHttp(asker, signal)))
+    } else {
+      refuseServer(flags)
+      await withDatabase(env, session => interruptible(signal => writeBeside(project, session, signal)))
+    }
+    await pieces.add(output?.end() ?? NOTHING)
+    await pieces.flush()
     if (json) await stream(traces === 0 ? '[]\n' : '\n]\n')
     progress.clear()
     if (next === undefined) return
-    if (since?.file === undefined) progress.say(`next cursor: ${encodePosition(next)}`)
-    else await replaceFile(since.file, `${encodePosition(next)}\n`)
+    if (since?.file === undefined) progress.say(`next cursor: ${next}`)
+    else await replaceFile(since.file, `${next}\n`)
   }
 })
 
@@ -243,44 +290,3 @@ async function replaceFile(file: string, text: string): Promise<void> {
   await writeFile(partial, text)
   await rename(partial, file)
 }
-
-/** Joins pieces into writes that are worth a system call. */
-class Pieces {
-  readonly #write: (bytes: Uint8Array) => Promise<void>
-  #pieces: Uint8Array[] = []
-  #bytes = 0
-
-  constructor(write: (bytes: Uint8Array) => Promise<void>) {
-    this.#write = write
-  }
-
-  async add(piece: Uint8Array): Promise<void> {
-    this.#pieces.push(piece)
-    this.#bytes += piece.length
-    if (this.#bytes >= LEAST_WRITTEN) await this.flush()
-  }
-
-  async flush(): Promise<void> {
-    if (this.#bytes > 0) await this.#write(Buffer.concat(this.#pieces))
-    this.#pieces = []
-    this.#bytes = 0
-  }
-}
-
-const LEAST_WRITTEN = 65_536
-
-/** Converts pieces of NDJSON to pieces of a JSON array. The caller writes the closing bracket. */
-class Elements {
-  /** Separator before the next piece. */
-  #next = '[\n'
-
-  of(lines: Buffer): Buffer {
-    const isEnd = lines.at(-1) === LF
-    const text = lines.toString('latin1', 0, isEnd ? lines.length - 1 : lines.length)
-    const elements = `${this.#next}${text.replaceAll('\n', ',\n')}`
-    this.#next = isEnd ? ',\n' : ''
-    return Buffer.from(elements, 'latin1')
-  }
-}
-
-const LF = '\n'.charCodeAt(0)

@@ -68,7 +68,7 @@ async function importIntoDatabase(
       const projectId = await requireProject(sql, project)
       const detail = { file: basename(path), format }
       const auditId = await writeAudit(sql, { by: null, action: 'trace.import', projectId, detail })
-      const options = { workers: config.workers, trialTraces: undefined, heapMiB: RESTORE_HEAP_MIB }
+      const options = { ...config, trialTraces: undefined, heapMiB: RESTORE_HEAP_MIB }
       const writePath = new WritePath(database, options, log)
       let counts: TranscriptCounts | undefined
       try {

@@ -1,8 +1,10 @@
 /** Defines the flags with which commands select traces, as one table that all of these commands share. */
 import type { TraceConditions } from '../../../lib/store/trace/trace-conditions.ts'
 import { parseEnvironment, UNASSIGNED } from '../../../lib/trace/environment.ts'
+import { epochMs, isBefore, microsOf, timestampOf } from '../../../lib/trace/timestamp.ts'
+import type { QueryMembers } from '../../asking/asker.ts'
 import { UsageError } from '../../command.ts'
-import { parseEnd, parseMoment, TIME_FLAGS } from '../../terminal/times.ts'
+import { parseEnd, parseMoment, readDuration, TIME_FLAGS } from '../../terminal/times.ts'
 
 const STATUSES: readonly string[] = ['ok', 'error', 'unset', 'running']
 
@@ -45,6 +47,16 @@ export function readConditions(flags: ConditionFlags): TraceConditions {
   }
 }
 
+/** Returns the conditions as a query of the trace list or of the search. */
+export function queryOf({ before, to, ...same }: TraceConditions): QueryMembers {
+  const last = before === undefined ? undefined : justBefore(before)
+  return { ...same, to: last !== undefined && (to === undefined || isBefore(last, to)) ? last : to }
+}
+
+const shifted = (time: string, micros: number): string => timestampOf(epochMs(time) * 1000 + microsOf(time) + micros)
+const justBefore = (time: string): string => shifted(time, -1)
+export const justAfter = (time: string): string => shifted(time, 1)
+
 export function parseText(flag: string, text: string | undefined): string | undefined {
   if (text !== '') return text
   throw new UsageError(`--${flag} must not be empty`)
@@ -52,6 +64,15 @@ export function parseText(flag: string, text: string | undefined): string | unde
 
 export function readEnvironment(text: string | undefined): string | undefined {
   return text === undefined || text.toLowerCase() === UNASSIGNED ? text?.toLowerCase() : parseEnvironment(text)
+}
+
+/** Parses a duration as milliseconds. */
+export function parseDuration(flag: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const [, millis] = /^(\d{1,12}) ?ms$/.exec(text) ?? []
+  const ms = millis === undefined ? readDuration(text) : Number(millis)
+  if (ms !== undefined) return Math.round(ms)
+  throw new UsageError(`--${flag} must be a duration, such as 500ms, 2s or 1m30s, but is ${JSON.stringify(text)}`)
 }
 
 /** Checks that the text is one of the values. */

@@ -1,8 +1,5 @@
 /** Commands that read traces. */
 import { setTimeout } from 'node:timers/promises'
-import type { TraceConditions } from '../../../lib/store/trace/trace-conditions.ts'
-import { epochMs, isBefore, microsOf, timestampOf } from '../../../lib/trace/timestamp.ts'
-import type { QueryMembers } from '../../asking/asker.ts'
 import { PassingFailure } from '../../asking/failure.ts'
 import {
   collect,
@@ -21,34 +18,21 @@ import { command, UsageError } from '../../command.ts'
 import { type ShownSummary, TRACE_TABLE, tailLine } from '../../terminal/columns.ts'
 import { interruptible } from '../../terminal/interrupt.ts'
 import type { DetailedTrace } from '../../terminal/trace-lines.ts'
-import { CONDITION_FLAGS, oneOf, readConditions } from './conditions.ts'
-import { Watch } from './watch.ts'
+import { oneOf } from './conditions.ts'
+import { pathFor, readSelection, SELECTION_FLAGS, selected, TRACE_PAGE, TRACES } from './selection.ts'
+import { Changes, Watch } from './watch.ts'
 
-const TRACES = '/api/v1/traces'
-const SEARCH = '/api/v1/search'
-/** Numbers of traces that a list shows by default and at most, and that one request returns at most. */
+/** Numbers of traces that a list shows by default and at most. */
 const USUAL = 50
 const MOST = 100_000
-const PAGE = 200
 export const TRACE_SORTS = ['newest', 'slowest', 'costliest']
 
 export const READ_FLAGS = { ...ASKING_FLAGS, ...OUTPUT_FLAGS }
 
-/** Returns the conditions as a query of the trace list or of the search. */
-export function queryOf({ before, to, ...same }: TraceConditions): QueryMembers {
-  const last = before === undefined ? undefined : justBefore(before)
-  return { ...same, to: last !== undefined && (to === undefined || isBefore(last, to)) ? last : to }
-}
-
-const shifted = (time: string, micros: number): string => timestampOf(epochMs(time) * 1000 + microsOf(time) + micros)
-const justBefore = (time: string): string => shifted(time, -1)
-export const justAfter = (time: string): string => shifted(time, 1)
-
 export const traceList = command({
   summary: 'List traces, newest first',
   flags: {
-    ...CONDITION_FLAGS,
-    'runs-only': { type: 'boolean', about: 'only traces with a cost, or with a model, agent, tool or retriever call' },
+    ...SELECTION_FLAGS,
     sort: { type: 'string', value: 'S', about: `${TRACE_SORTS.join(', ')}; newest by default` },
     limit: LIMIT_FLAG(MOST),
     ...READ_FLAGS
@@ -61,17 +45,12 @@ export const traceList = command({
   ],
   async run(call) {
     const { flags, env, screen } = call
-    const conditions = queryOf(readConditions(flags))
-    const query = {
-      ...conditions,
-      runsOnly: flags['runs-only'] || undefined,
-      sort: oneOf('sort', flags.sort, TRACE_SORTS)
-    }
+    const query = { ...readSelection(flags).query, sort: oneOf('sort', flags.sort, TRACE_SORTS) }
     const limit = parseLimit('limit', flags.limit, USUAL, MOST)
     await withAsker(flags, env, asker =>
       printList<ShownSummary>(
         call,
-        listPages(asker, { path: pathFor(query), query, member: 'traces', limit, pageSize: PAGE }),
+        listPages(asker, { path: pathFor(query), query, member: 'traces', limit, pageSize: TRACE_PAGE }),
         (traces, end) =>
           listLines({ columns: TRACE_TABLE, rows: traces, width: screen.columns }, end, {
             ...{ nouns: 'traces', limit, most: MOST }
@@ -80,15 +59,6 @@ export const traceList = command({
     )
   }
 })
-
-/** Returns the route for the query: the trace list or, if the list does not accept the query, the search. */
-function pathFor({ errors, sort = 'newest', ...query }: QueryMembers): string {
-  const isListed = sort === 'newest' || NEWEST_ONLY.every(name => query[name] === undefined)
-  return errors === undefined && isListed ? TRACES : SEARCH
-}
-
-/** Parameters that the trace list accepts only when it sorts by time. */
-const NEWEST_ONLY = ['sessionId', 'userId', 'from', 'to'] as const
 
 export const traceShow = command({
   summary: 'Show a trace as the tree of its steps, the failed step first',
@@ -116,21 +86,20 @@ export const traceShow = command({
 
 const TAIL_USUAL = 10
 const POLL_MS = 2000
-/** Number of newest traces among which `tail` looks for traces that were recorded or have ended since. */
-const WATCHED = 5 * PAGE
+/** Maximum number of traces that are shown first. */
+const MOST_FIRST = 5 * TRACE_PAGE
 
 export const traceTail = command({
   summary: 'Show the newest traces, and with -f new traces as they arrive',
   flags: {
     follow: { type: 'boolean', short: 'f', about: 'keep showing new traces until Ctrl-C' },
-    ...CONDITION_FLAGS,
+    ...SELECTION_FLAGS,
     limit: { type: 'string', value: 'N', about: `the number of traces shown first; ${TAIL_USUAL} by default` },
     ...READ_FLAGS
   },
   details: [
-    'With -f, a trace is shown when it appears, and again when it ends. The command looks every two seconds among',
-    `the ${WATCHED.toLocaleString('en')} traces that started last, so it misses traces that are recorded long after`,
-    'their start.'
+    'With -f, a trace is shown when it is recorded, and again when it ends, whenever it started. The command asks the',
+    'server every two seconds what was written since.'
   ].join('\n'),
   examples: ['trace tail -f', 'trace tail -f --errors --environment production', 'trace tail --ndjson --limit 100'],
   async run(call) {
@@ -138,26 +107,31 @@ export const traceTail = command({
     // Loaded here because --help does not need this module.
     const { stringifyExact } = await import('../../../lib/trace/json/exact-json.ts')
     if (json && flags.follow) throw new UsageError('--follow never ends: use --ndjson instead of --json')
-    const query = queryOf(readConditions(flags))
-    const limit = parseLimit('limit', flags.limit, TAIL_USUAL, WATCHED)
-    const request = { path: pathFor(query), query, member: 'traces', limit, pageSize: PAGE }
+    const selection = readSelection(flags)
+    const { query } = selection
+    const limit = parseLimit('limit', flags.limit, TAIL_USUAL, MOST_FIRST)
+    const request = { path: pathFor(query), query, member: 'traces', limit, pageSize: TRACE_PAGE }
     await withAsker(flags, env, async asker => {
-      const newest = await collect<ShownSummary>(asker, { ...request, limit: flags.follow ? WATCHED : limit })
-      const first = newest.slice(0, limit).reverse()
+      // The changes begin before the list is read, so none is missed in between.
+      const changes = flags.follow ? await Changes.sinceNow(asker) : undefined
+      const first = (await collect<ShownSummary>(asker, request)).reverse()
       const write = async (traces: readonly ShownSummary[]) => {
         if (flags.ndjson) await stream(traces.map(trace => jsonLine(stringifyExact(trace))).join(''))
         else await screen.write(traces.map(trace => tailLine(trace, screen.columns)))
       }
       if (json) await stream(jsonLine(stringifyExact(first)))
       else await write(first)
-      if (!flags.follow) return
+      if (changes === undefined) return
       await interruptible(async signal => {
-        const watch = new Watch(newest)
+        const watch = new Watch(first)
         while (!signal.aborted) {
           await setTimeout(POLL_MS, undefined, { signal }).catch(() => {})
           if (signal.aborted) break
           try {
-            await write(watch.changed(await collect<ShownSummary>(asker, { ...request, limit: WATCHED })))
+            for await (const page of changes.read()) {
+              await write(watch.changed(await selected(asker, page, selection)))
+              if (signal.aborted) break
+            }
             progress.clear()
           } catch (error) {
             if (!(error instanceof PassingFailure)) throw error

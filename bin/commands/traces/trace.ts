@@ -2,7 +2,7 @@ import type { Pruned, PrunePlan } from '../../../lib/admin/upkeep/pruning.ts'
 import { AdminError } from '../../../lib/admin-error.ts'
 import { MOST_REMAINING } from '../../../lib/schema/field-values.ts'
 import type { TraceConditions } from '../../../lib/store/trace/trace-conditions.ts'
-import { type Asker, requestPath } from '../../asking/asker.ts'
+import type { Asker, QueryMembers } from '../../asking/asker.ts'
 import { parseId } from '../../asking/output.ts'
 import { ASKING_FLAGS, withAsker } from '../../asking/place.ts'
 import { type Call, command, UsageError } from '../../command.ts'
@@ -10,7 +10,7 @@ import { withDatabase } from '../../database.ts'
 import { interruptible } from '../../terminal/interrupt.ts'
 import type { DetailedTrace } from '../../terminal/trace-lines.ts'
 import { count, counted, size, tracesDone } from '../../terminal/words.ts'
-import { CONDITION_FLAGS, readConditions } from './conditions.ts'
+import { foundPages, readSelection, SELECTION_FLAGS } from './selection.ts'
 
 export const remove = command({
   summary: 'Delete a trace, or traces of a project that are old or meet other conditions',
@@ -18,12 +18,12 @@ export const remove = command({
   lastIsOptional: true,
   flags: {
     ...ASKING_FLAGS,
-    ...CONDITION_FLAGS,
+    ...SELECTION_FLAGS,
     apply: { type: 'boolean', about: 'delete the traces with all their data' }
   },
   details: [
-    'TRACE is the id of one trace. A key can delete one trace, or all traces of --user or --session; other conditions',
-    'need --project. A trace must meet all conditions, and at least one is required. The command works in small',
+    'TRACE is the id of one trace. A trace must meet all conditions, and at least one is required. With a key, the',
+    'command needs the scope traces:delete and, for conditions, traces:read. The command works in small',
     'batches beside a running server, and the totals are correct after each batch. If it is interrupted, finished',
     'batches stay deleted, and running it again deletes the rest. Traces are never deleted automatically. To limit',
     'their age, run this command every night with cron.',
@@ -34,20 +34,26 @@ export const remove = command({
   examples: [
     'trace delete --project default --before 90d',
     'trace delete --project default --before 2026-01-01 --environment staging --apply',
-    'trace delete --project default --user user-42 --apply',
+    'trace delete --user user-42 --apply',
+    "trace delete --score 'helpfulness<0.2' --before 30d --apply",
     'trace delete 4bf92f3577b34da6a3ce929d0e0e4736 --apply'
   ],
   async run(call) {
     const { parameters, flags, env, print, progress } = call
     const { project, apply } = flags
-    const conditions = readConditions(flags)
+    const selection = readSelection(flags)
+    const { conditions } = selection
     if (parameters.TRACE !== undefined) {
-      if (Object.values(conditions).some(value => value !== undefined)) {
+      if (selection.isAny) {
         throw new UsageError('TRACE cannot be combined with conditions')
       }
       return deleteOne(parseId('TRACE', parameters.TRACE, 32), call)
     }
-    if (project === undefined) return deleteOf(onlyOwner(conditions), call)
+    if (project === undefined || selection.isFurther) {
+      if (!selection.isAny) throw new UsageError('TRACE or a condition is missing, such as --user or --before')
+      const owner = selection.isFurther ? undefined : onlyOwner(conditions)
+      return owner === undefined ? deleteMatching(selection.query, call) : deleteOf(owner, call)
+    }
     const request = { project, ...conditions }
     await withDatabase(env, async ({ sql }) => {
       // Loaded here because --help does not need these modules.
@@ -92,14 +98,47 @@ type Deleting = Pick<
 type Owner = { readonly userId: string } | { readonly sessionId: string }
 
 /** Returns the user or the session if it is the only condition. */
-function onlyOwner(conditions: TraceConditions): Owner {
+function onlyOwner(conditions: TraceConditions): Owner | undefined {
   const { userId, sessionId, ...others } = conditions
   if (Object.values(others).every(value => value === undefined)) {
     if (userId !== undefined && sessionId === undefined) return { userId }
     if (sessionId !== undefined && userId === undefined) return { sessionId }
   }
-  throw new UsageError('--project is missing: without it, TRACE, --user or --session selects the traces')
+  return undefined
 }
+
+/** Deletes the traces that a query finds, page by page. */
+async function deleteMatching(query: QueryMembers, { flags, env, print, progress }: Deleting): Promise<void> {
+  let traces = 0
+  await withAsker(flags, env, asker =>
+    interruptible(async signal => {
+      for await (const page of foundPages(asker, query)) {
+        if (signal.aborted) throw interruptedAfter(traces)
+        traces += flags.apply ? await deleteAll(asker, page) : page.length
+        progress.show(() => `${counted(traces, 'trace')} ${flags.apply ? 'deleted' : 'found'}`)
+      }
+    })
+  )
+  progress.clear()
+  const advice = traces === 0 ? '' : ` Nothing was changed: add --apply to delete ${traces === 1 ? 'it' : 'them'}.`
+  const all = counted(traces, 'trace')
+  print({ traces, applied: flags.apply }, flags.apply ? `deleted ${all}` : `${all} selected.${advice}`)
+}
+
+/** Deletes the traces of a page. Returns the number of traces that were deleted. */
+async function deleteAll(asker: Asker, page: readonly { readonly id: string }[]): Promise<number> {
+  const traceIds = page.map(({ id }) => id)
+  let deleted = 0
+  for (let remaining = traceIds.length; remaining > 0; ) {
+    const answer = JSON.parse(await asker.ask('POST', '/api/v1/deletions', { traceIds }))
+    deleted += answer.deleted
+    remaining = answer.remaining
+  }
+  return deleted
+}
+
+const interruptedAfter = (traces: number) =>
+  new AdminError(`interrupted: ${counted(traces, 'trace')} deleted; run it again to continue`)
 
 /** Deletes all traces of a user or a session, which takes several requests. */
 async function deleteOf(owner: Owner, { flags, env, print, progress }: Deleting): Promise<void> {
@@ -107,8 +146,8 @@ async function deleteOf(owner: Owner, { flags, env, print, progress }: Deleting)
   const whose = `${field === 'userId' ? 'user' : 'session'} ${id}`
   if (!flags.apply) {
     const { traces, hint } = await withAsker(flags, env, async asker => {
-      const traces = JSON.parse(await asker.ask('POST', '/api/v1/deletions', { ...owner, dryRun: true })).remaining
-      return { traces, hint: traces === 0 ? await explainNone(asker, owner) : '' }
+      const answer = JSON.parse(await asker.ask('POST', '/api/v1/deletions', { ...owner, dryRun: true }))
+      return { traces: answer.remaining as number, hint: hintOf(answer) }
     })
     const all = `${traces === MOST_REMAINING ? 'at least ' : ''}${counted(traces, 'trace')} of ${whose}`
     const advice = traces === 0 ? hint : ` Nothing was changed: add --apply to delete ${traces === 1 ? 'it' : 'them'}.`
@@ -120,14 +159,13 @@ async function deleteOf(owner: Owner, { flags, env, print, progress }: Deleting)
   await withAsker(flags, env, asker =>
     interruptible(async signal => {
       for (let remaining = 1; remaining > 0; ) {
-        if (signal.aborted)
-          throw new AdminError(`interrupted: ${counted(traces, 'trace')} deleted; run it again to continue`)
+        if (signal.aborted) throw interruptedAfter(traces)
         const answer = JSON.parse(await asker.ask('POST', '/api/v1/deletions', owner))
         traces += answer.deleted
         remaining = answer.remaining
+        if (traces === 0) hint = hintOf(answer)
         progress.show(() => tracesDone(traces, traces + remaining))
       }
-      if (traces === 0) hint = await explainNone(asker, owner)
     })
   )
   progress.clear()
@@ -137,15 +175,8 @@ async function deleteOf(owner: Owner, { flags, env, print, progress }: Deleting)
   )
 }
 
-/** Returns a hint on users or sessions that exist, with a leading space; nothing if the key may not read traces. */
-async function explainNone(asker: Asker, owner: Owner): Promise<string> {
-  try {
-    const { hint } = JSON.parse(await asker.ask('GET', requestPath('/api/v1/search', { ...owner, limit: 1 })))
-    return hint === null ? '' : ` ${hint}`
-  } catch {
-    return ''
-  }
-}
+/** Returns the hint on users or sessions that exist, with a leading space; nothing if there is none. */
+const hintOf = ({ hint }: { readonly hint?: string }): string => (hint === undefined ? '' : ` ${hint}`)
 
 /** Deletes a trace, or describes it if `--apply` is missing. */
 async function deleteOne(

@@ -1,29 +1,80 @@
-/** Finds the changes between two readings of a list of traces. */
+/** Follows a project's writes, and decides which written traces are new or have ended. */
+import type { Asker } from '../../asking/asker.ts'
+import { requestPath } from '../../asking/asker.ts'
 import type { ShownSummary } from '../../terminal/columns.ts'
 
-/** Maximum number of traces that are remembered. Traces that left the list long ago do not return to it. */
+const CHANGES = '/api/v1/changes'
+const CHANGES_PAGE = 500
+/** Maximum number of traces that are remembered. */
 const MOST_SEEN = 10_000
 
+interface ChangePage<T> {
+  readonly traces: readonly T[]
+  readonly nextCursor: string
+  readonly caughtUp: boolean
+}
+
+/** Reads the traces that were written since a cursor. */
+export class Changes {
+  readonly #asker: Asker
+  #cursor: string
+
+  private constructor(asker: Asker, cursor: string) {
+    this.#asker = asker
+    this.#cursor = cursor
+  }
+
+  /** Begins with the writes from now on. */
+  static async sinceNow(asker: Asker): Promise<Changes> {
+    const { nextCursor } = await ask(asker, 'now', 1)
+    return new Changes(asker, nextCursor)
+  }
+
+  /** Yields the written traces, page by page, until no more are known. Continues there the next time. */
+  async *read(): AsyncGenerator<readonly ShownSummary[]> {
+    for (let isOver = false; !isOver; ) {
+      const { traces, nextCursor, caughtUp } = await ask(this.#asker, this.#cursor, CHANGES_PAGE)
+      isOver = caughtUp || nextCursor === this.#cursor
+      yield traces
+      // A page whose traces could not be shown is read again.
+      this.#cursor = nextCursor
+    }
+  }
+}
+
+async function ask(asker: Asker, after: string, limit: number): Promise<ChangePage<ShownSummary>> {
+  const { parseExact } = await import('../../../lib/trace/json/exact-json.ts')
+  return parseExact(await asker.ask('GET', requestPath(CHANGES, { after, limit }))) as ChangePage<ShownSummary>
+}
+
 export class Watch {
-  /** Status of each trace at the last reading, by id. The trace seen longest ago comes first. */
+  /** Status of each trace when it was last read, by id. The trace seen longest ago comes first. */
   readonly #seen = new Map<string, string>()
+  /** When the newest of the first traces was recorded. Traces recorded earlier are not new, whatever was written. */
+  readonly #since: number
 
-  constructor(newest: readonly ShownSummary[]) {
-    this.#note(newest)
+  constructor(first: readonly ShownSummary[]) {
+    this.#since = Math.max(0, ...first.map(recordedMs))
+    this.#note(first)
   }
 
-  /** Returns the traces that are new or have ended since the last reading, the oldest first. */
-  changed(newest: readonly ShownSummary[]): ShownSummary[] {
-    const changed = newest.filter(({ id, status }) => {
-      const before = this.#seen.get(id)
-      return before === undefined || (before === 'running' && status !== 'running')
+  /** Returns the written traces that are new or have ended since they were last read. */
+  changed(written: readonly ShownSummary[]): ShownSummary[] {
+    const changed = written.filter(trace => {
+      const before = this.#seen.get(trace.id)
+      return before === undefined ? this.#isNew(trace) : before === 'running' && trace.status !== 'running'
     })
-    this.#note(newest)
-    return changed.reverse()
+    this.#note(written)
+    return changed
   }
 
-  #note(newest: readonly ShownSummary[]): void {
-    for (const { id, status } of newest) {
+  /** A trace that was not seen is new, unless it was recorded and ended before. */
+  #isNew(trace: ShownSummary): boolean {
+    return trace.endedAt === null || recordedMs(trace) >= this.#since || Date.parse(trace.endedAt) >= this.#since
+  }
+
+  #note(traces: readonly ShownSummary[]): void {
+    for (const { id, status } of traces) {
       this.#seen.delete(id)
       this.#seen.set(id, status)
     }
@@ -33,3 +84,5 @@ export class Watch {
     }
   }
 }
+
+const recordedMs = ({ ingestedAt }: ShownSummary): number => (ingestedAt === null ? 0 : Date.parse(ingestedAt))

@@ -46,6 +46,13 @@ export const TracesDeleted = named('TracesDeleted', {
     description:
       `The number of traces left to delete, counted up to ${MOST_REMAINING.toLocaleString('en')}. Send the same ` +
       'request again until it is 0.'
-  })
+  }),
+  hint: Type.Optional(
+    Type.String({
+      description:
+        'Set if the user or the session has no traces: says so and, if the key may read traces, names the nearest ' +
+        'users or sessions that exist.'
+    })
+  )
 })
 export type TracesDeleted = Static<typeof TracesDeleted>

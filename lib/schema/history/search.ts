@@ -59,6 +59,7 @@ export const TraceSearchQuery = Type.Object(
     maxDurationMs: count('The maximum durationMs, inclusive.'),
     minCostUsd: amount('The minimum costUsd, inclusive.'),
     maxCostUsd: amount('The maximum costUsd, inclusive.'),
+    withoutCost: flag('If true, only traces without a known cost.'),
     minTotalTokens: count('The minimum usage.totalTokens, inclusive.'),
     maxTotalTokens: count('The maximum usage.totalTokens, inclusive.'),
     from: time('The inclusive lower bound of startedAt.'),
@@ -91,6 +92,14 @@ const Excerpt = named('Excerpt', {
       'Where the text is: the name of the trace, an input or output of the trace, a model call or a tool call, the ' +
       'error of a failed step, or the metadata of the trace.'
   }),
+  spanId: nullable(
+    ShownSpanId,
+    'The span whose text it is. Null for the name, input, output and metadata of the trace.'
+  ),
+  role: nullable(
+    Type.String(),
+    'The role of the message that contains the text, such as `user`. Null if there is none.'
+  ),
   text: Type.String(),
   marks: Type.Array(Type.Array(Count), {
     description: 'The start and end of each match in `text`, in UTF-16 code units.'
@@ -105,7 +114,10 @@ export const FoundTrace = named('FoundTrace', {
   firstError: nullable(FirstError, 'The failed step that ended first. Null if no step failed.'),
   inputPreview: preview('input'),
   outputPreview: preview('output'),
-  excerpt: nullable(Excerpt, 'The text in which words of `q` were found. Null without `q`.')
+  excerpt: nullable(
+    Excerpt,
+    'The text in which words of `q` were found, if possible other than a system prompt. Null without `q`.'
+  )
 })
 
 const SearchIndex = named('SearchIndex', {

@@ -55,6 +55,12 @@ export const SpanListQuery = closed({
   minDurationMs: Type.Optional(
     Type.Integer({ minimum: 0, description: 'The minimum duration of the span in milliseconds, inclusive.' })
   ),
+  withoutCost: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description: 'If true, only spans without a known cost. With kind=llm: the model calls that have no price.'
+    })
+  ),
   texts: Type.Optional(
     Type.Boolean({
       default: false,

@@ -15,7 +15,10 @@ const text = (description: string) => Type.Optional(Type.String({ minLength: 1, 
 const time = (description: string) => Type.Optional(Type.String({ ...Timestamp, description }))
 
 export const UsageQuery = closed({
-  from: time('The inclusive lower bound of startedAt. Defaults to 7 days before `to`.'),
+  from: time(
+    'The inclusive lower bound of startedAt. Defaults to 7 days before `to`, or, with an interval, to the beginning ' +
+      'of the last 7 days or 168 hours, of which the last contains `to`.'
+  ),
   to: time('The exclusive upper bound of startedAt. Defaults to now.'),
   environment: Type.Optional(Environment),
   name: text('The exact name of the trace.'),
@@ -43,7 +46,15 @@ export const UsageQuery = closed({
   sort: Type.Optional(
     Type.Enum(FIELD_VALUES.usageSort, {
       default: 'traces',
-      description: 'The number by which groups are ranked, descending. `tokens` is the sum of input and output.'
+      description:
+        'The number by which groups are ranked, descending. `tokens` is the sum of input and output, `duration` p95Ms.'
+    })
+  ),
+  scores: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description:
+        'Adds the scores of the traces to each row and to the total. Not with `by=step`, and only up to 20,000 traces.'
     })
   ),
   limit: Type.Optional(
@@ -77,7 +88,29 @@ const sums = {
   p95Ms: nullable(Type.Number({ minimum: 0 }), 'The 95th percentile of the durations, by nearest rank, in ms.')
 }
 
-export const UsageSums = named('UsageSums', sums)
+/** Maximum number of names of scores per row. */
+export const MOST_SCORE_NAMES = 20
+
+const UsageScore = named('UsageScore', {
+  name: Type.String(),
+  count: Type.Integer({ minimum: 1, description: 'The number of traces with such a score.' }),
+  mean: nullable(
+    Type.Number(),
+    'The mean of the numbers, or the share of `true` among booleans. Null if all values are categories.'
+  )
+})
+export type UsageScore = Static<typeof UsageScore>
+const scores = {
+  scores: Type.Optional(
+    Type.Array(UsageScore, {
+      description:
+        'With `scores=true`: the newest score of each name of each trace, by name. At most ' +
+        `${MOST_SCORE_NAMES} names, those with the most scores.`
+    })
+  )
+}
+
+export const UsageSums = named('UsageSums', { ...sums, ...scores })
 export type UsageSums = Static<typeof UsageSums>
 
 export const UsageRow = named('UsageRow', {
@@ -90,7 +123,8 @@ export const UsageRow = named('UsageRow', {
   kind: nullable(Type.String(), 'The kind of step, with `by=step`.'),
   isOther: Type.Boolean({ description: 'Whether the row sums all groups that are not listed separately.' }),
   steps: nullable(Count, 'The number of steps, with `by=step`.'),
-  ...sums
+  ...sums,
+  ...scores
 })
 export type UsageRow = Static<typeof UsageRow>
 

@@ -44,10 +44,13 @@ export type PageTextInSql = (names: TableNames) => string
 
 const HIGHEST = Number.MAX_SAFE_INTEGER
 
+/** Stands for the position after all writes that have places. */
+export const NOW = 'now'
+
 export interface ChangeRead {
   readonly projectId: number
-  /** Undefined means the beginning: all stored traces. */
-  readonly after: Position | undefined
+  /** Undefined means the beginning: all stored traces. NOW means the end of the log. */
+  readonly after: Position | typeof NOW | undefined
   readonly limit: number
   readonly text: PageTextInSql
   /** The last place of the log to read; by default, the log is read to its end. */
@@ -63,6 +66,7 @@ export async function readChanges(
   names: TableNames = SCHEMA_NAMES
 ): Promise<ChangePage | { readonly expired: string }> {
   const { after } = read
+  if (after === NOW) return readNow(sql, read, names)
   return after?.in === 'log' ? readLog(sql, read, after, names) : readStored(sql, read, after, names)
 }
 
@@ -70,6 +74,16 @@ const FEED = (names: TableNames) => `
   select f.id::text as feed, f.place as "end", f.dropped_to as "droppedTo",
     exists (select from ${names.change_news} where project_id = $1) as waits
   from ${names.change_feeds} f where f.project_id = $1`
+
+/** Returns an empty page at the end of the log. */
+async function readNow(sql: Sql, { projectId, isFolded = false }: ChangeRead, names: TableNames): Promise<ChangePage> {
+  const [row] = await sql.unsafe<Feed[]>(FEED(names), [projectId], { prepare: true })
+  if (row === undefined) throw new Refusal('unavailable', NO_ORDER)
+  const next: Position = { in: 'log', feed: row.feed, place: row.end, read: BLOCK }
+  return { text: null, next, hasMore: false, isLast: isFolded || !row.waits }
+}
+
+const NO_ORDER = 'The order of changes begins once the database accepts writes; retry later.'
 
 interface StoredRow extends Feed {
   readonly text: string | null
@@ -98,7 +112,7 @@ async function readStored(
     { prepare: true }
   )
   if (row === undefined && after === undefined) {
-    throw new Refusal('unavailable', 'The order of changes begins once the database accepts writes; retry later.')
+    throw new Refusal('unavailable', NO_ORDER)
   }
   const feed = row?.feed ?? ''
   const position = after ?? { in: 'traces', feed, after: 0, to: row?.to ?? 0, place: row?.end ?? 0 }

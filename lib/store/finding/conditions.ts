@@ -37,6 +37,8 @@ export interface SearchConditions {
   readonly errors: boolean
   readonly scores: readonly ScoreCondition[]
   readonly annotated: boolean | undefined
+  /** Whether the cost must be unknown. */
+  readonly withoutCost: boolean
   readonly durationMs: NumberRange
   readonly costUsd: NumberRange
   readonly totalTokens: NumberRange
@@ -48,13 +50,14 @@ export const NO_CONDITIONS: SearchConditions = {
   errors: false,
   scores: [],
   annotated: undefined,
+  withoutCost: false,
   durationMs: {},
   costUsd: {},
   totalTokens: {}
 }
 
 export function isUnconditional(conditions: SearchConditions): boolean {
-  const { tags, step, errors, scores, annotated, durationMs, costUsd, totalTokens } = conditions
+  const { tags, step, errors, scores, annotated, withoutCost, durationMs, costUsd, totalTokens } = conditions
   const ranges = [durationMs, costUsd, totalTokens]
   return (
     tags.length === 0 &&
@@ -62,6 +65,7 @@ export function isUnconditional(conditions: SearchConditions): boolean {
     !errors &&
     scores.length === 0 &&
     annotated === undefined &&
+    !withoutCost &&
     ranges.every(({ min, max }) => min === undefined && max === undefined)
   )
 }
@@ -74,11 +78,12 @@ const TOTAL_TOKENS = `coalesce(t.total_tokens,
  * error are not among them, because the texts of spans are packed (lib/store/finding/failed-steps.ts).
  */
 export function conditionsInSql(conditions: SearchConditions, bind: Bind, names: TableNames): string[] {
-  const { tags, step, errors, scores, annotated, durationMs, costUsd, totalTokens } = conditions
+  const { tags, step, errors, scores, annotated, withoutCost, durationMs, costUsd, totalTokens } = conditions
   return [
     ...rangeInSql('t.duration_ms', durationMs, bind),
     ...rangeInSql('t.cost_usd', costUsd, bind),
     ...rangeInSql(TOTAL_TOKENS, totalTokens, bind),
+    ...(withoutCost ? ['and t.cost_usd is null'] : []),
     ...tags.map(tag => `and t.tags @> array[${bind(tag)}]::text[]`),
     ...(errors ? [`and (t.status = 'error' or t.error_count > 0)`] : []),
     ...scores.map(score => `and t.score_count > 0 and ${scoreInSql(score, bind, names)}`),

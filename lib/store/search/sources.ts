@@ -134,11 +134,11 @@ function stepsOf(spans: readonly SpanRow[]) {
   return {
     calls: spans.filter(({ isCall }) => isCall),
     tools: spans.filter(({ isTool }) => isTool),
-    errors: failed.map(({ kind, output, attributes, events }) => {
+    errors: failed.map(({ id, kind, output, attributes, events }) => {
       // An output that was cut at the limit is no JSON.
       const whole = output !== null && output.length < SEARCHED.json ? output : null
       const { type, message } = failureOfStep({ kind, output: whole, attributes, events })
-      return [type, message].filter(text => text !== null).join('\n')
+      return { id, text: [type, message].filter(text => text !== null).join('\n') }
     })
   }
 }

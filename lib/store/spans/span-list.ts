@@ -24,6 +24,8 @@ export interface SpanFilters {
   readonly model?: string | undefined
   readonly traceId?: string | undefined
   readonly minDurationMs?: number | undefined
+  /** Whether the cost must be unknown. */
+  readonly withoutCost?: true | undefined
   /** Filters of the span's trace. */
   readonly trace: WalkedTraces
 }
@@ -162,9 +164,9 @@ async function findSlowest(list: SpanWalk): Promise<FoundPage> {
   }
 }
 
-function isFiltered({ kind, name, status, model, traceId, minDurationMs, trace }: SpanFilters): boolean {
+function isFiltered({ kind, name, status, model, traceId, minDurationMs, withoutCost, trace }: SpanFilters): boolean {
   const { from, to, ...ofTrace } = trace
-  return [kind, name, status, model, traceId, minDurationMs, ...Object.values(ofTrace)].some(
+  return [kind, name, status, model, traceId, minDurationMs, withoutCost, ...Object.values(ofTrace)].some(
     value => value !== undefined
   )
 }
@@ -258,12 +260,13 @@ function oneTrace(projectId: number, { trace }: SpanFilters, names: TableNames, 
 }
 
 /** Returns conditions on spans as s, each with a leading `and`. */
-function spanConditions({ kind, name, status, model, minDurationMs }: SpanFilters, bind: Bind): string[] {
+function spanConditions({ kind, name, status, model, minDurationMs, withoutCost }: SpanFilters, bind: Bind): string[] {
   const equal = Object.entries({ kind, name, status, model })
   return [
     ...equal.flatMap(([column, value]) => (value === undefined ? [] : [`and s.${column} = ${bind(value)}`])),
     ...(minDurationMs === undefined
       ? []
-      : [`and round(extract(epoch from s.ended_at - s.started_at) * 1000)::bigint >= ${bind(minDurationMs)}::bigint`])
+      : [`and round(extract(epoch from s.ended_at - s.started_at) * 1000)::bigint >= ${bind(minDurationMs)}::bigint`]),
+    ...(withoutCost === undefined ? [] : ['and s.cost_usd is null'])
   ]
 }

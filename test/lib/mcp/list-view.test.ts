@@ -14,6 +14,8 @@ const PAGES: Readonly<Record<keyof typeof OUTLINES, Item>> = {
   spans: EXAMPLES.listSpans!.replies[200] as Item,
   errors: EXAMPLES.listErrors!.replies[200] as Item,
   sessions: EXAMPLES.listSessions!.replies[200] as Item,
+  users: EXAMPLES.listUsers!.replies[200] as Item,
+  changes: EXAMPLES.listChanges!.replies[200] as Item,
   scores: EXAMPLES.listScores!.replies[200] as Item
 }
 const NAMES = Object.keys(PAGES) as (keyof typeof PAGES)[]
@@ -47,10 +49,15 @@ t.test('an outline of a search distinguishes the traces, and says how to get the
   t.notOk('note' in empty)
 })
 
-t.test('an empty list without a hint names a tool that gives one', async t => {
-  t.match(JSON.parse(outlined('traces', { ...PAGES.traces, traces: [] })).note, /search_traces with the same filters/)
+t.test('an empty list without a hint says whether more may follow', async t => {
+  const none = { ...PAGES.traces, traces: [], nextCursor: null }
+  t.match(JSON.parse(outlined('traces', none)).note, /^No trace matches\.$/)
   const more = { ...PAGES.sessions, sessions: [], nextCursor: 'x' }
   t.match(JSON.parse(outlined('sessions', more)).note, /^More may follow: call again with nextCursor as after\.$/)
+  const changes = (caughtUp: boolean) =>
+    JSON.parse(outlined('changes', { ...PAGES.changes, traces: [], caughtUp, nextCursor: 'x' })).note
+  t.match(changes(true), /^Nothing was written since\. Call again later with nextCursor as after\.$/)
+  t.match(changes(false), /^More may follow: call again with nextCursor as after\.$/)
 })
 
 t.test('each outline respects its maximum length, and has at least one item', async () => {

@@ -55,7 +55,9 @@ t.test('errors, tool calls and metadata have limits of their own', t => {
     metadata: JSON.stringify({ hidden: { tenant: 'acme', tier: 3 }, more: 'y'.repeat(3000) }),
     calls: bodies('call'),
     tools: bodies('tool'),
-    errors: ['', 'TimeoutError\nno response', ...Array.from({ length: 30 }, (_, i) => `${i} ${'z'.repeat(2000)}`)]
+    errors: ['', 'TimeoutError\nno response', ...Array.from({ length: 30 }, (_, i) => `${i} ${'z'.repeat(2000)}`)].map(
+      text => ({ id: 'ab', text })
+    )
   })
   const lengthOf = (isWanted: (each: (typeof texts)[number]) => boolean) =>
     texts.filter(isWanted).reduce((sum, { text }) => sum + text.length, 0)

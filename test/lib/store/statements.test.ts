@@ -19,6 +19,7 @@ import { countOneDay, findHistory } from '../../../lib/store/analytics/rollups/r
 import { readExactUsage } from '../../../lib/store/analytics/usage/exact.ts'
 import { forgetAllUsage } from '../../../lib/store/analytics/usage/forgotten-sums.ts'
 import { readMadeUsage } from '../../../lib/store/analytics/usage/made-sums.ts'
+import { withScores } from '../../../lib/store/analytics/usage/score-means.ts'
 import { readSummedUsage, summedField } from '../../../lib/store/analytics/usage/summed.ts'
 import { setUsageTags } from '../../../lib/store/analytics/usage/tag-keys.ts'
 import { dropOldChanges, foldChanges, readLogged, readUnfolded } from '../../../lib/store/changes/fold.ts'
@@ -65,7 +66,8 @@ async function readUsage(sql: Sql, projectId: number): Promise<void> {
     const period = alignedTime({ ...asked, interval })
     for (const by of ['model', 'name', 'environment', 'user', 'step', 'tag:prompt']) {
       const split = readSplit(by)!
-      await readExactUsage(sql, projectId, { ...asked, interval, split })
+      const exact = await readExactUsage(sql, projectId, { ...asked, interval, split })
+      if (by !== 'step') t.ok(await withScores(sql, projectId, exact!, { ...asked, interval, split }))
       const field = summedField(split)
       await (field === undefined
         ? readMadeUsage(sql, projectId, { period, interval, field: by, limit: 5 })

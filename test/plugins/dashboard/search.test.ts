@@ -31,8 +31,17 @@ t.test('the list finds words, with an excerpt of each trace', async t => {
   t.same(
     body.traces.map(({ id, excerpt }: { id: string; excerpt: object }) => [id, excerpt]),
     [
-      [second, { place: 'name', text: 'réfund of 東京', marks: [[0, 6]] }],
-      [first, { place: 'input', text: '\ufffd<b>\ufffd I want my REFUND, please', marks: [[16, 22]] }]
+      [second, { place: 'name', spanId: null, role: null, text: 'réfund of 東京', marks: [[0, 6]] }],
+      [
+        first,
+        {
+          place: 'input',
+          spanId: null,
+          role: 'user',
+          text: '\ufffd<b>\ufffd I want my REFUND, please',
+          marks: [[16, 22]]
+        }
+      ]
     ]
   )
   const ids = async (query: string) =>

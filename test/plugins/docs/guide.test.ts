@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import t from 'tap'
+import { ingestBody } from '../../fixtures/bodies/bodies.ts'
 import { NODE } from '../../fixtures/node.ts'
 import { testService } from '../../fixtures/service/service.ts'
 import { configurationFor, runForJson } from '../../fixtures/service/spoor.ts'
@@ -45,6 +46,8 @@ t.test("the guide's examples run as they stand", async t => {
   const { key } = await runForJson(args, configurationFor(database))
   t.ok(key.startsWith(keep.slice(keep.indexOf('=') + 1).replace('…', '')), 'the key looks as the guide says')
   const env = { ...process.env, SPOOR_API_KEY: key }
+  // The guide deletes the traces of this user.
+  t.equal((await call('POST', '/api/v1/traces', { key, body: ingestBody({ userId: 'customer-8' }) })).status, 201)
 
   t.test('in curl, with the answers that are shown', async t => {
     for (const tool of ['curl', 'openssl']) {

@@ -20,6 +20,8 @@ const READ = [
   'list_spans',
   'list_errors',
   'list_sessions',
+  'list_users',
+  'list_changes',
   'get_project',
   'get_usage'
 ]
@@ -179,7 +181,7 @@ t.test('search_traces finds runs by their steps, and names existing values if it
 
 t.test('the list of tools is short', async t => {
   const { text } = await post(service, { jsonrpc: '2.0', id: 1, method: 'tools/list' })
-  t.ok(Buffer.byteLength(text) < 36_000, `${Buffer.byteLength(text)} bytes`)
+  t.ok(Buffer.byteLength(text) < 39_000, `${Buffer.byteLength(text)} bytes`)
 })
 
 t.test('the arguments of add_score are an object without alternatives, which not all models can read', async t => {
@@ -229,6 +231,8 @@ const OUTLINED = [
   'list_spans',
   'list_errors',
   'list_sessions',
+  'list_users',
+  'list_changes',
   'get_usage'
 ]
 const USAGE_TIME = 'from=2026-11-20T00:00:00Z&to=2026-11-22T00:00:00Z'
@@ -250,6 +254,8 @@ t.test("a reading tool returns its route's response if asked for everything", as
     ['list_spans', { traceId: id, texts: true }, `/api/v1/spans?texts=true&traceId=${id}&limit=5`],
     ['list_errors', { to: '2026-11-22T00:00:00Z' }, '/api/v1/errors?to=2026-11-22T00:00:00Z&limit=20'],
     ['list_sessions', {}, '/api/v1/sessions?limit=20'],
+    ['list_users', { from: '2026-11-20T00:00:00Z' }, '/api/v1/users?from=2026-11-20T00:00:00Z&limit=20'],
+    ['list_changes', { limit: 3 }, '/api/v1/changes?limit=3'],
     ['get_usage', { from: '2026-11-20T00:00:00Z', to: '2026-11-22T00:00:00Z' }, `/api/v1/usage?${USAGE_TIME}`],
     ['get_project', {}, '/api/v1/project']
   ]
@@ -285,6 +291,31 @@ t.test('list_spans and list_errors return outlines, and name existing values if 
   const many = await record({ spans: Array.from({ length: 5 }, () => span({ output: big })) })
   const cut = await use('list_spans', { traceId: many, texts: true, limit: 2 })
   t.match(cut.value.spans, [{ outputBytes: 250_002, output: /bytes left out\]$/ }, { outputBytes: 250_002 }])
+})
+
+t.test('list_traces names the nearest existing values if it finds nothing', async t => {
+  await record({ name: 'summarise-ticket', tags: ['release:7'] })
+  for (const args of [{ name: 'summarize-ticket' }, { tag: 'release:8' }]) {
+    const { value } = await use('list_traces', args)
+    t.match(value, { detail: 'outline', traces: [], hint: /^No trace has the .*The nearest: "(summarise|release)/ })
+    t.match((await use('list_traces', { ...args, detail: 'full' })).value, { traces: [], nextCursor: null })
+  }
+  t.equal((await use('list_traces', { status: 'running', model: 'none', after: 'x' })).isError, true)
+})
+
+t.test('list_changes follows writes, and list_users lists the users of traces', async t => {
+  const { value: now } = await use('list_changes', { after: 'now' })
+  t.match(now, { detail: 'outline', traces: [], caughtUp: true, note: /^Nothing was written since\. Call again later/ })
+  const id = await record({
+    userId: 'written-later',
+    startedAt: '2020-01-01T00:00:00Z',
+    endedAt: '2020-01-01T00:00:01Z'
+  })
+  const { value } = await use('list_changes', { after: now.nextCursor })
+  t.match(value, { traces: [{ id, userId: 'written-later' }], caughtUp: true, note: /call get_trace with its id/ })
+  const users = (prefix: string) => use('list_users', { prefix, from: '2020-01-01T00:00:00Z' })
+  t.match((await users('written')).value, { users: [{ id: 'written-later', traceCount: 1 }] })
+  t.match((await users('writen-')).value, { users: [], hint: /"writen-"/ })
 })
 
 t.test('walks through a list by its cursors', async t => {

@@ -89,7 +89,17 @@ longTest('its transport passes all that a version demands, given the fixtures, b
 const SDKS = fileURLToPath(new URL('../../../../test/torture/mcp-sdks', import.meta.url))
 const PYTHON_SDK = 'mcp==2.3.0'
 const GO_SDK = 'github.com/modelcontextprotocol/go-sdk@v1.8.0'
-const READS = ['search_traces', 'list_traces', 'list_spans', 'list_errors', 'list_sessions', 'get_usage', 'get_project']
+const READS = [
+  'search_traces',
+  'list_traces',
+  'list_spans',
+  'list_errors',
+  'list_sessions',
+  'list_users',
+  'list_changes',
+  'get_usage',
+  'get_project'
+]
 
 longTest("Python's SDK lists the tools, calls those that read, and reads the guide", async t => {
   const folder = await testFolder(t)

@@ -132,13 +132,17 @@ const STARTS = {
   day: `date_bin('1 day', started_at, '2000-01-01T00:00:00Z'::timestamptz)`
 }
 
-/** SQL expressions by which groups are ranked, over their items or sums. The count is that of a group's traces. */
+/**
+ * Returns the SQL expression by which groups are ranked, over their items or sums. `traces` is the expression for the
+ * number of a group's traces. Only items have the durations by which groups are ranked.
+ */
 export const rankOf = (sort: UsageSort, traces: string): string =>
   ({
     traces: traces,
     errors: 'sum(errors)',
     cost: 'sum(cost)',
-    tokens: 'sum(input_tokens) + sum(output_tokens)'
+    tokens: 'sum(input_tokens) + sum(output_tokens)',
+    duration: 'percentile_disc(0.95) within group (order by duration_ms)'
   })[sort]
 
 /** Parameters 4 and 5 are used in every form of the statement, so that their types are known. */

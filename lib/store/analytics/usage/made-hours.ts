@@ -1,8 +1,9 @@
 /**
- * Computes sums by user, step and tag for hours that are over, and from these the sums of days. One transaction
- * computes all sums of an hour from its traces. A transaction that folds or recounts deltas of an hour deletes the
- * hour's sums and those of its day. Readers do not use the sums of hours that have deltas in rollup_news. In every
- * snapshot, the sums that readers use therefore equal the sums of the traces.
+ * Computes sums by user, step and tag for hours that are over, and from these the sums of days. Costs that spoor
+ * computed (computed-costs.ts) are summed in the same way. One transaction computes all sums of an hour from its
+ * traces. A transaction that folds or recounts deltas of an hour deletes the hour's sums and those of its day. Readers
+ * do not use the sums of hours that have deltas in rollup_news. In every snapshot, the sums that readers use therefore
+ * equal the sums of the traces.
  */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES } from '../../../database/tables.ts'
@@ -11,6 +12,7 @@ import { STEPS } from '../../../rollups/period.ts'
 import { readSplit } from '../../../rollups/usage.ts'
 import { inTransaction } from '../../transactions.ts'
 import { dayOf, hourOf, lockRollups } from '../rollups/deltas.ts'
+import { COMPUTED_COSTS, COMPUTED_ITEMS } from './computed-costs.ts'
 import { foundTraces, itemsOf } from './exact.ts'
 import { forgetUsage } from './forgotten-sums.ts'
 import { isMarkOf, msOf, rollupVersions } from './marks.ts'
@@ -89,7 +91,7 @@ function makeHourStatement(field: string): string {
   return `
   insert into usage_sums (${COLUMNS})
   select ${COLUMNS} from (with ${foundTraces(SCHEMA_NAMES, HOUR_OF_TRACES)},
-  items as (${itemsOf(SCHEMA_NAMES, readSplit(field))}),
+  items as (${field === COMPUTED_COSTS ? COMPUTED_ITEMS : itemsOf(SCHEMA_NAMES, readSplit(field))}),
   groups as (
     select project_id, key, kind, count(${isOfSteps ? 'distinct seq' : '*'}) as traces,
       ${isOfSteps ? 'count(*)' : '0'} as steps, sum(errors) as errors, sum(priced) as priced,
@@ -158,7 +160,7 @@ export async function findMissingUsage(
   few = FEW_TRACES
 ): Promise<MissingUsage | undefined> {
   if (!(await hasMany(sql, projectId, few))) return undefined
-  const fields = await readUsageFields(sql, projectId)
+  const fields = [...(await readUsageFields(sql, projectId)), COMPUTED_COSTS]
   const endOf = (step: number) => Math.floor((now - PAUSE_MS) / step) * step
   const hours = await find(sql, FIND_HOURS, projectId, [YEAR_1, endOf(STEPS.hour), fields, PORTION])
   const days: { field: string; start: number }[] = []

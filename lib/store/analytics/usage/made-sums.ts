@@ -4,19 +4,19 @@ import { SCHEMA_NAMES } from '../../../database/tables.ts'
 import { latencyInSql, percentilesOf, readHistogram } from '../../../rollups/latency.ts'
 import type { Period } from '../../../rollups/period.ts'
 import { readSplit, type UsageInterval } from '../../../rollups/usage.ts'
-import { planUsage, type UsageHour, type UsagePlan } from '../../../rollups/usage-plan.ts'
+import type { UsagePlan } from '../../../rollups/usage-plan.ts'
 import type { UsageSort } from '../../../schema/field-values.ts'
 import { inSnapshot } from '../../transactions.ts'
-import { hourOf } from '../rollups/deltas.ts'
 import { readTotal } from '../rollups/read-series.ts'
+import { withComputedCosts } from './computed-costs.ts'
+import { inOrderOf, MOST_RANKED, placeInSql, slowestFirst } from './duration-order.ts'
 import { foundTraces, itemsOf, rankOf } from './exact.ts'
-import { isMarkOf, msOf, rollupVersions } from './marks.ts'
-import { timeOf } from './matching.ts'
+import { IS_PLANNED, LIVE_TRACES, MOST_LIVE, readUsagePlan, startInSql } from './made-plan.ts'
+import { msOf } from './marks.ts'
 import { type GroupRow, type PeriodSums, rowOf } from './rows.ts'
 import { usageTotal } from './summed.ts'
 
-/** Maximum numbers of traces that are read one by one, and of their steps. */
-const MOST_LIVE = 20_000
+/** Maximum number of steps that are read one by one. */
 const MOST_LIVE_STEPS = 200_000
 
 export interface MadeAsked {
@@ -40,27 +40,27 @@ export async function readMadeUsage(
   asked: MadeAsked,
   mostLive = MOST_LIVE
 ): Promise<MadeSums> {
-  const { period, interval, field } = asked
+  const { period, field } = asked
   return inSnapshot(sql, async () => {
     const most =
       field === 'step' ? Math.min(mostLive, MOST_LIVE_STEPS / (await readStepsPerTrace(sql, projectId))) : mostLive
-    const plan = planUsage(
-      await readHours(sql, projectId, asked),
-      await readDays(sql, projectId, asked),
-      { from: period.from, to: period.to, interval },
-      most
-    )
+    const plan = await readUsagePlan(sql, projectId, asked, most)
     const { from, to } = plan
     const [total] = to > from ? await readTotal(sql, projectId, { ...period, step: 'hour', from, to }, {}) : []
     const rows = await readGroups(sql, projectId, plan, asked)
+    const whole = { total: usageTotal(total), rows: [], others: 0 }
+    const ofAll = { period: { ...period, from, to }, interval: 'none', split: undefined, filters: {} } as const
     return {
       from,
       to,
-      total: usageTotal(total),
-      rows: rows.map(({ others: _, latency, ...row }) => {
-        const { p50, p95 } = percentilesOf(readHistogram(latency))
-        return rowOf({ ...row, p50, p95 })
-      }),
+      total: (await withComputedCosts(sql, projectId, whole, ofAll, mostLive)).total,
+      rows: inOrderOf(
+        rows.map(({ others: _, latency, ...row }) => {
+          const { p50, p95 } = percentilesOf(readHistogram(latency))
+          return rowOf({ ...row, p50, p95 })
+        }),
+        asked.sort
+      ),
       others: rows[0]?.others ?? 0
     }
   })
@@ -74,57 +74,40 @@ async function readStepsPerTrace(sql: Sql, projectId: number): Promise<number> {
   return Math.max(1, row.spans / Math.max(1, row.traces))
 }
 
-const isWithin = `start >= ${timeOf('$2')} and start < ${timeOf('$3')}`
-
-const readHours = (sql: Sql, projectId: number, { period, field }: MadeAsked) =>
-  sql.unsafe<UsageHour[]>(
-    `with hours as materialized (${rollupVersions('hour', isWithin)}), news as materialized (
-      select ${hourOf('started_at')} as hour, sum(greatest(traces, 0)) as traces from rollup_news
-      where project_id = $1 and started_at >= ${timeOf('$2')} and started_at < ${timeOf('$3')} group by 1
-    )
-    select ${msOf('coalesce(h.start, n.hour)')} as start,
-      (coalesce(h.traces, 0) + coalesce(n.traces, 0))::float8 as traces,
-      n.hour is null and exists (select from usage_sums u where ${isMarkOf('hour', '$4::text', 'h')}) as "isMade"
-    from hours h full join news n on n.hour = h.start where h.traces > 0 or n.hour is not null`,
-    [projectId, period.from, period.to, field],
-    { prepare: true }
-  )
-
-async function readDays(sql: Sql, projectId: number, { period, field }: MadeAsked): Promise<number[]> {
-  const rows = await sql.unsafe<{ start: number }[]>(
-    `with days as materialized (${rollupVersions('day', isWithin)})
-    select ${msOf('d.start')} as start from days d
-    where exists (select from usage_sums u where ${isMarkOf('day', '$4::text', 'd')})`,
-    [projectId, period.from, period.to, field],
-    { prepare: true }
-  )
-  return rows.map(({ start }) => start)
-}
-
 const AMOUNTS = ['traces', 'steps', 'errors', 'priced', 'input_tokens', 'output_tokens', 'cost', 'computed', 'latency']
-const LIVE = `(select ${timeOf('ms')} as hour from unnest($2::float8[]) as ms) h cross join lateral (
-    select * from traces
-    where project_id = $1 and started_at >= h.hour and started_at < h.hour + interval '1 hour' offset 0
-  ) t where true`
 
-function groupsStatement({ field, interval, stepKind, sort = 'traces' }: MadeAsked): string {
+/** SQL for the sums of parts of the period, as the expression `parts`. Parameter 8 is the kind of the steps, if any. */
+function partsOf({ field, interval, stepKind }: MadeAsked): string {
   const isOfSteps = field === 'step'
-  const rank = `${rankOf(sort, 'sum(traces)')} desc`
-  const start = interval === 'none' ? 'null::timestamptz' : `date_bin('1 ${interval}', start, '2000-01-01T00:00:00Z')`
+  const items = itemsOf(SCHEMA_NAMES, readSplit(field), stepKind && '$8')
   return `
-  with ${foundTraces(SCHEMA_NAMES, LIVE)}, items as (${itemsOf(SCHEMA_NAMES, readSplit(field), stepKind && '$8')}),
-  parts as materialized (
-    select ${start} as start, key, kind, part = 'r' as is_rest, ${AMOUNTS.join(', ')} from usage_sums
-    where project_id = $1 and part <> 'm' and field = $6::text ${stepKind === undefined ? '' : `and kind = $8`} and (
-      (length = 'h' and start = any (array(select ${timeOf('ms')} from unnest($3::float8[]) as ms)))
-      or (length = 'd' and start = any (array(select ${timeOf('ms')} from unnest($5::float8[]) as ms)))
-    )
+  with ${foundTraces(SCHEMA_NAMES, LIVE_TRACES)}, items as (${items}), parts as materialized (
+    select ${startInSql(interval, 'start')} as start, key, kind, part = 'r' as is_rest, ${AMOUNTS.join(', ')}
+    from usage_sums
+    where project_id = $1 and part <> 'm' and field = $6::text ${stepKind === undefined ? '' : `and kind = $8`}
+      and ${IS_PLANNED}
     union all
-    select ${start.replace('start,', 'started_at,')}, key, kind, false, count(${isOfSteps ? 'distinct seq' : '*'}),
+    select ${startInSql(interval, 'started_at')}, key, kind, false, count(${isOfSteps ? 'distinct seq' : '*'}),
       ${isOfSteps ? 'count(*)' : '0'}, sum(errors), sum(priced), sum(input_tokens), sum(output_tokens), sum(cost),
       coalesce(sum(cost) filter (where is_computed), 0), sum(${latencyInSql('duration_ms')})
     from items where $4::text is not null group by 1, 2, 3
-  ), groups as materialized (
+  )`
+}
+
+const ID = 'json_build_array(key, kind)::text'
+
+const slowestStatement = (asked: MadeAsked): string => `
+  ${partsOf({ ...asked, interval: 'none' })}
+  select ${ID} as id, sum(latency)::text as latency from parts where not is_rest
+  group by key, kind order by sum(traces) desc, sum(steps) desc, key, kind limit greatest(${MOST_RANKED}, $7::int)`
+
+/** `order` is the parameter with the order of the groups, if they are ranked by duration. */
+function groupsStatement(asked: MadeAsked, order: string | undefined): string {
+  const { field, sort = 'traces' } = asked
+  const isOfSteps = field === 'step'
+  const bySum = `${rankOf(sort === 'duration' ? 'traces' : sort, 'sum(traces)')} desc`
+  const rank = order === undefined ? bySum : `${placeInSql(order, ID)} desc`
+  return `${partsOf(asked)}, groups as materialized (
     select key, kind, is_rest,
       is_rest or row_number() over (order by is_rest, ${rank}, sum(traces) desc, sum(steps) desc, key, kind) > $7::int
         as is_other
@@ -138,16 +121,19 @@ function groupsStatement({ field, interval, stepKind, sort = 'traces' }: MadeAsk
     sum(computed)::float8 as computed, sum(latency)::text as latency
   from parts p join groups g
     on g.key is not distinct from p.key and g.kind is not distinct from p.kind and g.is_rest = p.is_rest
-  group by 1, 2, 3, 4 order by 1, 4, ${rank}, sum(traces) desc, sum(steps) desc, 2, 3`
+  group by 1, 2, 3, 4 order by 1, 4, ${bySum}, sum(traces) desc, sum(steps) desc, 2, 3`
 }
 
 type Row = Omit<GroupRow, 'p50' | 'p95'> & { readonly latency: string; readonly others: number }
 
-function readGroups(sql: Sql, projectId: number, plan: UsagePlan, asked: MadeAsked) {
-  const { field, limit, stepKind } = asked
+async function readGroups(sql: Sql, projectId: number, plan: UsagePlan, asked: MadeAsked): Promise<Row[]> {
+  const { field, limit, stepKind, sort } = asked
   const split = readSplit(field)
   const tagKey = split?.field === 'tag' ? split.tagKey : ''
-  const values = [projectId, [...plan.live], [...plan.hours], tagKey, [...plan.days], field, limit]
-  const more = stepKind === undefined ? [] : [stepKind]
-  return sql.unsafe<Row[]>(groupsStatement(asked), [...values, ...more], { prepare: true })
+  const some = [projectId, [...plan.live], [...plan.hours], tagKey, [...plan.days], field, limit]
+  const values = stepKind === undefined ? some : [...some, stepKind]
+  if (sort !== 'duration') return sql.unsafe<Row[]>(groupsStatement(asked, undefined), values, { prepare: true })
+  const groups = await sql.unsafe<{ id: string; latency: string }[]>(slowestStatement(asked), values, { prepare: true })
+  const statement = groupsStatement(asked, `$${values.length + 1}`)
+  return sql.unsafe<Row[]>(statement, [...values, slowestFirst(groups, limit)], { prepare: true })
 }

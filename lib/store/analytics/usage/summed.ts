@@ -6,9 +6,11 @@ import type { Sums } from '../../../rollups/series.ts'
 import type { UsageInterval, UsageSplit } from '../../../rollups/usage.ts'
 import type { UsageSort } from '../../../schema/field-values.ts'
 import type { UsageSums } from '../../../schema/history/usage.ts'
-import { allAnswered } from '../../transactions.ts'
+import { allAnswered, inSnapshot } from '../../transactions.ts'
 import { readTotal, type SummedField } from '../rollups/read-series.ts'
 import { type ChartFilters, sumsOf as rollupSumsOf } from '../rollups/sums.ts'
+import { withComputedCosts } from './computed-costs.ts'
+import { inOrderOf, MOST_RANKED, slowestFirst } from './duration-order.ts'
 import { rankOf } from './exact.ts'
 import { type GroupRow, NO_SUMS, type PeriodSums, rowOf, usageSumsOf } from './rows.ts'
 
@@ -30,7 +32,7 @@ export interface SummedAsked {
 
 type Row = Omit<GroupRow, 'p50' | 'p95' | 'computed' | 'steps' | 'kind'> & { readonly latency: string }
 
-/** Rollups do not record which costs were computed. */
+/** Rollups do not record which costs were computed (computed-costs.ts). */
 function withPercentiles<T extends { readonly latency: string }>({ latency, ...row }: T) {
   const { p50, p95 } = percentilesOf(readHistogram(latency))
   return { ...row, computed: null, steps: null, p50, p95 }
@@ -40,23 +42,34 @@ function withPercentiles<T extends { readonly latency: string }>({ latency, ...r
 export const usageTotal = (row: Sums | undefined): UsageSums =>
   usageSumsOf(row === undefined ? { ...NO_SUMS, computed: null } : withPercentiles(row))
 
-export async function readSummedUsage(sql: Sql, projectId: number, asked: SummedAsked): Promise<PeriodSums> {
+/** `mostLive` is for tests. */
+export async function readSummedUsage(
+  sql: Sql,
+  projectId: number,
+  asked: SummedAsked,
+  mostLive?: number
+): Promise<PeriodSums> {
   const { period, interval, field, filters = {} } = asked
-  const total = readTotal(sql, projectId, period, filters)
-  const groups = field !== undefined || interval !== 'none' ? readGroups(sql, projectId, asked) : undefined
-  await allAnswered<unknown>(groups === undefined ? [total] : [total, groups])
-  const rows = (await groups) ?? []
-  const [whole] = await total
-  return {
-    total: usageTotal(whole),
-    rows: rows.map(({ others: _, ...row }) => rowOf({ ...withPercentiles(row), kind: null })),
-    others: rows[0]?.others ?? 0
-  }
+  return inSnapshot(sql, async () => {
+    const total = readTotal(sql, projectId, period, filters)
+    const groups = field !== undefined || interval !== 'none' ? readGroups(sql, projectId, asked) : undefined
+    await allAnswered<unknown>(groups === undefined ? [total] : [total, groups])
+    const rows = (await groups) ?? []
+    const [whole] = await total
+    const sums = {
+      total: usageTotal(whole),
+      rows: inOrderOf(
+        rows.map(({ others: _, ...row }) => rowOf({ ...withPercentiles(row), kind: null })),
+        asked.sort
+      ),
+      others: rows[0]?.others ?? 0
+    }
+    return withComputedCosts(sql, projectId, sums, { period, interval, split: field, filters }, mostLive)
+  })
 }
 
 async function readGroups(sql: Sql, projectId: number, asked: SummedAsked) {
   const { period, interval, field, limit, sort = 'traces', filters = {} } = asked
-  const rank = sql.unsafe(`${rankOf(sort, 'sum(traces)')} desc`)
   const key = field === undefined ? sql`null::text` : sql`${sql(field)}`
   // A row without a name contains the sums for all names beyond the limits of lib/rollups/name-limits.ts.
   const isRest = field === 'name' ? sql`name is null` : sql`false`
@@ -66,12 +79,25 @@ async function readGroups(sql: Sql, projectId: number, asked: SummedAsked) {
       ? sql`null::float8`
       : sql`floor(extract(epoch from start)::float8 * 1000 / ${length}::float8) * ${length}::float8`
   const fields = field === undefined ? [] : [field]
+  const sums = (isWhole: boolean) => rollupSumsOf(sql, projectId, { period, filters, fields, isWhole })
+  const isSlowest = sort === 'duration'
+  const slowest = isSlowest
+    ? await sql<{ id: string; latency: string }[]>`
+        select json_build_array(key)::text as id, sum(latency)::text as latency
+        from (select ${key} as key, ${isRest} as is_rest, traces, latency from (${sums(true)}) s) counted
+        where not is_rest group by key order by sum(traces) desc, key limit ${MOST_RANKED}`
+    : []
+  const byTraces = sql.unsafe(`${rankOf(isSlowest ? 'traces' : sort, 'sum(traces)')} desc`)
+  const order = slowestFirst(slowest, limit)
+  const rank = isSlowest
+    ? sql`-coalesce(array_position(${order}::text[], json_build_array(key)::text), ${MOST_RANKED}::int) desc`
+    : byTraces
   return sql<(Row & { readonly others: number })[]>`
     with counted as materialized (
       select ${start} as start, ${key} as key, ${isRest} as is_rest, sum(traces) as traces, sum(errors) as errors,
         sum(priced) as priced, sum(input_tokens) as input_tokens, sum(output_tokens) as output_tokens,
         sum(cost) as cost, sum(latency) as latency
-      from (${rollupSumsOf(sql, projectId, { period, filters, fields, isWhole: interval === 'none' })}) s
+      from (${sums(interval === 'none')}) s
       group by 1, 2, 3
     ), groups as materialized (
       select key, is_rest,
@@ -83,5 +109,5 @@ async function readGroups(sql: Sql, projectId: number, asked: SummedAsked) {
       sum(errors)::float8 as errors, sum(priced)::float8 as priced, sum(input_tokens)::float8 as "inputTokens",
       sum(output_tokens)::float8 as "outputTokens", sum(cost)::float8 as cost, sum(latency)::text as latency
     from counted c join groups g on c.key is not distinct from g.key and c.is_rest = g.is_rest
-    group by 1, 2, 3 having sum(traces) > 0 order by 1, 3, ${rank}, sum(traces) desc, 2`
+    group by 1, 2, 3 having sum(traces) > 0 order by 1, 3, ${byTraces}, sum(traces) desc, 2`
 }

@@ -1,6 +1,7 @@
 /** The entries that the filter box offers for what is typed. */
 import type { SuggestedValues } from '../contract.ts'
-import { FIELDS, type FilterField, renderTerm, typedParts } from '../state/filter-text.ts'
+import { FIELDS, type FilterField, renderTerm, typedParts, WITHOUT } from '../state/filter-text.ts'
+import type { Filter } from '../state/list-query.ts'
 
 export interface FilterEntry {
   readonly label: string
@@ -49,10 +50,18 @@ export function entriesFor(typed: string, known: SuggestedValues | undefined): F
   return [...entries, { label: `Search for “${words}”`, text: words, isComplete: true }]
 }
 
+/** Returns the entry for traces without the number. */
+const noneOf = (filter: Filter): FilterEntry => ({
+  label: WITHOUT,
+  text: renderTerm({ filter, value: 'true' }),
+  isComplete: true
+})
+
 function valuesOf(field: FilterField, typed: string, known: SuggestedValues | undefined): FilterEntry[] {
   const [filter] = field.filters
   const counts = new Map((known?.values ?? []).map(({ value, traces }) => [value, traces]))
   const all = field.choices === undefined ? [...counts.keys()] : Object.keys(field.choices)
+  if (field.none !== undefined) return WITHOUT.startsWith(typed.toLowerCase()) ? [noneOf(field.none)] : []
   const wanted = typed.toLowerCase()
   const rankOf = (value: string) => Number(!value.toLowerCase().startsWith(wanted))
   return all

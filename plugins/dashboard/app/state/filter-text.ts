@@ -15,6 +15,8 @@ export interface FilterField {
   readonly filters: readonly [Filter] | readonly [min: Filter, max: Filter]
   /** Choices, each with its value in the URL. */
   readonly choices?: Readonly<Record<string, string>>
+  /** The filter for traces without the number, which is written `none`. */
+  readonly none?: Filter
   readonly example: string
 }
 
@@ -64,12 +66,12 @@ export const FIELDS: readonly FilterField[] = [
     example: 'yes'
   },
   { name: 'duration', title: 'Duration', kind: 'duration', filters: ['minDuration', 'maxDuration'], example: '>2s' },
-  { name: 'cost', title: 'Cost in $', kind: 'cost', filters: ['minCost', 'maxCost'], example: '>0.1' },
+  { name: 'cost', title: 'Cost in $', kind: 'cost', filters: ['minCost', 'maxCost'], none: 'noCost', example: '>0.1' },
   { name: 'tokens', title: 'Tokens', kind: 'count', filters: ['minTokens', 'maxTokens'], example: '>10k' }
 ]
 
 export const fieldOf = (filter: Filter): FilterField | undefined =>
-  FIELDS.find(({ filters }) => filters.some(each => each === filter))
+  FIELDS.find(({ filters, none }) => none === filter || filters.some(each => each === filter))
 
 /** A part of a text that cannot be understood, and why. */
 export interface TextFault {
@@ -130,6 +132,7 @@ function readPart(name: string, written: string): readonly Term[] | string {
   }
   if (field.kind === 'text')
     return value === '' ? `Add a value, such as ${name}:${field.example}.` : [{ filter, value }]
+  if (field.none !== undefined && value.toLowerCase() === WITHOUT) return [{ filter: field.none, value: 'true' }]
   const [, comparison, amount = ''] = /^(<=?|>=?|[≤≥])(.*)$/s.exec(value) ?? []
   const number = comparison === undefined ? undefined : readAmount(field.kind, amount.trim())
   if (number === undefined)
@@ -144,6 +147,9 @@ const ALIASES: Readonly<Record<string, string>> = {
   sessionid: 'session',
   userid: 'user'
 }
+
+/** How a missing number is written. */
+export const WITHOUT = 'none'
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, min: 60_000, m: 60_000, h: 3_600_000 }
 const MANY: Readonly<Record<string, number>> = { '': 1, k: 1000, m: 1_000_000 }
@@ -175,6 +181,7 @@ export function renderTerm({ filter, value }: Term): string {
     const [name = value] = Object.entries(field.choices!).find(([, stored]) => stored === value) ?? []
     return `${field.name}:${quoted(name)}`
   }
+  if (filter === field.none) return `${field.name}:${WITHOUT}`
   if (max === undefined) return `${field.name}:${quoted(value)}`
   return `${field.name}:${filter === min ? '>=' : '<='}${renderAmount(field.kind, value)}`
 }
@@ -197,6 +204,7 @@ export function describeTerm(term: Term): { readonly title: string; readonly val
   const written = renderTerm(term).slice(field.name.length + 1)
   if (field.kind === 'text' || field.kind === 'condition') return { title: field.title, value }
   if (field.kind === 'choice') return { title: field.title, value: unquoted(written) }
+  if (filter === field.none) return { title: field.title.replace(' in $', ''), value: WITHOUT }
   const [, sign, amount] = /^([<>]=)(.*)$/.exec(written)!
   const shown = field.kind === 'cost' ? `$${amount}` : amount!.replace(/(\d)([a-z]+)$/, '$1 $2')
   return { title: field.title.replace(' in $', ''), value: `${sign === '>=' ? '≥' : '≤'} ${shown}` }

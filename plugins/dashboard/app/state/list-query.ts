@@ -28,6 +28,7 @@ export const FILTERS = {
   maxDuration: 'maxDurationMs',
   minCost: 'minCostUsd',
   maxCost: 'maxCostUsd',
+  noCost: 'withoutCost',
   minTokens: 'minTotalTokens',
   maxTokens: 'maxTotalTokens',
   tag: 'tag',

@@ -34,6 +34,8 @@ t.test('a field offers its values, those that begin with the typed text first', 
   ])
   const [score] = entriesFor('score:help', { values: [{ value: 'helpfulness', traces: 2 }], newest: null })
   t.same(score, { label: 'helpfulness', count: 2, text: 'score:helpfulness<', isComplete: false })
+  t.same(entriesFor('cost:', undefined), [{ label: 'none', text: 'cost:none', isComplete: true }])
+  t.same(entriesFor('cost:>', undefined), [])
   t.same(entriesFor('failed:', undefined), [{ label: 'yes', text: 'failed:yes', isComplete: true }])
 })
 

@@ -19,7 +19,7 @@ const amounts = {
   cost: fc.double({ min: 0, noNaN: true, noDefaultInfinity: true }).map(String),
   count: fc.nat(1e9).map(String)
 }
-const fieldTerm: fc.Arbitrary<Term> = fc.constantFrom(...FIELDS).chain(({ kind, filters, choices }) => {
+const fieldTerm: fc.Arbitrary<Term> = fc.constantFrom(...FIELDS).chain(({ kind, filters, choices, none }) => {
   const values =
     kind === 'text'
       ? anyText
@@ -28,7 +28,8 @@ const fieldTerm: fc.Arbitrary<Term> = fc.constantFrom(...FIELDS).chain(({ kind, 
         : kind === 'choice'
           ? fc.constantFrom(...Object.values(choices!))
           : amounts[kind]
-  return fc.record({ filter: fc.constantFrom<Filter>(...filters), value: values })
+  const of = fc.record({ filter: fc.constantFrom<Filter>(...filters), value: values })
+  return none === undefined ? of : fc.oneof(of, fc.constant({ filter: none, value: 'true' }))
 })
 const word = fc.oneof(fc.stringMatching(/^[^\s":]{1,8}$/), fc.stringMatching(/^"[^"\\:]{1,12}"$/))
 const words: fc.Arbitrary<Term> = fc
@@ -60,7 +61,7 @@ t.test('a query is read as people write it', async t => {
   const typed =
     'status:error step:search_orders cost:>0.1 duration:>2s duration:<1.5min tag:prompt:v12 score:helpfulness<0.5 ' +
     'refund Tokens:>=10k environment:prod failed:yes annotated:NO cost:<=$2 "free words" https://example.com ' +
-    'user:"Ada L" it:'
+    'user:"Ada L" cost:none it:'
   t.same(parseFilters(typed), {
     faults: [],
     terms: [
@@ -77,6 +78,7 @@ t.test('a query is read as people write it', async t => {
       { filter: 'annotated', value: 'false' },
       { filter: 'maxCost', value: '2' },
       { filter: 'user', value: 'Ada L' },
+      { filter: 'noCost', value: 'true' },
       { filter: 'q', value: 'refund "free words" https://example.com it:' }
     ]
   })
@@ -99,6 +101,7 @@ t.test('what cannot be understood is named, and the rest is kept', async t => {
   t.equal(messageOf('name:'), 'Add a value, such as name:support-agent.')
   t.equal(messageOf('name:""'), 'Add a value, such as name:support-agent.')
   t.equal(messageOf('duration:2s'), 'Write duration:>2s or duration:<2s.')
+  t.equal(messageOf('duration:none'), 'Write duration:>2s or duration:<2s.')
   t.equal(messageOf('duration:>2 days'), undefined)
   t.equal(messageOf('duration:>2d'), 'Write duration:>2s or duration:<2s.')
   t.equal(messageOf('cost:>-1'), 'Write cost:>0.1 or cost:<0.1.')
@@ -107,9 +110,19 @@ t.test('what cannot be understood is named, and the rest is kept', async t => {
 })
 
 t.test('a chip shows a value with its unit', async t => {
-  const shown = parseFilters('duration:>2s cost:<0.5 tokens:>10k failed:yes tag:a "two words"').terms.map(describeTerm)
+  const shown = parseFilters('duration:>2s cost:<0.5 tokens:>10k failed:yes tag:a cost:none "two words"').terms.map(
+    describeTerm
+  )
   t.same(
     shown.map(({ title, value }) => `${title}: ${value}`),
-    ['Duration: ≥ 2 s', 'Cost: ≤ $0.5', 'Tokens: ≥ 10000', 'Any failure: yes', 'Tag: a', 'Words: "two words"']
+    [
+      'Duration: ≥ 2 s',
+      'Cost: ≤ $0.5',
+      'Tokens: ≥ 10000',
+      'Any failure: yes',
+      'Tag: a',
+      'Cost: none',
+      'Words: "two words"'
+    ]
   )
 })

@@ -1,0 +1,107 @@
+/**
+ * Reads which part of a period's costs spoor computed. Rollups do not record it, so the background stores it by
+ * environment, model and name, like the sums by user (made-hours.ts). Traces of other hours are read one by one.
+ */
+import type { Sql } from 'postgres'
+import { SCHEMA_NAMES } from '../../../database/tables.ts'
+import { toDollars } from '../../../rollups/amounts.ts'
+import type { UsageRow } from '../../../schema/history/usage.ts'
+import type { ChartFilters } from '../rollups/sums.ts'
+import { foundTraces } from './exact.ts'
+import { IS_PLANNED, LIVE_TRACES, MOST_LIVE, type PlanAsked, readUsagePlan, startInSql } from './made-plan.ts'
+import { msOf } from './marks.ts'
+import type { PeriodSums } from './rows.ts'
+
+/** The field of usage_sums under which computed costs are stored. No split has this name. */
+export const COMPUTED_COSTS = 'computed'
+
+const KEYS = ['environment', 'model', 'name'] as const
+type ComputedField = (typeof KEYS)[number]
+
+/** SQL for the items that are summed: the traces with a computed cost. */
+export const COMPUTED_ITEMS = `
+  select found.*, json_build_array(${KEYS.join(', ')})::text as key, null::text as kind from found where is_computed`
+
+export interface ComputedAsked extends Omit<PlanAsked, 'field'> {
+  readonly split: ComputedField | undefined
+  readonly filters: ChartFilters
+}
+
+interface CostRow {
+  readonly start: number | null
+  readonly key: string | null
+  readonly isOther: boolean
+  /** Whether it sums the groups that are not stored separately. */
+  readonly isRest: boolean
+  readonly computed: number
+}
+
+/**
+ * Returns the sums with their computed costs. They remain null if an hour is too large to be read, and by group if the
+ * period has more groups than are stored. Call this function in the snapshot in which `sums` were read. `mostLive` is
+ * for tests.
+ */
+export async function withComputedCosts(
+  sql: Sql,
+  projectId: number,
+  sums: PeriodSums,
+  asked: ComputedAsked,
+  mostLive = MOST_LIVE
+): Promise<PeriodSums> {
+  const { period, interval, filters } = asked
+  const plan = await readUsagePlan(sql, projectId, { period, interval, field: COMPUTED_COSTS }, mostLive)
+  if (plan.from !== period.from || plan.to !== period.to) return sums
+  const keys = new Set(sums.rows.filter(({ isOther }) => !isOther).map(({ key }) => key))
+  const lists = [[...plan.live], [...plan.hours], asked.split ?? '', [...plan.days], COMPUTED_COSTS]
+  const values = [...lists, [...keys].filter(key => key !== null), keys.has(null)]
+  const given = KEYS.map(name => filters[name] ?? null)
+  const costs = await sql.unsafe<CostRow[]>(statementOf(asked), [projectId, ...values, ...given] as never[], {
+    prepare: true
+  })
+  const isNarrowed = given.some(value => value !== null)
+  const hasRest = costs.some(({ isRest }) => isRest)
+  const sumOf = (found: readonly CostRow[], costUsd: number) =>
+    // A name that has no row of its own in some hours has only a part of its cost in its group.
+    Math.min(costUsd, toDollars(found.reduce((sum, { computed }) => sum + computed, 0)))
+  const totalOf = () => (hasRest && isNarrowed ? null : sumOf(costs, sums.total.costUsd))
+  const isOf = (cost: CostRow, { start, key, isOther }: UsageRow) =>
+    cost.start === (start === null ? null : Date.parse(start)) &&
+    cost.isOther === isOther &&
+    (isOther || cost.key === key)
+  const costOf = (row: UsageRow) => {
+    if (hasRest && (isNarrowed || asked.split !== undefined)) return null
+    return sumOf(
+      costs.filter(cost => isOf(cost, row)),
+      row.costUsd
+    )
+  }
+  return {
+    ...sums,
+    total: { ...sums.total, computedCostUsd: totalOf() },
+    rows: sums.rows.map(row => ({ ...row, computedCostUsd: costOf(row) }))
+  }
+}
+
+/** Parameters: see LIVE_TRACES and IS_PLANNED; 4 is the split, 6 the field, 7 and 8 the listed keys, then KEYS. */
+function statementOf({ interval, split }: ComputedAsked): string {
+  const start = (time: string) => startInSql(interval, time)
+  return `
+  with ${foundTraces(SCHEMA_NAMES, LIVE_TRACES)}, parts as (
+    select ${start('start')} as start, ${KEYS.map((name, i) => `key::json ->> ${i} as ${name}`).join(', ')},
+      part = 'r' as is_rest, computed from usage_sums
+    where project_id = $1 and part <> 'm' and field = $6::text and ${IS_PLANNED}
+    union all
+    select ${start('started_at')}, ${KEYS.join(', ')}, false, cost from found where is_computed
+  ), keyed as (
+    select start, ${split ?? 'null::text'} as key, is_rest, computed from parts
+    where $4::text is not null and (is_rest or (
+      ${KEYS.map((name, i) => `($${9 + i}::text is null or ${name} = $${9 + i})`).join(' and ')}
+    ))
+  )
+  select ${msOf('start')} as start, case when is_other then null else key end as key, is_other as "isOther",
+    is_rest as "isRest", sum(computed)::float8 as computed
+  from (
+    select *, case when key is null then not $8::bool else key <> all ($7::text[]) end as is_other from keyed
+  ) labelled
+  group by 1, 2, 3, 4`
+}
