@@ -131,6 +131,15 @@ if (isLong) {
     t.test('Bun', async t => t.match(await run(bin('bun'), 'program.mjs'), SENT))
     t.test('Deno', async t => t.match(await run(bin('deno'), 'run', '-A', 'program.mjs'), SENT))
 
+    t.test('Deno keeps ended traces after an uncaught error', async t => {
+      const record = `const spoor = new Spoor({ url: 'http://127.0.0.1:9', spool: 'kept' })\nspoor.trace('t', () => 1)`
+      const fail = `setTimeout(() => { throw new Error('nobody catches this') }, 10)`
+      write('uncaught.mjs', `import { Spoor } from 'spoor-client'\n${record}\n${fail}\n`)
+      await t.rejects(run(bin('deno'), 'run', '-A', 'uncaught.mjs'), /nobody catches this/)
+      const files = readdirSync(join(folder, 'kept'), { recursive: true, encoding: 'utf8' })
+      t.equal(files.filter(name => name.endsWith('.spoor')).length, 1)
+    })
+
     t.test('webpack', async t => {
       await run(bin('webpack'), '--mode', 'production', '--target', 'node', '--entry', './program.mjs', '-o', 'out')
       t.match(await run(process.execPath, 'out/main.js'), SENT)
