@@ -32,7 +32,15 @@ const JAVASCRIPT = 'text/javascript; charset=utf-8'
 const CSS = 'text/css; charset=utf-8'
 const TEXT = 'text/plain; charset=utf-8'
 /** Maps a file extension to the language that the page highlights. */
-const LANGUAGES = { '.ts': 'ts', '.py': 'python' } as const
+const LANGUAGES = {
+  '.ts': 'ts',
+  '.py': 'python',
+  '.go': 'go',
+  '.java': 'java',
+  '.cs': 'csharp',
+  '.rb': 'ruby',
+  '.php': 'php'
+} as const
 const ASSETS: readonly { readonly name: string; readonly folder: URL; readonly type: string }[] = [
   ...['docs.css', 'tables.css', 'reference.css'].map(name => ({ name, folder: STYLES, type: CSS })),
   { name: 'docs.js', folder: OWN, type: JAVASCRIPT },

@@ -3,7 +3,16 @@
 /** The server's root: this script is in a folder below it. */
 const ROOT = new URL('..', import.meta.url)
 
-const LANGUAGES = { sh: 'curl', ts: 'TypeScript', python: 'Python' }
+const LANGUAGES = {
+  sh: 'curl',
+  ts: 'TypeScript',
+  python: 'Python',
+  go: 'Go',
+  java: 'Java',
+  csharp: 'C#',
+  ruby: 'Ruby',
+  php: 'PHP'
+}
 const REMEMBERED = 'spoor-language'
 
 const TOKENS = {
@@ -90,9 +99,10 @@ for (const figure of figures) {
 for (const code of document.querySelectorAll('code[data-language]')) highlight(code)
 // Examples scroll sideways, which the keyboard can do only if they can have the focus.
 for (const example of document.querySelectorAll('#guide pre, #guide .wide')) example.tabIndex = 0
-// Later calls override earlier calls, so the reader's choice precedes curl, which precedes TypeScript.
+// Later calls override earlier calls, so the reader's choice precedes curl, which precedes TypeScript and the others.
 const remembered = localStorage.getItem(REMEMBERED)
-for (const language of ['python', 'ts', 'sh', remembered]) if (Object.hasOwn(LANGUAGES, language)) choose(language)
+for (const language of ['go', 'python', 'ts', 'sh', remembered])
+  if (Object.hasOwn(LANGUAGES, language)) choose(language)
 
 const links = new Map([...document.querySelectorAll('.side nav a[href^="#"]')].map(link => [link.hash.slice(1), link]))
 const sections = [...links.keys()].map(id => document.getElementById(id))

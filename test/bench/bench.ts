@@ -1,5 +1,6 @@
 /** `npm run bench`: starts its own server and database, measures, prints the results, and removes what it created. */
 import { Cases, type WholeKind, type WholeResult } from './cases.ts'
+import { CLIENTS_HELP, measureClients, readClientsOptions, renderClients } from './clients/clients.ts'
 import { type LoadKind, startSender } from './load/load.ts'
 import { readMachine } from './machine/machine.ts'
 import { type Place, type Service, startService, startServiceAt } from './machine/service.ts'
@@ -37,6 +38,7 @@ async function main(parameters: readonly string[]): Promise<number> {
 /** Runs the chosen benchmark and returns its report. */
 function run(command: string | undefined, rest: readonly string[], all: readonly string[]): Promise<string> {
   if (command === 'search') return runSearch(rest)
+  if (command === 'clients') return runClients(rest)
   return command === 'reads' ? runReads(rest) : command === 'trees' ? runTrees(rest) : runIngest(all)
 }
 
@@ -69,6 +71,13 @@ async function runSearch(parameters: readonly string[]): Promise<string> {
   if (options.help) return SEARCH_HELP
   const work: Work<string> = async (service, progress) => renderSearch(await measureSearch(options, service, progress))
   return withService(options, () => {}, work)
+}
+
+async function runClients(parameters: readonly string[]): Promise<string> {
+  const options = readClientsOptions(parameters)
+  if (options.help) return CLIENTS_HELP
+  const work = (progress: Progress) => measureClients(options, progress)
+  return renderClients(await interruptibly(() => {}, work))
 }
 
 async function runTrees(parameters: readonly string[]): Promise<string> {

@@ -70,8 +70,8 @@ everything is measured. Give the machine nothing else to do meanwhile.
 
 --case peers sends the same OTLP exports to this service, MLflow and Jaeger, which run one after the other beside it.
 
-npm run bench -- reads measures lists and details instead, search searches by words, and trees compares working trees; each
-has a --help of its own.
+npm run bench -- reads measures lists and details instead, search searches by words, trees compares working trees, and
+clients measures the clients for Node and Python; each has a --help of its own.
 WORKERS, PROCESSES and LOG_LEVEL are passed on to the server (this machine: ${availableParallelism()} cores).
 `
 

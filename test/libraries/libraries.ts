@@ -14,13 +14,14 @@ import { agentRows } from './coding-agents/rows.ts'
 import { sendFromAgent } from './coding-agents/run.ts'
 import { type Outage, type OutageResult, outages, sendThroughOutage } from './outages.ts'
 import { Missing, requirePython } from './python.ts'
+import { type Recipe, recipes, runRecipe } from './recipes.ts'
 import type { Row } from './row.ts'
 import { rows } from './rows.ts'
 import { send } from './send.ts'
 import { type Spoor, startSpoor } from './spoor.ts'
 import { isExpected, printOutage, printRow, writeGuide } from './table.ts'
 
-const EVERY = [...rows, ...agentRows, ...outages, ...agents]
+const EVERY = [...rows, ...agentRows, ...outages, ...agents, ...recipes]
 
 const HELP = `Sends traces from many libraries, and checks what arrives: npm run otlp-libraries -- [flags]
 
@@ -31,8 +32,9 @@ const HELP = `Sends traces from many libraries, and checks what arrives: npm run
 
 ${EVERY.map(({ name, library }) => `  ${name.padEnd(28)} ${library}`).join('\n')}
 
-It needs Python, Go and npm, the registries of their packages, and for coding agents a network namespace (unshare and
-ip); what it installs is kept in node_modules/.cache. The exit code is 1 where something is not as expected.
+It needs Python, Go, Java with Maven, and npm, the registries of their packages, and for coding agents a network
+namespace (unshare and ip); what it installs is kept in node_modules/.cache. The exit code is 1 where something is not
+as expected.
 `
 
 process.exitCode = await main(process.argv.slice(2))
@@ -63,10 +65,12 @@ async function runLibraries(parameters: readonly string[]): Promise<number> {
     const fromAgents = await sendFromAgents(agentRows.filter(isChosen), spoor, flags.show === true)
     const kept = await sendThroughOutages(outages.filter(isChosen), spoor)
     const wrongAgents = await runAgents(agents.filter(isChosen), spoor)
+    const wrongRecipes = await runRecipes(recipes.filter(isChosen), spoor)
     const right = [...results.values(), ...fromAgents.values()].filter(isExpected).length
     const whole = [...kept.values()].filter(({ wrong }) => wrong.length === 0).length
-    const good = right + whole + wrongAgents.filter(isWrong => !isWrong).length
-    const all = results.size + fromAgents.size + kept.size + wrongAgents.length
+    const wrongExamples = [...wrongAgents, ...wrongRecipes]
+    const good = right + whole + wrongExamples.filter(isWrong => !isWrong).length
+    const all = results.size + fromAgents.size + kept.size + wrongExamples.length
     const isRight = good === all
     console.log(`${good} of ${all} as expected`)
     if (flags.write && isRight) await writeGuide(results, fromAgents, kept)
@@ -146,13 +150,24 @@ async function runAgents(chosen: readonly Agent[], spoor: Spoor): Promise<boolea
   try {
     const results: boolean[] = []
     for (const agent of chosen) {
-      const wrong = await runAgent(agent, spoor, provider.url)
-      console.log(`${agent.name.padEnd(28)} ${wrong.length === 0 ? 'one trace, with its scores' : 'wrong'}`)
-      for (const each of wrong) console.log(`    ${each}`)
-      results.push(wrong.length > 0)
+      results.push(printExample(agent.name, 'one trace, with its scores', await runAgent(agent, spoor, provider.url)))
     }
     return results
   } finally {
     await provider.close()
   }
+}
+
+/** Returns for each recipe whether anything is wrong. */
+async function runRecipes(chosen: readonly Recipe[], spoor: Spoor): Promise<boolean[]> {
+  const results: boolean[] = []
+  for (const recipe of chosen) results.push(printExample(recipe.name, 'one trace', await runRecipe(recipe, spoor)))
+  return results
+}
+
+/** Prints an example's differences from its expectations. Returns whether there are any. */
+function printExample(name: string, expectation: string, wrong: readonly string[]): boolean {
+  console.log(`${name.padEnd(28)} ${wrong.length === 0 ? expectation : 'wrong'}`)
+  for (const each of wrong) console.log(`    ${each}`)
+  return wrong.length > 0
 }

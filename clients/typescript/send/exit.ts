@@ -46,13 +46,23 @@ export function onEnding(ending: ProcessEnding): () => void {
     }
   })
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void onSignal(signal))
+  // Deno emits no `exit` after an uncaught error. The application may still handle the error, so no trace is ended.
+  if ('Deno' in globalThis) for (const name of ['error', 'unhandledrejection']) listen(name, saveAll)
   return off
+}
+
+/** Node's types lack this function of Deno. */
+const listen = (name: string, listener: () => void) =>
+  (globalThis as unknown as EventTarget).addEventListener(name, listener)
+
+function saveAll(): void {
+  for (const ending of endings) ending.save()
 }
 
 async function onSignal(signal: NodeJS.Signals): Promise<void> {
   const isOurs = process.listenerCount(signal) === 0
   if (isOurs) for (const ending of endings) ending.endAll()
-  for (const ending of endings) ending.save()
+  saveAll()
   // The application's own listener decides when the process ends.
   if (!isOurs) return
   await Promise.all([...endings].map(ending => ending.sendBriefly(SIGNAL_MS)))

@@ -4,7 +4,7 @@
  */
 import { execFile, execFileSync, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -13,6 +13,8 @@ import { type BuildOptions, build, transformSync } from 'esbuild'
 import t, { type Test } from 'tap'
 import { testFolder } from '../../fixtures/folder.ts'
 import { NODE } from '../../fixtures/node.ts'
+import { ANSWER } from '../../provider/facts.ts'
+import { startProvider } from '../../provider/provider.ts'
 
 const PACKAGE = 'build/spoor-client'
 const COMPILER = 'test/clients/node_modules/typescript/bin/tsc'
@@ -140,20 +142,24 @@ t.test('the package stands alone', async t => {
     )
   })
 
-  t.test('the README’s first examples run as they are written', async t => {
+  t.test('the README’s examples run as they are written', async t => {
     const readme = readFileSync('clients/typescript/README.md', 'utf8')
     const examples = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code = '']) => code)
     t.equal(examples.length, 4)
+    const provider = await startProvider()
+    t.teardown(() => provider.close())
+    symlinkSync(join(process.cwd(), 'node_modules/openai'), join(folder, 'node_modules/openai'))
+    const model = { OPENAI_BASE_URL: `${provider.url}/v1`, OPENAI_API_KEY: 'k' }
     const said: string[] = []
-    // The third example needs OpenAI's client and key.
-    for (const [place, code] of examples.toSpliced(2, 1).entries()) {
+    for (const [place, code] of examples.entries()) {
       writeFileSync(join(folder, `readme-${place}.mjs`), transformSync(code, { loader: 'ts' }).code)
-      said.push(await runNode(folder, `readme-${place}.mjs`, { SPOOR_URL: url, SPOOR_API_KEY: 'k' }))
+      said.push(await runNode(folder, `readme-${place}.mjs`, { SPOOR_URL: url, SPOOR_API_KEY: 'k', ...model }))
     }
     t.equal(said[0], 'You asked: Where is my order?\n')
     t.match(said[1], new RegExp(`^${url}/app/t/[0-9a-f]{32}\n\\{[^]*sent: 1`))
-    t.equal(said[2], 'You asked: Where is my order? 0 []\n')
-    t.same(taken.slice(-2), ['answer', 'agent'])
+    t.equal(said[2], ANSWER)
+    t.equal(said[3], 'You asked: Where is my order? 0 []\n')
+    t.same(taken.slice(-3), ['answer', 'agent', 'openai.chat'])
   })
 
   t.test('its types compile under each setting', async t => {

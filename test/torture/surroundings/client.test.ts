@@ -52,6 +52,30 @@ async function endsWhole(t: Test, plan: Omit<Plan, 'options'>, act = (_pid: numb
   return ended
 }
 
+/** Starts a relay to the service that rejects requests with this status as long as `isClosed` returns true. */
+async function startGate(t: Test, status: 401 | 429, isClosed: () => boolean) {
+  const gate = { url: '', rejected: 0 }
+  const code = status === 401 ? 'invalid_api_key' : 'quota_exhausted'
+  const type = { 'content-type': 'application/json' }
+  const server = createServer(async (request, response) => {
+    const body = Buffer.concat(await request.toArray())
+    if (isClosed()) {
+      gate.rejected++
+      response.writeHead(status, { ...type, 'retry-after': '1' })
+      response.end(JSON.stringify({ error: { code, message: 'as the test says', requestId: 'r' } }))
+      return
+    }
+    const headers = { ...type, authorization: String(request.headers.authorization) }
+    const init = { method: request.method!, headers, ...(body.length > 0 && { body }) }
+    const answer = await fetch(url + request.url, init)
+    response.writeHead(answer.status, type).end(await answer.text())
+  }).listen(0, '127.0.0.1')
+  t.teardown(() => server.close())
+  await once(server, 'listening')
+  gate.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return gate
+}
+
 t.test('process.exit right after the last trace', async t => {
   const { code } = await endsWhole(t, { traces: isLong ? 500 : 3, end: 'exit' })
   t.equal(code, 7)
@@ -156,32 +180,33 @@ if (isLong) {
 
   t.test('429 with Retry-After for 10 s, then the service', async t => {
     const spool = await testFolder(t)
-    let refused = 0
     const begin = performance.now()
-    const gate = createServer(async (request, response) => {
-      const chunks = await request.toArray()
-      if (performance.now() - begin < 10_000) {
-        refused++
-        const body = JSON.stringify({ error: { code: 'quota_exhausted', message: 'full', requestId: 'r' } })
-        response.writeHead(429, { 'retry-after': '1', 'content-type': 'application/json' }).end(body)
-        return
-      }
-      const answer = await fetch(url + request.url, {
-        method: request.method!,
-        headers: { authorization: String(request.headers.authorization) },
-        body: Buffer.concat(chunks)
-      })
-      response.writeHead(answer.status, { 'content-type': 'application/json' }).end(await answer.text())
-    }).listen(0, '127.0.0.1')
-    t.teardown(() => gate.close())
-    await once(gate, 'listening')
-    const address = `http://127.0.0.1:${(gate.address() as AddressInfo).port}`
-    const app = startApplication(t, { traces: 300, end: 'flush', options: { url: address, key, spool } })
+    const gate = await startGate(t, 429, () => performance.now() - begin < 10_000)
+    const app = startApplication(t, { traces: 300, end: 'flush', options: { url: gate.url, key, spool } })
     const { taken, flushed } = await app.ended
     t.match(flushed, { sent: 300, kept: 0, lostCount: 0 })
     t.same(await missing(url, key, taken), [])
-    t.ok(refused > 3 && refused < 40, 'it asks about once a second')
-    figure('requests while the service refuses for 10 s', refused)
+    t.ok(gate.rejected > 3 && gate.rejected < 40, 'it asks about once a second')
+    figure('requests while the service refuses for 10 s', gate.rejected)
+  })
+
+  t.test('a key that is rejected, and accepted a minute later', async t => {
+    const spool = await testFolder(t)
+    let isRejected = true
+    const gate = await startGate(t, 401, () => isRejected)
+    const options = { url: gate.url, key, spool }
+    const app = startApplication(t, { traces: 50, end: 'wait', options })
+    await until(() => gate.rejected > 0 && app.taken.length === 50, 60_000)
+    await delay(5_000)
+    isRejected = false
+    const begin = performance.now()
+    while ((await missing(url, key, app.taken)).length > 0 && performance.now() - begin < 90_000) await delay(1000)
+    t.same(await missing(url, key, app.taken), [])
+    app.kill('SIGTERM')
+    await app.ended
+    t.same(readdirSync(spool), [], 'and nothing is left on disk')
+    t.ok(gate.rejected < 20, 'nothing is sent in vain meanwhile')
+    figure('requests until sending stops because the key is rejected', gate.rejected)
   })
 
   t.test('a disk that is full: what is lost is counted, and the rest is sent', async t => {

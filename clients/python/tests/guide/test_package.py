@@ -9,6 +9,7 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,9 +32,38 @@ def test_the_first_example_records_a_trace(server: Server, run: Run) -> None:
     assert trace["output"] == "You asked: Where is my order?"
 
 
-def test_every_example_is_python(tmp_path: Path) -> None:
-    for example in re.findall(r"```python\n(.*?)```", ROOT.joinpath("README.md").read_text(), re.S):
-        compile(example, "README.md", "exec")
+APPLICATION = """
+import threading, types
+import agents
+from langchain_core.runnables import RunnableLambda
+from openai import OpenAI
+
+question, reply = "Where is my order?", "It is on its way."
+messages = [{"role": "user", "content": question}]
+chain = RunnableLambda(lambda text: text)
+url, event, request = "/", threading.Event(), types.SimpleNamespace()
+requests = types.SimpleNamespace(post=lambda url, headers: setattr(request, "headers", headers))
+event.set()
+"""
+
+
+def test_the_examples_run_one_after_the_other_as_they_are_written(server: Server, run: Run, provider: Any) -> None:
+    """An application's own objects are defined before them, and a trace's id before the scores."""
+    examples = re.findall(r"```python\n(.*?)```", ROOT.joinpath("README.md").read_text(), re.S)
+    assert len(examples) == 9
+    before = APPLICATION + "import spoor_client as spoor\n"
+    examples[6] = "trace_id = trace.trace.id\n" + examples[6]
+    # The last example is a test, which test_testing.py runs.
+    program = before + "\n".join(examples[:-1]) + "\nprint(spoor.flush(20))"
+    result = run(program, OPENAI_BASE_URL=f"{provider['url']}/v1", OPENAI_API_KEY="k")
+    assert result.returncode == 0, result.stderr
+    said = result.stdout.splitlines()
+    assert said[0] == "You asked: Where is my order?"
+    assert re.fullmatch(rf"{server.url}/app/t/[0-9a-f]{{32}}", said[1])
+    assert said[2] == "1 0 1.0", "judged, failed and mean"
+    assert "kept=0, lost=[]" in said[3], said
+    (stored,) = server.stored("vip")
+    assert (stored["name"], stored["userId"], stored["model"]) == ("support-agent", "u-2", "gpt-4o")
 
 
 def test_every_test_that_the_table_names_is_there() -> None:
