@@ -6,8 +6,11 @@
 # With DATABASE_URL and KEY_DIGEST_SECRET nothing is kept here, and no volume is needed.
 ARG NODE=24
 ARG DEBIAN=bookworm
+# The images of both, for all platforms. Another version of Node or Debian needs other digests, or empty ones.
+ARG NODE_DIGEST=@sha256:235600a8101ab264e117b1768e925532262668dc9b581ef1dd7d96ced463b8e7
+ARG DEBIAN_DIGEST=@sha256:abd67ffcfa541b485a3dff59865ab629aa048a6c613e639d36e7456b0b229241
 
-FROM node:${NODE}-${DEBIAN}-slim AS build
+FROM node:${NODE}-${DEBIAN}-slim${NODE_DIGEST} AS build
 WORKDIR /source
 # What is installed changes less often than the sources, so it is a layer of its own. Nothing is built there yet.
 COPY package.json package-lock.json ./
@@ -21,7 +24,7 @@ RUN tar -xzf /source/spoor-*.tgz --strip-components=1 && cp /source/package-lock
 # no room later.
 RUN npm ci --omit=dev --workspaces=false && rm package-lock.json
 
-FROM debian:${DEBIAN}-slim
+FROM debian:${DEBIAN}-slim${DEBIAN_DIGEST}
 # A number that stays the same, since files of volumes belong to it; with a name, because PostgreSQL asks for one. Not
 # DATA_DIR itself is the volume, but a folder in it, since the root of a volume may be somebody else's (fsGroup of
 # Kubernetes, lost+found).

@@ -7,7 +7,7 @@ import { extname } from 'node:path'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { App } from '../lib/app.ts'
-import { type GuideFile, guideAddress, REFERENCE, renderGuide, withLinks } from '../lib/guide.ts'
+import { type Guide, type GuideFile, guideAddress, REFERENCE, renderGuide, withLinks } from '../lib/guide.ts'
 import { Content, type Reply } from '../lib/http/route.ts'
 import { VERSION } from '../lib/version.ts'
 
@@ -77,27 +77,25 @@ interface Asset {
 
 const compress = promisify<Uint8Array, Buffer>(gzip)
 
+interface Texts {
+  /** Each page with its complete HTML, apart from the values that `fillIn` adds. */
+  readonly pages: readonly { readonly page: GuideFile['page']; readonly text: string }[]
+  readonly passages: Guide['passages']
+  readonly examples: readonly string[]
+}
+
+/** The texts of the package, which are the same for each service of a process. */
+let texts: Promise<Texts> | undefined
+
 export default async function docs(app: App) {
-  const names = await readdir(CHAPTERS)
-  const texts = await Promise.all(names.sort().map(name => readFile(new URL(name, CHAPTERS), 'utf8')))
-  const chapters = texts.join('')
-  const examples = new Map<string, string>()
-  for (const [, names = ''] of chapters.matchAll(EXAMPLE)) {
-    for (const name of names.split(' ')) examples.set(name, await readFile(new URL(name, EXAMPLES), 'utf8'))
-  }
-  const { files: pages, passages } = renderGuide(
-    chapters.replace(EXAMPLE, (_, names: string) => exampleFigure(names.split(' '), examples))
-  )
-  const [frame, viewer, operations] = await Promise.all(
-    ['page.html', 'viewer.html', 'operations.html'].map(name => readFile(new URL(name, OWN), 'utf8'))
-  )
-  for (const file of pages) {
-    const text = pageOf(file, frame!, viewer!, operations!)
+  texts ??= readTexts()
+  const { pages, passages, examples } = await texts
+  for (const { page, text } of pages) {
     app.route({
       method: 'GET',
-      path: `/${guideAddress(file.page)}`,
+      path: `/${guideAddress(page)}`,
       access: 'public',
-      summary: `Read the guide: ${file.page.title}`,
+      summary: `Read the guide: ${page.title}`,
       replies: {},
       handler({ baseUrl }) {
         const values = { baseUrl, keyPrefix: app.config.keyPrefix, version: VERSION }
@@ -118,7 +116,7 @@ export default async function docs(app: App) {
     }
   })
 
-  const files = [...examples.keys()].map(name => ({ name: `examples/${name}`, folder: OWN, type: TEXT }))
+  const files = examples.map(name => ({ name: `examples/${name}`, folder: OWN, type: TEXT }))
   for (const { name, folder, type } of [...ASSETS, ...files]) {
     let asset: Promise<Asset> | undefined
     app.route({
@@ -136,6 +134,24 @@ export default async function docs(app: App) {
       }
     })
   }
+}
+
+async function readTexts(): Promise<Texts> {
+  const names = await readdir(CHAPTERS)
+  const texts = await Promise.all(names.sort().map(name => readFile(new URL(name, CHAPTERS), 'utf8')))
+  const chapters = texts.join('')
+  const examples = new Map<string, string>()
+  for (const [, names = ''] of chapters.matchAll(EXAMPLE)) {
+    for (const name of names.split(' ')) examples.set(name, await readFile(new URL(name, EXAMPLES), 'utf8'))
+  }
+  const { files, passages } = renderGuide(
+    chapters.replace(EXAMPLE, (_, names: string) => exampleFigure(names.split(' '), examples))
+  )
+  const [frame, viewer, operations] = await Promise.all(
+    ['page.html', 'viewer.html', 'operations.html'].map(name => readFile(new URL(name, OWN), 'utf8'))
+  )
+  const pages = files.map(file => ({ page: file.page, text: pageOf(file, frame!, viewer!, operations!) }))
+  return { pages, passages, examples: [...examples.keys()] }
 }
 
 async function loadAsset(file: URL): Promise<Asset> {

@@ -5,7 +5,7 @@
  */
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
-import { dirname, join, relative, resolve, sep } from 'node:path'
+import { join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const TESTS = fileURLToPath(new URL('.', import.meta.url))
@@ -29,6 +29,11 @@ const MOST_BYTES = 260_000
 const SLOW: readonly string[] = ['bin', 'plugins', 'torture', 'whole']
 const SLOWNESS = 3
 
+/** The name of the suites with the tests that need the libraries of test/sdks. `npm test` leaves these tests out. */
+export const SDKS = 'sdks'
+export const SDK_FOLDERS: readonly string[] = ['senders', 'clients/typescript/wrap']
+const needsSdks = (file: string) => SDK_FOLDERS.some(folder => file.startsWith(join(folder, sep)))
+
 /** Folders whose few tests run with those of another folder. */
 const JOINED: Readonly<Record<string, string>> = { bench: 'whole', fixtures: 'whole' }
 
@@ -48,7 +53,8 @@ export type Start = 'launched' | 'loaded'
 export async function writeSuites(wanted: readonly string[], start: Start): Promise<string[]> {
   const suites: Suite[] = []
   for (const file of (await readdir(TESTS, { recursive: true })).filter(isTest).sort()) {
-    const [folder = ''] = dirname(file).split(sep)
+    const folder = needsSdks(file) ? SDKS : file.slice(0, Math.max(0, file.indexOf(sep)))
+    if (folder === SDKS && !wanted.includes(SDKS)) continue
     if (wanted.length > 0 && !wanted.includes(folder)) continue
     const name = wanted.length > 0 ? folder : (JOINED[folder] ?? folder)
     const { size } = await stat(join(TESTS, file))

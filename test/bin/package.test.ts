@@ -99,6 +99,26 @@ t.test('workflows run what there is, on every Node that will do', t => {
   t.end()
 })
 
+t.test('workflows and the Dockerfile pin what they use by its digest', t => {
+  const workflows = readdirSync('.github/workflows').map(name => readFileSync(`.github/workflows/${name}`, 'utf8'))
+  const actions = [...workflows.join('\n').matchAll(/\buses: (\S+)(.*)/g)].filter(([, name]) => !name?.startsWith('./'))
+  t.ok(actions.length > 15, `${actions.length} uses of actions`)
+  for (const [line, name, version] of actions) {
+    t.match(name, /^[\w./-]+@[0-9a-f]{40}$/, line)
+    t.match(version, /^ # v\d+\.\d+\.\d+$/, line)
+  }
+  const dockerfile = readFileSync('Dockerfile', 'utf8')
+  const images = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, image = '']) =>
+    image.replace(
+      /\$\{(\w+)\}/g,
+      (_, name: string) => dockerfile.match(new RegExp(`^ARG ${name}=(.*)`, 'm'))?.[1] ?? ''
+    )
+  )
+  t.equal(images.length, 2)
+  for (const image of images) t.match(image, /^[\w.:-]+@sha256:[0-9a-f]{64}$/)
+  t.end()
+})
+
 /** Returns the files of a folder, or the file itself. */
 function filesIn(name: string): string[] {
   if (statSync(name).isFile()) return [name]

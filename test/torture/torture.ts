@@ -22,6 +22,7 @@ const PARTS = {
   secrets: 'no answer and no time tells whether a key exists',
   operation: 'a server that is told to go answers what is under way; threads that die are replaced',
   input: 'no input is answered 5xx, or holds the server up for more than 100 ms',
+  readers: 'no bytes make a reader of requests or files fail otherwise than by refusing them',
   upgrades: 'a migration never stands in the way of writers',
   clients: 'clients that generators make of the OpenAPI document compile, and do what they should',
   agents: 'six coding agents offer their models each tool of the endpoint, and large traces as outlines',
@@ -38,7 +39,7 @@ const PARTS = {
   folders: 'all processes of a server are in its data folder, and a copied folder starts beside it',
   bench: 'the benchmark measures, and leaves nothing behind',
   packaging: 'what is installed as the guide says works: image, unit, proxies, manifests, completion',
-  random: 'what holds of a few random cases in `npm test` holds of all that come in minutes',
+  random: 'what holds of a few random cases and small sizes in `npm test` holds of all that come in minutes',
   dashboard: 'its pages stay within their budgets, are accessible in each theme and width, and cost recording little',
   soak: 'under half of what it can do, a server takes no more memory and no more file descriptors as time goes by'
 } as const
@@ -126,7 +127,7 @@ function built(name: string): string {
 
 /**
  * Returns the tests of a part: a test in one of the folders here, or, for `random`, the tests elsewhere that do only a
- * few random runs in `npm test`.
+ * few random runs in `npm test`, or less than here.
  */
 async function filesOf(part: Part): Promise<string[]> {
   const tests = built('..')
@@ -136,7 +137,9 @@ async function filesOf(part: Part): Promise<string[]> {
   )
   if (part !== 'random') return own.filter(name => basename(name) === `${part}.test.js`)
   const texts = await Promise.all(others.map(name => readFile(name, 'utf8')))
-  return others.filter((_, i) => /\{.*\bruns\b.*\} from '.*\/torture\/orders\.js'/.test(texts[i]!)).sort()
+  return others
+    .filter((_, i) => /\{.*\b(?:runs|isLong|longTest)\b.*\} from '.*\/torture\/orders\.js'/.test(texts[i]!))
+    .sort()
 }
 
 /** Runs a part and reports its progress. Returns whether the promise was kept. */

@@ -1,38 +1,20 @@
 import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { ingestBody } from '../../fixtures/bodies/bodies.ts'
 import { NODE } from '../../fixtures/node.ts'
 import { testService } from '../../fixtures/service/service.ts'
 import { configurationFor, runForJson } from '../../fixtures/service/spoor.ts'
-import { ANSWER, CHAT_USAGE } from '../../provider/facts.ts'
+import { ANSWER } from '../../provider/facts.ts'
 import { startProvider } from '../../provider/provider.ts'
-import { guideCode, guideExamples, readGuide } from './guide.ts'
+import { compilePrograms, guideCode, guideExamples, readGuide } from './guide.ts'
 
 const run = promisify(execFile)
 const APPLICATIONS = 'plugins/docs/examples'
-const TSC = fileURLToPath(new URL('bin/tsc', import.meta.resolve('typescript/package.json')))
-
 /** Line that marks the end of an example's output. */
 const END = '-- end of the example --'
-
-/** Compiler options at least as strict as those of a reader's project. */
-const TSCONFIG = {
-  compilerOptions: {
-    target: 'es2023',
-    module: 'nodenext',
-    types: ['node'],
-    strict: true,
-    noUncheckedIndexedAccess: true,
-    // The project's tsconfig.json has the same setting, because four checkers take as long as one, and twice the CPU
-    // time.
-    checkers: 1
-  },
-  include: ['*.ts']
-}
 
 t.test("the guide's examples run as they stand", async t => {
   const { url, call, database, makeProject, makeKey } = await testService(t)
@@ -70,15 +52,12 @@ t.test("the guide's examples run as they stand", async t => {
     const all = examples.map((_, place) => `await import('./example-${place}.js')\nconsole.log('${END}')`).join('\n')
     const programs = {
       ...Object.fromEntries(sources),
-      ...openTelemetryPrograms(html),
       ...clientPrograms(html),
       ...applications(),
       'all.js': all
     }
-    const folder = t.testdir({ ...programs, 'tsconfig.json': JSON.stringify(TSCONFIG) })
-    const node = (...args: string[]) => run(NODE[0], [...NODE.slice(1), ...args], { env })
-    await node(TSC, '-p', folder)
-    const { stdout, stderr } = await node(`${folder}/all.js`)
+    const folder = await compilePrograms(t, programs)
+    const { stdout, stderr } = await run(NODE[0], [...NODE.slice(1), `${folder}/all.js`], { env })
     t.equal(stderr, '')
     const outputs = stdout.split(`${END}\n`)
     for (const [place, { title, ts }] of examples.entries()) {
@@ -86,28 +65,6 @@ t.test("the guide's examples run as they stand", async t => {
       t.not(outputs[place], '', `${title} shows what it did`)
       t.notMatch(outputs[place], /\berror: /, title)
     }
-
-    t.test('with OpenTelemetry, and calls of a model', async t => {
-      const provider = await startProvider()
-      t.teardown(provider.close)
-      await makeProject('opentelemetry')
-      const own = await makeKey({ project: 'opentelemetry' })
-      const [variables = ''] = guideCode(html, 'opentelemetry', 'console')
-      const models = { OPENAI_BASE_URL: `${provider.url}/v1`, OPENAI_API_KEY: 'none' }
-      for (const program of ['calls-openai', 'calls-ai-sdk']) {
-        const command = `${variables}\nexec ${[...NODE, `${folder}/${program}.js`].join(' ')}`
-        const { stdout, stderr } = await run('sh', ['-euc', command], {
-          env: { ...env, ...models, SPOOR_API_KEY: own.key }
-        })
-        t.same([stderr, stdout], ['', `${ANSWER}\n`], program)
-      }
-      const { traces } = (await call('GET', '/api/v1/traces', { key: own.key })).body
-      t.match(traces, [
-        { name: 'answer-question', sessionId: 'chat-1042', userId: 'customer-7', tags: ['support'] },
-        { name: 'OpenAI Chat Completions' }
-      ])
-      for (const { usage } of traces) t.equal(usage.totalTokens, CHAT_USAGE.total)
-    })
 
     t.test('with the client', async t => {
       const provider = await startProvider()
@@ -144,24 +101,6 @@ t.test("the guide's examples run as they stand", async t => {
     }
   })
 })
-
-/**
- * Returns the programs that send with OpenTelemetry. The AI SDK's program is the first program with different code
- * between the provider's setup and the program's end, as the guide says. The guide lets the reader choose the model, so
- * the test adds one.
- */
-function openTelemetryPrograms(html: string): Record<string, string> {
-  const [openAi = '', aiSdk = ''] = guideCode(html, 'opentelemetry', 'ts')
-  const [head = ''] = openAi.split('const instrumentation')
-  const [end = ''] = openAi.match(/await provider\.shutdown\(\)[\s\S]*/) ?? []
-  const model = `import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
-const model = createOpenAICompatible({ name: 'graz', baseURL: String(process.env.OPENAI_BASE_URL) })('gpt-4o-mini')
-`
-  return {
-    'calls-openai.ts': openAi,
-    'calls-ai-sdk.ts': `${head}${model}${aiSdk}\nconsole.log(text)\n${end}`
-  }
-}
 
 /** Names for the examples in the chapter about clients, in the chapter's order. CLIENT_SAYS is their output. */
 const CLIENT_EXAMPLES = ['short', 'more', 'models', 'server', 'read']

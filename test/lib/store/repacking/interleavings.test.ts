@@ -16,6 +16,10 @@ import { recordTrace, runOf } from '../../../fixtures/database/repacking.ts'
 import { countOrphans, countStrays, NO_ORPHANS, NO_STRAYS, seedProject } from '../../../fixtures/database/seed.ts'
 import { countShared } from '../../../fixtures/database/stored-spans.ts'
 import { bytes, testWritePath, writer } from '../../../fixtures/database/write-path.ts'
+import { isLong } from '../../../torture/orders.ts'
+
+/** `npm test` stops the work only before each third message. */
+const EVERY = isLong ? 1 : 3
 
 /** Sets up a project, and a trace that is recorded anew for each round. */
 async function setUp(t: Test, record = (_: Setup, id: string): Promise<unknown> => Promise.reject(id)) {
@@ -67,6 +71,7 @@ t.test('a patch while a trace is repacked', async t => {
   let before: string | undefined
   const outcomes = new Set<string>()
   const stops = await stopAnywhere(database, {
+    every: EVERY,
     prepare: async () => {
       await prepare()
       before = await detail(setup, current())
@@ -97,6 +102,7 @@ t.test('a deletion while a trace is repacked, and the id reused afterwards', asy
   ]) {
     const again = () => path.record(key, bytes(ingestBody({ id: current(), name: 'again' })))
     const stops = await stopAnywhere(database, {
+      every: EVERY,
       prepare,
       work: sql => repackOne(sql, projectId, current()),
       meanwhile: async () => {
@@ -126,6 +132,7 @@ t.test('a late span while a trace is repacked', async t => {
   let before: { spans: { id: string }[] }
   const late = '00000000000000aa'
   const stops = await stopAnywhere(database, {
+    every: EVERY,
     prepare: async () => {
       await prepare()
       before = JSON.parse((await detail(setup, current()))!)
@@ -159,6 +166,7 @@ t.test('reads while a trace is repacked see it as it was', async t => {
   const read = () => readAll(database, projectId, current())
   let before: unknown
   const stops = await stopAnywhere(database, {
+    every: EVERY,
     prepare: async () => {
       await prepare()
       before = await read()
@@ -183,6 +191,7 @@ for (const [name, read] of MAIN_READERS) {
     const { database, projectId, prepare, current } = setup
     let before: unknown
     const stops = await stopAnywhere(database, {
+      every: EVERY,
       prepare: async () => {
         if (current() === '') {
           await prepare()

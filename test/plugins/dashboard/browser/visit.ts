@@ -21,11 +21,8 @@ export interface Visit extends Page {
   type(text: string): Promise<void>
   /** Clicks the first of the selector's matches that has the given text or name. */
   click(selector: string, text?: string): Promise<void>
-  /**
-   * Returns axe-core's findings as lines; `rule` and `within` limit them to one rule and to the first match of a
-   * selector.
-   */
-  violations(only?: { readonly rule?: string; readonly within?: string }): Promise<string[]>
+  /** Returns axe-core's findings as lines; `within` limits them to the first match of a selector. */
+  violations(only?: { readonly within?: string }): Promise<string[]>
   colours(theme: 'light' | 'dark'): Promise<void>
   width(px: number, height?: number): Promise<void>
 }
@@ -98,16 +95,16 @@ export function visitor(page: Page): Visit {
       await until(`!!${find}`)
       await evaluate(`${find}.click()`)
     },
-    async violations({ rule, within = 'html' } = {}) {
+    async violations({ within = 'html' } = {}) {
       axe ??= await readFile(new URL(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
       if (!(await evaluate("'axe' in globalThis"))) await evaluate(`${axe};0`)
       // While a dialog fades in, its colours have less contrast.
       const finite = 'document.getAnimations().filter(each => each.effect.getComputedTiming().iterations !== Infinity)'
       await evaluate(`Promise.allSettled(${finite}.map(each => each.finished)).then(() => 0)`)
-      const options = { resultTypes: ['violations'], ...(rule !== undefined && { runOnly: [rule] }) }
-      const found =
-        await evaluate(`axe.run(document.querySelector(${JSON.stringify(within)}), ${JSON.stringify(options)}).then(({ violations }) =>
-        violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => id + ' ' + target + ': ' + failureSummary)))`)
+      const found = await evaluate(`axe.run(
+        document.querySelector(${JSON.stringify(within)}), { resultTypes: ['violations'] }
+      ).then(({ violations }) => violations.flatMap(({ id, nodes }) =>
+        nodes.map(({ target, failureSummary }) => id + ' ' + target + ': ' + failureSummary)))`)
       return found as string[]
     },
     async colours(theme) {

@@ -1,0 +1,17 @@
+/**
+ * `npm run test:sdks`: installs the libraries of test/sdks, compiles the tests that use them, and runs these tests:
+ * OpenTelemetry's senders, and the wrappers of model providers' SDKs. `.ci/run` includes them.
+ */
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { SDKS } from '../suites.ts'
+import { installSdks } from './install.ts'
+
+const at = (path: string) => fileURLToPath(new URL(path, import.meta.url))
+
+installSdks()
+const compile = [at('../../../node_modules/typescript/bin/tsc'), '-p', at('../../../test/sdks')]
+const test = [at('../run.js'), `--suite=${SDKS}`, ...process.argv.slice(2)]
+process.exitCode = [compile, test].every(args => spawnSync(process.execPath, args, { stdio: 'inherit' }).status === 0)
+  ? 0
+  : 1
