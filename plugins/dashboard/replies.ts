@@ -42,6 +42,7 @@ const body = { input: AnyJson, output: AnyJson }
 const countedFrom = nullable(DateTime)
 
 export { TracesDeleted } from '../../lib/schema/history/deletion.ts'
+export { SpanList } from '../../lib/schema/history/span-list.ts'
 
 export const NothingReply = Type.Undefined()
 /** Returns the schema of a body that is not JSON. */

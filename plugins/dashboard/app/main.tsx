@@ -19,6 +19,7 @@ const LATER = {
   settings: () => styled(import('./settings/page.tsx')),
   overview: () => styled(import('./overview/page.tsx')),
   errors: () => styled(import('./errors/page.tsx')),
+  steps: () => styled(import('./steps/page.tsx')),
   groups: () => styled(import('./groups/page.tsx')),
   sessions: () => styled(import('./sessions/page.tsx')),
   users: () => styled(import('./sessions/users-page.tsx')),
@@ -96,6 +97,8 @@ function Content({ page }: { page: Page }) {
       ))
     case 'errors':
       return later(LATER.errors, 'the errors', ({ ErrorsPage }) => <ErrorsPage key={page.slug} slug={page.slug} />)
+    case 'steps':
+      return later(LATER.steps, 'the steps', ({ StepsPage }) => <StepsPage key={page.slug} slug={page.slug} />)
     case 'groups':
       return later(LATER.groups, 'the groups', ({ GroupsPage }) => <GroupsPage key={page.slug} slug={page.slug} />)
     case 'sessions':
@@ -150,6 +153,7 @@ const TITLES: Readonly<Record<Page['page'], string>> = {
   trace: 'Trace',
   overview: 'Overview',
   errors: 'Errors',
+  steps: 'Steps',
   groups: 'Compare groups',
   sessions: 'Sessions',
   session: 'Session',

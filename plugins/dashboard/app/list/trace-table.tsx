@@ -13,13 +13,13 @@ import {
 import { type Page, pathOf } from '../state/route.ts'
 import { ALL_TIME } from '../state/time-range.ts'
 import { Icon, StatusIcon } from '../ui/controls.tsx'
+import { DurationMeter } from '../ui/duration-meter.tsx'
 import { Moment, ScoreChip } from '../ui/facts.tsx'
 import { formatBytes, formatCost, formatCount, formatCounted, formatDuration, formatPart, NONE } from '../ui/format.ts'
 import { openRow } from '../ui/table.tsx'
 import { asLine } from '../ui/text.ts'
 import type { Zone } from '../ui/time.ts'
 import { type ListColumn, scoreOfColumn } from './columns.ts'
-import { latencyShare } from './latency-share.ts'
 import { hasPreview, RowPreviews } from './previews.tsx'
 
 interface Props {
@@ -330,13 +330,5 @@ function Latency({ trace, context }: { trace: TraceListItem; context: CellContex
     const ms = Math.max(0, context.now.getTime() - Date.parse(trace.startedAt))
     return <span title="Still running">{formatDuration(Math.floor(ms / 1000) * 1000)}</span>
   }
-  const share = latencyShare(durationMs, context.longestMs)
-  return (
-    <span class="latency">
-      {formatDuration(durationMs)}
-      <span class="meter" aria-hidden="true" title="Logarithmic">
-        <span style={{ inlineSize: `${(share * 100).toFixed(1)}%` }} />
-      </span>
-    </span>
-  )
+  return <DurationMeter ms={durationMs} longestMs={context.longestMs} />
 }

@@ -143,10 +143,11 @@ interface TypedProps {
   readonly value: string
   readonly known?: readonly string[] | undefined
   readonly counted?: Counted
+  readonly placeholder?: string
   set(value: string): void
 }
 
-export function TypedFilter({ label, value, known, counted, set }: TypedProps) {
+export function TypedFilter({ label, value, known, counted, placeholder = 'any', set }: TypedProps) {
   const [text, setText] = useState(value)
   const list = useId()
   useEffect(() => setText(value), [value])
@@ -159,7 +160,7 @@ export function TypedFilter({ label, value, known, counted, set }: TypedProps) {
       <input
         type="search"
         value={text}
-        placeholder="any"
+        placeholder={placeholder}
         spellcheck={false}
         autocomplete="off"
         list={known === undefined ? undefined : list}

@@ -1,7 +1,6 @@
-/** Tests what the filter box offers for what is typed, and the length of latency bars. */
+/** Tests what the filter box offers for what is typed. */
 import t from 'tap'
 import { entriesFor, lastPart } from '../../../../../plugins/dashboard/app/list/filter-entries.ts'
-import { latencyShare } from '../../../../../plugins/dashboard/app/list/latency-share.ts'
 import { FIELDS, parseFilters } from '../../../../../plugins/dashboard/app/state/filter-text.ts'
 
 const labels = (typed: string, values: readonly (readonly [string, number])[] = []) =>
@@ -41,13 +40,4 @@ t.test('the last part is what is being typed', async t => {
   t.match(lastPart('status:ok na'), { before: 'status:ok ', part: 'na', field: undefined })
   t.match(lastPart('status:ok '), { before: 'status:ok ', part: '' })
   t.match(lastPart('name:"two wor'), { before: '', field: { name: 'name' }, value: 'two wor' })
-})
-
-t.test('latency bars are logarithmic, and the longest is full', async t => {
-  const shares = [0, 10, 100, 1000, 10_000].map(ms => latencyShare(ms, 10_000))
-  t.same(
-    shares.map(share => Number(share.toFixed(3))),
-    [0, 0, 0.333, 0.667, 1]
-  )
-  t.equal(latencyShare(5, 5), 0)
 })
