@@ -1,18 +1,18 @@
 /** A project's failures, grouped by step, type of error and message. Each group leads to its traces. */
 
-import { useRef } from 'preact/hooks'
 import { stepsBetween } from '../charts/series.ts'
 import { SparkBars } from '../charts/spark.tsx'
 import type { GroupOfFailures } from '../contract.ts'
 import { at, read } from '../state/api.ts'
+import { useExamined } from '../state/examining.ts'
 import { type ListQuery, withTime, writeQuery } from '../state/list-query.ts'
-import { useLoad, useRead } from '../state/load.ts'
+import { useRead } from '../state/load.ts'
 import { goSearch, useArrival, usePlace } from '../state/navigation.ts'
 import { readOverview, toCounted, writeOverview } from '../state/overview-query.ts'
-import { preferences } from '../state/preferences.ts'
+import { preferences, present } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
 import { useStore } from '../state/store.ts'
-import { CHART_RANGES, rangeName } from '../state/time-range.ts'
+import { COUNTED_RANGES, rangeName } from '../state/time-range.ts'
 import { Button, ButtonLink } from '../ui/controls.tsx'
 import { Moment } from '../ui/facts.tsx'
 import { FilterBar } from '../ui/filter-bar.tsx'
@@ -20,18 +20,22 @@ import { formatCount, formatCounted } from '../ui/format.ts'
 import { Pending } from '../ui/problem.tsx'
 import { LinkedRows, numbers } from '../ui/table.tsx'
 import { asLine } from '../ui/text.ts'
-import { offsetOf, shortTime, type Zone } from '../ui/time.ts'
+import { shortTime, type Zone } from '../ui/time.ts'
 import { isExamined, isNew, type LoadedFailures, tracesQueryOf, withFailures } from './failure-list.ts'
-
-/** Maximum number of requests before the visitor is asked whether to examine more traces. */
-const REQUESTS_AT_ONCE = 6
 
 export function ErrorsPage({ slug }: { slug: string }) {
   const { search } = usePlace()
   const { zone } = useStore(preferences)
   const { filters, ...time } = readOverview(search)
   const query: ListQuery = { ...time, filters: filters.env ? { env: filters.env } : {} }
-  const { value, error, again, more } = useFailures(slug, query, offsetOf(zone))
+  const { value, error, again, more } = useExamined<LoadedFailures>(
+    `${slug} ${writeOverview(query, [])} ${zone}`,
+    async (known, signal) => {
+      const asked = nextOf(toCounted(query, present()), known)
+      return withFailures(known, await read(at('p/:slug/errors', { slug }, asked), { signal }))
+    },
+    isExamined
+  )
   const facets = useRead(at('p/:slug/facets', { slug })).value
   useArrival(value !== undefined || error !== undefined)
   const change = (next: ListQuery) => goSearch(writeOverview(next, []))
@@ -40,7 +44,7 @@ export function ErrorsPage({ slug }: { slug: string }) {
       <div class="head">
         <h1 tabIndex={-1}>Errors</h1>
       </div>
-      <FilterBar query={query} facets={facets} only={['env']} ranges={CHART_RANGES} change={change} />
+      <FilterBar query={query} facets={facets} only={['env']} ranges={COUNTED_RANGES} change={change} />
       <Pending of={{ value, error, again }} what="the errors" />
       {value !== undefined &&
         (value.groups.length === 0 && isExamined(value) ? (
@@ -50,25 +54,6 @@ export function ErrorsPage({ slug }: { slug: string }) {
         ))}
     </div>
   )
-}
-
-/** Loads pages until all traces are examined, up to a limit. `more` raises the limit. */
-function useFailures(slug: string, query: ListQuery, offset: number) {
-  const begun = useRef<LoadedFailures>(undefined)
-  const loaded = useLoad(`${slug} ${writeOverview(query, [])} ${offset}`, async signal => {
-    let list = begun.current
-    begun.current = undefined
-    const asked = toCounted(query, Date.now(), { offset: String(offset) })
-    for (let i = 0; i < REQUESTS_AT_ONCE && list?.nextCursor !== null; i++) {
-      list = withFailures(list, await read(at('p/:slug/errors', { slug }, nextOf(asked, list)), { signal }))
-    }
-    return list as LoadedFailures
-  })
-  const more = () => {
-    begun.current = loaded.value
-    loaded.again()
-  }
-  return { ...loaded, more }
 }
 
 /** A further page is of the same period as the first, although the present has moved on. */

@@ -25,14 +25,12 @@ const loadFilterList = () => import('./filter-list.tsx')
 interface Props {
   readonly slug: string
   readonly query: ListQuery
-  /** Offset of the visitor's time zone, in minutes. */
-  readonly offset: string
   /** Address of the setting that enables search by words; undefined if search is enabled. */
   readonly settings: string | undefined
   change(query: ListQuery): void
 }
 
-export function FilterBox({ slug, query, offset, settings, change }: Props) {
+export function FilterBox({ slug, query, settings, change }: Props) {
   const [text, setText] = useState('')
   const [open, setOpen] = useState(false)
   const [active, setActive] = useState(-1)
@@ -139,7 +137,6 @@ export function FilterBox({ slug, query, offset, settings, change }: Props) {
             id={list}
             slug={slug}
             query={query}
-            offset={offset}
             text={text}
             active={active}
             shown={setEntries}

@@ -20,17 +20,17 @@ import {
 } from '../state/list-query.ts'
 import { useLoad, useRead } from '../state/load.ts'
 import { goSearch, useArrival, usePlace } from '../state/navigation.ts'
-import { prefer, preferences } from '../state/preferences.ts'
+import { prefer, preferences, present } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
 import { may, projectOf } from '../state/session.ts'
 import { useStore } from '../state/store.ts'
-import { ALL_TIME } from '../state/time-range.ts'
+import { ALL_TIME, offsetOf } from '../state/time-range.ts'
 import { Button, ButtonLink, Icon } from '../ui/controls.tsx'
 import { formatCost, formatCount, formatCounted, formatDuration } from '../ui/format.ts'
 import { Menu } from '../ui/menu.tsx'
 import { Pending } from '../ui/problem.tsx'
 import { asLine } from '../ui/text.ts'
-import { offsetOf, shortTime, type Zone } from '../ui/time.ts'
+import { shortTime, type Zone } from '../ui/time.ts'
 import type { MatchAction } from './all-matches-dialog.tsx'
 import { COMPACT, chooseColumns, DEFAULT_COLUMNS } from './columns.ts'
 import { FilterBox } from './filter-box.tsx'
@@ -51,8 +51,9 @@ export function ListPage({ slug }: { slug: string }) {
   const ignored = ignoredParameters(search)
   const { zone, columns: chosen, keys } = useStore(preferences)
   const base = pathOf({ page: 'traces', slug })
+  const offset = offsetOf(zone)
   const loaded = useLoad(
-    `${slug} ${search}`,
+    `${slug} ${offset} ${search}`,
     async signal => {
       const answer = await loadPage(slug, query, signal)
       keepPage(slug, search, answer)
@@ -67,11 +68,10 @@ export function ListPage({ slug }: { slug: string }) {
   const counted = isCounted(query)
   const { part: sparkline } = usePart(loadSparkline, isLoaded)
   const { part: viewsMenu } = usePart(loadViewsMenu, isLoaded)
-  const offset = String(offsetOf(zone))
   const whole = { ...firstPage(query), cols: [] }
   const isWhole = page !== undefined && page.nextCursor === null && page.prevCursor === null
-  const total = useLoad(isLoaded && !isWhole ? `total ${slug} ${writeQuery(whole)}` : undefined, signal =>
-    read(at('p/:slug/trace-count', { slug }, toServer(whole, Date.now())), { signal })
+  const total = useLoad(isLoaded && !isWhole ? `total ${slug} ${offset} ${writeQuery(whole)}` : undefined, signal =>
+    read(at('p/:slug/trace-count', { slug }, toServer(whole, present())), { signal })
   ).value
   const live = useLive(slug, search, query, page)
   const traces = live.traces
@@ -184,7 +184,6 @@ export function ListPage({ slug }: { slug: string }) {
       <FilterBox
         slug={slug}
         query={query}
-        offset={offset}
         settings={projectOf(slug)?.search ? undefined : pathOf({ page: 'settings', slug, tab: 'project' })}
         change={change}
       />

@@ -8,17 +8,17 @@ import { COUNTED_FILTERS, type ListQuery, narrowed, withTime, writeQuery } from 
 import { type Loaded, useInterval, useLoad, useRead } from '../state/load.ts'
 import { goSearch, useArrival, usePlace } from '../state/navigation.ts'
 import { readOverview, readShown, toCounted, writeOverview } from '../state/overview-query.ts'
-import { preferences } from '../state/preferences.ts'
+import { preferences, present } from '../state/preferences.ts'
 import { pathOf, readParameters } from '../state/route.ts'
 import { useStore } from '../state/store.ts'
-import { CHART_RANGES } from '../state/time-range.ts'
+import { COUNTED_RANGES, offsetOf } from '../state/time-range.ts'
 import { ANY_TAG, fieldName, readSplitField, SPLIT_FIELDS, tagKeyOf, withParameters } from '../state/trace-group.ts'
 import { Button, ButtonLink } from '../ui/controls.tsx'
 import { Moment } from '../ui/facts.tsx'
 import { FilterBar, TypedFilter } from '../ui/filter-bar.tsx'
 import { formatBytes, formatCount, formatLimit, formatPercent } from '../ui/format.ts'
 import { Pending } from '../ui/problem.tsx'
-import { offsetName, offsetOf, type Zone, zoneName } from '../ui/time.ts'
+import { offsetName, type Zone, zoneName } from '../ui/time.ts'
 import { ViewsMenu } from '../ui/views-menu.tsx'
 import { METRICS } from './changes.ts'
 import { ChangesDialog } from './changes-dialog.tsx'
@@ -37,7 +37,6 @@ export function OverviewPage({ slug }: { slug: string }) {
   const query = readOverview(search)
   const tables = readShown(search)
   const list = pathOf({ page: 'traces', slug })
-  const offset = String(offsetOf(zone))
   /** Loads numbers for the same traces as the rest of the page. */
   const useCounted = <P extends Path>(
     pathOfSearch: (search: string) => ApiPath<P>,
@@ -45,8 +44,8 @@ export function OverviewPage({ slug }: { slug: string }) {
     of: ListQuery = query
   ) =>
     useLoad(
-      more === NOT_ASKED ? undefined : `${pathOfSearch(writeOverview(of, []))} ${offset} ${JSON.stringify(more)}`,
-      signal => read(pathOfSearch(toCounted(of, Date.now(), { offset, ...more })), { signal })
+      more === NOT_ASKED ? undefined : `${pathOfSearch(writeOverview(of, []))} ${zone} ${JSON.stringify(more)}`,
+      signal => read(pathOfSearch(toCounted(of, present(), more)), { signal })
     )
   const seriesAt = (search: string) => at('p/:slug/series', { slug }, search)
   const by = readSplitField(search)
@@ -108,7 +107,7 @@ export function OverviewPage({ slug }: { slug: string }) {
         facets={facets}
         counts={counts.value}
         only={COUNTED_FILTERS}
-        ranges={CHART_RANGES}
+        ranges={COUNTED_RANGES}
         change={change}
       />
       <Shown of={series} what="the numbers">

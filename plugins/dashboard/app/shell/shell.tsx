@@ -7,7 +7,7 @@ import { useKeys } from '../state/keys.ts'
 import { styled, usePart } from '../state/lazy-part.ts'
 import { firstPage, readQuery, toServer } from '../state/list-query.ts'
 import { go, usePlace } from '../state/navigation.ts'
-import { prefer, preferences } from '../state/preferences.ts'
+import { prefer, preferences, present } from '../state/preferences.ts'
 import { type Page, pathOf } from '../state/route.ts'
 import { may, session, signOut } from '../state/session.ts'
 import { useStore } from '../state/store.ts'
@@ -35,7 +35,7 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
     return { label, keys, to, active: [to.page, ...inside].includes(page.page) }
   }
   // A review of the listed traces starts from the list's own filters.
-  const listed = page.page === 'traces' ? toServer(firstPage(readQuery(search)), minute()) : ''
+  const listed = page.page === 'traces' ? toServer(firstPage(readQuery(search)), { ...present(), now: minute() }) : ''
   const links: Link[] =
     slug === undefined
       ? []

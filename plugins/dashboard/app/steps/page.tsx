@@ -16,7 +16,7 @@ import {
 } from '../state/list-query.ts'
 import { useLoad, useRead } from '../state/load.ts'
 import { goSearch, useArrival, usePlace } from '../state/navigation.ts'
-import { preferences } from '../state/preferences.ts'
+import { preferences, present } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
 import { useStore } from '../state/store.ts'
 import { ALL_TIME } from '../state/time-range.ts'
@@ -24,7 +24,7 @@ import { tell } from '../state/toasts.ts'
 import { Button, ButtonLink, Icon, LinkButton, StatusIcon } from '../ui/controls.tsx'
 import { DurationMeter } from '../ui/duration-meter.tsx'
 import { Moment } from '../ui/facts.tsx'
-import { ChosenFilter, TypedFilter } from '../ui/filter-bar.tsx'
+import { ChosenFilter, FilterFrame, TypedFilter } from '../ui/filter-bar.tsx'
 import { formatCost, formatCount, formatCounted, NONE } from '../ui/format.ts'
 import { Pending } from '../ui/problem.tsx'
 import { LinkedRows, numbers, type Title } from '../ui/table.tsx'
@@ -47,9 +47,9 @@ export function StepsPage({ slug }: { slug: string }) {
   const query = readStepQuery(usePlace().search)
   const { sort, after } = query
   const { value, error, again, more } = useExamined<SpanPage>(
-    `${slug} ${writeStepQuery(query)}`,
+    `${slug} ${zone} ${writeStepQuery(query)}`,
     async (known, signal) => {
-      const asked = stepParameters(query, Date.now(), known?.nextCursor ?? after)
+      const asked = stepParameters(query, present(), known?.nextCursor ?? after)
       return withSteps(known, await read(at('p/:slug/spans', { slug }, asked), { signal }), sort)
     },
     list => isDone(list, sort)
@@ -91,66 +91,65 @@ function StepFilters({ slug, query, change }: FiltersProps) {
   const facets = useRead(at('p/:slug/facets', { slug })).value
   const time = writeStepQuery({ ...withTime(query, query), filters: {}, sort: 'newest' })
   const names = useLoad(`names ${slug} ${time}`, signal => {
-    const asked = new URLSearchParams({ field: 'step', ...listedTime(query, Date.now()) })
+    const asked = new URLSearchParams({ field: 'step', ...listedTime(query, present()) })
     return read(at('p/:slug/suggestions', { slug }, asked), { signal })
   }).value?.values
   const set = (name: keyof Filters, value: string | undefined) => change(narrowed(query, { [name]: value }))
   const { minDuration } = filters
   return (
-    <div class="filters">
-      <search class="is-open" aria-label="Filter the steps">
-        <ChosenFilter label="Kind" value={filters.kind} values={choicesOf('kind')} set={kind => set('kind', kind)} />
-        <TypedFilter
-          label="Name"
-          value={filters.step ?? ''}
-          known={names?.map(({ value }) => value)}
-          counted={names && new Map(names.map(({ value, traces }) => [value, traces]))}
-          set={name => set('step', name)}
-        />
-        <ChosenFilter
-          label="Status"
-          value={filters.stepStatus}
-          values={choicesOf('stepStatus')}
-          set={status => set('stepStatus', status)}
-        />
-        <TypedFilter
-          label="Model"
-          value={filters.model ?? ''}
-          known={facets?.models}
-          set={model => set('model', model)}
-        />
-        <ChosenFilter
-          label="Environment"
-          value={filters.env}
-          values={[...(facets?.environments ?? []), filters.env]}
-          set={env => set('env', env)}
-        />
-        <TypedFilter
-          label="Duration at least"
-          value={minDuration === undefined ? '' : typedDuration(minDuration)}
-          placeholder="2s, 500ms"
-          set={typed => {
-            const ms = readDuration(typed)
-            if (ms === undefined && typed !== '') tell('Write a duration such as 2s, 500ms or 1min.', true)
-            else set('minDuration', ms)
-          }}
-        />
-        <label class={`filter ${sort === 'newest' ? '' : 'is-set'}`}>
-          <span>Sort by</span>
-          <select
-            value={sort}
-            onChange={event => change(withSort(query, event.currentTarget.value as ListQuery['sort']))}
-          >
-            <option value="newest">Newest</option>
-            <option value="slowest">Slowest</option>
-          </select>
-        </label>
-        {Object.keys(filters).length > 0 && (
-          <LinkButton onClick={() => change(withoutFilters(query))}>Clear filters</LinkButton>
-        )}
-      </search>
-      <TimeMenu query={query} change={change} />
-    </div>
+    <FilterFrame
+      label="Filter the steps"
+      count={Object.keys(filters).length}
+      time={<TimeMenu query={query} change={change} />}
+      clear={() => change(withoutFilters(query))}
+    >
+      <ChosenFilter label="Kind" value={filters.kind} values={choicesOf('kind')} set={kind => set('kind', kind)} />
+      <TypedFilter
+        label="Name"
+        value={filters.step ?? ''}
+        known={names?.map(({ value }) => value)}
+        counted={names && new Map(names.map(({ value, traces }) => [value, traces]))}
+        set={name => set('step', name)}
+      />
+      <ChosenFilter
+        label="Status"
+        value={filters.stepStatus}
+        values={choicesOf('stepStatus')}
+        set={status => set('stepStatus', status)}
+      />
+      <TypedFilter
+        label="Model"
+        value={filters.model ?? ''}
+        known={facets?.models}
+        set={model => set('model', model)}
+      />
+      <ChosenFilter
+        label="Environment"
+        value={filters.env}
+        values={[...(facets?.environments ?? []), filters.env]}
+        set={env => set('env', env)}
+      />
+      <TypedFilter
+        label="Duration at least"
+        value={minDuration === undefined ? '' : typedDuration(minDuration)}
+        placeholder="2s, 500ms"
+        set={typed => {
+          const ms = readDuration(typed)
+          if (ms === undefined && typed !== '') tell('Write a duration such as 2s, 500ms or 1min.', true)
+          else set('minDuration', ms)
+        }}
+      />
+      <label class={`filter ${sort === 'newest' ? '' : 'is-set'}`}>
+        <span>Sort by</span>
+        <select
+          value={sort}
+          onChange={event => change(withSort(query, event.currentTarget.value as ListQuery['sort']))}
+        >
+          <option value="newest">Newest</option>
+          <option value="slowest">Slowest</option>
+        </select>
+      </label>
+    </FilterFrame>
   )
 }
 

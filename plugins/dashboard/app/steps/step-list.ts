@@ -2,6 +2,7 @@
 import type { SpanPage } from '../contract.ts'
 import { parseFilters, renderTerm } from '../state/filter-text.ts'
 import { type Filters, type ListQuery, listedTime, readQuery, writeQuery } from '../state/list-query.ts'
+import type { Present } from '../state/time-range.ts'
 
 /** Filters of the page, with their names in the API. Names in the address are those of the list of traces. */
 const STEP_FILTERS = {
@@ -36,9 +37,9 @@ export function readStepQuery(search: string): ListQuery {
 export const writeStepQuery = (query: ListQuery): string => writeQuery(query)
 
 /** Returns the server's query. */
-export function stepParameters(query: ListQuery, now: number, after: string | undefined): URLSearchParams {
+export function stepParameters(query: ListQuery, present: Present, after: string | undefined): URLSearchParams {
   const { filters, sort } = query
-  const time = listedTime(query, now)
+  const time = listedTime(query, present)
   const parameters = new URLSearchParams({ ...time, sort, limit: String(STEPS_SHOWN) })
   for (const name of STEP_FILTER_NAMES) {
     const value = filters[name]

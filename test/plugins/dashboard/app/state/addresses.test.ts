@@ -120,8 +120,8 @@ t.test('terms are added and removed one by one', async t => {
 })
 
 t.test('a list without a time covers the last 7 days, and all time if asked', async t => {
-  const now = Date.parse('2026-11-25T10:00:00Z')
-  t.same(listedTime(readQuery(''), now), { from: '2026-11-18T10:00:00.000Z' })
+  const now = { now: Date.parse('2026-11-25T10:20:00Z'), offset: 0 }
+  t.same(listedTime(readQuery(''), now), { from: '2026-11-18T11:00:00.000Z' })
   t.same(listedTime(readQuery('?range=all'), now), {})
   t.same(listedTime(readQuery('?to=2026-11-20T00:00:00Z'), now), { to: '2026-11-20T00:00:00Z' })
   t.equal(rangeName('all'), 'All time')
@@ -146,13 +146,13 @@ t.test('runs alone are a filter, which counts over time do not know', async t =>
 })
 
 t.test("the server is asked in the API's words", async t => {
-  const now = Date.parse('2026-11-25T10:00:00Z')
+  const now = { now: Date.parse('2026-11-25T10:02:00Z'), offset: 0 }
   t.equal(
     toServer(readQuery('?runs=only&range=all&tag=a&tag=b&failed=true'), now),
     '?errors=true&runsOnly=true&tag=a&tag=b'
   )
   const parameters = new URLSearchParams(toServer(readQuery('?env=prod&session=a%2Fb&range=1h'), now))
-  t.same(Object.fromEntries(parameters), { environment: 'prod', sessionId: 'a/b', from: '2026-11-25T09:00:00.000Z' })
+  t.same(Object.fromEntries(parameters), { environment: 'prod', sessionId: 'a/b', from: '2026-11-25T09:05:00.000Z' })
 })
 
 t.test('pages come back from their paths', async t => {
