@@ -6,6 +6,7 @@
 import Type, { type TArray, type TSchema } from 'typebox'
 import { STEPS } from '../../lib/rollups/period.ts'
 import { FirstError, FoundTrace, TraceSearchPage } from '../../lib/schema/history/search.ts'
+import { SpanList } from '../../lib/schema/history/span-list.ts'
 import { DATA_TYPES } from '../../lib/schema/input.ts'
 import { closed, mapOf, nullable } from '../../lib/schema/object.ts'
 import {
@@ -42,7 +43,6 @@ const body = { input: AnyJson, output: AnyJson }
 const countedFrom = nullable(DateTime)
 
 export { TracesDeleted } from '../../lib/schema/history/deletion.ts'
-export { SpanList } from '../../lib/schema/history/span-list.ts'
 
 export const NothingReply = Type.Undefined()
 /** Returns the schema of a body that is not JSON. */
@@ -239,6 +239,8 @@ export const FailuresReply = closed({
   reached: nullable(DateTime),
   nextCursor: cursor
 })
+
+export const StepsReply = SpanList
 
 const Unchanged = closed({ unchanged: Type.Literal(true) })
 /** A score, with its author if a member gave it on the dashboard. `own` is true if the visitor is the author. */

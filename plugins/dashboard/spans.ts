@@ -3,12 +3,12 @@ import type { App } from '../../lib/app.ts'
 import { SpanListQuery } from '../../lib/schema/history/span-list.ts'
 import { answerSpanList } from '../spans.ts'
 import { IN_PROJECT, readRoute } from './page-routes.ts'
-import { SpanList } from './replies.ts'
+import { StepsReply } from './replies.ts'
 
 export default function spans(app: App): void {
   readRoute(app, `${IN_PROJECT}/spans`, {
     query: SpanListQuery,
-    replies: { 200: SpanList },
+    replies: { 200: StepsReply },
     handler: request => answerSpanList(app, request.project.id, request.query, request)
   })
 }

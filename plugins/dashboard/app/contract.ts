@@ -54,7 +54,7 @@ interface Replies {
   'GET p/:slug/session': typeof Reply.SessionSumsReply
   'GET p/:slug/session-traces': typeof Reply.SessionTracesReply
   'GET p/:slug/sessions': typeof Reply.SessionPageReply
-  'GET p/:slug/spans': typeof Reply.SpanList
+  'GET p/:slug/spans': typeof Reply.StepsReply
   'GET p/:slug/suggestions': typeof Reply.SuggestionsReply
   'GET p/:slug/trace-count': typeof Reply.MatchCountReply
   'GET p/:slug/trace-summaries': typeof Reply.TraceSummariesReply
@@ -117,8 +117,8 @@ export type SplitAnswer = Of<typeof Reply.SplitReply>
 export type SplitRow = SplitAnswer['groups'][number]
 export type Step = SeriesAnswer['step']
 
-export type SpanPage = Of<typeof Reply.SpanList>
-export type ListedStep = SpanPage['spans'][number]
+export type StepPage = Of<typeof Reply.StepsReply>
+export type ListedStep = StepPage['spans'][number]
 
 export type FailurePage = Of<typeof Reply.FailuresReply>
 export type GroupOfFailures = FailurePage['groups'][number]

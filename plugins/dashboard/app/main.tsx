@@ -4,7 +4,6 @@ import { useEffect, useState } from 'preact/hooks'
 import { ListPage } from './list/page.tsx'
 import { FindPage } from './shell/find-page.tsx'
 import { Shell } from './shell/shell.tsx'
-import { SignInPage } from './shell/sign-in-form.tsx'
 import { styled, usePart } from './state/lazy-part.ts'
 import { go, usePlace } from './state/navigation.ts'
 import { prefer, preferences } from './state/preferences.ts'
@@ -13,8 +12,9 @@ import { loadSession, projectOf, session } from './state/session.ts'
 import { useStore } from './state/store.ts'
 import { Problem, Waiting } from './ui/problem.tsx'
 
-/** Pages that load on first use. All except the trace page also load pages.css. */
+/** Pages that load on first use. All except the sign-in page and the trace page also load pages.css. */
 const LATER = {
+  signIn: () => import('./shell/sign-in-form.tsx'),
   trace: () => import('./trace/page.tsx'),
   settings: () => styled(import('./settings/page.tsx')),
   overview: () => styled(import('./overview/page.tsx')),
@@ -84,7 +84,7 @@ function Content({ page }: { page: Page }) {
     case 'home':
       return <Home />
     case 'sign-in':
-      return <SignInPage />
+      return later(LATER.signIn, 'the page', ({ SignInPage }) => <SignInPage />)
     case 'find':
       return <FindPage traceId={page.traceId} />
     case 'traces':

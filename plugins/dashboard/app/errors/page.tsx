@@ -9,7 +9,7 @@ import { type ListQuery, withTime, writeQuery } from '../state/list-query.ts'
 import { useRead } from '../state/load.ts'
 import { goSearch, useArrival, usePlace } from '../state/navigation.ts'
 import { readOverview, toCounted, writeOverview } from '../state/overview-query.ts'
-import { preferences, present } from '../state/preferences.ts'
+import { preferences, presentTime } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
 import { useStore } from '../state/store.ts'
 import { COUNTED_RANGES, rangeName } from '../state/time-range.ts'
@@ -31,7 +31,7 @@ export function ErrorsPage({ slug }: { slug: string }) {
   const { value, error, again, more } = useExamined<LoadedFailures>(
     `${slug} ${writeOverview(query, [])} ${zone}`,
     async (known, signal) => {
-      const asked = nextOf(toCounted(query, present()), known)
+      const asked = nextOf(toCounted(query, presentTime()), known)
       return withFailures(known, await read(at('p/:slug/errors', { slug }, asked), { signal }))
     },
     isExamined
@@ -87,7 +87,7 @@ function Failures({ slug, list, env, zone, more }: FailuresProps) {
         {fresh > 0 && `, ${formatCount(fresh)} new vs. the previous period`}.
         {reached !== null && (
           <>
-            {` Examined back to ${shortTime(reached, zone, now)}; older traces are not counted yet.`}{' '}
+            {` LoadedInParts back to ${shortTime(reached, zone, now)}; older traces are not counted yet.`}{' '}
             <button type="button" class="link" onClick={more}>
               Examine older traces
             </button>

@@ -11,7 +11,7 @@ import { type ListQuery, withTime, writeQuery } from '../state/list-query.ts'
 import { useLoad, useRead } from '../state/load.ts'
 import { goSearch, useArrival, usePlace } from '../state/navigation.ts'
 import { readOverview, readShown, toCounted, writeOverview } from '../state/overview-query.ts'
-import { preferences, present } from '../state/preferences.ts'
+import { preferences, presentTime } from '../state/preferences.ts'
 import { pathOf, readParameters } from '../state/route.ts'
 import { useStore } from '../state/store.ts'
 import { COUNTED_RANGES } from '../state/time-range.ts'
@@ -45,7 +45,7 @@ export function GroupsPage({ slug }: { slug: string }) {
   const given = readParameters(search, ['a', 'b'])
   const [a, b] = [given.a, given.b].map(text => (text === undefined ? undefined : readTraceGroup(text)))
   const by = a?.by ?? b?.by ?? readSplitField(search) ?? 'model'
-  const asked = (more: object) => toCounted(query, present(), { ...more })
+  const asked = (more: object) => toCounted(query, presentTime(), { ...more })
   const names = a === undefined || b === undefined ? undefined : { a: writeTraceGroup(a), b: writeTraceGroup(b) }
   const key = `${slug} ${writeOverview(query, [])} ${zone}`
   const loaded = useLoad(names && `${key} ${names.a} ${names.b}`, signal =>

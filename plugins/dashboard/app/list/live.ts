@@ -6,7 +6,7 @@ import { at, read } from '../state/api.ts'
 import { keepPage, loadPage } from '../state/list-pages.ts'
 import { type ListQuery, toServer } from '../state/list-query.ts'
 import { useInterval } from '../state/load.ts'
-import { present } from '../state/preferences.ts'
+import { presentTime } from '../state/preferences.ts'
 
 const OFTEN_MS = 2000
 /** Polling interval after a minute without a new trace. */
@@ -60,7 +60,7 @@ export function useLive(slug: string, search: string, query: ListQuery, page: Tr
     asking.current = true
     try {
       const seen = newer?.key === key ? newer.page : current
-      const { traces } = await read(at('p/:slug/trace-summaries', { slug }, toServer(query, present())))
+      const { traces } = await read(at('p/:slug/trace-summaries', { slug }, toServer(query, presentTime())))
       if (seen !== undefined && areSame(seen.traces, traces)) return
       const next = await loadPage(slug, query)
       const before = new Set((newer?.key === key ? newer.page : current)?.traces.map(({ id }) => id))

@@ -20,7 +20,7 @@ import {
 } from '../state/list-query.ts'
 import { useLoad, useRead } from '../state/load.ts'
 import { goSearch, useArrival, usePlace } from '../state/navigation.ts'
-import { prefer, preferences, present } from '../state/preferences.ts'
+import { prefer, preferences, presentTime } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
 import { may, projectOf } from '../state/session.ts'
 import { useStore } from '../state/store.ts'
@@ -71,7 +71,7 @@ export function ListPage({ slug }: { slug: string }) {
   const whole = { ...firstPage(query), cols: [] }
   const isWhole = page !== undefined && page.nextCursor === null && page.prevCursor === null
   const total = useLoad(isLoaded && !isWhole ? `total ${slug} ${offset} ${writeQuery(whole)}` : undefined, signal =>
-    read(at('p/:slug/trace-count', { slug }, toServer(whole, present())), { signal })
+    read(at('p/:slug/trace-count', { slug }, toServer(whole, presentTime())), { signal })
   ).value
   const live = useLive(slug, search, query, page)
   const traces = live.traces

@@ -9,7 +9,7 @@ import { at, errorMessageOf, read } from '../state/api.ts'
 import { type ListQuery, withTime, writeQuery } from '../state/list-query.ts'
 import { useInterval, useLoad } from '../state/load.ts'
 import { toCounted } from '../state/overview-query.ts'
-import { present } from '../state/preferences.ts'
+import { presentTime } from '../state/preferences.ts'
 import { ALL_TIME, DEFAULT_RANGE, rangeName } from '../state/time-range.ts'
 import { formatCount, formatCounted } from '../ui/format.ts'
 import type { Zone } from '../ui/time.ts'
@@ -34,7 +34,7 @@ export function Sparkline({ slug, query, zone, base, change }: Props) {
   const shown = range === ALL_TIME ? { ...query, range: OF_ALL_TIME } : query
   const key = `${slug} ${writeQuery({ ...shown, sort: 'newest' })} ${zone}`
   const { value, error, again } = useLoad(key, signal =>
-    read(at('p/:slug/series', { slug }, toCounted(shown, present())), { signal })
+    read(at('p/:slug/series', { slug }, toCounted(shown, presentTime())), { signal })
   )
   useInterval(to === undefined ? RENEW_MS : 0, again)
   const drawn = useMemo(() => (value && hasSteps(value) ? shapeOf(value, zone) : undefined), [value, zone])

@@ -3,7 +3,7 @@ import type { SuggestedField, SuggestedValues } from '../contract.ts'
 import { at, read } from '../state/api.ts'
 import { type ListQuery, listedTime } from '../state/list-query.ts'
 import { toCounted } from '../state/overview-query.ts'
-import { present } from '../state/preferences.ts'
+import { presentTime } from '../state/preferences.ts'
 
 /** Fields whose traces are counted in full, by their names in the response. The others are counted in newest traces. */
 const COUNTED = { status: 'statuses', name: 'names', model: 'models', env: 'environments' } as const
@@ -25,7 +25,7 @@ export async function suggest(
   typed: string,
   signal: AbortSignal
 ): Promise<SuggestedValues> {
-  const current = present()
+  const current = presentTime()
   if (isCounted(field)) {
     const counts = await read(at('p/:slug/facet-counts', { slug }, toCounted(query, current)), { signal })
     const values = counts[COUNTED[field]].map(({ value, traces }) => ({ value: value ?? 'unassigned', traces }))

@@ -8,7 +8,7 @@ import { at, read } from '../state/api.ts'
 import { type ListQuery, narrowed, withTime, writeQuery } from '../state/list-query.ts'
 import { useLoad } from '../state/load.ts'
 import { toCounted, writeOverview } from '../state/overview-query.ts'
-import { present } from '../state/preferences.ts'
+import { presentTime } from '../state/preferences.ts'
 import { fieldName, groupFilters, SPLIT_FIELDS, tagKeyOf, withParameters } from '../state/trace-group.ts'
 import { ButtonLink } from '../ui/controls.tsx'
 import { Dialog } from '../ui/dialog.tsx'
@@ -55,7 +55,7 @@ export function ChangesDialog({ slug, answer, query, step, metric, by, zone, lis
         at(
           'p/:slug/series',
           { slug },
-          toCounted(asked, { ...present(), offset: answer.offset }, { compare: '1', ...more })
+          toCounted(asked, { ...presentTime(), offset: answer.offset }, { compare: '1', ...more })
         ),
         { signal }
       )

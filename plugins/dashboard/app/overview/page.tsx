@@ -8,7 +8,7 @@ import { COUNTED_FILTERS, type ListQuery, narrowed, withTime, writeQuery } from 
 import { type Loaded, useInterval, useLoad, useRead } from '../state/load.ts'
 import { goSearch, useArrival, usePlace } from '../state/navigation.ts'
 import { readOverview, readShown, toCounted, writeOverview } from '../state/overview-query.ts'
-import { preferences, present } from '../state/preferences.ts'
+import { preferences, presentTime } from '../state/preferences.ts'
 import { pathOf, readParameters } from '../state/route.ts'
 import { useStore } from '../state/store.ts'
 import { COUNTED_RANGES, offsetOf } from '../state/time-range.ts'
@@ -45,7 +45,7 @@ export function OverviewPage({ slug }: { slug: string }) {
   ) =>
     useLoad(
       more === NOT_ASKED ? undefined : `${pathOfSearch(writeOverview(of, []))} ${zone} ${JSON.stringify(more)}`,
-      signal => read(pathOfSearch(toCounted(of, present(), more)), { signal })
+      signal => read(pathOfSearch(toCounted(of, presentTime(), more)), { signal })
     )
   const seriesAt = (search: string) => at('p/:slug/series', { slug }, search)
   const by = readSplitField(search)

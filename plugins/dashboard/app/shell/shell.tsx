@@ -7,7 +7,7 @@ import { useKeys } from '../state/keys.ts'
 import { styled, usePart } from '../state/lazy-part.ts'
 import { firstPage, readQuery, toServer } from '../state/list-query.ts'
 import { go, usePlace } from '../state/navigation.ts'
-import { prefer, preferences, present } from '../state/preferences.ts'
+import { prefer, preferences, presentTime } from '../state/preferences.ts'
 import { type Page, pathOf } from '../state/route.ts'
 import { may, session, signOut } from '../state/session.ts'
 import { useStore } from '../state/store.ts'
@@ -15,11 +15,12 @@ import { dismiss, toasts } from '../state/toasts.ts'
 import { Icon } from '../ui/controls.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Menu, type MenuItem } from '../ui/menu.tsx'
+import { Problem } from '../ui/problem.tsx'
 import { asLine } from '../ui/text.ts'
 import { offsetName } from '../ui/time.ts'
-import { SignInForm } from './sign-in-form.tsx'
 
 const loadCommandBox = () => styled(import('./command-box.tsx'))
+const loadSignIn = () => import('./sign-in-form.tsx')
 const loadHelp = () => styled(import('./help.tsx'))
 
 export function Shell({ page, children }: { page: Page; children: ComponentChildren }) {
@@ -35,7 +36,8 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
     return { label, keys, to, active: [to.page, ...inside].includes(page.page) }
   }
   // A review of the listed traces starts from the list's own filters.
-  const listed = page.page === 'traces' ? toServer(firstPage(readQuery(search)), { ...present(), now: minute() }) : ''
+  const listed =
+    page.page === 'traces' ? toServer(firstPage(readQuery(search)), { ...presentTime(), now: minute() }) : ''
   const links: Link[] =
     slug === undefined
       ? []
@@ -188,11 +190,13 @@ function Toasts() {
 function SignInAgain() {
   const wanted = useStore(signInWanted)
   const known = useStore(session)
+  const { part, error, again } = usePart(loadSignIn, wanted === 'fresh' || wanted === 'ended')
+  const problem = error !== undefined && <Problem error={error} again={again} />
   if (wanted === 'fresh') {
     return (
       <Dialog title="Sign in again to continue" onClose={() => signInWanted.set('cancelled')}>
         <p>This action requires a sign-in within the last 15 minutes. Sign in as {known?.user?.email} to continue.</p>
-        <SignInForm fresh />
+        {part ? <part.SignInForm fresh /> : problem}
       </Dialog>
     )
   }
@@ -200,7 +204,7 @@ function SignInAgain() {
   return (
     <Dialog title="You are signed out" onClose={undefined}>
       <p>Your session has ended. Sign in to continue where you left off.</p>
-      <SignInForm />
+      {part ? <part.SignInForm /> : problem}
     </Dialog>
   )
 }

@@ -5,7 +5,7 @@ import { type Loaded, useLoad } from './load.ts'
 /** Maximum number of requests before the visitor is asked whether to examine more traces. */
 const REQUESTS_AT_ONCE = 6
 
-export interface Examined<T> extends Loaded<T> {
+export interface LoadedInParts<T> extends Loaded<T> {
   /** Examines more traces. */
   more(): void
 }
@@ -18,7 +18,7 @@ export function useExamined<T>(
   key: string,
   next: (known: T | undefined, signal: AbortSignal) => Promise<T>,
   isDone: (known: T) => boolean
-): Examined<T> {
+): LoadedInParts<T> {
   const begun = useRef<T>(undefined)
   const loaded = useLoad(key, async signal => {
     let known = await next(begun.current, signal)

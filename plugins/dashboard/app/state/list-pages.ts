@@ -2,7 +2,7 @@
 import type { TracePage } from '../contract.ts'
 import { at, read } from './api.ts'
 import { type ListQuery, readQuery, toServer, writeQuery } from './list-query.ts'
-import { present } from './preferences.ts'
+import { presentTime } from './preferences.ts'
 
 const KEPT = 5
 /** Maximum number of empty pages that are passed in search of a neighbour. */
@@ -10,7 +10,7 @@ const MOST_EMPTY = 5
 const pages = new Map<string, TracePage>()
 
 /** The zone is part of the name, because a range of days begins at midnight in the visitor's zone. */
-const nameOf = (slug: string, search: string) => `${slug} ${present().offset} ${search}`
+const nameOf = (slug: string, search: string) => `${slug} ${presentTime().offset} ${search}`
 
 export function knownPage(slug: string, search: string): TracePage | undefined {
   return pages.get(nameOf(slug, search))
@@ -27,7 +27,7 @@ export function keepPage(slug: string, search: string, page: TracePage): void {
 }
 
 export async function loadPage(slug: string, query: ListQuery, signal?: AbortSignal): Promise<TracePage> {
-  const path = at('p/:slug/traces', { slug }, toServer(query, present()))
+  const path = at('p/:slug/traces', { slug }, toServer(query, presentTime()))
   return read(path, signal === undefined ? {} : { signal })
 }
 

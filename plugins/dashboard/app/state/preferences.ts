@@ -44,7 +44,7 @@ function readPreferences(): Preferences {
 export const preferences = createStore<Preferences>(readPreferences())
 
 /** Returns the current time with the offset of the visitor's zone. */
-export const present = (): Present => ({ now: Date.now(), offset: offsetOf(preferences.get().zone) })
+export const presentTime = (): Present => ({ now: Date.now(), offset: offsetOf(preferences.get().zone) })
 
 export function prefer(change: Partial<Preferences>): void {
   preferences.set({ ...preferences.get(), ...change })

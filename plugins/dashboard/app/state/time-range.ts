@@ -37,8 +37,8 @@ export interface Present {
 
 /**
  * Returns the time that a relative range covers now, with `to` unless it ends now. Both ends are included. A range
- * begins where charts of the range begin, so that lists and charts cover the same traces. Returns undefined for all time
- * and for invalid ranges.
+ * begins where charts of the range begin, so that lists and charts cover the same traces. Returns undefined for all
+ * time and for invalid ranges.
  */
 export function timeOfRange(range: string, { now, offset }: Present): { from: string; to?: string } | undefined {
   const iso = (ms: number) => new Date(ms).toISOString()

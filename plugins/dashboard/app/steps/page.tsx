@@ -1,6 +1,6 @@
 /** The steps of all traces, newest or slowest first. The page's URL holds filters, time and order. */
 
-import type { ListedStep, SpanPage } from '../contract.ts'
+import type { ListedStep, StepPage } from '../contract.ts'
 import { at, read } from '../state/api.ts'
 import { useExamined } from '../state/examining.ts'
 import { fieldOf } from '../state/filter-text.ts'
@@ -16,7 +16,7 @@ import {
 } from '../state/list-query.ts'
 import { useLoad, useRead } from '../state/load.ts'
 import { goSearch, useArrival, usePlace } from '../state/navigation.ts'
-import { preferences, present } from '../state/preferences.ts'
+import { preferences, presentTime } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
 import { useStore } from '../state/store.ts'
 import { ALL_TIME } from '../state/time-range.ts'
@@ -33,8 +33,8 @@ import { shortTime, type Zone } from '../ui/time.ts'
 import { TimeMenu } from '../ui/time-menu.tsx'
 import {
   isDone,
-  readDuration,
   readStepQuery,
+  readTypedDuration,
   STEPS_SHOWN,
   stepParameters,
   typedDuration,
@@ -46,10 +46,10 @@ export function StepsPage({ slug }: { slug: string }) {
   const { zone } = useStore(preferences)
   const query = readStepQuery(usePlace().search)
   const { sort, after } = query
-  const { value, error, again, more } = useExamined<SpanPage>(
+  const { value, error, again, more } = useExamined<StepPage>(
     `${slug} ${zone} ${writeStepQuery(query)}`,
     async (known, signal) => {
-      const asked = stepParameters(query, present(), known?.nextCursor ?? after)
+      const asked = stepParameters(query, presentTime(), known?.nextCursor ?? after)
       return withSteps(known, await read(at('p/:slug/spans', { slug }, asked), { signal }), sort)
     },
     list => isDone(list, sort)
@@ -91,7 +91,7 @@ function StepFilters({ slug, query, change }: FiltersProps) {
   const facets = useRead(at('p/:slug/facets', { slug })).value
   const time = writeStepQuery({ ...withTime(query, query), filters: {}, sort: 'newest' })
   const names = useLoad(`names ${slug} ${time}`, signal => {
-    const asked = new URLSearchParams({ field: 'step', ...listedTime(query, present()) })
+    const asked = new URLSearchParams({ field: 'step', ...listedTime(query, presentTime()) })
     return read(at('p/:slug/suggestions', { slug }, asked), { signal })
   }).value?.values
   const set = (name: keyof Filters, value: string | undefined) => change(narrowed(query, { [name]: value }))
@@ -134,7 +134,7 @@ function StepFilters({ slug, query, change }: FiltersProps) {
         value={minDuration === undefined ? '' : typedDuration(minDuration)}
         placeholder="2s, 500ms"
         set={typed => {
-          const ms = readDuration(typed)
+          const ms = readTypedDuration(typed)
           if (ms === undefined && typed !== '') tell('Write a duration such as 2s, 500ms or 1min.', true)
           else set('minDuration', ms)
         }}
@@ -154,7 +154,7 @@ function StepFilters({ slug, query, change }: FiltersProps) {
 }
 
 interface ListProps {
-  readonly list: SpanPage
+  readonly list: StepPage
   readonly query: ListQuery
   readonly zone: Zone
 }
@@ -165,7 +165,7 @@ function Reach({ list: { reached, nextCursor }, query, zone, more }: ListProps &
   const isSlowest = query.sort === 'slowest'
   return (
     <p class="soft far" role="status">
-      {`Examined back to ${shortTime(reached, zone, new Date())}${isSlowest ? '; older steps may be slower' : ''}. `}
+      {`LoadedInParts back to ${shortTime(reached, zone, new Date())}${isSlowest ? '; older steps may be slower' : ''}. `}
       {isSlowest && <LinkButton onClick={more}>Examine older traces</LinkButton>}
     </p>
   )
@@ -262,7 +262,7 @@ function StepRow({ slug, step, zone, now, longestMs }: RowProps) {
   )
 }
 
-function Pager({ slug, list, query }: { slug: string; list: SpanPage; query: ListQuery }) {
+function Pager({ slug, list, query }: { slug: string; list: StepPage; query: ListQuery }) {
   const { spans, nextCursor } = list
   const base = pathOf({ page: 'steps', slug })
   const isSlowest = query.sort === 'slowest'
@@ -285,7 +285,7 @@ function Pager({ slug, list, query }: { slug: string; list: SpanPage; query: Lis
 }
 
 interface EmptyProps {
-  readonly list: SpanPage
+  readonly list: StepPage
   readonly query: ListQuery
   change(query: ListQuery): void
 }

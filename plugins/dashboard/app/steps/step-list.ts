@@ -1,5 +1,5 @@
 /** The query of the list of steps, and how the parts of a list add up. */
-import type { SpanPage } from '../contract.ts'
+import type { StepPage } from '../contract.ts'
 import { parseFilters, renderTerm } from '../state/filter-text.ts'
 import { type Filters, type ListQuery, listedTime, readQuery, writeQuery } from '../state/list-query.ts'
 import type { Present } from '../state/time-range.ts'
@@ -50,7 +50,7 @@ export function stepParameters(query: ListQuery, present: Present, after: string
 }
 
 /** Adds a part of the list: older steps, or steps of older traces, of which the slowest remain. */
-export function withSteps(known: SpanPage | undefined, part: SpanPage, sort: ListQuery['sort']): SpanPage {
+export function withSteps(known: StepPage | undefined, part: StepPage, sort: ListQuery['sort']): StepPage {
   if (known === undefined) return part
   const all = [...known.spans, ...part.spans]
   // The sort is stable, so that equally slow steps stay newest first.
@@ -59,11 +59,11 @@ export function withSteps(known: SpanPage | undefined, part: SpanPage, sort: Lis
 }
 
 /** Whether the list has all that it shows. The slowest steps are known once all traces of the time are examined. */
-export const isDone = ({ spans, nextCursor }: SpanPage, sort: ListQuery['sort']): boolean =>
+export const isDone = ({ spans, nextCursor }: StepPage, sort: ListQuery['sort']): boolean =>
   nextCursor === null || (sort !== 'slowest' && spans.length >= STEPS_SHOWN)
 
 /** Reads a typed duration, such as `2s` or `500 ms`, in ms; undefined if it is not one. */
-export function readDuration(typed: string): string | undefined {
+export function readTypedDuration(typed: string): string | undefined {
   const [term, ...others] = parseFilters(`duration:>${typed.replaceAll(/[\s≥>=]/g, '')}`).terms
   return others.length === 0 && term?.filter === 'minDuration' ? term.value : undefined
 }

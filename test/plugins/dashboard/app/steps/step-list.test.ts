@@ -1,10 +1,10 @@
 /** Tests the query of the list of steps, and how the parts of a list add up. */
 import t from 'tap'
-import type { ListedStep, SpanPage } from '../../../../../plugins/dashboard/app/contract.ts'
+import type { ListedStep, StepPage } from '../../../../../plugins/dashboard/app/contract.ts'
 import {
   isDone,
-  readDuration,
   readStepQuery,
+  readTypedDuration,
   STEPS_SHOWN,
   stepParameters,
   typedDuration,
@@ -13,7 +13,7 @@ import {
 } from '../../../../../plugins/dashboard/app/steps/step-list.ts'
 
 const PRESENT = { now: Date.parse('2026-11-25T12:00:00Z'), offset: 0 }
-const part = (durations: readonly number[], nextCursor: string | null = null): SpanPage => ({
+const part = (durations: readonly number[], nextCursor: string | null = null): StepPage => ({
   spans: durations.map(
     (durationMs, i) => ({ durationMs, id: `${durationMs} ${i} ${nextCursor}` }) as unknown as ListedStep
   ),
@@ -22,7 +22,7 @@ const part = (durations: readonly number[], nextCursor: string | null = null): S
   hint: null,
   pageSize: STEPS_SHOWN
 })
-const durationsOf = ({ spans }: SpanPage) => spans.map(({ durationMs }) => durationMs)
+const durationsOf = ({ spans }: StepPage) => spans.map(({ durationMs }) => durationMs)
 
 t.test('an address holds the filters of steps, and the request has their names in the API', async t => {
   const search = '?kind=llm&step=search&stepStatus=error&model=m&env=production&minDuration=2000&sort=slowest&range=24h'
@@ -76,7 +76,7 @@ t.test('durations are read as they are typed', async t => {
     ['>= 1.5s', '1500'],
     ['1min', '60000']
   ] as const)
-    t.equal(readDuration(typed), ms, typed)
-  for (const typed of ['', 'fast', '2 parsecs', '1s status:ok']) t.equal(readDuration(typed), undefined, typed)
-  for (const ms of ['2000', '500', '60000', '1234']) t.equal(readDuration(typedDuration(ms)), ms, ms)
+    t.equal(readTypedDuration(typed), ms, typed)
+  for (const typed of ['', 'fast', '2 parsecs', '1s status:ok']) t.equal(readTypedDuration(typed), undefined, typed)
+  for (const ms of ['2000', '500', '60000', '1234']) t.equal(readTypedDuration(typedDuration(ms)), ms, ms)
 })
