@@ -159,7 +159,7 @@ export const SplitReply = closed({
   missing: nullable(Type.Enum(['sums', 'filters'])),
   /** `before` is the total of the preceding period; null if it was not requested or is not known. */
   groups: Type.Array(closed({ ...label, total: Total, before: nullable(Total) })),
-  /** The groups with the most traces, and all others. */
+  /** The groups that are first by any of their numbers, and all others. */
   lines: Type.Array(closed({ ...label, ...Steps })),
   /** Number of groups combined in the group of all others. */
   others: Count

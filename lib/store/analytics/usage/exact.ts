@@ -8,6 +8,7 @@ import { AMOUNTS, amountsInSql } from '../../../rollups/amounts.ts'
 import type { UsageSplit, UsageTime } from '../../../rollups/usage.ts'
 import type { UsageSort } from '../../../schema/field-values.ts'
 import { allAnswered } from '../../transactions.ts'
+import { rankOf } from '../rollups/ranks.ts'
 import { findMatching, hasFew, MOST_EXACT, timeOf, type UsageFilters } from './matching.ts'
 import { type GroupRow, NO_SUMS, type PeriodSums, rowOf, type SumsRow, usageSumsOf } from './rows.ts'
 
@@ -131,15 +132,6 @@ const STARTS = {
   hour: `date_bin('1 hour', started_at, '2000-01-01T00:00:00Z'::timestamptz)`,
   day: `date_bin('1 day', started_at, '2000-01-01T00:00:00Z'::timestamptz)`
 }
-
-/** SQL expressions by which groups are ranked, over their items or sums. The count is that of a group's traces. */
-export const rankOf = (sort: UsageSort, traces: string): string =>
-  ({
-    traces: traces,
-    errors: 'sum(errors)',
-    cost: 'sum(cost)',
-    tokens: 'sum(input_tokens) + sum(output_tokens)'
-  })[sort]
 
 /** Parameters 4 and 5 are used in every form of the statement, so that their types are known. */
 const groupsStatement = (

@@ -8,8 +8,9 @@ import { planUsage, type UsageHour, type UsagePlan } from '../../../rollups/usag
 import type { UsageSort } from '../../../schema/field-values.ts'
 import { inSnapshot } from '../../transactions.ts'
 import { hourOf } from '../rollups/deltas.ts'
+import { bestRankOf, rankOf } from '../rollups/ranks.ts'
 import { readTotal } from '../rollups/read-series.ts'
-import { foundTraces, itemsOf, rankOf } from './exact.ts'
+import { foundTraces, itemsOf } from './exact.ts'
 import { isMarkOf, msOf, rollupVersions } from './marks.ts'
 import { timeOf } from './matching.ts'
 import { type GroupRow, type PeriodSums, rowOf } from './rows.ts'
@@ -27,8 +28,8 @@ export interface MadeAsked {
   readonly field: string
   readonly limit: number
   readonly stepKind?: string | undefined
-  /** By default traces. */
-  readonly sort?: UsageSort | undefined
+  /** By default traces; `best` ranks each group by the number by which it comes first. */
+  readonly sort?: UsageSort | 'best' | undefined
 }
 
 /** The sums, with the period that they cover. */
@@ -109,7 +110,7 @@ const LIVE = `(select ${timeOf('ms')} as hour from unnest($2::float8[]) as ms) h
 
 function groupsStatement({ field, interval, stepKind, sort = 'traces' }: MadeAsked): string {
   const isOfSteps = field === 'step'
-  const rank = `${rankOf(sort, 'sum(traces)')} desc`
+  const rank = sort === 'best' ? `-${bestRankOf('sum(traces)')}` : rankOf(sort, 'sum(traces)')
   const start = interval === 'none' ? 'null::timestamptz' : `date_bin('1 ${interval}', start, '2000-01-01T00:00:00Z')`
   return `
   with ${foundTraces(SCHEMA_NAMES, LIVE)}, items as (${itemsOf(SCHEMA_NAMES, readSplit(field), stepKind && '$8')}),
@@ -125,10 +126,13 @@ function groupsStatement({ field, interval, stepKind, sort = 'traces' }: MadeAsk
       coalesce(sum(cost) filter (where is_computed), 0), sum(${latencyInSql('duration_ms')})
     from items where $4::text is not null group by 1, 2, 3
   ), groups as materialized (
-    select key, kind, is_rest,
-      is_rest or row_number() over (order by is_rest, ${rank}, sum(traces) desc, sum(steps) desc, key, kind) > $7::int
-        as is_other
-    from parts group by key, kind, is_rest
+    select key, kind, is_rest, is_rest or row_number() over (
+      order by is_rest, rank desc, traces desc, steps desc, key, kind
+    ) > $7::int as is_other
+    from (
+      select key, kind, is_rest, sum(traces) as traces, sum(steps) as steps, ${rank} as rank
+      from parts group by key, kind, is_rest
+    ) sums
   )
   select ${msOf('start')} as start, case when is_other then null else p.key end as key,
     case when is_other then null else p.kind end as kind, is_other as "isOther",
@@ -138,7 +142,7 @@ function groupsStatement({ field, interval, stepKind, sort = 'traces' }: MadeAsk
     sum(computed)::float8 as computed, sum(latency)::text as latency
   from parts p join groups g
     on g.key is not distinct from p.key and g.kind is not distinct from p.kind and g.is_rest = p.is_rest
-  group by 1, 2, 3, 4 order by 1, 4, ${rank}, sum(traces) desc, sum(steps) desc, 2, 3`
+  group by 1, 2, 3, 4 order by 1, 4, ${rank} desc, sum(traces) desc, sum(steps) desc, 2, 3`
 }
 
 type Row = Omit<GroupRow, 'p50' | 'p95'> & { readonly latency: string; readonly others: number }

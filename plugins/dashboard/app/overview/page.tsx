@@ -22,6 +22,7 @@ import { offsetName, type Zone, zoneName } from '../ui/time.ts'
 import { ViewsMenu } from '../ui/views-menu.tsx'
 import { METRICS } from './changes.ts'
 import { ChangesDialog } from './changes-dialog.tsx'
+import { readRank } from './group-ranks.ts'
 import { GroupsTable } from './groups-table.tsx'
 import { ScoreLines } from './score-lines.tsx'
 import { TimeCharts } from './time-charts.tsx'
@@ -67,8 +68,12 @@ export function OverviewPage({ slug }: { slug: string }) {
   })
   useArrival(series.value !== undefined || series.error !== undefined)
 
-  const addressOf = (next: ListQuery, shown = tables, split = by) =>
-    withParameters(writeOverview(next, shown), split === undefined ? {} : { by: split })
+  const rank = readRank(readParameters(search, ['rank']).rank)
+  const addressOf = (next: ListQuery, shown = tables, split = by, sorted = rank) =>
+    withParameters(writeOverview(next, shown), {
+      ...(split !== undefined && { by: split }),
+      ...(sorted !== undefined && { rank: sorted })
+    })
   const own = addressOf(query)
   const change = (next: ListQuery, replace = false) => goSearch(addressOf(next), { replace })
   const show = (name: string, on: boolean) => {
@@ -85,6 +90,9 @@ export function OverviewPage({ slug }: { slug: string }) {
               query={query}
               list={list}
               comparing={pathOf({ page: 'groups', slug })}
+              steps={pathOf({ page: 'steps', slug })}
+              rank={rank}
+              setRank={next => goSearch(addressOf(query, tables, by, next), { replace: true })}
               whole={tables.includes(`${field.replace(/[^a-z]/g, '-')}s`)}
               setWhole={whole => show(`${field.replace(/[^a-z]/g, '-')}s`, whole)}
             />
