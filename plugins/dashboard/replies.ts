@@ -226,6 +226,16 @@ const FailureGroup = closed({
   /** The last failure. */
   example: closed({ traceId: ShownTraceId, spanId: nullable(ShownSpanId), message: nullable(text) })
 })
+/** A group without failures in the period. */
+const EarlierFailures = closed({
+  name: text,
+  kind: text,
+  type: nullable(text),
+  pattern: nullable(text),
+  /** Number of failures in the preceding period. */
+  before: Count,
+  firstAt: DateTime
+})
 export const FailuresReply = closed({
   from: Bound,
   to: Bound,
@@ -233,6 +243,8 @@ export const FailuresReply = closed({
   offset,
   starts: Type.Array(Bound),
   groups: Type.Array(FailureGroup),
+  /** Groups that this part of the list found only before the period. */
+  earlier: Type.Array(EarlierFailures),
   /** Number of groups that are not listed because the list is full. */
   others: Count,
   /** Start of the last trace examined, if both periods have older traces; otherwise null. */

@@ -29,8 +29,8 @@ import { MOST_EXACT } from './matching.ts'
 import { summedField } from './summed.ts'
 
 /**
- * Maximum numbers of groups listed in total, and per step of time. A quarter of them come first by each of their numbers
- * (traces, errors, tokens, cost), so that each chart can draw the five groups that are first by its own number.
+ * Maximum numbers of groups listed in total, and per step of time. A quarter of the groups are first by each of their
+ * numbers (traces, errors, tokens, cost), so that each chart can draw the five groups that are first by its number.
  */
 const MOST_GROUPS = 60
 const MOST_LINES = 5 * RANKED_BY.length

@@ -3,16 +3,16 @@ import { rateOf } from '../charts/series.ts'
 import type { SplitRow } from '../contract.ts'
 
 export const RANKS = ['traces', 'rate', 'p50', 'p95', 'tokens', 'cost'] as const
-export type Rank = (typeof RANKS)[number]
+export type RankColumn = (typeof RANKS)[number]
 
 /** Reads the column by which an address sorts the tables. */
-export const readRank = (text: string | undefined): Rank | undefined => RANKS.find(rank => rank === text)
+export const readRank = (text: string | undefined): RankColumn | undefined => RANKS.find(rank => rank === text)
 
 /** Users are usually compared by what they cost, if that is known, and other groups by their number of traces. */
-export const usualRank = (by: string, groups: readonly SplitRow[]): Rank =>
+export const usualRank = (by: string, groups: readonly SplitRow[]): RankColumn =>
   by === 'user' && groups.some(({ total }) => total.priced > 0) ? 'cost' : 'traces'
 
-function numberOf({ total }: SplitRow, rank: Rank): number | null {
+function numberOf({ total }: SplitRow, rank: RankColumn): number | null {
   const { traces, errors, p50, p95, inputTokens, outputTokens, costUsd, priced } = total
   switch (rank) {
     case 'traces':
@@ -31,7 +31,7 @@ function numberOf({ total }: SplitRow, rank: Rank): number | null {
 }
 
 /** Returns the groups, those with the greatest number first. Groups without the number follow; all others come last. */
-export function rankedRows(groups: readonly SplitRow[], rank: Rank): SplitRow[] {
+export function rankedRows(groups: readonly SplitRow[], rank: RankColumn): SplitRow[] {
   const of = (group: SplitRow) => numberOf(group, rank) ?? -1
   return groups.toSorted(
     (a, b) => Number(a.isOther) - Number(b.isOther) || of(b) - of(a) || b.total.traces - a.total.traces

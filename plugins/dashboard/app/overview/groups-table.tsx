@@ -8,7 +8,7 @@ import { fieldName, groupFilters, withParameters, writeTraceGroup } from '../sta
 import { formatCost, formatCount, formatCounted, formatPercent, formatPercentile, NONE } from '../ui/format.ts'
 import { type Title, Titles } from '../ui/table.tsx'
 import { asLine } from '../ui/text.ts'
-import { RANKS, type Rank, rankedRows, usualRank } from './group-ranks.ts'
+import { RANKS, type RankColumn, rankedRows, usualRank } from './group-ranks.ts'
 import { ChangeNumber } from './total-number.tsx'
 
 interface Props {
@@ -22,13 +22,13 @@ interface Props {
   readonly whole: boolean
   setWhole(whole: boolean): void
   /** The column by which the visitor sorts the tables; undefined for the usual one. */
-  readonly rank: Rank | undefined
-  setRank(rank: Rank): void
+  readonly rank: RankColumn | undefined
+  setRank(rank: RankColumn): void
 }
 
 const FIRST_ROWS = 8
 
-const RANK_TITLES: Readonly<Record<Rank, string>> = {
+const RANK_TITLES: Readonly<Record<RankColumn, string>> = {
   traces: 'Traces',
   rate: 'Error rate',
   p50: 'p50',

@@ -165,7 +165,7 @@ function Reach({ list: { reached, nextCursor }, query, zone, more }: ListProps &
   const isSlowest = query.sort === 'slowest'
   return (
     <p class="soft far" role="status">
-      {`LoadedInParts back to ${shortTime(reached, zone, new Date())}${isSlowest ? '; older steps may be slower' : ''}. `}
+      {`Examined back to ${shortTime(reached, zone, new Date())}${isSlowest ? '; older steps may be slower' : ''}. `}
       {isSlowest && <LinkButton onClick={more}>Examine older traces</LinkButton>}
     </p>
   )
