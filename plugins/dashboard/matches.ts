@@ -5,7 +5,7 @@ import { type Cell, type CellType, csvCell } from '../../lib/csv.ts'
 import { checkQueryTexts } from '../../lib/http/refuse.ts'
 import { JsonText, type RequestOf } from '../../lib/http/route.ts'
 import { WEIGHTS } from '../../lib/limits/large-reads.ts'
-import { DeletedIds, TracesDeleted } from '../../lib/schema/history/deletion.ts'
+import { TracesDeleted } from '../../lib/schema/history/deletion.ts'
 import { type FoundTrace, MOST_SEARCHED } from '../../lib/schema/history/search.ts'
 import { closed } from '../../lib/schema/object.ts'
 import { list } from '../../lib/store/answers/json-text.ts'
@@ -16,11 +16,12 @@ import { readFoundSummaries, readSummariesOf } from '../../lib/store/finding/fou
 import { countOfTime, isOfTimeOnly, MOST_ALONG_INDEX } from '../../lib/store/lists/count-traces.ts'
 import { readSuggestions, SUGGESTED } from '../../lib/store/lists/suggestions.ts'
 import { listTraces } from '../../lib/store/lists/trace-list.ts'
-import { deleterOf } from '../deletions.ts'
+import { countLeft } from '../../lib/store/trace/bulk-deletion.ts'
+import { deleterOf, detailOf, readDeletion } from '../deletions.ts'
 import { readTime } from '../paging.ts'
 import { findPageOf, readSearch, runSearch, searchCursor } from '../search.ts'
 import { MatchQuery } from './lists.ts'
-import { bodyReader, IN_PROJECT, pageRoute, readRoute } from './page-routes.ts'
+import { IN_PROJECT, pageRoute, readRoute } from './page-routes.ts'
 import { MatchCountReply, MatchTableReply, SuggestionsReply, TraceSummariesReply } from './replies.ts'
 import { entryOf } from './trace.ts'
 
@@ -35,8 +36,6 @@ const SuggestionQuery = closed({
   from,
   to
 })
-
-const readDeletion = bodyReader(closed({ traceIds: DeletedIds }))
 
 export default function matches(app: App): void {
   const remove = deleterOf(app)
@@ -113,11 +112,14 @@ export default function matches(app: App): void {
     smallBody: true,
     replies: { 200: TracesDeleted },
     async handler(request) {
-      const ids = readDeletion(request.payload).traceIds.map(id => id.toLowerCase())
-      const target = { traceIds: [...new Set(ids)] }
-      const auditOf = (traceIds: readonly string[]) =>
-        entryOf(request, 'trace.delete', { traceIds, traces: traceIds.length })
-      return { body: await remove(request.project.id, target, auditOf, request) }
+      const { id } = request.project
+      const { target, dryRun } = readDeletion(request.payload)
+      if (dryRun) {
+        const remaining = await app.sql.read(sql => countLeft(sql, id, target), request)
+        return { body: { ok: true, deleted: 0, remaining } }
+      }
+      const auditOf = (traceIds: readonly string[]) => entryOf(request, 'trace.delete', detailOf(target, traceIds))
+      return { body: await remove(id, target, auditOf, request) }
     }
   })
 }

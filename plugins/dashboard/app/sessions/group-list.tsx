@@ -182,6 +182,8 @@ export function GroupTable({ slug, kind, groups, sort = 'last', ofOneUser = fals
   const title = kind === 'sessions' ? 'Sessions' : 'Users'
   const isOfSessions = kind === 'sessions'
   const now = new Date()
+  // Only the list of sessions by time covers all traces of a session; other numbers are those of the period.
+  const firstTitle = isOfSessions && sort === 'last' ? 'First seen' : 'First in period'
   const hrefOf = (id: string) =>
     pathOf(isOfSessions ? { page: 'session', slug, sessionId: id } : { page: 'user', slug, userId: id })
   const column = (name: GroupSortName) => ({
@@ -201,7 +203,7 @@ export function GroupTable({ slug, kind, groups, sort = 'last', ofOneUser = fals
         column('tokens'),
         column('cost'),
         ...(isOfSessions ? ['Scores'] : []),
-        'First seen',
+        firstTitle,
         sort === 'last' ? { title: SORT_TITLES.last, is: 'sorted' } : SORT_TITLES.last
       ]}
     >
@@ -256,7 +258,7 @@ export function GroupTable({ slug, kind, groups, sort = 'last', ofOneUser = fals
                 <SessionScores scores={session.scores} />
               </td>
             )}
-            <td class="of-seen" data-label="First seen">
+            <td class="of-seen" data-label={firstTitle}>
               {isOfSessions || sort !== 'last' ? <Moment iso={firstAt} zone={zone} now={now} /> : <Day iso={firstAt} />}
             </td>
             <td class="of-seen" data-label="Last seen">
@@ -342,7 +344,9 @@ export function GroupFacts({ sums, running = 0, byDay = false, zone, now, childr
         )}
       </Fact>
       <Fact name="Cost">{formatCost(costUsd)}</Fact>
-      <Fact name="First seen">{byDay ? <Day iso={firstAt} /> : <Moment iso={firstAt} zone={zone} now={now} />}</Fact>
+      <Fact name={byDay ? 'First in period' : 'First seen'}>
+        {byDay ? <Day iso={firstAt} /> : <Moment iso={firstAt} zone={zone} now={now} />}
+      </Fact>
       <Fact name="Last seen">
         <Moment iso={lastAt} zone={zone} now={now} />
       </Fact>
