@@ -79,7 +79,9 @@ const RowDetailsReply = closed({
 export const TracePageReply = closed({
   ...TraceSearchPage.properties,
   prevCursor: cursor,
-  details: mapOf(RowDetailsReply)
+  details: mapOf(RowDetailsReply),
+  /** The requested values of metadata, by trace id and by name. */
+  metadata: mapOf(mapOf(text))
 })
 
 /** A page of summaries alone. */

@@ -103,7 +103,16 @@ export type TracePage = Of<typeof Reply.TracePageReply>
 export type TraceMatch = TracePage['traces'][number]
 export type Excerpt = NonNullable<TraceMatch['excerpt']>
 export type SuggestedValues = Of<typeof Reply.SuggestionsReply>
-export type SuggestedField = 'name' | 'model' | 'environment' | 'userId' | 'sessionId' | 'tag' | 'step' | 'score'
+export type SuggestedField =
+  | 'name'
+  | 'model'
+  | 'environment'
+  | 'userId'
+  | 'sessionId'
+  | 'tag'
+  | 'tagKey'
+  | 'step'
+  | 'score'
 export type Outline = Of<typeof Reply.WholeOutlineReply>
 export type OwnPrice = Of<typeof Reply.PriceReply>
 export type OutlineSpan = Outline['spans'][number]

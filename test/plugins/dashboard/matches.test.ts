@@ -89,6 +89,7 @@ t.test('matches', async t => {
       ],
       newest: null
     })
+    t.same((await suggest('field=tagKey')).values, [{ value: 'prompt', traces: 1 }])
     t.same((await suggest('field=step&typed=P')).values, [
       { value: 'plan', traces: 2 },
       { value: 'pay', traces: 1 },
@@ -158,5 +159,26 @@ t.test('matches', async t => {
         [false, { userId: 'eve', traces: 2 }]
       ]
     )
+  })
+
+  t.test('a list shows the metadata that it is asked for', async t => {
+    const big = { plan: 'big', text: 'x'.repeat(70_000) }
+    for (const metadata of [
+      { release: '1.2', customer: { plan: 'gold', seats: 3 }, odd: '\u0000', long: 'y'.repeat(500) },
+      { release: null },
+      big
+    ])
+      await record(ingestBody({ name: 'described', metadata }))
+    const read = async (query: string) => (await ask('GET', `${P}/traces?name=described&${query}`)).body.metadata
+    t.same(await read(''), {}, 'no metadata unless it is asked for')
+    const asked = ['release', 'customer.plan', 'customer.seats', 'odd', 'plan', 'none', 'customer', 'long']
+    const found = Object.values(await read(asked.map(name => `metadata=${name}`).join('&'))) as Record<string, string>[]
+    t.equal(found.length, 1)
+    t.match(found[0], { release: '1.2', 'customer.plan': 'gold', 'customer.seats': '3', odd: '\0' })
+    t.ok(found[0]!.long!.length <= 201)
+    t.equal(Object.keys(found[0]!).length, 5)
+    t.match(await ask('GET', `${P}/traces?metadata=`), invalid(/^metadata/))
+    t.match(await ask('GET', `${P}/traces?metadata=%00`), invalid(/^metadata: /))
+    t.match(await ask('GET', `${P}/traces?${'metadata=a&'.repeat(9)}`), invalid(/^metadata: /))
   })
 })

@@ -14,6 +14,7 @@ import { readOverview, readShown, toCounted, writeOverview } from '../state/over
 import { preferences, presentTime } from '../state/preferences.ts'
 import { pathOf, readParameters } from '../state/route.ts'
 import { useStore } from '../state/store.ts'
+import { useTagKeys } from '../state/tag-keys.ts'
 import { COUNTED_RANGES } from '../state/time-range.ts'
 import {
   ANY_TAG,
@@ -74,7 +75,7 @@ export function GroupsPage({ slug }: { slug: string }) {
       </div>
       <div class="filters">
         <search class="is-open" aria-label="Choose two groups">
-          <FieldChoice by={by} set={next => goSearch(addressOf(query, { by: next }))} />
+          <FieldChoice slug={slug} by={by} set={next => goSearch(addressOf(query, { by: next }))} />
           {(['a', 'b'] as const).map(side => (
             <ChosenFilter
               key={side}
@@ -110,8 +111,9 @@ export function GroupsPage({ slug }: { slug: string }) {
 }
 
 /** Selects the field whose values are compared. */
-function FieldChoice({ by, set }: { by: string; set(by: string): void }) {
+function FieldChoice({ slug, by, set }: { slug: string; by: string; set(by: string): void }) {
   const key = tagKeyOf(by)
+  const keys = useTagKeys(slug, key !== undefined)
   return (
     <>
       <label class="filter">
@@ -126,7 +128,13 @@ function FieldChoice({ by, set }: { by: string; set(by: string): void }) {
         </select>
       </label>
       {key !== undefined && (
-        <TypedFilter label="Tag key" value={key} set={next => set(`${ANY_TAG}${next.replaceAll(':', '')}`)} />
+        <TypedFilter
+          label="Tag key"
+          value={key}
+          known={keys && [...keys.keys()]}
+          counted={keys}
+          set={next => set(`${ANY_TAG}${next.replaceAll(':', '')}`)}
+        />
       )}
     </>
   )

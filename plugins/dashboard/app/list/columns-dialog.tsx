@@ -1,9 +1,27 @@
 import { useState } from 'preact/hooks'
+import { metadataLeaves } from '../content/metadata-leaves.ts'
+import { at, read } from '../state/api.ts'
+import { useLoad } from '../state/load.ts'
+import { preferences } from '../state/preferences.ts'
+import { useStore } from '../state/store.ts'
 import { Button, Icon, MainButton } from '../ui/controls.tsx'
 import { Dialog } from '../ui/dialog.tsx'
-import { COLUMNS, COMPACT, chooseColumns, DEFAULT_COLUMNS, moveColumn, scoreColumn } from './columns.ts'
+import {
+  COLUMNS,
+  COMPACT,
+  chooseColumns,
+  DEFAULT_COLUMNS,
+  MOST_METADATA,
+  metadataColumn,
+  metadataOfColumn,
+  moveColumn,
+  scoreColumn
+} from './columns.ts'
 
 interface Props {
+  readonly slug: string
+  /** A listed trace, whose metadata is offered. */
+  readonly example: string | undefined
   readonly chosen: readonly string[]
   readonly scores: readonly string[]
   /** Whether rows hide their first words and errors. */
@@ -12,12 +30,14 @@ interface Props {
   choose(names: readonly string[]): void
 }
 
-export function ColumnsDialog({ chosen, scores, isCompact, onClose, choose: set }: Props) {
+export function ColumnsDialog({ slug, example, chosen, scores, isCompact, onClose, choose: set }: Props) {
   const [said, setSaid] = useState('')
   const choose = (names: readonly string[], compact = isCompact) => set(compact ? [...names, COMPACT] : names)
-  const all = [...COLUMNS.map(({ name }) => name), ...scores.map(scoreColumn)]
+  const metadata = useMetadataNames(slug, example)
+  const all = [...COLUMNS.map(({ name }) => name), ...scores.map(scoreColumn), ...metadata.map(metadataColumn)]
   const rest = all.filter(name => !chosen.includes(name))
   const titleOf = (name: string) => chooseColumns(['name', name]).at(-1)!.title
+  const isFull = chosen.filter(name => metadataOfColumn(name) !== undefined).length >= MOST_METADATA
   const move = (name: string, by: 1 | -1) => {
     const moved = moveColumn(chosen, name, by)
     choose(moved)
@@ -58,8 +78,14 @@ export function ColumnsDialog({ chosen, scores, isCompact, onClose, choose: set 
         {rest.map(name => (
           <li key={name}>
             <label>
-              <input type="checkbox" checked={false} onChange={() => choose([...chosen, name])} />
+              <input
+                type="checkbox"
+                checked={false}
+                disabled={isFull && metadataOfColumn(name) !== undefined}
+                onChange={() => choose([...chosen, name])}
+              />
               {titleOf(name)}
+              {metadataOfColumn(name) !== undefined && <span class="soft small">metadata</span>}
             </label>
           </li>
         ))}
@@ -73,4 +99,17 @@ export function ColumnsDialog({ chosen, scores, isCompact, onClose, choose: set 
       </div>
     </Dialog>
   )
+}
+
+/** Maximum number of names of metadata to offer. */
+const MOST_OFFERED = 30
+
+/** Returns the names of metadata that a trace's head shows, and those that an example has. */
+function useMetadataNames(slug: string, example: string | undefined): string[] {
+  const { metadata } = useStore(preferences)
+  const { value } = useLoad(example && `metadata ${slug} ${example}`, signal =>
+    read(at('p/:slug/traces/:traceId/body', { slug, traceId: example! }), { signal })
+  )
+  const own = value === undefined ? [] : metadataLeaves(value.metadata).map(({ name }) => name)
+  return [...new Set([...(metadata[slug] ?? []), ...own])].slice(0, MOST_OFFERED)
 }

@@ -11,6 +11,7 @@ import { readOverview, readShown, toCounted, writeOverview } from '../state/over
 import { preferences, presentTime } from '../state/preferences.ts'
 import { pathOf, readParameters } from '../state/route.ts'
 import { useStore } from '../state/store.ts'
+import { useTagKeys } from '../state/tag-keys.ts'
 import { COUNTED_RANGES, offsetOf } from '../state/time-range.ts'
 import { ANY_TAG, fieldName, readSplitField, SPLIT_FIELDS, tagKeyOf, withParameters } from '../state/trace-group.ts'
 import { Button, ButtonLink } from '../ui/controls.tsx'
@@ -106,7 +107,7 @@ export function OverviewPage({ slug }: { slug: string }) {
       <div class="head">
         <h1 tabIndex={-1}>Overview</h1>
         <div class="head-end">
-          <SplitChoice by={by} set={next => goSearch(addressOf(query, tables, next))} />
+          <SplitChoice slug={slug} by={by} set={next => goSearch(addressOf(query, tables, next))} />
           <ViewsMenu slug={slug} page="overview" search={own} />
         </div>
       </div>
@@ -167,13 +168,15 @@ export function OverviewPage({ slug }: { slug: string }) {
 }
 
 interface SplitChoiceProps {
+  readonly slug: string
   readonly by: string | undefined
   set(by: string | undefined): void
 }
 
 /** Selects the field by which charts and tables are split. */
-function SplitChoice({ by, set }: SplitChoiceProps) {
+function SplitChoice({ slug, by, set }: SplitChoiceProps) {
   const key = by === undefined ? undefined : tagKeyOf(by)
+  const keys = useTagKeys(slug, key !== undefined)
   return (
     <div class="filters split-choice">
       <label class={`filter ${by === undefined ? '' : 'is-set'}`}>
@@ -192,7 +195,13 @@ function SplitChoice({ by, set }: SplitChoiceProps) {
         </select>
       </label>
       {key !== undefined && (
-        <TypedFilter label="Tag key" value={key} set={next => set(`${ANY_TAG}${next.replaceAll(':', '')}`)} />
+        <TypedFilter
+          label="Tag key"
+          value={key}
+          known={keys && [...keys.keys()]}
+          counted={keys}
+          set={next => set(`${ANY_TAG}${next.replaceAll(':', '')}`)}
+        />
       )}
       {key === '' && <span class="soft small">Tags such as prompt:v2 have the key prompt.</span>}
     </div>

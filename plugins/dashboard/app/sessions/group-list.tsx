@@ -182,8 +182,8 @@ export function GroupTable({ slug, kind, groups, sort = 'last', ofOneUser = fals
   const title = kind === 'sessions' ? 'Sessions' : 'Users'
   const isOfSessions = kind === 'sessions'
   const now = new Date()
-  // Only the list of sessions by time covers all traces of a session; other numbers are those of the period.
-  const firstTitle = isOfSessions && sort === 'last' ? 'First seen' : 'First in period'
+  // A list that is sorted by a sum knows only the traces of its period.
+  const firstTitle = sort === 'last' ? 'First seen' : 'First in period'
   const hrefOf = (id: string) =>
     pathOf(isOfSessions ? { page: 'session', slug, sessionId: id } : { page: 'user', slug, userId: id })
   const column = (name: GroupSortName) => ({
@@ -344,9 +344,7 @@ export function GroupFacts({ sums, running = 0, byDay = false, zone, now, childr
         )}
       </Fact>
       <Fact name="Cost">{formatCost(costUsd)}</Fact>
-      <Fact name={byDay ? 'First in period' : 'First seen'}>
-        {byDay ? <Day iso={firstAt} /> : <Moment iso={firstAt} zone={zone} now={now} />}
-      </Fact>
+      <Fact name="First seen">{byDay ? <Day iso={firstAt} /> : <Moment iso={firstAt} zone={zone} now={now} />}</Fact>
       <Fact name="Last seen">
         <Moment iso={lastAt} zone={zone} now={now} />
       </Fact>

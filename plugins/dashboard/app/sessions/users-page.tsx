@@ -28,7 +28,7 @@ export function UserView({ slug, userId }: { slug: string; userId: string }) {
   const isNowhere = error instanceof ApiError && error.status === 404
   const list = `${pathOf({ page: 'traces', slug })}?${new URLSearchParams({ user: userId, range: 'all' })}`
   return (
-    <div class="session-page">
+    <div class="session-page is-wide">
       <div class="head">
         <a class="back" href={pathOf({ page: 'users', slug })} data-returning={`g-${userId}`} title="To the users">
           <Icon name="left" /> <span>Users</span>

@@ -26,8 +26,19 @@ export function keepPage(slug: string, search: string, page: TracePage): void {
   }
 }
 
-export async function loadPage(slug: string, query: ListQuery, signal?: AbortSignal): Promise<TracePage> {
-  const path = at('p/:slug/traces', { slug }, toServer(query, presentTime()))
+/** Forgets all pages, because rows show other values now. */
+export const forgetPages = (): void => pages.clear()
+
+/** `metadata` names the values of metadata that rows show. */
+export async function loadPage(
+  slug: string,
+  query: ListQuery,
+  signal?: AbortSignal,
+  metadata: readonly string[] = []
+): Promise<TracePage> {
+  const parameters = new URLSearchParams(toServer(query, presentTime()))
+  for (const name of metadata) parameters.append('metadata', name)
+  const path = at('p/:slug/traces', { slug }, parameters)
   return read(path, signal === undefined ? {} : { signal })
 }
 

@@ -1,7 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import fc from 'fast-check'
 import t from 'tap'
-import { chooseColumns, moveColumn } from '../../../../../plugins/dashboard/app/list/columns.ts'
+import {
+  chooseColumns,
+  metadataColumn,
+  metadataOfColumn,
+  moveColumn
+} from '../../../../../plugins/dashboard/app/list/columns.ts'
 import { curlOfFirstTrace, otlpVariables } from '../../../../../plugins/dashboard/app/list/first-trace.ts'
 import {
   countFilters,
@@ -253,6 +258,18 @@ t.test('columns are those that are known, in the order that was chosen', async t
     chooseColumns(['cost', 'none', 'cost', 'score:helpful', 'score:<b>']).map(({ name }) => name),
     ['name', 'cost', 'score:helpful']
   )
+  const odd = ['release', 'a,b', 'customer.plan', 'x:y "ü"']
+  const names = odd.map(metadataColumn)
+  t.notOk(
+    names.some(name => name.includes(',')),
+    'an address separates columns by commas'
+  )
+  t.same(names.map(metadataOfColumn), odd)
+  t.same(
+    chooseColumns([...names, 'metadata:', 'metadata:%zz']).map(({ title }) => title),
+    ['Name', ...odd]
+  )
+  t.same(['cost', 'score:release', 'metadata:%zz'].map(metadataOfColumn), [undefined, undefined, undefined])
   t.same(moveColumn(['a', 'b', 'c'], 'b', -1), ['b', 'a', 'c'])
   t.same(moveColumn(['a', 'b', 'c'], 'c', 1), ['a', 'b', 'c'])
 })
