@@ -171,6 +171,10 @@ t.test('matches', async t => {
       await record(ingestBody({ name: 'described', metadata }))
     const read = async (query: string) => (await ask('GET', `${P}/traces?name=described&${query}`)).body.metadata
     t.same(await read(''), {}, 'no metadata unless it is asked for')
+    const { body } = await ask('GET', `${P}/suggestions?field=metadata`)
+    const names = body.values.map(({ value }: { value: string }) => value)
+    for (const name of ['release', 'customer.plan', 'odd']) t.ok(names.includes(name), name)
+    t.notOk(names.some((name: string) => name.startsWith('spoor') || name === 'plan'))
     const asked = ['release', 'customer.plan', 'customer.seats', 'odd', 'plan', 'none', 'customer', 'long']
     const found = Object.values(await read(asked.map(name => `metadata=${name}`).join('&'))) as Record<string, string>[]
     t.equal(found.length, 1)

@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks'
-import { metadataLeaves } from '../content/metadata-leaves.ts'
-import { at, read } from '../state/api.ts'
-import { useLoad } from '../state/load.ts'
+import { at } from '../state/api.ts'
+import { useRead } from '../state/load.ts'
 import { preferences } from '../state/preferences.ts'
 import { useStore } from '../state/store.ts'
 import { Button, Icon, MainButton } from '../ui/controls.tsx'
@@ -20,8 +19,6 @@ import {
 
 interface Props {
   readonly slug: string
-  /** A listed trace, whose metadata is offered. */
-  readonly example: string | undefined
   readonly chosen: readonly string[]
   readonly scores: readonly string[]
   /** Whether rows hide their first words and errors. */
@@ -30,10 +27,10 @@ interface Props {
   choose(names: readonly string[]): void
 }
 
-export function ColumnsDialog({ slug, example, chosen, scores, isCompact, onClose, choose: set }: Props) {
+export function ColumnsDialog({ slug, chosen, scores, isCompact, onClose, choose: set }: Props) {
   const [said, setSaid] = useState('')
   const choose = (names: readonly string[], compact = isCompact) => set(compact ? [...names, COMPACT] : names)
-  const metadata = useMetadataNames(slug, example)
+  const metadata = useMetadataNames(slug)
   const all = [...COLUMNS.map(({ name }) => name), ...scores.map(scoreColumn), ...metadata.map(metadataColumn)]
   const rest = all.filter(name => !chosen.includes(name))
   const titleOf = (name: string) => chooseColumns(['name', name]).at(-1)!.title
@@ -101,15 +98,9 @@ export function ColumnsDialog({ slug, example, chosen, scores, isCompact, onClos
   )
 }
 
-/** Maximum number of names of metadata to offer. */
-const MOST_OFFERED = 30
-
-/** Returns the names of metadata that a trace's head shows, and those that an example has. */
-function useMetadataNames(slug: string, example: string | undefined): string[] {
+/** Returns the names of metadata that a trace's head shows, and those that the newest traces have. */
+function useMetadataNames(slug: string): string[] {
   const { metadata } = useStore(preferences)
-  const { value } = useLoad(example && `metadata ${slug} ${example}`, signal =>
-    read(at('p/:slug/traces/:traceId/body', { slug, traceId: example! }), { signal })
-  )
-  const own = value === undefined ? [] : metadataLeaves(value.metadata).map(({ name }) => name)
-  return [...new Set([...(metadata[slug] ?? []), ...own])].slice(0, MOST_OFFERED)
+  const { value } = useRead(at('p/:slug/suggestions', { slug }, new URLSearchParams({ field: 'metadata' })))
+  return [...new Set([...(metadata[slug] ?? []), ...(value?.values ?? []).map(each => each.value)])]
 }

@@ -252,7 +252,6 @@ export function ListPage({ slug }: { slug: string }) {
           scores={(scoreNames ?? []).map(({ name }) => name)}
           isCompact={isCompact}
           slug={slug}
-          example={traces[0]?.id}
           choose={choose}
           onClose={() => setDialog(false)}
         />
