@@ -24,7 +24,7 @@ import publicLinks from './public-links.ts'
 import review from './review.ts'
 import scorePages from './scores.ts'
 import sessionPages from './sessions.ts'
-import spans from './spans.ts'
+import stepList from './spans.ts'
 import trace from './trace.ts'
 
 export default async function dashboard(app: App): Promise<void> {
@@ -37,7 +37,7 @@ export default async function dashboard(app: App): Promise<void> {
   matches(app)
   charts(app)
   failures(app)
-  spans(app)
+  stepList(app)
   groupPair(app)
   trace(app)
   previews(app)

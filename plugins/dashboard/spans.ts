@@ -5,7 +5,7 @@ import { answerSpanList } from '../spans.ts'
 import { IN_PROJECT, readRoute } from './page-routes.ts'
 import { StepsReply } from './replies.ts'
 
-export default function spans(app: App): void {
+export default function stepList(app: App): void {
   readRoute(app, `${IN_PROJECT}/spans`, {
     query: SpanListQuery,
     replies: { 200: StepsReply },

@@ -72,8 +72,8 @@ export class FailureGroups {
   readonly #patterns = new Map<string, string>()
 
   /**
-   * `step` is the number, from 0, of the step of time to which the failure belongs; negative if it is earlier. A failure
-   * with the step −∞ is not counted.
+   * `step` is the number, from 0, of the step of time to which the failure belongs; negative if it is earlier. A
+   * failure with the step −∞ is not counted.
    */
   add(failure: Failure, step = 0): void {
     const { kind, name, type, message, traceId, at, isPassedOn } = failure

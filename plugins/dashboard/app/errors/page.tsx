@@ -138,7 +138,7 @@ function Failures({ slug, list, history, env, sort, zone, setSort, more }: Failu
     <>
       <p class="soft" role="status">
         {formatCounted(count, 'failure')} in {formatCounted(groups.length + others, 'group')}
-        {fresh > 0 && `, ${formatCount(fresh)} ${knownSince ? 'not seen before' : 'never seen before'}`}.
+        {fresh > 0 && `, ${formatCount(fresh)} new`}.
         {reached !== null && (
           <>
             {` Examined back to ${shortTime(reached, zone, now)}; older traces are not counted yet.`}{' '}

@@ -48,7 +48,7 @@ export function scoreOfColumn(name: string): string | undefined {
   return name.startsWith(SCORE) ? name.slice(SCORE.length) : undefined
 }
 
-/** Returns the name of a column of metadata. A column's name cannot have a comma, because addresses separate by commas. */
+/** Returns the name of a column of metadata. The name has no comma, because addresses separate columns by commas. */
 export const metadataColumn = (name: string): string => `${METADATA}${encodeURIComponent(name)}`
 
 /** Returns the name of the metadata that a column shows; undefined for other columns. */

@@ -11,8 +11,8 @@ export interface LoadedInParts<T> extends Loaded<T> {
 }
 
 /**
- * Requests further parts until `isDone`, up to `atOnce` requests; `more` examines as many again. `next` loads a part and
- * adds the part to what is known. Without a key, nothing is loaded.
+ * Requests further parts until `isDone`, up to `atOnce` requests; `more` examines as many again. `next` loads a part
+ * and adds the part to what is known. Without a key, nothing is loaded.
  */
 export function useExamined<T>(
   key: string | undefined,
