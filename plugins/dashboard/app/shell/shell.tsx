@@ -191,6 +191,8 @@ function SignInAgain() {
   const wanted = useStore(signInWanted)
   const known = useStore(session)
   const { part, error, again } = usePart(loadSignIn, wanted === 'fresh' || wanted === 'ended')
+  // The dialog appears together with its form.
+  if (part === undefined && error === undefined) return null
   const problem = error !== undefined && <Problem error={error} again={again} />
   if (wanted === 'fresh') {
     return (
