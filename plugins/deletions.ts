@@ -53,7 +53,7 @@ export default function deletions(app: App): void {
           by: null,
           action: 'trace.delete',
           projectId,
-          detail: { ...('traceIds' in target ? { traceIds } : target), traces: traceIds.length, keyId }
+          detail: { ...detailOf(target, traceIds), keyId }
         }) as const
       return { body: await explained(await remove(projectId, target, auditOf, request)) }
     }
@@ -83,7 +83,14 @@ export function deleterOf(app: App) {
   }
 }
 
-function readDeletion(payload: Uint8Array): { readonly target: DeletionTarget; readonly dryRun: boolean } {
+/** Returns what the audit log says about deleted traces. */
+export const detailOf = (target: DeletionTarget, traceIds: readonly string[]) => ({
+  ...('traceIds' in target ? { traceIds } : target),
+  traces: traceIds.length
+})
+
+/** Reads the body of a deletion. Throws `invalid_json` and `invalid_request`. */
+export function readDeletion(payload: Uint8Array): { readonly target: DeletionTarget; readonly dryRun: boolean } {
   const { value, exact } = readBody(payload, 'invalid_request')
   if (!check(value, exact)) throw new Refusal('invalid_request', explain(exact))
   checkQueryTexts(value)

@@ -39,19 +39,7 @@ export default function spans(app: App): void {
     query: SpanListQuery,
     replies: { 200: SpanList },
     links: { getTrace: { traceId: '/spans/0/traceId' } },
-    async handler(request) {
-      const { projectId } = request.key
-      const asked = readSpanQuery(request.query)
-      const { spans, next, reached, hint } = await inTurn(app, request, WEIGHTS.analysis, async (sql, names) => {
-        const page = await listSpans(sql, projectId, asked, names)
-        const isEmpty = page.spans === '[]' && asked.after === undefined
-        const { name: step, model: stepModel, traceId, trace } = asked
-        const empty = { sought: 'span', values: { ...hintValues(trace), step, stepModel, traceId } }
-        return { ...page, hint: isEmpty ? await explainEmpty(sql, projectId, empty, names) : null }
-      })
-      const rest = `"reached":${plain(reached ?? null)},"hint":${text(hint)},"pageSize":${asked.limit}`
-      return { body: new JsonText(`{"spans":${spans},"nextCursor":${renderCursor(orderOf(asked), next)},${rest}}`) }
-    }
+    handler: request => answerSpanList(app, request.key.projectId, request.query, request)
   })
 
   app.route({
@@ -72,7 +60,7 @@ export default function spans(app: App): void {
       const { projectId } = request.key
       const asked = readFailureQuery(request.query)
       const limit = pageSizeOf(request.query)
-      const found = await inTurn(app, request, WEIGHTS.search, async (sql, names) => {
+      const found = await inTurn(app, projectId, request, WEIGHTS.search, async (sql, names) => {
         const failures = await groupFailures(sql, projectId, asked, names)
         const isEmpty = failures.count === 0 && asked.after === undefined
         const { kind, name, model: stepModel, trace } = asked
@@ -93,12 +81,30 @@ export default function spans(app: App): void {
   })
 }
 
-/** Reads the project when it is its turn, because walks can be slow. */
-const inTurn = <T>(app: App, request: RequestOf<unknown>, weight: number, work: ProjectRead<T>): Promise<T> =>
-  app.largeReads.run(request.key.projectId, () => app.sql.readOf(request.key.projectId, work, request), {
-    weight,
-    client: request
+/** Answers a list of spans of a project, for the API and for the dashboard. */
+export async function answerSpanList(
+  app: App,
+  projectId: number,
+  query: SpanListQuery,
+  request: InTurn
+): Promise<{ readonly body: JsonText }> {
+  const asked = readSpanQuery(query)
+  const { spans, next, reached, hint } = await inTurn(app, projectId, request, WEIGHTS.analysis, async (sql, names) => {
+    const page = await listSpans(sql, projectId, asked, names)
+    const isEmpty = page.spans === '[]' && asked.after === undefined
+    const { name: step, model: stepModel, traceId, trace } = asked
+    const empty = { sought: 'span', values: { ...hintValues(trace), step, stepModel, traceId } }
+    return { ...page, hint: isEmpty ? await explainEmpty(sql, projectId, empty, names) : null }
   })
+  const rest = `"reached":${plain(reached ?? null)},"hint":${text(hint)},"pageSize":${asked.limit}`
+  return { body: new JsonText(`{"spans":${spans},"nextCursor":${renderCursor(orderOf(asked), next)},${rest}}`) }
+}
+
+type InTurn = Pick<RequestOf<unknown>, 'signal' | 'party'>
+
+/** Reads the project when it is its turn, because walks can be slow. */
+const inTurn = <T>(app: App, projectId: number, request: InTurn, weight: number, work: ProjectRead<T>): Promise<T> =>
+  app.largeReads.run(projectId, () => app.sql.readOf(projectId, work, request), { weight, client: request })
 
 const orderOf = ({ sort }: Pick<SpanQuery, 'sort'>) => (sort === 'slowest' ? SLOWEST_ORDER : SPAN_ORDER)
 

@@ -67,10 +67,24 @@ export const periodBetween = (from: number, to: number, offset = 0): Period =>
   aligned(from, to, stepOf(to - from), wholeHours(offset))
 
 /** Returns the range that ends with the current step. By default, the range's length determines the step. */
-export function periodOf(range: Range, now: number, offset = 0, step: PeriodStep = stepOf(RANGES[range])): Period {
+export const periodOf = (range: Range, now: number, offset = 0, step?: PeriodStep): Period =>
+  periodUntil(now, RANGES[range], offset, step)
+
+/**
+ * Returns the period of a length in milliseconds that ends with the step of a time. Lists, charts and sums all begin
+ * their relative ranges here, so that they cover the same traces.
+ */
+export function periodUntil(now: number, length: number, offset = 0, step: PeriodStep = stepOf(length)): Period {
   // At a step boundary, the step that begins at the boundary is the current step.
   const period = aligned(now, now + 1, step, wholeHours(offset))
-  return { ...period, from: period.to - RANGES[range] }
+  return { ...period, from: period.to - length }
+}
+
+/** Returns the start of the month of a time, or of an earlier month, in the zone in which charts begin their days. */
+export function monthStart(now: number, offset: number, back = 0): number {
+  const shift = wholeHours(offset) * MINUTE
+  const local = new Date(now + shift)
+  return Date.UTC(local.getUTCFullYear(), local.getUTCMonth() - back) - shift
 }
 
 /** Returns the period in hourly steps. Used if the period has too many traces to read one by one. */

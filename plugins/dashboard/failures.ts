@@ -1,4 +1,7 @@
-/** Route that groups a period's failures, and counts those of the preceding period, so that new failures stand out. */
+/**
+ * Route that groups a period's failures, and counts those of the preceding period. With `earlier`, it reads the
+ * failures before both, so that failures that never occurred before stand out.
+ */
 import Type from 'typebox'
 import type { App } from '../../lib/app.ts'
 import { WEIGHTS } from '../../lib/limits/large-reads.ts'
@@ -16,11 +19,14 @@ import { FailuresReply } from './replies.ts'
 const FailureQuery = closed({
   ...TIME,
   env: Type.Optional(Environment),
-  after: TraceListQuery.properties.after
+  after: TraceListQuery.properties.after,
+  /** Requests the failures before both periods instead. */
+  earlier: Type.Optional(Type.Enum(['1']))
 })
 
-/** Maximum number of groups in a response. */
+/** Maximum numbers of groups in a response, and of groups without failures in the period. */
 const MOST_GROUPS = 200
+const MOST_EARLIER = 1000
 /** Maximum number of characters of an example's message. */
 const MOST_MESSAGE = 500
 
@@ -31,15 +37,16 @@ export default function failures(app: App): void {
     async handler(request) {
       const { project, query } = request
       const { period } = readTimeQuery(query, '7d')
+      const isEarlier = query.earlier !== undefined
+      const start = Math.max(YEAR_1, periodBefore(period).from)
       const asked = {
         trace: {
-          from: isoOf(Math.max(YEAR_1, periodBefore(period).from)),
-          // The store includes the last moment.
-          to: isoOf(period.to - 1).replace('Z', '999Z'),
+          from: isoOf(isEarlier ? YEAR_1 : start),
+          to: lastBefore(isEarlier ? start : period.to),
           environment: query.env?.toLowerCase()
         },
         after: readCursor('after', FAILURE_ORDER, query.after),
-        stepOf: (at: string) => stepOf(period, at)
+        stepOf: (at: string) => (isEarlier ? Number.NEGATIVE_INFINITY : stepOf(period, at))
       }
       const work = () =>
         app.sql.readOf(project.id, (sql, names) => groupFailures(sql, project.id, asked, names), request)
@@ -50,6 +57,17 @@ export default function failures(app: App): void {
         body: {
           ...{ from: isoOf(from), to: isoOf(to), step, offset, starts: startsOf(period).map(isoOf) },
           groups: groups.slice(0, MOST_GROUPS).map(shown),
+          earlier: found.groups
+            .filter(({ count }) => count === 0)
+            .slice(0, MOST_EARLIER)
+            .map(({ name, kind, type, pattern, before, first }) => ({
+              name,
+              kind,
+              type,
+              pattern,
+              before,
+              firstAt: first
+            })),
           others: Math.max(0, groups.length - MOST_GROUPS),
           reached: found.reached ?? null,
           nextCursor: JSON.parse(renderCursor(FAILURE_ORDER, found.next))
@@ -60,6 +78,9 @@ export default function failures(app: App): void {
 }
 
 const isoOf = (ms: number): string => new Date(ms).toISOString()
+
+/** Returns the last moment before a time, which the store includes. */
+const lastBefore = (ms: number): string => isoOf(Math.max(YEAR_1, ms - 1)).replace('Z', '999Z')
 
 /** A step of a trace may start after the period in which the trace started. It then counts at the period's end. */
 const stepOf = ({ from, to, step }: Period, at: string): number =>

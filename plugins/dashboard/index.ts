@@ -24,6 +24,7 @@ import publicLinks from './public-links.ts'
 import review from './review.ts'
 import scorePages from './scores.ts'
 import sessionPages from './sessions.ts'
+import stepList from './spans.ts'
 import trace from './trace.ts'
 
 export default async function dashboard(app: App): Promise<void> {
@@ -36,6 +37,7 @@ export default async function dashboard(app: App): Promise<void> {
   matches(app)
   charts(app)
   failures(app)
+  stepList(app)
   groupPair(app)
   trace(app)
   previews(app)

@@ -4,7 +4,7 @@ import type { Sql } from 'postgres'
 import Type, { type Static } from 'typebox'
 import type { App } from '../../lib/app.ts'
 import type { TableNames } from '../../lib/database/tables.ts'
-import { found, refuseField } from '../../lib/http/refuse.ts'
+import { checkQueryTexts, found, refuseField } from '../../lib/http/refuse.ts'
 import { JsonText } from '../../lib/http/route.ts'
 import { TraceSearchQuery } from '../../lib/schema/history/search.ts'
 import { closed } from '../../lib/schema/object.ts'
@@ -14,21 +14,32 @@ import { isUnconditional } from '../../lib/store/finding/conditions.ts'
 import type { FoundPage } from '../../lib/store/finding/find-traces.ts'
 import { findTracesById, readFoundSummaries } from '../../lib/store/finding/found-summaries.ts'
 import { readRowDetails } from '../../lib/store/finding/row-details.ts'
+import { readRowMetadata } from '../../lib/store/finding/row-metadata.ts'
 import { readFacets, readScoreNames } from '../../lib/store/lists/facets.ts'
 import { findSeenTrace } from '../../lib/store/people/users.ts'
+import { startOf } from '../../lib/trace/failures/step-failure.ts'
 import { answerScoreList } from '../scores.ts'
 import { answerSearch, readSearch, runSearch, searchCursor } from '../search.ts'
+import { metadataLeaves } from './app/content/metadata-leaves.ts'
 import { IN_PROJECT, readRoute } from './page-routes.ts'
 import { FacetsReply, ScoreNamesReply, SlugReply, TracePageReply } from './replies.ts'
 
 /** Maximum number of trace ids in a request. */
 const MOST_IDS = 50
+/** Maximum number of values of metadata per trace, and maximum number of characters of each. */
+const MOST_METADATA = 8
+const MOST_VALUE = 200
 const ID = /^[0-9a-f]{32}$/i
 
 const cursor = Type.Optional(Type.String({ minLength: 1 }))
 /** The parameters of the API's search; `before` requests the page before a cursor. */
 export const MatchQuery = closed({ ...TraceSearchQuery.properties, before: cursor })
-const PageQuery = closed({ ...MatchQuery.properties, ids: Type.Optional(Type.String({ minLength: 1 })) })
+const PageQuery = closed({
+  ...MatchQuery.properties,
+  ids: Type.Optional(Type.String({ minLength: 1 })),
+  /** Name of a value of metadata that the response shows, such as `customer.plan`. */
+  metadata: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { maxItems: MOST_METADATA }))
+})
 type PageQuery = Static<typeof PageQuery>
 
 export default function lists(app: App): void {
@@ -39,7 +50,8 @@ export default function lists(app: App): void {
     replies: { 200: TracePageReply },
     async handler(request) {
       const { id } = request.project
-      const { ids, ...query } = request.query
+      const { ids, metadata = [], ...query } = request.query
+      checkQueryTexts({ metadata: metadata.join(' ') })
       if (ids !== undefined) {
         const wanted = readIds(ids, query)
         return sql.readOf(
@@ -48,7 +60,9 @@ export default function lists(app: App): void {
             const found = await findTracesById(each, id, wanted, names)
             const traces = await readFoundSummaries(each, id, found, names)
             const details = await readRowDetails(each, id, seqsOf({ found }), names)
-            return { body: new JsonText(`{"traces":${traces},${JSON.stringify({ ...ALONE, details }).slice(1)}`) }
+            return {
+              body: new JsonText(`{"traces":${traces},${JSON.stringify({ ...ALONE, details, metadata: {} }).slice(1)}`)
+            }
           },
           request
         )
@@ -57,7 +71,9 @@ export default function lists(app: App): void {
       const work = (each: Sql, names: TableNames) =>
         answerSearch(each, id, asked, names, async page => ({
           prevCursor: searchCursor(asked.query.sort, page.previous),
-          details: await readRowDetails(each, id, seqsOf(page), names)
+          details: await readRowDetails(each, id, seqsOf(page), names),
+          metadata:
+            metadata.length === 0 ? {} : chosenOf(await readRowMetadata(each, id, seqsOf(page), names), metadata)
         }))
       // Pages without further conditions are found quickly, so they do not wait behind slow reads.
       const isQuick = asked.wanted === undefined && isUnconditional(asked.conditions)
@@ -96,6 +112,20 @@ export default function lists(app: App): void {
       return { body: { slug: found(slug, 'trace in a project of yours') } }
     }
   })
+}
+
+/** Returns the named values of each trace that has one. */
+function chosenOf(
+  rows: Awaited<ReturnType<typeof readRowMetadata>>,
+  names: readonly string[]
+): Readonly<Record<string, Readonly<Record<string, string>>>> {
+  const chosen = [...rows].flatMap(([id, metadata]) => {
+    const own = metadataLeaves(metadata).filter(({ name }) => names.includes(name))
+    return own.length === 0
+      ? []
+      : [[id, Object.fromEntries(own.map(({ name, value }) => [name, startOf(value, MOST_VALUE)]))]]
+  })
+  return Object.fromEntries(chosen)
 }
 
 const seqsOf = ({ found }: Pick<FoundPage, 'found'>): number[] => found.map(({ seq }) => seq)

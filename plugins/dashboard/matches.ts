@@ -2,10 +2,11 @@
 import Type, { type Static } from 'typebox'
 import type { App } from '../../lib/app.ts'
 import { type Cell, type CellType, csvCell } from '../../lib/csv.ts'
+import type { Client } from '../../lib/database/pooled/cancellation.ts'
 import { checkQueryTexts } from '../../lib/http/refuse.ts'
 import { JsonText, type RequestOf } from '../../lib/http/route.ts'
 import { WEIGHTS } from '../../lib/limits/large-reads.ts'
-import { DeletedIds, TracesDeleted } from '../../lib/schema/history/deletion.ts'
+import { TracesDeleted } from '../../lib/schema/history/deletion.ts'
 import { type FoundTrace, MOST_SEARCHED } from '../../lib/schema/history/search.ts'
 import { closed } from '../../lib/schema/object.ts'
 import { list } from '../../lib/store/answers/json-text.ts'
@@ -13,14 +14,17 @@ import { CANDIDATE_BOUNDS } from '../../lib/store/finding/candidates.ts'
 import { isUnconditional } from '../../lib/store/finding/conditions.ts'
 import type { FindBounds } from '../../lib/store/finding/find-traces.ts'
 import { readFoundSummaries, readSummariesOf } from '../../lib/store/finding/found-summaries.ts'
+import { NEWEST_METADATA, readNewestMetadata } from '../../lib/store/finding/row-metadata.ts'
 import { countOfTime, isOfTimeOnly, MOST_ALONG_INDEX } from '../../lib/store/lists/count-traces.ts'
 import { readSuggestions, SUGGESTED } from '../../lib/store/lists/suggestions.ts'
 import { listTraces } from '../../lib/store/lists/trace-list.ts'
-import { deleterOf } from '../deletions.ts'
+import { countLeft } from '../../lib/store/trace/bulk-deletion.ts'
+import { deleterOf, detailOf, readDeletion } from '../deletions.ts'
 import { readTime } from '../paging.ts'
 import { findPageOf, readSearch, runSearch, searchCursor } from '../search.ts'
+import { metadataLeaves } from './app/content/metadata-leaves.ts'
 import { MatchQuery } from './lists.ts'
-import { bodyReader, IN_PROJECT, pageRoute, readRoute } from './page-routes.ts'
+import { IN_PROJECT, pageRoute, readRoute } from './page-routes.ts'
 import { MatchCountReply, MatchTableReply, SuggestionsReply, TraceSummariesReply } from './replies.ts'
 import { entryOf } from './trace.ts'
 
@@ -28,15 +32,16 @@ import { entryOf } from './trace.ts'
 const MOST_FOUND = 5000
 const COUNT_BOUNDS: FindBounds = { ...CANDIDATE_BOUNDS, walk: { traces: 20_000, ms: 1000 } }
 
+/** Maximum number of suggested names of metadata. */
+const MOST_NAMES = 30
+
 const { from, to } = MatchQuery.properties
 const SuggestionQuery = closed({
-  field: Type.Enum([...SUGGESTED]),
+  field: Type.Enum([...SUGGESTED, 'metadata']),
   typed: Type.Optional(Type.String({ minLength: 1, maxLength: MOST_SEARCHED })),
   from,
   to
 })
-
-const readDeletion = bodyReader(closed({ traceIds: DeletedIds }))
 
 export default function matches(app: App): void {
   const remove = deleterOf(app)
@@ -100,6 +105,7 @@ export default function matches(app: App): void {
       const { id } = request.project
       checkQueryTexts(request.query)
       const { field, typed, from, to } = request.query
+      if (field === 'metadata') return { body: await readMetadataNames(app, id, request) }
       const query = { field, typed, from: readTime('from', from), to: readTime('to', to) }
       const read = () => app.sql.readOf(id, (each, names) => readSuggestions(each, id, query, names), request)
       return { body: await app.largeReads.run(id, read, { weight: WEIGHTS.analysis, client: request }) }
@@ -113,13 +119,27 @@ export default function matches(app: App): void {
     smallBody: true,
     replies: { 200: TracesDeleted },
     async handler(request) {
-      const ids = readDeletion(request.payload).traceIds.map(id => id.toLowerCase())
-      const target = { traceIds: [...new Set(ids)] }
-      const auditOf = (traceIds: readonly string[]) =>
-        entryOf(request, 'trace.delete', { traceIds, traces: traceIds.length })
-      return { body: await remove(request.project.id, target, auditOf, request) }
+      const { id } = request.project
+      const { target, dryRun } = readDeletion(request.payload)
+      if (dryRun) {
+        const remaining = await app.sql.read(sql => countLeft(sql, id, target), request)
+        return { body: { ok: true, deleted: 0, remaining } }
+      }
+      const auditOf = (traceIds: readonly string[]) => entryOf(request, 'trace.delete', detailOf(target, traceIds))
+      return { body: await remove(id, target, auditOf, request) }
     }
   })
+}
+
+/** Returns the names of metadata that the newest traces have, the most frequent first. */
+async function readMetadataNames(app: App, id: number, client: Client) {
+  const read = () => app.sql.readOf(id, (each, names) => readNewestMetadata(each, id, names), client)
+  const found = await app.largeReads.run(id, read, { weight: WEIGHTS.analysis, client })
+  const counts = new Map<string, number>()
+  for (const metadata of found)
+    for (const { name } of metadataLeaves(metadata)) counts.set(name, (counts.get(name) ?? 0) + 1)
+  const values = [...counts].map(([value, traces]) => ({ value, traces })).sort((a, b) => b.traces - a.traces)
+  return { values: values.slice(0, MOST_NAMES), newest: NEWEST_METADATA }
 }
 
 /** Finds a page of matching traces, without their summaries. */

@@ -6,6 +6,7 @@
 import Type, { type TArray, type TSchema } from 'typebox'
 import { STEPS } from '../../lib/rollups/period.ts'
 import { FirstError, FoundTrace, TraceSearchPage } from '../../lib/schema/history/search.ts'
+import { SpanList } from '../../lib/schema/history/span-list.ts'
 import { DATA_TYPES } from '../../lib/schema/input.ts'
 import { closed, mapOf, nullable } from '../../lib/schema/object.ts'
 import {
@@ -78,7 +79,9 @@ const RowDetailsReply = closed({
 export const TracePageReply = closed({
   ...TraceSearchPage.properties,
   prevCursor: cursor,
-  details: mapOf(RowDetailsReply)
+  details: mapOf(RowDetailsReply),
+  /** The requested values of metadata, by trace id and by name. */
+  metadata: mapOf(mapOf(text))
 })
 
 /** A page of summaries alone. */
@@ -158,7 +161,7 @@ export const SplitReply = closed({
   missing: nullable(Type.Enum(['sums', 'filters'])),
   /** `before` is the total of the preceding period; null if it was not requested or is not known. */
   groups: Type.Array(closed({ ...label, total: Total, before: nullable(Total) })),
-  /** The groups with the most traces, and all others. */
+  /** The groups that are first by any of their numbers, and all others. */
   lines: Type.Array(closed({ ...label, ...Steps })),
   /** Number of groups combined in the group of all others. */
   others: Count
@@ -225,6 +228,16 @@ const FailureGroup = closed({
   /** The last failure. */
   example: closed({ traceId: ShownTraceId, spanId: nullable(ShownSpanId), message: nullable(text) })
 })
+/** A group without failures in the period. */
+const EarlierFailures = closed({
+  name: text,
+  kind: text,
+  type: nullable(text),
+  pattern: nullable(text),
+  /** Number of failures in the preceding period. */
+  before: Count,
+  firstAt: DateTime
+})
 export const FailuresReply = closed({
   from: Bound,
   to: Bound,
@@ -232,12 +245,16 @@ export const FailuresReply = closed({
   offset,
   starts: Type.Array(Bound),
   groups: Type.Array(FailureGroup),
+  /** Groups that this part of the list found only before the period. */
+  earlier: Type.Array(EarlierFailures),
   /** Number of groups that are not listed because the list is full. */
   others: Count,
   /** Start of the last trace examined, if both periods have older traces; otherwise null. */
   reached: nullable(DateTime),
   nextCursor: cursor
 })
+
+export const StepsReply = SpanList
 
 const Unchanged = closed({ unchanged: Type.Literal(true) })
 /** A score, with its author if a member gave it on the dashboard. `own` is true if the visitor is the author. */

@@ -68,6 +68,7 @@ const IN_PROJECT: Readonly<Record<string, (ids: Ids) => Visit>> = {
   'GET /series': () => ({ path: '/series?by=user&compare=1&range=1h' }),
   'GET /facet-counts': () => ({ path: '/facet-counts?range=30d' }),
   'GET /errors': () => ({ path: '/errors' }),
+  'GET /spans': () => ({ path: `/spans?traceName=${MARK}&sort=slowest` }),
   'GET /group-pair': () => ({ path: `/group-pair?a=name:${MARK}&b=user:${MARK}` }),
   'GET /score-names': () => ({ path: '/score-names' }),
   'GET /score-series': () => ({ path: '/score-series' }),

@@ -41,7 +41,10 @@ export interface FailureQuery {
   /** Exact model of the step. A trace's own failure has none. */
   readonly model?: string | undefined
   readonly after?: Edge | undefined
-  /** Returns the number of the step of time that contains a failure; negative for failures before the first step. */
+  /**
+   * Returns the number of the step of time that contains a failure; negative for failures before the first step. −∞
+   * leaves a failure out of all numbers, so that only the group's first start is known.
+   */
   readonly stepOf?: ((at: string) => number) | undefined
 }
 

@@ -22,7 +22,13 @@ const COLUMNS = {
   sessionId: 'session_id'
 } as const
 
-export const SUGGESTED = [...(Object.keys(COLUMNS) as (keyof typeof COLUMNS)[]), 'tag', 'step', 'score'] as const
+export const SUGGESTED = [
+  ...(Object.keys(COLUMNS) as (keyof typeof COLUMNS)[]),
+  'tag',
+  'tagKey',
+  'step',
+  'score'
+] as const
 export type Suggested = (typeof SUGGESTED)[number]
 
 export interface SuggestionQuery {
@@ -79,6 +85,9 @@ function valuesOf(field: Suggested, names: TableNames): string {
   switch (field) {
     case 'tag':
       return 'select seq, tag as value from newest, unnest(tags) as tag'
+    case 'tagKey':
+      // Tags such as prompt:v2 have the key prompt.
+      return `select seq, split_part(tag, ':', 1) as value from newest, unnest(tags) as tag where strpos(tag, ':') > 1`
     case 'step':
       return `select newest.seq, s.value from newest cross join lateral (
         select name as value from ${names.spans}

@@ -71,7 +71,10 @@ export class FailureGroups {
   readonly #groups = new Map<string, Growing>()
   readonly #patterns = new Map<string, string>()
 
-  /** `step` is the number, from 0, of the step of time to which the failure belongs; negative if it is earlier. */
+  /**
+   * `step` is the number, from 0, of the step of time to which the failure belongs; negative if it is earlier. A
+   * failure with the step −∞ is not counted.
+   */
   add(failure: Failure, step = 0): void {
     const { kind, name, type, message, traceId, at, isPassedOn } = failure
     const pattern = message === null ? null : this.#patternOf(message)
@@ -82,7 +85,7 @@ export class FailureGroups {
       passedOn: isPassedOn && !isEarlier ? 1 : 0,
       traces: new Set(isEarlier ? [] : [traceId]),
       steps: isEarlier ? [] : [...Array<number>(step).fill(0), 1],
-      before: isEarlier ? 1 : 0
+      before: isEarlier && step > Number.NEGATIVE_INFINITY ? 1 : 0
     }
     const key = keyOf(group)
     const known = this.#groups.get(key)

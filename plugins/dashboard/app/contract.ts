@@ -54,6 +54,7 @@ interface Replies {
   'GET p/:slug/session': typeof Reply.SessionSumsReply
   'GET p/:slug/session-traces': typeof Reply.SessionTracesReply
   'GET p/:slug/sessions': typeof Reply.SessionPageReply
+  'GET p/:slug/spans': typeof Reply.StepsReply
   'GET p/:slug/suggestions': typeof Reply.SuggestionsReply
   'GET p/:slug/trace-count': typeof Reply.MatchCountReply
   'GET p/:slug/trace-summaries': typeof Reply.TraceSummariesReply
@@ -102,7 +103,16 @@ export type TracePage = Of<typeof Reply.TracePageReply>
 export type TraceMatch = TracePage['traces'][number]
 export type Excerpt = NonNullable<TraceMatch['excerpt']>
 export type SuggestedValues = Of<typeof Reply.SuggestionsReply>
-export type SuggestedField = 'name' | 'model' | 'environment' | 'userId' | 'sessionId' | 'tag' | 'step' | 'score'
+export type SuggestedField =
+  | 'name'
+  | 'model'
+  | 'environment'
+  | 'userId'
+  | 'sessionId'
+  | 'tag'
+  | 'tagKey'
+  | 'step'
+  | 'score'
 export type Outline = Of<typeof Reply.WholeOutlineReply>
 export type OwnPrice = Of<typeof Reply.PriceReply>
 export type OutlineSpan = Outline['spans'][number]
@@ -115,6 +125,9 @@ export type SeriesAnswer = Of<typeof Reply.SeriesReply>
 export type SplitAnswer = Of<typeof Reply.SplitReply>
 export type SplitRow = SplitAnswer['groups'][number]
 export type Step = SeriesAnswer['step']
+
+export type StepPage = Of<typeof Reply.StepsReply>
+export type ListedStep = StepPage['spans'][number]
 
 export type FailurePage = Of<typeof Reply.FailuresReply>
 export type GroupOfFailures = FailurePage['groups'][number]

@@ -12,12 +12,13 @@ import { loadSession, projectOf, session } from './state/session.ts'
 import { useStore } from './state/store.ts'
 import { Problem, Waiting } from './ui/problem.tsx'
 
-/** Pages that load on first use. All except the trace page also load pages.css. */
+/** Pages that load on first use. All except the sign-in page and the trace page also load pages.css. */
 const LATER = {
   trace: () => import('./trace/page.tsx'),
   settings: () => styled(import('./settings/page.tsx')),
   overview: () => styled(import('./overview/page.tsx')),
   errors: () => styled(import('./errors/page.tsx')),
+  steps: () => styled(import('./steps/page.tsx')),
   groups: () => styled(import('./groups/page.tsx')),
   sessions: () => styled(import('./sessions/page.tsx')),
   users: () => styled(import('./sessions/users-page.tsx')),
@@ -95,6 +96,8 @@ function Content({ page }: { page: Page }) {
       ))
     case 'errors':
       return later(LATER.errors, 'the errors', ({ ErrorsPage }) => <ErrorsPage key={page.slug} slug={page.slug} />)
+    case 'steps':
+      return later(LATER.steps, 'the steps', ({ StepsPage }) => <StepsPage key={page.slug} slug={page.slug} />)
     case 'groups':
       return later(LATER.groups, 'the groups', ({ GroupsPage }) => <GroupsPage key={page.slug} slug={page.slug} />)
     case 'sessions':
@@ -149,6 +152,7 @@ const TITLES: Readonly<Record<Page['page'], string>> = {
   trace: 'Trace',
   overview: 'Overview',
   errors: 'Errors',
+  steps: 'Steps',
   groups: 'Compare groups',
   sessions: 'Sessions',
   session: 'Session',

@@ -61,6 +61,24 @@ t.test('failures of the period are counted by step of time, and those of the per
   t.equal(body.groups[1].example.message, 'No stock')
 })
 
+t.test('earlier failures are read apart, with their first start and without numbers', async t => {
+  const { body } = await read(DAY)
+  t.match(body.earlier, [{ pattern: 'Gone since then', before: 1, firstAt: day(3, 1) }])
+  const next = 'from=2026-11-04T00:00:00Z&to=2026-11-05T00:00:00Z&earlier=1'
+  const earlier = (await read(next)).body
+  t.same(earlier.groups, [])
+  t.same(
+    earlier.earlier.map(({ pattern, before, firstAt }: Record<string, unknown>) => [pattern, before, firstAt]).sort(),
+    [
+      ['Gone since then', 0, day(3, 1)],
+      ['No stock', 0, day(3, 1)],
+      ['The card <number> expired', 0, day(1)]
+    ]
+  )
+  t.same((await read(`${next}&env=staging`)).body.earlier.length, 1)
+  t.same((await read('from=0001-01-01T00:00:00Z&to=0001-01-02T00:00:00Z&earlier=1')).body.earlier, [])
+})
+
 t.test('an environment has its own failures', async t => {
   t.same((await read(`${DAY}&env=STAGING`)).shown, [['The card <number> expired', 1, 1, 0]])
   t.same((await read(`${DAY}&env=none`)).shown, [])
@@ -95,7 +113,8 @@ t.test('bad parameters are refused by name', async t => {
     ['range=2d', 'range'],
     ['after=x', 'after'],
     ['env=', 'env'],
-    ['name=a', 'name']
+    ['name=a', 'name'],
+    ['earlier=2', 'earlier']
   ] as const) {
     const { status, body } = await ask('GET', `${P}/errors?${query}`)
     t.match([status, body.error.message], [400, new RegExp(`${name}: `)], query)

@@ -89,6 +89,7 @@ t.test('matches', async t => {
       ],
       newest: null
     })
+    t.same((await suggest('field=tagKey')).values, [{ value: 'prompt', traces: 1 }])
     t.same((await suggest('field=step&typed=P')).values, [
       { value: 'plan', traces: 2 },
       { value: 'pay', traces: 1 },
@@ -120,7 +121,6 @@ t.test('matches', async t => {
     const member = await signedIn(service, 'member@example.com', 'member')
     t.equal((await remove(member, body)).status, 403)
     t.match(await remove(owner, { traceIds: [] }), invalid(/^traceIds: /))
-    t.match(await remove(owner, { userId: 'Ada' }), invalid(/^traceIds: /))
     t.match(await remove(owner, { traceIds: Array.from({ length: 201 }, traceId) }), invalid(/^traceIds: /))
     t.same((await remove(owner, body)).body, { ok: true, deleted: 1, remaining: 0 })
     t.same((await remove(owner, body)).body, { ok: true, deleted: 0, remaining: 0 })
@@ -129,5 +129,60 @@ t.test('matches', async t => {
       sql => sql`select user_id is null as "isNobody", detail from audit where action = 'trace.delete' order by id desc`
     )
     t.same([entry?.isNobody, JSON.parse(entry?.detail)], [false, { traceIds: [stated], traces: 1 }])
+  })
+
+  t.test('owners erase a user or a session, after counting the traces', async t => {
+    const recorded: string[] = []
+    for (const over of [{ userId: 'eve', sessionId: 's1' }, { userId: 'eve' }, { userId: 'mel', sessionId: 's1' }]) {
+      recorded.push(await record(ingestBody(over)))
+    }
+    const remove = (who: typeof owner, body: object) => who.ask('POST', `${P}/deletions`, { body })
+    const viewer = await signedIn(service, 'looker@example.com', 'viewer')
+    t.equal((await remove(viewer, { userId: 'eve' })).status, 403)
+    t.equal((await remove(viewer, { userId: 'eve', dryRun: true })).status, 403)
+    t.match(await remove(owner, { userId: '' }), invalid(/^userId: /))
+    t.match(await remove(owner, { userId: '\0' }), invalid(/^userId: /))
+    t.match(await remove(owner, { userId: 'eve', sessionId: 's1' }), invalid(/exactly one of/))
+    t.match(await remove(owner, { dryRun: true }), invalid(/exactly one of/))
+    t.same((await remove(owner, { userId: 'eve', dryRun: true })).body, { ok: true, deleted: 0, remaining: 2 })
+    t.same((await remove(owner, { userId: 'eve' })).body, { ok: true, deleted: 2, remaining: 0 })
+    t.same((await remove(owner, { sessionId: 's1' })).body, { ok: true, deleted: 1, remaining: 0 })
+    for (const id of recorded) t.equal((await call('GET', `/api/v1/traces/${id}`)).status, 404)
+    const entries = await database.pool.run(
+      sql => sql`select user_id is null as "isNobody", detail from audit where action = 'trace.delete' order by id desc
+        limit 2`
+    )
+    t.same(
+      entries.map(({ isNobody, detail }) => [isNobody, JSON.parse(detail)]),
+      [
+        [false, { sessionId: 's1', traces: 1 }],
+        [false, { userId: 'eve', traces: 2 }]
+      ]
+    )
+  })
+
+  t.test('a list shows the metadata that it is asked for', async t => {
+    const big = { plan: 'big', text: 'x'.repeat(70_000) }
+    for (const metadata of [
+      { release: '1.2', customer: { plan: 'gold', seats: 3 }, odd: '\u0000', long: 'y'.repeat(500) },
+      { release: null },
+      big
+    ])
+      await record(ingestBody({ name: 'described', metadata }))
+    const read = async (query: string) => (await ask('GET', `${P}/traces?name=described&${query}`)).body.metadata
+    t.same(await read(''), {}, 'no metadata unless it is asked for')
+    const { body } = await ask('GET', `${P}/suggestions?field=metadata`)
+    const names = body.values.map(({ value }: { value: string }) => value)
+    for (const name of ['release', 'customer.plan', 'odd']) t.ok(names.includes(name), name)
+    t.notOk(names.some((name: string) => name.startsWith('spoor') || name === 'plan'))
+    const asked = ['release', 'customer.plan', 'customer.seats', 'odd', 'plan', 'none', 'customer', 'long']
+    const found = Object.values(await read(asked.map(name => `metadata=${name}`).join('&'))) as Record<string, string>[]
+    t.equal(found.length, 1)
+    t.match(found[0], { release: '1.2', 'customer.plan': 'gold', 'customer.seats': '3', odd: '\0' })
+    t.ok(found[0]!.long!.length <= 201)
+    t.equal(Object.keys(found[0]!).length, 5)
+    t.match(await ask('GET', `${P}/traces?metadata=`), invalid(/^metadata/))
+    t.match(await ask('GET', `${P}/traces?metadata=%00`), invalid(/^metadata: /))
+    t.match(await ask('GET', `${P}/traces?${'metadata=a&'.repeat(9)}`), invalid(/^metadata: /))
   })
 })

@@ -2,12 +2,13 @@
 import type { Sql } from 'postgres'
 import { type Period, STEPS } from '../../../rollups/period.ts'
 import type { GroupSums, StepSums, Sums } from '../../../rollups/series.ts'
+import { bestRankOf } from './ranks.ts'
 import { type ChartFilters, sumsOf } from './sums.ts'
 
 /** Fields by which rollups can be split. */
 export type SummedField = 'model' | 'name' | 'environment'
 
-/** Maximum number of groups listed individually. The groups with the most traces are listed. */
+/** Maximum number of groups listed individually. */
 const MOST_GROUPS = 60
 
 const ADDED = `sum(traces)::float8 as traces, sum(errors)::float8 as errors, sum(priced)::float8 as priced,
@@ -33,8 +34,9 @@ export async function readTotal(sql: Sql, projectId: number, period: Period, fil
 }
 
 /**
- * Reads the sums of each group. Groups with the most traces come first. A final entry sums all remaining groups;
- * `others` is their number. Names beyond the limits of lib/rollups/name-limits.ts count as one group.
+ * Reads the sums of the groups that are first by any of their numbers, those with the most traces first. A final entry
+ * sums all remaining groups; `others` is their number. Names beyond the limits of lib/rollups/name-limits.ts count as
+ * one group.
  */
 export async function readTotals(
   sql: Sql,
@@ -50,11 +52,11 @@ export async function readTotals(
     with counted as materialized (
       select ${key} as key, ${isRest} as is_rest, sum(traces) as traces, sum(errors) as errors, sum(priced) as priced,
         sum(input_tokens) as input_tokens, sum(output_tokens) as output_tokens,
-        sum(cost) as cost, sum(latency) as latency
+        sum(cost) as cost, sum(latency) as latency, ${sql.unsafe(bestRankOf('sum(traces)'))} as best
       from (${sumsOf(sql, projectId, { period, filters, fields: [split], isWhole: true })}) s
       group by 1, 2 having sum(traces) > 0
     ), ranked as (
-      select *, is_rest or row_number() over (order by is_rest, traces desc, key) > ${MOST_GROUPS} as is_other
+      select *, is_rest or row_number() over (order by is_rest, best, traces desc, key) > ${MOST_GROUPS} as is_other
       from counted
     )
     select case when is_other then null else key end as key, is_other as "isOther", ${sql.unsafe(ADDED)},

@@ -31,7 +31,7 @@ export const placeInSql = (order: string, id: string): string =>
 /** Puts the rows of each hour or day in order, which SQL does not do for durations. */
 export function inOrderOf<T extends Pick<UsageRow, 'start' | 'isOther' | 'p95Ms'>>(
   rows: readonly T[],
-  sort: UsageSort | undefined
+  sort: UsageSort | 'best' | undefined
 ): readonly T[] {
   if (sort !== 'duration') return rows
   const startOf = ({ start }: T) => (start === null ? 0 : Date.parse(start))

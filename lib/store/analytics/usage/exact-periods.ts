@@ -7,6 +7,7 @@ import { SCHEMA_NAMES } from '../../../database/tables.ts'
 import { type Period, STEPS } from '../../../rollups/period.ts'
 import type { ExactSums } from '../../../rollups/series.ts'
 import type { UsageSplit } from '../../../rollups/usage.ts'
+import { bestRankOf } from '../rollups/ranks.ts'
 import type { ChartFilters } from '../rollups/sums.ts'
 import { foundTraces, itemsOf, ofPeriod } from './exact.ts'
 import { hasFew, MOST_EXACT } from './matching.ts'
@@ -55,11 +56,13 @@ const isSame = (column: string) => `coalesce('=' || i.${column}, '') = coalesce(
 const labels = (most: string) => `case when rank <= ${most} then key end as key,
   case when rank <= ${most} then kind end as kind, rank > ${most} as "isOther"`
 
+/** The sums of the second period rank the groups. */
+const NOW = 'filter (where started_at >= to_timestamp($6::float8 / 1000))'
 const RANKED = `ranked as materialized (
-    select key, kind, row_number() over (
-      order by count(*) filter (where started_at >= to_timestamp($6::float8 / 1000)) desc, count(*) desc, key, kind
-    ) as rank
-    from items where $4::text is not null group by key, kind
+    select key, kind, row_number() over (order by best, now desc, "both" desc, key, kind) as rank from (
+      select key, kind, count(*) as "both", count(*) ${NOW} as now, ${bestRankOf(`count(*) ${NOW}`, NOW)} as best
+      from items where $4::text is not null group by key, kind
+    ) each
   )`
 const ONE_GROUP = `items as (select found.*, null::text as key, null::text as kind from found),
   ranked as (select 1 as rank where $4::text is not null)`

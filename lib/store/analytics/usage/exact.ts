@@ -8,6 +8,7 @@ import { AMOUNTS, amountsInSql } from '../../../rollups/amounts.ts'
 import type { UsageSplit, UsageTime } from '../../../rollups/usage.ts'
 import type { UsageSort } from '../../../schema/field-values.ts'
 import { allAnswered } from '../../transactions.ts'
+import { rankOf } from '../rollups/ranks.ts'
 import { findMatching, hasFew, MOST_EXACT, timeOf, type UsageFilters } from './matching.ts'
 import { type GroupRow, NO_SUMS, type PeriodSums, rowOf, type SumsRow, usageSumsOf } from './rows.ts'
 
@@ -132,18 +133,7 @@ const STARTS = {
   day: `date_bin('1 day', started_at, '2000-01-01T00:00:00Z'::timestamptz)`
 }
 
-/**
- * Returns the SQL expression by which groups are ranked, over their items or sums. `traces` is the expression for the
- * number of a group's traces. Only items have the durations by which groups are ranked.
- */
-export const rankOf = (sort: UsageSort, traces: string): string =>
-  ({
-    traces: traces,
-    errors: 'sum(errors)',
-    cost: 'sum(cost)',
-    tokens: 'sum(input_tokens) + sum(output_tokens)',
-    duration: 'percentile_disc(0.95) within group (order by duration_ms)'
-  })[sort]
+const P95 = 'percentile_disc(0.95) within group (order by duration_ms)'
 
 /** Parameters 4 and 5 are used in every form of the statement, so that their types are known. */
 const groupsStatement = (
@@ -151,7 +141,8 @@ const groupsStatement = (
   { interval, split, sort = 'traces' }: UsageAsked,
   parameters: { readonly seqs: string | undefined; readonly stepKind: string | undefined }
 ) => {
-  const order = `${rankOf(sort, 'count(distinct seq)')} desc, count(distinct seq) desc, count(*) desc`
+  const rank = sort === 'duration' ? P95 : rankOf(sort, 'count(distinct seq)')
+  const order = `${rank} desc, count(distinct seq) desc, count(*) desc`
   return `
   with ${foundTraces(names, ofPeriod(names, parameters.seqs))},
   items as materialized (${itemsOf(names, split, parameters.stepKind)}),

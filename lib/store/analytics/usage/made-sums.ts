@@ -7,10 +7,11 @@ import { readSplit, type UsageInterval } from '../../../rollups/usage.ts'
 import type { UsagePlan } from '../../../rollups/usage-plan.ts'
 import type { UsageSort } from '../../../schema/field-values.ts'
 import { inSnapshot } from '../../transactions.ts'
+import { bestRankOf, rankOf } from '../rollups/ranks.ts'
 import { readTotal } from '../rollups/read-series.ts'
 import { withComputedCosts } from './computed-costs.ts'
 import { inOrderOf, MOST_RANKED, placeInSql, slowestFirst } from './duration-order.ts'
-import { foundTraces, itemsOf, rankOf } from './exact.ts'
+import { foundTraces, itemsOf } from './exact.ts'
 import { IS_PLANNED, LIVE_TRACES, MOST_LIVE, readUsagePlan, startInSql } from './made-plan.ts'
 import { msOf } from './marks.ts'
 import { type GroupRow, type PeriodSums, rowOf } from './rows.ts'
@@ -27,8 +28,8 @@ export interface MadeAsked {
   readonly field: string
   readonly limit: number
   readonly stepKind?: string | undefined
-  /** By default traces. */
-  readonly sort?: UsageSort | undefined
+  /** By default traces; `best` ranks each group by the number by which it comes first. */
+  readonly sort?: UsageSort | 'best' | undefined
 }
 
 /** The sums, with the period that they cover. */
@@ -101,17 +102,25 @@ const slowestStatement = (asked: MadeAsked): string => `
   select ${ID} as id, sum(latency)::text as latency from parts where not is_rest
   group by key, kind order by sum(traces) desc, sum(steps) desc, key, kind limit greatest(${MOST_RANKED}, $7::int)`
 
+/** Returns SQL by which groups are ranked, descending. Groups ranked by duration have another order (`placeInSql`). */
+function rankBySums(sort: MadeAsked['sort'] = 'traces'): string {
+  if (sort === 'best') return `-${bestRankOf('sum(traces)')}`
+  return rankOf(sort === 'duration' ? 'traces' : sort, 'sum(traces)')
+}
+
 /** `order` is the parameter with the order of the groups, if they are ranked by duration. */
 function groupsStatement(asked: MadeAsked, order: string | undefined): string {
-  const { field, sort = 'traces' } = asked
-  const isOfSteps = field === 'step'
-  const bySum = `${rankOf(sort === 'duration' ? 'traces' : sort, 'sum(traces)')} desc`
-  const rank = order === undefined ? bySum : `${placeInSql(order, ID)} desc`
+  const isOfSteps = asked.field === 'step'
+  const bySum = rankBySums(asked.sort)
   return `${partsOf(asked)}, groups as materialized (
-    select key, kind, is_rest,
-      is_rest or row_number() over (order by is_rest, ${rank}, sum(traces) desc, sum(steps) desc, key, kind) > $7::int
-        as is_other
-    from parts group by key, kind, is_rest
+    select key, kind, is_rest, is_rest or row_number() over (
+      order by is_rest, rank desc, traces desc, steps desc, key, kind
+    ) > $7::int as is_other
+    from (
+      select key, kind, is_rest, sum(traces) as traces, sum(steps) as steps,
+        ${order === undefined ? bySum : placeInSql(order, ID)} as rank
+      from parts group by key, kind, is_rest
+    ) sums
   )
   select ${msOf('start')} as start, case when is_other then null else p.key end as key,
     case when is_other then null else p.kind end as kind, is_other as "isOther",
@@ -121,7 +130,7 @@ function groupsStatement(asked: MadeAsked, order: string | undefined): string {
     sum(computed)::float8 as computed, sum(latency)::text as latency
   from parts p join groups g
     on g.key is not distinct from p.key and g.kind is not distinct from p.kind and g.is_rest = p.is_rest
-  group by 1, 2, 3, 4 order by 1, 4, ${bySum}, sum(traces) desc, sum(steps) desc, 2, 3`
+  group by 1, 2, 3, 4 order by 1, 4, ${bySum} desc, sum(traces) desc, sum(steps) desc, 2, 3`
 }
 
 type Row = Omit<GroupRow, 'p50' | 'p95'> & { readonly latency: string; readonly others: number }

@@ -19,6 +19,7 @@ import {
 } from '../../../rollups/series.ts'
 import { alignedTime, type UsageSplit } from '../../../rollups/usage.ts'
 import type { UsageRow } from '../../../schema/history/usage.ts'
+import { RANKED_BY } from '../rollups/ranks.ts'
 import { readGroupSeries, readTotals } from '../rollups/read-series.ts'
 import type { ChartFilters } from '../rollups/sums.ts'
 import { type PeriodRow, readExactPeriods } from './exact-periods.ts'
@@ -27,9 +28,12 @@ import { readMadeUsage } from './made-sums.ts'
 import { MOST_EXACT } from './matching.ts'
 import { summedField } from './summed.ts'
 
-/** Maximum numbers of groups listed in total, and per step of time. */
+/**
+ * Maximum numbers of groups listed in total, and per step of time. A quarter of the groups are first by each of their
+ * numbers (traces, errors, tokens, cost), so that each chart can draw the five groups that are first by its number.
+ */
 const MOST_GROUPS = 60
-const MOST_LINES = 5
+const MOST_LINES = 5 * RANKED_BY.length
 
 export interface SplitGroup {
   readonly key: string | null
@@ -51,7 +55,7 @@ export interface SplitSums {
   /** Why there are no sums: the project lacks stored sums of the field, or stored sums cannot be filtered. */
   readonly missing: 'sums' | 'filters' | null
   readonly groups: readonly SplitGroup[]
-  /** The groups with the most traces per step of time, and all others as one. */
+  /** The groups that are first by any of their numbers, per step of time, and all others as one. */
   readonly lines: readonly SplitLine[]
   /** Number of groups that the last group sums. */
   readonly others: number
@@ -165,7 +169,7 @@ async function readSummedSplit(
 ): Promise<SplitSums> {
   const { rows, others } = await readTotals(sql, projectId, period, field, filters)
   const earlier = compares ? await readTotals(sql, projectId, periodBefore(period), field, filters) : undefined
-  const top = rows.filter(({ isOther }) => !isOther).slice(0, MOST_LINES)
+  const top = firstByEach(rows.filter(({ isOther }) => !isOther))
   const steps = await readGroupSeries(sql, projectId, {
     period,
     split: field,
@@ -191,6 +195,18 @@ async function readSummedSplit(
   }
 }
 
+/** Returns the groups that are among the first by any of their numbers. */
+function firstByEach(rows: readonly GroupSums[]): GroupSums[] {
+  const numbers: ((row: GroupSums) => number)[] = [
+    row => row.traces,
+    row => row.errors,
+    row => row.inputTokens + row.outputTokens,
+    row => row.cost
+  ]
+  const first = numbers.flatMap(of => rows.toSorted((a, b) => of(b) - of(a)).slice(0, MOST_LINES / numbers.length))
+  return [...new Set(first)]
+}
+
 async function readMadeSplit(
   sql: Sql,
   projectId: number,
@@ -201,10 +217,10 @@ async function readMadeSplit(
   // Sums are stored by hours and days of UTC.
   const period = alignedTime({ from, to, interval })
   const read = (of: Period, limit: number, per: 'none' | 'day' | 'hour') =>
-    readMadeUsage(sql, projectId, { period: { ...of, step: 'hour' }, interval: per, field, limit })
+    readMadeUsage(sql, projectId, { period: { ...of, step: 'hour' }, interval: per, field, limit, sort: 'best' })
   const now = await read(period, MOST_GROUPS, 'none')
   const earlier = compares ? await read(periodBefore(period), 10 * MOST_GROUPS, 'none') : undefined
-  const steps = await readMadeUsage(sql, projectId, { period, interval, field, limit: MOST_LINES })
+  const steps = await readMadeUsage(sql, projectId, { period, interval, field, limit: MOST_LINES, sort: 'best' })
   const beforeOf = (row: UsageRow) => {
     const found = earlier?.rows.find(each => nameOf(each) === nameOf(row))
     return found !== undefined ? totalOfUsage(found) : earlier?.others === 0 ? NO_TRACES : null
@@ -212,7 +228,9 @@ async function readMadeSplit(
   return {
     period: { ...period, from: Math.max(period.from, floor(now.from, STEPS[period.step])) },
     ...{ approximate: true, missing: null, others: now.others },
-    groups: now.rows.map(row => ({ ...labelOf(row), total: totalOfUsage(row), before: beforeOf(row) })),
+    groups: now.rows
+      .map(row => ({ ...labelOf(row), total: totalOfUsage(row), before: beforeOf(row) }))
+      .sort((a, b) => Number(a.isOther) - Number(b.isOther) || b.total.traces - a.total.traces),
     lines: linesOf(
       steps.rows.map(row => ({
         ...labelOf(row),

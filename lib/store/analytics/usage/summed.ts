@@ -7,11 +7,11 @@ import type { UsageInterval, UsageSplit } from '../../../rollups/usage.ts'
 import type { UsageSort } from '../../../schema/field-values.ts'
 import type { UsageSums } from '../../../schema/history/usage.ts'
 import { allAnswered, inSnapshot } from '../../transactions.ts'
+import { rankOf } from '../rollups/ranks.ts'
 import { readTotal, type SummedField } from '../rollups/read-series.ts'
 import { type ChartFilters, sumsOf as rollupSumsOf } from '../rollups/sums.ts'
 import { withComputedCosts } from './computed-costs.ts'
 import { inOrderOf, MOST_RANKED, slowestFirst } from './duration-order.ts'
-import { rankOf } from './exact.ts'
 import { type GroupRow, NO_SUMS, type PeriodSums, rowOf, usageSumsOf } from './rows.ts'
 
 const FIELDS: readonly SummedField[] = ['model', 'name', 'environment']

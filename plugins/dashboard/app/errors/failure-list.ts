@@ -4,15 +4,20 @@ import type { FailurePage, GroupOfFailures } from '../contract.ts'
 /** Failures of all pages loaded so far. */
 export type LoadedFailures = FailurePage
 
-const keyOf = ({ kind, name, type, pattern }: GroupOfFailures): string => JSON.stringify([kind, name, type, pattern])
+export const keyOfFailure = ({ kind, name, type, pattern }: FailurePage['earlier'][number] | GroupOfFailures): string =>
+  JSON.stringify([kind, name, type, pattern])
 
 /** Returns the list with a further page, whose failures are earlier than the list's. */
 export function withFailures(known: LoadedFailures | undefined, page: FailurePage): LoadedFailures {
   if (known === undefined) return page
-  const groups = new Map(known.groups.map(group => [keyOf(group), group]))
+  const groups = new Map(known.groups.map(group => [keyOfFailure(group), group]))
   for (const group of page.groups) {
-    const own = groups.get(keyOf(group))
-    groups.set(keyOf(group), own === undefined ? group : sumOf(own, group))
+    const own = groups.get(keyOfFailure(group))
+    groups.set(keyOfFailure(group), own === undefined ? group : sumOf(own, group))
+  }
+  for (const { before, firstAt, ...earlier } of page.earlier) {
+    const own = groups.get(keyOfFailure({ ...earlier, before, firstAt }))
+    if (own !== undefined) groups.set(keyOfFailure(own), { ...own, before: own.before + before, firstAt })
   }
   const sorted = [...groups.values()].sort((a, b) => rankOf(b) - rankOf(a) || b.count - a.count)
   return { ...page, groups: sorted, others: known.others + page.others }
@@ -38,8 +43,46 @@ function sumOf(later: GroupOfFailures, earlier: GroupOfFailures): GroupOfFailure
 /** Whether both periods were examined to the end. Otherwise, a failure that looks new may be old. */
 export const isExamined = ({ nextCursor }: LoadedFailures): boolean => nextCursor === null
 
-/** Whether the failure did not occur in the preceding period. */
-export const isNew = (group: GroupOfFailures, list: LoadedFailures): boolean => isExamined(list) && group.before === 0
+/** First failures, by group, among the traces before both periods. */
+export interface FailureHistory {
+  readonly firsts: ReadonlyMap<string, string>
+  /** Start of the last trace examined; null if all were. */
+  readonly reached: string | null
+  readonly nextCursor: string | null
+}
+
+/** Returns the history with a further page, whose failures are earlier. */
+export function withEarlier(known: FailureHistory | undefined, page: FailurePage): FailureHistory {
+  const firsts = new Map(known?.firsts)
+  for (const group of page.earlier) firsts.set(keyOfFailure(group), group.firstAt)
+  return { firsts, reached: page.reached, nextCursor: page.nextCursor }
+}
+
+/** Returns the start of the group's first failure among all traces examined. */
+export const firstSeen = (group: GroupOfFailures, history: FailureHistory | undefined): string =>
+  history?.firsts.get(keyOfFailure(group)) ?? group.firstAt
+
+/** Whether the failure did not occur before the period, in any trace examined. */
+export const isNew = (group: GroupOfFailures, list: LoadedFailures, history: FailureHistory | undefined): boolean =>
+  isExamined(list) && group.before === 0 && history !== undefined && !history.firsts.has(keyOfFailure(group))
+
+/** Orders of the list, with the titles of their columns. */
+export const FAILURE_SORTS = { count: 'Failures', first: 'First seen', last: 'Last seen' } as const
+export type FailureSort = keyof typeof FAILURE_SORTS
+
+export const readFailureSort = (text: string | undefined): FailureSort =>
+  text === 'first' || text === 'last' ? text : 'count'
+
+/** Returns the groups in an order: by their number of failures, or the most recent first. */
+export function sortedFailures(
+  { groups }: LoadedFailures,
+  sort: FailureSort,
+  history: FailureHistory | undefined
+): readonly GroupOfFailures[] {
+  if (sort === 'count') return groups
+  const timeOf = (group: GroupOfFailures) => Date.parse(sort === 'first' ? firstSeen(group, history) : group.lastAt)
+  return groups.toSorted((a, b) => timeOf(b) - timeOf(a))
+}
 
 /** Maximum number of characters and of words by which a list finds failures. The API accepts 200 characters. */
 const MOST_CHARACTERS = 190

@@ -1,105 +1,144 @@
 /** A project's failures, grouped by step, type of error and message. Each group leads to its traces. */
 
-import { useRef } from 'preact/hooks'
 import { stepsBetween } from '../charts/series.ts'
 import { SparkBars } from '../charts/spark.tsx'
 import type { GroupOfFailures } from '../contract.ts'
 import { at, read } from '../state/api.ts'
+import { type LoadedInParts, useExamined } from '../state/examining.ts'
 import { type ListQuery, withTime, writeQuery } from '../state/list-query.ts'
-import { useLoad, useRead } from '../state/load.ts'
+import { useRead } from '../state/load.ts'
 import { goSearch, useArrival, usePlace } from '../state/navigation.ts'
 import { readOverview, toCounted, writeOverview } from '../state/overview-query.ts'
-import { preferences } from '../state/preferences.ts'
-import { pathOf } from '../state/route.ts'
+import { preferences, presentTime } from '../state/preferences.ts'
+import { pathOf, readParameters } from '../state/route.ts'
 import { useStore } from '../state/store.ts'
-import { CHART_RANGES, rangeName } from '../state/time-range.ts'
-import { Button, ButtonLink } from '../ui/controls.tsx'
+import { COUNTED_RANGES, rangeName } from '../state/time-range.ts'
+import { withParameters } from '../state/trace-group.ts'
+import { Button, ButtonLink, LinkButton } from '../ui/controls.tsx'
 import { Moment } from '../ui/facts.tsx'
 import { FilterBar } from '../ui/filter-bar.tsx'
 import { formatCount, formatCounted } from '../ui/format.ts'
 import { Pending } from '../ui/problem.tsx'
-import { LinkedRows, numbers } from '../ui/table.tsx'
+import { LinkedRows, numbers, type Title } from '../ui/table.tsx'
 import { asLine } from '../ui/text.ts'
-import { offsetOf, shortTime, type Zone } from '../ui/time.ts'
-import { isExamined, isNew, type LoadedFailures, tracesQueryOf, withFailures } from './failure-list.ts'
+import { shortTime, type Zone } from '../ui/time.ts'
+import {
+  FAILURE_SORTS,
+  type FailureHistory,
+  type FailureSort,
+  firstSeen,
+  isExamined,
+  isNew,
+  keyOfFailure,
+  type LoadedFailures,
+  readFailureSort,
+  sortedFailures,
+  tracesQueryOf,
+  withEarlier,
+  withFailures
+} from './failure-list.ts'
 
-/** Maximum number of requests before the visitor is asked whether to examine more traces. */
-const REQUESTS_AT_ONCE = 6
+/** Maximum number of requests for earlier failures, of some 5,000 traces each, before the visitor is asked. */
+const HISTORY_REQUESTS = 12
 
 export function ErrorsPage({ slug }: { slug: string }) {
   const { search } = usePlace()
   const { zone } = useStore(preferences)
   const { filters, ...time } = readOverview(search)
   const query: ListQuery = { ...time, filters: filters.env ? { env: filters.env } : {} }
-  const { value, error, again, more } = useFailures(slug, query, offsetOf(zone))
+  const { value, error, again, more } = useExamined<LoadedFailures>(
+    `${slug} ${writeOverview(query, [])} ${zone}`,
+    async (known, signal) => {
+      const asked = nextOf(new URLSearchParams(toCounted(query, presentTime())), known)
+      return withFailures(known, await read(at('p/:slug/errors', { slug }, asked), { signal }))
+    },
+    isExamined
+  )
+  // Traces before both periods are examined once the list is shown.
+  const history = useExamined<FailureHistory>(
+    value !== undefined && isExamined(value) && value.groups.length > 0
+      ? `${slug} ${query.filters.env} before ${value.from} ${value.to}`
+      : undefined,
+    async (known, signal) => {
+      const asked = nextOf(new URLSearchParams(), value!, known?.nextCursor)
+      if (query.filters.env) asked.set('env', query.filters.env)
+      asked.set('earlier', '1')
+      return withEarlier(known, await read(at('p/:slug/errors', { slug }, asked), { signal }))
+    },
+    ({ nextCursor }) => nextCursor === null,
+    HISTORY_REQUESTS
+  )
   const facets = useRead(at('p/:slug/facets', { slug })).value
   useArrival(value !== undefined || error !== undefined)
-  const change = (next: ListQuery) => goSearch(writeOverview(next, []))
+  const sort = readFailureSort(readParameters(search, ['sort']).sort)
+  const addressOf = (next: ListQuery, by = sort) =>
+    withParameters(writeOverview(next, []), by === 'count' ? {} : { sort: by })
+  const change = (next: ListQuery) => goSearch(addressOf(next))
   return (
     <div class="list-page">
       <div class="head">
         <h1 tabIndex={-1}>Errors</h1>
       </div>
-      <FilterBar query={query} facets={facets} only={['env']} ranges={CHART_RANGES} change={change} />
+      <FilterBar query={query} facets={facets} only={['env']} ranges={COUNTED_RANGES} change={change} />
       <Pending of={{ value, error, again }} what="the errors" />
       {value !== undefined &&
         (value.groups.length === 0 && isExamined(value) ? (
           <NoFailures slug={slug} query={query} change={change} />
         ) : (
-          <Failures slug={slug} list={value} env={query.filters.env} zone={zone} more={more} />
+          <Failures
+            slug={slug}
+            list={value}
+            history={history}
+            env={query.filters.env}
+            sort={sort}
+            setSort={next => goSearch(addressOf(query, next), { replace: true })}
+            zone={zone}
+            more={more}
+          />
         ))}
     </div>
   )
 }
 
-/** Loads pages until all traces are examined, up to a limit. `more` raises the limit. */
-function useFailures(slug: string, query: ListQuery, offset: number) {
-  const begun = useRef<LoadedFailures>(undefined)
-  const loaded = useLoad(`${slug} ${writeOverview(query, [])} ${offset}`, async signal => {
-    let list = begun.current
-    begun.current = undefined
-    const asked = toCounted(query, Date.now(), { offset: String(offset) })
-    for (let i = 0; i < REQUESTS_AT_ONCE && list?.nextCursor !== null; i++) {
-      list = withFailures(list, await read(at('p/:slug/errors', { slug }, nextOf(asked, list)), { signal }))
-    }
-    return list as LoadedFailures
-  })
-  const more = () => {
-    begun.current = loaded.value
-    loaded.again()
-  }
-  return { ...loaded, more }
-}
-
 /** A further page is of the same period as the first, although the present has moved on. */
-function nextOf(asked: string, list: LoadedFailures | undefined): URLSearchParams {
-  const parameters = new URLSearchParams(asked)
-  if (list === undefined || list.nextCursor === null) return parameters
-  parameters.delete('range')
-  for (const name of ['from', 'to'] as const) parameters.set(name, list[name])
-  parameters.set('after', list.nextCursor)
-  return parameters
+function nextOf(asked: URLSearchParams, list: LoadedFailures | undefined, after = list?.nextCursor): URLSearchParams {
+  if (list === undefined) return asked
+  asked.delete('range')
+  for (const name of ['from', 'to'] as const) asked.set(name, list[name])
+  asked.set('offset', String(list.offset))
+  if (after != null) asked.set('after', after)
+  return asked
 }
 
 interface FailuresProps {
   readonly slug: string
   readonly list: LoadedFailures
+  /** Earlier failures, which are loaded after the list. */
+  readonly history: LoadedInParts<FailureHistory>
   readonly env: string | undefined
+  readonly sort: FailureSort
   readonly zone: Zone
+  setSort(sort: FailureSort): void
   more(): void
 }
 
-function Failures({ slug, list, env, zone, more }: FailuresProps) {
+function Failures({ slug, list, history, env, sort, zone, setSort, more }: FailuresProps) {
   const { groups, others, reached } = list
   const now = new Date()
   // A failure that a step passed on from its child is the child's.
   const count = groups.reduce((sum, each) => sum + each.count - each.passedOn, 0)
-  const fresh = groups.filter(group => isNew(group, list)).length
+  const fresh = groups.filter(group => isNew(group, list, history.value)).length
+  const column = (name: FailureSort, kind?: 'number'): Title => ({
+    title: FAILURE_SORTS[name],
+    ...(sort === name ? { is: kind ? 'sorted number' : 'sorted' } : kind && { is: kind }),
+    sort: () => setSort(name)
+  })
+  const knownSince = history.value?.reached
   return (
     <>
       <p class="soft" role="status">
         {formatCounted(count, 'failure')} in {formatCounted(groups.length + others, 'group')}
-        {fresh > 0 && `, ${formatCount(fresh)} new vs. the previous period`}.
+        {fresh > 0 && `, ${formatCount(fresh)} new`}.
         {reached !== null && (
           <>
             {` Examined back to ${shortTime(reached, zone, now)}; older traces are not counted yet.`}{' '}
@@ -108,24 +147,27 @@ function Failures({ slug, list, env, zone, more }: FailuresProps) {
             </button>
           </>
         )}
+        {knownSince && (
+          <>
+            {` First seen is known back to ${shortTime(knownSince, zone, now)}.`}{' '}
+            <LinkButton onClick={history.more}>Examine older traces</LinkButton>
+          </>
+        )}
       </p>
       <LinkedRows
         class="failures"
         label="Errors"
         titles={[
-          'Step and message',
-          'Over time',
-          ...numbers('Failures', 'Traces'),
-          'First in period',
-          'Last seen',
+          ...['Step and message', 'Over time'],
+          column('count', 'number'),
+          ...numbers('Traces'),
+          column('first'),
+          column('last'),
           'Latest'
         ]}
       >
-        {groups.map(group => (
-          <Row
-            key={JSON.stringify([group.kind, group.name, group.type, group.pattern])}
-            {...{ slug, group, list, env, zone, now }}
-          />
+        {sortedFailures(list, sort, history.value).map(group => (
+          <Row key={keyOfFailure(group)} {...{ slug, group, list, env, zone, now }} history={history.value} />
         ))}
       </LinkedRows>
     </>
@@ -134,11 +176,12 @@ function Failures({ slug, list, env, zone, more }: FailuresProps) {
 
 interface RowProps extends Pick<FailuresProps, 'slug' | 'list' | 'env' | 'zone'> {
   readonly group: GroupOfFailures
+  readonly history: FailureHistory | undefined
   readonly now: Date
 }
 
-function Row({ slug, group, list, env, zone, now }: RowProps) {
-  const { name, kind, type, pattern, count, passedOn, traces, steps, before, firstAt, lastAt, example } = group
+function Row({ slug, group, list, history, env, zone, now }: RowProps) {
+  const { name, kind, type, pattern, count, passedOn, traces, steps, before, lastAt, example } = group
   const href = `${pathOf({ page: 'traces', slug })}${tracesQueryOf(group, stepsBetween(list), env)}`
   const span = example.spanId === null ? '' : `?span=${example.spanId}`
   return (
@@ -150,7 +193,11 @@ function Row({ slug, group, list, env, zone, now }: RowProps) {
               {asLine(name, 120)}
             </a>
             <span class="kind">{kind}</span>
-            {isNew(group, list) && <span class="new-failure">new</span>}
+            {isNew(group, list, history) && (
+              <span class="new-failure" title={history?.reached ? undefined : 'Not seen in any earlier trace'}>
+                {history?.reached ? `new since ${shortTime(history.reached, zone, now)}` : 'new'}
+              </span>
+            )}
             {passedOn === count && <span class="soft small">passed on from a failed child</span>}
           </span>
           <span class="failure-message" title={example.message === null ? undefined : asLine(example.message, 500)}>
@@ -168,8 +215,8 @@ function Row({ slug, group, list, env, zone, now }: RowProps) {
       <td class="number" data-label="Traces">
         {formatCount(traces)}
       </td>
-      <td class="of-seen" data-label="First in period">
-        <Moment iso={firstAt} zone={zone} now={now} />
+      <td class="of-seen" data-label="First seen">
+        <Moment iso={firstSeen(group, history)} zone={zone} now={now} />
       </td>
       <td class="of-seen" data-label="Last seen">
         <Moment iso={lastAt} zone={zone} now={now} />

@@ -11,10 +11,11 @@ import { type ListQuery, withTime, writeQuery } from '../state/list-query.ts'
 import { useLoad, useRead } from '../state/load.ts'
 import { goSearch, useArrival, usePlace } from '../state/navigation.ts'
 import { readOverview, readShown, toCounted, writeOverview } from '../state/overview-query.ts'
-import { preferences } from '../state/preferences.ts'
+import { preferences, presentTime } from '../state/preferences.ts'
 import { pathOf, readParameters } from '../state/route.ts'
 import { useStore } from '../state/store.ts'
-import { CHART_RANGES } from '../state/time-range.ts'
+import { useTagKeys } from '../state/tag-keys.ts'
+import { COUNTED_RANGES } from '../state/time-range.ts'
 import {
   ANY_TAG,
   fieldName,
@@ -32,7 +33,7 @@ import { ChosenFilter, FilterBar, TypedFilter } from '../ui/filter-bar.tsx'
 import { formatCost, formatDuration, formatPercent } from '../ui/format.ts'
 import { Pending } from '../ui/problem.tsx'
 import { asLine } from '../ui/text.ts'
-import { offsetOf, shortTime, type Zone } from '../ui/time.ts'
+import { shortTime, type Zone } from '../ui/time.ts'
 import { PairExamples } from './examples.tsx'
 import { MetricsTable } from './metrics-table.tsx'
 import { ScorePairs } from './score-pairs.tsx'
@@ -45,10 +46,9 @@ export function GroupsPage({ slug }: { slug: string }) {
   const given = readParameters(search, ['a', 'b'])
   const [a, b] = [given.a, given.b].map(text => (text === undefined ? undefined : readTraceGroup(text)))
   const by = a?.by ?? b?.by ?? readSplitField(search) ?? 'model'
-  const offset = String(offsetOf(zone))
-  const asked = (more: object) => toCounted(query, Date.now(), { offset, ...more })
+  const asked = (more: object) => toCounted(query, presentTime(), { ...more })
   const names = a === undefined || b === undefined ? undefined : { a: writeTraceGroup(a), b: writeTraceGroup(b) }
-  const key = `${slug} ${writeOverview(query, [])} ${offset}`
+  const key = `${slug} ${writeOverview(query, [])} ${zone}`
   const loaded = useLoad(names && `${key} ${names.a} ${names.b}`, signal =>
     read(at('p/:slug/group-pair', { slug }, asked(names ?? {})), { signal })
   )
@@ -75,7 +75,7 @@ export function GroupsPage({ slug }: { slug: string }) {
       </div>
       <div class="filters">
         <search class="is-open" aria-label="Choose two groups">
-          <FieldChoice by={by} set={next => goSearch(addressOf(query, { by: next }))} />
+          <FieldChoice slug={slug} by={by} set={next => goSearch(addressOf(query, { by: next }))} />
           {(['a', 'b'] as const).map(side => (
             <ChosenFilter
               key={side}
@@ -92,7 +92,7 @@ export function GroupsPage({ slug }: { slug: string }) {
         query={query}
         facets={facets}
         only={['env']}
-        ranges={CHART_RANGES}
+        ranges={COUNTED_RANGES}
         change={next => goSearch(addressOf(next, { by, ...groups }))}
       />
       {names === undefined ? (
@@ -111,8 +111,9 @@ export function GroupsPage({ slug }: { slug: string }) {
 }
 
 /** Selects the field whose values are compared. */
-function FieldChoice({ by, set }: { by: string; set(by: string): void }) {
+function FieldChoice({ slug, by, set }: { slug: string; by: string; set(by: string): void }) {
   const key = tagKeyOf(by)
+  const keys = useTagKeys(slug, key !== undefined)
   return (
     <>
       <label class="filter">
@@ -127,7 +128,13 @@ function FieldChoice({ by, set }: { by: string; set(by: string): void }) {
         </select>
       </label>
       {key !== undefined && (
-        <TypedFilter label="Tag key" value={key} set={next => set(`${ANY_TAG}${next.replaceAll(':', '')}`)} />
+        <TypedFilter
+          label="Tag key"
+          value={key}
+          known={keys && [...keys.keys()]}
+          counted={keys}
+          set={next => set(`${ANY_TAG}${next.replaceAll(':', '')}`)}
+        />
       )}
     </>
   )

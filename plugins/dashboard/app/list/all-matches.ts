@@ -1,6 +1,7 @@
 /** Works through all traces that match a list's filters, in bounded requests. */
 import { at, fetchText, read, write } from '../state/api.ts'
 import { firstPage, type ListQuery, listedTime, toServer } from '../state/list-query.ts'
+import { presentTime } from '../state/preferences.ts'
 
 /** Numbers of traces per request, and of requests for single traces at a time. */
 const PAGE = { ids: 200, table: 200, deleted: 200 }
@@ -10,13 +11,13 @@ const AT_ONCE = 4
 type Progress = (done: number) => void
 
 /** Returns the query with its time fixed, so that traces that arrive meanwhile are not included. */
-export function fixed(query: ListQuery, now = Date.now()): ListQuery {
+export function fixed(query: ListQuery, at = presentTime()): ListQuery {
   const { range: _, ...rest } = firstPage(query)
-  return { ...rest, to: new Date(now).toISOString(), ...listedTime(query, now) }
+  return { ...rest, to: new Date(at.now).toISOString(), ...listedTime(query, at) }
 }
 
 const pageOf = (query: ListQuery, limit: number, after: string | null) => {
-  const parameters = new URLSearchParams(toServer(query, Date.now()))
+  const parameters = new URLSearchParams(toServer(query, presentTime()))
   parameters.set('limit', String(limit))
   if (after !== null) parameters.set('after', after)
   return parameters

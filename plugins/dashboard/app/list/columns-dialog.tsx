@@ -1,9 +1,24 @@
 import { useState } from 'preact/hooks'
+import { at } from '../state/api.ts'
+import { useRead } from '../state/load.ts'
+import { preferences } from '../state/preferences.ts'
+import { useStore } from '../state/store.ts'
 import { Button, Icon, MainButton } from '../ui/controls.tsx'
 import { Dialog } from '../ui/dialog.tsx'
-import { COLUMNS, COMPACT, chooseColumns, DEFAULT_COLUMNS, moveColumn, scoreColumn } from './columns.ts'
+import {
+  COLUMNS,
+  COMPACT,
+  chooseColumns,
+  DEFAULT_COLUMNS,
+  MOST_METADATA,
+  metadataColumn,
+  metadataOfColumn,
+  moveColumn,
+  scoreColumn
+} from './columns.ts'
 
 interface Props {
+  readonly slug: string
   readonly chosen: readonly string[]
   readonly scores: readonly string[]
   /** Whether rows hide their first words and errors. */
@@ -12,12 +27,14 @@ interface Props {
   choose(names: readonly string[]): void
 }
 
-export function ColumnsDialog({ chosen, scores, isCompact, onClose, choose: set }: Props) {
+export function ColumnsDialog({ slug, chosen, scores, isCompact, onClose, choose: set }: Props) {
   const [said, setSaid] = useState('')
   const choose = (names: readonly string[], compact = isCompact) => set(compact ? [...names, COMPACT] : names)
-  const all = [...COLUMNS.map(({ name }) => name), ...scores.map(scoreColumn)]
+  const metadata = useMetadataNames(slug)
+  const all = [...COLUMNS.map(({ name }) => name), ...scores.map(scoreColumn), ...metadata.map(metadataColumn)]
   const rest = all.filter(name => !chosen.includes(name))
   const titleOf = (name: string) => chooseColumns(['name', name]).at(-1)!.title
+  const isFull = chosen.filter(name => metadataOfColumn(name) !== undefined).length >= MOST_METADATA
   const move = (name: string, by: 1 | -1) => {
     const moved = moveColumn(chosen, name, by)
     choose(moved)
@@ -58,8 +75,14 @@ export function ColumnsDialog({ chosen, scores, isCompact, onClose, choose: set 
         {rest.map(name => (
           <li key={name}>
             <label>
-              <input type="checkbox" checked={false} onChange={() => choose([...chosen, name])} />
+              <input
+                type="checkbox"
+                checked={false}
+                disabled={isFull && metadataOfColumn(name) !== undefined}
+                onChange={() => choose([...chosen, name])}
+              />
               {titleOf(name)}
+              {metadataOfColumn(name) !== undefined && <span class="soft small">metadata</span>}
             </label>
           </li>
         ))}
@@ -73,4 +96,11 @@ export function ColumnsDialog({ chosen, scores, isCompact, onClose, choose: set 
       </div>
     </Dialog>
   )
+}
+
+/** Returns the names of metadata that a trace's head shows, and those that the newest traces have. */
+function useMetadataNames(slug: string): string[] {
+  const { metadata } = useStore(preferences)
+  const { value } = useRead(at('p/:slug/suggestions', { slug }, new URLSearchParams({ field: 'metadata' })))
+  return [...new Set([...(metadata[slug] ?? []), ...(value?.values ?? []).map(each => each.value)])]
 }

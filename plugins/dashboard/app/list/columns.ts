@@ -1,4 +1,4 @@
-/** Columns of the trace list. A score's column is named `score:` followed by the score's name. */
+/** Columns of the trace list. Columns of scores and of metadata are named `score:NAME` and `metadata:NAME`. */
 
 export interface ListColumn {
   readonly name: string
@@ -36,6 +36,9 @@ export const COMPACT = 'compact'
 
 export const DEFAULT_COLUMNS = ['name', 'status', 'started', 'latency', 'model', 'tokens', 'cost', 'spans', 'scores']
 const SCORE = 'score:'
+const METADATA = 'metadata:'
+/** Maximum number of columns of metadata, which the server limits. */
+export const MOST_METADATA = 8
 
 export function scoreColumn(score: string): string {
   return `${SCORE}${score}`
@@ -45,20 +48,34 @@ export function scoreOfColumn(name: string): string | undefined {
   return name.startsWith(SCORE) ? name.slice(SCORE.length) : undefined
 }
 
+/** Returns the name of a column of metadata. The name has no comma, because addresses separate columns by commas. */
+export const metadataColumn = (name: string): string => `${METADATA}${encodeURIComponent(name)}`
+
+/** Returns the name of the metadata that a column shows; undefined for other columns. */
+export function metadataOfColumn(column: string): string | undefined {
+  if (!column.startsWith(METADATA)) return undefined
+  try {
+    return decodeURIComponent(column.slice(METADATA.length)) || undefined
+  } catch {
+    return undefined
+  }
+}
+
 /** Returns the name column and the columns with the given names, ignoring unknown and repeated names. */
 export function chooseColumns(names: readonly string[]): ListColumn[] {
   const chosen = new Map<string, ListColumn>()
   for (const name of names) {
-    const score = scoreOfColumn(name)
-    const column =
-      score === undefined
-        ? COLUMNS.find(each => each.name === name)
-        : /^[\w-]{1,64}$/.test(score)
-          ? { name, title: score }
-          : undefined
+    const column = columnOf(name)
     if (column !== undefined) chosen.set(name, column)
   }
   return chosen.has('name') ? [...chosen.values()] : [COLUMNS[0]!, ...chosen.values()]
+}
+
+function columnOf(name: string): ListColumn | undefined {
+  const [score, metadata] = [scoreOfColumn(name), metadataOfColumn(name)]
+  if (metadata !== undefined) return metadata.length <= 200 ? { name, title: metadata } : undefined
+  if (score !== undefined) return /^[\w-]{1,64}$/.test(score) ? { name, title: score } : undefined
+  return COLUMNS.find(each => each.name === name)
 }
 
 /** Returns the names with one name moved by one position. */

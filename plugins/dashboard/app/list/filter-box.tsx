@@ -3,7 +3,7 @@
  * pattern. Each change is a history entry, so that the back button undoes the change.
  */
 import { useId, useRef, useState } from 'preact/hooks'
-import { describeTerm, parseFilters, renderTerm } from '../state/filter-text.ts'
+import { describeTerm, parseFilters, renderTerm, type TextFault } from '../state/filter-text.ts'
 import { usePart } from '../state/lazy-part.ts'
 import {
   filterTerms,
@@ -17,7 +17,7 @@ import {
 import { Icon, LinkButton } from '../ui/controls.tsx'
 import { asLine } from '../ui/text.ts'
 import { TimeMenu } from '../ui/time-menu.tsx'
-import type { FilterEntry } from './filter-entries.ts'
+import { type FilterEntry, loneValue } from './filter-entries.ts'
 
 // Suggestions are loaded when the field is focused first.
 const loadFilterList = () => import('./filter-list.tsx')
@@ -25,18 +25,16 @@ const loadFilterList = () => import('./filter-list.tsx')
 interface Props {
   readonly slug: string
   readonly query: ListQuery
-  /** Offset of the visitor's time zone, in minutes. */
-  readonly offset: string
   /** Address of the setting that enables search by words; undefined if search is enabled. */
   readonly settings: string | undefined
   change(query: ListQuery): void
 }
 
-export function FilterBox({ slug, query, offset, settings, change }: Props) {
+export function FilterBox({ slug, query, settings, change }: Props) {
   const [text, setText] = useState('')
   const [open, setOpen] = useState(false)
   const [active, setActive] = useState(-1)
-  const [fault, setFault] = useState<string | undefined>()
+  const [fault, setFault] = useState<Fault | undefined>()
   const field = useRef<HTMLInputElement>(null)
   const list = useId()
   const [entries, setEntries] = useState<readonly FilterEntry[]>([])
@@ -61,8 +59,15 @@ export function FilterBox({ slug, query, offset, settings, change }: Props) {
     if (added.length > 0) change(withTerms(query, added))
     const words = isOff ? read.filter(({ filter }) => filter === 'q').map(renderTerm) : []
     setText([...faults.map(({ part }) => part), ...words].join(' '))
-    setFault(faults[0]?.message ?? (isOff ? 'Search by words is off for this project.' : undefined))
+    setFault(faults[0] ?? (isOff ? { message: 'Search by words is off for this project.', isOff } : undefined))
     close()
+  }
+  /** Replaces the part that cannot be understood, and applies the text unless a value is missing. */
+  const correct = ({ part, better }: Fault) => {
+    const next = text.replace(part ?? '', () => better ?? '')
+    if (better?.endsWith(':')) edit(next)
+    else apply(next)
+    field.current?.focus()
   }
   const choose = (entry: FilterEntry) => {
     if (entry.isComplete) apply(entry.text)
@@ -106,7 +111,7 @@ export function FilterBox({ slug, query, offset, settings, change }: Props) {
         <form
           onSubmit={event => {
             event.preventDefault()
-            const entry = entries[active]
+            const entry = entries[active] ?? loneValue(entries, text)
             if (entry !== undefined) choose(entry)
             else apply(text)
           }}
@@ -139,7 +144,6 @@ export function FilterBox({ slug, query, offset, settings, change }: Props) {
             id={list}
             slug={slug}
             query={query}
-            offset={offset}
             text={text}
             active={active}
             shown={setEntries}
@@ -148,8 +152,17 @@ export function FilterBox({ slug, query, offset, settings, change }: Props) {
         )}
         {fault !== undefined && (
           <p id={`${list}-fault`} class="is-error small" role="alert">
-            {fault}{' '}
-            {settings !== undefined && fault.startsWith('Search') && <a href={settings}>Turn it on in the settings</a>}
+            {fault.message}{' '}
+            {fault.better !== undefined && (
+              <>
+                Did you mean{' '}
+                <button type="button" class="link" onClick={() => correct(fault)}>
+                  {fault.better}
+                </button>
+                ?{' '}
+              </>
+            )}
+            {fault.isOff && settings !== undefined && <a href={settings}>Turn it on in the settings</a>}
           </p>
         )}
       </search>
@@ -169,6 +182,13 @@ export function FilterBox({ slug, query, offset, settings, change }: Props) {
       </div>
     </div>
   )
+}
+
+/** Why a text was not applied, and what to write instead. */
+interface Fault extends Partial<TextFault> {
+  readonly message: string
+  /** Whether search by words is off. */
+  readonly isOff?: boolean
 }
 
 interface ChipProps {

@@ -16,6 +16,21 @@ export interface FilterEntry {
 
 const MOST = 12
 
+/**
+ * Returns the entry that Enter takes although none is selected: the only value that begins with the typed value, or the
+ * only field that begins with the typed name. A typed value that exists stays as it is.
+ */
+export function loneValue(entries: readonly FilterEntry[], typed: string): FilterEntry | undefined {
+  const { part, field, value } = lastPart(typed)
+  const wanted = (field === undefined ? part : value).toLowerCase()
+  if (wanted === '') return undefined
+  const offered = entries.filter(({ isComplete, note }) => field !== undefined || (!isComplete && note !== undefined))
+  const [only, ...others] = offered
+  if (only === undefined || others.length > 0) return undefined
+  const label = only.label.toLowerCase()
+  return label !== wanted && label.startsWith(wanted) && (field !== undefined || part.length > 1) ? only : undefined
+}
+
 /** The part that is being typed: a field with the beginning of a value, or the beginning of anything. */
 export interface TypedPart {
   /** The text before the part. */

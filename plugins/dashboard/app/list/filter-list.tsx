@@ -11,7 +11,6 @@ interface Props {
   readonly id: string
   readonly slug: string
   readonly query: ListQuery
-  readonly offset: string
   readonly text: string
   /** Index of the entry that the keyboard selected, or −1. */
   readonly active: number
@@ -22,8 +21,8 @@ interface Props {
 
 const TYPING_MS = 120
 
-export function FilterList({ id, slug, query, offset, text, active, shown, choose }: Props) {
-  const known = useValues(slug, query, text, offset)
+export function FilterList({ id, slug, query, text, active, shown, choose }: Props) {
+  const known = useValues(slug, query, text)
   const entries = useMemo(() => entriesFor(text, known), [text, known])
   useEffect(() => shown(entries), [entries])
   useEffect(() => document.getElementById(`${id}-${active}`)?.scrollIntoView({ block: 'nearest' }), [active])
@@ -58,7 +57,7 @@ export function FilterList({ id, slug, query, offset, text, active, shown, choos
 }
 
 /** Loads the values of the field that is being typed. */
-function useValues(slug: string, query: ListQuery, typed: string, offset: string): SuggestedValues | undefined {
+function useValues(slug: string, query: ListQuery, typed: string): SuggestedValues | undefined {
   const [found, setFound] = useState<{ key: string; field: string; values: SuggestedValues } | undefined>()
   const { field, value } = lastPart(typed)
   const name = field !== undefined && hasValues(field.name) ? field.name : undefined
@@ -67,7 +66,7 @@ function useValues(slug: string, query: ListQuery, typed: string, offset: string
     if (name === undefined || found?.key === key) return
     const stop = new AbortController()
     const timer = setTimeout(() => {
-      suggest(slug, query, name, value, offset, stop.signal).then(
+      suggest(slug, query, name, value, stop.signal).then(
         values => setFound({ key, field: name, values }),
         // Without suggestions, the value can still be typed.
         () => {}

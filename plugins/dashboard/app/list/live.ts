@@ -6,6 +6,7 @@ import { at, read } from '../state/api.ts'
 import { keepPage, loadPage } from '../state/list-pages.ts'
 import { type ListQuery, toServer } from '../state/list-query.ts'
 import { useInterval } from '../state/load.ts'
+import { presentTime } from '../state/preferences.ts'
 
 const OFTEN_MS = 2000
 /** Polling interval after a minute without a new trace. */
@@ -17,6 +18,7 @@ export interface Live {
   toggle(): void
   readonly traces: TracePage['traces']
   readonly details: TracePage['details']
+  readonly metadata: TracePage['metadata']
   readonly fresh: ReadonlySet<string>
   /** Number of new traces held back because the visitor has scrolled down. */
   readonly waiting: number
@@ -31,8 +33,14 @@ function areSame(shown: readonly TraceMatch[], summaries: readonly TraceListItem
   return texts.length === summaries.length && summaries.every((summary, i) => JSON.stringify(summary) === texts[i])
 }
 
-export function useLive(slug: string, search: string, query: ListQuery, page: TracePage | undefined): Live {
-  const key = `${slug} ${search}`
+export function useLive(
+  slug: string,
+  search: string,
+  query: ListQuery,
+  page: TracePage | undefined,
+  metadata: readonly string[]
+): Live {
+  const key = `${slug} ${search} ${metadata}`
   const possible = query.sort === 'newest' && query.after === undefined && query.before === undefined
   const [wanted, setWanted] = useState(false)
   const [newer, setNewer] = useState<{ key: string; page: TracePage } | undefined>()
@@ -59,9 +67,9 @@ export function useLive(slug: string, search: string, query: ListQuery, page: Tr
     asking.current = true
     try {
       const seen = newer?.key === key ? newer.page : current
-      const { traces } = await read(at('p/:slug/trace-summaries', { slug }, toServer(query, Date.now())))
+      const { traces } = await read(at('p/:slug/trace-summaries', { slug }, toServer(query, presentTime())))
       if (seen !== undefined && areSame(seen.traces, traces)) return
-      const next = await loadPage(slug, query)
+      const next = await loadPage(slug, query, undefined, metadata)
       const before = new Set((newer?.key === key ? newer.page : current)?.traces.map(({ id }) => id))
       if (next.traces.some(({ id }) => !before.has(id))) lastNew.current = Date.now()
       if (scrollY < 80) take(next)
@@ -80,6 +88,7 @@ export function useLive(slug: string, search: string, query: ListQuery, page: Tr
     toggle: () => setWanted(!wanted),
     traces: current?.traces ?? [],
     details: current?.details ?? {},
+    metadata: current?.metadata ?? {},
     fresh,
     waiting: coming === undefined ? 0 : coming.traces.filter(({ id }) => !known.has(id)).length,
     show() {

@@ -5,7 +5,7 @@ import type { TracePage } from '../contract.ts'
 import { at, read } from '../state/api.ts'
 import { useKeys } from '../state/keys.ts'
 import { styled, usePart } from '../state/lazy-part.ts'
-import { keepPage, knownPage, loadPage } from '../state/list-pages.ts'
+import { forgetPages, keepPage, knownPage, loadPage } from '../state/list-pages.ts'
 import {
   firstPage,
   ignoredParameters,
@@ -20,28 +20,29 @@ import {
 } from '../state/list-query.ts'
 import { useLoad, useRead } from '../state/load.ts'
 import { goSearch, useArrival, usePlace } from '../state/navigation.ts'
-import { prefer, preferences } from '../state/preferences.ts'
+import { prefer, preferences, presentTime } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
 import { may, projectOf } from '../state/session.ts'
 import { useStore } from '../state/store.ts'
-import { ALL_TIME } from '../state/time-range.ts'
+import { ALL_TIME, offsetOf } from '../state/time-range.ts'
 import { Button, ButtonLink, Icon } from '../ui/controls.tsx'
 import { formatCost, formatCount, formatCounted, formatDuration } from '../ui/format.ts'
 import { Menu } from '../ui/menu.tsx'
 import { Pending } from '../ui/problem.tsx'
 import { asLine } from '../ui/text.ts'
-import { offsetOf, shortTime, type Zone } from '../ui/time.ts'
+import { shortTime, type Zone } from '../ui/time.ts'
 import type { MatchAction } from './all-matches-dialog.tsx'
-import { COMPACT, chooseColumns, DEFAULT_COLUMNS } from './columns.ts'
+import { COMPACT, chooseColumns, DEFAULT_COLUMNS, MOST_METADATA, metadataOfColumn } from './columns.ts'
 import { FilterBox } from './filter-box.tsx'
 import { useLive } from './live.ts'
-import { Selection, useSelection } from './selection-bar.tsx'
+import { useSelection } from './selection.ts'
 import { SortMenuItems, TraceTable } from './trace-table.tsx'
 
 // Traces are rendered without waiting for these modules.
 const loadSparkline = () => styled(import('./sparkline.tsx'))
 const loadViewsMenu = () => import('../ui/views-menu.tsx')
 const loadColumnsDialog = () => import('./columns-dialog.tsx')
+const loadSelectionBar = () => import('./selection-bar.tsx')
 const loadNoTraces = () => import('./no-traces.tsx')
 const loadAllMatches = () => import('./all-matches-dialog.tsx')
 
@@ -51,10 +52,14 @@ export function ListPage({ slug }: { slug: string }) {
   const ignored = ignoredParameters(search)
   const { zone, columns: chosen, keys } = useStore(preferences)
   const base = pathOf({ page: 'traces', slug })
+  const offset = offsetOf(zone)
+  const names = query.cols ?? chosen[slug] ?? DEFAULT_COLUMNS
+  const columns = chooseColumns(names)
+  const metadata = columns.flatMap(({ name }) => metadataOfColumn(name) ?? []).slice(0, MOST_METADATA)
   const loaded = useLoad(
-    `${slug} ${search}`,
+    `${slug} ${offset} ${search} ${metadata}`,
     async signal => {
-      const answer = await loadPage(slug, query, signal)
+      const answer = await loadPage(slug, query, signal, metadata)
       keepPage(slug, search, answer)
       return answer
     },
@@ -67,27 +72,26 @@ export function ListPage({ slug }: { slug: string }) {
   const counted = isCounted(query)
   const { part: sparkline } = usePart(loadSparkline, isLoaded)
   const { part: viewsMenu } = usePart(loadViewsMenu, isLoaded)
-  const offset = String(offsetOf(zone))
   const whole = { ...firstPage(query), cols: [] }
   const isWhole = page !== undefined && page.nextCursor === null && page.prevCursor === null
-  const total = useLoad(isLoaded && !isWhole ? `total ${slug} ${writeQuery(whole)}` : undefined, signal =>
-    read(at('p/:slug/trace-count', { slug }, toServer(whole, Date.now())), { signal })
+  const total = useLoad(isLoaded && !isWhole ? `total ${slug} ${offset} ${writeQuery(whole)}` : undefined, signal =>
+    read(at('p/:slug/trace-count', { slug }, toServer(whole, presentTime())), { signal })
   ).value
-  const live = useLive(slug, search, query, page)
+  const live = useLive(slug, search, query, page, metadata)
   const traces = live.traces
   const [dialog, setDialog] = useState(false)
   const { part: columnsDialog } = usePart(loadColumnsDialog, dialog)
   const [action, setAction] = useState<MatchAction | undefined>()
   const { part: allMatches } = usePart(loadAllMatches, action !== undefined)
   const selection = useSelection(traces)
+  const { part: selectionBar } = usePart(loadSelectionBar, selection.ids.size > 0)
   useArrival(isLoaded)
 
-  const names = query.cols ?? chosen[slug] ?? DEFAULT_COLUMNS
-  const columns = chooseColumns(names)
   const isCompact = names.includes(COMPACT)
   const change = (next: ListQuery) => goSearch(writeQuery(next))
   const sort = (by: ListQuery['sort']) => change(withSort(query, by))
   const choose = (next: readonly string[]) => {
+    forgetPages()
     prefer({ columns: { ...preferences.get().columns, [slug]: next } })
     if (query.cols !== undefined) goSearch(writeQuery({ ...query, cols: next }), { replace: true })
   }
@@ -113,6 +117,7 @@ export function ListPage({ slug }: { slug: string }) {
     base,
     search,
     details: live.details,
+    metadata: live.metadata,
     longestMs: Math.max(0, ...traces.map(({ durationMs }) => durationMs ?? 0))
   }
   // Memoised, so that new filter counts do not re-render fifty rows.
@@ -132,7 +137,7 @@ export function ListPage({ slug }: { slug: string }) {
           sort={sort}
         />
       ),
-    [traces, names.join(), zone, base, search, selection.ids, live.fresh, live.details]
+    [traces, names.join(), zone, base, search, selection.ids, live.fresh, live.details, live.metadata]
   )
   const isFirst = query.after === undefined && query.before === undefined
   // A page of search results may be empty while older traces remain to be searched.
@@ -184,7 +189,6 @@ export function ListPage({ slug }: { slug: string }) {
       <FilterBox
         slug={slug}
         query={query}
-        offset={offset}
         settings={projectOf(slug)?.search ? undefined : pathOf({ page: 'settings', slug, tab: 'project' })}
         change={change}
       />
@@ -239,12 +243,15 @@ export function ListPage({ slug }: { slug: string }) {
           <kbd>?</kbd> all shortcuts
         </p>
       )}
-      <Selection slug={slug} traces={traces} selection={selection} changed={loaded.again} />
+      {selectionBar && (
+        <selectionBar.Selection slug={slug} traces={traces} selection={selection} changed={loaded.again} />
+      )}
       {dialog && columnsDialog !== undefined && (
         <columnsDialog.ColumnsDialog
           chosen={columns.map(({ name }) => name)}
           scores={(scoreNames ?? []).map(({ name }) => name)}
           isCompact={isCompact}
+          slug={slug}
           choose={choose}
           onClose={() => setDialog(false)}
         />

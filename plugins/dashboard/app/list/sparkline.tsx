@@ -9,9 +9,10 @@ import { at, errorMessageOf, read } from '../state/api.ts'
 import { type ListQuery, withTime, writeQuery } from '../state/list-query.ts'
 import { useInterval, useLoad } from '../state/load.ts'
 import { toCounted } from '../state/overview-query.ts'
+import { presentTime } from '../state/preferences.ts'
 import { ALL_TIME, DEFAULT_RANGE, rangeName } from '../state/time-range.ts'
 import { formatCount, formatCounted } from '../ui/format.ts'
-import { offsetOf, type Zone } from '../ui/time.ts'
+import type { Zone } from '../ui/time.ts'
 
 interface Props {
   readonly slug: string
@@ -31,10 +32,9 @@ export function Sparkline({ slug, query, zone, base, change }: Props) {
   const { range = DEFAULT_RANGE, from, to } = query
   const isCustom = from !== undefined || to !== undefined
   const shown = range === ALL_TIME ? { ...query, range: OF_ALL_TIME } : query
-  const offset = String(offsetOf(zone))
-  const key = `${slug} ${writeQuery({ ...shown, sort: 'newest' })} ${offset}`
+  const key = `${slug} ${writeQuery({ ...shown, sort: 'newest' })} ${zone}`
   const { value, error, again } = useLoad(key, signal =>
-    read(at('p/:slug/series', { slug }, toCounted(shown, Date.now(), { offset })), { signal })
+    read(at('p/:slug/series', { slug }, toCounted(shown, presentTime())), { signal })
   )
   useInterval(to === undefined ? RENEW_MS : 0, again)
   const drawn = useMemo(() => (value && hasSteps(value) ? shapeOf(value, zone) : undefined), [value, zone])

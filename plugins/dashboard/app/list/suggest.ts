@@ -3,6 +3,7 @@ import type { SuggestedField, SuggestedValues } from '../contract.ts'
 import { at, read } from '../state/api.ts'
 import { type ListQuery, listedTime } from '../state/list-query.ts'
 import { toCounted } from '../state/overview-query.ts'
+import { presentTime } from '../state/preferences.ts'
 
 /** Fields whose traces are counted in full, by their names in the response. The others are counted in newest traces. */
 const COUNTED = { status: 'statuses', name: 'names', model: 'models', env: 'environments' } as const
@@ -22,15 +23,14 @@ export async function suggest(
   query: ListQuery,
   field: string,
   typed: string,
-  offset: string,
   signal: AbortSignal
 ): Promise<SuggestedValues> {
-  const now = Date.now()
+  const current = presentTime()
   if (isCounted(field)) {
-    const counts = await read(at('p/:slug/facet-counts', { slug }, toCounted(query, now, { offset })), { signal })
+    const counts = await read(at('p/:slug/facet-counts', { slug }, toCounted(query, current)), { signal })
     const values = counts[COUNTED[field]].map(({ value, traces }) => ({ value: value ?? 'unassigned', traces }))
     return { values, newest: null }
   }
-  const parameters = { field: SUGGESTED[field]!, ...(typed !== '' && { typed }), ...listedTime(query, now) }
+  const parameters = { field: SUGGESTED[field]!, ...(typed !== '' && { typed }), ...listedTime(query, current) }
   return read(at('p/:slug/suggestions', { slug }, new URLSearchParams(parameters)), { signal })
 }

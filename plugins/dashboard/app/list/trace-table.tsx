@@ -13,13 +13,13 @@ import {
 import { type Page, pathOf } from '../state/route.ts'
 import { ALL_TIME } from '../state/time-range.ts'
 import { Icon, StatusIcon } from '../ui/controls.tsx'
+import { DurationMeter } from '../ui/duration-meter.tsx'
 import { Moment, ScoreChip } from '../ui/facts.tsx'
 import { formatBytes, formatCost, formatCount, formatCounted, formatDuration, formatPart, NONE } from '../ui/format.ts'
 import { openRow } from '../ui/table.tsx'
 import { asLine } from '../ui/text.ts'
 import type { Zone } from '../ui/time.ts'
-import { type ListColumn, scoreOfColumn } from './columns.ts'
-import { latencyShare } from './latency-share.ts'
+import { type ListColumn, metadataOfColumn, scoreOfColumn } from './columns.ts'
 import { hasPreview, RowPreviews } from './previews.tsx'
 
 interface Props {
@@ -96,11 +96,7 @@ export function TraceTable(props: Props) {
                 />
               </td>
               {columns.map(({ name, title, number }) => (
-                <td
-                  key={name}
-                  data-label={title}
-                  class={`${number ? 'number' : ''} of-${scoreOfColumn(name) === undefined ? name : 'score'}`}
-                >
+                <td key={name} data-label={title} class={`${number ? 'number' : ''} of-${name.replace(/:.*/s, '')}`}>
                   <Cell name={name} trace={trace} context={context} />
                 </td>
               ))}
@@ -139,6 +135,7 @@ interface CellContext {
   /** Longest duration on the page, at which a latency bar is full. */
   readonly longestMs: number
   readonly details: TracePage['details']
+  readonly metadata: TracePage['metadata']
 }
 
 /** A value with a link to the list filtered by that value. */
@@ -318,6 +315,11 @@ function Cell({
     case 'scores':
       return <Scores scores={trace.scores} />
     default: {
+      const key = metadataOfColumn(name)
+      if (key !== undefined) {
+        const value = context.metadata[trace.id]?.[key]
+        return value === undefined ? <span class="soft">{NONE}</span> : <span title={value}>{asLine(value, 60)}</span>
+      }
       const score = trace.scores[scoreOfColumn(name) ?? '']
       return score === undefined ? <span class="soft">{NONE}</span> : <ScoreChip score={score} />
     }
@@ -330,13 +332,5 @@ function Latency({ trace, context }: { trace: TraceListItem; context: CellContex
     const ms = Math.max(0, context.now.getTime() - Date.parse(trace.startedAt))
     return <span title="Still running">{formatDuration(Math.floor(ms / 1000) * 1000)}</span>
   }
-  const share = latencyShare(durationMs, context.longestMs)
-  return (
-    <span class="latency">
-      {formatDuration(durationMs)}
-      <span class="meter" aria-hidden="true" title="Logarithmic">
-        <span style={{ inlineSize: `${(share * 100).toFixed(1)}%` }} />
-      </span>
-    </span>
-  )
+  return <DurationMeter ms={durationMs} longestMs={context.longestMs} />
 }

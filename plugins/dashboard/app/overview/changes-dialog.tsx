@@ -8,6 +8,7 @@ import { at, read } from '../state/api.ts'
 import { type ListQuery, narrowed, withTime, writeQuery } from '../state/list-query.ts'
 import { useLoad } from '../state/load.ts'
 import { toCounted, writeOverview } from '../state/overview-query.ts'
+import { presentTime } from '../state/preferences.ts'
 import { fieldName, groupFilters, SPLIT_FIELDS, tagKeyOf, withParameters } from '../state/trace-group.ts'
 import { ButtonLink } from '../ui/controls.tsx'
 import { Dialog } from '../ui/dialog.tsx'
@@ -47,11 +48,17 @@ export function ChangesDialog({ slug, answer, query, step, metric, by, zone, lis
   // A step's end in a request is excluded, and in a list included.
   const time = { from: answer.starts[step]!, to: answer.starts[step + 1] ?? answer.to }
   const asked = withTime(query, time)
-  const offset = String(answer.offset)
   const fields = [...SPLIT_FIELDS, ...(by !== undefined && tagKeyOf(by) ? [by] : [])]
-  const loaded = useLoad(`${slug} ${writeOverview(asked, [])} ${fields} ${offset}`, async signal => {
+  const loaded = useLoad(`${slug} ${writeOverview(asked, [])} ${fields} ${answer.offset}`, async signal => {
     const of = (more: object) =>
-      read(at('p/:slug/series', { slug }, toCounted(asked, Date.now(), { offset, compare: '1', ...more })), { signal })
+      read(
+        at(
+          'p/:slug/series',
+          { slug },
+          toCounted(asked, { ...presentTime(), offset: answer.offset }, { compare: '1', ...more })
+        ),
+        { signal }
+      )
     const whole = await of({ exact: '1' })
     const splits: SplitAnswer[] = []
     for (const field of fields) {

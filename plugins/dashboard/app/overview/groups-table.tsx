@@ -6,8 +6,9 @@ import type { SplitAnswer, SplitRow } from '../contract.ts'
 import { type ListQuery, withTime, writeQuery } from '../state/list-query.ts'
 import { fieldName, groupFilters, withParameters, writeTraceGroup } from '../state/trace-group.ts'
 import { formatCost, formatCount, formatCounted, formatPercent, formatPercentile, NONE } from '../ui/format.ts'
-import { numbers, Titles } from '../ui/table.tsx'
+import { type Title, Titles } from '../ui/table.tsx'
 import { asLine } from '../ui/text.ts'
+import { RANKS, type RankColumn, rankedRows, usualRank } from './group-ranks.ts'
 import { ChangeNumber } from './total-number.tsx'
 
 interface Props {
@@ -16,23 +17,42 @@ interface Props {
   readonly list: string
   /** Address of the page that compares two groups, without query string. */
   readonly comparing: string
+  /** Address of the page of steps, without query string. */
+  readonly steps: string
   readonly whole: boolean
   setWhole(whole: boolean): void
+  /** The column by which the visitor sorts the tables; undefined for the usual one. */
+  readonly rank: RankColumn | undefined
+  setRank(rank: RankColumn): void
 }
 
 const FIRST_ROWS = 8
 
-export function GroupsTable({ answer, query, list, comparing, whole, setWhole }: Props) {
+const RANK_TITLES: Readonly<Record<RankColumn, string>> = {
+  traces: 'Traces',
+  rate: 'Error rate',
+  p50: 'p50',
+  p95: 'p95',
+  tokens: 'Tokens',
+  cost: 'Cost'
+}
+
+export function GroupsTable(props: Props) {
+  const { answer, query, list, comparing, steps, whole, setWhole, setRank } = props
   const heading = useId()
   const { groups, others, by } = answer
   const title = `By ${fieldName(by)}`
   const time = withTime(query, stepsBetween(answer))
-  const shown = whole ? groups : groups.slice(0, FIRST_ROWS)
+  const rank = props.rank ?? usualRank(by, groups)
+  const ranked = rankedRows(groups, rank)
+  const shown = whole ? ranked : ranked.slice(0, FIRST_ROWS)
   const most = Math.max(1, ...groups.map(({ total }) => total.traces))
   const isOfSteps = by === 'step'
   const keys = groups.flatMap(({ key }) => (key === null ? [] : [key]))
   /** A row is compared with the largest group, and the largest with the second. */
   const compareWith = (key: string) => (keys[0] === key ? keys[1] : keys[0])
+  const slowestOf = (key: string, kind: string | null) =>
+    withParameters(`${steps}${writeQuery({ ...time, filters: {}, sort: 'slowest' })}`, groupFilters(by, key, kind))
   const addressOf = (key: string) => {
     const other = compareWith(key)
     if (isOfSteps || other === undefined) return undefined
@@ -60,8 +80,14 @@ export function GroupsTable({ answer, query, list, comparing, whole, setWhole }:
               <Titles
                 of={[
                   capitalised(fieldName(by)),
-                  ...numbers(isOfSteps ? 'Steps' : 'Traces', 'Error rate', 'p50', 'p95', 'Tokens', 'Cost'),
-                  ...(isOfSteps ? [] : ['Compare'])
+                  ...RANKS.map(
+                    (each): Title => ({
+                      title: each === 'traces' && isOfSteps ? 'Steps' : RANK_TITLES[each],
+                      is: each === rank ? 'sorted number' : 'number',
+                      sort: () => setRank(each)
+                    })
+                  ),
+                  isOfSteps ? 'Slowest' : 'Compare'
                 ]}
               />
             </thead>
@@ -84,7 +110,13 @@ export function GroupsTable({ answer, query, list, comparing, whole, setWhole }:
                       {kind !== null && <span class="kind">{kind}</span>}
                     </th>
                     <Cells group={group} share={total.traces / most} approximate={answer.approximate} />
-                    {!isOfSteps && (
+                    {isOfSteps && key !== null ? (
+                      <td>
+                        <a href={slowestOf(key, kind)}>
+                          Slowest<span class="unseen"> {asLine(key, 60)}</span>
+                        </a>
+                      </td>
+                    ) : (
                       <td>
                         {href !== undefined && (
                           <a href={href}>

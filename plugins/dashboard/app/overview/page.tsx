@@ -8,20 +8,22 @@ import { COUNTED_FILTERS, type ListQuery, narrowed, withTime, writeQuery } from 
 import { type Loaded, useInterval, useLoad, useRead } from '../state/load.ts'
 import { goSearch, useArrival, usePlace } from '../state/navigation.ts'
 import { readOverview, readShown, toCounted, writeOverview } from '../state/overview-query.ts'
-import { preferences } from '../state/preferences.ts'
+import { preferences, presentTime } from '../state/preferences.ts'
 import { pathOf, readParameters } from '../state/route.ts'
 import { useStore } from '../state/store.ts'
-import { CHART_RANGES } from '../state/time-range.ts'
+import { useTagKeys } from '../state/tag-keys.ts'
+import { COUNTED_RANGES, offsetOf } from '../state/time-range.ts'
 import { ANY_TAG, fieldName, readSplitField, SPLIT_FIELDS, tagKeyOf, withParameters } from '../state/trace-group.ts'
 import { Button, ButtonLink } from '../ui/controls.tsx'
 import { Moment } from '../ui/facts.tsx'
 import { FilterBar, TypedFilter } from '../ui/filter-bar.tsx'
 import { formatBytes, formatCount, formatLimit, formatPercent } from '../ui/format.ts'
 import { Pending } from '../ui/problem.tsx'
-import { offsetOf, timesIn, type Zone, zoneName } from '../ui/time.ts'
+import { timesIn, type Zone, zoneName } from '../ui/time.ts'
 import { ViewsMenu } from '../ui/views-menu.tsx'
 import { METRICS } from './changes.ts'
 import { ChangesDialog } from './changes-dialog.tsx'
+import { readRank } from './group-ranks.ts'
 import { GroupsTable } from './groups-table.tsx'
 import { ScoreLines } from './score-lines.tsx'
 import { TimeCharts } from './time-charts.tsx'
@@ -37,7 +39,6 @@ export function OverviewPage({ slug }: { slug: string }) {
   const query = readOverview(search)
   const tables = readShown(search)
   const list = pathOf({ page: 'traces', slug })
-  const offset = String(offsetOf(zone))
   /** Loads numbers for the same traces as the rest of the page. */
   const useCounted = <P extends Path>(
     pathOfSearch: (search: string) => ApiPath<P>,
@@ -45,8 +46,8 @@ export function OverviewPage({ slug }: { slug: string }) {
     of: ListQuery = query
   ) =>
     useLoad(
-      more === NOT_ASKED ? undefined : `${pathOfSearch(writeOverview(of, []))} ${offset} ${JSON.stringify(more)}`,
-      signal => read(pathOfSearch(toCounted(of, Date.now(), { offset, ...more })), { signal })
+      more === NOT_ASKED ? undefined : `${pathOfSearch(writeOverview(of, []))} ${zone} ${JSON.stringify(more)}`,
+      signal => read(pathOfSearch(toCounted(of, presentTime(), more)), { signal })
     )
   const seriesAt = (search: string) => at('p/:slug/series', { slug }, search)
   const by = readSplitField(search)
@@ -68,8 +69,12 @@ export function OverviewPage({ slug }: { slug: string }) {
   })
   useArrival(series.value !== undefined || series.error !== undefined)
 
-  const addressOf = (next: ListQuery, shown = tables, split = by) =>
-    withParameters(writeOverview(next, shown), split === undefined ? {} : { by: split })
+  const rank = readRank(readParameters(search, ['rank']).rank)
+  const addressOf = (next: ListQuery, shown = tables, split = by, sorted = rank) =>
+    withParameters(writeOverview(next, shown), {
+      ...(split !== undefined && { by: split }),
+      ...(sorted !== undefined && { rank: sorted })
+    })
   const own = addressOf(query)
   const change = (next: ListQuery, replace = false) => goSearch(addressOf(next), { replace })
   const show = (name: string, on: boolean) => {
@@ -86,6 +91,9 @@ export function OverviewPage({ slug }: { slug: string }) {
               query={query}
               list={list}
               comparing={pathOf({ page: 'groups', slug })}
+              steps={pathOf({ page: 'steps', slug })}
+              rank={rank}
+              setRank={next => goSearch(addressOf(query, tables, by, next), { replace: true })}
               whole={tables.includes(`${field.replace(/[^a-z]/g, '-')}s`)}
               setWhole={whole => show(`${field.replace(/[^a-z]/g, '-')}s`, whole)}
             />
@@ -99,7 +107,7 @@ export function OverviewPage({ slug }: { slug: string }) {
       <div class="head">
         <h1 tabIndex={-1}>Overview</h1>
         <div class="head-end">
-          <SplitChoice by={by} set={next => goSearch(addressOf(query, tables, next))} />
+          <SplitChoice slug={slug} by={by} set={next => goSearch(addressOf(query, tables, next))} />
           <ViewsMenu slug={slug} page="overview" search={own} />
         </div>
       </div>
@@ -108,7 +116,7 @@ export function OverviewPage({ slug }: { slug: string }) {
         facets={facets}
         counts={counts.value}
         only={COUNTED_FILTERS}
-        ranges={CHART_RANGES}
+        ranges={COUNTED_RANGES}
         change={change}
       />
       <Shown of={series} what="the numbers">
@@ -160,13 +168,15 @@ export function OverviewPage({ slug }: { slug: string }) {
 }
 
 interface SplitChoiceProps {
+  readonly slug: string
   readonly by: string | undefined
   set(by: string | undefined): void
 }
 
 /** Selects the field by which charts and tables are split. */
-function SplitChoice({ by, set }: SplitChoiceProps) {
+function SplitChoice({ slug, by, set }: SplitChoiceProps) {
   const key = by === undefined ? undefined : tagKeyOf(by)
+  const keys = useTagKeys(slug, key !== undefined)
   return (
     <div class="filters split-choice">
       <label class={`filter ${by === undefined ? '' : 'is-set'}`}>
@@ -185,7 +195,13 @@ function SplitChoice({ by, set }: SplitChoiceProps) {
         </select>
       </label>
       {key !== undefined && (
-        <TypedFilter label="Tag key" value={key} set={next => set(`${ANY_TAG}${next.replaceAll(':', '')}`)} />
+        <TypedFilter
+          label="Tag key"
+          value={key}
+          known={keys && [...keys.keys()]}
+          counted={keys}
+          set={next => set(`${ANY_TAG}${next.replaceAll(':', '')}`)}
+        />
       )}
       {key === '' && <span class="soft small">Tags such as prompt:v2 have the key prompt.</span>}
     </div>

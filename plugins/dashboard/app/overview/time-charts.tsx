@@ -11,7 +11,8 @@ import { type ListQuery, narrowed, withTime, writeQuery } from '../state/list-qu
 import { formatCost, formatCount, formatCounted, formatPercent, formatPercentile } from '../ui/format.ts'
 import { asLine } from '../ui/text.ts'
 import type { Zone } from '../ui/time.ts'
-import type { Metric } from './changes.ts'
+import { METRICS, type Metric } from './changes.ts'
+import { type DrawnLine, linesOfCharts } from './split-lines.ts'
 import { TotalNumber } from './total-number.tsx'
 
 interface Props {
@@ -155,21 +156,21 @@ function wholeSeries(answer: SeriesAnswer): MetricSeries {
   }
 }
 
-const TONES: readonly Tone[] = [1, 2, 3, 4, 5, 6]
-
-/** One series per group, and one for all others. */
+/** One series for each of the first groups by the chart's number, and one for all others. */
 function lineSeries({ lines, by }: SplitAnswer): MetricSeries {
-  const of = (values: (line: SplitAnswer['lines'][number]) => readonly (number | null)[]) =>
-    lines.map((line, i) => ({
-      name: line.isOther ? 'all others' : line.key === null ? `no ${by}` : asLine(line.key, 40),
-      tone: line.isOther ? ('rest' as const) : TONES[i % TONES.length]!,
-      values: values(line)
-    }))
+  const charts = linesOfCharts(lines, METRICS)
+  const of = (metric: Metric, values: (line: DrawnLine) => readonly (number | null)[] | null) =>
+    charts[metric].flatMap(line => {
+      const drawn = values(line)
+      if (drawn === null) return []
+      const name = line.isOther ? 'all others' : line.key === null ? `no ${by}` : asLine(line.key, 40)
+      return [{ name, tone: (line.tone ?? 'rest') as Tone, values: drawn }]
+    })
   return {
-    traces: of(({ traces }) => traces),
-    rate: of(({ traces, errors }) => traces.map((count, i) => rateOf(errors[i]!, count))),
-    latency: of(({ p95 }) => p95),
-    tokens: of(({ inputTokens, outputTokens }) => inputTokens.map((count, i) => count + outputTokens[i]!)),
-    cost: of(({ costUsd }) => costUsd)
+    traces: of('traces', ({ traces }) => traces),
+    rate: of('errors', ({ traces, errors }) => traces.map((count, i) => rateOf(errors[i]!, count))),
+    latency: of('latency', ({ p95 }) => p95),
+    tokens: of('tokens', ({ inputTokens, outputTokens }) => inputTokens.map((count, i) => count + outputTokens[i]!)),
+    cost: of('cost', ({ costUsd }) => costUsd)
   }
 }

@@ -13,7 +13,7 @@ import {
 } from '../state/list-query.ts'
 import { useLoad, useRead } from '../state/load.ts'
 import { goSearch, useArrival, usePlace } from '../state/navigation.ts'
-import { prefer, preferences } from '../state/preferences.ts'
+import { prefer, preferences, presentTime } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
 import { type ScoreKind, scoreKinds } from '../state/score-kinds.ts'
 import { may } from '../state/session.ts'
@@ -133,10 +133,10 @@ export function ReviewPage({ slug }: { slug: string }) {
 
 function Reviewing({ slug, kind, query }: { slug: string; kind: ScoreKind; query: ListQuery }) {
   // The queue is loaded once, so that its traces stay the same while new traces arrive.
-  const [started] = useState(() => Date.now())
+  const [started] = useState(presentTime)
   const asked = new URLSearchParams(toServer(firstPage(query), started))
   asked.set('judge', kind.name)
-  const loaded = useLoad(`review ${started}`, signal => loadQueue(slug, asked, signal))
+  const loaded = useLoad(`review ${started.now}`, signal => loadQueue(slug, asked, signal))
   if (loaded.error !== undefined) return <Problem error={loaded.error} again={loaded.again} />
   if (loaded.value === undefined) return <Waiting what="the traces" />
   const { queue, before, isMore } = loaded.value

@@ -13,13 +13,14 @@ import {
   withPicks,
   writeScoreQuery
 } from '../state/score-query.ts'
+import { offsetOf } from '../state/time-range.ts'
 import { ButtonLink } from '../ui/controls.tsx'
 import { Moment } from '../ui/facts.tsx'
 import { formatCount, formatPercent, formatScore, NONE } from '../ui/format.ts'
 import { Pending } from '../ui/problem.tsx'
 import { numbers, Titles } from '../ui/table.tsx'
 import { asLine } from '../ui/text.ts'
-import { offsetOf, type Zone } from '../ui/time.ts'
+import type { Zone } from '../ui/time.ts'
 import { TraceRowList } from '../ui/trace-rows.tsx'
 
 interface Props {

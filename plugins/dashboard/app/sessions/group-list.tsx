@@ -22,7 +22,7 @@ import {
   NONE
 } from '../ui/format.ts'
 import { Pending } from '../ui/problem.tsx'
-import { LinkedRows, numbers } from '../ui/table.tsx'
+import { LinkedRows, numbers, type Title } from '../ui/table.tsx'
 import { asLine } from '../ui/text.ts'
 import { shortTime, type Zone } from '../ui/time.ts'
 
@@ -151,7 +151,11 @@ export function GroupList({ slug, kind }: { slug: string; kind: GroupKind }) {
         </p>
       )}
       {page !== undefined && page.groups.length > 0 && (
-        <GroupTable slug={slug} kind={kind} groups={page.groups} sort={sort} zone={zone} />
+        <GroupTable
+          {...{ slug, kind, sort, zone }}
+          groups={page.groups}
+          setSort={by => change({ ...first, sort: by === 'last' ? '' : by })}
+        />
       )}
       {page !== undefined && (page.groups.length > 0 || page.nextCursor !== null || query.after !== undefined) && (
         <nav class="pager" aria-label="Pages of the list">
@@ -173,20 +177,24 @@ interface TableProps {
   readonly kind: GroupKind
   readonly groups: readonly Group[]
   readonly sort?: GroupSortName
+  setSort?(sort: GroupSortName): void
   /** Whether sessions are those of one user, who need not be named in each row. */
   readonly ofOneUser?: boolean
   readonly zone: Zone
 }
 
-export function GroupTable({ slug, kind, groups, sort = 'last', ofOneUser = false, zone }: TableProps) {
+export function GroupTable({ slug, kind, groups, sort = 'last', setSort, ofOneUser = false, zone }: TableProps) {
   const title = kind === 'sessions' ? 'Sessions' : 'Users'
   const isOfSessions = kind === 'sessions'
   const now = new Date()
+  // A list that is sorted by a sum knows only the traces of its period.
+  const firstTitle = sort === 'last' ? 'First seen' : 'First in period'
   const hrefOf = (id: string) =>
     pathOf(isOfSessions ? { page: 'session', slug, sessionId: id } : { page: 'user', slug, userId: id })
-  const column = (name: GroupSortName) => ({
+  const column = (name: GroupSortName): Title => ({
     title: SORT_TITLES[name],
-    is: name === sort ? ('sorted number' as const) : ('number' as const)
+    is: `${name === sort ? 'sorted' : ''}${name === 'last' ? '' : ' number'}`.trim() as 'sorted' | 'number',
+    ...(setSort && { sort: () => setSort(name) })
   })
   return (
     <LinkedRows
@@ -201,8 +209,8 @@ export function GroupTable({ slug, kind, groups, sort = 'last', ofOneUser = fals
         column('tokens'),
         column('cost'),
         ...(isOfSessions ? ['Scores'] : []),
-        'First seen',
-        sort === 'last' ? { title: SORT_TITLES.last, is: 'sorted' } : SORT_TITLES.last
+        firstTitle,
+        column('last')
       ]}
     >
       {groups.map(group => {
@@ -256,7 +264,7 @@ export function GroupTable({ slug, kind, groups, sort = 'last', ofOneUser = fals
                 <SessionScores scores={session.scores} />
               </td>
             )}
-            <td class="of-seen" data-label="First seen">
+            <td class="of-seen" data-label={firstTitle}>
               {isOfSessions || sort !== 'last' ? <Moment iso={firstAt} zone={zone} now={now} /> : <Day iso={firstAt} />}
             </td>
             <td class="of-seen" data-label="Last seen">

@@ -11,6 +11,7 @@ import { formatCount, formatDuration } from '../ui/format.ts'
 import { Problem } from '../ui/problem.tsx'
 import { asLine } from '../ui/text.ts'
 import { ConversationView, useConversation } from './conversation-view.tsx'
+import { EraseButton } from './erase-button.tsx'
 import { GroupFacts, GroupList } from './group-list.tsx'
 
 export function SessionsPage({ slug }: { slug: string }) {
@@ -50,6 +51,7 @@ export function SessionView({ slug, sessionId }: { slug: string; sessionId: stri
           >
             As a list
           </ButtonLink>
+          {sums !== undefined && <EraseButton slug={slug} target={{ sessionId }} />}
         </div>
       </div>
       {isNowhere ? (

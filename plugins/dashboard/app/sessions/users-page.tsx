@@ -9,6 +9,7 @@ import { Problem, Waiting } from '../ui/problem.tsx'
 import { asLine } from '../ui/text.ts'
 import { shortTime } from '../ui/time.ts'
 import { TraceRowList } from '../ui/trace-rows.tsx'
+import { EraseButton } from './erase-button.tsx'
 import { GroupFacts, GroupList, GroupTable, RangeChoice, readGroupQuery, writeGroupQuery } from './group-list.tsx'
 
 const NEWEST = '20'
@@ -27,7 +28,7 @@ export function UserView({ slug, userId }: { slug: string; userId: string }) {
   const isNowhere = error instanceof ApiError && error.status === 404
   const list = `${pathOf({ page: 'traces', slug })}?${new URLSearchParams({ user: userId, range: 'all' })}`
   return (
-    <div class="session-page">
+    <div class="session-page is-wide">
       <div class="head">
         <a class="back" href={pathOf({ page: 'users', slug })} data-returning={`g-${userId}`} title="To the users">
           <Icon name="left" /> <span>Users</span>
@@ -37,6 +38,7 @@ export function UserView({ slug, userId }: { slug: string; userId: string }) {
         </h1>
         <div class="head-end">
           <ButtonLink href={list}>All traces</ButtonLink>
+          <EraseButton slug={slug} target={{ userId }} />
         </div>
       </div>
       {isNowhere ? (

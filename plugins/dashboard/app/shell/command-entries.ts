@@ -71,6 +71,7 @@ export function knownEntries({ slug, projects, views, names, commands }: Known):
     page('Overview', { page: 'overview', slug }),
     page('Errors', { page: 'errors', slug }),
     page('Traces', { page: 'traces', slug }),
+    page('Steps', { page: 'steps', slug }, 'Model calls, tools and other steps of all traces'),
     page('Sessions', { page: 'sessions', slug }),
     page('Users', { page: 'users', slug }),
     page('Scores', { page: 'scores', slug }),

@@ -5,6 +5,7 @@ const COMMANDS: readonly (readonly [keys: string, does: string])[] = [
   ['/', 'search, open anything by name or ID, or run a command'],
   ['g o', 'go to the overview'],
   ['g t', 'go to the traces'],
+  ['g n', 'go to the steps'],
   ['g e', 'go to the errors'],
   ['g s', 'go to the sessions'],
   ['g u', 'go to the users'],

@@ -43,6 +43,7 @@ export function Shell({ page, children }: { page: Page; children: ComponentChild
       : [
           link('Overview', 'g o', { page: 'overview', slug }, 'groups'),
           link('Traces', 'g t', { page: 'traces', slug }, 'trace', 'compare'),
+          link('Steps', 'g n', { page: 'steps', slug }),
           link('Errors', 'g e', { page: 'errors', slug }),
           link('Sessions', 'g s', { page: 'sessions', slug }, 'session'),
           link('Users', 'g u', { page: 'users', slug }, 'user'),

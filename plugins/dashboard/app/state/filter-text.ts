@@ -77,6 +77,8 @@ export const fieldOf = (filter: Filter): FilterField | undefined =>
 export interface TextFault {
   readonly part: string
   readonly message: string
+  /** The part as it may have been meant. */
+  readonly better?: string
 }
 
 export interface ParsedText {
@@ -103,40 +105,56 @@ export function parseFilters(typed: string): ParsedText {
       else faults.push({ part, message: `Add a value, such as ${field.name}:${field.example}.` })
       continue
     }
-    const read = readPart(name.toLowerCase(), written)
-    if (typeof read === 'string') faults.push({ part, message: read })
+    const field = fieldNamed(name)
+    const read = field === undefined ? unknownField(name, written) : readPart(field, written)
+    if ('message' in read) faults.push({ part, ...read })
     else terms.push(...read)
   }
   if (words.length > 0) terms.push({ filter: 'q', value: words.join(' ') })
   return { terms, faults }
 }
 
+function fieldNamed(name: string): FilterField | undefined {
+  const lower = name.toLowerCase()
+  return FIELDS.find(each => each.name === lower) ?? FIELDS.find(each => ALIASES[lower] === each.name)
+}
+
+type PartFault = Omit<TextFault, 'part'>
+const faultOf = (message: string, better?: string): PartFault => ({ message, ...(better && { better }) })
+
+function unknownField(name: string, written: string): PartFault {
+  const near = FIELDS.find(each => isNear(each.name, name.toLowerCase()))
+  const message = `There is no field “${name}”. Put the text in quotes to search for it.`
+  return faultOf(message, near && `${near.name}:${written}`)
+}
+
 /** Returns the terms that a part states, or what is wrong with the part. */
-function readPart(name: string, written: string): readonly Term[] | string {
-  const field = FIELDS.find(each => each.name === name) ?? FIELDS.find(each => ALIASES[name] === each.name)
-  if (field === undefined) {
-    const near = FIELDS.find(each => isNear(each.name, name))
-    const hint = near === undefined ? '' : ` Did you mean ${near.name}?`
-    return `There is no field “${name}”.${hint} Put the text in quotes to search for it.`
-  }
+function readPart(field: FilterField, written: string): readonly Term[] | PartFault {
+  const { name } = field
   const value = unquoted(written)
   const [filter, max] = field.filters
   if (field.kind === 'choice') {
+    const choices = Object.keys(field.choices!)
     const stored = field.choices![value.toLowerCase()]
-    return stored === undefined ? `Use ${orList(Object.keys(field.choices!))}.` : [{ filter, value: stored }]
+    if (stored !== undefined) return [{ filter, value: stored }]
+    const near = choices.find(each => isNear(each, value.toLowerCase()))
+    return faultOf(`Use ${orList(choices)}.`, near && `${name}:${near}`)
   }
   if (field.kind === 'condition') {
     return /^[A-Za-z0-9_-]{1,64}(?:<=|>=|<|>|=)./s.test(value)
       ? [{ filter, value }]
-      : 'Write a score, a comparison and a value, such as score:helpfulness<0.5.'
+      : faultOf('Write a score, a comparison and a value, such as score:helpfulness<0.5.')
   }
   if (field.kind === 'text')
-    return value === '' ? `Add a value, such as ${name}:${field.example}.` : [{ filter, value }]
+    return value === '' ? faultOf(`Add a value, such as ${name}:${field.example}.`) : [{ filter, value }]
   if (field.none !== undefined && value.toLowerCase() === WITHOUT) return [{ filter: field.none, value: 'true' }]
   const [, comparison, amount = ''] = /^(<=?|>=?|[≤≥])(.*)$/s.exec(value) ?? []
   const number = comparison === undefined ? undefined : readAmount(field.kind, amount.trim())
-  if (number === undefined)
-    return `Write ${field.name}:${field.example} or ${field.name}:${field.example.replace('>', '<')}.`
+  if (number === undefined) {
+    const isPlain = comparison === undefined && readAmount(field.kind, value.trim()) !== undefined
+    const message = `Write ${name}:${field.example} or ${name}:${field.example.replace('>', '<')}.`
+    return faultOf(message, isPlain ? `${name}:${quoted(`>${value}`)}` : undefined)
+  }
   return [{ filter: /^[>≥]/.test(comparison!) ? filter : max!, value: number }]
 }
 

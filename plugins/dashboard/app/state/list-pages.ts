@@ -2,13 +2,15 @@
 import type { TracePage } from '../contract.ts'
 import { at, read } from './api.ts'
 import { type ListQuery, readQuery, toServer, writeQuery } from './list-query.ts'
+import { presentTime } from './preferences.ts'
 
 const KEPT = 5
 /** Maximum number of empty pages that are passed in search of a neighbour. */
 const MOST_EMPTY = 5
 const pages = new Map<string, TracePage>()
 
-const nameOf = (slug: string, search: string) => `${slug} ${search}`
+/** The zone is part of the name, because a range of days begins at midnight in the visitor's zone. */
+const nameOf = (slug: string, search: string) => `${slug} ${presentTime().offset} ${search}`
 
 export function knownPage(slug: string, search: string): TracePage | undefined {
   return pages.get(nameOf(slug, search))
@@ -24,8 +26,19 @@ export function keepPage(slug: string, search: string, page: TracePage): void {
   }
 }
 
-export async function loadPage(slug: string, query: ListQuery, signal?: AbortSignal): Promise<TracePage> {
-  const path = at('p/:slug/traces', { slug }, toServer(query, Date.now()))
+/** Forgets all pages, because rows show other values now. */
+export const forgetPages = (): void => pages.clear()
+
+/** `metadata` names the values of metadata that rows show. */
+export async function loadPage(
+  slug: string,
+  query: ListQuery,
+  signal?: AbortSignal,
+  metadata: readonly string[] = []
+): Promise<TracePage> {
+  const parameters = new URLSearchParams(toServer(query, presentTime()))
+  for (const name of metadata) parameters.append('metadata', name)
+  const path = at('p/:slug/traces', { slug }, parameters)
   return read(path, signal === undefined ? {} : { signal })
 }
 

@@ -4,7 +4,7 @@
  * sort and time.
  */
 import { readParameters, searchOf } from './route.ts'
-import { ALL_TIME, DEFAULT_RANGE, isInstant, rangeMs } from './time-range.ts'
+import { ALL_TIME, DEFAULT_RANGE, isInstant, isRange, type Present, timeOfRange } from './time-range.ts'
 
 export const SORTS = ['newest', 'slowest', 'costliest'] as const
 export type ListSort = (typeof SORTS)[number]
@@ -85,12 +85,12 @@ export function readQuery(search: string): ListQuery {
     ...(from !== undefined && isInstant(from) && { from }),
     ...(to !== undefined && isInstant(to) && { to })
   }
-  const isRange = range !== undefined && (range === ALL_TIME || rangeMs(range) !== undefined)
+  const isKnown = range !== undefined && (range === ALL_TIME || isRange(range))
   return {
     filters,
     ...(given.runs === ONLY && { runsOnly: true as const }),
     ...instants,
-    ...(Object.keys(instants).length === 0 && isRange && { range }),
+    ...(Object.keys(instants).length === 0 && isKnown && { range }),
     sort,
     ...(after !== undefined && { after }),
     ...(after === undefined && before !== undefined && { before }),
@@ -199,20 +199,19 @@ export function withSort(query: ListQuery, sort: ListSort): ListQuery {
   return { ...firstPage(query), sort }
 }
 
-/** Returns the listed time in the server's parameters. A relative range ends now. */
-export function listedTime({ range, from, to }: ListQuery, now: number): { from?: string; to?: string } {
+/** Returns the listed time in the server's parameters. */
+export function listedTime({ range, from, to }: ListQuery, present: Present): { from?: string; to?: string } {
   if (from !== undefined || to !== undefined) return { ...(from && { from }), ...(to && { to }) }
-  const length = rangeMs(range ?? DEFAULT_RANGE)
-  return length === undefined ? {} : { from: new Date(now - length).toISOString() }
+  return timeOfRange(range ?? DEFAULT_RANGE, present) ?? {}
 }
 
 /** Returns the query string that the server accepts, in which a relative range is replaced by an absolute time. */
-export function toServer(query: ListQuery, now: number): string {
+export function toServer(query: ListQuery, present: Present): string {
   const { filters, runsOnly, sort, after, before } = query
   const others = {
     ...Object.fromEntries(SINGLE.map(name => [FILTERS[name], filters[name]])),
     runsOnly: runsOnly && 'true',
-    ...listedTime(query, now),
+    ...listedTime(query, present),
     sort: sort === 'newest' ? undefined : sort,
     after,
     before

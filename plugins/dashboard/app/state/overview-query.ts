@@ -1,6 +1,6 @@
 /** The query for numbers over time, as written in the overview's URL and in requests to the server. */
 import { COUNTED_FILTERS, type ListQuery, readQuery, writeQuery } from './list-query.ts'
-import { ALL_TIME, CHART_RANGES, DEFAULT_RANGE, rangeMs } from './time-range.ts'
+import { ALL_TIME, CHART_RANGES, DEFAULT_RANGE, type Present, rangeMs, timeOfRange } from './time-range.ts'
 
 /** Numbers over time cover at most a year. */
 const LONGEST = CHART_RANGES.at(-1)!
@@ -28,22 +28,26 @@ export function writeOverview(query: ListQuery, shown: readonly string[]): strin
   return shown.length === 0 ? text : `${text === '' ? '?' : `${text}&`}table=${shown.join(',')}`
 }
 
-/** Returns the server's query, without `?`. By default, `to` is now and `from` is seven days before `to`. */
-export function toCounted(query: ListQuery, now: number, more: Readonly<Record<string, string>> = {}): string {
+/**
+ * Returns the server's query, without `?`. By default, `to` is now and `from` is seven days before `to`. The server
+ * begins the ranges that it knows where `timeOfRange` begins them.
+ */
+export function toCounted(query: ListQuery, present: Present, more: Readonly<Record<string, string>> = {}): string {
   const { filters, from, to } = query
   const range = query.range === ALL_TIME ? LONGEST : (query.range ?? (from || to ? undefined : DEFAULT_RANGE))
   const parameters = new URLSearchParams()
   if (CHART_RANGES.some(each => each === range)) parameters.set('range', range as string)
   else {
-    const end = to === undefined ? now : Date.parse(to)
-    const length = rangeMs(range ?? DEFAULT_RANGE)!
-    parameters.set('from', from ?? new Date(end - length).toISOString())
-    parameters.set('to', to ?? new Date(end).toISOString())
+    const time = range === undefined ? undefined : timeOfRange(range, present)
+    const end = to === undefined ? present.now : Date.parse(to)
+    parameters.set('from', from ?? time?.from ?? new Date(end - rangeMs(DEFAULT_RANGE)!).toISOString())
+    parameters.set('to', to ?? time?.to ?? new Date(end).toISOString())
   }
   for (const name of COUNTED_FILTERS) {
     const value = filters[name]
     if (value !== undefined) parameters.set(name, value)
   }
+  parameters.set('offset', String(present.offset))
   for (const [name, value] of Object.entries(more)) parameters.set(name, value)
   return parameters.toString()
 }

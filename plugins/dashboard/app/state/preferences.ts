@@ -1,7 +1,7 @@
 /** The visitor's preferences, stored in the browser. A change in another tab applies at once. */
 
 import { createStore } from './store.ts'
-import type { Zone } from './time-range.ts'
+import { offsetOf, type Present, type Zone } from './time-range.ts'
 
 export interface Preferences {
   readonly zone: Zone
@@ -42,6 +42,9 @@ function readPreferences(): Preferences {
 }
 
 export const preferences = createStore<Preferences>(readPreferences())
+
+/** Returns the current time with the offset of the visitor's zone. */
+export const presentTime = (): Present => ({ now: Date.now(), offset: offsetOf(preferences.get().zone) })
 
 export function prefer(change: Partial<Preferences>): void {
   preferences.set({ ...preferences.get(), ...change })

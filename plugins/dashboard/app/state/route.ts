@@ -17,7 +17,7 @@ export type Page =
   | { readonly page: 'settings'; readonly slug: string; readonly tab: SettingsTab }
   | { readonly page: 'nowhere' }
 
-const SECTIONS = ['overview', 'errors', 'groups', 'sessions', 'users', 'scores', 'compare', 'review'] as const
+const SECTIONS = ['overview', 'errors', 'steps', 'groups', 'sessions', 'users', 'scores', 'compare', 'review'] as const
 
 const TRACE_ID = /^[0-9a-f]{32}$/i
 
@@ -62,6 +62,7 @@ export function pathOf(page: Page): string {
       return `p/${encodeURIComponent(page.slug)}/traces/${page.traceId}`
     case 'overview':
     case 'errors':
+    case 'steps':
     case 'groups':
     case 'sessions':
     case 'users':

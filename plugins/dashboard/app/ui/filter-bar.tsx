@@ -3,6 +3,7 @@
  * change.
  */
 
+import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useState } from 'preact/hooks'
 import type { FacetCounts, Facets } from '../contract.ts'
 import { type COUNTED_FILTERS, countFilters, type ListQuery, narrowed, withTime } from '../state/list-query.ts'
@@ -33,7 +34,6 @@ const LABELS: Readonly<Record<CountedFilter, string>> = {
 const STATUSES = ['ok', 'error', 'unset']
 
 export function FilterBar({ query, facets, counts, only, ranges, change }: Props) {
-  const [open, setOpen] = useState(false)
   const set = (filter: CountedFilter, value: string) => change(narrowed(query, { [filter]: value }))
   // The page always has a time range, so the range does not count as a filter.
   const count = countFilters(withTime(query, {}))
@@ -42,6 +42,53 @@ export function FilterBar({ query, facets, counts, only, ranges, change }: Props
     model: facets?.models ?? [],
     env: facets?.environments ?? []
   }
+  return (
+    <FilterFrame
+      label="Filter the traces"
+      count={count}
+      time={<TimeMenu query={query} ranges={ranges} change={change} />}
+      clear={() => change({ ...query, filters: {} })}
+    >
+      {only.map(filter => {
+        const value = query.filters[filter] ?? ''
+        const values = choices[filter]
+        const counted = countsOf(counts, filter)
+        return values === undefined ? (
+          <TypedFilter
+            key={filter}
+            label={LABELS[filter]}
+            value={value}
+            known={facets ? namesOf(facets, counts) : undefined}
+            counted={counted}
+            set={next => set(filter, next)}
+          />
+        ) : (
+          <ChosenFilter
+            key={filter}
+            label={LABELS[filter]}
+            value={value}
+            values={values.includes(value) ? values : [value, ...values]}
+            counted={counted}
+            set={next => set(filter, next)}
+          />
+        )
+      })}
+    </FilterFrame>
+  )
+}
+
+interface FrameProps {
+  readonly label: string
+  /** Number of filters in force. */
+  readonly count: number
+  readonly time: ComponentChildren
+  clear(): void
+  readonly children: ComponentChildren
+}
+
+/** A page's filters, followed by its time. On a narrow screen, a button unfolds the filters. */
+export function FilterFrame({ label, count, time, clear, children }: FrameProps) {
+  const [open, setOpen] = useState(false)
   return (
     <div class="filters">
       <button
@@ -53,38 +100,15 @@ export function FilterBar({ query, facets, counts, only, ranges, change }: Props
       >
         <Icon name="filter" /> Filters{count > 0 ? ` (${count})` : ''}
       </button>
-      <search id="filters" class={open ? 'is-open' : ''} aria-label="Filter the traces">
-        {only.map(filter => {
-          const value = query.filters[filter] ?? ''
-          const values = choices[filter]
-          const counted = countsOf(counts, filter)
-          return values === undefined ? (
-            <TypedFilter
-              key={filter}
-              label={LABELS[filter]}
-              value={value}
-              known={facets ? namesOf(facets, counts) : undefined}
-              counted={counted}
-              set={next => set(filter, next)}
-            />
-          ) : (
-            <ChosenFilter
-              key={filter}
-              label={LABELS[filter]}
-              value={value}
-              values={values.includes(value) ? values : [value, ...values]}
-              counted={counted}
-              set={next => set(filter, next)}
-            />
-          )
-        })}
+      <search id="filters" class={open ? 'is-open' : ''} aria-label={label}>
+        {children}
         {count > 0 && (
-          <button type="button" class="link" onClick={() => change({ ...query, filters: {} })}>
+          <button type="button" class="link" onClick={clear}>
             Clear
           </button>
         )}
       </search>
-      <TimeMenu query={query} ranges={ranges} change={change} />
+      {time}
     </div>
   )
 }
@@ -143,10 +167,11 @@ interface TypedProps {
   readonly value: string
   readonly known?: readonly string[] | undefined
   readonly counted?: Counted
+  readonly placeholder?: string
   set(value: string): void
 }
 
-export function TypedFilter({ label, value, known, counted, set }: TypedProps) {
+export function TypedFilter({ label, value, known, counted, placeholder = 'any', set }: TypedProps) {
   const [text, setText] = useState(value)
   const list = useId()
   useEffect(() => setText(value), [value])
@@ -159,7 +184,7 @@ export function TypedFilter({ label, value, known, counted, set }: TypedProps) {
       <input
         type="search"
         value={text}
-        placeholder="any"
+        placeholder={placeholder}
         spellcheck={false}
         autocomplete="off"
         list={known === undefined ? undefined : list}

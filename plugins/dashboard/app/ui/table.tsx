@@ -1,9 +1,17 @@
 /** Shared table parts: column titles, and rows that open when clicked anywhere. */
 import type { ComponentChildren } from 'preact'
 import { useKeys } from '../state/keys.ts'
+import { Icon } from './controls.tsx'
 
 /** A column title. Columns contain text by default. */
-export type Title = string | { readonly title: string; readonly is: 'number' | 'sorted' | 'sorted number' }
+export type Title =
+  | string
+  | {
+      readonly title: string
+      readonly is?: 'number' | 'sorted' | 'sorted number'
+      /** Sorts the table by the column. */
+      readonly sort?: () => void
+    }
 
 export const numbers = (...titles: readonly string[]): Title[] => titles.map(title => ({ title, is: 'number' }))
 
@@ -11,15 +19,23 @@ export function Titles({ of }: { of: readonly Title[] }) {
   return (
     <tr>
       {of.map(each => {
-        const { title, is } = typeof each === 'string' ? { title: each, is: undefined } : each
+        const { title, is, sort = undefined } = typeof each === 'string' ? { title: each, is: undefined } : each
+        const isSorted = is?.startsWith('sorted')
         return (
           <th
             key={title}
             scope="col"
             class={is?.endsWith('number') ? 'number' : undefined}
-            aria-sort={is?.startsWith('sorted') ? 'descending' : undefined}
+            aria-sort={isSorted ? 'descending' : undefined}
           >
-            {title}
+            {sort === undefined ? (
+              title
+            ) : (
+              <button type="button" class="plain" title={`Sort by ${title.toLowerCase()}`} onClick={sort}>
+                {title}
+                {isSorted && <Icon name="down" />}
+              </button>
+            )}
           </th>
         )
       })}

@@ -60,9 +60,6 @@ export function offsetName(at: Date): string {
 export const timesIn = (zone: Zone): string =>
   `Times are in ${zone === 'utc' ? 'UTC' : `your time zone, ${offsetName(new Date())}`}`
 
-/** Returns the current offset of the zone, in minutes east of UTC. */
-export const offsetOf = (zone: Zone): number => (zone === 'utc' ? 0 : -new Date().getTimezoneOffset())
-
 /** Returns the name of a zone from its offset in minutes east of UTC. */
 export function zoneName(minutes: number): string {
   if (minutes === 0) return 'UTC'

@@ -66,6 +66,8 @@ export function pagesOf({ agent, again, hostile, deep }: Traces): [address: stri
     ['p/default/users/u-3', 'Newest traces'],
     ['p/default/errors?from=2026-11-25T00:00:00Z&to=2026-11-25T23:59:59Z', 'Latest'],
     ['p/default/errors?range=1h', 'Nothing failed'],
+    ['p/default/steps?range=all&kind=llm&sort=slowest', 'gpt-5-mini'],
+    ['p/default/steps?range=1h', 'No steps'],
     ['p/default/scores', 'helpful'],
     ['p/default/scores?name=helpful&min=0', 'Given by'],
     ['p/default/review?name=support-agent&judge=helpful&range=all', 'Where is my order?'],

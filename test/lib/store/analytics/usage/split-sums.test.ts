@@ -102,7 +102,58 @@ t.test('groups beyond the limit are one, with the groups of the period before th
     t.equal(sums.groups.length, 61)
     t.match(sums.groups.at(-1), { isOther: true, key: null, total: { traces: 6 }, before: { traces: 1 } })
     t.equal(sums.others, 7)
-    t.equal(sums.lines.length, 6)
-    t.equal(sums.lines.at(-1)?.traces[0], 61)
+    t.equal(sums.lines.length, 21)
+    t.equal(sums.lines.at(-1)?.traces[0], 46)
+  })
+})
+
+t.test('each way lists the groups that are first by any of their numbers', async t => {
+  const database = await testDatabase(t)
+  const path = testWritePath(t, database)
+  await database.pool.run(async sql => {
+    const projectId = await seedProject(sql)
+    const record = (userId: string, over: object, i: number) => {
+      const startedAt = new Date(DAY + i).toISOString()
+      return path.record(
+        writer({ projectId }),
+        bytes(ingestBody({ startedAt, endedAt: startedAt, userId, model: userId, costUsd: 0.01, ...over }))
+      )
+    }
+    for (let i = 0; i < 120; i++) await record(`often${i % 60}`, {}, i)
+    await record('dear', { costUsd: 100 }, 200)
+    await record('long', { usage: { inputTokens: 1_000_000, outputTokens: 1 } }, 201)
+    await record('failing', { status: 'error' }, 202)
+    t.ok((await foldDeltas(sql, projectId, 300)) > 0)
+    for (const by of ['user', 'model']) {
+      for (const most of [undefined, FEW]) {
+        const asked = {
+          period: periodBetween(DAY, DAY + 24 * HOUR),
+          filters: {},
+          compares: false,
+          split: readSplit(by)!
+        }
+        const { groups, lines, others, approximate } = await readSplitSums(sql, projectId, asked, most)
+        t.equal(approximate, most !== undefined)
+        t.equal(others, 3)
+        for (const key of ['dear', 'long', 'failing']) {
+          t.ok(
+            groups.some(group => group.key === key),
+            `${by}: ${key}`
+          )
+          t.ok(
+            lines.some(line => line.key === key),
+            `${by}: ${key}, per step`
+          )
+        }
+        const traces = groups.filter(({ isOther }) => !isOther).map(({ total }) => total.traces)
+        t.same(
+          traces,
+          traces.toSorted((a, b) => b - a),
+          'the groups with the most traces come first'
+        )
+        const sum = lines.reduce((all, line) => all + line.traces.reduce((a, b) => a + b, 0), 0)
+        t.equal(sum, 123, 'each trace is in one line')
+      }
+    }
   })
 })

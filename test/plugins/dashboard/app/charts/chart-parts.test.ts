@@ -205,13 +205,14 @@ t.test('an overview is of what its address says, and always of some time', async
   t.equal(writeOverview(readOverview(search), readShown(search)), search)
   t.same(readShown('?table=a,<b>,c-d'), ['a', 'c-d'])
 
-  const now = Date.parse('2026-11-26T10:00:00Z')
+  const now = { now: Date.parse('2026-11-26T10:00:00Z'), offset: 60 }
   const asked = (search: string) =>
     Object.fromEntries(new URLSearchParams(toCounted(readQuery(search), now, { by: 'name' })))
-  t.same(asked('?range=30d&env=prod'), { range: '30d', env: 'prod', by: 'name' })
+  t.same(asked('?range=30d&env=prod'), { range: '30d', env: 'prod', offset: '60', by: 'name' })
   t.same(asked('?range=15m&tag=x'), {
-    from: '2026-11-26T09:45:00.000Z',
+    from: '2026-11-26T09:50:00.000Z',
     to: '2026-11-26T10:00:00.000Z',
+    offset: '60',
     by: 'name'
   })
   t.match(asked('?from=2026-11-25T00:00:00Z'), { from: '2026-11-25T00:00:00Z', to: '2026-11-26T10:00:00.000Z' })

@@ -1,8 +1,12 @@
 import t from 'tap'
 import type { FailurePage, GroupOfFailures } from '../../../../../plugins/dashboard/app/contract.ts'
 import {
+  firstSeen,
   isNew,
+  readFailureSort,
+  sortedFailures,
   tracesQueryOf,
+  withEarlier,
   withFailures,
   wordsOf
 } from '../../../../../plugins/dashboard/app/errors/failure-list.ts'
@@ -14,7 +18,18 @@ const group = (over: Partial<GroupOfFailures> = {}): GroupOfFailures => ({
   ...over
 })
 const page = (groups: readonly GroupOfFailures[], over: Partial<FailurePage> = {}): FailurePage => ({
-  ...{ from: AT, to: AT, step: 'hour', offset: 0, starts: [AT], groups, others: 0, reached: null, nextCursor: null },
+  ...{
+    from: AT,
+    to: AT,
+    step: 'hour',
+    offset: 0,
+    starts: [AT],
+    groups,
+    earlier: [],
+    others: 0,
+    reached: null,
+    nextCursor: null
+  },
   ...over
 })
 
@@ -45,10 +60,55 @@ t.test('failures that a step passed on come last', t => {
   t.end()
 })
 
-t.test('a failure is new if the preceding period was examined to the end and has none', t => {
-  t.ok(isNew(group(), page([])))
-  t.notOk(isNew(group({ before: 1 }), page([])))
-  t.notOk(isNew(group(), page([], { nextCursor: 'x' })))
+const early = (over: object = {}) => ({
+  ...{ name: 'pay', kind: 'tool', type: null, pattern: 'No stock', before: 0, firstAt: '2026-10-01T00:00:00.000Z' },
+  ...over
+})
+
+t.test('a group that a further page has only before the period is not lost', t => {
+  const firstAt = '2026-11-19T00:00:00.000Z'
+  const further = page([], { earlier: [early({ before: 2, firstAt }), early({ name: 'other', before: 7 })] })
+  const list = withFailures(page([group()], { nextCursor: 'x' }), further)
+  t.match(list.groups, [{ name: 'pay', count: 1, before: 2, firstAt }])
+  t.equal(list.groups.length, 1)
+  t.end()
+})
+
+t.test('a failure is new if no earlier trace has it', t => {
+  const none = withEarlier(undefined, page([]))
+  const known = withEarlier(undefined, page([], { earlier: [early()] }))
+  t.ok(isNew(group(), page([]), none))
+  t.notOk(isNew(group(), page([]), known))
+  t.ok(isNew(group({ pattern: 'Other' }), page([]), known))
+  t.notOk(isNew(group(), page([]), undefined), 'earlier traces are not examined yet')
+  t.notOk(isNew(group({ before: 1 }), page([]), none))
+  t.notOk(isNew(group(), page([], { nextCursor: 'x' }), none))
+  t.end()
+})
+
+t.test('the first failure is the first of all traces examined', t => {
+  const later = page([], { earlier: [early({ firstAt: '2026-10-09T00:00:00.000Z' })], reached: AT, nextCursor: 'x' })
+  const history = withEarlier(withEarlier(undefined, later), page([], { earlier: [early()] }))
+  t.equal(firstSeen(group(), withEarlier(undefined, later)), '2026-10-09T00:00:00.000Z')
+  t.equal(firstSeen(group(), history), '2026-10-01T00:00:00.000Z')
+  t.equal(firstSeen(group(), undefined), AT)
+  t.match(history, { reached: null, nextCursor: null })
+  t.end()
+})
+
+t.test('groups are sorted by failures, by when they were first seen, or by when they were last seen', t => {
+  const list = page([
+    group({ name: 'a', lastAt: '2026-11-21T10:00:00.000Z' }),
+    group({ name: 'b', lastAt: '2026-11-21T12:00:00.000Z' }),
+    group({ name: 'c', lastAt: '2026-11-21T11:00:00.000Z', firstAt: '2026-11-21T11:00:00.000Z' })
+  ])
+  const history = withEarlier(undefined, page([], { earlier: [early({ name: 'b' })] }))
+  const namesBy = (sort: string | undefined) =>
+    sortedFailures(list, readFailureSort(sort), history).map(({ name }) => name)
+  t.same(namesBy(undefined), ['a', 'b', 'c'])
+  t.same(namesBy('nonsense'), ['a', 'b', 'c'])
+  t.same(namesBy('last'), ['b', 'c', 'a'])
+  t.same(namesBy('first'), ['a', 'c', 'b'])
   t.end()
 })
 

@@ -1,7 +1,6 @@
-/** Tests what the filter box offers for what is typed, and the length of latency bars. */
+/** Tests what the filter box offers for what is typed. */
 import t from 'tap'
-import { entriesFor, lastPart } from '../../../../../plugins/dashboard/app/list/filter-entries.ts'
-import { latencyShare } from '../../../../../plugins/dashboard/app/list/latency-share.ts'
+import { entriesFor, lastPart, loneValue } from '../../../../../plugins/dashboard/app/list/filter-entries.ts'
 import { FIELDS, parseFilters } from '../../../../../plugins/dashboard/app/state/filter-text.ts'
 
 const labels = (typed: string, values: readonly (readonly [string, number])[] = []) =>
@@ -45,11 +44,18 @@ t.test('the last part is what is being typed', async t => {
   t.match(lastPart('name:"two wor'), { before: '', field: { name: 'name' }, value: 'two wor' })
 })
 
-t.test('latency bars are logarithmic, and the longest is full', async t => {
-  const shares = [0, 10, 100, 1000, 10_000].map(ms => latencyShare(ms, 10_000))
-  t.same(
-    shares.map(share => Number(share.toFixed(3))),
-    [0, 0, 0.333, 0.667, 1]
-  )
-  t.equal(latencyShare(5, 5), 0)
+t.test('Enter takes the only value or field that begins with the typed text', async t => {
+  const values = (...names: string[]) => ({ values: names.map(value => ({ value, traces: 1 })), newest: null })
+  const taken = (typed: string, known = values()) => loneValue(entriesFor(typed, known), typed)?.text
+  t.equal(taken('name:sup', values('support-agent')), 'name:support-agent')
+  t.equal(taken('status:ok name:"sup', values('support agent')), 'status:ok name:"support agent"')
+  t.equal(taken('name:sup', values('support-agent', 'supply')), undefined, 'two values')
+  t.equal(taken('name:support-agent', values('support-agent')), undefined, 'it is complete')
+  t.equal(taken('name:agent', values('support-agent')), undefined, 'it does not begin with the text')
+  t.equal(taken('name:', values('support-agent')), undefined, 'nothing is typed')
+  t.equal(taken('status:er'), 'status:error')
+  t.equal(taken('score:help', values('helpfulness')), 'score:helpfulness<')
+  t.equal(taken('annot'), 'annotated:')
+  t.equal(taken('ste'), undefined, 'two fields')
+  t.equal(taken('weather today'), undefined)
 })

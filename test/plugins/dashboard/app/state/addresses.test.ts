@@ -1,7 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import fc from 'fast-check'
 import t from 'tap'
-import { chooseColumns, moveColumn } from '../../../../../plugins/dashboard/app/list/columns.ts'
+import {
+  chooseColumns,
+  metadataColumn,
+  metadataOfColumn,
+  moveColumn
+} from '../../../../../plugins/dashboard/app/list/columns.ts'
 import { curlOfFirstTrace, otlpVariables } from '../../../../../plugins/dashboard/app/list/first-trace.ts'
 import {
   countFilters,
@@ -120,8 +125,8 @@ t.test('terms are added and removed one by one', async t => {
 })
 
 t.test('a list without a time covers the last 7 days, and all time if asked', async t => {
-  const now = Date.parse('2026-11-25T10:00:00Z')
-  t.same(listedTime(readQuery(''), now), { from: '2026-11-18T10:00:00.000Z' })
+  const now = { now: Date.parse('2026-11-25T10:20:00Z'), offset: 0 }
+  t.same(listedTime(readQuery(''), now), { from: '2026-11-18T11:00:00.000Z' })
   t.same(listedTime(readQuery('?range=all'), now), {})
   t.same(listedTime(readQuery('?to=2026-11-20T00:00:00Z'), now), { to: '2026-11-20T00:00:00Z' })
   t.equal(rangeName('all'), 'All time')
@@ -146,13 +151,13 @@ t.test('runs alone are a filter, which counts over time do not know', async t =>
 })
 
 t.test("the server is asked in the API's words", async t => {
-  const now = Date.parse('2026-11-25T10:00:00Z')
+  const now = { now: Date.parse('2026-11-25T10:02:00Z'), offset: 0 }
   t.equal(
     toServer(readQuery('?runs=only&range=all&tag=a&tag=b&failed=true'), now),
     '?errors=true&runsOnly=true&tag=a&tag=b'
   )
   const parameters = new URLSearchParams(toServer(readQuery('?env=prod&session=a%2Fb&range=1h'), now))
-  t.same(Object.fromEntries(parameters), { environment: 'prod', sessionId: 'a/b', from: '2026-11-25T09:00:00.000Z' })
+  t.same(Object.fromEntries(parameters), { environment: 'prod', sessionId: 'a/b', from: '2026-11-25T09:05:00.000Z' })
 })
 
 t.test('pages come back from their paths', async t => {
@@ -253,6 +258,18 @@ t.test('columns are those that are known, in the order that was chosen', async t
     chooseColumns(['cost', 'none', 'cost', 'score:helpful', 'score:<b>']).map(({ name }) => name),
     ['name', 'cost', 'score:helpful']
   )
+  const odd = ['release', 'a,b', 'customer.plan', 'x:y "ü"']
+  const names = odd.map(metadataColumn)
+  t.notOk(
+    names.some(name => name.includes(',')),
+    'an address separates columns by commas'
+  )
+  t.same(names.map(metadataOfColumn), odd)
+  t.same(
+    chooseColumns([...names, 'metadata:', 'metadata:%zz']).map(({ title }) => title),
+    ['Name', ...odd]
+  )
+  t.same(['cost', 'score:release', 'metadata:%zz'].map(metadataOfColumn), [undefined, undefined, undefined])
   t.same(moveColumn(['a', 'b', 'c'], 'b', -1), ['b', 'a', 'c'])
   t.same(moveColumn(['a', 'b', 'c'], 'c', 1), ['a', 'b', 'c'])
 })

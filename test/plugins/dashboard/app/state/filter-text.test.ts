@@ -91,10 +91,20 @@ t.test('what cannot be understood is named, and the rest is kept', async t => {
     faults: [
       {
         part: 'statsu:error',
-        message: 'There is no field “statsu”. Did you mean status? Put the text in quotes to search for it.'
+        message: 'There is no field “statsu”. Put the text in quotes to search for it.',
+        better: 'status:error'
       }
     ]
   })
+  const betterOf = (typed: string) => parseFilters(typed).faults[0]?.better
+  t.same(
+    ['stat:ok', 'status:eror', 'status:err', 'duration:2s', 'cost:0.1', 'tokens:>x', 'colour:red', 'name:""'].map(
+      betterOf
+    ),
+    ['status:ok', undefined, 'status:error', 'duration:>2s', 'cost:>0.1', undefined, undefined, undefined]
+  )
+  for (const typed of ['stat:ok', 'duration:"2 min"', 'status:err', 'kind:lm', 'tenv:"a b"'].map(betterOf))
+    if (typed !== undefined) t.same(parseFilters(typed).faults, [], typed)
   t.equal(messageOf('colour:red'), 'There is no field “colour”. Put the text in quotes to search for it.')
   t.equal(messageOf('status:bad'), 'Use error, ok, running or unset.')
   t.equal(messageOf('failed:no'), 'Use yes.')
