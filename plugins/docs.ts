@@ -9,6 +9,7 @@ import { gzip } from 'node:zlib'
 import type { App } from '../lib/app.ts'
 import { type GuideFile, guideAddress, REFERENCE, renderGuide, withLinks } from '../lib/guide.ts'
 import { Content, type Reply } from '../lib/http/route.ts'
+import { transportSecurity } from '../lib/http/transport-security.ts'
 import { VERSION } from '../lib/version.ts'
 
 const OWN = new URL('plugins/docs/', import.meta.resolve('#package.json'))
@@ -70,6 +71,7 @@ interface Asset {
 const compress = promisify<Uint8Array, Buffer>(gzip)
 
 export default async function docs(app: App) {
+  const answerHeaders = transportSecurity(app.config)
   const names = await readdir(CHAPTERS)
   const texts = await Promise.all(names.sort().map(name => readFile(new URL(name, CHAPTERS), 'utf8')))
   const chapters = texts.join('')
@@ -86,6 +88,7 @@ export default async function docs(app: App) {
   for (const file of pages) {
     const text = pageOf(file, frame!, viewer!, operations!)
     app.route({
+      answerHeaders,
       method: 'GET',
       path: `/${guideAddress(file.page)}`,
       access: 'public',
@@ -98,6 +101,7 @@ export default async function docs(app: App) {
     })
   }
   app.route({
+    answerHeaders,
     method: 'GET',
     path: '/docs/passages.json',
     access: 'public',
@@ -114,6 +118,7 @@ export default async function docs(app: App) {
   for (const { name, folder, type } of [...ASSETS, ...files]) {
     let asset: Promise<Asset> | undefined
     app.route({
+      answerHeaders,
       method: 'GET',
       path: `/docs/${name}`,
       access: 'public',

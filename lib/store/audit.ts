@@ -43,6 +43,7 @@ export type Action =
   | 'key.revoke'
   | 'key.environment'
   | 'key.replace-secret'
+  | 'key.change-secret'
   | 'environment.backfill'
   | 'project.create'
   | 'project.recount'

@@ -36,7 +36,7 @@ export default function oidc(app: App): void {
   const parts = config.oidc && {
     admission: config.oidc,
     provider: new Provider(config.oidc, `${config.baseUrl}${OIDC_CALLBACK}`, log),
-    attempts: new AttemptCookie({ baseUrl: config.baseUrl, digestSecret: app.digestSecret })
+    attempts: new AttemptCookie(app.secrets)
   }
   /** Returns the parts of the OpenID Connect sign-in. Throws `not_found` if no provider is configured. */
   const required = () => found(parts, 'way in: no provider of OpenID Connect is configured')

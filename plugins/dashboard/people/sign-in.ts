@@ -34,7 +34,7 @@ export default function signIn(app: App): void {
   const readLink = bodyReader(LinkBody)
   const readCredentials = bodyReader(PasswordBody)
   const { sql, cookie, config } = app
-  const devices = new DeviceCookie({ baseUrl: config.baseUrl, digestSecret: app.digestSecret })
+  const devices = new DeviceCookie(app.secrets)
 
   pageRoute(app, {
     method: 'POST',

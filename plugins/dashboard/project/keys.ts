@@ -26,8 +26,8 @@ const NewKeyBody = closed({
 })
 
 export default function keys(app: App): void {
-  const { sql, config, digestSecret } = app
-  const making = { keyPrefix: config.keyPrefix, digestSecret }
+  const { sql, config, secrets } = app
+  const making = { ...secrets, keyPrefix: config.keyPrefix }
   const readNewKey = bodyReader(NewKeyBody)
 
   pageRoute(app, {
