@@ -44,6 +44,7 @@ export default function deletions(app: App): void {
           by: null,
           action: 'trace.delete',
           projectId,
+          client: request.client,
           detail: { ...('traceIds' in target ? { traceIds } : target), traces: traceIds.length, keyId }
         }) as const
       return { body: await remove(projectId, target, auditOf, request) }

@@ -46,7 +46,7 @@ export interface KeyRequest {
 }
 
 /** The actor named in the audit log. If a function in this file receives no actor, the log names a command instead. */
-type Actor = Pick<AuditEntry, 'by' | 'accountId' | 'projectId'>
+type Actor = Pick<AuditEntry, 'by' | 'accountId' | 'projectId' | 'client'>
 
 export async function createKey(sql: Sql, making: KeyMaking, request: KeyRequest, actor?: Actor): Promise<IssuedKey> {
   const label = checkText('the label', request.label ?? '', 0, 200)

@@ -4,12 +4,14 @@
  * access to dashboard routes.
  */
 import type { App } from '../../lib/app.ts'
+import auditPage from './audit.ts'
 import charts from './charts.ts'
 import failures from './failures.ts'
 import groupPair from './group-pair.ts'
 import lists from './lists.ts'
 import matches from './matches.ts'
 import pages from './pages.ts'
+import factor from './people/factor.ts'
 import members from './people/members.ts'
 import oidc from './people/oidc.ts'
 import session from './people/session.ts'
@@ -25,6 +27,7 @@ import review from './review.ts'
 import scorePages from './scores.ts'
 import sessionPages from './sessions.ts'
 import trace from './trace.ts'
+import { viewNoter } from './views-of-traces.ts'
 
 export default async function dashboard(app: App): Promise<void> {
   if (!app.config.dashboard) return
@@ -32,13 +35,15 @@ export default async function dashboard(app: App): Promise<void> {
   signIn(app)
   oidc(app)
   session(app)
+  factor(app)
   lists(app)
   matches(app)
   charts(app)
   failures(app)
   groupPair(app)
-  trace(app)
-  previews(app)
+  const noteView = viewNoter(app)
+  trace(app, noteView)
+  previews(app, noteView)
   scorePages(app)
   review(app)
   publicLinks(app)
@@ -48,5 +53,6 @@ export default async function dashboard(app: App): Promise<void> {
   scoreDefinitions(app)
   views(app)
   keys(app)
+  auditPage(app)
   members(app)
 }

@@ -19,10 +19,10 @@ import { listTraces } from '../../lib/store/lists/trace-list.ts'
 import { deleterOf } from '../deletions.ts'
 import { readTime } from '../paging.ts'
 import { findPageOf, readSearch, runSearch, searchCursor } from '../search.ts'
+import { entryOf } from './acting.ts'
 import { MatchQuery } from './lists.ts'
 import { bodyReader, IN_PROJECT, pageRoute, readRoute } from './page-routes.ts'
 import { MatchCountReply, MatchTableReply, SuggestionsReply, TraceSummariesReply } from './replies.ts'
-import { entryOf } from './trace.ts'
 
 /** Maximum number of matches that are counted one by one, and the bounds of looking for them. */
 const MOST_FOUND = 5000

@@ -101,6 +101,8 @@ const IN_PROJECT: Readonly<Record<string, (ids: Ids) => Visit>> = {
   'POST /members/:userId/link': ({ userId }) => ({ path: `/members/${userId}/link`, body: NOTHING }),
   'PATCH /members/:userId': ({ userId }) => ({ path: `/members/${userId}`, body: { role: 'member' } }),
   'DELETE /members/:userId': ({ userId }) => ({ path: `/members/${userId}` }),
+  'PATCH /members': () => ({ path: '/members', body: { requiresFactor: true } }),
+  'DELETE /members/:userId/factor': ({ userId }) => ({ path: `/members/${userId}/factor` }),
   'GET /views': () => ({ path: '/views' }),
   'POST /views': () => ({ path: '/views', body: { name: `view ${++named}`, page: 'traces', query: '' } }),
   'PATCH /views/:viewId': ({ viewId }) => ({ path: `/views/${viewId}`, body: { query: '?status=ok' } }),
@@ -116,6 +118,8 @@ const IN_PROJECT: Readonly<Record<string, (ids: Ids) => Visit>> = {
   'GET /score-definitions': () => ({ path: '/score-definitions' }),
   'POST /score-definitions': () => ({ path: '/score-definitions', body: { name: MARK, dataType: 'boolean' } }),
   'DELETE /score-definitions/:name': ({ definition }) => ({ path: `/score-definitions/${definition}` }),
+  'GET /audit': () => ({ path: '/audit' }),
+  'GET /audit-file': () => ({ path: '/audit-file?group=views' }),
   'GET /prices': () => ({ path: '/prices' }),
   'POST /prices': () => ({ path: '/prices', body: { model: MARK, input: 1, output: 2 } }),
   'DELETE /prices/:priceId': ({ priceId }) => ({ path: `/prices/${priceId}` })
@@ -127,6 +131,8 @@ const IN_PROJECT: Readonly<Record<string, (ids: Ids) => Visit>> = {
 const ELSEWHERE: Readonly<Record<string, (ids: Ids) => Visit & { readonly seeks: boolean }>> = {
   'GET /app/api/sessions': () => ({ path: 'sessions', seeks: false }),
   'DELETE /app/api/sessions/:sessionId': ({ sessionId }) => ({ path: `sessions/${sessionId}`, seeks: true }),
+  'GET /app/api/factor': () => ({ path: 'factor', seeks: false }),
+  'DELETE /app/api/factor': () => ({ path: 'factor', seeks: false }),
   'POST /app/api/password': () => ({ path: 'password', body: { password: null }, seeks: false }),
   'GET /app/api/traces/:traceId': ({ traceId }) => ({ path: `traces/${traceId}`, seeks: true })
 }
@@ -139,6 +145,9 @@ const GUESTS = [
   'GET /app/api/sign-in/oidc/callback',
   'GET /app/api/session',
   'DELETE /app/api/session',
+  'POST /app/api/factor',
+  'POST /app/api/factor/confirm',
+  'POST /app/api/factor/recovery-codes',
   'POST /app/api/shared'
 ]
 
@@ -178,6 +187,9 @@ async function makeAll(role: Role = 'member'): Promise<Ids> {
   const email = `member-${++made}@example.com`
   await addPerson(service, email, 'viewer')
   const [user] = await database.pool.run(sql => sql`select id from users where email = ${email}`)
+  await database.pool.run(
+    sql => sql`insert into second_factors (user_id, secret, confirmed_at) values (${user?.id}, 'sealed', now())`
+  )
   const view = { name: `${MARK} ${made}`, page: 'traces', query: `?name=${MARK}` }
   const saved = await people[role].ask('POST', 'p/default/views', { body: view })
   const price = { model: MARK, input: 1, output: 2 }

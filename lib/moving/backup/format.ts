@@ -216,7 +216,9 @@ const AuditEntry = closed({
   accountId: orNull(Id),
   projectId: orNull(Id),
   action: Action,
-  detail: orNull(Text)
+  detail: orNull(Text),
+  /** Not in backups from before migration 27. */
+  client: Type.Optional(orNull(Text))
 })
 
 const Sum = closed({ project: Id, traces: Count, spans: Count, scores: Count, sha256: hex(64) })

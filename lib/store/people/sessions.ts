@@ -9,6 +9,7 @@ import type { Attempts } from '../../database/sql-access.ts'
 import type { Role } from '../../schema/roles.ts'
 import { auditOf, auditStep } from '../audit.ts'
 import { KEYS_CHANNEL } from '../projects/keys.ts'
+import { type ShownFactor, usingFactor } from './using-factor.ts'
 
 /** A session ends SESSION_DAYS after its last use or MOST_DAYS after its creation, whichever comes first. */
 export const SESSION_DAYS = 30
@@ -38,6 +39,7 @@ export interface VisitRow {
   readonly email: string
   readonly name: string
   readonly hasPassword: boolean
+  readonly hasFactor: boolean
   /** Time of the session's last use; null if a trusted proxy authenticated the user. */
   readonly seenAt: string | null
   readonly expiresAt: string | null
@@ -47,13 +49,16 @@ export interface VisitRow {
   readonly projectId: number | null
   readonly accountId: number | null
   readonly role: Role | null
+  /** Whether the project's account requires a second factor that this session does not have. */
+  readonly lacksFactor: boolean
 }
 
 /** Reads the users of several visits and their roles in the projects. Visits without a user are omitted. */
 export async function readVisits(sql: Sql, asked: readonly Visiting[]): Promise<VisitRow[]> {
   return sql<VisitRow[]>`
     select a.place::int as place, u.id as "userId", u.email, u.name, u.password is not null as "hasPassword",
-      s.seen_at as "seenAt", s.expires_at as "expiresAt", s.proven_at as "provenAt", p.id as "projectId", m.account_id as "accountId", m.role
+      f.user_id is not null as "hasFactor", s.seen_at as "seenAt", s.expires_at as "expiresAt", s.proven_at as "provenAt", p.id as "projectId", m.account_id as "accountId", m.role,
+      coalesce(c.requires_factor and s.means = 'password' and f.user_id is null, false) as "lacksFactor"
     from unnest(
       ${asked.map(({ digest }) => digest)}::bytea[], ${asked.map(({ email }) => email)}::text[],
       ${asked.map(({ slug }) => slug)}::text[]
@@ -64,7 +69,9 @@ export async function readVisits(sql: Sql, asked: readonly Visiting[]): Promise<
       union all
       select * from users where email = a.email
     ) u
-    left join (projects p join memberships m on m.account_id = p.account_id) on p.slug = a.slug and m.user_id = u.id`
+    left join (projects p join memberships m on m.account_id = p.account_id) on p.slug = a.slug and m.user_id = u.id
+    left join accounts c on c.id = m.account_id
+    left join second_factors f on f.user_id = u.id and f.confirmed_at is not null`
 }
 
 /**
@@ -86,6 +93,8 @@ export async function touchSessions(sql: Sql, digests: readonly string[]): Promi
 export interface NewSession {
   readonly digest: string
   readonly agent: string
+  /** Address of the browser. */
+  readonly client?: string | undefined
   /** The browser's previous session, which the new session replaces. */
   readonly replaces: string | undefined
 }
@@ -107,7 +116,7 @@ const whenProven = (sql: Sql, authTime: number | undefined) =>
 
 /** Returns steps that create a session for the user_id of the step `source`. The step `made` returns the user_id. */
 export function makingSession(sql: Sql, session: NewSession, proof: Proof, source: ReturnType<Sql>) {
-  const { digest, agent, replaces = null } = session
+  const { digest, agent, client, replaces = null } = session
   const { means } = proof
   const provenAt = proof.means === 'oidc' ? whenProven(sql, proof.authTime) : sql`now()`
   return sql`
@@ -122,7 +131,7 @@ export function makingSession(sql: Sql, session: NewSession, proof: Proof, sourc
     ), expired as (
       delete from web_sessions where expires_at <= now() and exists (select from made)
     ), audited as (
-      ${auditOf(sql, { by: 'source', action: 'sign-in', detail: { means } }, sql`made`)}
+      ${auditOf(sql, { by: 'source', action: 'sign-in', detail: { means }, client }, sql`made`)}
     )`
 }
 
@@ -157,13 +166,13 @@ export async function listWebSessions(sql: Sql, userId: number): Promise<Session
 }
 
 /** Ends one of a user's sessions. Returns false if there is no such session. */
-export async function endSession(sql: Sql, userId: number, digest: string): Promise<boolean> {
+export async function endSession(sql: Sql, userId: number, digest: string, client?: string): Promise<boolean> {
   const [row] = await sql<[{ ended: boolean }]>`
     with gone as (
       delete from web_sessions where digest = ${digest}::bytea and user_id = ${userId}
       returning user_id, ${announcePeople(sql)} as announced
     )
-    ${auditStep(sql, { by: 'source', action: 'sign-out' }, sql`gone`)}
+    ${auditStep(sql, { by: 'source', action: 'sign-out', client }, sql`gone`)}
     select exists (select from gone) as ended`
   return row.ended
 }
@@ -272,24 +281,29 @@ export interface Proven {
    */
   readonly own: string
   readonly network: string | undefined
+  /** The second factor that the person showed, if any. */
+  readonly factor: ShownFactor
 }
 
 /**
- * Creates a session and returns the user's id; undefined if the stored password has changed or the user no longer
- * exists.
+ * Creates a session and returns the user's id; undefined if the stored password has changed, the user no longer exists,
+ * or the second factor is missing, wrong, or was used before.
  */
 export async function signInByPassword(
   sql: Sql,
-  { userId, password, own, network }: Proven,
+  { userId, password, own, network, factor }: Proven,
   session: NewSession,
   attempts: Attempts = { sent: false }
 ): Promise<number | undefined> {
   const known = await userOfAttempt(sql, session, attempts)
   if (known !== undefined) return known
+  const audit = { by: 'source', action: 'factor.recover', client: session.client } as const
+  const isRecovery = factor !== undefined && 'recovery' in factor
+  const recovered = isRecovery ? sql`recovered as (${auditOf(sql, audit, sql`used`)}),` : sql``
   const [row] = await sql<{ userId: number }[]>`
-    with proven as (
-      select id as user_id from users where id = ${userId} and password = ${password}
-    ), forgotten as (
+    with ${usingFactor(sql, userId, factor)}, proven as (
+      select id as user_id from users where id = ${userId} and password = ${password} and exists (select from factored)
+    ), ${recovered} forgotten as (
       delete from sign_in_attempts where subject = ${own} and exists (select from proven)
     ), lessened as (
       update sign_in_attempts set attempts = attempts - 1
@@ -307,7 +321,7 @@ export async function setPassword(
   sql: Sql,
   userId: number,
   password: string | null,
-  { by, keep = null }: { readonly by: number | null; readonly keep?: string | null }
+  { by, keep = null, client }: { readonly by: number | null; readonly keep?: string | null; readonly client?: string }
 ): Promise<boolean> {
   const action = password === null ? 'password.remove' : 'password.set'
   const set = () => sql<[{ set: boolean }]>`
@@ -320,7 +334,7 @@ export async function setPassword(
     ), links as (
       delete from sign_in_links where user_id in (select user_id from changed)
     )
-    ${auditStep(sql, { by, action, adding: 'user' }, sql`changed`)}
+    ${auditStep(sql, { by, action, adding: 'user', client }, sql`changed`)}
     select exists (select from changed) as set`
   const [row] = await inTurn(sql, set)
   return row.set

@@ -10,9 +10,9 @@ import type { RequestOf } from '../../../lib/http/route.ts'
 import { closed } from '../../../lib/schema/object.ts'
 import { SCOPES } from '../../../lib/schema/scopes.ts'
 import { EnvironmentError } from '../../../lib/trace/environment.ts'
+import { actorOf } from '../acting.ts'
 import { bodyReader, IN_PROJECT, pageRoute } from '../page-routes.ts'
 import { IssuedKeyReply, KeyReply, KeysReply } from '../replies.ts'
-import { actorOf } from '../trace.ts'
 
 const MAX_DAYS = 3650
 

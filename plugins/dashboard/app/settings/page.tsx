@@ -12,6 +12,7 @@ import { Field, Form } from '../ui/dialog.tsx'
 import { Moment } from '../ui/facts.tsx'
 import { asLine } from '../ui/text.ts'
 import { ago, type Zone } from '../ui/time.ts'
+import { AuditLog } from './audit.tsx'
 import { KeySettings } from './keys.tsx'
 import { Listing } from './listing.tsx'
 import { Members } from './members.tsx'
@@ -26,6 +27,7 @@ const TITLES: Readonly<Record<SettingsTab, string>> = {
   views: 'Views',
   scores: 'Scores',
   prices: 'Prices',
+  audit: 'Audit',
   project: 'Project'
 }
 
@@ -56,9 +58,11 @@ export function SettingsPage({ slug, tab }: { slug: string; tab: SettingsTab }) 
       ) : tab === 'views' ? (
         <Views key={slug} slug={slug} />
       ) : !isOwner ? (
-        <p>Only owners can see the {tab} of an account.</p>
+        <p>Only owners can see the {tab === 'audit' ? 'audit log' : tab} of an account.</p>
       ) : tab === 'keys' ? (
         <KeySettings key={slug} slug={slug} zone={zone} />
+      ) : tab === 'audit' ? (
+        <AuditLog key={slug} slug={slug} zone={zone} />
       ) : (
         <Members key={slug} slug={slug} zone={zone} />
       )}
