@@ -127,15 +127,25 @@ const IN_PROJECT: Readonly<Record<string, (ids: Ids) => Visit>> = {
 
 /**
  * Valid requests for the other routes, which require a person but no role. `seeks`: the request must not find the ids.
+ * `status`: the response if the person lacks what the request changes.
  */
-const ELSEWHERE: Readonly<Record<string, (ids: Ids) => Visit & { readonly seeks: boolean }>> = {
-  'GET /app/api/sessions': () => ({ path: 'sessions', seeks: false }),
-  'DELETE /app/api/sessions/:sessionId': ({ sessionId }) => ({ path: `sessions/${sessionId}`, seeks: true }),
-  'GET /app/api/factor': () => ({ path: 'factor', seeks: false }),
-  'DELETE /app/api/factor': () => ({ path: 'factor', seeks: false }),
-  'POST /app/api/password': () => ({ path: 'password', body: { password: null }, seeks: false }),
-  'GET /app/api/traces/:traceId': ({ traceId }) => ({ path: `traces/${traceId}`, seeks: true })
-}
+const ELSEWHERE: Readonly<Record<string, (ids: Ids) => Visit & { readonly seeks: boolean; readonly status?: number }>> =
+  {
+    'GET /app/api/sessions': () => ({ path: 'sessions', seeks: false }),
+    'DELETE /app/api/sessions/:sessionId': ({ sessionId }) => ({ path: `sessions/${sessionId}`, seeks: true }),
+    'POST /app/api/factor': () => ({ path: 'factor', body: NOTHING, seeks: false, status: 409 }),
+    'POST /app/api/factor/confirm': () => ({ path: 'factor/confirm', body: { code: '1' }, seeks: false, status: 409 }),
+    'POST /app/api/factor/recovery-codes': () => ({
+      path: 'factor/recovery-codes',
+      body: NOTHING,
+      seeks: false,
+      status: 409
+    }),
+    'GET /app/api/factor': () => ({ path: 'factor', seeks: false }),
+    'DELETE /app/api/factor': () => ({ path: 'factor', seeks: false }),
+    'POST /app/api/password': () => ({ path: 'password', body: { password: null }, seeks: false }),
+    'GET /app/api/traces/:traceId': ({ traceId }) => ({ path: `traces/${traceId}`, seeks: true })
+  }
 
 /** These routes show and change only data of the person who calls them. */
 const GUESTS = [
@@ -145,9 +155,6 @@ const GUESTS = [
   'GET /app/api/sign-in/oidc/callback',
   'GET /app/api/session',
   'DELETE /app/api/session',
-  'POST /app/api/factor',
-  'POST /app/api/factor/confirm',
-  'POST /app/api/factor/recovery-codes',
   'POST /app/api/shared'
 ]
 
@@ -360,9 +367,9 @@ t.test('what needs no role is about nobody but the one who asks', async t => {
   for (const [name, visitWith] of Object.entries(ELSEWHERE)) {
     const ids = await makeAll()
     const before = await readAll()
-    const { path, body, seeks } = visitWith(ids)
+    const { path, body, seeks, status = 200 } = visitWith(ids)
     const answer = await stranger.ask(name.split(' ')[0]!, path, body && { body })
-    t.equal(answer.status, seeks ? 404 : 200, name)
+    t.equal(answer.status, seeks ? 404 : status, name)
     t.notOk(answer.text.includes(MARK) || answer.text.includes(ids.sessionId), name)
     if (name !== 'POST /app/api/password') t.equal(await readAll(), before, `${name}: nothing is changed`)
   }

@@ -19,6 +19,7 @@ import { Members } from './members.tsx'
 import { Prices } from './prices.tsx'
 import { ProjectSettings } from './project.tsx'
 import { ScoreDefinitions } from './score-definitions.tsx'
+import { TwoStep } from './two-step.tsx'
 import { Views } from './views.tsx'
 
 const TITLES: Readonly<Record<SettingsTab, string>> = {
@@ -79,6 +80,7 @@ export function AccountPage() {
       <h1 tabIndex={-1}>{user?.name || user?.email}</h1>
       {user?.name && <p class="soft">{user.email}</p>}
       <Password />
+      <TwoStep />
       <SignedInPlaces zone={zone} />
     </div>
   )
