@@ -123,6 +123,8 @@ export interface OidcConfig {
   readonly roles: readonly RoleRule[]
   /** Whether every address from the provider counts as verified, unless the provider says otherwise. */
   readonly trustEmail: boolean
+  /** Time after which a session ends and the provider is asked again; undefined if sessions last as all others do. */
+  readonly sessionMs: number | undefined
   /** Whether people can sign in only with the provider or with a sign-in link. */
   readonly only: boolean
 }
@@ -294,6 +296,7 @@ function readOidc(read: Variables): OidcConfig | undefined {
   const admission = { domains: readDomains(read), roles: readRoleRules(read) }
   const scopes = (read.text('OIDC_SCOPES') ?? 'openid email profile').split(/[\s,]+/)
   const trustEmail = read.oneOf('OIDC_TRUST_EMAIL', SWITCH) === 'on'
+  const sessionMs = read.duration('OIDC_SESSION', DAY_MS)
   const only = read.oneOf('DASHBOARD_SIGN_IN', ['all', 'oidc']) === 'oidc'
   const given = { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret }
   const missing = OIDC_PARTS.filter(name => given[name] === undefined)
@@ -314,7 +317,7 @@ function readOidc(read: Variables): OidcConfig | undefined {
   if (only && read.text('AUTH_PROXY_HEADER') !== undefined) {
     throw new ConfigError('AUTH_PROXY_HEADER must not be set where DASHBOARD_SIGN_IN is oidc')
   }
-  return { issuer, clientId, clientSecret, scopes, ...admission, trustEmail, only }
+  return { issuer, clientId, clientSecret, scopes, ...admission, trustEmail, sessionMs, only }
 }
 
 function readDomains(read: Variables): string[] {

@@ -14,3 +14,8 @@ create table second_factors (
 );
 -- Whether people who sign in with a password need a second factor to see the account's projects.
 alter table accounts add column requires_factor boolean not null default false;
+
+-- When a session ends even if it is used, so that a sign-in provider is asked again; null: 90 days after it began.
+alter table web_sessions add column ends_at timestamptz;
+update web_sessions set ends_at = now() + interval '1 day', expires_at = least(expires_at, now() + interval '1 day')
+  where means = 'oidc';

@@ -94,8 +94,11 @@ t.test('a provider of OpenID Connect is named whole, with who may come in', t =>
       { claim: '*', value: '', role: 'viewer' }
     ],
     trustEmail: false,
+    sessionMs: 24 * 3_600_000,
     only: false
   })
+  t.match(readConfig({ ...names, OIDC_SESSION: '8h' }).oidc, { sessionMs: 8 * 3_600_000 })
+  t.match(readConfig({ ...names, OIDC_SESSION: 'off' }).oidc, { sessionMs: undefined })
   t.match(readConfig({ ...names, OIDC_TRUST_EMAIL: 'on' }).oidc, { trustEmail: true })
   t.match(readConfig({ ...names, DASHBOARD_SIGN_IN: 'oidc', OIDC_SCOPES: 'openid groups' }).oidc, {
     scopes: ['openid', 'groups'],
@@ -112,6 +115,7 @@ t.test('a provider of OpenID Connect is named whole, with who may come in', t =>
     [{ OIDC_ISSUER: 'http://id.example.com' }, /^OIDC_ISSUER must begin with https/],
     [{ OIDC_ISSUER: 'http://127.0.0.1.example.com' }, /^OIDC_ISSUER must begin with https/],
     [{ OIDC_SCOPES: 'email' }, /^OIDC_SCOPES must have openid/],
+    [{ OIDC_SESSION: '0s' }, /^OIDC_SESSION must be a duration/],
     [{ OIDC_TRUST_EMAIL: 'yes' }, /^OIDC_TRUST_EMAIL must be on or off/],
     [{ OIDC_DOMAINS: 'a@example.com' }, /^OIDC_DOMAINS must be domains/],
     [{ OIDC_ROLES: 'groups=admins' }, /^OIDC_ROLES must be rules/],

@@ -11,7 +11,7 @@ import { type DeploymentSecrets, seal, unseal } from './sealed.ts'
  */
 export function readShownFactor(
   factor: StoredFactor | undefined,
-  { userId, code = '' }: { readonly userId: number; readonly code?: string | undefined },
+  { email, code = '' }: { readonly email: string; readonly code?: string | undefined },
   secrets: DeploymentSecrets,
   nowMs = Date.now()
 ): ShownFactor | 'missing' | 'wrong' {
@@ -19,8 +19,8 @@ export function readShownFactor(
   if (code.trim() === '') return 'missing'
   const recovery = digestRecovery(code)
   if (recovery !== undefined) return { recovery }
-  const own = unseal(factor.secret, userId, secrets)
+  const own = unseal(factor.secret, email, secrets)
   const step = own && stepOfCode(own.text, code, nowMs)
   if (own === undefined || step === undefined) return 'wrong'
-  return { step, sealed: own.isPrevious ? seal(own.text, userId, secrets) : factor.secret }
+  return { step, sealed: own.isPrevious ? seal(own.text, email, secrets) : factor.secret }
 }

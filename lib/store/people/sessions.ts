@@ -11,7 +11,10 @@ import { auditOf, auditStep } from '../audit.ts'
 import { KEYS_CHANNEL } from '../projects/keys.ts'
 import { type ShownFactor, usingFactor } from './using-factor.ts'
 
-/** A session ends SESSION_DAYS after its last use or MOST_DAYS after its creation, whichever comes first. */
+/**
+ * A session ends SESSION_DAYS after its last use or MOST_DAYS after its creation, whichever comes first. A session that a
+ * sign-in provider began ends sooner (OIDC_SESSION), so that the provider is asked again whether it knows the person.
+ */
 export const SESSION_DAYS = 30
 const MOST_DAYS = 90
 const MAX_AGENT = 200
@@ -81,7 +84,8 @@ export async function readVisits(sql: Sql, asked: readonly Visiting[]): Promise<
 export async function touchSessions(sql: Sql, digests: readonly string[]): Promise<void> {
   await sql`
     update web_sessions s set seen_at = now(),
-      expires_at = least(now() + ${SESSION_DAYS} * interval '1 day', s.created_at + ${MOST_DAYS} * interval '1 day')
+      expires_at = least(
+        now() + ${SESSION_DAYS} * interval '1 day', s.created_at + ${MOST_DAYS} * interval '1 day', s.ends_at)
     from (
       select digest from web_sessions where digest = any (${digests as string[]}::bytea[])
         and seen_at <= now() - interval '5 minutes' and expires_at > now()
@@ -95,6 +99,8 @@ export interface NewSession {
   readonly agent: string
   /** Address of the browser. */
   readonly client?: string | undefined
+  /** Time after which the session ends even if it is used, in seconds. By default, MOST_DAYS. */
+  readonly endsInS?: number | undefined
   /** The browser's previous session, which the new session replaces. */
   readonly replaces: string | undefined
 }
@@ -116,14 +122,16 @@ const whenProven = (sql: Sql, authTime: number | undefined) =>
 
 /** Returns steps that create a session for the user_id of the step `source`. The step `made` returns the user_id. */
 export function makingSession(sql: Sql, session: NewSession, proof: Proof, source: ReturnType<Sql>) {
-  const { digest, agent, client, replaces = null } = session
+  const { digest, agent, client, endsInS = null, replaces = null } = session
   const { means } = proof
+  // `least` ignores a null.
+  const endsAt = sql`now() + ${endsInS}::float8 * interval '1 second'`
   const provenAt = proof.means === 'oidc' ? whenProven(sql, proof.authTime) : sql`now()`
   return sql`
     made as (
-      insert into web_sessions (digest, user_id, expires_at, agent, means, proven_at)
-      select ${digest}::bytea, user_id, now() + ${SESSION_DAYS} * interval '1 day', ${agent.slice(0, MAX_AGENT)}, ${means},
-        ${provenAt}
+      insert into web_sessions (digest, user_id, expires_at, ends_at, agent, means, proven_at)
+      select ${digest}::bytea, user_id, least(now() + ${SESSION_DAYS} * interval '1 day', ${endsAt}), ${endsAt},
+        ${agent.slice(0, MAX_AGENT)}, ${means}, ${provenAt}
       from ${source}
       returning user_id
     ), replaced as (

@@ -45,7 +45,7 @@ export default function factor(app: App): void {
     async handler({ visitor: { userId, email, hasPassword } }) {
       if (!hasPassword) throw new Refusal('conflict', NO_PASSWORD)
       const secret = makeFactorSecret()
-      const isBegun = await sql.write(each => beginFactor(each, userId, seal(secret, userId, secrets)))
+      const isBegun = await sql.write(each => beginFactor(each, userId, seal(secret, email, secrets)))
       if (!isBegun) throw new Refusal('conflict', ON_ALREADY)
       return { status: 201, body: { secret, address: enrolAddress(secret, email) } }
     }
@@ -58,10 +58,10 @@ export default function factor(app: App): void {
     fresh: true,
     smallBody: true,
     replies: { 200: RecoveryCodesReply },
-    async handler({ visitor: { userId, session }, payload, client }) {
+    async handler({ visitor: { userId, email, session }, payload, client }) {
       const { code } = readCode(payload)
       const stored = await sql.read(each => readFactor(each, userId))
-      const secret = stored && !stored.isConfirmed ? unseal(stored.secret, userId, secrets)?.text : undefined
+      const secret = stored && !stored.isConfirmed ? unseal(stored.secret, email, secrets)?.text : undefined
       if (stored === undefined || secret === undefined) throw new Refusal('conflict', 'Start again with a new secret.')
       const step = stepOfCode(secret, code) ?? refuseField('code', 'is not the code that the app shows now')
       const { codes, digests } = makeRecoveryCodes()

@@ -92,7 +92,9 @@ export default function oidc(app: App): void {
         if (begun.fresh && !isJustProven(said.authTime, Date.now())) return turnAway('not-fresh', page)
         const person = personOf(said.claims, admission)
         if (typeof person === 'string') return await refuse(request, person, page)
-        const { session, kept } = newSession(cookie, request)
+        const { session: plain, kept } = newSession(cookie, request)
+        const { sessionMs } = admission
+        const session = { ...plain, endsInS: sessionMs === undefined ? undefined : sessionMs / 1000 }
         const userId = await sql.write((each, tried) => signInByOidc(each, said, person, session, tried))
         // The sign-in may have changed or removed the user's role.
         app.forget()

@@ -38,6 +38,12 @@ const USED = 'This link was used already, or is too old. Ask for another.'
 const NOT_YOURS = 'This link was used already, is too old, or signs in somebody else. Ask for another.'
 const SOMEBODY_ELSE = 'Sign in as the same person to continue, or reload the page to sign in as somebody else.'
 
+interface GivenCode {
+  readonly userId: number
+  readonly email: string
+  readonly code: string | undefined
+}
+
 export default function signIn(app: App): void {
   const readLink = bodyReader(LinkBody)
   const readCredentials = bodyReader(PasswordBody)
@@ -89,7 +95,7 @@ export default function signIn(app: App): void {
       // Checked after the password, because an earlier check would reveal which user an e-mail address belongs to.
       if (only !== undefined && only !== known.userId) throw new Refusal('forbidden', SOMEBODY_ELSE)
       const { session, kept } = newSession(cookie, request)
-      const factor = await showFactor(known.userId, code, request.client)
+      const factor = await showFactor({ userId: known.userId, email, code }, request.client)
       const proven = {
         userId: known.userId,
         password: stored,
@@ -107,9 +113,10 @@ export default function signIn(app: App): void {
   })
 
   /** Returns the second factor that the code shows. Throws `code_required` if it is missing or wrong. */
-  async function showFactor(userId: number, code: string | undefined, client: string): Promise<ShownFactor> {
+  async function showFactor(given: GivenCode, client: string): Promise<ShownFactor> {
+    const { userId } = given
     const stored = await sql.read(each => readFactor(each, userId))
-    const shown = readShownFactor(stored, { userId, code }, app.secrets)
+    const shown = readShownFactor(stored, given, app.secrets)
     if (shown === 'missing') throw new Refusal('code_required', CODE_NEEDED)
     return shown === 'wrong' ? refuseCode(userId, client) : shown
   }

@@ -22,7 +22,7 @@ const BACK = `
   alter table span_messages drop column event, drop column facts, drop column call;
   drop index sign_in_attempts_until;
   alter table users drop column oidc_email_until;
-  alter table web_sessions drop column proven_at;
+  alter table web_sessions drop column proven_at, drop column ends_at;
   alter table memberships drop column by_claim;
   drop table repack_waits, repack_marks;
   drop table change_news, change_log, change_feeds;

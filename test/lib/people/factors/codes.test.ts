@@ -73,21 +73,21 @@ t.test('recovery codes are known by their digests, however they are typed', t =>
 
 t.test('a stored secret can be read only with the deployment’s secret, and only for its user', t => {
   const [digestSecret, other] = ['a secret of sixteen', 'another secret of it']
-  const sealed = seal(RFC_SECRET, 7, { digestSecret })
-  t.not(seal(RFC_SECRET, 7, { digestSecret }), sealed)
-  t.same(unseal(sealed, 7, { digestSecret }), { text: RFC_SECRET, isPrevious: false })
-  t.same(unseal(sealed, 7, { digestSecret: other, previousSecret: digestSecret }), {
+  const sealed = seal(RFC_SECRET, 'a@x', { digestSecret })
+  t.not(seal(RFC_SECRET, 'a@x', { digestSecret }), sealed)
+  t.same(unseal(sealed, 'a@x', { digestSecret }), { text: RFC_SECRET, isPrevious: false })
+  t.same(unseal(sealed, 'a@x', { digestSecret: other, previousSecret: digestSecret }), {
     text: RFC_SECRET,
     isPrevious: true
   })
-  t.equal(unseal(sealed, 8, { digestSecret }), undefined, 'another user')
-  t.equal(unseal(sealed, 7, { digestSecret: other }), undefined, 'another secret')
+  t.equal(unseal(sealed, 'b@x', { digestSecret }), undefined, 'another user')
+  t.equal(unseal(sealed, 'a@x', { digestSecret: other }), undefined, 'another secret')
   const bytes = Buffer.from(sealed, 'base64url')
   for (let i = 0; i < bytes.length; i++) {
     const changed = Buffer.from(bytes)
     changed[i]! ^= 1
-    t.equal(unseal(changed.toString('base64url'), 7, { digestSecret }), undefined, `byte ${i}`)
+    t.equal(unseal(changed.toString('base64url'), 'a@x', { digestSecret }), undefined, `byte ${i}`)
   }
-  for (const broken of ['', 'x', sealed.slice(0, 20)]) t.equal(unseal(broken, 7, { digestSecret }), undefined)
+  for (const broken of ['', 'x', sealed.slice(0, 20)]) t.equal(unseal(broken, 'a@x', { digestSecret }), undefined)
   t.end()
 })

@@ -1,8 +1,12 @@
 /** Tests two-step sign-in: codes of an authenticator app beside a password. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { Secret, TOTP } from 'otpauth'
 import t, { type Test } from 'tap'
 import { createAccount } from '../../../../lib/admin/accounts.ts'
 import { resetFactor } from '../../../../lib/admin/people.ts'
+import { testDatabase } from '../../../fixtures/database/database.ts'
+import { testFolder } from '../../../fixtures/folder.ts'
 import {
   addPerson,
   asking,
@@ -13,6 +17,7 @@ import {
   signedIn
 } from '../../../fixtures/service/people.ts'
 import { type TestService, testService } from '../../../fixtures/service/service.ts'
+import { configurationFor, jsonHere } from '../../../fixtures/service/spoor.ts'
 
 const PASSWORD = 'correct horse battery'
 const EMAIL = 'ada@example.com'
@@ -214,4 +219,21 @@ t.test('another KEY_DIGEST_SECRET: codes go on with both, and with the new one a
   await forget(service)
   t.equal((await enter(service, { code: codeOf(secret) })).status, 403, 'the old secret alone cannot read it')
   t.equal((await enter(service, { code: codes[0] })).status, 204, 'recovery codes depend on no secret')
+})
+
+t.test('a backup has the second factor, which no other deployment can read', async t => {
+  const { service, ada, secret, codes } = await enrolled(t)
+  t.equal((await ada.ask('PATCH', 'p/default/members', { body: { requiresFactor: true } })).status, 200)
+  const file = join(await testFolder(t), 'spoor.backup')
+  await jsonHere(['backup', file], configurationFor(service.database))
+  t.notMatch(await readFile(file, 'utf8'), new RegExp([secret, ...codes].join('|')))
+  const copy = await testDatabase(t)
+  await jsonHere(['restore', file], configurationFor(copy))
+  const restored = await testService(t, { database: copy })
+  t.match(await enter(restored, {}), { status: 403, body: { error: { code: 'code_required' } } })
+  t.equal((await enter(restored, { code: codeOf(secret) })).status, 204)
+  const cookie = cookieOf(await enter(restored, { code: codes[0] }))
+  const members = await asking(restored, cookie)('GET', 'p/default/members')
+  t.match(members.body, { requiresFactor: true, members: [{ hasFactor: true }] })
+  t.equal((await enter(service, { code: codes[0] })).status, 204)
 })
