@@ -187,9 +187,8 @@ async function insertUser(sql: Sql, { id, email, name, createdAt }: BackupUser, 
 }
 
 /**
- * Restores users' passwords, second factors and identities. Must run before memberships are restored, because users who already belong
- * to an account in this database keep their passwords and identities. `restored` maps users' ids in the backup to ids
- * here.
+ * Restores users' passwords, second factors and identities. Must run before memberships are restored, because users
+ * who already belong to an account in this database keep theirs. `restored` maps users' ids in the backup to ids here.
  */
 async function admitUsers(
   sql: Sql,

@@ -12,8 +12,8 @@ export interface FailedSignIn {
 
 /**
  * Records a failed sign-in. Repeated failures of one user from one client within a quarter of an hour are one entry
- * with the number of attempts, so that guessing cannot fill the log. Takes as long for an unknown address as for a known
- * one. What was typed as an address is not stored, because people sometimes type a password there.
+ * with the number of attempts, so that guessing cannot fill the log. Takes as long for an unknown address as for a
+ * known one. What was typed as an address is not stored, because people sometimes type a password there.
  */
 export async function noteFailedSignIn(sql: Sql, { userId, client, means, reason }: FailedSignIn): Promise<void> {
   const detail = JSON.stringify({ means, ...(reason !== undefined && { reason }), attempts: 1 })

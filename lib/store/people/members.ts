@@ -37,7 +37,8 @@ export async function readMember(sql: Sql, accountId: number, userId: number): P
 function memberRows(sql: Sql) {
   return sql`
     select u.id, u.email, u.name, m.role, m.by_claim as "byClaim",
-      exists (select from second_factors f where f.user_id = u.id and f.confirmed_at is not null) as "hasFactor", m.created_at as "createdAt",
+      exists (select from second_factors f where f.user_id = u.id and f.confirmed_at is not null) as "hasFactor",
+      m.created_at as "createdAt",
       (select max(seen_at) from web_sessions where user_id = u.id and expires_at > now()) as "seenAt"
     from memberships m join users u on u.id = m.user_id`
 }

@@ -12,8 +12,8 @@ import { KEYS_CHANNEL } from '../projects/keys.ts'
 import { type ShownFactor, usingFactor } from './using-factor.ts'
 
 /**
- * A session ends SESSION_DAYS after its last use or MOST_DAYS after its creation, whichever comes first. A session that a
- * sign-in provider began ends sooner (OIDC_SESSION), so that the provider is asked again whether it knows the person.
+ * A session ends SESSION_DAYS after its last use or MOST_DAYS after its creation, whichever comes first. A session that
+ * a sign-in provider began ends sooner (OIDC_SESSION), so that the provider is asked again whether it knows the person.
  */
 export const SESSION_DAYS = 30
 const MOST_DAYS = 90
@@ -60,7 +60,8 @@ export interface VisitRow {
 export async function readVisits(sql: Sql, asked: readonly Visiting[]): Promise<VisitRow[]> {
   return sql<VisitRow[]>`
     select a.place::int as place, u.id as "userId", u.email, u.name, u.password is not null as "hasPassword",
-      f.user_id is not null as "hasFactor", s.seen_at as "seenAt", s.expires_at as "expiresAt", s.proven_at as "provenAt", p.id as "projectId", m.account_id as "accountId", m.role,
+      f.user_id is not null as "hasFactor", s.seen_at as "seenAt", s.expires_at as "expiresAt",
+      s.proven_at as "provenAt", p.id as "projectId", m.account_id as "accountId", m.role,
       coalesce(c.requires_factor and s.means = 'password' and f.user_id is null, false) as "lacksFactor"
     from unnest(
       ${asked.map(({ digest }) => digest)}::bytea[], ${asked.map(({ email }) => email)}::text[],

@@ -70,9 +70,9 @@ const UNUSED_DAYS = 30
 
 /**
  * Sets keys' last use to the current time, except for keys marked in the last five minutes. Stores the new digests of
- * `moved` keys, whose last use is always set. Returns each key's last use. Rows are locked in the order of their ids, so
- * that two processes with the same keys cannot deadlock. The first use of a key, and its use after UNUSED_DAYS without
- * use, are recorded in the audit log.
+ * `moved` keys, whose last use is always set. Returns each key's last use. Rows are locked in the order of their ids,
+ * so that two processes with the same keys cannot deadlock. The first use of a key, and its use after UNUSED_DAYS
+ * without use, are recorded in the audit log.
  */
 export async function touchKeys(
   sql: Sql,

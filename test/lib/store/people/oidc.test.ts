@@ -320,7 +320,8 @@ t.test('a session that a provider began ends in time, however much it is used', 
       return rows.map(({ hours }) => hours)
     }
     t.same(await hoursLeft(), [1, 720, 720])
-    await sql`update web_sessions set seen_at = now() - interval '10 minutes', created_at = created_at - interval '80 days'`
+    await sql`
+      update web_sessions set seen_at = now() - interval '10 minutes', created_at = created_at - interval '80 days'`
     await touchSessions(sql, digests)
     t.same(await hoursLeft(), [1, 240, 240])
   })
