@@ -85,7 +85,8 @@ function connected<T>(config: Config, work: (session: DatabaseSession) => Promis
       const systemUser = readSystemUser()
       // If the database is unreachable, the `work` callback reports the failure.
       await noteSystemUser(sql, systemUser).catch(() => {})
-      const making = { keyPrefix: config.keyPrefix, digestSecret: database.digestSecret }
+      const { digestSecret, previousSecret } = database
+      const making = { keyPrefix: config.keyPrefix, digestSecret, previousSecret }
       return await work({ config, database, sql, log, systemUser, making })
     } finally {
       // Without a time limit, this call would never return if the connection were lost.

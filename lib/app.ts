@@ -5,7 +5,7 @@
 import type { TObject } from 'typebox'
 import type { Config } from './config.ts'
 import type { SqlAccess } from './database/sql-access.ts'
-import type { Cookie } from './http/people/cookie.ts'
+import type { Cookie, CookieHome } from './http/people/cookie.ts'
 import type { Route, RouteOptions } from './http/route.ts'
 import type { Ingest } from './ingest/ingest.ts'
 import type { SharedGate } from './limits/shared-gate.ts'
@@ -29,8 +29,8 @@ export interface App {
     add(projectId: number, signal: 'logs' | 'metrics', counts: ReadonlyMap<string, number>): readonly string[]
   }
   readonly cookie: Cookie
-  /** KEY_DIGEST_SECRET; undefined while it is not set. */
-  readonly digestSecret: string | undefined
+  /** KEY_DIGEST_SECRET and its predecessor, which cookies, new keys and second factors depend on. */
+  readonly secrets: CookieHome
   readonly routes: readonly Route[]
   /**
    * Resolves to the reasons why a write would currently be rejected, a few words each; empty if writes are accepted.

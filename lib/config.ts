@@ -25,12 +25,20 @@ export interface Config {
   readonly grpcTls: { readonly cert: string; readonly key: string } | undefined
   /** Without a trailing slash; undefined if the request's Host header determines the URL. */
   readonly baseUrl: string | undefined
+  /** Whether browsers are told to use only HTTPS if baseUrl begins with https:// (lib/http/transport-security.ts). */
+  readonly hsts: boolean
+  /** Addresses (mailto:, https:) to which people report vulnerabilities; empty if there is no security.txt. */
+  readonly securityContacts: readonly string[]
+  /** Whether the audit log records which person opened which trace. */
+  readonly auditViews: boolean
   readonly keyPrefix: string
   /**
    * The secret for the digests of API keys. If undefined, a deployment with an embedded database generates a secret in
    * dataDir, and any other deployment counts as not configured.
    */
   readonly keyDigestSecret: string | undefined
+  /** The secret that keyDigestSecret replaces. Keys made with either secret work, and move to the new one when used. */
+  readonly previousKeyDigestSecret: string | undefined
   /** Maximum number of traces per trial account; undefined if trial mode is off. */
   readonly trialTraces: number | undefined
   readonly storageLimitBytes: number
@@ -115,6 +123,8 @@ export interface OidcConfig {
   readonly roles: readonly RoleRule[]
   /** Whether every address from the provider counts as verified, unless the provider says otherwise. */
   readonly trustEmail: boolean
+  /** Time after which a session ends and the provider is asked again; undefined if sessions last as all others do. */
+  readonly sessionMs: number | undefined
   /** Whether people can sign in only with the provider or with a sign-in link. */
   readonly only: boolean
 }
@@ -138,8 +148,12 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     grpcPort: read.integer('OTLP_GRPC_PORT', 0, 65_535),
     grpcTls: readGrpcTls(read),
     baseUrl: readBaseUrl(read),
+    hsts: read.oneOf('HSTS', SWITCH) !== 'off',
+    securityContacts: readContacts(read),
+    auditViews: read.oneOf('AUDIT_VIEWS', SWITCH) === 'on',
     keyPrefix: readKeyPrefix(read),
-    keyDigestSecret: readDigestSecret(read),
+    keyDigestSecret: checkSecret('KEY_DIGEST_SECRET', read.secret('KEY_DIGEST_SECRET')),
+    previousKeyDigestSecret: checkSecret('KEY_DIGEST_SECRET_PREVIOUS', read.secret('KEY_DIGEST_SECRET_PREVIOUS')),
     trialTraces: read.integer('TRIAL_TRACES', 0, Number.MAX_SAFE_INTEGER),
     storageLimitBytes: read.integer('STORAGE_LIMIT_BYTES', 1, Number.MAX_SAFE_INTEGER) ?? 10 * 1024 ** 3,
     idleCompleteMs: read.duration('OTLP_IDLE_COMPLETE', 10 * MINUTE_MS),
@@ -235,11 +249,8 @@ function readInit(read: Variables): FirstStartConfig {
 /** A key after its prefix (lib/access/keys.ts). */
 const KEY_REST = /^_live_[0-9A-Za-z]{16}_[0-9A-Za-z]{43}$/
 
-function readDigestSecret(read: Variables): string | undefined {
-  const secret = read.secret('KEY_DIGEST_SECRET')
-  if (secret !== undefined && secret.length < 16) {
-    throw new ConfigError('KEY_DIGEST_SECRET must have at least 16 characters')
-  }
+function checkSecret(name: string, secret: string | undefined): string | undefined {
+  if (secret !== undefined && secret.length < 16) throw new ConfigError(`${name} must have at least 16 characters`)
   return secret
 }
 
@@ -249,6 +260,14 @@ function readOrigins(read: Variables): string[] {
     read.refuse('ALLOWED_ORIGINS', 'must be origins such as https://app.example.com, separated by commas')
   }
   return origins
+}
+
+function readContacts(read: Variables): string[] {
+  const contacts = read.list('SECURITY_CONTACT')
+  const isContact = (text: string) => /^(?:mailto:[^\s@]+@[^\s@]+|https:\/\/\S+)$/.test(text) && !/\p{Cc}/u.test(text)
+  if (contacts.every(isContact)) return contacts
+  const rule = 'must be addresses such as mailto:security@example.com or https://example.com/security'
+  return read.refuse('SECURITY_CONTACT', `${rule}, separated by commas`)
 }
 
 function readGrpcTls(read: Variables): Config['grpcTls'] {
@@ -277,6 +296,7 @@ function readOidc(read: Variables): OidcConfig | undefined {
   const admission = { domains: readDomains(read), roles: readRoleRules(read) }
   const scopes = (read.text('OIDC_SCOPES') ?? 'openid email profile').split(/[\s,]+/)
   const trustEmail = read.oneOf('OIDC_TRUST_EMAIL', SWITCH) === 'on'
+  const sessionMs = read.duration('OIDC_SESSION', DAY_MS)
   const only = read.oneOf('DASHBOARD_SIGN_IN', ['all', 'oidc']) === 'oidc'
   const given = { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret }
   const missing = OIDC_PARTS.filter(name => given[name] === undefined)
@@ -297,7 +317,7 @@ function readOidc(read: Variables): OidcConfig | undefined {
   if (only && read.text('AUTH_PROXY_HEADER') !== undefined) {
     throw new ConfigError('AUTH_PROXY_HEADER must not be set if DASHBOARD_SIGN_IN is oidc')
   }
-  return { issuer, clientId, clientSecret, scopes, ...admission, trustEmail, only }
+  return { issuer, clientId, clientSecret, scopes, ...admission, trustEmail, sessionMs, only }
 }
 
 function readDomains(read: Variables): string[] {

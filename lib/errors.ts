@@ -40,6 +40,8 @@ export const ERROR_CODES = Object.keys(ERRORS) as readonly ErrorCode[]
 export const DASHBOARD_ERRORS = {
   sign_in_required: { status: 401, meaning: 'Nobody is signed in, or the session has ended.' },
   fresh_sign_in_required: { status: 403, meaning: 'The session is valid, but the sign-in is not recent enough.' },
+  code_required: { status: 403, meaning: 'The password is right, and a code of the second factor is needed too.' },
+  factor_required: { status: 403, meaning: 'The account requires a second factor beside the password.' },
   too_many_attempts: { status: 429, meaning: 'Too many passwords were tried; retry later.' }
 } as const
 

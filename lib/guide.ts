@@ -57,6 +57,7 @@ export const PARTS: readonly GuidePart[] = [
     title: 'Operate',
     pages: [
       { name: 'operate', title: 'Deploy and secure', sections: ['operate'] },
+      { name: 'security', title: 'Security', sections: ['security'] },
       { name: 'upkeep', title: 'Back up, prune and grow', sections: ['upkeep'] }
     ]
   },

@@ -124,7 +124,8 @@ export async function startService(
     sql: identities,
     log,
     keyPrefix: config.keyPrefix,
-    digestSecret: database.digestSecret ?? ''
+    digestSecret: database.digestSecret ?? '',
+    previousSecret: database.previousSecret
   })
   const setup = new Setup(database, config.autoMigrate, log, migrations)
   const forget = () => {
@@ -159,6 +160,8 @@ export async function startService(
     certificateExpiry: () => grpc?.certificateExpiresAt
   })
   const routes = new RouteTable()
+  const { digestSecret, previousSecret } = database
+  const secrets = { baseUrl: config.baseUrl, digestSecret, previousSecret }
   const app: App = {
     config,
     log,
@@ -169,8 +172,8 @@ export async function startService(
     bodies: new Bodies(ingest.threads),
     metrics,
     unkept,
-    cookie: sessionCookie({ baseUrl: config.baseUrl, digestSecret: database.digestSecret }),
-    digestSecret: database.digestSecret,
+    cookie: sessionCookie(secrets),
+    secrets,
     routes: routes.routes,
     route: route => routes.add(route as unknown as Route),
     readiness: () => readiness.findObstacles(),

@@ -53,6 +53,7 @@ export default function deletions(app: App): void {
           by: null,
           action: 'trace.delete',
           projectId,
+          client: request.client,
           detail: { ...detailOf(target, traceIds), keyId }
         }) as const
       return { body: await explained(await remove(projectId, target, auditOf, request)) }

@@ -9,6 +9,7 @@ import { gzip } from 'node:zlib'
 import type { App } from '../lib/app.ts'
 import { type Guide, type GuideFile, guideAddress, REFERENCE, renderGuide, withLinks } from '../lib/guide.ts'
 import { Content, type Reply } from '../lib/http/route.ts'
+import { transportSecurity } from '../lib/http/transport-security.ts'
 import { VERSION } from '../lib/version.ts'
 
 const OWN = new URL('plugins/docs/', import.meta.resolve('#package.json'))
@@ -88,10 +89,12 @@ interface Texts {
 let texts: Promise<Texts> | undefined
 
 export default async function docs(app: App) {
+  const answerHeaders = transportSecurity(app.config)
   texts ??= readTexts()
   const { pages, passages, examples } = await texts
   for (const { page, text } of pages) {
     app.route({
+      answerHeaders,
       method: 'GET',
       path: `/${guideAddress(page)}`,
       access: 'public',
@@ -104,6 +107,7 @@ export default async function docs(app: App) {
     })
   }
   app.route({
+    answerHeaders,
     method: 'GET',
     path: '/docs/passages.json',
     access: 'public',
@@ -120,6 +124,7 @@ export default async function docs(app: App) {
   for (const { name, folder, type } of [...ASSETS, ...files]) {
     let asset: Promise<Asset> | undefined
     app.route({
+      answerHeaders,
       method: 'GET',
       path: `/docs/${name}`,
       access: 'public',

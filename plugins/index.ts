@@ -13,6 +13,7 @@ import otlp from './otlp/index.ts'
 import project from './project.ts'
 import scores from './scores.ts'
 import search from './search.ts'
+import securityContact from './security-contact.ts'
 import sessions from './sessions.ts'
 import spans from './spans.ts'
 import traces from './traces/index.ts'
@@ -33,6 +34,7 @@ export const plugins: readonly Plugin[] = [
   usage,
   mcp,
   docs,
+  securityContact,
   dashboard,
   health,
   metrics

@@ -62,9 +62,10 @@ export default function scores(app: App): void {
     description: 'The previous score of that name, if there is one, takes its place in the summary of the trace.',
     replies: { 200: ScoreDeleted },
     errors: ['quota_exhausted'],
-    async handler({ key, traceId, scoreId }) {
+    async handler({ key, traceId, scoreId, client }) {
       const { projectId, keyId } = key
-      const audit = { by: null, action: 'score.delete', projectId, detail: { traceId, scoreId, keyId } } as const
+      const detail = { traceId, scoreId, keyId }
+      const audit = { by: null, action: 'score.delete', projectId, detail, client } as const
       const deleted = await app.sql.write((sql, attempts) =>
         deleteScore(sql, projectId, traceId, scoreId, attempts, audit)
       )

@@ -11,11 +11,12 @@ export default command({
   ].join('\n'),
   examples: ['config', 'config --json'],
   async run({ env, print }) {
-    const { databaseUrl, keyDigestSecret, oidc, init, ...others } = readConfig(env)
+    const { databaseUrl, keyDigestSecret, previousKeyDigestSecret, oidc, init, ...others } = readConfig(env)
     const config = {
       ...others,
       databaseUrl: databaseUrl && maskUrl(databaseUrl),
       keyDigestSecret: masked(keyDigestSecret),
+      previousKeyDigestSecret: masked(previousKeyDigestSecret),
       oidc: oidc && { ...oidc, issuer: oidc.issuer.href, clientSecret: MASK },
       init: { ...init, key: masked(init.key) }
     }
@@ -31,7 +32,12 @@ export default command({
 
 const MASK = '***'
 const NONE_SET = 'No variable is set.'
-const SECRETS: readonly string[] = ['KEY_DIGEST_SECRET', 'OIDC_CLIENT_SECRET', 'SPOOR_INIT_KEY']
+const SECRETS: readonly string[] = [
+  'KEY_DIGEST_SECRET',
+  'KEY_DIGEST_SECRET_PREVIOUS',
+  'OIDC_CLIENT_SECRET',
+  'SPOOR_INIT_KEY'
+]
 
 const masked = (secret: string | undefined): string | undefined => secret && MASK
 

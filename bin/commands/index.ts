@@ -66,6 +66,7 @@ export const commands: Commands = {
   'user link': user.link,
   'user password': user.password,
   'user sign-out': user.signOut,
+  'user reset-codes': user.resetCodes,
   'user unlink': user.unlink,
   'trace list': read.traceList,
   'trace show': read.traceShow,

@@ -134,6 +134,17 @@ export const password = command({
   }
 })
 
+export const resetCodes = command({
+  summary: 'Turn off two-step sign-in for a user who lost the app',
+  parameters: ['EMAIL'],
+  details: 'The user then signs in with the password alone, and can turn on two-step sign-in again under Account.',
+  examples: ['user reset-codes ada@example.com'],
+  async run({ parameters, env, print }) {
+    const removed = await withDatabase(env, ({ sql }) => people.resetFactor(sql, parameters.EMAIL))
+    print({ removed }, removed ? `two-step sign-in of ${parameters.EMAIL} is off` : 'two-step sign-in was off')
+  }
+})
+
 function rolesOf({ memberships }: User): string {
   const each = memberships.map(({ account, role }) => `${role} of account ${account}`)
   return each.length === 0 ? 'not a member of any account' : each.join(', ')

@@ -19,6 +19,8 @@ export interface KeyRingOptions {
   readonly sql: SqlAccess
   readonly keyPrefix: string
   readonly digestSecret: string
+  /** Keys made with this secret are valid as well, and move to `digestSecret` when they are used. */
+  readonly previousSecret?: string | undefined
   readonly log: Logger
 }
 
@@ -96,33 +98,37 @@ export class KeyRing {
     const rows = new Map(found.map(({ wanted, key }) => [wanted, key]))
     const accepted: [Lookup, KeyForAuth][] = []
     const stale = new Set<string>()
+    const moved = new Map<string, Buffer>()
     for (const lookup of batch) {
       const row = rows.get(lookup.keyId)
-      if (!this.#isValid(lookup, row)) {
+      const match = this.#match(lookup, row)
+      if (match === undefined) {
         lookup.resolve(undefined)
         continue
       }
+      if (match.isPrevious) moved.set(row!.id, match.digest)
       if (isDue(row!.lastUsedAt)) stale.add(row!.id)
       accepted.push([lookup, row!])
     }
-    const touched = stale.size > 0 ? this.#touch([...stale]) : undefined
+    const touched =
+      stale.size + moved.size > 0 ? this.#touch([...new Set([...stale, ...moved.keys()])], moved) : undefined
     for (const [lookup, row] of accepted) {
       const { lastUsedAt } = row
-      const isMoving = touched !== undefined && isDue(lastUsedAt)
-      const moved = isMoving ? touched.then(times => times.get(row.id) ?? lastUsedAt ?? now()) : undefined
+      const isChanging = touched !== undefined && isDue(lastUsedAt)
+      const changed = isChanging ? touched.then(times => times.get(row.id) ?? lastUsedAt ?? now()) : undefined
       // Only the first request with a key waits for the write, so that every used key has a last-use time.
-      if (lastUsedAt === null) void moved!.then(time => this.#accept(lookup, row, time, moment))
-      else this.#accept(lookup, row, moved ?? lastUsedAt, moment)
+      if (lastUsedAt === null) void changed!.then(time => this.#accept(lookup, row, time, moment))
+      else this.#accept(lookup, row, changed ?? lastUsedAt, moment)
     }
   }
 
   /**
-   * Marks keys as used and returns the new last-use times. If the write fails, returns no times instead of rejecting,
-   * because the keys stay valid.
+   * Marks keys as used, stores the digests of moved keys, and returns the new last-use times. If the write fails,
+   * returns no times instead of rejecting, because the keys stay valid.
    */
-  async #touch(ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  async #touch(ids: readonly string[], moved: ReadonlyMap<string, Buffer>): Promise<ReadonlyMap<string, string>> {
     try {
-      const touched = await this.#options.sql.write(sql => touchKeys(sql, ids))
+      const touched = await this.#options.sql.write(sql => touchKeys(sql, ids, moved))
       return new Map(touched.map(row => [row.id, row.lastUsedAt]))
     } catch (error) {
       // The next lookup retries the write.
@@ -140,13 +146,19 @@ export class KeyRing {
   }
 
   /**
-   * Returns whether a key is valid. The check takes equally long for a key that is unknown, has a different secret, or
+   * Returns the digest of a valid key's secret, and whether the key was made with the previous secret. Returns
+   * undefined if the key is invalid. The check takes equally long for a key that is unknown, has a different secret, or
    * is no longer valid. For an unknown key, `row` belongs to another key. `row` is undefined only if no key exists.
    */
-  #isValid({ keyId, secret }: Lookup, row: KeyForAuth | undefined): boolean {
-    const given = digestSecret(secret, this.#options.digestSecret)
-    const isSame = timingSafeEqual(given, row?.digest ?? DUMMY_DIGEST)
-    return isSame && row !== undefined && row.id === keyId && row.revokedAt === null && !isPast(row.expiresAt)
+  #match({ keyId, secret }: Lookup, row: KeyForAuth | undefined): { digest: Buffer; isPrevious: boolean } | undefined {
+    const { digestSecret: current, previousSecret } = this.#options
+    const stored = row?.digest ?? DUMMY_DIGEST
+    const digest = digestSecret(secret, current)
+    const isCurrent = timingSafeEqual(digest, stored)
+    const isPrevious = previousSecret !== undefined && timingSafeEqual(digestSecret(secret, previousSecret), stored)
+    const isSame = isCurrent || isPrevious
+    const isValid = isSame && row !== undefined && row.id === keyId && row.revokedAt === null && !isPast(row.expiresAt)
+    return isValid ? { digest, isPrevious: !isCurrent } : undefined
   }
 }
 

@@ -54,7 +54,7 @@ export async function prepareFirstStart(
 ) {
   if (database.digestSecret === undefined) return hindered('KEY_DIGEST_SECRET is not set')
   const { connect, limit } = database
-  const making = { keyPrefix, digestSecret: database.digestSecret }
+  const making = { keyPrefix, digestSecret: database.digestSecret, previousSecret: database.previousSecret }
   const pool = new Pool(onClose => connect({ applicationName: 'first start', onClose }), { size: 1, limit })
   try {
     return await pool.run(sql => makeFirst(sql, making, links, init))
@@ -71,7 +71,7 @@ async function makeFirst(sql: Sql, making: KeyMaking, links: Links, init: FirstS
   if (isBehind(schema)) return hindered(`the schema is ${schema.state}: run \`spoor migrate\``)
   // If projects exist, no key is written, because the database may be a standby.
   if (await hasProjects(sql)) {
-    if (await isOtherSecret(sql, making.digestSecret ?? '')) return hindered(OTHER_SECRET)
+    if (await isOtherSecret(sql, making.digestSecret ?? '', making.previousSecret)) return hindered(OTHER_SECRET)
     return { key: undefined, link: await makeFirstLink(sql, links, false, init), obstacle: undefined }
   }
   const { key, stored } = await (init.key === undefined ? makeKey(sql, making) : adoptKey(sql, making, init.key))

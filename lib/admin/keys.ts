@@ -15,6 +15,7 @@ import { checkText, quoteKeyId } from './text.ts'
 export interface KeyMaking {
   readonly keyPrefix: string
   readonly digestSecret: string | undefined
+  readonly previousSecret?: string | undefined
 }
 
 /** A new key. `key` is the whole key, which cannot be shown again. */
@@ -45,7 +46,7 @@ export interface KeyRequest {
 }
 
 /** The actor named in the audit log. If a function in this file receives no actor, the log names a command instead. */
-type Actor = Pick<AuditEntry, 'by' | 'accountId' | 'projectId'>
+type Actor = Pick<AuditEntry, 'by' | 'accountId' | 'projectId' | 'client'>
 
 export async function createKey(sql: Sql, making: KeyMaking, request: KeyRequest, actor?: Actor): Promise<IssuedKey> {
   const label = checkText('the label', request.label ?? '', 0, 200)
@@ -133,7 +134,7 @@ export interface SecretReplacement {
 /** Replaces KEY_DIGEST_SECRET, which revokes all keys. Without `apply`, only counts the affected keys. */
 export async function replaceKeySecret(sql: Sql, making: KeyMaking, apply: boolean): Promise<SecretReplacement> {
   const secret = requireSecret(making)
-  const differs = await isOtherSecret(sql, secret)
+  const differs = await isOtherSecret(sql, secret, making.previousSecret)
   if (differs && apply) {
     const keys = await replaceSecret(sql, secret)
     await writeAudit(sql, entryOn('key.replace-secret', { keys }, { by: null }))
@@ -146,7 +147,7 @@ export async function replaceKeySecret(sql: Sql, making: KeyMaking, apply: boole
 /** Creates a key and its stored parts. Throws an AdminError if existing keys were made with another secret. */
 export async function makeKey(sql: Sql, making: KeyMaking): Promise<{ key: string; stored: MadeKey }> {
   const own = requireSecret(making)
-  if (!(await claimSecret(sql, own))) throw new AdminError(OTHER_SECRET)
+  if (!(await claimSecret(sql, own, making.previousSecret))) throw new AdminError(OTHER_SECRET)
   const { key, keyId, secret } = generateKey(making.keyPrefix)
   return { key, stored: { id: keyId, digest: digestSecret(secret, own) } }
 }
@@ -156,7 +157,7 @@ export async function adoptKey(sql: Sql, making: KeyMaking, key: string): Promis
   const own = requireSecret(making)
   const parts = parseKey(making.keyPrefix, key)
   if (parts === undefined) throw new AdminError('SPOOR_INIT_KEY is not a key with the prefix of KEY_PREFIX')
-  if (!(await claimSecret(sql, own))) throw new AdminError(OTHER_SECRET)
+  if (!(await claimSecret(sql, own, making.previousSecret))) throw new AdminError(OTHER_SECRET)
   return { key, stored: { id: parts.keyId, digest: digestSecret(parts.secret, own) } }
 }
 

@@ -8,6 +8,7 @@ import { digestToken, makeToken } from '../people/tokens.ts'
 import { isRole, ROLES, type Role } from '../schema/roles.ts'
 import { type MemberChange, removeMember, setRole } from '../store/people/members.ts'
 import { unlinkIdentities } from '../store/people/oidc.ts'
+import { removeFactor } from '../store/people/second-factors.ts'
 import { endAllSessions, insertLink, setPassword } from '../store/people/sessions.ts'
 import type { UserRow } from '../store/people/users.ts'
 import * as store from '../store/people/users.ts'
@@ -92,6 +93,11 @@ export async function changePassword(sql: Sql, email: string, password: string |
   if (fault !== undefined) throw new InputError(`the password ${fault}`)
   await setPassword(sql, user.id, password === undefined ? null : await hashPassword(password), { by: null })
   return present((await store.findUser(sql, user.email)) as UserRow)
+}
+
+/** Turns off a user's second factor. Returns false if it was off. */
+export async function resetFactor(sql: Sql, email: string): Promise<boolean> {
+  return removeFactor(sql, (await requireUser(sql, email)).id, { by: null })
 }
 
 /** Returns a user. With `accountId`, the user must be a member of that account. */

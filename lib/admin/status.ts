@@ -17,7 +17,7 @@ import { serverProblems } from '../health/server-problems.ts'
 import { certificateProblems, readExpiry, upkeepProblems } from '../health/upkeep.ts'
 import { countDeltas } from '../store/analytics/rollups/deltas.ts'
 import { countSessions } from '../store/people/sessions.ts'
-import { isOtherSecret, OTHER_SECRET } from '../store/projects/digest-secret.ts'
+import { isOtherSecret, OTHER_SECRET, readKeysToMove } from '../store/projects/digest-secret.ts'
 import { readRepackBacklog } from '../store/repacking/progress.ts'
 import { readSearchState, type SearchState } from '../store/search/state.ts'
 import { measureDatabase, readConnectionRoom, readDatabaseId } from '../store/server/properties.ts'
@@ -146,7 +146,7 @@ async function lookInside(config: Config, database: Database, sql: Sql, recounts
   const leftBehind = await allowed(() => findLeftBehind(sql), undefined)
   const upkeep = await ifUsable<Upkeep | undefined>(() => readUpkeep(sql, config.storageLimitBytes), undefined)
   const wrongTotals = isStandby || !recounts ? [] : await allowed(() => totalsProblems(sql, known), [])
-  const secret = await allowed(() => secretProblems(sql, database.digestSecret, isUsable), [])
+  const secret = await allowed(() => secretProblems(sql, database, isUsable), [])
   return {
     found: await lookForServer(config, await readDatabaseId(sql)),
     nodes,
@@ -297,13 +297,29 @@ function schemaProblems(schema: SchemaState): string[] {
   return [`${describeNewer(schema).replace(/^t/, 'T')}.`]
 }
 
-async function secretProblems(sql: Sql, secret: string | undefined, isUsable: boolean): Promise<string[]> {
+async function secretProblems(
+  sql: Sql,
+  { digestSecret: secret, previousSecret }: Pick<Database, 'digestSecret' | 'previousSecret'>,
+  isUsable: boolean
+): Promise<string[]> {
   if (secret === undefined) {
     return [
       'KEY_DIGEST_SECRET is not set: requests get not_configured until every process has it, with the same value.'
     ]
   }
-  return isUsable && (await isOtherSecret(sql, secret)) ? [`${OTHER_SECRET}.`] : []
+  if (!isUsable) return []
+  if (await isOtherSecret(sql, secret, previousSecret)) return [`${OTHER_SECRET}.`]
+  return previousSecret === undefined ? [] : [describeMove(await readKeysToMove(sql))]
+}
+
+/** Says whether KEY_DIGEST_SECRET_PREVIOUS is still needed. */
+function describeMove(keys: readonly string[]): string {
+  if (keys.length === 0) {
+    return 'Every working key has moved to KEY_DIGEST_SECRET: remove KEY_DIGEST_SECRET_PREVIOUS and restart.'
+  }
+  const named = `${keys.slice(0, 5).join(', ')}${keys.length > 5 ? ' and others' : ''}`
+  const count = keys.length === 1 ? '1 key' : `${keys.length} keys`
+  return `${count} may still need KEY_DIGEST_SECRET_PREVIOUS, being unused since the secret changed: ${named}.`
 }
 
 function projectProblems(projects: readonly DescribedProject[]): string[] {

@@ -38,6 +38,8 @@ export interface Database extends Connections {
   readonly embedded: boolean
   /** The secret for the keyed digests of API keys; undefined if none is configured. */
   readonly digestSecret: string | undefined
+  /** The secret that `digestSecret` replaces, while keys made with it still work (KEY_DIGEST_SECRET_PREVIOUS). */
+  readonly previousSecret?: string | undefined
   /** Settles when an embedded PostgreSQL has recovered or cannot recover; undefined if no recovery is in progress. */
   readonly recovery?: Promise<void> | undefined
   /** Stops an embedded PostgreSQL unless other processes still use it. Leaves a user's own database running. */

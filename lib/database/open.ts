@@ -21,7 +21,7 @@ export interface OpenOptions {
  * server accepts connections. Does not contact a user's own server, which may be down now and up later.
  */
 export async function openDatabase(config: Config, log: Logger, { role, patienceMs }: OpenOptions): Promise<Database> {
-  const { databaseUrl, dataDir, keyDigestSecret } = config
+  const { databaseUrl, dataDir, keyDigestSecret, previousKeyDigestSecret: previousSecret } = config
   const makeLimit = () => new ConnectionLimit(config.databaseConnections, shortage => log.warn(shortage, TOO_FEW))
   const limit = makeLimit()
   if (databaseUrl !== undefined) {
@@ -33,6 +33,7 @@ export async function openDatabase(config: Config, log: Logger, { role, patience
       transport: transportOf(databaseUrl),
       embedded: false,
       digestSecret: keyDigestSecret,
+      previousSecret,
       async close() {}
     }
   }
@@ -45,6 +46,7 @@ export async function openDatabase(config: Config, log: Logger, { role, patience
     transport: transportOf(cluster.target),
     embedded: true,
     digestSecret: keyDigestSecret ?? cluster.digestSecret,
+    previousSecret,
     recovery: cluster.recovery,
     close: cluster.close
   }

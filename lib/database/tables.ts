@@ -61,6 +61,7 @@ export const LOCAL_TABLES = [
   'sign_in_links',
   'sign_in_attempts',
   'oidc_identities',
+  'second_factors',
   'saved_views',
   'model_prices',
   'score_definitions',

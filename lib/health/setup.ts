@@ -16,7 +16,7 @@ import { Pool } from '../database/pool.ts'
 import { requireSession } from '../database/session/require-session.ts'
 import { causeOf } from '../failure-log.ts'
 import type { Logger } from '../log.ts'
-import { claimSecret, OTHER_SECRET } from '../store/projects/digest-secret.ts'
+import { changeSecret, claimSecret, OTHER_SECRET } from '../store/projects/digest-secret.ts'
 import { readDatabaseId } from '../store/server/properties.ts'
 import { ConfigError } from '../variables.ts'
 import { AWAY, describeDenial, isDenial, nameObstacle } from './obstacles.ts'
@@ -102,7 +102,7 @@ export class Setup {
   }
 
   async #look(): Promise<State> {
-    const { digestSecret } = this.#database
+    const { digestSecret, previousSecret } = this.#database
     if (digestSecret === undefined) return { is: 'lacking', what: 'KEY_DIGEST_SECRET is not set' }
     try {
       const { schema, leftBehind, old } = await this.#ask(async (sql, other) => {
@@ -120,7 +120,9 @@ export class Setup {
         this.#schema = { ...schema, state: 'current', version: schema.latest }
       }
       if (leftBehind !== undefined) return { is: 'lacking', what: leftBehind }
-      return (await this.#claimSecret(digestSecret)) ? { is: 'ready' } : { is: 'lacking', what: OTHER_SECRET }
+      return (await this.#claimSecret(digestSecret, previousSecret))
+        ? { is: 'ready' }
+        : { is: 'lacking', what: OTHER_SECRET }
     } catch (error) {
       // Only a grant resolves a missing privilege.
       if (isDenial(error)) return { is: 'lacking', what: describeDenial(error) }
@@ -147,8 +149,10 @@ export class Setup {
   }
 
   /** Claims the secret. On a standby, the secret counts as claimed, because no keys can be created there. */
-  async #claimSecret(secret: string): Promise<boolean> {
-    return this.#ask(sql => claimSecret(sql, secret)).catch(error => {
+  async #claimSecret(secret: string, previous: string | undefined): Promise<boolean> {
+    return this.#ask(sql =>
+      previous === undefined ? claimSecret(sql, secret) : changeSecret(sql, secret, previous)
+    ).catch(error => {
       if (!isReadOnlyRefusal(error)) throw error
       return true
     })

@@ -2,7 +2,8 @@
 import type { Role } from '../schema/roles.ts'
 import type { VisitRow } from '../store/people/sessions.ts'
 
-export interface Visitor extends Pick<VisitRow, 'userId' | 'email' | 'name' | 'hasPassword' | 'provenAt'> {
+export interface Visitor
+  extends Pick<VisitRow, 'userId' | 'email' | 'name' | 'hasPassword' | 'hasFactor' | 'provenAt'> {
   /** Digest of the session's token; null if a trusted proxy vouches for the person. */
   readonly session: string | null
 }
@@ -12,6 +13,8 @@ export interface VisitedProject {
   readonly id: number
   readonly accountId: number
   readonly role: Role
+  /** Whether the account requires a second factor that the visitor's session does not have. */
+  readonly lacksFactor: boolean
 }
 
 export interface Visit {

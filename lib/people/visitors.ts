@@ -113,10 +113,13 @@ function askingFor({ token, vouched }: Credentials, slug: string | undefined): V
 }
 
 function toVisit(row: VisitRow, { digest }: Visiting): Visit {
-  const { userId, email, name, hasPassword, provenAt, projectId, accountId, role } = row
+  const { userId, email, name, hasPassword, hasFactor, provenAt, projectId, accountId, role, lacksFactor } = row
   return {
-    visitor: { userId, email, name, hasPassword, session: digest, provenAt },
-    project: projectId === null || accountId === null || role === null ? undefined : { id: projectId, accountId, role }
+    visitor: { userId, email, name, hasPassword, hasFactor, session: digest, provenAt },
+    project:
+      projectId === null || accountId === null || role === null
+        ? undefined
+        : { id: projectId, accountId, role, lacksFactor }
   }
 }
 

@@ -4,6 +4,7 @@
  * (lib/store/transactions.ts). No entry is deleted automatically.
  */
 import type { Fragment, Sql } from 'postgres'
+import type { Action } from './audit-actions.ts'
 
 export interface AuditEntry {
   /**
@@ -22,66 +23,26 @@ export interface AuditEntry {
    * any other value is the name of the column to add.
    */
   readonly adding?: 'user' | 'proof' | 'reason'
+  /** Address of the client; undefined for a command. */
+  readonly client?: string | undefined
 }
-
-export type Action =
-  | 'sign-in'
-  | 'sign-out'
-  | 'oidc.link'
-  | 'oidc.refuse'
-  | 'oidc.unlink'
-  | 'link.make'
-  | 'password.set'
-  | 'password.remove'
-  | 'user.add'
-  | 'user.remove'
-  | 'member.add'
-  | 'member.role'
-  | 'member.remove'
-  | 'key.create'
-  | 'key.rotate'
-  | 'key.revoke'
-  | 'key.environment'
-  | 'key.replace-secret'
-  | 'environment.backfill'
-  | 'project.create'
-  | 'project.recount'
-  | 'account.create'
-  | 'project.rename'
-  | 'project.update'
-  | 'project.delete'
-  | 'retention.set'
-  | 'retention.unset'
-  | 'account.rename'
-  | 'account.delete'
-  | 'backup'
-  | 'restore.begin'
-  | 'restore.end'
-  | 'trace.delete'
-  | 'trace.prune'
-  | 'trace.import'
-  | 'score.delete'
-  | 'price.set'
-  | 'price.remove'
-  | 'price.recompute'
-  | 'score-definition.set'
-  | 'score-definition.remove'
-  | 'public-link.make'
-  | 'public-link.revoke'
 
 /**
  * Returns a step that writes the entry if `source` has any rows. `source` is the earlier step that makes the change and
  * returns the changed rows.
  */
 export function auditOf(sql: Sql, audit: AuditEntry, source: ReturnType<Sql>) {
-  const { by, action, accountId = null, projectId = null, detail, adding } = audit
+  const { by, action, accountId = null, projectId = null, detail, adding, client = null } = audit
   const given = sql`${detail === undefined ? null : JSON.stringify(detail)}`
   const added = adding === undefined ? undefined : addition(sql, adding)
   const text = added === undefined ? given : sql`(coalesce(${given}::jsonb, '{}') || ${added})`
   const whole = by === null ? withSystemUser(sql, text) : sql`${text}::json`
+  const actor = by === 'source' ? sql`user_id` : sql`${by}::int`
+  const project = projectId === 'source' ? sql`project_id` : sql`${projectId}::int`
   return sql`
-    insert into audit (user_id, account_id, project_id, action, detail)
-    select ${by === 'source' ? sql`user_id` : sql`${by}::int`}, ${accountId}::int, ${projectId === 'source' ? sql`project_id` : sql`${projectId}::int`}, ${action}, ${whole}
+    insert into audit (user_id, account_id, project_id, action, detail, client)
+    select ${actor}, coalesce(${accountId}::int, (select account_id from projects where id = ${project})), ${project},
+      ${action}, ${whole}, ${client}
     from ${source} limit 1`
 }
 
@@ -138,22 +99,37 @@ export interface AuditRow {
   readonly account: string | null
   /** The entry's detail as a JSON string. */
   readonly detail: string | null
+  /** Address of the client; null for commands, and for entries from before migration 26. */
+  readonly client: string | null
 }
+
+/** Statements of servers are cancelled after this time, so older entries are all committed (lib/service.ts). */
+const SETTLED_S = 15
 
 /** Limits entries by project and by earliest time. */
 export interface AuditSelection {
   readonly projectId?: number | undefined
   readonly since?: string | undefined
+  /**
+   * Only entries with a larger id, and the oldest of them instead of the newest. Leaves out the entries of the last
+   * SETTLED_S seconds, because an entry with a smaller id may be committed after one with a larger id.
+   */
+  readonly after?: number | undefined
 }
 
 /**
- * Returns the newest `most` entries, oldest first. After a restore, the order of ids can differ from the chronological
- * order.
+ * Returns the newest `most` entries, oldest first; with `after`, the oldest ones, in the order of their ids. After a
+ * restore, the order of ids can differ from the chronological order.
  */
-export async function readAudit(sql: Sql, { projectId, since }: AuditSelection, most: number): Promise<AuditRow[]> {
+export async function readAudit(
+  sql: Sql,
+  { projectId, since, after }: AuditSelection,
+  most: number
+): Promise<AuditRow[]> {
+  const isOn = after !== undefined
   return sql<AuditRow[]>`
     select * from (
-      select a.id, a.at, a.action, u.email, p.slug as project, c.name as account, a.detail
+      select a.id, a.at, a.action, u.email, p.slug as project, c.name as account, a.detail, a.client
       from audit a
       left join users u on u.id = a.user_id
       left join projects p on p.id = a.project_id
@@ -161,6 +137,7 @@ export async function readAudit(sql: Sql, { projectId, since }: AuditSelection, 
       where true
         ${projectId === undefined ? sql`` : sql`and a.project_id = ${projectId}`}
         ${since === undefined ? sql`` : sql`and a.at >= ${since}`}
-      order by a.at desc, a.id desc limit ${most}
-    ) newest order by at, id`
+        ${isOn ? sql`and a.id > ${after}::bigint and a.at < now() - ${SETTLED_S} * interval '1 second'` : sql``}
+      order by ${isOn ? sql`a.id` : sql`a.at desc, a.id desc`} limit ${most}
+    ) chosen order by ${isOn ? sql`id` : sql`at, id`}`
 }

@@ -4,12 +4,14 @@
  * access to dashboard routes.
  */
 import type { App } from '../../lib/app.ts'
+import auditPage from './audit.ts'
 import charts from './charts.ts'
 import failures from './failures.ts'
 import groupPair from './group-pair.ts'
 import lists from './lists.ts'
 import matches from './matches.ts'
 import pages from './pages.ts'
+import factor from './people/factor.ts'
 import members from './people/members.ts'
 import oidc from './people/oidc.ts'
 import session from './people/session.ts'
@@ -26,6 +28,7 @@ import scorePages from './scores.ts'
 import sessionPages from './sessions.ts'
 import stepList from './spans.ts'
 import trace from './trace.ts'
+import { viewNoter } from './views-of-traces.ts'
 
 export default async function dashboard(app: App): Promise<void> {
   if (!app.config.dashboard) return
@@ -33,14 +36,16 @@ export default async function dashboard(app: App): Promise<void> {
   signIn(app)
   oidc(app)
   session(app)
+  factor(app)
   lists(app)
   matches(app)
   charts(app)
   failures(app)
   stepList(app)
   groupPair(app)
-  trace(app)
-  previews(app)
+  const noteView = viewNoter(app)
+  trace(app, noteView)
+  previews(app, noteView)
   scorePages(app)
   review(app)
   publicLinks(app)
@@ -50,5 +55,6 @@ export default async function dashboard(app: App): Promise<void> {
   scoreDefinitions(app)
   views(app)
   keys(app)
+  auditPage(app)
   members(app)
 }

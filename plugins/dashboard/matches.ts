@@ -22,11 +22,11 @@ import { countLeft } from '../../lib/store/trace/bulk-deletion.ts'
 import { deleterOf, detailOf, readDeletion } from '../deletions.ts'
 import { readTime } from '../paging.ts'
 import { findPageOf, readSearch, runSearch, searchCursor } from '../search.ts'
+import { entryOf } from './acting.ts'
 import { metadataLeaves } from './app/content/metadata-leaves.ts'
 import { MatchQuery } from './lists.ts'
 import { IN_PROJECT, pageRoute, readRoute } from './page-routes.ts'
 import { MatchCountReply, MatchTableReply, SuggestionsReply, TraceSummariesReply } from './replies.ts'
-import { entryOf } from './trace.ts'
 
 /** Maximum number of matches that are counted one by one, and the bounds of looking for them. */
 const MOST_FOUND = 5000

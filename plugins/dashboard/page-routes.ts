@@ -4,6 +4,7 @@ import type { App } from '../../lib/app.ts'
 import { Refusal } from '../../lib/errors.ts'
 import { checkQueryTexts, refuseField } from '../../lib/http/refuse.ts'
 import type { Reply, RequestOf, RouteOptions } from '../../lib/http/route.ts'
+import { transportSecurity } from '../../lib/http/transport-security.ts'
 import { requireFresh } from '../../lib/people/fresh.ts'
 import { checker } from '../../lib/schema/check.ts'
 import { readBody } from '../../lib/trace/body.ts'
@@ -39,7 +40,7 @@ export function pageRoute<Q extends TObject = typeof NO_QUERY>(
     ...(smallBody && { takesBody: true, maxBodyBytes: SMALL_BODY_BYTES }),
     handler: route.method === 'GET' ? handler : thenForget(app, handler),
     summary: '',
-    answerHeaders: HEADERS,
+    answerHeaders: { ...HEADERS, ...transportSecurity(app.config) },
     guard: siteGuard(app.config, route)
   })
 }

@@ -12,6 +12,7 @@ import { failureOfStep } from '../../lib/trace/failures/step-failure.ts'
 import { previewOfStep, promptOf } from './app/content/step-preview.ts'
 import { IN_PROJECT, readRoute } from './page-routes.ts'
 import { PreviewsReply } from './replies.ts'
+import type { NoteView } from './views-of-traces.ts'
 
 /** Maximum number of spans in a request. */
 const MOST_SPANS = 50
@@ -25,7 +26,7 @@ const PreviewsQuery = closed({
   length: Type.Optional(Type.Enum(['short', 'long']))
 })
 
-export default function previews(app: App): void {
+export default function previews(app: App, noteView: NoteView): void {
   const { sql, largeReads } = app
   readRoute(app, `${IN_PROJECT}/traces/:traceId/previews`, {
     query: PreviewsQuery,
@@ -36,6 +37,7 @@ export default function previews(app: App): void {
       const ids = readSpanIds(query.spans)
       const read = () => sql.readOf(id, (each, names) => readShownSpans(each, id, traceId, ids, names), request)
       const spans = found(await largeReads.run(id, read, { weight: WEIGHTS.analysis, client: request }))
+      await noteView(request)
       const slices = new Slices()
       const shown = []
       for (const span of spans) {

@@ -19,9 +19,9 @@ import {
   revokePublicLink
 } from '../../lib/store/projects/public-links.ts'
 import { readWhole } from '../traces/whole-trace.ts'
+import { entryOf } from './acting.ts'
 import { bodyReader, IN_PROJECT, pageRoute, readId } from './page-routes.ts'
 import { DoneReply, PublicLinkReply, PublicLinksReply, SharedTraceReply } from './replies.ts'
-import { entryOf } from './trace.ts'
 
 const LINKS = `${IN_PROJECT}/traces/:traceId/public-links`
 const MOST_DAYS = 90

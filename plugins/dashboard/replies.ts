@@ -499,18 +499,44 @@ export const MemberReply = closed({
   /** Last use of any session of the member; null if there is no session. */
   seenAt: nullable(DateTime),
   /** Whether the member is the visitor. */
-  own: flag
+  own: flag,
+  hasFactor: flag
 })
-export const MembersReply = closed({ members: Type.Array(MemberReply) })
+/** `requiresFactor`: people with a password need a second factor to see the account's projects. */
+export const MembersReply = closed({ members: Type.Array(MemberReply), requiresFactor: flag })
 /** `member` is absent if another owner has just removed the member. */
 export const OneMemberReply = closed({ member: Type.Optional(MemberReply) })
 export const InvitationReply = closed({ ...OneMemberReply.properties, link: text })
 export const SignInLinkReply = closed({ link: text })
 
+const AuditEntryReply = closed({
+  id: Count,
+  at: DateTime,
+  by: text,
+  action: text,
+  project: nullable(text),
+  account: nullable(text),
+  client: nullable(text),
+  detail: Type.Record(Type.String(), Type.Unknown())
+})
+/** A page of the account's audit log, newest entries first. `next` is the value of `before` for the next page. */
+export const AuditReply = closed({
+  entries: Type.Array(AuditEntryReply),
+  next: nullable(Count),
+  /** Whether opening a trace is recorded. */
+  views: flag
+})
+
+/** The visitor's second factor, and the number of unused recovery codes. */
+export const FactorReply = closed({ isOn: flag, recoveryCodes: Count })
+/** The secret to enter in an app by hand, and the address that an app reads from a QR code. */
+export const NewFactorReply = closed({ secret: text, address: text })
+export const RecoveryCodesReply = closed({ codes: Type.Array(text) })
+
 const ProjectSeen = closed({ slug: text, name: text, role: RoleReply, search: flag })
 /** The signed-in user, the projects visible to the user, and the ways to sign in. */
 export const SessionReply = closed({
-  user: nullable(closed({ id: Count, email: text, name: text, hasPassword: flag })),
+  user: nullable(closed({ id: Count, email: text, name: text, hasPassword: flag, hasFactor: flag })),
   projects: Type.Array(ProjectSeen),
   /** Whether owners can make public links to traces. */
   publicLinks: flag,

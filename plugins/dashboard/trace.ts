@@ -7,7 +7,7 @@ import Type from 'typebox'
 import type { App } from '../../lib/app.ts'
 import { Refusal } from '../../lib/errors.ts'
 import { found } from '../../lib/http/refuse.ts'
-import { JsonText, type RequestOf } from '../../lib/http/route.ts'
+import { JsonText } from '../../lib/http/route.ts'
 import { SpanId } from '../../lib/schema/input.ts'
 import { closed } from '../../lib/schema/object.ts'
 import {
@@ -21,14 +21,15 @@ import {
 import { readOutline, readSpan, readTraceBody, TEXT_PARTS } from '../../lib/store/answers/outline.ts'
 import { DETAIL_PARTS } from '../../lib/store/answers/trace-json.ts'
 import { OUTLINE_SPANS } from '../../lib/store/answers/traces.ts'
-import type { Action, AuditEntry } from '../../lib/store/audit.ts'
 import { deleteTrace } from '../../lib/store/trace/deletion.ts'
 import { addScore, deleteScore, newScoreId, readAuthor } from '../../lib/store/trace/scores.ts'
 import { readScore } from '../scores.ts'
 import { answerMetadataPatch } from '../traces/patch.ts'
 import { readWhole } from '../traces/whole-trace.ts'
+import { entryOf } from './acting.ts'
 import { IN_PROJECT, pageRoute, readRoute } from './page-routes.ts'
 import { OutlineReply, TraceBodyReply, TraceTextsReply } from './replies.ts'
+import type { NoteView } from './views-of-traces.ts'
 
 const TRACE = `${IN_PROJECT}/traces/:traceId`
 
@@ -41,7 +42,7 @@ const OutlineQuery = closed({
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: OUTLINE_SPANS }))
 })
 
-export default function trace(app: App): void {
+export default function trace(app: App, noteView: NoteView): void {
   const { sql, bodies } = app
 
   readRoute(app, TRACE, {
@@ -50,6 +51,7 @@ export default function trace(app: App): void {
     async handler(request) {
       const { project, traceId, query } = request
       const body = await readWhole(app, project.id, traceId, DETAIL_PARTS, request)
+      await noteView(request)
       const disposition = { 'Content-Disposition': `attachment; filename="trace-${traceId}.json"` }
       return { ...(query.download !== undefined && { headers: disposition }), body }
     }
@@ -63,7 +65,9 @@ export default function trace(app: App): void {
       const asker = { known: query.version, after: query.after, limit: query.limit, userId: visitor.userId }
       // The outline contains email addresses. These may be stored on a different database server than the trace.
       const outline = await sql.read(each => readOutline(each, project.id, traceId, asker), request)
-      return { body: new JsonText(found(outline)) }
+      const body = new JsonText(found(outline))
+      await noteView(request)
+      return { body }
     }
   })
 
@@ -73,7 +77,9 @@ export default function trace(app: App): void {
       const { traceId, spanId } = request
       const { id } = request.project
       const span = await sql.readOf(id, (each, names) => readSpan(each, id, traceId, spanId, names), request)
-      return { body: new JsonText(found(span, 'span on this trace')) }
+      const body = new JsonText(found(span, 'span on this trace'))
+      await noteView(request)
+      return { body }
     }
   })
 
@@ -81,8 +87,10 @@ export default function trace(app: App): void {
     replies: { 200: TraceBodyReply },
     async handler(request) {
       const { id } = request.project
-      const body = await sql.readOf(id, (each, names) => readTraceBody(each, id, request.traceId, names), request)
-      return { body: new JsonText(found(body)) }
+      const text = await sql.readOf(id, (each, names) => readTraceBody(each, id, request.traceId, names), request)
+      const body = new JsonText(found(text))
+      await noteView(request)
+      return { body }
     }
   })
 
@@ -90,7 +98,9 @@ export default function trace(app: App): void {
     replies: { 200: TraceTextsReply },
     async handler(request) {
       const { project, traceId } = request
-      return { body: await readWhole(app, project.id, traceId, TEXT_PARTS, request) }
+      const body = await readWhole(app, project.id, traceId, TEXT_PARTS, request)
+      await noteView(request)
+      return { body }
     }
   })
 
@@ -151,14 +161,4 @@ export default function trace(app: App): void {
       return { body: { ok: true, traceId } }
     }
   })
-}
-
-type Acting = Pick<RequestOf<unknown>, 'visitor' | 'project'>
-
-export function entryOf(acting: Acting, action: Action, detail: AuditEntry['detail'] = {}): AuditEntry {
-  return { ...actorOf(acting), action, detail }
-}
-
-export function actorOf({ visitor, project }: Acting): Pick<AuditEntry, 'by' | 'accountId' | 'projectId'> {
-  return { by: visitor.userId, accountId: project.accountId, projectId: project.id }
 }

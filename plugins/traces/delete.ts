@@ -13,9 +13,9 @@ export default function (app: App): void {
     description: 'With every span and score under it, and its patched metadata.',
     replies: { 200: TraceDeleted },
     errors: ['quota_exhausted'],
-    async handler({ key, traceId }) {
+    async handler({ key, traceId, client }) {
       const { projectId, keyId } = key
-      const audit = { by: null, action: 'trace.delete', projectId, detail: { traceId, keyId } } as const
+      const audit = { by: null, action: 'trace.delete', projectId, detail: { traceId, keyId }, client } as const
       found(await app.sql.write((sql, attempts) => deleteTrace(sql, projectId, traceId, attempts, audit)))
       return { body: { ok: true, traceId } }
     }

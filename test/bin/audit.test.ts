@@ -41,7 +41,9 @@ t.test('what commands and keys did other than recording can be read', async t =>
 
   const traceId = body.trace.id
   const entries = await jsonHere(['audit'], env)
-  const ofCommands = entries.filter((audit: { by: string }) => audit.by !== 'server')
+  const ofCommands = entries.filter(
+    ({ by, action }: { by: string; action: string }) => by !== 'server' && action !== 'key.use'
+  )
   t.match(ofCommands, [
     { by: BY_COMMAND, action: 'account.create', detail: { name: 'owner' }, project: null },
     { by: BY_COMMAND, action: 'project.create', detail: { slug: 'default' }, project: 'default' },
@@ -56,12 +58,49 @@ t.test('what commands and keys did other than recording can be read', async t =>
   t.equal(ofCommands.length, 9)
   t.notMatch(JSON.stringify(entries), key.split('_').at(-1), 'no secret')
 
+  const used = entries.filter(({ action, detail }: { action: string; detail: { keyId?: string } }) => {
+    return action === 'key.use' && detail.keyId === keyId
+  })
+  t.match(used, [{ by: `key ${keyId}`, project: 'default', account: 'owner', detail: { before: null } }], 'first use')
+  t.ok(
+    ofCommands.filter(({ by }: { by: string }) => by.startsWith('key')).every((each: { client: string }) => each.client)
+  )
+
   t.same((await jsonHere(['audit', '--project', 'other'], env)).length, 1)
   const since = entries.at(-1).at
   t.match(await jsonHere(['audit', '--since', since], env), [{ action: 'key.revoke' }])
-  t.match((await runHere(['audit'], env)).out, /^TIME +BY +ACTION +WHERE +DETAIL\n[\s\S]*key\.revoke +default/)
+  t.match((await runHere(['audit'], env)).out, /^TIME +BY +FROM +ACTION +WHERE +DETAIL\n[\s\S]*key\.revoke +default/)
   t.match(await runHere(['audit', '--since', 'soon'], env), { code: 2, err: /--since must be/ })
   t.match(await runHere(['audit', '--project', 'nowhere'], env), { code: 1, err: /no project "nowhere"/ })
+})
+
+t.test('the log can be copied, entry by entry, without missing or repeating one', async t => {
+  const database = await testDatabase(t)
+  const env = configurationFor(database)
+  await jsonHere(['account', 'create', 'owner'], env)
+  await jsonHere(['project', 'create', 'Default'], env)
+  const after = async (id: string) => {
+    const { code, out } = await runHere(['audit', '--after', id], env)
+    t.equal(code, 0)
+    return out === ''
+      ? []
+      : out
+          .trimEnd()
+          .split('\n')
+          .map(line => JSON.parse(line))
+  }
+  t.same(await after('0'), [], 'entries that are not settled wait')
+  await database.pool.run(sql => sql`update audit set at = now() - interval '1 minute'`)
+  const all = await after('0')
+  t.match(all, [
+    { action: 'account.create', by: BY_COMMAND },
+    { action: 'project.create', project: 'default' }
+  ])
+  t.same(await after(String(all[0].id)), [all[1]])
+  t.same(await after(String(all[1].id)), [])
+  for (const wrong of ['-1', 'x', '1.5', '']) {
+    t.match(await runHere(['audit', `--after=${wrong}`], env), { code: 2, err: /--after must be/ })
+  }
 })
 
 t.test('what commands change of many traces at once is written down, and by whom', async t => {

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { EMPTY, isOnCluster, runOn, testDatabase } from '../fixtures/database/database.ts'
 import { testFolder } from '../fixtures/folder.ts'
+import { testService } from '../fixtures/service/service.ts'
 import { configurationFor, jsonHere, runForJson, runHere, runSpoor } from '../fixtures/service/spoor.ts'
 
 /** A complete key, as a user might paste it instead of the key's id. */
@@ -231,6 +232,32 @@ t.test('project isolate gives a project a shard of its own, where there are shar
   t.match(await jsonHere(['project', 'isolate', 'large'], env), { isAlone: false, applied: false })
   t.match(await jsonHere(['project', 'isolate', 'large', '--apply'], env), { isAlone: true, applied: true })
   t.match(await jsonHere(['project', 'isolate', 'large', '--apply'], env), { isAlone: true, applied: false })
+})
+
+t.test('while the secret changes, status says which keys still need the previous one', async t => {
+  const database = await testDatabase(t)
+  const env = configurationFor(database)
+  await jsonHere(['account', 'create', 'owner'], env)
+  await jsonHere(['project', 'create', 'Default'], env)
+  const create = ['key', 'create', '--project', 'default']
+  const { keyId } = await jsonHere(create, env)
+  const both = {
+    ...env,
+    KEY_DIGEST_SECRET: 'the secret from now on',
+    KEY_DIGEST_SECRET_PREVIOUS: env.KEY_DIGEST_SECRET
+  }
+  t.match(await runHere(create, both), { code: 0 }, 'a command takes either secret')
+  const view = { digestSecret: both.KEY_DIGEST_SECRET, previousSecret: database.digestSecret }
+  await testService(t, { database, view, key: 'none' })
+  t.match(
+    (await runHere(['status', '--json'], both)).out,
+    new RegExp(`may still need KEY_DIGEST_SECRET_PREVIOUS.*${keyId}`)
+  )
+  await database.pool.run(sql => sql`update api_keys set last_used_at = now()`)
+  t.match(
+    (await runHere(['status', '--json'], both)).out,
+    /Every working key has moved.*remove KEY_DIGEST_SECRET_PREVIOUS/
+  )
 })
 
 t.test('a secret that is not that of the keys is refused, and may be replaced', async t => {

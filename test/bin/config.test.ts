@@ -11,6 +11,7 @@ t.test('config shows what is in force, and no secret', async t => {
   const env = {
     DATABASE_URL: 'postgres://me:hush@db.example.com/x?sslmode=require&sslpassword=hush',
     KEY_DIGEST_SECRET_FILE: file,
+    KEY_DIGEST_SECRET_PREVIOUS: 'hush hush hush hush',
     SPOOR_INIT_KEY: key,
     PORT: '9000',
     BASE_URL: 'https://traces.example.com',

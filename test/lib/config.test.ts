@@ -18,8 +18,12 @@ t.test('has a default for everything', t => {
     grpcPort: undefined,
     grpcTls: undefined,
     baseUrl: undefined,
+    hsts: true,
+    securityContacts: [],
+    auditViews: false,
     keyPrefix: 'spoor',
     keyDigestSecret: undefined,
+    previousKeyDigestSecret: undefined,
     trialTraces: undefined,
     storageLimitBytes: 10 * 1024 ** 3,
     idleCompleteMs: 600_000,
@@ -90,8 +94,11 @@ t.test('a provider of OpenID Connect is named whole, with who may come in', t =>
       { claim: '*', value: '', role: 'viewer' }
     ],
     trustEmail: false,
+    sessionMs: 24 * 3_600_000,
     only: false
   })
+  t.match(readConfig({ ...names, OIDC_SESSION: '8h' }).oidc, { sessionMs: 8 * 3_600_000 })
+  t.match(readConfig({ ...names, OIDC_SESSION: 'off' }).oidc, { sessionMs: undefined })
   t.match(readConfig({ ...names, OIDC_TRUST_EMAIL: 'on' }).oidc, { trustEmail: true })
   t.match(readConfig({ ...names, DASHBOARD_SIGN_IN: 'oidc', OIDC_SCOPES: 'openid groups' }).oidc, {
     scopes: ['openid', 'groups'],
@@ -108,6 +115,7 @@ t.test('a provider of OpenID Connect is named whole, with who may come in', t =>
     [{ OIDC_ISSUER: 'http://id.example.com' }, /^OIDC_ISSUER must begin with https/],
     [{ OIDC_ISSUER: 'http://127.0.0.1.example.com' }, /^OIDC_ISSUER must begin with https/],
     [{ OIDC_SCOPES: 'email' }, /^OIDC_SCOPES must include the scope openid/],
+    [{ OIDC_SESSION: '0s' }, /^OIDC_SESSION must be a duration/],
     [{ OIDC_TRUST_EMAIL: 'yes' }, /^OIDC_TRUST_EMAIL must be on or off/],
     [{ OIDC_DOMAINS: 'a@example.com' }, /^OIDC_DOMAINS must be domains/],
     [{ OIDC_ROLES: 'groups=admins' }, /^OIDC_ROLES must be rules/],
@@ -139,6 +147,7 @@ t.test('a secret is read from a file as well, and is in no message', async t => 
   const file = join(folder, 'secret')
   const secrets: [string, string, (config: ReturnType<typeof readConfig>) => unknown][] = [
     ['KEY_DIGEST_SECRET', 'hush hush hush hush', config => config.keyDigestSecret],
+    ['KEY_DIGEST_SECRET_PREVIOUS', 'hush hush hush hush', config => config.previousKeyDigestSecret],
     ['DATABASE_URL', 'postgres://me:hush@localhost/x', config => config.databaseUrl],
     ['SPOOR_INIT_KEY', `spoor_live_${'A'.repeat(16)}_${'b'.repeat(43)}`, config => config.init.key]
   ]
@@ -179,6 +188,9 @@ t.test('takes every value', t => {
     ['BASE_URL', 'http://localhost:8787/spoor//', 'baseUrl', 'http://localhost:8787/spoor'],
     ['KEY_PREFIX', 'my_team-1', 'keyPrefix', undefined],
     ['KEY_DIGEST_SECRET', '0123456789abcdef', 'keyDigestSecret', undefined],
+    ['HSTS', 'off', 'hsts', false],
+    ['AUDIT_VIEWS', 'on', 'auditViews', true],
+    ['SECURITY_CONTACT', 'mailto:a@b.c, https://b.c/x', 'securityContacts', ['mailto:a@b.c', 'https://b.c/x']],
     ['TRIAL_TRACES', '0', 'trialTraces', 0],
     ['TRIAL_TRACES', '9007199254740991', 'trialTraces', Number.MAX_SAFE_INTEGER],
     ['STORAGE_LIMIT_BYTES', '1', 'storageLimitBytes', 1],
@@ -220,7 +232,11 @@ t.test('refuses every bad value in one line that names the variable', t => {
       ['example.com', 'ftp://example.com', 'https://example.com/?a=b', 'https://example.com/#a', 'https://']
     ],
     ['KEY_PREFIX', ['_live', 'a b', 'é', '-a', 'a'.repeat(33), 'a.b']],
+    ['HSTS', ['yes']],
+    ['AUDIT_VIEWS', ['yes']],
+    ['SECURITY_CONTACT', ['a@example.com', 'mailto:a', 'http://example.com', 'https://a b']],
     ['KEY_DIGEST_SECRET', ['short', 'a'.repeat(15)]],
+    ['KEY_DIGEST_SECRET_PREVIOUS', ['short']],
     ['TRIAL_TRACES', ['-1', 'ten', '9007199254740992']],
     ['STORAGE_LIMIT_BYTES', ['0', '10GB', '-5']],
     ['WORKERS', ['0', '257', 'all']],

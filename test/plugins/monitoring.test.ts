@@ -20,7 +20,7 @@ t.test('the dashboard and the alert rules can be fetched, and ask only for metri
   for (const query of queries) {
     for (const [name] of query.matchAll(/\b(?:spoor|nodejs|process)_\w+/g)) t.ok(names.has(name), name)
   }
-  // What wakes somebody up can be seen.
+  // A panel shows every metric that raises an alert, so that the reader of the alert sees its course.
   const shown = dashboardQueries()
     .map(({ query }) => query)
     .join(' ')

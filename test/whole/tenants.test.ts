@@ -101,7 +101,9 @@ async function readAll(): Promise<string> {
       tables.map(
         ({ name }) => sql`
           select to_jsonb(r) - 'last_used_at' as row from ${sql(name)} r
-          where project_id = (select id from projects where slug = 'default') order by 1`
+          where project_id = (select id from projects where slug = 'default')
+            and to_jsonb(r) ->> 'action' is distinct from 'key.use'
+          order by 1`
       )
     )
     return JSON.stringify(rows.map((list, i) => [tables[i]?.name, list.map(({ row }) => row)]))

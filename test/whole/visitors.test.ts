@@ -102,6 +102,8 @@ const IN_PROJECT: Readonly<Record<string, (ids: Ids) => Visit>> = {
   'POST /members/:userId/link': ({ userId }) => ({ path: `/members/${userId}/link`, body: NOTHING }),
   'PATCH /members/:userId': ({ userId }) => ({ path: `/members/${userId}`, body: { role: 'member' } }),
   'DELETE /members/:userId': ({ userId }) => ({ path: `/members/${userId}` }),
+  'PATCH /members': () => ({ path: '/members', body: { requiresFactor: true } }),
+  'DELETE /members/:userId/factor': ({ userId }) => ({ path: `/members/${userId}/factor` }),
   'GET /views': () => ({ path: '/views' }),
   'POST /views': () => ({ path: '/views', body: { name: `view ${++named}`, page: 'traces', query: '' } }),
   'PATCH /views/:viewId': ({ viewId }) => ({ path: `/views/${viewId}`, body: { query: '?status=ok' } }),
@@ -117,6 +119,8 @@ const IN_PROJECT: Readonly<Record<string, (ids: Ids) => Visit>> = {
   'GET /score-definitions': () => ({ path: '/score-definitions' }),
   'POST /score-definitions': () => ({ path: '/score-definitions', body: { name: MARK, dataType: 'boolean' } }),
   'DELETE /score-definitions/:name': ({ definition }) => ({ path: `/score-definitions/${definition}` }),
+  'GET /audit': () => ({ path: '/audit' }),
+  'GET /audit-file': () => ({ path: '/audit-file?group=views' }),
   'GET /prices': () => ({ path: '/prices' }),
   'POST /prices': () => ({ path: '/prices', body: { model: MARK, input: 1, output: 2 } }),
   'DELETE /prices/:priceId': ({ priceId }) => ({ path: `/prices/${priceId}` })
@@ -124,13 +128,25 @@ const IN_PROJECT: Readonly<Record<string, (ids: Ids) => Visit>> = {
 
 /**
  * Valid requests for the other routes, which require a person but no role. `seeks`: the request must not find the ids.
+ * `status`: the response if the person lacks what the request changes.
  */
-const ELSEWHERE: Readonly<Record<string, (ids: Ids) => Visit & { readonly seeks: boolean }>> = {
-  'GET /app/api/sessions': () => ({ path: 'sessions', seeks: false }),
-  'DELETE /app/api/sessions/:sessionId': ({ sessionId }) => ({ path: `sessions/${sessionId}`, seeks: true }),
-  'POST /app/api/password': () => ({ path: 'password', body: { password: null }, seeks: false }),
-  'GET /app/api/traces/:traceId': ({ traceId }) => ({ path: `traces/${traceId}`, seeks: true })
-}
+const ELSEWHERE: Readonly<Record<string, (ids: Ids) => Visit & { readonly seeks: boolean; readonly status?: number }>> =
+  {
+    'GET /app/api/sessions': () => ({ path: 'sessions', seeks: false }),
+    'DELETE /app/api/sessions/:sessionId': ({ sessionId }) => ({ path: `sessions/${sessionId}`, seeks: true }),
+    'POST /app/api/factor': () => ({ path: 'factor', body: NOTHING, seeks: false, status: 409 }),
+    'POST /app/api/factor/confirm': () => ({ path: 'factor/confirm', body: { code: '1' }, seeks: false, status: 409 }),
+    'POST /app/api/factor/recovery-codes': () => ({
+      path: 'factor/recovery-codes',
+      body: NOTHING,
+      seeks: false,
+      status: 409
+    }),
+    'GET /app/api/factor': () => ({ path: 'factor', seeks: false }),
+    'DELETE /app/api/factor': () => ({ path: 'factor', seeks: false }),
+    'POST /app/api/password': () => ({ path: 'password', body: { password: null }, seeks: false }),
+    'GET /app/api/traces/:traceId': ({ traceId }) => ({ path: `traces/${traceId}`, seeks: true })
+  }
 
 /** These routes show and change only data of the person who calls them. */
 const GUESTS = [
@@ -179,6 +195,9 @@ async function makeAll(role: Role = 'member'): Promise<Ids> {
   const email = `member-${++made}@example.com`
   await addPerson(service, email, 'viewer')
   const [user] = await database.pool.run(sql => sql`select id from users where email = ${email}`)
+  await database.pool.run(
+    sql => sql`insert into second_factors (user_id, secret, confirmed_at) values (${user?.id}, 'sealed', now())`
+  )
   const view = { name: `${MARK} ${made}`, page: 'traces', query: `?name=${MARK}` }
   const saved = await people[role].ask('POST', 'p/default/views', { body: view })
   const price = { model: MARK, input: 1, output: 2 }
@@ -349,9 +368,9 @@ t.test('what needs no role is about nobody but the one who asks', async t => {
   for (const [name, visitWith] of Object.entries(ELSEWHERE)) {
     const ids = await makeAll()
     const before = await readAll()
-    const { path, body, seeks } = visitWith(ids)
+    const { path, body, seeks, status = 200 } = visitWith(ids)
     const answer = await stranger.ask(name.split(' ')[0]!, path, body && { body })
-    t.equal(answer.status, seeks ? 404 : 200, name)
+    t.equal(answer.status, seeks ? 404 : status, name)
     t.notOk(answer.text.includes(MARK) || answer.text.includes(ids.sessionId), name)
     if (name !== 'POST /app/api/password') t.equal(await readAll(), before, `${name}: nothing is changed`)
   }

@@ -102,18 +102,22 @@ async function restoreFile(
   const pool = new Pool(onClose => database.connect({ applicationName: 'restore', onClose }), { size: 2 })
   try {
     const lines = readBackup(addAbortSignal(signal, stream))
-    return await restoreBackup({ pool, path, digestSecret: database.digestSecret }, lines, {
-      into,
-      revokeKeys,
-      ...(slug !== undefined && { project: { slug, as, account } }),
-      systemUser,
-      signal,
-      onProgress: (traces, expected) =>
-        progress.show(seconds => {
-          const done = expected === undefined ? counted(traces, 'trace') : tracesDone(traces, expected)
-          return `${done}, ${count(Math.round(traces / seconds))}/s`
-        })
-    })
+    return await restoreBackup(
+      { pool, path, digestSecret: database.digestSecret, previousSecret: database.previousSecret },
+      lines,
+      {
+        into,
+        revokeKeys,
+        ...(slug !== undefined && { project: { slug, as, account } }),
+        systemUser,
+        signal,
+        onProgress: (traces, expected) =>
+          progress.show(seconds => {
+            const done = expected === undefined ? counted(traces, 'trace') : tracesDone(traces, expected)
+            return `${done}, ${count(Math.round(traces / seconds))}/s`
+          })
+      }
+    )
   } finally {
     await path.close()
     await pool.end(0)

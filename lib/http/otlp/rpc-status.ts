@@ -31,6 +31,8 @@ const RPC_CODES: { readonly [code in RefusalCode]: number } = {
   trial_limit_reached: PERMISSION_DENIED,
   forbidden: PERMISSION_DENIED,
   fresh_sign_in_required: PERMISSION_DENIED,
+  code_required: PERMISSION_DENIED,
+  factor_required: PERMISSION_DENIED,
   not_found: NOT_FOUND,
   method_not_allowed: UNIMPLEMENTED,
   trace_id_conflict: ALREADY_EXISTS,

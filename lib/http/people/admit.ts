@@ -16,6 +16,9 @@ export interface AdmitOptions {
   notConfigured(): string | undefined
 }
 
+const FACTOR_REQUIRED =
+  'This account requires two-step sign-in for people with a password: turn it on under Account, and sign in again.'
+
 type Asking = Pick<RequestOf<unknown>, 'headers' | 'peer' | 'params'>
 
 export const isPersonAccess = (access: string): access is PersonAccess =>
@@ -23,7 +26,7 @@ export const isPersonAccess = (access: string): access is PersonAccess =>
 
 /**
  * Returns the person's visit. Throws `not_configured`, `sign_in_required`, `not_found` for a project of which the
- * person is not a member, and `forbidden`. Resolves to undefined only for guests.
+ * person is not a member, `factor_required`, and `forbidden`. Resolves to undefined only for guests.
  */
 export async function admit(options: AdmitOptions, access: PersonAccess, asking: Asking): Promise<Visit | undefined> {
   requireConfigured(options.notConfigured)
@@ -34,6 +37,7 @@ export async function admit(options: AdmitOptions, access: PersonAccess, asking:
     throw new Refusal('sign_in_required', 'Sign in first, or sign in again if the session has ended.')
   if (slug === undefined) return visit
   if (visit.project === undefined) throw new Refusal('not_found', 'There is no such project.')
+  if (visit.project.lacksFactor) throw new Refusal('factor_required', FACTOR_REQUIRED)
   if (access !== 'visitor' && !isEnough(visit.project.role, access)) {
     throw new Refusal('forbidden', `This requires the role ${access} in the project's account.`)
   }

@@ -1,10 +1,14 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { SignInAttempt } from '../../people/oidc/provider.ts'
 
-/** The settings that a cookie depends on: BASE_URL (undefined for plain http without a path) and KEY_DIGEST_SECRET. */
+/**
+ * The settings that a cookie depends on: BASE_URL (undefined for plain http without a path), KEY_DIGEST_SECRET
+ * (undefined while it is not set), and the secret that it replaces, if any.
+ */
 export interface CookieHome {
   readonly baseUrl: string | undefined
   readonly digestSecret: string | undefined
+  readonly previousSecret?: string | undefined
 }
 
 interface CookieOptions {
@@ -16,18 +20,24 @@ interface CookieOptions {
 
 /**
  * A cookie of this deployment. Browsers send cookies to every port of a host, so the name is derived from
- * KEY_DIGEST_SECRET, which differs between deployments.
+ * KEY_DIGEST_SECRET, which differs between deployments. While KEY_DIGEST_SECRET is being changed, cookies with the name
+ * derived from the previous secret are read too, so that nobody is signed out.
  */
 export class Cookie {
   readonly name: string
+  readonly #previousName: string | undefined
   readonly #maxAgeS: number
   readonly #attributes: string
 
-  constructor({ baseUrl, digestSecret = '' }: CookieHome, { use, path, maxAgeS }: CookieOptions) {
+  constructor({ baseUrl, digestSecret = '', previousSecret }: CookieHome, { use, path, maxAgeS }: CookieOptions) {
     const url = baseUrl === undefined ? undefined : new URL(baseUrl)
     const isSecure = url?.protocol === 'https:'
-    const own = createHmac('sha256', digestSecret).update('session cookie').digest('hex').slice(0, 8)
-    this.name = `${isSecure ? '__Secure-' : ''}spoor_${use}_${own}`
+    const nameBy = (secret: string) => {
+      const own = createHmac('sha256', secret).update('session cookie').digest('hex').slice(0, 8)
+      return `${isSecure ? '__Secure-' : ''}spoor_${use}_${own}`
+    }
+    this.name = nameBy(digestSecret)
+    this.#previousName = previousSecret === undefined ? undefined : nameBy(previousSecret)
     this.#maxAgeS = maxAgeS
     const base = url?.pathname.replace(/\/+$/, '') ?? ''
     this.#attributes = `Path=${base}${path}; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`
@@ -38,11 +48,8 @@ export class Cookie {
    * send the cookie with the most specific path first.
    */
   read(header: string | undefined): string | undefined {
-    for (const pair of (header ?? '').split(';')) {
-      const end = pair.indexOf('=')
-      if (end !== -1 && pair.slice(0, end).trim() === this.name) return pair.slice(end + 1).trim()
-    }
-    return undefined
+    const previous = this.#previousName
+    return cookieValue(header, this.name) ?? (previous === undefined ? undefined : cookieValue(header, previous))
   }
 
   /** Returns the Set-Cookie header that stores a value. */
@@ -54,6 +61,14 @@ export class Cookie {
   forget(): string {
     return `${this.name}=; Max-Age=0; ${this.#attributes}`
   }
+}
+
+function cookieValue(header: string | undefined, name: string): string | undefined {
+  for (const pair of (header ?? '').split(';')) {
+    const end = pair.indexOf('=')
+    if (end !== -1 && pair.slice(0, end).trim() === name) return pair.slice(end + 1).trim()
+  }
+  return undefined
 }
 
 /**
@@ -116,27 +131,29 @@ const VALUE = /^([\w-]{22})\.([\w-]{43})$/
  */
 export class DeviceCookie {
   readonly #cookie: Cookie
-  readonly #secret: string
+  /** The secret to sign with, and then the previous secret, if any. */
+  readonly #secrets: readonly [string, ...string[]]
 
   constructor(home: CookieHome) {
     this.#cookie = new Cookie(home, { use: 'device', path: '/app/api', maxAgeS: MAX_AGE_S })
-    this.#secret = home.digestSecret ?? ''
+    const { digestSecret = '', previousSecret } = home
+    this.#secrets = [digestSecret, ...(previousSecret === undefined ? [] : [previousSecret])]
   }
 
   /** Returns the Set-Cookie header for a browser in which this user has just signed in. Keeps a known device name. */
   keep(header: string | undefined, userId: number): string {
     const device = this.read(header, userId) ?? randomBytes(16).toString('base64url')
-    return this.#cookie.keep(`${device}.${this.#sign(userId, device).toString('base64url')}`)
+    return this.#cookie.keep(`${device}.${sign(this.#secrets[0], userId, device).toString('base64url')}`)
   }
 
   /** Returns the device name if this user has signed in on this device. */
   read(header: string | undefined, userId: number): string | undefined {
     const [, device, signature = ''] = VALUE.exec(this.#cookie.read(header) ?? '') ?? []
     if (device === undefined) return undefined
-    return timingSafeEqual(Buffer.from(signature, 'base64url'), this.#sign(userId, device)) ? device : undefined
-  }
-
-  #sign(userId: number, device: string): Buffer {
-    return createHmac('sha256', this.#secret).update(`device ${userId} ${device}`).digest()
+    const given = Buffer.from(signature, 'base64url')
+    return this.#secrets.some(each => timingSafeEqual(given, sign(each, userId, device))) ? device : undefined
   }
 }
+
+const sign = (secret: string, userId: number, device: string): Buffer =>
+  createHmac('sha256', secret).update(`device ${userId} ${device}`).digest()

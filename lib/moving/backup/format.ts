@@ -114,7 +114,8 @@ const Account = closed({
   name: Name,
   type: Type.Enum(['owner', 'trial']),
   trialUsed: Count,
-  createdAt: Timestamp
+  createdAt: Timestamp,
+  requiresFactor: Type.Optional(Type.Boolean())
 })
 
 /** A saved view. `userId` is null for a shared view. */
@@ -164,6 +165,13 @@ const Identity = closed({
   linkedAt: Timestamp
 })
 
+/** A user's second factor. The secret is encrypted with a key derived from KEY_DIGEST_SECRET. */
+const Factor = closed({
+  secret: Type.String({ pattern: '^[\\w-]{40,200}$' }),
+  confirmedAt: Timestamp,
+  recovery: Type.Array(hex(64), { maxItems: 100 })
+})
+
 const User = closed({
   id: Id,
   email: Email,
@@ -171,7 +179,8 @@ const User = closed({
   password: orNull(Text),
   createdAt: Timestamp,
   identities: Type.Optional(Type.Array(Identity)),
-  oidcEmailUntil: Type.Optional(orNull(Timestamp))
+  oidcEmailUntil: Type.Optional(orNull(Timestamp)),
+  factor: Type.Optional(Factor)
 })
 
 const Member = closed({
@@ -216,7 +225,9 @@ const AuditEntry = closed({
   accountId: orNull(Id),
   projectId: orNull(Id),
   action: Action,
-  detail: orNull(Text)
+  detail: orNull(Text),
+  /** Not in backups from before migration 26. */
+  client: Type.Optional(orNull(Text))
 })
 
 const Sum = closed({ project: Id, traces: Count, spans: Count, scores: Count, sha256: hex(64) })

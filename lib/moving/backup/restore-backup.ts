@@ -28,6 +28,7 @@ export interface RestoreTarget {
   readonly path: WritePath
   /** The configured KEY_DIGEST_SECRET, if any. */
   readonly digestSecret: string | undefined
+  readonly previousSecret?: string | undefined
 }
 
 export interface RestoreOptions {
@@ -210,12 +211,12 @@ class Restore {
   }
 
   async #differs({ secret }: Manifest, into: boolean): Promise<boolean> {
-    const { digestSecret, pool } = this.#target
+    const { digestSecret, previousSecret, pool } = this.#target
     if (secret === null) return false
     if (digestSecret === undefined) return true
     const fingerprint = { salt: Buffer.from(secret.salt, 'hex'), fingerprint: Buffer.from(secret.fingerprint, 'hex') }
-    if (!(await matches(fingerprint, digestSecret))) return true
-    return into && (await pool.run(sql => isOtherSecret(sql, digestSecret)))
+    if (!(await matches(fingerprint, digestSecret, previousSecret))) return true
+    return into && (await pool.run(sql => isOtherSecret(sql, digestSecret, previousSecret)))
   }
 
   /** Restores a project's traces, messages and authors, and verifies them. Returns their counts. */

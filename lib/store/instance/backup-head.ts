@@ -58,7 +58,7 @@ export interface InstanceHead {
   readonly secret: BackupSecret | null
   /** Prices that apply to all projects. */
   readonly prices: readonly ModelPrice[]
-  readonly accounts: readonly AccountRow[]
+  readonly accounts: readonly BackupAccount[]
   readonly projects: readonly BackupProject[]
   readonly users: readonly BackupUser[]
   readonly members: readonly BackupMember[]
@@ -72,7 +72,7 @@ export async function readHead(sql: Sql): Promise<InstanceHead> {
   return {
     secret,
     prices: prices.get(null) ?? [],
-    accounts: await readAccounts(sql),
+    accounts: await readBackupAccounts(sql),
     projects: await readProjects(sql, prices),
     users: await readUsers(sql),
     members: await sql<BackupMember[]>`
@@ -83,6 +83,19 @@ export async function readHead(sql: Sql): Promise<InstanceHead> {
         expires_at as "expiresAt", last_used_at as "lastUsedAt", revoked_at as "revokedAt"
       from api_keys order by id`
   }
+}
+
+export interface BackupAccount extends AccountRow {
+  /** Absent if the account requires no second factor. */
+  readonly requiresFactor?: boolean
+}
+
+async function readBackupAccounts(sql: Sql): Promise<BackupAccount[]> {
+  const strict = await sql<{ id: number }[]>`select id from accounts where requires_factor`
+  const ids = new Set(strict.map(({ id }) => id))
+  return (await readAccounts(sql)).map(account =>
+    ids.has(account.id) ? { ...account, requiresFactor: true } : account
+  )
 }
 
 interface Stored {
@@ -148,6 +161,15 @@ export interface BackupUser extends Pick<UserRow, 'id' | 'email' | 'name' | 'cre
   readonly identities?: BackupIdentity[]
   /** Time until which an identity can be linked to the user by email address alone (sql/0012-identities.sql). */
   readonly oidcEmailUntil?: string | null
+  /** The confirmed second factor, whose secret is encrypted. Absent if there is none. */
+  readonly factor?: BackupFactor
+}
+
+export interface BackupFactor {
+  readonly secret: string
+  readonly confirmedAt: string
+  /** Digests of the unused recovery codes. */
+  readonly recovery: string[]
 }
 
 export interface BackupIdentity {
@@ -165,5 +187,12 @@ async function readUsers(sql: Sql): Promise<BackupUser[]> {
     from oidc_identities order by user_id, issuer, subject`
   const byUser = new Map<number, BackupIdentity[]>(users.map(({ id }) => [id, []]))
   for (const { userId, ...identity } of identities) byUser.get(userId)?.push(identity)
-  return users.map(user => ({ ...user, identities: byUser.get(user.id) ?? [] }))
+  const factors = await sql<(BackupFactor & { userId: number })[]>`
+    select user_id as "userId", secret, confirmed_at as "confirmedAt", recovery
+    from second_factors where confirmed_at is not null`
+  const factorOf = new Map(factors.map(({ userId, ...factor }) => [userId, factor]))
+  return users.map(user => {
+    const factor = factorOf.get(user.id)
+    return { ...user, identities: byUser.get(user.id) ?? [], ...(factor && { factor }) }
+  })
 }

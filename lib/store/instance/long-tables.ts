@@ -54,6 +54,8 @@ export async function* readAuthors(sql: Sql, projectId: number): AsyncGenerator<
 }
 
 export interface StoredAuditEntry extends Pick<AuditRow, 'at' | 'action' | 'detail'> {
+  /** Not in backups from before migration 26. */
+  readonly client?: string | null
   readonly userId: number | null
   readonly accountId: number | null
   readonly projectId: number | null
@@ -63,7 +65,7 @@ export async function* readAuditRows(sql: Sql): AsyncGenerator<readonly StoredAu
   let after = 0
   for (;;) {
     const rows: (StoredAuditEntry & { readonly id: number })[] = await sql`
-      select id, at, user_id as "userId", account_id as "accountId", project_id as "projectId", action, detail
+      select id, at, user_id as "userId", account_id as "accountId", project_id as "projectId", action, detail, client
       from audit where id > ${after} order by id limit ${PAGE_ROWS}`
     if (rows.length === 0) return
     yield rows.map(({ id: _, ...entry }) => entry)
@@ -98,9 +100,9 @@ export async function insertAudit(sql: Sql, entries: readonly StoredAuditEntry[]
     projectId: number(projects, entry.projectId)
   }))
   await sql`
-    insert into audit (at, user_id, account_id, project_id, action, detail)
-    select at, "userId", "accountId", "projectId", action, detail::json
+    insert into audit (at, user_id, account_id, project_id, action, detail, client)
+    select at, "userId", "accountId", "projectId", action, detail::json, client
     from json_to_recordset(${JSON.stringify(rows)}::json) as r (
-      at timestamptz, "userId" int, "accountId" int, "projectId" int, action text, detail text
+      at timestamptz, "userId" int, "accountId" int, "projectId" int, action text, detail text, client text
     )`
 }

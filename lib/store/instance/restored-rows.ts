@@ -5,10 +5,9 @@
 import type { Sql } from 'postgres'
 import { NUMBERED_TABLES } from '../../database/tables.ts'
 import { writeAudit } from '../audit.ts'
-import type { AccountRow } from '../projects/accounts.ts'
 import type { ModelPrice } from '../projects/prices.ts'
 import { writeProject } from '../projects/projects.ts'
-import type { BackupProject, BackupSecret, BackupUser, InstanceHead } from './backup-head.ts'
+import type { BackupAccount, BackupProject, BackupSecret, BackupUser, InstanceHead } from './backup-head.ts'
 import type { Numbers, Restoration } from './restoration.ts'
 
 /**
@@ -59,10 +58,12 @@ async function numbered<T extends { readonly id: number }>(items: readonly T[], 
   return numbers
 }
 
-async function insertAccount(sql: Sql, { id, name, type, trialUsed, createdAt }: AccountRow, into: boolean) {
+async function insertAccount(sql: Sql, account: BackupAccount, into: boolean) {
+  const { id, name, type, trialUsed, createdAt, requiresFactor = false } = account
   const [row] = await sql<[{ id: number }]>`
-    insert into accounts (id, name, type, trial_used, created_at) overriding system value
-    values (${nextId(sql, 'accounts', id, into)}, ${name}, ${type}, ${trialUsed}, ${createdAt}) returning id`
+    insert into accounts (id, name, type, trial_used, created_at, requires_factor) overriding system value
+    values (${nextId(sql, 'accounts', id, into)}, ${name}, ${type}, ${trialUsed}, ${createdAt},
+      ${requiresFactor}) returning id`
   return row.id
 }
 
@@ -186,9 +187,8 @@ async function insertUser(sql: Sql, { id, email, name, createdAt }: BackupUser, 
 }
 
 /**
- * Restores users' passwords and identities. Must run before memberships are restored, because users who already belong
- * to an account in this database keep their passwords and identities. `restored` maps users' ids in the backup to ids
- * here.
+ * Restores users' passwords, second factors and identities. Must run before memberships are restored, because users
+ * who already belong to an account in this database keep theirs. `restored` maps users' ids in the backup to ids here.
  */
 async function admitUsers(
   sql: Sql,
@@ -196,13 +196,19 @@ async function admitUsers(
   users: readonly BackupUser[],
   members: readonly { readonly userId: number; readonly byClaim?: boolean }[]
 ): Promise<void> {
-  for (const { id, password, identities, oidcEmailUntil = null } of users) {
+  for (const { id, password, identities, factor, oidcEmailUntil = null } of users) {
     const own = restored.get(id) as number
     const [changed] = await sql`
       update users u set password = coalesce(password, ${password}), oidc_email_until = ${oidcEmailUntil} where id = ${own}
         and not exists (select from memberships m where m.user_id = u.id)
       returning id`
     if (changed === undefined) continue
+    if (factor !== undefined) {
+      const { secret, confirmedAt, recovery } = factor
+      await sql`
+        insert into second_factors (user_id, secret, confirmed_at, recovery)
+        values (${own}, ${secret}, ${confirmedAt}, ${recovery}) on conflict do nothing`
+    }
     // An identity that is already linked to a user here stays linked to that user.
     for (const { issuer, subject, linkedAt } of identities ?? []) {
       await sql`

@@ -13,11 +13,14 @@ export interface MemberRow extends Omit<UserRow, 'hasPassword' | 'memberships'> 
   readonly role: Role
   /** Whether an OpenID Connect provider assigned the role. If so, every sign-in updates the role. */
   readonly byClaim: boolean
+  readonly hasFactor: boolean
 }
 
 export interface Acting {
   readonly by: number
   readonly accountId: number
+  /** Address of the acting user's client. */
+  readonly client?: string | undefined
 }
 
 /** Returns an account's members, in order of joining. */
@@ -33,7 +36,9 @@ export async function readMember(sql: Sql, accountId: number, userId: number): P
 
 function memberRows(sql: Sql) {
   return sql`
-    select u.id, u.email, u.name, m.role, m.by_claim as "byClaim", m.created_at as "createdAt",
+    select u.id, u.email, u.name, m.role, m.by_claim as "byClaim",
+      exists (select from second_factors f where f.user_id = u.id and f.confirmed_at is not null) as "hasFactor",
+      m.created_at as "createdAt",
       (select max(seen_at) from web_sessions where user_id = u.id and expires_at > now()) as "seenAt"
     from memberships m join users u on u.id = m.user_id`
 }
@@ -45,7 +50,7 @@ function memberRows(sql: Sql) {
  */
 export async function inviteMember(
   sql: Sql,
-  { by, accountId }: Acting,
+  { by, accountId, client }: Acting,
   { email, role, link }: { readonly email: string; readonly role: Role; readonly link: string }
 ): Promise<number | 'known' | 'elsewhere'> {
   const invite = () => sql<[{ userId: number | null; isKnown: boolean }]>`
@@ -72,7 +77,7 @@ export async function inviteMember(
     ), linked as (
       ${storingLink(sql, link, INVITATION_MINUTES, sql`added`)}
     )
-    ${auditStep(sql, { by, action: 'member.add', accountId, detail: { email, role } }, sql`added`)}
+    ${auditStep(sql, { by, client, action: 'member.add', accountId, detail: { email, role } }, sql`added`)}
     select (select user_id from added) as "userId",
       exists (select from theirs where account_id = ${accountId}) as "isKnown"`
   const [row] = await inTurn(sql, invite)
@@ -87,7 +92,12 @@ const ownedBy = (sql: Sql, userId: number) => sql`
  * Stores another link for a member. Returns false if the user is not a member, or is also a member of another owner's
  * account.
  */
-export async function linkMember(sql: Sql, { by, accountId }: Acting, userId: number, link: string): Promise<boolean> {
+export async function linkMember(
+  sql: Sql,
+  { by, accountId, client }: Acting,
+  userId: number,
+  link: string
+): Promise<boolean> {
   const store = () => sql<[{ linked: boolean }]>`
     with person as (
       select user_id from memberships where user_id = ${userId} group by user_id
@@ -95,7 +105,7 @@ export async function linkMember(sql: Sql, { by, accountId }: Acting, userId: nu
     ), linked as (
       ${storingLink(sql, link, INVITATION_MINUTES, sql`person`)}
     )
-    ${auditStep(sql, { by, action: 'link.make', accountId, adding: 'user' }, sql`person`)}
+    ${auditStep(sql, { by, client, action: 'link.make', accountId, adding: 'user' }, sql`person`)}
     select exists (select from person) as linked`
   const [row] = await inTurn(sql, store)
   return row.linked
@@ -119,13 +129,14 @@ const otherOwners = (sql: Sql, accountId: number, userId: number) => sql`
 interface Actor {
   readonly by: number | null
   readonly accountId: number
+  readonly client?: string | undefined
   readonly keep?: string | null
 }
 
 /** Sets a member's role and ends the member's sessions except `keep`. Sign-ins no longer update the role. */
 export async function setRole(
   sql: Sql,
-  { by, accountId, keep = null }: Actor,
+  { by, accountId, client, keep = null }: Actor,
   userId: number,
   role: Role
 ): Promise<MemberChange> {
@@ -140,14 +151,14 @@ export async function setRole(
     ), ended as (
       delete from web_sessions where user_id in (select user_id from changed) and digest is distinct from ${keep}::bytea
     )
-    ${auditStep(sql, { by, action: 'member.role', accountId, detail: { role }, adding: 'user' }, sql`changed`)}
+    ${auditStep(sql, { by, client, action: 'member.role', accountId, detail: { role }, adding: 'user' }, sql`changed`)}
     select exists (select from member) as "isThere",
       exists (select from changed) or exists (select from member where role = ${role}) as "isDone"`
   return row.isDone ? 'done' : row.isThere ? 'last' : 'missing'
 }
 
 /** Removes a member from the account, and ends the member's sessions and links. */
-export async function removeMember(sql: Sql, { by, accountId }: Actor, userId: number): Promise<MemberChange> {
+export async function removeMember(sql: Sql, { by, accountId, client }: Actor, userId: number): Promise<MemberChange> {
   const [row] = await sql<[{ isThere: boolean; isDone: boolean }]>`
     with ${otherOwners(sql, accountId, userId)}, member as (
       select user_id from memberships where account_id = ${accountId} and user_id = ${userId}
@@ -161,7 +172,31 @@ export async function removeMember(sql: Sql, { by, accountId }: Actor, userId: n
     ), links as (
       delete from sign_in_links where user_id in (select user_id from gone)
     )
-    ${auditStep(sql, { by, action: 'member.remove', accountId, adding: 'user' }, sql`gone`)}
+    ${auditStep(sql, { by, client, action: 'member.remove', accountId, adding: 'user' }, sql`gone`)}
     select exists (select from member) as "isThere", exists (select from gone) as "isDone"`
   return row.isDone ? 'done' : row.isThere ? 'last' : 'missing'
+}
+
+export async function readRequiresFactor(sql: Sql, accountId: number): Promise<boolean> {
+  const [row] = await sql<{ requires: boolean }[]>`
+    select requires_factor as requires from accounts where id = ${accountId}`
+  return row?.requires === true
+}
+
+/** Sets whether people with a password need a second factor to see the account's projects. */
+export async function setRequiresFactor(sql: Sql, { by, accountId, client }: Acting, requires: boolean): Promise<void> {
+  const action = requires ? 'factor.require' : 'factor.unrequire'
+  await sql`
+    with changed as (
+      update accounts set requires_factor = ${requires} where id = ${accountId} and requires_factor <> ${requires}
+      returning null::int as user_id, ${announcePeople(sql)} as announced
+    )
+    ${auditStep(sql, { by, client, action, accountId }, sql`changed`)}
+    select from changed`
+}
+
+/** Whether a user is a member of another account too. Only commands may then remove the user's second factor. */
+export async function isElsewhere(sql: Sql, accountId: number, userId: number): Promise<boolean> {
+  const rows = await sql`select from memberships where user_id = ${userId} and account_id <> ${accountId} limit 1`
+  return rows.length > 0
 }

@@ -59,7 +59,8 @@ export async function signInByOidc(
   const role = given ?? null
   const proof = proven ?? null
   const means = 'oidc'
-  const audit = { by: null, detail: { email, role, means } } as const
+  const { client } = session
+  const audit = { by: null, detail: { email, role, means }, client } as const
   const identity = { issuer, subject, email }
   const signIn = () => sql<[{ userId: number | null; refused: Refused }]>`
     with account as (
@@ -123,9 +124,9 @@ export async function signInByOidc(
     ), proven as (
       select l.user_id, coalesce(k.proof, ${proof}::text) as proof from linked l left join linkable k on k.user_id = l.user_id
     ), noted as (
-      ${auditOf(sql, { by: 'source', action: 'oidc.link', detail: identity, adding: 'proof' }, sql`proven`)}
+      ${auditOf(sql, { by: 'source', action: 'oidc.link', detail: identity, adding: 'proof', client }, sql`proven`)}
     ), turned_away as (
-      ${auditOf(sql, { by: null, action: 'oidc.refuse', detail: identity, adding: 'reason' }, sql`refused`)}
+      ${auditOf(sql, { by: null, action: 'oidc.refuse', detail: identity, adding: 'reason', client }, sql`refused`)}
     ), added as (
       ${auditOf(sql, { ...audit, action: 'user.add' }, sql`newcomer`)}
     ), joined as (

@@ -9,8 +9,12 @@ import type { Attempts } from '../../database/sql-access.ts'
 import type { Role } from '../../schema/roles.ts'
 import { auditOf, auditStep } from '../audit.ts'
 import { KEYS_CHANNEL } from '../projects/keys.ts'
+import { type ShownFactor, usingFactor } from './using-factor.ts'
 
-/** A session ends SESSION_DAYS after its last use or MOST_DAYS after its creation, whichever comes first. */
+/**
+ * A session ends SESSION_DAYS after its last use or MOST_DAYS after its creation, whichever comes first. A session that
+ * a sign-in provider began ends sooner (OIDC_SESSION), so that the provider is asked again whether it knows the person.
+ */
 export const SESSION_DAYS = 30
 const MOST_DAYS = 90
 const MAX_AGENT = 200
@@ -38,6 +42,7 @@ export interface VisitRow {
   readonly email: string
   readonly name: string
   readonly hasPassword: boolean
+  readonly hasFactor: boolean
   /** Time of the session's last use; null if a trusted proxy authenticated the user. */
   readonly seenAt: string | null
   readonly expiresAt: string | null
@@ -47,13 +52,17 @@ export interface VisitRow {
   readonly projectId: number | null
   readonly accountId: number | null
   readonly role: Role | null
+  /** Whether the project's account requires a second factor that this session does not have. */
+  readonly lacksFactor: boolean
 }
 
 /** Reads the users of several visits and their roles in the projects. Visits without a user are omitted. */
 export async function readVisits(sql: Sql, asked: readonly Visiting[]): Promise<VisitRow[]> {
   return sql<VisitRow[]>`
     select a.place::int as place, u.id as "userId", u.email, u.name, u.password is not null as "hasPassword",
-      s.seen_at as "seenAt", s.expires_at as "expiresAt", s.proven_at as "provenAt", p.id as "projectId", m.account_id as "accountId", m.role
+      f.user_id is not null as "hasFactor", s.seen_at as "seenAt", s.expires_at as "expiresAt",
+      s.proven_at as "provenAt", p.id as "projectId", m.account_id as "accountId", m.role,
+      coalesce(c.requires_factor and s.means = 'password' and f.user_id is null, false) as "lacksFactor"
     from unnest(
       ${asked.map(({ digest }) => digest)}::bytea[], ${asked.map(({ email }) => email)}::text[],
       ${asked.map(({ slug }) => slug)}::text[]
@@ -64,7 +73,9 @@ export async function readVisits(sql: Sql, asked: readonly Visiting[]): Promise<
       union all
       select * from users where email = a.email
     ) u
-    left join (projects p join memberships m on m.account_id = p.account_id) on p.slug = a.slug and m.user_id = u.id`
+    left join (projects p join memberships m on m.account_id = p.account_id) on p.slug = a.slug and m.user_id = u.id
+    left join accounts c on c.id = m.account_id
+    left join second_factors f on f.user_id = u.id and f.confirmed_at is not null`
 }
 
 /**
@@ -74,7 +85,8 @@ export async function readVisits(sql: Sql, asked: readonly Visiting[]): Promise<
 export async function touchSessions(sql: Sql, digests: readonly string[]): Promise<void> {
   await sql`
     update web_sessions s set seen_at = now(),
-      expires_at = least(now() + ${SESSION_DAYS} * interval '1 day', s.created_at + ${MOST_DAYS} * interval '1 day')
+      expires_at = least(
+        now() + ${SESSION_DAYS} * interval '1 day', s.created_at + ${MOST_DAYS} * interval '1 day', s.ends_at)
     from (
       select digest from web_sessions where digest = any (${digests as string[]}::bytea[])
         and seen_at <= now() - interval '5 minutes' and expires_at > now()
@@ -86,6 +98,10 @@ export async function touchSessions(sql: Sql, digests: readonly string[]): Promi
 export interface NewSession {
   readonly digest: string
   readonly agent: string
+  /** Address of the browser. */
+  readonly client?: string | undefined
+  /** Time after which the session ends even if it is used, in seconds. By default, MOST_DAYS. */
+  readonly endsInS?: number | undefined
   /** The browser's previous session, which the new session replaces. */
   readonly replaces: string | undefined
 }
@@ -107,14 +123,16 @@ const whenProven = (sql: Sql, authTime: number | undefined) =>
 
 /** Returns steps that create a session for the user_id of the step `source`. The step `made` returns the user_id. */
 export function makingSession(sql: Sql, session: NewSession, proof: Proof, source: ReturnType<Sql>) {
-  const { digest, agent, replaces = null } = session
+  const { digest, agent, client, endsInS = null, replaces = null } = session
   const { means } = proof
+  // `least` ignores a null.
+  const endsAt = sql`now() + ${endsInS}::float8 * interval '1 second'`
   const provenAt = proof.means === 'oidc' ? whenProven(sql, proof.authTime) : sql`now()`
   return sql`
     made as (
-      insert into web_sessions (digest, user_id, expires_at, agent, means, proven_at)
-      select ${digest}::bytea, user_id, now() + ${SESSION_DAYS} * interval '1 day', ${agent.slice(0, MAX_AGENT)}, ${means},
-        ${provenAt}
+      insert into web_sessions (digest, user_id, expires_at, ends_at, agent, means, proven_at)
+      select ${digest}::bytea, user_id, least(now() + ${SESSION_DAYS} * interval '1 day', ${endsAt}), ${endsAt},
+        ${agent.slice(0, MAX_AGENT)}, ${means}, ${provenAt}
       from ${source}
       returning user_id
     ), replaced as (
@@ -122,7 +140,7 @@ export function makingSession(sql: Sql, session: NewSession, proof: Proof, sourc
     ), expired as (
       delete from web_sessions where expires_at <= now() and exists (select from made)
     ), audited as (
-      ${auditOf(sql, { by: 'source', action: 'sign-in', detail: { means } }, sql`made`)}
+      ${auditOf(sql, { by: 'source', action: 'sign-in', detail: { means }, client }, sql`made`)}
     )`
 }
 
@@ -157,13 +175,13 @@ export async function listWebSessions(sql: Sql, userId: number): Promise<Session
 }
 
 /** Ends one of a user's sessions. Returns false if there is no such session. */
-export async function endSession(sql: Sql, userId: number, digest: string): Promise<boolean> {
+export async function endSession(sql: Sql, userId: number, digest: string, client?: string): Promise<boolean> {
   const [row] = await sql<[{ ended: boolean }]>`
     with gone as (
       delete from web_sessions where digest = ${digest}::bytea and user_id = ${userId}
       returning user_id, ${announcePeople(sql)} as announced
     )
-    ${auditStep(sql, { by: 'source', action: 'sign-out' }, sql`gone`)}
+    ${auditStep(sql, { by: 'source', action: 'sign-out', client }, sql`gone`)}
     select exists (select from gone) as ended`
   return row.ended
 }
@@ -272,24 +290,29 @@ export interface Proven {
    */
   readonly own: string
   readonly network: string | undefined
+  /** The second factor that the person showed, if any. */
+  readonly factor: ShownFactor
 }
 
 /**
- * Creates a session and returns the user's id; undefined if the stored password has changed or the user no longer
- * exists.
+ * Creates a session and returns the user's id; undefined if the stored password has changed, the user no longer exists,
+ * or the second factor is missing, wrong, or was used before.
  */
 export async function signInByPassword(
   sql: Sql,
-  { userId, password, own, network }: Proven,
+  { userId, password, own, network, factor }: Proven,
   session: NewSession,
   attempts: Attempts = { sent: false }
 ): Promise<number | undefined> {
   const known = await userOfAttempt(sql, session, attempts)
   if (known !== undefined) return known
+  const audit = { by: 'source', action: 'factor.recover', client: session.client } as const
+  const isRecovery = factor !== undefined && 'recovery' in factor
+  const recovered = isRecovery ? sql`recovered as (${auditOf(sql, audit, sql`used`)}),` : sql``
   const [row] = await sql<{ userId: number }[]>`
-    with proven as (
-      select id as user_id from users where id = ${userId} and password = ${password}
-    ), forgotten as (
+    with ${usingFactor(sql, userId, factor)}, proven as (
+      select id as user_id from users where id = ${userId} and password = ${password} and exists (select from factored)
+    ), ${recovered} forgotten as (
       delete from sign_in_attempts where subject = ${own} and exists (select from proven)
     ), lessened as (
       update sign_in_attempts set attempts = attempts - 1
@@ -307,7 +330,7 @@ export async function setPassword(
   sql: Sql,
   userId: number,
   password: string | null,
-  { by, keep = null }: { readonly by: number | null; readonly keep?: string | null }
+  { by, keep = null, client }: { readonly by: number | null; readonly keep?: string | null; readonly client?: string }
 ): Promise<boolean> {
   const action = password === null ? 'password.remove' : 'password.set'
   const set = () => sql<[{ set: boolean }]>`
@@ -320,7 +343,7 @@ export async function setPassword(
     ), links as (
       delete from sign_in_links where user_id in (select user_id from changed)
     )
-    ${auditStep(sql, { by, action, adding: 'user' }, sql`changed`)}
+    ${auditStep(sql, { by, action, adding: 'user', client }, sql`changed`)}
     select exists (select from changed) as set`
   const [row] = await inTurn(sql, set)
   return row.set

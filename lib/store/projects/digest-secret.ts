@@ -7,6 +7,7 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { Sql } from 'postgres'
+import { auditStep } from '../audit.ts'
 import { KEYS_CHANNEL } from './keys.ts'
 
 /** Message to operators whose KEY_DIGEST_SECRET differs from the secret that the stored keys were created with. */
@@ -20,21 +21,52 @@ const FINGERPRINT_BYTES = 32
 const COST = { N: 2 ** 15, r: 8, p: 1, maxmem: 64 * 1024 * 1024 }
 
 /**
- * Whether the keys were created with this secret. If no fingerprint is stored yet, stores this secret's fingerprint.
+ * Whether the keys were created with this secret, or with the `previous` secret that it replaces. If no fingerprint is
+ * stored yet, stores this secret's fingerprint.
  */
-export async function claimSecret(sql: Sql, secret: string): Promise<boolean> {
+export async function claimSecret(sql: Sql, secret: string, previous?: string): Promise<boolean> {
   const known = await readFingerprint(sql)
-  if (known !== undefined) return matches(known, secret)
+  if (known !== undefined) return matches(known, secret, previous)
   const own = await makeFingerprint(secret)
   await insertFingerprint(sql, own)
   const stored = await readFingerprint(sql)
   return stored !== undefined && matches(stored, secret)
 }
 
-/** Whether the keys were created with another secret. Stores nothing. */
-export async function isOtherSecret(sql: Sql, secret: string): Promise<boolean> {
+/** Whether the keys were created with neither of the secrets. Stores nothing. */
+export async function isOtherSecret(sql: Sql, secret: string, previous?: string): Promise<boolean> {
   const known = await readFingerprint(sql)
-  return known !== undefined && !(await matches(known, secret))
+  return known !== undefined && !(await matches(known, secret, previous))
+}
+
+/**
+ * Returns the ids of the working keys that have not been used since the change of secrets began. These keys may still
+ * need the previous secret: a key moves to the new secret when it is used.
+ */
+export async function readKeysToMove(sql: Sql): Promise<string[]> {
+  const rows = await sql<{ id: string }[]>`
+    select k.id from api_keys k join key_digest_secret s on coalesce(k.last_used_at, k.created_at) < s.made_at
+    where k.revoked_at is null and (k.expires_at is null or k.expires_at > now()) order by k.id`
+  return rows.map(({ id }) => id)
+}
+
+/**
+ * Like `claimSecret`, for a server that starts with both secrets. Stores the fingerprint of the new secret. Each start
+ * begins the change of secrets anew, because another server may have moved keys in the other direction until now.
+ */
+export async function changeSecret(sql: Sql, secret: string, previous: string): Promise<boolean> {
+  if (!(await claimSecret(sql, secret, previous))) return false
+  const isChanged = await isOtherSecret(sql, secret)
+  const { salt, fingerprint } = await makeFingerprint(secret)
+  const audit = isChanged ? ({ by: null, action: 'key.change-secret' } as const) : undefined
+  await sql`
+    with changed as (
+      update key_digest_secret set salt = ${salt}, fingerprint = ${fingerprint}, made_at = now()
+      returning null::int as user_id
+    )
+    ${auditStep(sql, audit, sql`changed`)}
+    select from changed`
+  return true
 }
 
 /**
@@ -54,8 +86,10 @@ export async function replaceSecret(sql: Sql, secret: string): Promise<number> {
   return row.revoked
 }
 
-export async function matches({ salt, fingerprint }: Fingerprint, secret: string): Promise<boolean> {
-  return timingSafeEqual(await stretch(secret, salt), fingerprint)
+/** Whether the fingerprint is that of the secret, or of the previous secret if there is one. */
+export async function matches({ salt, fingerprint }: Fingerprint, secret: string, previous?: string): Promise<boolean> {
+  if (timingSafeEqual(await stretch(secret, salt), fingerprint)) return true
+  return previous !== undefined && timingSafeEqual(await stretch(previous, salt), fingerprint)
 }
 
 async function makeFingerprint(secret: string): Promise<Fingerprint> {

@@ -65,19 +65,37 @@ export async function readKeysForAuth(sql: Sql, keyIds: readonly string[]): Prom
   return rows.map(({ wanted, ...key }) => ({ wanted, key: { ...key, digest: Buffer.from(key.digest, 'hex') } }))
 }
 
+/** Days without use after which using a key again is remarkable. */
+const UNUSED_DAYS = 30
+
 /**
- * Sets keys' last use to the current time, except for keys marked in the last five minutes. Returns each key's last
- * use. Rows are locked in the order of their ids, so that two processes with the same keys cannot deadlock.
+ * Sets keys' last use to the current time, except for keys marked in the last five minutes. Stores the new digests of
+ * `moved` keys, whose last use is always set. Returns each key's last use. Rows are locked in the order of their ids,
+ * so that two processes with the same keys cannot deadlock. The first use of a key, and its use after UNUSED_DAYS
+ * without use, are recorded in the audit log.
  */
-export async function touchKeys(sql: Sql, keyIds: readonly string[]): Promise<{ id: string; lastUsedAt: string }[]> {
+export async function touchKeys(
+  sql: Sql,
+  keyIds: readonly string[],
+  moved: ReadonlyMap<string, Buffer> = new Map()
+): Promise<{ id: string; lastUsedAt: string }[]> {
+  const digests = [...moved.values()].map(digest => digest.toString('hex'))
   return sql<{ id: string; lastUsedAt: string }[]>`
     with held as (
-      select id, last_used_at from api_keys where id = any(${keyIds}::text[]) order by id for update
+      select k.id, k.last_used_at, decode(m.digest, 'hex') as moved from api_keys k
+      left join unnest(${[...moved.keys()]}::text[], ${digests}::text[]) as m (id, digest) on m.id = k.id
+      where k.id = any(${keyIds}::text[]) order by k.id for update of k
     ), touched as (
-      update api_keys k set last_used_at = now()
+      update api_keys k set last_used_at = now(), digest = coalesce(held.moved, k.digest)
       from held
-      where k.id = held.id and (held.last_used_at is null or held.last_used_at <= now() - interval '5 minutes')
-      returning k.id, k.last_used_at
+      where k.id = held.id and (
+        held.moved is not null or held.last_used_at is null or held.last_used_at <= now() - interval '5 minutes')
+      returning k.id, k.last_used_at, k.project_id, held.last_used_at as before
+    ), audited as (
+      insert into audit (account_id, project_id, action, detail)
+      select p.account_id, p.id, 'key.use', json_build_object('keyId', t.id, 'before', t.before)
+      from touched t join projects p on p.id = t.project_id
+      where t.before is null or t.before <= now() - ${UNUSED_DAYS} * interval '1 day'
     )
     select held.id, coalesce(touched.last_used_at, held.last_used_at) as "lastUsedAt"
     from held left join touched on touched.id = held.id`

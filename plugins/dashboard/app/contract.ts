@@ -15,11 +15,17 @@ interface Replies {
   'GET sessions': typeof Reply.SessionsReply
   'DELETE sessions/:sessionId': typeof Reply.DoneReply
   'POST password': typeof Reply.DoneReply
+  'GET factor': typeof Reply.FactorReply
+  'POST factor': typeof Reply.NewFactorReply
+  'DELETE factor': typeof Reply.DoneReply
+  'POST factor/confirm': typeof Reply.RecoveryCodesReply
+  'POST factor/recovery-codes': typeof Reply.RecoveryCodesReply
   'POST sign-in/link': typeof Reply.NothingReply
   'POST sign-in/password': typeof Reply.NothingReply
   'GET traces/:traceId': typeof Reply.SlugReply
   'GET p/:slug': typeof Reply.ProjectPageReply
   'PATCH p/:slug': typeof Reply.ProjectPageReply
+  'GET p/:slug/audit': typeof Reply.AuditReply
   'POST p/:slug/deletions': typeof Reply.TracesDeleted
   'GET p/:slug/errors': typeof Reply.FailuresReply
   'GET p/:slug/facets': typeof Reply.FacetsReply
@@ -31,6 +37,8 @@ interface Replies {
   'POST p/:slug/keys/:keyId/revoke': typeof Reply.KeyReply
   'GET p/:slug/members': typeof Reply.MembersReply
   'POST p/:slug/members': typeof Reply.InvitationReply
+  'PATCH p/:slug/members': typeof Reply.DoneReply
+  'DELETE p/:slug/members/:userId/factor': typeof Reply.DoneReply
   'POST p/:slug/members/:userId/link': typeof Reply.SignInLinkReply
   'PATCH p/:slug/members/:userId': typeof Reply.OneMemberReply
   'DELETE p/:slug/members/:userId': typeof Reply.DoneReply
@@ -114,6 +122,7 @@ export type SuggestedField =
   | 'step'
   | 'score'
 export type Outline = Of<typeof Reply.WholeOutlineReply>
+export type AuditItem = Of<typeof Reply.AuditReply>['entries'][number]
 export type OwnPrice = Of<typeof Reply.PriceReply>
 export type OutlineSpan = Outline['spans'][number]
 export type Score = Outline['scores'][number]

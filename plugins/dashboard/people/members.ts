@@ -12,14 +12,18 @@ import { closed } from '../../../lib/schema/object.ts'
 import { ROLES } from '../../../lib/schema/roles.ts'
 import {
   inviteMember,
+  isElsewhere,
   linkMember,
   listMembers,
   type MemberChange,
   type MemberRow,
   readMember,
+  readRequiresFactor,
   removeMember,
+  setRequiresFactor,
   setRole
 } from '../../../lib/store/people/members.ts'
+import { removeFactor } from '../../../lib/store/people/second-factors.ts'
 import { bodyReader, IN_PROJECT, pageRoute, readId } from '../page-routes.ts'
 import { DoneReply, InvitationReply, MembersReply, OneMemberReply, SignInLinkReply } from '../replies.ts'
 
@@ -27,13 +31,19 @@ const MEMBER = `${IN_PROJECT}/members/:userId`
 const Role = Type.Enum([...ROLES])
 const InvitationBody = closed({ email: Type.String({ maxLength: 500 }), role: Role })
 const RoleBody = closed({ role: Role })
+const RuleBody = closed({ requiresFactor: Type.Boolean() })
+
+const OWN_FIRST = 'Turn on two-step sign-in for yourself first, under Account.'
+const ELSEWHERE = 'This member has other accounts, so only `spoor user reset-codes` on the server turns it off.'
 
 type Asking = Pick<RequestOf<unknown>, 'visitor' | 'project'>
+type ActingRequest = Pick<RequestOf<unknown>, 'visitor' | 'project' | 'client'>
 
 export default function members(app: App): void {
   const { sql } = app
   const readInvitation = bodyReader(InvitationBody)
   const readRole = bodyReader(RoleBody)
+  const readRule = bodyReader(RuleBody)
 
   pageRoute(app, {
     method: 'GET',
@@ -42,8 +52,41 @@ export default function members(app: App): void {
     replies: { 200: MembersReply },
     async handler(request) {
       const { project, visitor } = request
-      const rows = await sql.read(each => listMembers(each, project.accountId), request)
-      return { body: { members: rows.map(row => shown(row, visitor.userId)) } }
+      const { accountId } = project
+      const rows = await sql.read(each => listMembers(each, accountId), request)
+      const requiresFactor = await sql.read(each => readRequiresFactor(each, accountId), request)
+      return { body: { members: rows.map(row => shown(row, visitor.userId)), requiresFactor } }
+    }
+  })
+
+  pageRoute(app, {
+    method: 'PATCH',
+    path: `${IN_PROJECT}/members`,
+    access: 'owner',
+    fresh: true,
+    smallBody: true,
+    replies: { 200: DoneReply },
+    async handler(request) {
+      const { requiresFactor } = readRule(request.payload)
+      const { hasPassword, hasFactor } = request.visitor
+      if (requiresFactor && hasPassword && !hasFactor) throw new Refusal('conflict', OWN_FIRST)
+      await sql.write(each => setRequiresFactor(each, acting(request), requiresFactor))
+      return { body: { ok: true } }
+    }
+  })
+
+  pageRoute(app, {
+    method: 'DELETE',
+    path: `${MEMBER}/factor`,
+    access: 'owner',
+    fresh: true,
+    replies: { 200: DoneReply },
+    async handler(request) {
+      const userId = await requireMember(request)
+      const { by, accountId, client } = acting(request)
+      if (await sql.read(each => isElsewhere(each, accountId, userId))) throw new Refusal('conflict', ELSEWHERE)
+      await sql.write(each => removeFactor(each, userId, { by, accountId, client }))
+      return { body: { ok: true } }
     }
   })
 
@@ -131,7 +174,11 @@ export default function members(app: App): void {
   }
 }
 
-const acting = ({ visitor, project }: Asking) => ({ by: visitor.userId, accountId: project.accountId })
+const acting = ({ visitor, project, client }: ActingRequest) => ({
+  by: visitor.userId,
+  accountId: project.accountId,
+  client
+})
 
 const shown = (row: MemberRow, own: number) => ({ ...row, own: row.id === own })
 

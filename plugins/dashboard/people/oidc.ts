@@ -7,12 +7,13 @@ import Type from 'typebox'
 import type { App } from '../../../lib/app.ts'
 import { AttemptCookie } from '../../../lib/http/people/cookie.ts'
 import { found } from '../../../lib/http/refuse.ts'
-import type { Reply } from '../../../lib/http/route.ts'
+import type { Reply, RequestOf } from '../../../lib/http/route.ts'
 import { isJustProven } from '../../../lib/people/fresh.ts'
 import { type Denial, personOf } from '../../../lib/people/oidc/claims.ts'
 import { OidcError, Provider, type ProviderFailure } from '../../../lib/people/oidc/provider.ts'
 import { ownPage } from '../../../lib/people/pages.ts'
 import { closed } from '../../../lib/schema/object.ts'
+import { noteFirstFailure } from '../../../lib/store/people/failed-sign-ins.ts'
 import { type Refused, signInByOidc } from '../../../lib/store/people/oidc.ts'
 import { OIDC_CALLBACK } from '../guard.ts'
 import { pageRoute } from '../page-routes.ts'
@@ -36,7 +37,7 @@ export default function oidc(app: App): void {
   const parts = config.oidc && {
     admission: config.oidc,
     provider: new Provider(config.oidc, `${config.baseUrl}${OIDC_CALLBACK}`, log),
-    attempts: new AttemptCookie({ baseUrl: config.baseUrl, digestSecret: app.digestSecret })
+    attempts: new AttemptCookie(app.secrets)
   }
   /** Returns the parts of the OpenID Connect sign-in. Throws `not_found` if no provider is configured. */
   const required = () => found(parts, 'way in: no OpenID Connect provider is configured')
@@ -48,6 +49,12 @@ export default function oidc(app: App): void {
   const turnAway = (reason: Reason, page = ''): Reply => {
     const query = new URLSearchParams({ oidc: reason, ...(page !== '' && { to: page }) })
     return goTo(`${config.baseUrl}/app/sign-in?${query}`, required().attempts.forget())
+  }
+
+  /** Records that a person whom the provider knows was turned away here. */
+  async function refuse({ client }: Pick<RequestOf<unknown>, 'client'>, reason: Denial | Refused, page: string) {
+    await sql.write(each => noteFirstFailure(each, { userId: null, client, means: 'oidc', reason }))
+    return turnAway(reason, page)
   }
 
   pageRoute(app, {
@@ -84,12 +91,14 @@ export default function oidc(app: App): void {
         const said = await provider.finish(request.querystring, begun.attempt)
         if (begun.fresh && !isJustProven(said.authTime, Date.now())) return turnAway('not-fresh', page)
         const person = personOf(said.claims, admission)
-        if (typeof person === 'string') return turnAway(person, page)
-        const { session, kept } = newSession(cookie, request)
+        if (typeof person === 'string') return await refuse(request, person, page)
+        const { session: plain, kept } = newSession(cookie, request)
+        const { sessionMs } = admission
+        const session = { ...plain, endsInS: sessionMs === undefined ? undefined : sessionMs / 1000 }
         const userId = await sql.write((each, tried) => signInByOidc(each, said, person, session, tried))
         // The sign-in may have changed or removed the user's role.
         app.forget()
-        if (typeof userId === 'string') return turnAway(userId, page)
+        if (typeof userId === 'string') return await refuse(request, userId, page)
         return goTo(`${config.baseUrl}/app/${page}`, kept, attempts.forget())
       } catch (error) {
         if (error instanceof OidcError) return turnAway(error.failure, page)

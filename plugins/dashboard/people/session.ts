@@ -9,6 +9,7 @@ import { faultOfPassword, hashPassword } from '../../../lib/people/passwords.ts'
 import { digestToken } from '../../../lib/people/tokens.ts'
 import type { Visitor } from '../../../lib/people/visit.ts'
 import { closed } from '../../../lib/schema/object.ts'
+import { noteFailedSignIn } from '../../../lib/store/people/failed-sign-ins.ts'
 import {
   endSession,
   hasPasswords,
@@ -51,13 +52,13 @@ export default function session(app: App): void {
         signOutUrl: config.authProxy?.signOutUrl ?? null
       }
       if (visitor === undefined) return { body: { user: null, projects: [], publicLinks, signIn } }
-      const { userId: id, email, name, hasPassword } = visitor
+      const { userId: id, email, name, hasPassword, hasFactor } = visitor
       const projects = await sql.read(each => listSeenProjects(each, id), request)
       // Each request extends the cookie along with the session.
       const token = visitor.session === null ? undefined : cookie.read(request.headers.cookie as string | undefined)
       return {
         ...(token !== undefined && { headers: { 'Set-Cookie': cookie.keep(token) } }),
-        body: { user: { id, email, name, hasPassword }, projects, publicLinks, signIn }
+        body: { user: { id, email, name, hasPassword, hasFactor }, projects, publicLinks, signIn }
       }
     }
   })
@@ -67,12 +68,12 @@ export default function session(app: App): void {
     path: '/app/api/session',
     access: 'guest',
     replies: { 204: NothingReply },
-    async handler({ visitor, headers }) {
+    async handler({ visitor, headers, client }) {
       const token = cookie.read(headers.cookie as string | undefined)
       const digest = token === undefined ? undefined : digestToken(token)
       const user = visitor as Visitor | undefined
       if (user !== undefined && digest !== undefined) {
-        await sql.write(each => endSession(each, user.userId, digest))
+        await sql.write(each => endSession(each, user.userId, digest, client))
       }
       return { status: 204, headers: { 'Set-Cookie': cookie.forget() } }
     }
@@ -92,10 +93,10 @@ export default function session(app: App): void {
     path: '/app/api/sessions/:sessionId',
     access: 'visitor',
     replies: { 200: DoneReply },
-    async handler({ visitor, params }) {
+    async handler({ visitor, params, client }) {
       const { sessionId = '' } = params
       const isEnded =
-        SESSION_ID.test(sessionId) && (await sql.write(each => endSession(each, visitor.userId, sessionId)))
+        SESSION_ID.test(sessionId) && (await sql.write(each => endSession(each, visitor.userId, sessionId, client)))
       found(isEnded, 'session of yours')
       return { body: { ok: true } }
     }
@@ -115,7 +116,7 @@ export default function session(app: App): void {
       if (fault !== undefined) refuseField('password', fault)
       await proveCurrent(visitor, current, client)
       const stored = password === null ? null : await hashPassword(password)
-      if (!(await sql.write(each => setPassword(each, userId, stored, { by: userId, keep })))) {
+      if (!(await sql.write(each => setPassword(each, userId, stored, { by: userId, keep, client })))) {
         throw new Refusal('sign_in_required', 'The session has just ended; sign in again.')
       }
       return { body: { ok: true } }
@@ -132,6 +133,8 @@ export default function session(app: App): void {
     if (stored === null) return requireFresh(visitor)
     if (current === undefined) refuseField('current', 'is required, because there is a password')
     const subjects = subjectsOf(email, client, session ?? undefined)
-    if (!(await tryPassword(sql, subjects, current as string, stored))) refuseField('current', 'is not the password')
+    if (await tryPassword(sql, subjects, current as string, stored)) return
+    await sql.write(each => noteFailedSignIn(each, { userId: visitor.userId, client, means: 'password' }))
+    refuseField('current', 'is not the password')
   }
 }

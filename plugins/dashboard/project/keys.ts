@@ -10,9 +10,9 @@ import type { RequestOf } from '../../../lib/http/route.ts'
 import { closed } from '../../../lib/schema/object.ts'
 import { SCOPES } from '../../../lib/schema/scopes.ts'
 import { EnvironmentError } from '../../../lib/trace/environment.ts'
+import { actorOf } from '../acting.ts'
 import { bodyReader, IN_PROJECT, pageRoute } from '../page-routes.ts'
 import { IssuedKeyReply, KeyReply, KeysReply } from '../replies.ts'
-import { actorOf } from '../trace.ts'
 
 const MAX_DAYS = 3650
 
@@ -26,8 +26,8 @@ const NewKeyBody = closed({
 })
 
 export default function keys(app: App): void {
-  const { sql, config, digestSecret } = app
-  const making = { keyPrefix: config.keyPrefix, digestSecret }
+  const { sql, config, secrets } = app
+  const making = { ...secrets, keyPrefix: config.keyPrefix }
   const readNewKey = bodyReader(NewKeyBody)
 
   pageRoute(app, {

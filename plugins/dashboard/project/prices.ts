@@ -15,9 +15,9 @@ import {
   storePrice
 } from '../../../lib/store/projects/prices.ts'
 import { parseTimestamp } from '../../../lib/trace/timestamp.ts'
+import { entryOf } from '../acting.ts'
 import { bodyReader, IN_PROJECT, pageRoute, readName, readRoute } from '../page-routes.ts'
 import { DoneReply, OnePriceReply, PricesReply } from '../replies.ts'
-import { entryOf } from '../trace.ts'
 
 const price = Type.Number(PriceRange)
 const part = Type.Optional(Type.Union([price, Type.Null()]))

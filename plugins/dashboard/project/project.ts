@@ -9,9 +9,9 @@ import { closed } from '../../../lib/schema/object.ts'
 import { readProjectNear, writeProject } from '../../../lib/store/projects/projects.ts'
 import { readUnkept } from '../../../lib/store/projects/unkept-records.ts'
 import { readSearchState, setSearch } from '../../../lib/store/search/state.ts'
+import { entryOf } from '../acting.ts'
 import { bodyReader, IN_PROJECT, pageRoute, readName, readRoute } from '../page-routes.ts'
 import { ProjectPageReply } from '../replies.ts'
-import { entryOf } from '../trace.ts'
 
 const ProjectBody = closed({
   name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),

@@ -9,9 +9,9 @@ import {
   readScoreDefinitions,
   storeDefinition
 } from '../../../lib/store/projects/score-definitions.ts'
+import { entryOf } from '../acting.ts'
 import { bodyReader, checkLine, IN_PROJECT, pageRoute, readName, readRoute } from '../page-routes.ts'
 import { DoneReply, OneScoreDefinitionReply, ScoreDefinitionsReply } from '../replies.ts'
-import { entryOf } from '../trace.ts'
 
 export default function scoreDefinitions(app: App): void {
   const { sql } = app

@@ -9,6 +9,10 @@ const log = createLog('silent')
 /** Restores the schema from before migration 6. */
 const BACK = `
   drop view rollup_latencies;
+  alter table audit drop column client;
+  drop table second_factors;
+  alter table accounts drop column requires_factor;
+  drop index audit_of_account, audit_of_project, audit_of_user;
   drop table rollup_news, rollups, rollup_history, user_sums, saved_views, model_prices, unpriced_models;
   drop table search_news, search_terms, search_segments, search_postings, search_fills;
   drop table oidc_identities, unkept_records;
@@ -18,7 +22,7 @@ const BACK = `
   alter table span_messages drop column event, drop column facts, drop column call;
   drop index sign_in_attempts_until;
   alter table users drop column oidc_email_until;
-  alter table web_sessions drop column proven_at;
+  alter table web_sessions drop column proven_at, drop column ends_at;
   alter table memberships drop column by_claim;
   drop table repack_waits, repack_marks;
   drop table change_news, change_log, change_feeds;

@@ -8,10 +8,19 @@ interface ListingProps {
   /** Column titles. The last column contains actions and has no visible title. */
   readonly columns: readonly string[]
   readonly none?: string | undefined
+  /** Whether the last column of each row has actions. */
+  readonly actions?: boolean
   readonly children: ComponentChildren
 }
 
-export function Listing({ loaded: { value, error, again }, what, columns, none, children }: ListingProps) {
+export function Listing({
+  loaded: { value, error, again },
+  what,
+  columns,
+  none,
+  actions = true,
+  children
+}: ListingProps) {
   if (error !== undefined) return <Problem error={error} again={again} />
   if (value === undefined) return <Waiting what={what} />
   if (none !== undefined) return <p class="soft">{none}</p>
@@ -24,9 +33,11 @@ export function Listing({ loaded: { value, error, again }, what, columns, none, 
               {title}
             </th>
           ))}
-          <th scope="col">
-            <span class="unseen">Actions</span>
-          </th>
+          {actions && (
+            <th scope="col">
+              <span class="unseen">Actions</span>
+            </th>
+          )}
         </tr>
       </thead>
       <tbody>{children}</tbody>

@@ -16,7 +16,7 @@ import { Listing, RowAction } from './listing.tsx'
 
 type Asked =
   | { what: 'invite' }
-  | { what: 'remove'; member: ProjectMember }
+  | { what: 'remove' | 'reset'; member: ProjectMember }
   | { what: 'link'; link: string; email: string }
 
 const ROLES: readonly { role: Role; may: string }[] = [
@@ -49,6 +49,11 @@ export function Members({ slug, zone }: { slug: string; zone: Zone }) {
       await write('PATCH', at('p/:slug/members/:userId', { slug, userId: id }), { body: { role } })
       tell(`${email} is ${role}`)
     })
+  const requireFactor = (requiresFactor: boolean) =>
+    attempt(async () => {
+      await write('PATCH', path, { body: { requiresFactor } })
+      tell(requiresFactor ? 'Two-step sign-in is required' : 'Two-step sign-in is no longer required')
+    })
   return (
     <section>
       <div class="head">
@@ -62,6 +67,7 @@ export function Members({ slug, zone }: { slug: string; zone: Zone }) {
               {member.name !== '' && <b>{asLine(member.name, 80)} </b>}
               {asLine(member.email, 120)}
               {member.own && <span class="soft"> (you)</span>}
+              {member.hasFactor && <span class="soft"> two-step</span>}
             </td>
             <td>
               <select
@@ -84,6 +90,13 @@ export function Members({ slug, zone }: { slug: string; zone: Zone }) {
             </td>
             <td>
               <RowAction label="Sign-in link" name={`Sign-in link for ${member.email}`} act={() => makeLink(member)} />{' '}
+              {member.hasFactor && !member.own && (
+                <RowAction
+                  label="Reset codes"
+                  name={`Reset the codes of ${member.email}`}
+                  act={() => setAsked({ what: 'reset', member })}
+                />
+              )}{' '}
               <RowAction
                 label="Remove"
                 name={`Remove ${member.email}`}
@@ -93,6 +106,18 @@ export function Members({ slug, zone }: { slug: string; zone: Zone }) {
           </tr>
         ))}
       </Listing>
+      {loaded.value && (
+        <p>
+          <label>
+            <input
+              type="checkbox"
+              checked={loaded.value.requiresFactor}
+              onChange={event => void requireFactor(event.currentTarget.checked)}
+            />{' '}
+            Require two-step sign-in of members who sign in with a password
+          </label>
+        </p>
+      )}
       <dl class="plain-facts roles">
         {ROLES.map(({ role, may }) => (
           <div key={role}>
@@ -128,6 +153,23 @@ export function Members({ slug, zone }: { slug: string; zone: Zone }) {
             <MainButton onClick={close}>Done</MainButton>
           </div>
         </Dialog>
+      )}
+      {asked?.what === 'reset' && (
+        <FormDialog
+          title="Reset two-step sign-in?"
+          submit="Reset"
+          danger
+          onClose={close}
+          onSubmit={async () => {
+            await write('DELETE', at('p/:slug/members/:userId/factor', { slug, userId: asked.member.id }))
+            again()
+            close()
+          }}
+        >
+          <p>
+            <b>{asLine(asked.member.email, 120)}</b> will sign in with the password alone until they turn it on again.
+          </p>
+        </FormDialog>
       )}
       {asked?.what === 'remove' && (
         <FormDialog

@@ -12,12 +12,14 @@ import { Field, Form } from '../ui/dialog.tsx'
 import { Moment } from '../ui/facts.tsx'
 import { asLine } from '../ui/text.ts'
 import { ago, type Zone } from '../ui/time.ts'
+import { AuditLog } from './audit.tsx'
 import { KeySettings } from './keys.tsx'
 import { Listing } from './listing.tsx'
 import { Members } from './members.tsx'
 import { Prices } from './prices.tsx'
 import { ProjectSettings } from './project.tsx'
 import { ScoreDefinitions } from './score-definitions.tsx'
+import { TwoStep } from './two-step.tsx'
 import { Views } from './views.tsx'
 
 const TITLES: Readonly<Record<SettingsTab, string>> = {
@@ -26,6 +28,7 @@ const TITLES: Readonly<Record<SettingsTab, string>> = {
   views: 'Views',
   scores: 'Scores',
   prices: 'Prices',
+  audit: 'Audit',
   project: 'Project'
 }
 
@@ -56,9 +59,11 @@ export function SettingsPage({ slug, tab }: { slug: string; tab: SettingsTab }) 
       ) : tab === 'views' ? (
         <Views key={slug} slug={slug} />
       ) : !isOwner ? (
-        <p>Only owners can see this account’s {tab}.</p>
+        <p>Only owners can see this account’s {tab === 'audit' ? 'audit log' : tab}.</p>
       ) : tab === 'keys' ? (
         <KeySettings key={slug} slug={slug} zone={zone} />
+      ) : tab === 'audit' ? (
+        <AuditLog key={slug} slug={slug} zone={zone} />
       ) : (
         <Members key={slug} slug={slug} zone={zone} />
       )}
@@ -75,6 +80,7 @@ export function AccountPage() {
       <h1 tabIndex={-1}>{user?.name || user?.email}</h1>
       {user?.name && <p class="soft">{user.email}</p>}
       <Password />
+      <TwoStep />
       <SignedInPlaces zone={zone} />
     </div>
   )

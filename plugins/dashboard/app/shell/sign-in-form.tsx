@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import { errorMessageOf, signInWanted } from '../state/api.ts'
+import { ApiError, errorMessageOf, signInWanted } from '../state/api.ts'
 import { BASE_PATH, go, useArrival, usePlace } from '../state/navigation.ts'
 import { loadSession, session, signInWith } from '../state/session.ts'
 import { useStore } from '../state/store.ts'
@@ -22,6 +22,7 @@ export function SignInForm({ to, fresh = false, after }: SignInFormProps) {
   const only = to === undefined ? user : undefined
   const [email, setEmail] = useState(user?.email ?? '')
   const [password, setPassword] = useState('')
+  const [code, setCode] = useState<string | undefined>()
   const [link, setLink] = useState('')
   return (
     <>
@@ -29,7 +30,12 @@ export function SignInForm({ to, fresh = false, after }: SignInFormProps) {
         <Form
           submit="Sign in"
           onSubmit={async () => {
-            await signInWith('password', { email, password }, only?.id)
+            try {
+              await signInWith('password', { email, password, ...(code && { code }) }, only?.id)
+            } catch (error) {
+              if (error instanceof ApiError && error.code === 'code_required') setCode('')
+              throw error
+            }
             after?.()
           }}
         >
@@ -52,6 +58,17 @@ export function SignInForm({ to, fresh = false, after }: SignInFormProps) {
             value={password}
             set={setPassword}
           />
+          {code !== undefined && (
+            <Field
+              label="Code"
+              required
+              autocomplete="one-time-code"
+              spellcheck={false}
+              value={code}
+              set={setCode}
+              note="From your authenticator app, or a recovery code."
+            />
+          )}
         </Form>
       )}
       {ways?.password && ways?.oidc && <p class="or">or</p>}

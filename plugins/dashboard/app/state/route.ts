@@ -1,6 +1,6 @@
 /** The pages and their addresses, relative to the page's base (`<base href>`, which ends in `/app/`). */
 
-export const SETTINGS = ['keys', 'members', 'views', 'scores', 'prices', 'project'] as const
+export const SETTINGS = ['keys', 'members', 'views', 'scores', 'prices', 'audit', 'project'] as const
 export type SettingsTab = (typeof SETTINGS)[number]
 
 export type Page =

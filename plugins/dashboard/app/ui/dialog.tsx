@@ -144,7 +144,7 @@ interface FieldProps {
   set(value: string): void
   readonly note?: ComponentChildren
   readonly type?: 'email' | 'password' | 'datetime-local'
-  readonly autocomplete?: 'off' | 'username' | 'current-password' | 'new-password'
+  readonly autocomplete?: 'off' | 'one-time-code' | 'username' | 'current-password' | 'new-password'
   readonly inputMode?: 'email' | 'numeric'
   readonly required?: boolean
   readonly readOnly?: boolean

@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { createAccount } from '../../../../lib/admin/accounts.ts'
 import { digestToken, makeToken } from '../../../../lib/people/tokens.ts'
 import { signInByOidc, unlinkIdentities } from '../../../../lib/store/people/oidc.ts'
-import { insertLink, setPassword } from '../../../../lib/store/people/sessions.ts'
+import { insertLink, setPassword, signInByLink, touchSessions } from '../../../../lib/store/people/sessions.ts'
 import { addUserRow, deleteUser, findUser } from '../../../../lib/store/people/users.ts'
 import { testDatabase } from '../../../fixtures/database/database.ts'
 import { runs } from '../../../torture/orders.ts'
@@ -296,5 +296,33 @@ t.test('a provider’s time of the sign-in is kept, unless it says none or one t
       ages.push(row!.minutes)
     }
     t.same(ages, [null, 60, 0])
+  })
+})
+
+t.test('a session that a provider began ends in time, however much it is used', async t => {
+  const { pool } = await setUp(t)
+  await pool.run(async sql => {
+    const person = { email: 'ada@example.com', proof: 'verified', name: '', role: 'member' } as const
+    const identity = { issuer: ISSUER, subject: 'ada', authTime: undefined }
+    const [bounded, unbounded, linked] = [newSession(), newSession(), newSession()]
+    await signInByOidc(sql, identity, person, { ...bounded, endsInS: 3600 })
+    await signInByOidc(sql, identity, person, unbounded)
+    const link = digestToken(makeToken())!
+    const user = await findUser(sql, person.email)
+    await insertLink(sql, user!.id, link, null)
+    await signInByLink(sql, link, linked)
+    const digests = [bounded, unbounded, linked].map(each => each.digest)
+    const hoursLeft = async () => {
+      const rows = await sql<{ hours: number }[]>`
+        select round(extract(epoch from s.expires_at - now()) / 3600)::int as hours
+        from unnest(${digests}::bytea[]) with ordinality as d (digest, place) join web_sessions s using (digest)
+        order by place`
+      return rows.map(({ hours }) => hours)
+    }
+    t.same(await hoursLeft(), [1, 720, 720])
+    await sql`
+      update web_sessions set seen_at = now() - interval '10 minutes', created_at = created_at - interval '80 days'`
+    await touchSessions(sql, digests)
+    t.same(await hoursLeft(), [1, 240, 240])
   })
 })

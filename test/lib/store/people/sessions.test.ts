@@ -66,7 +66,7 @@ t.test('the answer to a sign-in that was lost is found again, and no second sess
     t.equal(await signInByLink(sql, link, session), ada.userId)
     t.equal(await signInByLink(sql, link, session, { sent: true }), ada.userId, 'the attempt before did it')
     t.equal(await signInByLink(sql, link, newSession(), { sent: true }), undefined)
-    const proven = { userId: ada.userId, password: 'stored', own: 's', network: 'n' }
+    const proven = { userId: ada.userId, password: 'stored', own: 's', network: 'n', factor: undefined }
     await setPassword(sql, ada.userId, 'stored', { by: null })
     const other = newSession()
     t.equal(await signInByPassword(sql, proven, other), ada.userId)
