@@ -38,15 +38,15 @@ export const PARTS: readonly GuidePart[] = [
       { name: 'coding-agents', title: 'Coding agents', sections: ['coding-agents', 'transcripts'] },
       { name: 'clients', title: 'Your own code', sections: ['client'] },
       { name: 'python', title: 'Python', sections: ['client-python'] },
-      { name: 'applications', title: 'Whole applications', sections: ['applications'] }
+      { name: 'applications', title: 'Complete applications', sections: ['applications'] }
     ]
   },
-  { title: 'Look', pages: [{ name: 'dashboard', title: 'The dashboard', sections: ['dashboard'] }] },
+  { title: 'View', pages: [{ name: 'dashboard', title: 'The dashboard', sections: ['dashboard'] }] },
   {
     title: 'Ask',
     pages: [
       { name: 'find', title: 'Find traces', sections: ['list', 'search', 'failures'] },
-      { name: 'sums', title: 'Sums and syncs', sections: ['usage', 'sync'] },
+      { name: 'sums', title: 'Totals and sync', sections: ['usage', 'sync'] },
       { name: 'scores', title: 'Scores and evaluation', sections: ['score', 'evaluate'] },
       { name: 'terminal', title: 'In the terminal', sections: ['terminal'] },
       { name: 'mcp', title: 'From an agent', sections: ['mcp'] },
