@@ -42,9 +42,9 @@ t.test('trace delete counts, then deletes when it is told to, and says what room
 
   const refused: [string[], number, RegExp][] = [
     [prune(), 2, /name at least one condition/],
-    [['trace', 'delete', '--before', '1d'], 2, /--project is missing/],
+    [['trace', 'delete', '--before', '1d'], 1, /set SPOOR_API_KEY, give --key, or name a project/],
     [prune('--before', 'soon'), 2, /--before must be an ISO 8601 date or time.*"soon"/],
-    [prune('--tag', ''), 2, /--tag must not be empty/],
+    [prune('--tag', ''), 2, /--tag and --score must not be empty/],
     [prune('--environment', 'all'), 2, /'all' is reserved/],
     [prune('--since', '1d', '--from', '2d'), 2, /--since and --from mean the same/],
     [prune('--user', ''), 2, /--user must not be empty/],

@@ -50,6 +50,7 @@ const PUBLIC = [
   ...['kubernetes.yaml', 'nginx.conf', 'Caddyfile'].map(name => `GET /docs/${name}`),
   ...['server.ts', 'server.py', 'asgi.py', 'worker.ts', 'worker.py', 'serverless.ts', 'serverless.py', 'notebook.py']
     .concat('langgraph-agent.ts', 'langgraph_agent.py')
+    .concat('answer.go', 'Answer.java', 'Answer.cs', 'answer.rb', 'answer.php')
     .map(name => `GET /docs/examples/${name}`),
   'GET /docs/swagger-ui.css',
   'GET /docs/swagger-ui-bundle.js',
@@ -132,7 +133,7 @@ function plain({ status, text }: Answer, ...known: readonly Ids[]): string {
 }
 
 /** Matches the beginning of a hint, which repeats the requested value. */
-const ECHO = /No trace has the \w+ \\"[^"\\]*\\"\./g
+const ECHO = /No trace has the [\w ]+ \\"[^"\\]*\\"\./g
 
 /** Returns whether a response says that something does not exist. A tool's response says so in the result. */
 const isNotFound = ({ status, body }: Answer): boolean =>

@@ -201,7 +201,7 @@ t.test('tail shows each trace when it appears and when it ends', async () => {
           const before = known.get(id)
           return before === undefined || (before === 'running' && status === 'ok')
         })
-        assert.deepEqual(watch.changed(list), expected.reverse())
+        assert.deepEqual(watch.changed(list), expected)
         for (const { id, status } of list) known.set(id, status)
       }
     }),

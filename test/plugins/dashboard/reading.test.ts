@@ -42,9 +42,9 @@ t.test('lists and details are those of the API, byte for byte, refusals too', as
     t.same(plain(await ask('GET', `${P}/traces${query}`)), plain(await call('GET', `/api/v1/search${query}`)), query)
   }
   for (const query of queries) {
-    const { prevCursor, details, ...page } = (await ask('GET', `${P}/traces${query}`)).body
+    const { prevCursor, details, metadata, ...page } = (await ask('GET', `${P}/traces${query}`)).body
     t.same(page, (await call('GET', `/api/v1/search${query}`)).body, query)
-    t.same([prevCursor, details], [null, {}], query)
+    t.same([prevCursor, details, metadata], [null, {}, {}], query)
   }
   for (const query of ['', '?name=quality&limit=1', '?limit=x']) {
     t.same(plain(await ask('GET', `${P}/scores${query}`)), plain(await call('GET', `/api/v1/scores${query}`)), query)

@@ -5,11 +5,11 @@ import t from 'tap'
 import { ingestBody, span } from '../../fixtures/bodies/bodies.ts'
 import { testFolder } from '../../fixtures/folder.ts'
 import { testService } from '../../fixtures/service/service.ts'
-import { configurationFor, runHere } from '../../fixtures/service/spoor.ts'
+import { runHere } from '../../fixtures/service/spoor.ts'
 import { guideCode } from './guide.ts'
 
 t.test('the commands of the section produce the documented output', async t => {
-  const { call, database } = await testService(t)
+  const { call, url, key } = await testService(t)
   const folder = await testFolder(t)
   const now = new Date().toISOString()
   const body = ingestBody({ startedAt: now, endedAt: now, spans: [span({ startedAt: now, endedAt: now })] })
@@ -22,7 +22,7 @@ t.test('the commands of the section produce the documented output', async t => {
   for (const line of lines) {
     const { words } = /^npx spoor (?<words>.+) > [\w.]+$/.exec(line)!.groups!
     const args = words!.split(' ').map(word => (word.endsWith('.cursor') ? join(folder, word) : word))
-    const { code, out, err } = await runHere(args, configurationFor(database))
+    const { code, out, err } = await runHere(args, { SPOOR_URL: url, SPOOR_API_KEY: key })
     t.equal(code, 0, err)
     t.match(out, words!.includes('csv') ? /,quality,/ : words!.includes('parquet') ? /^PAR1.*PAR1$/s : body.trace.id)
   }

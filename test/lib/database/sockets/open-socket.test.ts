@@ -249,7 +249,7 @@ t.test('says what is wrong with sslrootcert, and why no connection was had', asy
   const missing = urlOf(`localhost:${front.port}`, 'sslmode=verify-full&sslrootcert=/nowhere.pem')
   t.throws(() => databaseAt(missing).connect(), /^sslrootcert of DATABASE_URL cannot be read: ENOENT/)
   const sql = databaseAt(urlOf(`localhost:${front.port}`, 'sslmode=require')).connect()
-  await t.rejects(sql`select 1`, { message: 'the server does not offer TLS, which sslmode=require asks for' })
+  await t.rejects(sql`select 1`, { message: 'the server does not offer TLS, which sslmode=require requires' })
   sql.end({ timeout: 0 }).catch(() => {})
 })
 

@@ -7,7 +7,9 @@ const found = { from: 16, to: 18, bytes: 10 * GB, free: 100 * GB }
 t.test('an older folder is upgraded, the same one is not, and what cannot be is refused', t => {
   t.match(planUpgrade(found), { from: 16, to: 18, bytes: 10 * GB, free: 100 * GB })
   t.equal(planUpgrade({ ...found, from: 18 }), undefined)
-  t.throws(() => planUpgrade({ ...found, from: 19 }), { message: /of PostgreSQL 19, and this spoor has 18/ })
+  t.throws(() => planUpgrade({ ...found, from: 19 }), {
+    message: /needs PostgreSQL 19, and this version of spoor has 18/
+  })
   t.throws(() => planUpgrade({ ...found, from: undefined }), { message: /no database here yet/ })
   t.end()
 })
