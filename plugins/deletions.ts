@@ -63,9 +63,9 @@ export default function deletions(app: App): void {
 
 /** Returns a hint for a key that may not know which users and sessions exist. */
 const describeNone = (target: Exclude<DeletionTarget, { traceIds: unknown }>): string =>
-  Object.entries(target)
-    .map(([field, id]) => `No trace has the ${field} ${JSON.stringify(id)}.`)
-    .join(' ')
+  'userId' in target
+    ? `No trace has the user ID ${JSON.stringify(target.userId)}.`
+    : `No trace has the session ID ${JSON.stringify(target.sessionId)}.`
 
 /** Returns a function that deletes the next traces of a target when it is the project's turn. */
 export function deleterOf(app: App) {

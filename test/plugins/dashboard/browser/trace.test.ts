@@ -98,6 +98,7 @@ t.test('the page of a trace', async t => {
       await recordAgentAgain(service, { metadata: { release: '2.15.0', ticket: 48213 } })
     ]
     await page.open(`${service.pages}/traces/${one.id}?view=log`)
+    await page.untilText('It comes tomorrow.', '.message')
     await page.click('.trace-facts button', '2 metadata values')
     await page.click('dialog label', 'release')
     await page.until("document.querySelector('dialog input').checked")
