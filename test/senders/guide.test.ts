@@ -48,7 +48,7 @@ t.test("the guide's programs send with OpenTelemetry, and call models", async t 
 function openTelemetryPrograms(html: string): Record<string, string> {
   const [openAi = '', aiSdk = ''] = guideCode(html, 'opentelemetry', 'ts')
   const [head = ''] = openAi.split('const instrumentation')
-  const [end = ''] = openAi.match(/\/\/ At the end of the process[\s\S]*/) ?? []
+  const [end = ''] = openAi.match(/await provider\.shutdown\(\)[\s\S]*/) ?? []
   const model = `import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 const model = createOpenAICompatible({ name: 'graz', baseURL: String(process.env.OPENAI_BASE_URL) })('gpt-4o-mini')
 `
