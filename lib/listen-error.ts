@@ -11,7 +11,7 @@ export function listenError(error: NodeJS.ErrnoException, host: string, port: nu
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return new ConfigError(`HOST must be an address of this machine, but is ${JSON.stringify(host)}`)
+      return new ConfigError(`HOST must be an address of this machine, not ${JSON.stringify(host)}`)
     default:
       return error
   }

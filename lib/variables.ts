@@ -45,7 +45,7 @@ export class Variables {
 
   /** Throws a ConfigError about a variable's value. `rule` begins with `must`. */
   refuse(name: string, rule: string): never {
-    throw new ConfigError(`${name} ${rule}, but is ${JSON.stringify(withoutUsers(this.#env[name]!))}`)
+    throw new ConfigError(`${name} ${rule}, not ${JSON.stringify(withoutUsers(this.#env[name]!))}`)
   }
 
   integer(name: string, least: number, most: number): number | undefined {

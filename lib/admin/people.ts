@@ -33,7 +33,7 @@ export interface UserRequest {
 export async function addUser(sql: Sql, request: UserRequest): Promise<User> {
   const email = readEmail(request.email)
   if (email === undefined && request.email !== FIRST_USER) {
-    throw new InputError(`the address ${EMAIL_RULE}, but is ${JSON.stringify(request.email)}`)
+    throw new InputError(`the address ${EMAIL_RULE}, not ${JSON.stringify(request.email)}`)
   }
   const user = {
     email: email ?? FIRST_USER,
@@ -115,7 +115,7 @@ async function requireUser(sql: Sql, email: string): Promise<UserRow> {
 
 function requireRole(text: string): Role {
   if (isRole(text)) return text
-  throw new InputError(`the role must be one of ${ROLES.join(', ')}, but is ${JSON.stringify(text)}`)
+  throw new InputError(`the role must be one of ${ROLES.join(', ')}, not ${JSON.stringify(text)}`)
 }
 
 /** Returns the requested account, or the user's only account. */

@@ -49,9 +49,7 @@ export async function setPrice(sql: Sql, request: PriceRequest): Promise<Describ
   const prices = { input, output, cacheRead, cacheWrite }
   for (const price of Object.values(prices)) {
     if (price === null || (price >= PriceRange.minimum && price <= PriceRange.maximum)) continue
-    throw new InputError(
-      `a price must be from 0 to ${PriceRange.maximum} US dollars per million tokens, but is ${price}`
-    )
+    throw new InputError(`a price must be from 0 to ${PriceRange.maximum} US dollars per million tokens, not ${price}`)
   }
   const projectId = project === undefined ? null : await requireProject(sql, project)
   const detail = { model, from, ...prices }

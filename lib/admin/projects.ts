@@ -70,7 +70,7 @@ function checkUsageTags(keys: readonly string[]): void {
   for (const key of keys) {
     if (key.length >= 1 && key.length <= MOST_KEY_CHARACTERS && !key.includes(':')) continue
     const rule = `1 to ${MOST_KEY_CHARACTERS} characters and no colon`
-    throw new InputError(`the key of a tag must have ${rule}, but is ${JSON.stringify(key)}`)
+    throw new InputError(`the key of a tag must have ${rule}, not ${JSON.stringify(key)}`)
   }
 }
 
@@ -124,7 +124,7 @@ export async function requireProject(sql: Sql, slug: string): Promise<number> {
 export function checkSlug(slug: string, flag = '--slug'): void {
   if (SLUG.test(slug)) return
   const rule = '1 to 64 lower-case letters, digits, hyphens and underscores, and begin with a letter or digit'
-  throw new InputError(`the slug must have ${rule}, but is ${JSON.stringify(slug)}: give another with ${flag}`)
+  throw new InputError(`the slug must have ${rule}, not ${JSON.stringify(slug)}: give another with ${flag}`)
 }
 
 const slugTaken = (slug: string) =>

@@ -21,7 +21,7 @@ const MOST = { tags: 20, days: 36_500 }
 export async function setRetention(sql: Sql, project: string, retention: Retention): Promise<DescribedRetention> {
   const { days, keepsScored, keepsTags } = retention
   if (!Number.isInteger(days) || days < 1 || days > MOST.days) {
-    throw new InputError(`the age must be from 1d to ${MOST.days}d, in whole days, but is ${days} days`)
+    throw new InputError(`the age must be from 1d to ${MOST.days}d, in whole days, not ${days} days`)
   }
   if (keepsTags.length > MOST.tags) throw new InputError(`give --keep-tag at most ${MOST.tags} times`)
   const tags = [...new Set(keepsTags.map(tag => checkText('the tag', tag, 1, 200)))]

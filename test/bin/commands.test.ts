@@ -183,7 +183,8 @@ t.test('commands work beside a newer schema, but for those that must know every 
     ['project', 'delete', 'default', '--apply'],
     ...(isOnCluster() ? [['migrate', '--distributed', '--apply']] : [])
   ]) {
-    const refusal = /^spoor: the schema is at version 9999, and this spoor knows \d+: .*Use the newer version of spoor/
+    const refusal =
+      /^spoor: the schema is at version 9999, but this version of spoor .* \d+: .*Use the newer version of spoor/
     t.match(await runHere(args, env), { code: 1, out: '', err: refusal }, args.join(' '))
   }
   t.notOk(existsSync(file))
@@ -195,7 +196,7 @@ t.test('migrate --distributed says what stands in its way, and changes nothing',
   for (const [parameters, rule] of [
     [['--apply'], /--apply requires --distributed/],
     [['--shards', '4'], /--shards requires --distributed/],
-    [['--distributed', '--shards', '0'], /--shards takes a whole number from 1 to 1024, not "0"/]
+    [['--distributed', '--shards', '0'], /--shards must be a whole number from 1 to 1024, not "0"/]
   ] as const) {
     t.match(await runHere(['migrate', ...parameters], env), { code: 2, err: rule })
   }
@@ -205,7 +206,7 @@ t.test('migrate --distributed says what stands in its way, and changes nothing',
     err: /embedded database cannot be distributed/
   })
   if (isOnCluster()) {
-    t.match(await runHere(['migrate', '--distributed'], env), { code: 0, out: /Everything is distributed already/ })
+    t.match(await runHere(['migrate', '--distributed'], env), { code: 0, out: /All tables are already distributed/ })
     await runOn(database.target, `select undistribute_table('user_sums')`)
     const leftBehind = /he table user_sums is not distributed.*`spoor migrate --distributed --apply`/
     t.match(await runHere(['migrate'], env), { code: 0, out: leftBehind })
