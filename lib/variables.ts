@@ -39,7 +39,7 @@ export class Variables {
     } catch (error) {
       throw new ConfigError(`${name}_FILE cannot be read: ${(error as Error).message}`)
     }
-    if (text === '') throw new ConfigError(`${name}_FILE names an empty file`)
+    if (text === '') throw new ConfigError(`${name}_FILE points to an empty file`)
     return text
   }
 
@@ -62,7 +62,7 @@ export class Variables {
     if (value === undefined) return otherwise
     if (value === 'off') return undefined
     const ms = milliseconds(value)
-    return ms > 0 ? ms : this.refuse(name, 'must be a duration such as 30s, 10m or 2h, or off')
+    return ms > 0 ? ms : this.refuse(name, 'must be off or a duration such as 30s, 10m or 2h')
   }
 
   /**

@@ -122,7 +122,7 @@ function requireRole(text: string): Role {
 function requireMembership(user: UserRow, accountId: string | undefined): string {
   const accounts = membershipsOf(user).map(({ account }) => account)
   if (accountId === undefined && accounts.length !== 1) {
-    throw new AdminError(`${user.email} has ${accounts.length} accounts: name one with --account`)
+    throw new AdminError(`${user.email} has ${accounts.length} accounts: select one with --account`)
   }
   const found = accounts.find(account => accountId === undefined || account === accountId)
   if (found !== undefined) return found
@@ -135,7 +135,9 @@ function check(change: MemberChange): void {
 }
 
 const lastOwner = () =>
-  new AdminError('an account would be left without an owner: add another with `spoor user add EMAIL --role owner`')
+  new AdminError(
+    'this would leave an account without an owner: add another owner with `spoor user add EMAIL --role owner`'
+  )
 
 const membershipsOf = ({ memberships }: UserRow) => JSON.parse(memberships) as User['memberships']
 

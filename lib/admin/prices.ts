@@ -89,7 +89,7 @@ export async function removePrices(
   const gone = dryRun ? await findPrices(sql, name) : await deletePrices(sql, name, audit)
   if (gone.length === 0) {
     const where = project === undefined ? '' : ` in project ${project}`
-    throw new AdminError(`there is no such price for ${JSON.stringify(model)}${where}: see \`spoor price list\``)
+    throw new AdminError(`there is no matching price for ${JSON.stringify(model)}${where}: see \`spoor price list\``)
   }
   return gone.map(row => describe(row, new Map([[projectId, project ?? null]])))
 }

@@ -193,10 +193,14 @@ t.test('what is refused is one line on stderr', async t => {
     [['restore', join(folder, 'missing')], 1, /there is no such file/, none],
     [['restore', file], 1, /is not empty \(projects: 1\): restore into a new one/],
     [['restore', '--into', file], 1, /the slug default is taken.*give `--project SLUG`/],
-    [['restore', '--project', 'default', file], 1, /the slug default is taken by another project here: give another/],
+    [
+      ['restore', '--project', 'default', file],
+      1,
+      /the slug default is already used by another project here: choose another/
+    ],
     [['restore', '--project', 'none', file], 2, /the backup has no project "none": it has default/],
     [['restore', '--project', 'default', '--into', file], 2, /either --into or --project/],
-    [['restore', '--project', 'default', '--as', 'No Slug', file], 2, /the slug must have .* with --as$/m],
+    [['restore', '--project', 'default', '--as', 'No Slug', file], 2, /the slug must be .* with --as$/m],
     [['restore', '--as', 'other', file], 2, /--as and --account need --project/]
   ]
   for (const [args, code, message, more] of refused) {

@@ -96,8 +96,8 @@ t.test('what is refused is one line on stderr, and exit code 1', async t => {
     [['project', 'create', 'default'], /slug default is taken/],
     [['key', 'create', '--project', 'nowhere'], /no project "nowhere"/],
     [['key', 'rotate', 'nothing'], /no key "nothing": see `spoor key list`/],
-    [['key', 'rotate', WHOLE], /no key of that id, which looks like a whole key \(its id is 4fT0qLm2XbC8vNwZ\): see/],
-    [['key', 'revoke', WHOLE.slice(-40)], /no key of that id, which is too long to be one: see/],
+    [['key', 'rotate', WHOLE], /no key with that id, which looks like a full key \(its id is 4fT0qLm2XbC8vNwZ\): see/],
+    [['key', 'revoke', WHOLE.slice(-40)], /no key with that id, which is too long to be a key id: see/],
     [create, /KEY_DIGEST_SECRET is not set/, { KEY_DIGEST_SECRET: '' }],
     [['demo'], /no server is running/, { PORT: '2' }]
   ]
@@ -257,7 +257,7 @@ t.test('while the secret changes, status says which keys still need the previous
   await database.pool.run(sql => sql`update api_keys set last_used_at = now()`)
   t.match(
     (await runHere(['status', '--json'], both)).out,
-    /Every working key has moved.*remove KEY_DIGEST_SECRET_PREVIOUS/
+    /Every valid key now uses KEY_DIGEST_SECRET: remove KEY_DIGEST_SECRET_PREVIOUS/
   )
 })
 

@@ -41,7 +41,7 @@ t.test('trace delete counts, then deletes when it is told to, and says what room
   })
 
   const refused: [string[], number, RegExp][] = [
-    [prune(), 2, /name at least one condition/],
+    [prune(), 2, /at least one condition is required/],
     [['trace', 'delete', '--before', '1d'], 2, /--project is missing/],
     [prune('--before', 'soon'), 2, /--before must be an ISO 8601 date or time.*"soon"/],
     [prune('--tag', ''), 2, /--tag must not be empty/],
@@ -114,7 +114,9 @@ t.test('projects, accounts and keys are changed and deleted', async t => {
   await jsonHere(['project', 'update', 'bot', '--usage-tags', ''], env)
   t.same(await usageTags(), [{ tags: [] }])
   t.match(await runHere(['project', 'update', 'bot', '--usage-tags', 'a,b,c,d,e,f'], env), { err: /at most 5 keys/ })
-  t.match(await runHere(['project', 'update', 'bot', '--usage-tags', 'a:b'], env), { err: /no colon, not "a:b"/ })
+  t.match(await runHere(['project', 'update', 'bot', '--usage-tags', 'a:b'], env), {
+    err: /without a colon, not "a:b"/
+  })
   t.match(await jsonHere(['project', 'update', 'bot', '--storage-limit', 'default'], env), {
     storage: { limitBytes: 10 * 1024 ** 3 }
   })

@@ -35,13 +35,13 @@ t.test('of a server beside it', async t => {
     t.ok(status.database.bytes > 0)
   })
 
-  t.test('a server of another database is not taken for one of this', async t => {
+  t.test('a server for another database is not taken for one of this', async t => {
     const other = { ...env, ...configurationFor(await testDatabase(t)) }
     const foreign = await look(other)
     t.match(foreign, { code: 1, status: { server: null } })
     t.match(
       foreign.status.problems.join('\n'),
-      `The program at ${address} is the spoor server of another database: set`
+      `The program at ${address} is the spoor server for another database: set`
     )
     t.equal((await look(env)).status.server.address, address)
     t.match(await runHere(['demo'], other), { code: 1, err: /no server is running|no project/ })
@@ -71,7 +71,7 @@ t.test('of a server beside it', async t => {
     const unconfigured = await testService(t, { database, view: { ...view, digestSecret: undefined } })
     const { code, status } = await look({ ...env, PORT: String(unconfigured.port) })
     t.match({ code, server: status.server }, { code: 1, server: { address: unconfigured.url, ready: false } })
-    const named = `The server at ${unconfigured.url} is not ready: not configured. Its log says what is missing.`
+    const named = `The server at ${unconfigured.url} is not ready: not configured. See its log for what is missing.`
     t.match(status.problems.join('\n'), named)
     t.match(await runHere(['demo'], { ...env, PORT: String(unconfigured.port) }), {
       code: 1,

@@ -57,7 +57,7 @@ t.test('a bad line is reported with its number and its reason, and stops no othe
     /^line 9: the document of span/,
     /^line 10: the body is not valid JSON/,
     /^line 11: the body is not UTF-8 text$/,
-    /^line 13: is cut off, or not JSON: the file ends within it$/
+    /^line 13: is truncated or not JSON: the file ends within it$/
   ])
   t.same(await totals(database), { traces: 3, spans: 2, traceRows: 3, spanRows: 2, charged: 0 })
 })

