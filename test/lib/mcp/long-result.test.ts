@@ -24,7 +24,7 @@ t.test('the text of a list has the first items whole, and says how many there ar
   t.ok(Buffer.byteLength(text) < SHOWN_BYTES + 2000)
   const { note, scores, nextCursor, pageSize } = JSON.parse(text)
   t.match(note, `the first ${scores.length} of 300 scores`)
-  t.match(note, `The whole result is ${Buffer.byteLength(result)} bytes`)
+  t.match(note, `The full result is ${Buffer.byteLength(result)} bytes`)
   t.ok(scores.length > 25 && scores.length < 35)
   t.same([nextCursor, pageSize], [null, 300])
   t.match(text, '"n":12345678901234567890,')

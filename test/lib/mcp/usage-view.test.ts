@@ -36,5 +36,5 @@ t.test('of too many rows, the newest hours or the largest groups are shown', asy
   })
   t.ok(Buffer.byteLength(groups) <= USUAL_BYTES, `${Buffer.byteLength(groups)} bytes`)
   t.match(JSON.parse(groups).rows[0].key, /^0 名/)
-  t.match(JSON.parse(groups).note, /^This has the first \d+ of 200 rows; for others, use a lower limit\./)
+  t.match(JSON.parse(groups).note, /^This shows the first \d+ of 200 rows; for the others, use a lower limit\./)
 })
