@@ -92,9 +92,7 @@ export function planDistribution(found: FoundCluster, shards?: number): Distribu
 function engineObstacles({ citus, isAvailable }: FoundCluster): string[] {
   if (citus === undefined) {
     return isAvailable
-      ? [
-          'This database does not have Citus: run `create extension citus` here and in the same database on each worker.'
-        ]
+      ? ['This database has no Citus: run `create extension citus` here and in the same database on each worker.']
       : ['This PostgreSQL does not have Citus: install it on every node, with `shared_preload_libraries = citus`.']
   }
   return Number.parseInt(citus, 10) < LEAST_CITUS

@@ -85,7 +85,8 @@ export function describeUpkeep(upkeep: Upkeep | undefined, certificate: Date | u
   ]
 }
 
-const UPKEEP_LACK = /^(?:a valid certificate|safe settings|transaction ids|a recent backup|valid keys|storage)\b/
+const UPKEEP_LACK =
+  /^(?:a valid certificate|safe PostgreSQL settings|transaction ids|a recent backup|valid keys|storage)\b/
 
 /** Whether an item of `lacks` comes from `describeUpkeep`. */
 export const isUpkeepLack = (lack: string): boolean => UPKEEP_LACK.test(lack)

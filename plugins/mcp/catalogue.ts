@@ -230,7 +230,7 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'deleteTrace',
     title: 'Delete a trace',
     description:
-      'Permanently deletes a trace with all its spans and scores. Use it only if the user asks to delete that trace id.',
+      'Permanently deletes a trace with all its spans and scores. Use it only if the user asks for that trace id.',
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
     examples: [{ traceId: TRACE_ID }]
   }

@@ -30,7 +30,7 @@ export const RECIPES: readonly Recipe[] = [
       ['get_usage', { by: 'name', sort: 'cost', from: '<the day>', to: '<the next day>' }],
       ['search_traces', { sort: 'costliest', from: '<the day>', to: '<the next day>' }]
     ],
-    next: 'the first call shows which day; repeat the second for model, user, step or tag:KEY; the third lists the runs.'
+    next: 'the first call shows the day; repeat the second for model, user, step or tag:KEY; the third lists the runs.'
   },
   {
     question: 'Which model calls are the slowest?',
@@ -100,7 +100,7 @@ export function guideOf(tools: readonly Tool[]): Resource {
     '- Times are ISO 8601 with a zone, such as 2026-11-21T00:00:00Z. Without times, list_errors and get_usage cover',
     '  the last 7 days, as shown by `from` and `to`; the other tools cover all times.',
     '- Lists and totals are outlines without null fields; `note` says what else is left out. For more items, raise',
-    '  `limit`; for all fields, use `detail` "full". For the next page, pass `nextCursor` as `after`, until it is null.',
+    '  `limit`; for all fields, use `detail` "full". For the next page, pass `nextCursor` as `after` until it is null.',
     '- A long trace is returned as an outline of its steps. To read some in full, call get_trace with `spanIds`.',
     ...(recipes.length === 0
       ? []

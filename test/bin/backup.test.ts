@@ -191,8 +191,8 @@ t.test('what is refused is one line on stderr', async t => {
     [['backup', '--verify', folder], 1, /cannot read .*: it is a folder/],
     [['restore', cut], 1, /the backup is damaged/, none],
     [['restore', join(folder, 'missing')], 1, /there is no such file/, none],
-    [['restore', file], 1, /is not empty \(projects: 1\): restore into a new one/],
-    [['restore', '--into', file], 1, /the slug default is taken.*give `--project SLUG`/],
+    [['restore', file], 1, /is not empty \(projects: 1\): restore into a new database/],
+    [['restore', '--into', file], 1, /the slug default is taken.*add `--project SLUG`/],
     [
       ['restore', '--project', 'default', file],
       1,

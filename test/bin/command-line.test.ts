@@ -61,8 +61,8 @@ t.test('a wrong command line is one line on stderr that says what there is, and 
     [['project', 'create', 'a', '--storage-limit', '-1'], /--storage-limit must be .* at least 1 byte, .* not "-1"/],
     [['project', 'create', 'a', '--slug', '-x'], /--slug is followed by "-x": .* dash as --slug=-x; usage: /],
     [['project', 'create', '-1'], /no flag "-1"/],
-    [[...BACKFILL, '--tag', ''], /--tag must have 1 to 64 characters, not ""/],
-    [[...BACKFILL, '--tag', 'x'.repeat(65)], /--tag must have 1 to 64 characters/]
+    [[...BACKFILL, '--tag', ''], /--tag must be 1 to 64 characters, not ""/],
+    [[...BACKFILL, '--tag', 'x'.repeat(65)], /--tag must be 1 to 64 characters/]
   ]
   for (const [args, message] of wrong) {
     const result = await runHere(args)

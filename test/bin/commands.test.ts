@@ -74,7 +74,7 @@ t.test('a key is shown when it is made, and never again', async t => {
   const { code, out, err } = await runSpoor(['key', 'create', '--project', 'default'], env)
   t.match({ code, err }, { code: 0, err: '' })
   const [key, , secret] = /^my_app_live_([0-9A-Za-z]{16})_([0-9A-Za-z]{43})$/m.exec(out)!
-  t.match(out, /only time that the key is shown/)
+  t.match(out, /The key is not shown again/)
   for (const args of [
     ['key', 'list'],
     ['key', 'list', '--json'],
@@ -270,7 +270,10 @@ t.test('a secret that is not that of the keys is refused, and may be replaced', 
   const { keyId } = await jsonHere(create, env)
   // The exit code is 1 in any case, because the tests disable durability.
   t.notMatch((await runHere(['status', '--json'], env)).out, /KEY_DIGEST_SECRET/)
-  t.match((await runHere(['status', '--json'], other)).out, /differs from the secret that the keys.*key replace-secret/)
+  t.match(
+    (await runHere(['status', '--json'], other)).out,
+    /differs from the secret that this database.*key replace-secret/
+  )
   for (const args of [create, ['key', 'rotate', keyId]]) {
     t.match(await runHere(args, other), { code: 1, out: '', err: /differs from the secret .*key replace-secret/ })
   }
@@ -282,5 +285,5 @@ t.test('a secret that is not that of the keys is refused, and may be replaced', 
   t.same(await jsonHere([...replace, '--apply'], other), { keys: 1, differs: true, applied: true })
   t.match(await jsonHere(['key', 'list'], env), [{ keyId, state: 'revoked' }])
   t.match(await runHere(create, other), { code: 0 })
-  t.match(await runHere(create, env), { code: 1, err: /differs from the secret that the keys/ })
+  t.match(await runHere(create, env), { code: 1, err: /differs from the secret that this database/ })
 })

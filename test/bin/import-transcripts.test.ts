@@ -243,7 +243,7 @@ t.test('what cannot be read or stored is named, and stops nothing else', async t
     err: /rejects the key: 401/
   })
   await rm(join(folder, 'a.jsonl'))
-  t.match(await runHere([...args, '--project', 'default'], env), { code: 1, err: /there is no transcript in / })
+  t.match(await runHere([...args, '--project', 'default'], env), { code: 1, err: /there are no transcripts in / })
   t.match(await runHere([...args.slice(0, 3), `${folder}/none`, '--project', 'default'], env), {
     code: 1,
     err: /cannot read .*none: there is no such file or folder/

@@ -151,12 +151,12 @@ t.test('backfill counts, then changes when it is told to', async t => {
 t.test('recount says what does not agree, and repairs it', async t => {
   const { database, env, folder } = await setUp(t)
   await importHere(folder, [line()], env)
-  t.match(await runHere(['project', 'recount', 'default'], env), { code: 0, out: /\nThey agree\.\n$/ })
+  t.match(await runHere(['project', 'recount', 'default'], env), { code: 0, out: /\nThey match\.\n$/ })
   await database.pool.run(sql => sql`update project_totals set spans = 7`)
   t.match(await runHere(['project', 'recount', 'default'], env), {
     code: 1,
     out: /\nThey do not match\. Add --apply to repair/,
-    err: /^spoor: the totals or charts of default do not agree with its traces: see above\n$/
+    err: /^spoor: the totals or charts of default do not match its traces: see above\n$/
   })
   t.match(await jsonHere(['project', 'recount', 'default', '--apply'], env), {
     ...{ project: 'default', agree: false, applied: true },
@@ -166,14 +166,14 @@ t.test('recount says what does not agree, and repairs it', async t => {
   await database.pool.run(sql => sql`update traces set span_count = 7`)
   t.match(await runHere(['project', 'recount', 'default'], env), {
     code: 1,
-    out: /\nThe span count, error count or run mark is wrong in 1 trace: [0-9a-f]{32}\.\nThey do not agree/,
-    err: /^spoor: traces of default do not agree with their spans: see above\n$/
+    out: /\nThe span count, error count or run mark is wrong in 1 trace: [0-9a-f]{32}\.\nThey do not match/,
+    err: /^spoor: traces in default do not match their spans: see above\n$/
   })
   t.match(await jsonHere(['project', 'recount', 'default', '--apply'], env), {
     wrongTraces: { count: 1 },
     applied: true
   })
-  t.match(await runHere(['project', 'recount', 'default'], env), { code: 0, out: /\nThey agree\.\n$/ })
+  t.match(await runHere(['project', 'recount', 'default'], env), { code: 0, out: /\nThey match\.\n$/ })
 })
 
 t.test('what is refused is one line on stderr; nothing is half done', async t => {

@@ -227,7 +227,7 @@ t.test('each error is one line on stderr, with an exit code', async t => {
       /^spoor: There is no such trace in this project\.\n$/,
       beside
     ],
-    [['trace', 'tail', '-f', '--json'], 2, /--follow never ends/],
+    [['trace', 'tail', '-f', '--json'], 2, /--follow has no end/],
     [['trace', 'tail', '-x'], 2, /no flag "-x"/],
     [['trace', 'delete', id, '--name', 'x'], 2, /TRACE cannot be combined with conditions/],
     [['trace', 'delete', '--apply'], 2, /TRACE or a condition is missing/],

@@ -63,7 +63,10 @@ t.test('of a server beside it', async t => {
       none.status.problems.join('\n'),
       `No server is running at http://127.0.0.1:${PORT}: start it with \`spoor serve\``
     )
-    t.match((await look({ ...env, PORT: '0' })).status.problems.join('\n'), /PORT is 0, so the address .* unknown/)
+    t.match(
+      (await look({ ...env, PORT: '0' })).status.problems.join('\n'),
+      /PORT is 0, so the server's address .* unknown/
+    )
     const { out } = await runHere(['status', '--no-server', '--json'], { ...env, PORT })
     t.notMatch(JSON.parse(out).problems.join('\n'), /server/)
 

@@ -19,11 +19,15 @@ const KEY = { id: 'k1', label: 'bot', project: 'default', expiresAt: inDays(3.5)
 t.test('each thing that will hurt is a sentence with a remedy for status, and a few words for /readyz', async t => {
   t.same([upkeepProblems(WELL, NOW), describeUpkeep(WELL, undefined, NOW)], [[], []])
   const cases: [Partial<Upkeep>, RegExp, RegExp][] = [
-    [{ careless: ['fsync'] }, /^PostgreSQL is running with fsync = off: a crash/, /^safe settings.*fsync off$/],
+    [
+      { careless: ['fsync'] },
+      /^PostgreSQL is running with fsync = off: a crash/,
+      /^safe PostgreSQL settings.*fsync off$/
+    ],
     [{ careless: ['autovacuum'] }, /autovacuum = off: tables grow/, /autovacuum off/],
     [{ transactionAge: 1e9 }, /^The oldest transaction id is 1000000000 .*`vacuum freeze`/, /^transaction ids: vacuum/],
     [{ lastBackupAt: inDays(-9) }, /^The last backup is 9 days old/, /^a recent backup: the last one is 9 days old$/],
-    [{ expiringKeys: [KEY] }, /^Key k1 \(bot\) of project default .* expires in 3 days/, /^valid keys: a key/]
+    [{ expiringKeys: [KEY] }, /^Key k1 \(bot\) of project default .* expires in 3 days/, /^valid keys: an active key/]
   ]
   for (const [change, problem, lack] of cases) {
     const upkeep = { ...WELL, ...change }

@@ -11,7 +11,7 @@ t.test('the text of a trace is its outline, and says so', async t => {
   const { note, detail, spans } = JSON.parse(text)
   t.equal(detail, 'outline')
   t.match(note, `an outline of a trace of ${Buffer.byteLength(whole)} bytes`)
-  t.match(note, /Clients that read structuredContent have the whole trace\.$/)
+  t.match(note, /Clients that read structuredContent have the full trace\.$/)
   t.notMatch(note, /detail "full"/, 'it was asked for')
   t.equal(spans.length, 20)
 })

@@ -28,7 +28,7 @@ t.test('of too many rows, the newest hours or the largest groups are shown', asy
   const shown = JSON.parse(hours)
   t.ok(shown.rows.length > 40)
   t.equal(shown.rows.at(-1).start, hour(699))
-  t.match(shown.note, `This has the newest ${shown.rows.length} of 700 rows`)
+  t.match(shown.note, `This shows the newest ${shown.rows.length} of 700 rows`)
   const groups = outlineUsage({
     ...usage,
     interval: 'none',

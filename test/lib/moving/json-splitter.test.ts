@@ -89,7 +89,7 @@ t.test('what is too long is not kept, and spoils nothing else', async t => {
       values.map(([place]) => place),
       [`${place} 1`, `${place} 2`, `${place} 3`]
     )
-    t.match(values[1]?.[1], /has \d+ bytes, and at most 50 are read/)
+    t.match(values[1]?.[1], /has \d+ bytes, but at most 50 are allowed/)
     t.equal(values[2]?.[1], '{"c":1}')
   }
 })

@@ -425,7 +425,7 @@ t.test('a result that is too long to be given twice is whole as structured conte
       'get_trace',
       { traceId: id, detail: 'full' },
       whole,
-      /^This is an outline .* structuredContent have the whole trace\.$/
+      /^This is an outline .* structuredContent have the full trace\.$/
     ],
     ['get_trace', { traceId: id, spanIds: [first.id] }, /^\{"traceId"/, /the beginning of the first of 1 spans/],
     ['list_scores', { limit: 150, detail: 'full' }, /^\{"scores"/, /the first \d+ of 150 scores/]

@@ -92,7 +92,7 @@ t.test('a server that runs, and programs that do not, are in the way; then all i
   await writeFile(join(programs, 'native', 'bin', 'postgres'), '#!/bin/sh\necho broken >&2\nexit 1\n', { mode: 0o755 })
   const release = await holdFolder(dataDir)
   const upgrade = ['upgrade', '--programs', programs]
-  t.match(await runHere(upgrade, env), { code: 1, err: /is held by the server with process id \d+: stop that/ })
+  t.match(await runHere(upgrade, env), { code: 1, err: /is in use by the server with process id \d+: stop that/ })
   await release()
   t.match(await runHere(upgrade, env), { code: 1, err: /PostgreSQL did not start: broken/ })
   t.same(await readdir(folder), ['data'])
