@@ -19,7 +19,7 @@ t.test('what is no evaluator is refused with the member and the rule', t => {
   const refused: [unknown, RegExp][] = [
     [[], /the list of evaluators is empty/],
     [5, /an evaluator must be \{ id, name, dataType, evaluate \}/],
-    [{ ...boolean, id: '' }, /^id must be a text of 1 to 200 characters/],
+    [{ ...boolean, id: '' }, /^id must be 1 to 200 characters/],
     [{ ...boolean, id: 'a\nb' }, /^id must be/],
     [{ ...boolean, name: 'two words' }, /^name must be 1 to 64 letters/],
     [{ ...boolean, dataType: 'float' }, /^dataType must be one of numeric, categorical, boolean/],
