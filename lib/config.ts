@@ -237,7 +237,7 @@ function readInit(read: Variables): FirstStartConfig {
   const prefix = readKeyPrefix(read)
   if (key !== undefined && !(key.startsWith(`${prefix}_live_`) && KEY_REST.test(key.slice(prefix.length)))) {
     const form = `${prefix}_live_, 16 letters and digits, _ and 43 letters and digits`
-    throw new ConfigError(`SPOOR_INIT_KEY must have the form of a generated key: ${form}`)
+    throw new ConfigError(`SPOOR_INIT_KEY must be in the form of a generated key: ${form}`)
   }
   const owner = read.text('SPOOR_INIT_OWNER')
   if (owner !== undefined && !/^[^\s@\p{Cc}\p{Cs}]+@[^\s@\p{Cc}\p{Cs}]+$/u.test(owner)) {

@@ -62,7 +62,7 @@ export class Variables {
     if (value === undefined) return otherwise
     if (value === 'off') return undefined
     const ms = milliseconds(value)
-    return ms > 0 ? ms : this.refuse(name, 'must be off or a duration such as 30s, 10m or 2h')
+    return ms > 0 ? ms : this.refuse(name, 'must be a duration such as 30s, 10m or 2h, or off')
   }
 
   /**

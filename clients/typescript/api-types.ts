@@ -23,7 +23,7 @@ export interface TraceInput {
   status?: 'ok' | 'error' | 'unset' | undefined
   /** A date and time. ISO 8601, UTC by default, kept to the microsecond. */
   startedAt: string
-  /** The end time, not before `startedAt`. Absent while the trace is running. ISO 8601, UTC by default, kept to the microsecond. */
+  /** The end time, not before `startedAt`. Absent while running. ISO 8601, UTC by default, kept to the microsecond. */
   endedAt?: string | undefined
   /** The provider of the model, such as `anthropic` or `openai`. */
   provider?: string | undefined
@@ -39,7 +39,7 @@ export interface TraceInput {
   input?: unknown
   /** The run's output. Any JSON value is allowed and kept exactly as sent. */
   output?: unknown
-  /** Additional data about the run. Later requests can add or replace keys. Values can be any JSON, kept exactly as sent. */
+  /** Additional data about the run. Later requests can merge keys. Values can be any JSON, kept exactly as sent. */
   metadata?: Record<string, unknown> | undefined
   usage?: UsageInput | undefined
   /** The cost in US dollars. */
@@ -153,7 +153,7 @@ export interface NumericScoreInput {
   dataType: 'numeric'
   value: number
   comment?: string | undefined
-  /** The id of the span being scored. If absent, the score applies to the whole trace. It has 16 hexadecimal characters and is converted to lower case. */
+  /** The id of the scored span. Absent for the whole trace. It has 16 hexadecimal characters and is converted to lower case. */
   spanId?: string | undefined
 }
 
@@ -163,7 +163,7 @@ export interface CategoricalScoreInput {
   dataType: 'categorical'
   value: string
   comment?: string | undefined
-  /** The id of the span being scored. If absent, the score applies to the whole trace. It has 16 hexadecimal characters and is converted to lower case. */
+  /** The id of the scored span. Absent for the whole trace. It has 16 hexadecimal characters and is converted to lower case. */
   spanId?: string | undefined
 }
 
@@ -173,7 +173,7 @@ export interface BooleanScoreInput {
   dataType: 'boolean'
   value: boolean
   comment?: string | undefined
-  /** The id of the span being scored. If absent, the score applies to the whole trace. It has 16 hexadecimal characters and is converted to lower case. */
+  /** The id of the scored span. Absent for the whole trace. It has 16 hexadecimal characters and is converted to lower case. */
   spanId?: string | undefined
 }
 

@@ -93,7 +93,7 @@ t.test('what is refused is one line on stderr, and exit code 1', async t => {
   await jsonHere(['project', 'create', 'Default'], env)
   const create = ['key', 'create', '--project', 'default']
   const refused: [string[], RegExp, NodeJS.ProcessEnv?][] = [
-    [['project', 'create', 'default'], /slug default is taken/],
+    [['project', 'create', 'default'], /slug default is already used/],
     [['key', 'create', '--project', 'nowhere'], /no project "nowhere"/],
     [['key', 'rotate', 'nothing'], /no key "nothing": see `spoor key list`/],
     [['key', 'rotate', WHOLE], /no key with that id, which looks like a full key \(its id is 4fT0qLm2XbC8vNwZ\): see/],
@@ -146,11 +146,11 @@ t.test('status says what is amiss, and migrate mends a schema', async t => {
   await database.pool.run(
     sql => sql`insert into schema_migrations (version, name, sha256) values (9999, 'from-the-future', '')`
   )
-  const newer = /^The schema is at version 9999, newer than the \d+ that .*; continuing\. Update spoor on this/
+  const newer = /^The schema is at version 9999, but this version of spoor supports only \d+; continuing\. Update spoor on this/
   t.match((await problems({})).join('\n'), new RegExp(newer.source, 'm'))
   t.match(await runHere(['migrate'], env), {
     code: 0,
-    out: /^no migration is missing\nthe schema is at version 9999, newer/
+    out: /^no migration is missing\nthe schema is at version 9999, but/
   })
 
   const bare = configurationFor(await testDatabase(t, EMPTY))

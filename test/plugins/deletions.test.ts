@@ -44,15 +44,15 @@ t.test('the traces of a user, of a session or of a list are deleted, and no othe
   t.strictSame((await remove({ userId: 'ada', dryRun: true })).body, dry)
   t.strictSame((await remove({ dryRun: true, traceIds: [...listed, traceId()] })).body, dry)
   t.strictSame((await remove({ sessionId: 'one', dryRun: true })).body, { ...dry, remaining: 3 })
-  const nobody = { ...dry, remaining: 0, hint: 'No trace has the userId "adda". The nearest: "ada".' }
+  const nobody = { ...dry, remaining: 0, hint: 'No trace has the user ID "adda". The nearest: "ada".' }
   t.strictSame((await remove({ userId: 'adda', dryRun: true })).body, nobody)
   t.strictSame((await remove({ userId: 'adda' })).body, nobody)
   t.match((await remove({ sessionId: 'onne' })).body, {
     deleted: 0,
-    hint: /^No trace has the sessionId "onne"\. The nearest: "one"/
+    hint: /^No trace has the session ID "onne"\. The nearest: "one"/
   })
   const { key: blind } = await makeKey({ scopes: ['traces:delete'] })
-  t.strictSame((await remove({ userId: 'adda' }, blind)).body.hint, 'No trace has the userId "adda".')
+  t.strictSame((await remove({ userId: 'adda' }, blind)).body.hint, 'No trace has the user ID "adda".')
   t.same(await counts(), before, 'a dry run deletes nothing')
   t.strictSame((await remove({ userId: 'ada', dryRun: false })).body, { ok: true, deleted: 2, remaining: 0 })
   t.same(await goneOf([...ofAda, ...ofOne, ...listed]), [true, true, false, false, false, false])
