@@ -51,12 +51,12 @@ const timestamp = (description = 'A date and time.') =>
 export const Timestamp = timestamp()
 export const TraceId = Type.String({
   pattern: '^[0-9a-fA-F]{32}$',
-  description: 'A trace id has 32 hexadecimal characters and is converted to lower case.'
+  description: 'A trace id has 32 hexadecimal characters, converted to lower case.'
 })
 const spanId = (description = 'The id of a span.') =>
   Type.String({
     pattern: '^[0-9a-fA-F]{16}$',
-    description: `${description} It has 16 hexadecimal characters and is converted to lower case.`
+    description: `${description} It has 16 hexadecimal characters, converted to lower case.`
   })
 export const SpanId = spanId()
 const SchemaVersion = Type.Literal(1, { description: 'The version of this body, which is always 1.' })

@@ -146,7 +146,7 @@ t.test('status says what is amiss, and migrate mends a schema', async t => {
   await database.pool.run(
     sql => sql`insert into schema_migrations (version, name, sha256) values (9999, 'from-the-future', '')`
   )
-  const newer = /^The schema is at version 9999, but this version of spoor supports only \d+; continuing\. Update spoor on this/
+  const newer = /^The schema is at version 9999, but .*; continuing\. Update spoor on this/
   t.match((await problems({})).join('\n'), new RegExp(newer.source, 'm'))
   t.match(await runHere(['migrate'], env), {
     code: 0,
