@@ -116,7 +116,7 @@ export interface UsageInput {
 }
 
 export interface SpanInput {
-  /** The span's id, unique within its trace. It has 16 hexadecimal characters, converted to lower case. */
+  /** The span's id, unique within its trace. 16 hexadecimal characters, converted to lower case. */
   id: string
   /** The parent span, which may arrive later. */
   parentSpanId?: string | null | undefined
@@ -153,7 +153,7 @@ export interface NumericScoreInput {
   dataType: 'numeric'
   value: number
   comment?: string | undefined
-  /** The id of the scored span. Absent for the whole trace. It has 16 hexadecimal characters, converted to lower case. */
+  /** The id of the scored span. Absent for the whole trace. 16 hexadecimal characters, converted to lower case. */
   spanId?: string | undefined
 }
 
@@ -163,7 +163,7 @@ export interface CategoricalScoreInput {
   dataType: 'categorical'
   value: string
   comment?: string | undefined
-  /** The id of the scored span. Absent for the whole trace. It has 16 hexadecimal characters, converted to lower case. */
+  /** The id of the scored span. Absent for the whole trace. 16 hexadecimal characters, converted to lower case. */
   spanId?: string | undefined
 }
 
@@ -173,7 +173,7 @@ export interface BooleanScoreInput {
   dataType: 'boolean'
   value: boolean
   comment?: string | undefined
-  /** The id of the scored span. Absent for the whole trace. It has 16 hexadecimal characters, converted to lower case. */
+  /** The id of the scored span. Absent for the whole trace. 16 hexadecimal characters, converted to lower case. */
   spanId?: string | undefined
 }
 

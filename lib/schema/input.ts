@@ -56,7 +56,7 @@ export const TraceId = Type.String({
 const spanId = (description = 'The id of a span.') =>
   Type.String({
     pattern: '^[0-9a-fA-F]{16}$',
-    description: `${description} It has 16 hexadecimal characters, converted to lower case.`
+    description: `${description} 16 hexadecimal characters, converted to lower case.`
   })
 export const SpanId = spanId()
 const SchemaVersion = Type.Literal(1, { description: 'The version of this body, which is always 1.' })

@@ -52,7 +52,7 @@ t.test('the traces of a user, of a session or of a list are deleted, and no othe
     hint: /^No trace has the session ID "onne"\. The nearest: "one"/
   })
   const { key: blind } = await makeKey({ scopes: ['traces:delete'] })
-  t.strictSame((await remove({ userId: 'adda' }, blind)).body.hint, 'No trace has the user ID "adda".')
+  t.strictSame((await remove({ userId: 'adda' }, blind)).body.hint, 'No trace has the userId "adda".')
   t.same(await counts(), before, 'a dry run deletes nothing')
   t.strictSame((await remove({ userId: 'ada', dryRun: false })).body, { ok: true, deleted: 2, remaining: 0 })
   t.same(await goneOf([...ofAda, ...ofOne, ...listed]), [true, true, false, false, false, false])
@@ -133,8 +133,8 @@ t.test('exactly one valid target is needed', async t => {
   const id = traceId()
   for (const [body, rule] of [
     [{}, 'body: must have exactly one of traceIds, userId or sessionId'],
-    [{ userId: 'a', sessionId: 'b' }, 'body: must have exactly one of the fields'],
-    [{ dryRun: true }, 'body: must have exactly one of the fields'],
+    [{ userId: 'a', sessionId: 'b' }, 'body: must have exactly one of traceIds'],
+    [{ dryRun: true }, 'body: must have exactly one of traceIds'],
     [{ userId: 'a', dryRun: 'yes' }, 'dryRun: must be a boolean'],
     [{ userId: 'a', traceIds: [id], dryRun: true }, 'body: must have '],
     [[], 'body: must be an object'],
