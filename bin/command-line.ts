@@ -171,7 +171,7 @@ function parseWords(name: string, words: readonly string[], flags: Flags, refuse
     if (code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION') {
       const variable = flag.replace(/^--?/, '').replaceAll('-', '_').toUpperCase()
       if (VARIABLES.includes(variable)) {
-        throw new UsageError(`${flag} is set in the environment: ${variable}=… spoor ${name}`)
+        throw new UsageError(`${flag} must be set in the environment: ${variable}=… spoor ${name}`)
       }
       const known = [...Object.keys(flags), 'json', 'help'].map(name => `--${name}`)
       throw new UsageError(unknown('flag', flag, known, nearest(flag, known)))
@@ -179,7 +179,7 @@ function parseWords(name: string, words: readonly string[], flags: Flags, refuse
     if (code === 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE' && message.includes('ambiguous')) {
       const value = words[words.indexOf(flag) + 1] ?? ''
       return refuse(
-        `${flag} is followed by ${JSON.stringify(value)}: a value that begins with a dash is written ${flag}=${value}`
+        `${flag} is followed by ${JSON.stringify(value)}: write a value that begins with a dash as ${flag}=${value}`
       )
     }
     // The first line states the fault, such as a missing value. The rest is advice.
@@ -217,7 +217,7 @@ function streamTo(output: Output): (bytes: string | Uint8Array) => Promise<void>
     isWatched = true
     return new Promise((resolve, reject) => {
       output.write(bytes, error => {
-        if (error) reject(new AdminError(`stdout accepts no more data (${error.message}): the output is incomplete`))
+        if (error) reject(new AdminError(`cannot write to stdout (${error.message}): the output is incomplete`))
         else resolve()
       })
     })

@@ -147,8 +147,10 @@ export async function refuseNewer(sql: Sql): Promise<void> {
   const { state, version, latest } = await readSchemaState(sql)
   if (state !== 'newer') return
   const why = 'this command would miss the newer tables'
-  const advice = 'Use the newer version of spoor for this command; it works next to servers of this version'
-  throw new AdminError(`the schema is at version ${version}, and this spoor knows ${latest}: ${why}. ${advice}`)
+  const advice = 'Use the newer version of spoor for this command; it works alongside servers that run this version'
+  throw new AdminError(
+    `the schema is at version ${version}, but this version of spoor supports only ${latest}: ${why}. ${advice}`
+  )
 }
 
 async function requireSchema(sql: Sql): Promise<void> {

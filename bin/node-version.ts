@@ -12,5 +12,5 @@ export function complainOfNode(version: string): string | undefined {
   const isEnough = major > LEAST[0] || (major === LEAST[0] && minor >= LEAST[1])
   return isEnough
     ? undefined
-    : `spoor needs Node.js ${LEAST.join('.')} or newer, and this is ${version}: update Node.js`
+    : `spoor needs Node.js ${LEAST.join('.')} or newer, but this is ${version}: update Node.js`
 }

@@ -188,7 +188,7 @@ function readTagNames(read: Variables): readonly string[] {
   if (names.length <= MAX_TAG_NAMES && names.every(isName)) return names
   return read.refuse(
     'OTLP_TAGS',
-    `must be at most ${MAX_TAG_NAMES} names of attributes, separated by commas, of at most ${MAX_TAG_NAME} characters`
+    `must be at most ${MAX_TAG_NAMES} attribute names, separated by commas, of at most ${MAX_TAG_NAME} characters each`
   )
 }
 
@@ -213,7 +213,7 @@ function readRepackAfter(read: Variables): number | undefined {
 function readBaseUrl(read: Variables): string | undefined {
   const url = read.url('BASE_URL', HTTP)
   if (url !== undefined && (url.search !== '' || url.hash !== '')) {
-    read.refuse('BASE_URL', 'must have neither a query nor a fragment')
+    read.refuse('BASE_URL', 'must not have a query or fragment')
   }
   return url?.href.replace(/\/+$/, '')
 }
@@ -221,7 +221,7 @@ function readBaseUrl(read: Variables): string | undefined {
 function readKeyPrefix(read: Variables): string {
   const prefix = read.text('KEY_PREFIX') ?? 'spoor'
   if (!/^[0-9A-Za-z][0-9A-Za-z_-]{0,31}$/.test(prefix)) {
-    const rule = 'must be 1 to 32 letters, digits, underscores and hyphens, and begin with a letter or digit'
+    const rule = 'must be 1 to 32 letters, digits, underscores or hyphens, beginning with a letter or digit'
     read.refuse('KEY_PREFIX', rule)
   }
   return prefix
@@ -230,14 +230,14 @@ function readKeyPrefix(read: Variables): string {
 function readInit(read: Variables): FirstStartConfig {
   const project = read.text('SPOOR_INIT_PROJECT')
   if (project !== undefined && !/^[a-z0-9][a-z0-9_-]{0,63}$/.test(project)) {
-    const rule = 'must be 1 to 64 lower-case letters, digits, hyphens and underscores, and begin with a letter or digit'
+    const rule = 'must be 1 to 64 lower-case letters, digits, hyphens or underscores, beginning with a letter or digit'
     read.refuse('SPOOR_INIT_PROJECT', rule)
   }
   const key = read.secret('SPOOR_INIT_KEY')
   const prefix = readKeyPrefix(read)
   if (key !== undefined && !(key.startsWith(`${prefix}_live_`) && KEY_REST.test(key.slice(prefix.length)))) {
     const form = `${prefix}_live_, 16 letters and digits, _ and 43 letters and digits`
-    throw new ConfigError(`SPOOR_INIT_KEY must be a key as \`spoor\` makes it: ${form}`)
+    throw new ConfigError(`SPOOR_INIT_KEY must be in the form of a generated key: ${form}`)
   }
   const owner = read.text('SPOOR_INIT_OWNER')
   if (owner !== undefined && !/^[^\s@\p{Cc}\p{Cs}]+@[^\s@\p{Cc}\p{Cs}]+$/u.test(owner)) {
@@ -279,7 +279,7 @@ function readGrpcTls(read: Variables): Config['grpcTls'] {
 function readAuthProxy(read: Variables): AuthProxy | undefined {
   const header = read.text('AUTH_PROXY_HEADER')?.toLowerCase()
   if (header !== undefined && !/^[a-z0-9][a-z0-9_-]*$/.test(header)) {
-    read.refuse('AUTH_PROXY_HEADER', 'must be the name of a header, such as x-forwarded-email')
+    read.refuse('AUTH_PROXY_HEADER', 'must be a header name, such as x-forwarded-email')
   }
   const from = read.networks('AUTH_PROXY_FROM')
   const role = read.oneOf('AUTH_PROXY_ROLE', ['viewer', 'none']) === 'viewer' ? 'viewer' : undefined
@@ -312,7 +312,7 @@ function readOidc(read: Variables): OidcConfig | undefined {
   }
   if (!scopes.includes('openid')) read.refuse('OIDC_SCOPES', 'must include the scope openid')
   if (read.text('BASE_URL') === undefined) {
-    throw new ConfigError('BASE_URL must be set if OIDC_ISSUER is set: the provider sends people back there')
+    throw new ConfigError('BASE_URL must be set if OIDC_ISSUER is set, because the provider redirects people to it')
   }
   if (only && read.text('AUTH_PROXY_HEADER') !== undefined) {
     throw new ConfigError('AUTH_PROXY_HEADER must not be set if DASHBOARD_SIGN_IN is oidc')

@@ -5,23 +5,29 @@
  */
 export const ERRORS = {
   invalid_json: { status: 400, meaning: 'The body is not valid JSON.' },
-  invalid_trace: { status: 400, meaning: 'An ingest, spans or end body violates the schema or a rule.' },
-  invalid_request: { status: 400, meaning: 'The query or the body of a request other than ingest is invalid.' },
+  invalid_trace: { status: 400, meaning: 'The body of an ingest, spans or end request violates the schema or a rule.' },
+  invalid_request: { status: 400, meaning: 'The query, or the body of a request other than ingest, is invalid.' },
   invalid_api_key: { status: 401, meaning: 'The key is missing, malformed, unknown, expired or revoked.' },
-  insufficient_scope: { status: 403, meaning: 'The key lacks the scope of this route.' },
-  trial_limit_reached: { status: 403, meaning: 'The trial account has used its allotted traces.' },
+  insufficient_scope: { status: 403, meaning: "The key lacks this route's scope." },
+  trial_limit_reached: { status: 403, meaning: 'The trial account has used its trace allowance.' },
   forbidden: { status: 403, meaning: 'The key is from another environment, or the origin is not allowed.' },
   not_found: { status: 404, meaning: 'The requested item does not exist in this project.' },
-  method_not_allowed: { status: 405, meaning: 'The path exists, but not with this method; see the Allow header.' },
-  trace_id_conflict: { status: 409, meaning: 'A trace with this id and different content exists.' },
+  method_not_allowed: {
+    status: 405,
+    meaning: 'The path exists but does not support this method; see the Allow header.'
+  },
+  trace_id_conflict: { status: 409, meaning: 'A trace with this id but different content already exists.' },
   trace_finished: { status: 409, meaning: 'The trace has already ended.' },
   span_conflict: {
     status: 409,
-    meaning: 'A span with this id and different content exists; the whole batch was rejected.'
+    meaning: 'A span with this id but different content already exists; the whole batch was rejected.'
   },
-  conflict: { status: 409, meaning: 'The trace already holds 100 scores.' },
+  conflict: { status: 409, meaning: 'The trace already has 100 scores.' },
   cursor_expired: { status: 410, meaning: 'The cursor can no longer be continued. Start again without a cursor.' },
-  payload_too_large: { status: 413, meaning: 'The request is over 2 MiB, or a stored document over its limit.' },
+  payload_too_large: {
+    status: 413,
+    meaning: 'The request is over 2 MiB, or a stored document would exceed its limit.'
+  },
   unsupported_encoding: { status: 415, meaning: 'The Content-Encoding is not gzip, deflate or br.' },
   quota_exhausted: { status: 429, meaning: 'The store rejected the write; nothing was stored. Retry later.' },
   too_many_requests: { status: 429, meaning: 'The project has too many requests in flight. Retry later.' },
@@ -29,7 +35,7 @@ export const ERRORS = {
   not_configured: { status: 500, meaning: 'The deployment is not configured; the server log says what is missing.' },
   unavailable: {
     status: 503,
-    meaning: 'The server cannot answer now, usually because it cannot reach the database; retry later.'
+    meaning: 'The server cannot respond now, usually because it cannot reach the database; retry later.'
   }
 } as const
 
@@ -40,9 +46,9 @@ export const ERROR_CODES = Object.keys(ERRORS) as readonly ErrorCode[]
 export const DASHBOARD_ERRORS = {
   sign_in_required: { status: 401, meaning: 'Nobody is signed in, or the session has ended.' },
   fresh_sign_in_required: { status: 403, meaning: 'The session is valid, but the sign-in is not recent enough.' },
-  code_required: { status: 403, meaning: 'The password is right, and a code of the second factor is needed too.' },
-  factor_required: { status: 403, meaning: 'The account requires a second factor beside the password.' },
-  too_many_attempts: { status: 429, meaning: 'Too many passwords were tried; retry later.' }
+  code_required: { status: 403, meaning: 'The password is correct, but a second-factor code is also required.' },
+  factor_required: { status: 403, meaning: 'The account requires a second factor in addition to the password.' },
+  too_many_attempts: { status: 429, meaning: 'Too many password attempts; retry later.' }
 } as const
 
 export type RefusalCode = ErrorCode | keyof typeof DASHBOARD_ERRORS

@@ -7,11 +7,11 @@ export function listenError(error: NodeJS.ErrnoException, host: string, port: nu
     case 'EADDRINUSE':
       return new ConfigError(`${variable} ${port} on ${host} is in use by another process`)
     case 'EACCES':
-      return new ConfigError(`${variable} ${port} on ${host} may not be opened by this user`)
+      return new ConfigError(`${variable} ${port} on ${host} cannot be opened by this user`)
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return new ConfigError(`HOST must be an address of this machine, but is ${JSON.stringify(host)}`)
+      return new ConfigError(`HOST must be an address on this machine, not ${JSON.stringify(host)}`)
     default:
       return error
   }

@@ -44,45 +44,45 @@ export class Metrics {
   readonly #registry = new Registry()
   readonly #requests = this.#counter(
     'spoor_http_requests_total',
-    'Requests answered, by route and status.',
+    'Requests, by route and response status.',
     'route',
     'status'
   )
   readonly #duration = new Histogram({
     name: 'spoor_http_request_duration_seconds',
-    help: 'Time from a request’s headers to its answer, by route.',
+    help: 'Time from a request’s headers to its response, by route.',
     labelNames: ['route'],
     buckets: [...SECONDS, 2.5, 10],
     registers: [this.#registry]
   })
-  readonly #refusals = this.#counter('spoor_refusals_total', 'Requests refused, by error code.', 'code')
+  readonly #refusals = this.#counter('spoor_refusals_total', 'Rejected requests, by error code.', 'code')
   readonly #traces = this.#counter(
     'spoor_traces_recorded_total',
-    'New traces that were stored, by way: native (the API and its tools), otlp, import.',
+    'New traces stored, by source: native (the API and its tools), otlp, import.',
     'way'
   )
-  readonly #spans = this.#counter('spoor_spans_recorded_total', 'New spans that were stored, by way.', 'way')
+  readonly #spans = this.#counter('spoor_spans_recorded_total', 'New spans stored, by source.', 'way')
   readonly #idle = this.#counter(
     'spoor_idle_completed_total',
-    'OpenTelemetry traces that were completed because they received no spans for a while.'
+    'OpenTelemetry traces completed because they had received no spans for a while.'
   )
   readonly #refusedSpans = this.#counter(
     'spoor_refused_spans_total',
-    'Spans of OTLP exports that were not stored, by reason. Usage and cost of spans with the reason too_many count.',
+    'Spans in OTLP exports that were not stored, by reason. Usage and cost still count for the reason too_many.',
     'reason'
   )
   readonly #unpriced = this.#counter(
     'spoor_unpriced_calls_total',
-    'OTLP model calls with tokens and without a cost, whose model has no price.'
+    'OTLP model calls with tokens but no cost, whose model has no price.'
   )
   readonly #logRecords = this.#counter(
     'spoor_log_records_total',
-    'OTLP log records by kind: messages of calls, events of spans, unplaced and left_out messages, and others.',
+    'OTLP log records, by kind: call messages, span events, unplaced and left_out messages, and others.',
     'kind'
   )
   readonly #batches = new Histogram({
     name: 'spoor_batch_operations',
-    help: 'Operations written per batch.',
+    help: 'Operations per written batch.',
     buckets: [1, 2, 4, 8, 16, 32, 64, 128],
     registers: [this.#registry]
   })
@@ -111,15 +111,15 @@ export class Metrics {
     }).set({ version: VERSION, node: process.version }, 1)
     this.#projects = projects
       ? {
-          requests: this.#counter('spoor_project_requests_total', 'Requests answered, by project id.', 'project'),
+          requests: this.#counter('spoor_project_requests_total', 'Requests, by project id.', 'project'),
           bytes: this.#counter(
             'spoor_project_answer_bytes_total',
-            'Bytes of the response bodies, by project id.',
+            'Bytes in response bodies, by project id.',
             'project'
           ),
           refusals: this.#counter(
             'spoor_project_refusals_total',
-            'Requests refused, by project id and error code.',
+            'Rejected requests, by project id and error code.',
             'project',
             'code'
           )
@@ -177,8 +177,8 @@ export class Metrics {
 
   /** Adds metrics of pending writes, whose values are read at every collection. */
   watchPending(read: () => PendingWrites): void {
-    this.watch('spoor_pending_writes', 'Writes admitted and not yet answered.', () => read().requests)
-    this.watch('spoor_pending_write_bytes', 'Bytes of the bodies of these writes.', () => read().bytes)
+    this.watch('spoor_pending_writes', 'Writes accepted but not yet answered.', () => read().requests)
+    this.watch('spoor_pending_write_bytes', 'Bytes in the bodies of these writes.', () => read().bytes)
   }
 
   /**

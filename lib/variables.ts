@@ -39,13 +39,13 @@ export class Variables {
     } catch (error) {
       throw new ConfigError(`${name}_FILE cannot be read: ${(error as Error).message}`)
     }
-    if (text === '') throw new ConfigError(`${name}_FILE names an empty file`)
+    if (text === '') throw new ConfigError(`${name}_FILE points to an empty file`)
     return text
   }
 
   /** Throws a ConfigError about a variable's value. `rule` begins with `must`. */
   refuse(name: string, rule: string): never {
-    throw new ConfigError(`${name} ${rule}, but is ${JSON.stringify(withoutUsers(this.#env[name]!))}`)
+    throw new ConfigError(`${name} ${rule}, not ${JSON.stringify(withoutUsers(this.#env[name]!))}`)
   }
 
   integer(name: string, least: number, most: number): number | undefined {

@@ -22,16 +22,16 @@ export default function changes(app: App): void {
     path: '/api/v1/changes',
     operation: 'listChanges',
     access: 'traces:read',
-    summary: 'List the traces that were written since a cursor',
+    summary: 'List the traces written since a cursor',
     description:
-      'In the order in which writes were committed, to within a few seconds. Without a cursor, the list begins with ' +
-      'all stored traces, in the order in which they were recorded. A trace is listed again after every change: ' +
-      'spans, the end, metadata, scores, costs and environment. It is always shown in its current state, so a page ' +
-      'shows a trace once, however often it was written. Deletions are not listed.\n\n' +
-      'To keep a copy up to date, save nextCursor after each page, and continue until caughtUp is true. Later, ' +
-      'resume with the saved cursor. A write that commits late comes late in the order, so nothing is missed. Pages ' +
-      `may be short or empty. Changes are kept for ${KEPT_DAYS} days: an older cursor gets 410, and so does a cursor ` +
-      'from before the database was restored. Then start again without a cursor.',
+      'Lists traces in the order in which their writes were committed, to within a few seconds. Without a cursor, ' +
+      'the list begins with all stored traces, in the order in which they were recorded. A trace is listed again ' +
+      'after every change to its spans, end, metadata, scores, costs or environment. It is always shown in its ' +
+      'current state, so a page shows a trace only once, no matter how often it was written. Deletions are not ' +
+      'listed.\n\nTo keep a copy up to date, save nextCursor after each page, and continue until caughtUp is true. ' +
+      'Later, resume with the saved cursor. A write that commits late is listed late, so nothing is missed. ' +
+      `Pages may be short or empty. Changes are kept for ${KEPT_DAYS} days: an older cursor gets 410, and so does a ` +
+      'cursor from before the database was restored. Then start again without a cursor.',
     query: ChangeListQuery,
     replies: { 200: ChangeList },
     errors: ['invalid_request', 'cursor_expired'],
@@ -50,7 +50,8 @@ async function answerChanges(
   const limit = pageSizeOf(query)
   const given = query.after
   const after: ChangeRead['after'] = given === undefined ? undefined : given === NOW ? NOW : decodePosition(given)
-  if (given !== undefined && after === undefined) refuseField('after', `must be a nextCursor of this route, or ${NOW}`)
+  if (given !== undefined && after === undefined)
+    refuseField('after', `must be a nextCursor from this endpoint, or ${NOW}`)
   const needs = await app.sql.readOf(projectId, (sql, names) => needsFold(sql, projectId, names), client)
   const isFolded = !needs || (await folds.run(projectId))
   const read = { projectId, after, limit, text: pageText, isFolded }

@@ -16,7 +16,7 @@ import { readBody } from '../lib/trace/body.ts'
 const TURNS = { share: 1, capacity: 2 }
 const MAX_BODY_BYTES = 16_384
 const { check, explain } = checker(DeletionBody)
-const ONE_TARGET = 'must have exactly one of the fields traceIds, userId or sessionId'
+const ONE_TARGET = 'must have exactly one of traceIds, userId or sessionId'
 
 export default function deletions(app: App): void {
   const remove = deleterOf(app)
@@ -25,10 +25,10 @@ export default function deletions(app: App): void {
     path: '/api/v1/deletions',
     operation: 'deleteTraces',
     access: 'traces:delete',
-    summary: 'Delete the traces of a user, of a session or of a list',
+    summary: "Delete a user's or session's traces, or a list of traces",
     description:
-      'Deletes up to 1,000 traces a request, with every span and score under them. Send the same request again until ' +
-      '`remaining` is 0; that is safe at any time. With dryRun, the traces are only counted.',
+      'Deletes up to 1,000 traces per request, along with all their spans and scores. Repeat the same request until ' +
+      '`remaining` is 0; repeating it is always safe. With dryRun, the traces are only counted.',
     body: DeletionBody,
     takesBody: true,
     maxBodyBytes: MAX_BODY_BYTES,

@@ -111,7 +111,7 @@ export default async function docs(app: App) {
     method: 'GET',
     path: '/docs/passages.json',
     access: 'public',
-    summary: "Fetch the guide's texts, which its search box looks through",
+    summary: "Fetch the guide's texts for its search box",
     replies: {},
     handler({ baseUrl }) {
       const values = { baseUrl, keyPrefix: app.config.keyPrefix, version: VERSION }

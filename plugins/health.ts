@@ -10,12 +10,14 @@ const Readiness = Type.Object(
     reasons: Type.Array(Type.String()),
     lacks: Type.Optional(
       Type.Array(Type.String(), {
-        description: 'Shortages that the process can work with; absent if there are none.'
+        description: 'Problems that do not stop the process from working; absent if there are none.'
       })
     ),
     version: Type.String({ description: 'The version of spoor.' }),
     instance: Type.Optional(
-      Type.String({ description: 'The same for all servers of a database; absent until the database has answered.' })
+      Type.String({
+        description: 'The same for all servers that share a database; absent until the database has responded.'
+      })
     )
   },
   { additionalProperties: false }

@@ -38,13 +38,13 @@ export default function openapi(app: App) {
     access: 'public',
     summary: 'Read this document',
     description:
-      'Every deployment serves its own. Send the `ETag` back as `If-None-Match` to learn whether it changed.',
+      'Every deployment serves its own document. To check whether it has changed, send its `ETag` as `If-None-Match`.',
     replies: { 200: OpenApiDocument },
-    outcomes: { 200: 'The document.', 304: 'The document is still the one with the ETag that was sent.' },
+    outcomes: { 200: 'The document.', 304: 'The document still matches the ETag that was sent.' },
     headers: {
       ETag: 'Identifies this version of the document.',
       'Cache-Control': 'May be cached for five minutes.',
-      ...(isByHost && { Vary: '`Host`: the document names the address that the request was sent to.' })
+      ...(isByHost && { Vary: '`Host`, because the document contains the address that the request was sent to.' })
     },
     handler({ baseUrl, headers: sent }): Reply {
       const { text, headers } = rendered(baseUrl)

@@ -17,9 +17,7 @@ export function readTime(name: string, text: string | undefined): string | undef
 /** Decodes a parameter's cursor. Throws an `invalid_request` that names the parameter. */
 export function readCursor(name: string, order: Order, text: string | undefined): Edge | undefined {
   if (text === undefined) return undefined
-  return (
-    decodeCursor(order, text) ?? refuseField(name, 'must be a cursor from a page of this list, under the same sort')
-  )
+  return decodeCursor(order, text) ?? refuseField(name, 'must be a cursor from a page of this list with the same sort')
 }
 
 /** Returns a cursor as JSON; `null` if there is no further page. */

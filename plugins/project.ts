@@ -25,8 +25,8 @@ export default function project(app: App): void {
     path: '/api/v1/project',
     operation: 'getProject',
     access: 'traces:read',
-    summary: 'Describe the project of the key',
-    description: 'Counts are project-wide, across all environments.',
+    summary: "Describe the key's project",
+    description: 'Counts cover the whole project, across all environments.',
     replies: { 200: Project },
     async handler(request) {
       const { key } = request

@@ -18,7 +18,7 @@ export default function scores(app: App): void {
     operation: 'addScore',
     access: 'traces:write',
     summary: 'Attach a score to a trace',
-    description: 'A score with a name that the trace already has is a newer score; the summary shows the newest.',
+    description: 'If the trace already has a score with this name, both are kept, and the summary shows the newest.',
     body: ScoreInput,
     takesBody: true,
     replies: { 201: ScoreAdded },
@@ -37,7 +37,7 @@ export default function scores(app: App): void {
     path: '/api/v1/traces/:traceId/scores',
     operation: 'listTraceScores',
     access: 'traces:read',
-    summary: 'List the scores of a trace',
+    summary: "List a trace's scores",
     description: 'Newest first.',
     replies: { 200: TraceScoreList },
     async handler(request) {
@@ -59,7 +59,7 @@ export default function scores(app: App): void {
     operation: 'deleteScore',
     access: 'traces:delete',
     summary: 'Delete a score',
-    description: 'The previous score of that name, if there is one, takes its place in the summary of the trace.',
+    description: "The trace's summary then shows the previous score with that name, if there is one.",
     replies: { 200: ScoreDeleted },
     errors: ['quota_exhausted'],
     async handler({ key, traceId, scoreId, client }) {
@@ -79,7 +79,7 @@ export default function scores(app: App): void {
     path: '/api/v1/scores',
     operation: 'listScores',
     access: 'traces:read',
-    summary: 'List scores across the project',
+    summary: "List a project's scores",
     description:
       `Newest first. With an environment, a call examines at most ${MAX_EXAMINED} scores: pages may be short or ` +
       'empty before the last, so continue until nextCursor is null.',

@@ -38,8 +38,8 @@ export default function sessions(app: App): void {
     access: 'traces:read',
     summary: 'List sessions',
     description:
-      'Newest first, by their last trace. A call examines a limited number of traces, so pages before the last ' +
-      'may be short or empty: continue until nextCursor is null.',
+      'Ordered by last trace, newest first. A call examines a limited number of traces, so any page may be short or ' +
+      'empty: continue until nextCursor is null.',
     query: SessionListQuery,
     replies: { 200: SessionList },
     links: { getSession: { sessionId: '/sessions/0/id' } },
@@ -68,7 +68,7 @@ export default function sessions(app: App): void {
     access: 'traces:read',
     summary: 'Read a session',
     description:
-      'The sums of its traces, at most the newest 5,000, and a page of the traces, oldest first, each with its first ' +
+      "Totals over the session's newest 5,000 traces, plus one page of its traces, oldest first, each with its first " +
       'error.',
     query: SessionQuery,
     replies: { 200: SessionDetail },
@@ -110,8 +110,8 @@ export default function sessions(app: App): void {
     access: 'traces:read',
     summary: 'List users',
     description:
-      'Newest first, by their last trace, with the sums of their ended traces by days. A call examines a ' +
-      'limited number of traces, so pages before the last may be short or empty: continue until nextCursor is null.',
+      'Ordered by last trace, newest first, with daily totals of their finished traces. A call examines a limited ' +
+      'number of traces, so any page may be short or empty: continue until nextCursor is null.',
     query: UserListQuery,
     replies: { 200: UserList },
     async handler(request) {

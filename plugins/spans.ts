@@ -33,9 +33,10 @@ export default function spans(app: App): void {
     access: 'traces:read',
     summary: 'List spans across traces',
     description:
-      'Newest traces first, and the newest spans of a trace first, unless sort=slowest. Filters combine with AND. A ' +
-      'request examines at most 5,000 traces, or as many as 300 ms allow, so pages before the last may be short or ' +
-      'empty: continue until nextCursor is null. Without texts=true, spans have only the sizes of their texts.',
+      'Newest traces first, and newest spans first within a trace, unless sort=slowest. Filters combine with AND. A ' +
+      'request examines up to 5,000 traces, or as many as it can in 300 ms, whichever is fewer, so any page may be ' +
+      "short or empty: continue until nextCursor is null. Without texts=true, only the sizes of a span's texts are " +
+      'returned.',
     query: SpanListQuery,
     replies: { 200: SpanList },
     links: { getTrace: { traceId: '/spans/0/traceId' } },
@@ -49,10 +50,10 @@ export default function spans(app: App): void {
     access: 'traces:read',
     summary: 'Group failures',
     description:
-      'Groups failed steps by name, type of error and message. Ids, paths, times, numbers and quoted names in ' +
-      'messages are ignored. A trace with status `error` but no failed step counts as a failure itself. ' +
-      `Without times, the last ${FAILURE_DAYS} days count. A request examines at most 5,000 traces, newest first, or ` +
-      'as many as 300 ms allow. `complete` says whether these were all, and `reached` how far it got.',
+      'Groups failed steps by name, error type and message. Ids, paths, times, numbers and quoted names in messages ' +
+      'are ignored. A trace with status `error` but no failed step counts as a failure itself. By default, the last ' +
+      `${FAILURE_DAYS} days are included. A request examines up to 5,000 traces, newest first, or as many as it can ` +
+      'in 300 ms, whichever is fewer. `complete` says whether these were all of them, and `reached` how far it got.',
     query: FailureListQuery,
     replies: { 200: FailureList },
     links: { getTrace: { traceId: '/errors/0/example/traceId' } },

@@ -28,12 +28,12 @@ export default function usage(app: App): void {
     path: '/api/v1/usage',
     operation: 'getUsage',
     access: 'traces:read',
-    summary: 'Sum traces over time',
+    summary: 'Get usage over time',
     description:
-      'Sums ended traces by their startedAt: counts, errors, tokens, costs and durations. Up to 20,000 traces are ' +
-      'read one by one, so all numbers are exact; beyond that, sums of whole hours or days are read (`approximate`). ' +
-      'Filters combine with AND. Beyond 20,000 matching traces, only environment, name and model can be filters, ' +
-      'and only if the sums are split by one of these or not at all.',
+      'Returns counts, errors, tokens, costs and durations of finished traces, by startedAt. For up to 20,000 ' +
+      'traces, each is read individually and all numbers are exact; above that, hourly or daily totals are used ' +
+      '(`approximate`). Filters combine with AND. With more than 20,000 matching traces, you can filter only by ' +
+      'environment, name and model, and group only by one of these or not at all.',
     query: UsageQuery,
     replies: { 200: UsageReply },
     errors: ['invalid_request'],
@@ -74,7 +74,7 @@ async function readUsage(app: App, projectId: number, query: UsageQuery, client:
   return app.largeReads.run(projectId, work, { weight: WEIGHTS.analysis, client })
 }
 
-const MANY_SCORES = 'cannot be shown, because the period has more than 20,000 traces or 200,000 scores; shorten it'
+const MANY_SCORES = 'cannot be included: the period has more than 20,000 traces or 200,000 scores; shorten it'
 
 async function readScores(app: App, projectId: number, sums: PeriodSums, asked: UsageAsked, client: Client) {
   const found = await app.sql.readOf(projectId, (sql, names) => withScores(sql, projectId, sums, asked, names), client)
@@ -97,7 +97,7 @@ function refuseUnsummed({ filters, split }: UsageAsked): void {
   refuseField(
     unsummed,
     'cannot be combined with these filters if more than 20,000 traces match: use a shorter period, or filter only by ' +
-      'environment, name and model and split by one of these'
+      'environment, name and model and group by one of these'
   )
 }
 
@@ -115,8 +115,8 @@ async function readMade(app: App, projectId: number, query: UsageQuery, asked: M
       const key = field.slice('tag:'.length)
       refuseField(
         'by',
-        `sums by ${field} are not stored, and the period has more than 20,000 traces; shorten it, or turn the sums ` +
-          `on: spoor project update SLUG --usage-tags ${key}`
+        `totals by ${field} are not stored, and the period has more than 20,000 traces; shorten it, or turn these ` +
+          `totals on: spoor project update SLUG --usage-tags ${key}`
       )
     }
     return readMadeUsage(sql, projectId, asked)
@@ -157,7 +157,7 @@ function readUsageQuery(query: UsageQuery): UsageAsked {
   const to = msOf('to', query.to) ?? Date.now()
   const from = msOf('from', query.from) ?? Math.max(YEAR_1, nextWhole(to, interval) - USUAL_MS)
   if (to <= from) {
-    refuseField('to', query.to === undefined ? 'must be given if from is in the future' : 'must be later than from')
+    refuseField('to', query.to === undefined ? 'is required if from is in the future' : 'must be later than from')
   }
   if (to - from > MOST_DAYS * STEPS.day) refuseField('from', `must be at most ${MOST_DAYS} days before to`)
   const { environment, name, model, tag, userId, sessionId, sort, stepKind } = query

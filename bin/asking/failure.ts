@@ -25,10 +25,10 @@ export function explainRejection({ status, code, message }: Rejection, where: st
     return new PassingFailure(`${where} cannot do this now: ${reason}`)
   }
   if (code === undefined) {
-    return new AdminError(`${where} responds with HTTP ${status}, but not as spoor does: check the address`)
+    return new AdminError(`${where} returned HTTP ${status}, but the response is not from spoor: check the address`)
   }
-  if (code === 'invalid_api_key') return new AdminError(`${where} rejects the key of ${key}: ${message}`)
-  if (code === 'insufficient_scope') return new AdminError(`the key of ${key} may not do this: ${message}`)
+  if (code === 'invalid_api_key') return new AdminError(`${where} rejects the key from ${key}: ${message}`)
+  if (code === 'insufficient_scope') return new AdminError(`the key from ${key} may not do this: ${message}`)
   if (status === 404) return new NotFound(message)
   return code === 'invalid_request' ? new InputError(message) : new AdminError(message)
 }

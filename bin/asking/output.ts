@@ -10,7 +10,7 @@ export const OUTPUT_FLAGS = {
   ndjson: { type: 'boolean', about: 'print one JSON value per line' }
 } as const
 export const LIMIT_FLAG = (most: number) =>
-  ({ type: 'string', value: 'N', about: `the maximum number, up to ${most.toLocaleString('en')}` }) as const
+  ({ type: 'string', value: 'N', about: `the maximum number of results, up to ${most.toLocaleString('en')}` }) as const
 
 /** Loaded when needed, because --help does not need this module. */
 const exactJson = () => import('../../lib/trace/json/exact-json.ts')
@@ -146,7 +146,7 @@ export function listLines<T>(
     return [...table, [`More ${nouns} follow: --limit ${Math.min(most, limit * 4)} shows more.`]]
   const only =
     typeof reached === 'string'
-      ? `Only traces since ${longClock(reached)} UTC were examined: --before ${reached} looks further back.`
+      ? `Only traces since ${longClock(reached)} UTC were examined. To look further back, add --before ${reached}.`
       : 'Not all traces were examined: use a shorter period.'
   return rows.length === 0 ? [[only], ...why] : [...table, [only]]
 }
@@ -156,11 +156,11 @@ export function parseLimit(flag: string, text: string | undefined, usual: number
   if (text === undefined) return usual
   const number = /^\d{1,9}$/.test(text) ? Number(text) : 0
   if (number >= 1 && number <= most) return number
-  throw new UsageError(`--${flag} must be from 1 to ${most.toLocaleString('en')}, but is ${JSON.stringify(text)}`)
+  throw new UsageError(`--${flag} must be from 1 to ${most.toLocaleString('en')}, not ${JSON.stringify(text)}`)
 }
 
 /** Reads the id of a trace or of a step. */
 export function parseId(what: string, text: string, digits: 16 | 32): string {
   if (text.length === digits && /^[0-9a-f]+$/i.test(text)) return text.toLowerCase()
-  throw new UsageError(`${what} must be ${digits} hexadecimal digits, but is ${JSON.stringify(text)}`)
+  throw new UsageError(`${what} must be ${digits} hexadecimal digits, not ${JSON.stringify(text)}`)
 }

@@ -8,7 +8,7 @@ import type { Asker } from './asker.ts'
 const URL_FLAG = {
   type: 'string',
   value: 'URL',
-  about: 'the address of the server; SPOOR_URL by default, or else http://127.0.0.1:8787'
+  about: "the server's address; defaults to SPOOR_URL, or else http://127.0.0.1:8787"
 } as const
 const KEY_FLAG = { type: 'string', value: 'KEY', about: 'the API key; SPOOR_API_KEY by default' } as const
 
@@ -19,7 +19,7 @@ export const ASKING_FLAGS = {
   project: {
     type: 'string',
     value: 'SLUG',
-    about: 'the project, if the command runs beside the database instead of asking a server with a key'
+    about: 'the project, to use the database directly instead of a server and a key'
   },
   ...SERVER_FLAGS
 } as const
@@ -45,8 +45,8 @@ export async function withAsker<T>(
     return withDatabase(env, async session => closing(await DatabaseAsker.open(session, project), work))
   }
   if (!(key ?? env.SPOOR_API_KEY)) {
-    const beside = 'or name a project beside the database with --project'
-    throw new AdminError(`a key is needed: set SPOOR_API_KEY, give --key, ${beside}`)
+    const beside = 'or use the database directly with --project'
+    throw new AdminError(`API key required: set SPOOR_API_KEY, pass --key, ${beside}`)
   }
   const { obstacle, ...settings } = readOptions({ url, key, spool: false }, env)
   if (obstacle !== undefined) throw new AdminError(obstacle)

@@ -12,7 +12,7 @@ import { table } from '../terminal/table.ts'
 import { relativeTime } from '../terminal/words.ts'
 
 export const create = command({
-  summary: 'Create an account, which owns projects',
+  summary: 'Create an account that can own projects',
   parameters: ['NAME'],
   flags: { trial: { type: 'boolean', about: 'limit the account to TRIAL_TRACES traces' } },
   examples: ['account create "Research"', 'account create visitors --trial --json'],
@@ -46,13 +46,16 @@ export const rename = command({
 export const remove = command({
   summary: 'Delete an account that has no projects',
   parameters: ['ID'],
-  flags: { 'dry-run': { type: 'boolean', about: 'only show the account that would be deleted' } },
-  details: 'Its members remain users.',
+  flags: { 'dry-run': { type: 'boolean', about: 'show the account without deleting it' } },
+  details: 'Its members keep their user accounts.',
   examples: ['account delete 2 --dry-run', 'account delete 2'],
   async run({ parameters, flags, env, print }) {
     if (flags['dry-run']) {
       const account = await withDatabase(env, ({ sql }) => findEmptyAccount(sql, parameters.ID))
-      print(account, `${accountTable([account])}\nNothing was changed: without --dry-run, this account is deleted.`)
+      print(
+        account,
+        `${accountTable([account])}\nNothing was changed. Without --dry-run, this account would be deleted.`
+      )
       return
     }
     const account = await withDatabase(env, ({ sql }) => deleteAccount(sql, parameters.ID))

@@ -11,21 +11,21 @@ export default command({
     since: {
       type: 'string',
       value: 'TIME',
-      about: 'only actions since this time, or since a number of days ago, such as 7d'
+      about: 'only actions since this time or in this period, such as 7d'
     },
     after: {
       type: 'string',
       value: 'ID',
-      about: 'write all later entries as JSON lines, oldest first; 0 stands for the first entry'
+      about: 'write all later entries as JSON lines, oldest first; 0 starts at the first entry'
     }
   },
   details: [
     `Lists the newest ${MOST_AUDIT_ENTRIES.toLocaleString('en')} sign-ins, deletions, and changes to keys, projects`,
-    'and members. For a command, the list names the operating-system user; for a deletion through the API, the key.',
-    'Recording traces is not listed. A failed sign-in is one entry per user, client and quarter of an hour.',
+    'and members. For a command, it shows the operating-system user; for a deletion through the API, the key.',
+    'Recorded traces are not listed. Failed sign-ins are one entry per user, client and 15 minutes.',
     '',
-    '--after writes one JSON object per line, for a log collector: give it the `id` of the last line that it has.',
-    'Entries of the last 15 seconds are left out until the next run, so that none is missed.'
+    '--after writes one JSON object per line, for a log collector. Pass the `id` of the last line collected.',
+    'Entries from the last 15 seconds wait for the next run, so that none are missed.'
   ].join('\n'),
   examples: ['audit', 'audit --project default --since 2026-11-01T00:00:00Z --json', 'audit --after 0 >> audit.ndjson'],
   async run({ flags, env, print, stream }) {

@@ -13,23 +13,23 @@ const LISTED_BYTES = 1024 ** 2
 const CALM_MS = 600_000
 
 export default command({
-  summary: 'Give back the disk space of deleted and repacked traces',
+  summary: 'Free the disk space of deleted and repacked traces',
   flags: {
-    apply: { type: 'boolean', about: 'do it; without it, the command only reports what each step gives back' },
+    apply: { type: 'boolean', about: 'free the space; without it, the command only reports what each step would free' },
     'rebuild-tables': {
       type: 'boolean',
-      about: 'also rebuild tables while servers are connected; their requests wait'
+      about: 'also rebuild tables while servers are connected, which makes their requests wait'
     }
   },
   details: [
-    'PostgreSQL reuses the space of deleted rows, but returns only free space at the end of its files to the disk.',
-    'This command packs the texts of complete traces together, and rebuilds indexes and tables that would become much',
-    'smaller. Indexes are rebuilt beside running servers. A table that is rebuilt can be neither read nor written',
-    'meanwhile, so tables are rebuilt only if no server is connected, or with --rebuild-tables. Requests then wait. If',
-    'one waits for longer than the server allows, a read is answered with 503, and a write with 429, to be sent again.',
+    'PostgreSQL reuses the space of deleted rows, but frees disk space only at the end of its files.',
+    'This command packs the text of complete traces together, and rebuilds indexes and tables that would shrink a lot.',
+    'Indexes are rebuilt while servers run. A table cannot be read or written while it is rebuilt, so tables are',
+    'rebuilt only if no server is connected, or with --rebuild-tables. Requests then wait. A request that waits longer',
+    'than the server allows gets 503 (reads) or 429 (writes), and can be sent again.',
     '',
-    'A rebuild needs free disk space for a copy. If the command is interrupted, everything remains usable,',
-    'finished steps are kept, and running it again does the rest.'
+    'A rebuild needs free disk space for a copy. If the command is interrupted, everything remains usable, and',
+    'finished steps are kept. Run it again to continue.'
   ].join('\n'),
   examples: ['compact', 'compact --apply', 'compact --apply --rebuild-tables --json'],
   async run({ flags, env, print, progress }) {
@@ -89,7 +89,7 @@ async function apply(
       readFree: async () => (database.embedded ? (await readDisk(config.dataDir))?.freeBytes : undefined),
       onProgress(what, { phase, done, total, waitsFor }) {
         if (waitsFor !== undefined) {
-          const waiting = `${what} waits for ${waitsFor} to end its transaction`
+          const waiting = `${what} waits for ${waitsFor} to finish its transaction`
           if (waiting !== told) progress.say(waiting)
           told = waiting
         }
@@ -127,16 +127,16 @@ function describePlan(plan: CompactionPlan, total: number): string {
     ...describeRepacking(repacking),
     ...(leftovers.length === 0
       ? []
-      : [`An interrupted run left invalid indexes, to be dropped: ${leftovers.join(', ')}.`]),
+      : [`An interrupted run left invalid indexes, which will be dropped: ${leftovers.join(', ')}.`]),
     ...describeElsewhere(elsewhere),
     gain === 0
-      ? `Nothing is worth rebuilding: ${size(total)} are in use.`
-      : `About ${size(gain)} of ${size(total)} can be given back by rebuilding ${names}.`,
+      ? `Nothing is worth rebuilding; ${size(total)} is in use.`
+      : `About ${size(gain)} of ${size(total)} can be freed by rebuilding ${names}.`,
     ...(steps.length === 0 ? [] : [`The largest copy needs about ${size(neededBytes)} of free disk space.`]),
     ...describeTables(plan),
     gain === 0 && leftovers.length === 0 && repacking.traces === 0
       ? 'Nothing was changed.'
-      : 'Nothing was changed: add --apply to do it.'
+      : 'Nothing was changed. Add --apply to free the space.'
   ]
   return lines.join('\n')
 }
@@ -146,13 +146,13 @@ const sizes = (each: Pick<CompactionStep, 'bytes' | 'afterBytes'>): string[] =>
 
 function describeRepacking({ traces, bytes, afterBytes }: CompactionPlan['repacking']): string[] {
   if (traces === 0) return []
-  return [`${counted(traces, 'trace')} can be repacked: ${size(bytes)} of texts become about ${size(afterBytes)}.`]
+  return [`${counted(traces, 'trace')} can be repacked: ${size(bytes)} of text would become about ${size(afterBytes)}.`]
 }
 
 function describeElsewhere(elsewhere: readonly string[]): string[] {
   if (elsewhere.length === 0) return []
   const what = 'are repacked and vacuumed, but neither measured nor rebuilt'
-  return [`The rows of ${elsewhere.join(', ')} are on other servers: they ${what}. Use REINDEX there.`]
+  return [`The rows of ${elsewhere.join(', ')} are on other servers. They ${what}; use REINDEX there.`]
 }
 
 /** Says what the rebuild of tables means for servers that are connected. */
@@ -163,8 +163,8 @@ function describeTables({ tables, servers, rebuildsTables, steps, longestSeconds
   if (left < LISTED_BYTES) return []
   const names = steps.length === 0 ? 'The tables' : 'Their tables'
   return [
-    `Servers are connected, so no table is rebuilt. ${names} would give back about ${size(left)} more, either while no`,
-    'server runs or with --rebuild-tables, while requests wait.'
+    `Servers are connected, so no table is rebuilt. ${names} can be rebuilt to free about ${size(left)} more: stop the`,
+    'servers, or add --rebuild-tables and let requests wait.'
   ]
 }
 
@@ -172,15 +172,15 @@ function describeCompacted({ beforeBytes, afterBytes, repacked, dropped, done, s
   const rows = done.map(step => [step.kind, step.name, ...sizes(step)])
   return [
     ...(rows.length === 0 ? [] : [table(['', 'NAME', 'BEFORE', 'AFTER', 'GAIN'], rows, ''), '']),
-    ...(repacked === undefined ? ['A server is repacking traces at the moment, so this command repacked none.'] : []),
+    ...(repacked === undefined ? ['A server is repacking traces, so this command repacked none.'] : []),
     ...(repacked !== undefined && repacked.traces > 0
       ? [`Repacked ${counted(repacked.traces, 'trace')}: ${size(repacked.bytes)} became ${size(repacked.afterBytes)}.`]
       : []),
     ...(repacked !== undefined && repacked.failed > 0
       ? [`${counted(repacked.failed, 'trace')} could not be unpacked and were left unchanged.`]
       : []),
-    ...(dropped.length === 0 ? [] : [`Dropped invalid indexes of an interrupted run: ${dropped.join(', ')}.`]),
+    ...(dropped.length === 0 ? [] : [`Dropped invalid indexes from an interrupted run: ${dropped.join(', ')}.`]),
     ...skipped.map(({ step, reason }) => `${step.kind} ${step.name} was not rebuilt: ${reason}.`),
-    `${size(Math.max(0, beforeBytes - afterBytes))} of ${size(beforeBytes)} are given back.`
+    `${size(Math.max(0, beforeBytes - afterBytes))} of ${size(beforeBytes)} was freed.`
   ].join('\n')
 }

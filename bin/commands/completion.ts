@@ -18,7 +18,7 @@ export default command({
   async run({ parameters, print }) {
     const shell = SHELLS.find(shell => shell === (parameters.SHELL ?? 'bash'))
     if (shell === undefined) {
-      throw new UsageError(`SHELL must be one of ${SHELLS.join(', ')}, but is ${JSON.stringify(parameters.SHELL)}`)
+      throw new UsageError(`SHELL must be one of ${SHELLS.join(', ')}, not ${JSON.stringify(parameters.SHELL)}`)
     }
     // Imported here because the list of commands itself imports this command.
     const { commands } = await import('./index.ts')

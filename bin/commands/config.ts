@@ -3,11 +3,11 @@ import { command } from '../command.ts'
 import { table } from '../terminal/table.ts'
 
 export default command({
-  summary: 'Show the configuration that is in force, with secrets masked',
+  summary: 'Show the current configuration, with secrets masked',
   details: [
-    'Shows each environment variable that is set, and the values that follow from all of them and from the defaults.',
-    'The command checks the variables as the server does, and opens no database. The guide, at',
-    '/docs/settings of a server, describes each variable.'
+    'Shows each environment variable that is set, and the resulting value of every setting, including defaults. The',
+    'command checks the variables as the server does, without opening a database. The guide, at /docs/settings on your',
+    'server, describes each variable.'
   ].join('\n'),
   examples: ['config', 'config --json'],
   async run({ env, print }) {

@@ -7,11 +7,11 @@ import { alignColumns } from '../terminal/table.ts'
 import { counted } from '../terminal/words.ts'
 
 export default command({
-  summary: 'Check whether your PostgreSQL suits spoor',
+  summary: 'Check that your PostgreSQL works with spoor',
   details: [
-    'Checks the version, poolers, encoding, rights of the role, settings, connections, TLS, clocks and pg_dump of the',
-    'database of DATABASE_URL, before or after the first start. Each check that fails names its remedy. Nothing is',
-    'changed. The exit code is 1 if a check fails; warnings do not count.'
+    'Checks the version, poolers, encoding, privileges, settings, connections, TLS, clocks and pg_dump of the database',
+    'at DATABASE_URL, before or after the first start. Each failed check explains the fix. Nothing is changed. The',
+    'exit code is 1 if a check fails; warnings do not count.'
   ].join('\n'),
   examples: ['doctor', 'doctor --json'],
   async run({ env, print }) {
@@ -51,7 +51,7 @@ async function examine({ config, database, sql }: DatabaseSession): Promise<Chec
     current: undefined,
     missing: 'The database has no schema yet: start a server, or run `spoor migrate`.',
     older: `The schema is at version ${version} of ${latest}: run \`spoor migrate\`.`,
-    newer: `The schema is at version ${version}, and this spoor knows ${latest}: update spoor.`
+    newer: `The schema is at version ${version}, but this version of spoor supports only ${latest}: update spoor.`
   }
   const room = await properties.readConnectionRoom(sql)
   const [connections] = lacks.findShortage(room, config.processes, config.databaseConnections)

@@ -7,19 +7,19 @@ import { parseTimes, TIME_FLAGS } from '../terminal/times.ts'
 import { count, counted, tracesDone } from '../terminal/words.ts'
 
 export const backfill = command({
-  summary: 'Set the environment of stored traces that have none',
+  summary: 'Set the environment of stored traces without one',
   flags: {
     project: { type: 'string', value: 'SLUG', required: true, about: 'the project whose traces to change' },
     environment: { type: 'string', value: 'E', required: true, about: 'the label, or `unassigned`' },
-    key: { type: 'string', value: 'KEYID', about: 'only traces that were recorded with this key' },
+    key: { type: 'string', value: 'KEYID', about: 'only traces recorded with this key' },
     tag: { type: 'string', value: 'T', about: 'only traces with this tag' },
     ...TIME_FLAGS,
-    overwrite: { type: 'boolean', about: 'also change traces that have an environment or are unassigned' },
+    overwrite: { type: 'boolean', about: 'also change traces that already have an environment or are unassigned' },
     apply: { type: 'boolean', about: 'make the changes; without it, the command only counts them' }
   },
   details: [
-    'A trace must meet all conditions. Nothing is deleted. The command works in small batches beside a running',
-    'server. If it is interrupted, finished batches are kept, and running it again does the rest.'
+    'Only traces that meet all conditions change. Nothing is deleted. The command works in small batches while the',
+    'server runs. If it is interrupted, finished batches are kept; run it again to continue.'
   ].join('\n'),
   examples: [
     'environment backfill --project default --environment production',
@@ -52,11 +52,11 @@ async function parseTag(text: string | undefined): Promise<string | undefined> {
   const { MAX_TAG } = await import('../../lib/schema/input.ts')
   const { length } = [...text]
   if (length >= 1 && length <= MAX_TAG) return text
-  throw new UsageError(`--tag must have 1 to ${MAX_TAG} characters, but is ${JSON.stringify(text)}`)
+  throw new UsageError(`--tag must be 1 to ${MAX_TAG} characters, not ${JSON.stringify(text)}`)
 }
 
 function describePlan(plan: BackfillPlan): string {
-  const advice = plan.changing > 0 ? 'Nothing was changed: add --apply to make the changes.' : 'There is nothing to do.'
+  const advice = plan.changing > 0 ? 'Nothing was changed. Add --apply to make the changes.' : 'There is nothing to do.'
   return `${summarise(plan)}\n${advice}`
 }
 

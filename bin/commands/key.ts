@@ -21,8 +21,8 @@ const EXPIRIES: Readonly<Record<string, number | undefined>> = { '30d': 30, '90d
 export const create = command({
   summary: 'Create an API key and show it once',
   flags: {
-    project: { type: 'string', value: 'SLUG', required: true, about: 'the project to which the key gives access' },
-    label: { type: 'string', value: 'L', about: 'a label that describes the purpose of the key' },
+    project: { type: 'string', value: 'SLUG', required: true, about: 'the project that the key can access' },
+    label: { type: 'string', value: 'L', about: "a label that describes the key's purpose" },
     scopes: {
       type: 'string',
       value: 'a,b',
@@ -31,7 +31,7 @@ export const create = command({
     environment: {
       type: 'string',
       value: 'E',
-      about: 'the environment of traces recorded with the key; none by default'
+      about: 'the environment for traces recorded with the key; none by default'
     },
     expires: {
       type: 'string',
@@ -60,9 +60,9 @@ export const create = command({
 export const list = command({
   summary: 'List the keys, without their secrets',
   flags: {
-    project: { type: 'string', value: 'SLUG', about: 'only keys of this project' },
-    expiring: { type: 'string', value: '30d', about: 'only valid keys that expire within this number of days' },
-    unused: { type: 'string', value: '90d', about: 'only valid keys that were not used for this number of days' }
+    project: { type: 'string', value: 'SLUG', about: 'only keys for this project' },
+    expiring: { type: 'string', value: '30d', about: 'only valid keys that expire within this many days' },
+    unused: { type: 'string', value: '90d', about: 'only valid keys that have not been used in this many days' }
   },
   examples: ['key list', 'key list --project default --json', 'key list --expiring 30d', 'key list --unused 90d'],
   async run({ flags, env, print }) {
@@ -92,9 +92,9 @@ export const revoke = command({
   parameters: ['KEYID'],
   lastIsOptional: true,
   flags: {
-    project: { type: 'string', value: 'SLUG', about: 'with --all instead of KEYID: the project whose keys to revoke' },
-    all: { type: 'boolean', about: 'revoke every key of the project' },
-    'dry-run': { type: 'boolean', about: 'only show the keys that would be revoked' }
+    project: { type: 'string', value: 'SLUG', about: 'with --all, instead of KEYID: the project whose keys to revoke' },
+    all: { type: 'boolean', about: 'revoke every key for the project' },
+    'dry-run': { type: 'boolean', about: 'show the keys without revoking them' }
   },
   details: 'Traces recorded with the key stay unchanged.',
   examples: ['key revoke 4fT0qLm2XbC8vNwZ', 'key revoke --project default --all'],
@@ -107,7 +107,10 @@ export const revoke = command({
         const active = (await withDatabase(env, ({ sql }) => listKeys(sql, project))).filter(
           ({ state }) => state !== 'revoked'
         )
-        print(active, `${keyTable(active, NO_ACTIVE)}\nNothing was changed: without --dry-run, these keys are revoked.`)
+        print(
+          active,
+          `${keyTable(active, NO_ACTIVE)}\nNothing was changed. Without --dry-run, these keys would be revoked.`
+        )
         return
       }
       const keys = await withDatabase(env, ({ sql }) => revokeKeysOf(sql, project))
@@ -117,7 +120,7 @@ export const revoke = command({
     if (project !== undefined || all) throw new UsageError('--project and --all cannot be combined with KEYID')
     if (dryRun) {
       const key = await withDatabase(env, ({ sql }) => findKey(sql, keyId))
-      print(key, `${keyTable([key])}\nNothing was changed: without --dry-run, this key is revoked.`)
+      print(key, `${keyTable([key])}\nNothing was changed. Without --dry-run, this key would be revoked.`)
       return
     }
     const key = await withDatabase(env, ({ sql }) => revokeKey(sql, keyId))
@@ -128,11 +131,11 @@ export const revoke = command({
 export const setEnvironment = command({
   summary: 'Change the environment of traces recorded with a key',
   parameters: ['KEYID', 'E'],
-  details: 'E is a label, or `unassigned` for no environment. Stored traces keep their environment.',
+  details: "E is the environment's name, or `unassigned` for none. Stored traces keep their environment.",
   examples: ['key set-environment 4fT0qLm2XbC8vNwZ production', 'key set-environment 4fT0qLm2XbC8vNwZ unassigned'],
   async run({ parameters, env, print }) {
     const key = await withDatabase(env, ({ sql }) => setKeyEnvironment(sql, parameters.KEYID, parameters.E))
-    print(key, `key ${key.keyId} now records in ${key.environment ?? 'no environment (unassigned)'}`)
+    print(key, `key ${key.keyId} now records traces in ${key.environment ?? 'no environment (unassigned)'}`)
   }
 })
 
@@ -141,7 +144,7 @@ export const replaceSecret = command({
   flags: { apply: { type: 'boolean', about: 'revoke the keys; without it, the command only counts them' } },
   details: [
     'Use this command if the secret was lost or exposed. Stop the servers, and set the new KEY_DIGEST_SECRET here and',
-    'for the servers. Then run this command, start the servers, and create new keys. Recorded traces stay unchanged.'
+    'for the servers. Then run this command, start the servers, and create new keys. Stored traces stay unchanged.'
   ].join('\n'),
   examples: ['key replace-secret', 'key replace-secret --apply'],
   async run({ flags, env, print }) {
@@ -151,8 +154,8 @@ export const replaceSecret = command({
 })
 
 function describeReplacement({ keys, differs, applied }: SecretReplacement): string {
-  if (!differs) return 'the keys were created with this KEY_DIGEST_SECRET: there is nothing to replace'
-  if (!applied) return `keys that would stop working: ${keys}. Add --apply to revoke them and to use this secret.`
+  if (!differs) return 'the keys already use this KEY_DIGEST_SECRET: there is nothing to replace'
+  if (!applied) return `keys that would stop working: ${keys}. To revoke them and use this secret, add --apply.`
   return `revoked ${keys} keys. Create new keys with \`spoor key create --project SLUG\`.`
 }
 
@@ -167,26 +170,26 @@ function parseScopes(text: string | undefined): Scope[] | undefined {
 function requireDays(flag: string, text: string | undefined): number | undefined {
   const days = parseDays(text)
   if (days !== undefined || text === undefined) return days
-  throw new UsageError(`--${flag} must be a number of days, such as 30d, but is ${JSON.stringify(text)}`)
+  throw new UsageError(`--${flag} must be a number of days, such as 30d, not ${JSON.stringify(text)}`)
 }
 
 function parseExpiry(text = 'never'): number | undefined {
   if (Object.hasOwn(EXPIRIES, text)) return EXPIRIES[text]
-  throw new UsageError(`--expires must be one of ${Object.keys(EXPIRIES).join(', ')}, but is ${JSON.stringify(text)}`)
+  throw new UsageError(`--expires must be one of ${Object.keys(EXPIRIES).join(', ')}, not ${JSON.stringify(text)}`)
 }
 
 function shownOnce(key: IssuedKey): string {
-  const environment = key.environment === null ? '' : `, and records in environment ${key.environment}`
+  const environment = key.environment === null ? '' : `, and records traces in environment ${key.environment}`
   const expiry = key.expiresAt === null ? 'never expires' : `expires ${relativeTime(key.expiresAt)}`
   return [
     key.key,
     '',
-    `This is the only time that the key is shown. Its id is ${key.keyId}; it ${expiry}.`,
+    `The key is not shown again. Its id is ${key.keyId}; it ${expiry}.`,
     `It has ${key.scopes.join(', ')}${environment}.`
   ].join('\n')
 }
 
-const NO_ACTIVE = 'The project has no key that could be revoked.'
+const NO_ACTIVE = 'The project has no keys to revoke.'
 const NO_KEYS = 'There are no keys: create one with `spoor key create --project SLUG`.'
 
 function keyTable(keys: readonly KeyListing[], none = NO_KEYS): string {

@@ -11,9 +11,9 @@ import type { Progress } from '../terminal/progress.ts'
 import { counted, size } from '../terminal/words.ts'
 
 export default command({
-  summary: 'Migrate the database schema to this version, or distribute the tables over the nodes of a cluster',
+  summary: 'Migrate the database schema to this version, or distribute the tables across a cluster',
   flags: {
-    distributed: { type: 'boolean', about: 'distribute the trace tables over the nodes of a Citus cluster' },
+    distributed: { type: 'boolean', about: 'distribute the trace tables across the nodes of a Citus cluster' },
     shards: { type: 'string', value: 'N', about: 'with --distributed: the number of shards; 32 by default' },
     apply: {
       type: 'boolean',
@@ -21,15 +21,15 @@ export default command({
     },
     'dry-run': {
       type: 'boolean',
-      about: 'only show the missing migrations; with --distributed, the plan (the default)'
+      about: 'only show the missing migrations; with --distributed: only show the plan (the default)'
     }
   },
   details: [
     '`spoor serve` migrates the schema itself, unless AUTO_MIGRATE=false. If necessary, this command creates an',
     'embedded database.',
     '',
-    '--distributed requires PostgreSQL with Citus; the database may be new or contain traces. Stop every server',
-    'first. Traces move to the nodes table by table. If the command is interrupted, running it again does the rest.'
+    '--distributed requires PostgreSQL with Citus; the database can be new or contain traces. Stop every server first.',
+    'Traces move to the nodes one table at a time. If the command is interrupted, run it again to continue.'
   ].join('\n'),
   examples: ['migrate', 'migrate --dry-run', 'migrate --distributed', 'migrate --distributed --shards 64 --apply'],
   async run({ flags, env, print, progress }) {
@@ -88,7 +88,7 @@ async function readShards(text: string | undefined): Promise<number | undefined>
   const { MOST_SHARDS } = await import('../../lib/cluster/plan.ts')
   const shards = Number(text)
   if (/^\d+$/.test(text) && shards >= 1 && shards <= MOST_SHARDS) return shards
-  throw new UsageError(`--shards takes a whole number from 1 to ${MOST_SHARDS}, not ${JSON.stringify(text)}`)
+  throw new UsageError(`--shards must be a whole number from 1 to ${MOST_SHARDS}, not ${JSON.stringify(text)}`)
 }
 
 async function distribute(env: NodeJS.ProcessEnv, shards: number | undefined, apply: boolean, progress: Progress) {
@@ -115,7 +115,7 @@ async function distribute(env: NodeJS.ProcessEnv, shards: number | undefined, ap
       const done = await applyDistribution(sql, { ...plan, steps }, { onStep, signal })
       if (done === steps.length) return
       throw new AdminError(
-        `interrupted: ${done} of ${steps.length} tables are distributed; run it again before a server starts`
+        `interrupted: ${done} of ${steps.length} tables are distributed; run it again before starting a server`
       )
     })
     return plan
@@ -131,18 +131,18 @@ function describePlan({ obstacles, steps, done, nodes }: DistributionPlan, apply
   const where = nodes.filter(({ holdsShards }) => holdsShards).map(describeNode)
   if (apply) {
     return steps.length === 0
-      ? 'everything is distributed already'
-      : `distributed ${counted(steps.length, 'table')} over ${where.join(', ')}: servers may start`
+      ? 'all tables are already distributed'
+      : `distributed ${counted(steps.length, 'table')} across ${where.join(', ')}: you can start the servers`
   }
   const work = steps.map(step => `  ${step.table} (${describeRows(step)}), ${describeShards(step)}`)
   return [
     ...obstacles,
     steps.length === 0
-      ? 'Everything is distributed already.'
-      : `To be distributed over ${where.join(', ') || 'nodes'}:`,
+      ? 'All tables are already distributed.'
+      : `Would be distributed across ${where.join(', ') || 'nodes'}:`,
     ...work,
-    ...(done.length > 0 && steps.length > 0 ? [`Distributed already: ${done.join(', ')}.`] : []),
-    ...(steps.length > 0 ? ['Nothing was changed: add --apply to distribute the tables while no server runs.'] : [])
+    ...(done.length > 0 && steps.length > 0 ? [`Already distributed: ${done.join(', ')}.`] : []),
+    ...(steps.length > 0 ? ['Nothing was changed. Stop all servers, then add --apply to distribute the tables.'] : [])
   ].join('\n')
 }
 

@@ -17,17 +17,17 @@ export const set = command({
   summary: 'Set a model’s prices, in US dollars per million tokens',
   parameters: ['MODEL'],
   flags: {
-    input: { type: 'string', value: 'USD', required: true, about: 'price of a million input tokens' },
-    output: { type: 'string', value: 'USD', required: true, about: 'price of a million output tokens' },
+    input: { type: 'string', value: 'USD', required: true, about: 'price per million input tokens' },
+    output: { type: 'string', value: 'USD', required: true, about: 'price per million output tokens' },
     'cache-read': {
       type: 'string',
       value: 'USD',
-      about: 'price of a million input tokens read from a cache; --input by default'
+      about: 'price per million input tokens read from a cache; --input by default'
     },
     'cache-write': {
       type: 'string',
       value: 'USD',
-      about: 'price of a million input tokens written to a cache; --input by default'
+      about: 'price per million input tokens written to a cache; --input by default'
     },
     from: {
       type: 'string',
@@ -37,9 +37,10 @@ export const set = command({
     project: PROJECT
   },
   details: [
-    'MODEL is the name in the spans. The price applies to new calls that state tokens but no cost and arrive as',
-    'OpenTelemetry or from `spoor import`. Calls in traces that the API records are never priced: they cost what they',
-    'state. The price takes precedence over the bundled prices. `spoor price recompute` applies it to stored calls.'
+    'MODEL is the name in the spans. The price applies to new calls from OpenTelemetry or `spoor import` that have',
+    'tokens but no cost. Calls in traces recorded through the API are never priced and keep the cost they were sent',
+    'with. The price takes precedence over the bundled prices. To apply it to stored calls, run `spoor price',
+    'recompute`.'
   ].join('\n'),
   examples: [
     'price set llama3.1:8b --input 0 --output 0',
@@ -61,11 +62,11 @@ export const set = command({
 })
 
 export const listing = command({
-  summary: 'List your prices, and the models that have no price',
-  flags: { project: { type: 'string', value: 'SLUG', about: 'only prices and models of this project' } },
+  summary: 'List your prices, and models without a price',
+  flags: { project: { type: 'string', value: 'SLUG', about: 'only prices and models for this project' } },
   details: [
-    'Only calls from OpenTelemetry and `spoor import` have prices. Calls in traces that the API records cost what they',
-    'state, and are not listed. `spoor usage --by model` counts the traces without a cost, whatever their source.'
+    'Only calls from OpenTelemetry and `spoor import` are priced. Calls in traces recorded through the API keep the',
+    'cost they were sent with, and are not listed. `spoor usage --by model` counts all traces without a cost.'
   ].join('\n'),
   examples: ['price list', 'price list --project default --json'],
   async run({ flags, env, print }) {
@@ -78,18 +79,22 @@ export const removal = command({
   summary: 'Remove your prices for a model, so that the bundled prices apply',
   parameters: ['MODEL'],
   flags: {
-    from: { type: 'string', value: 'TIME', about: 'remove only the price that starts at this time; all by default' },
+    from: {
+      type: 'string',
+      value: 'TIME',
+      about: 'remove only the price that takes effect at this time; all by default'
+    },
     project: PROJECT,
-    'dry-run': { type: 'boolean', about: 'only show the prices that would be removed' }
+    'dry-run': { type: 'boolean', about: 'show the prices without removing them' }
   },
-  details: 'Costs computed earlier do not change until you run `spoor price recompute`.',
+  details: 'Costs already computed do not change until you run `spoor price recompute`.',
   examples: ['price remove llama3.1:8b', 'price remove gpt-4o --from 2026-07-01T00:00:00Z --project default'],
   async run({ parameters, flags, env, print }) {
     const request = { model: parameters.MODEL, project: flags.project, from: parseMoment('from', flags.from) }
     const dryRun = flags['dry-run']
     const gone = await withDatabase(env, ({ sql }) => removePrices(sql, request, dryRun))
     if (dryRun) {
-      print(gone, `${priceTable(gone)}\nNothing was changed: without --dry-run, these are removed.`)
+      print(gone, `${priceTable(gone)}\nNothing was changed. Without --dry-run, these prices would be removed.`)
     } else print(gone, `removed ${counted(gone.length, 'price')} of ${parameters.MODEL}`)
   }
 })
@@ -102,9 +107,9 @@ export const recompute = command({
     apply: { type: 'boolean', about: 'store the new costs; without it, the command only reports them' }
   },
   details: [
-    'Each OpenTelemetry call that states tokens but no cost gets the cost that it would get today. Stated costs never',
-    'change. The command works in small batches beside a running server. If it is interrupted, finished batches',
-    'are kept, and running it again does the rest.'
+    'Recomputes the cost of each OpenTelemetry call that was sent with tokens but no cost. Costs sent with a call',
+    'never change. The command works in small batches while the server runs. If it is interrupted, finished batches',
+    'are kept; run it again to continue.'
   ].join('\n'),
   examples: ['price recompute --project default', 'price recompute --project default --from 30d --apply'],
   async run({ flags, env, print, progress }) {
@@ -124,10 +129,10 @@ export const recompute = command({
 
 function describeRecomputed({ checked, traces, spans, before, after }: Recomputed, apply: boolean): string {
   const looked = `${counted(checked, 'OpenTelemetry trace')} checked`
-  if (traces === 0) return `${looked}: all costs match current prices`
+  if (traces === 0) return `${looked}: all costs match the current prices`
   const verb = apply ? 'changed' : 'to change'
   const sums = `$${before.toFixed(6)} before, $${after.toFixed(6)} after`
-  const advice = apply ? '' : '\nNothing was changed: add --apply to store the new costs.'
+  const advice = apply ? '' : '\nNothing was changed. Add --apply to store the new costs.'
   return `${looked}, ${count(traces)} ${verb}, with ${counted(spans, 'span')}: ${sums}${advice}`
 }
 
@@ -135,7 +140,7 @@ function parsePrice(flag: string, text: string | undefined): number | undefined 
   if (text === undefined) return undefined
   if (/^\d+(\.\d+)?$/.test(text)) return Number(text)
   throw new UsageError(
-    `--${flag} must be a price in US dollars per million tokens, such as 2.50, but is ${JSON.stringify(text)}`
+    `--${flag} must be a price in US dollars per million tokens, such as 2.50, not ${JSON.stringify(text)}`
   )
 }
 
@@ -145,7 +150,7 @@ function priceTable(prices: readonly DescribedPrice[]): string {
     ...[model, project ?? 'all', from ?? 'always', input, output],
     ...[cacheRead ?? input, cacheWrite ?? input]
   ])
-  return table(heading, rows, 'no prices of your own: set one with `spoor price set`')
+  return table(heading, rows, 'you have set no prices: set one with `spoor price set`')
 }
 
 function describeListing({ prices, unpriced }: PriceListing): string {

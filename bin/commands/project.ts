@@ -12,22 +12,22 @@ import { table } from '../terminal/table.ts'
 import { counted, relativeTime, size, tracesDone } from '../terminal/words.ts'
 
 export const create = command({
-  summary: 'Create a project, which holds traces and has keys',
+  summary: 'Create a project, which has its own traces and keys',
   parameters: ['NAME'],
   flags: {
     slug: { type: 'string', value: 'S', about: 'the name that commands use; derived from NAME by default' },
-    description: { type: 'string', value: 'D', about: 'a sentence about the project' },
+    description: { type: 'string', value: 'D', about: 'a one-sentence description' },
     account: {
       type: 'string',
       value: 'ID',
-      about: 'the account that owns the project; the oldest owner account by default'
+      about: 'the account that owns the project; the oldest non-trial account by default'
     },
     'storage-limit': {
       type: 'string',
       value: 'SIZE',
-      about: 'the limit for the level in `storage`, such as 5GB; STORAGE_LIMIT_BYTES by default'
+      about: 'the storage limit for warnings, such as 5GB; STORAGE_LIMIT_BYTES by default'
     },
-    search: { type: 'boolean', about: 'make the words of its traces searchable' }
+    search: { type: 'boolean', about: 'make its traces searchable by words' }
   },
   examples: ['project create "Support bot"', 'project create Evals --slug evals --storage-limit 5GB --json'],
   async run({ parameters, flags, env, print }) {
@@ -55,14 +55,14 @@ export const list = command({
 })
 
 export const recount = command({
-  summary: 'Compare the totals, charts and span counts of a project with its traces',
+  summary: "Check a project's totals, charts and span counts against its traces",
   parameters: ['SLUG'],
-  flags: { apply: { type: 'boolean', about: 'repair wrong values; without it, the command only compares' } },
+  flags: { apply: { type: 'boolean', about: 'repair wrong values; without it, the command only checks' } },
   details: [
-    'Every write updates the totals, the charts, the counts of spans and errors in a trace, and whether the trace is',
-    'a run. This command compares them with the stored spans. Use it after an older version has written to the',
-    'database, or after manual changes to the database. Writes may continue. The exit code is 1 if values are wrong',
-    'and were not repaired.'
+    "Every write updates the totals, the charts, each trace's span and error counts, and whether the trace is a run.",
+    'This command checks them against the stored spans. Use it after an older version has written to the database, or',
+    'after manual changes to the database. Writes can continue. The exit code is 1 if values are wrong and were not',
+    'repaired.'
   ].join('\n'),
   examples: ['project recount default', 'project recount default --apply'],
   async run({ parameters, flags, env, print }) {
@@ -72,8 +72,8 @@ export const recount = command({
     print(recount, describeRecount(recount))
     if (!recount.agree && !recount.applied) {
       const what = areSumsRight(recount)
-        ? `traces of ${recount.project} do not agree with their spans`
-        : `the totals or charts of ${recount.project} do not agree with its traces`
+        ? `traces in ${recount.project} do not match their spans`
+        : `the totals or charts of ${recount.project} do not match its traces`
       throw new AdminError(`${what}: see above`)
     }
   }
@@ -83,11 +83,11 @@ export const isolate = command({
   summary: 'Give a very large project a separate shard on a cluster',
   parameters: ['SLUG'],
   flags: {
-    apply: { type: 'boolean', about: 'split the shard; without it, the command only shows where the project is' }
+    apply: { type: 'boolean', about: "split the shard; without it, the command only shows the project's shard" }
   },
   details: [
-    'Works on a database that `spoor migrate --distributed` has distributed. The shard stays on its node; move it to',
-    'another node with citus_move_shard_placement. Writes to projects that share the shard wait while it is split.'
+    'Requires a database distributed by `spoor migrate --distributed`. The shard stays on its node; to move it to',
+    'another node, use citus_move_shard_placement. Writes to projects that share the shard wait while it is split.'
   ].join('\n'),
   examples: ['project isolate default', 'project isolate default --apply'],
   async run({ parameters: { SLUG: slug }, flags: { apply }, env, print }) {
@@ -101,22 +101,22 @@ export const isolate = command({
     })
     if (isolation === undefined) {
       throw new AdminError(
-        'the tables of traces are not distributed: there are no shards (see `spoor migrate --distributed`)'
+        'the trace tables are not distributed, so there are no shards (see `spoor migrate --distributed`)'
       )
     }
     const { shard, isAlone, applied } = isolation
-    const shares = isAlone ? 'alone' : 'with others: --apply gives it a shard of its own'
+    const shares = isAlone ? 'alone' : 'with others: --apply gives it its own shard'
     print({ project: slug, ...isolation }, `project ${slug} ${applied ? 'now has' : 'is in'} shard ${shard}, ${shares}`)
   }
 })
 
 export const update = command({
-  summary: 'Change the name, slug, account, storage limit, search or usage tags of a project',
+  summary: "Change a project's name, slug, account, storage limit, search or usage tags",
   parameters: ['SLUG'],
   flags: {
     name: { type: 'string', value: 'NAME', about: 'its name' },
     slug: { type: 'string', value: 'S', about: 'the name that commands use; keys and traces stay unchanged' },
-    description: { type: 'string', value: 'D', about: 'a sentence about the project' },
+    description: { type: 'string', value: 'D', about: 'a one-sentence description' },
     account: { type: 'string', value: 'ID', about: 'the account that owns the project from now on' },
     'storage-limit': {
       type: 'string',
@@ -126,18 +126,18 @@ export const update = command({
     search: {
       type: 'string',
       value: 'on|off',
-      about: 'whether the words of its traces are searchable'
+      about: 'whether its traces are searchable by words'
     },
     'usage-tags': {
       type: 'string',
       value: 'KEYS',
-      about: 'up to 5 keys of tags by which usage is summed, separated by commas; empty for none'
+      about: 'up to 5 tag keys to sum usage by, separated by commas; empty for none'
     }
   },
   details: [
-    'With --search on, the server indexes the words of new traces at once, and of older traces in the background.',
-    '--search off drops the index. With --usage-tags prompt, the server keeps sums by the values of tags such as',
-    'prompt:v12, including older traces, so that `GET /api/v1/usage?by=tag:prompt` can read more than 20,000 traces.'
+    'With --search on, the server indexes new traces immediately and older traces in the background.',
+    '--search off drops the index. With --usage-tags prompt, the server keeps usage totals for tags such as',
+    'prompt:v12, including older traces, so that `GET /api/v1/usage?by=tag:prompt` can cover more than 20,000 traces.'
   ].join('\n'),
   examples: [
     'project update default --name "Support bot" --slug support',
@@ -163,9 +163,9 @@ export const remove = command({
   parameters: ['SLUG'],
   flags: { apply: { type: 'boolean', about: 'delete the project; without it, the command only counts the rows' } },
   details: [
-    'With --apply, the command asks for the slug again, on the terminal or as a line on stdin. It revokes the keys',
-    'first; servers keep running. A few seconds later, when no server accepts the keys, it deletes the project. Make',
-    'a backup first.'
+    'Make a backup first. With --apply, the command asks for the slug again, on the terminal or as a line on stdin.',
+    'Servers keep running. The command first revokes the keys, waits a few seconds until no server accepts them, and',
+    'then deletes the project.'
   ].join('\n'),
   examples: ['project delete evals', 'project delete evals --apply'],
   async run({ parameters: { SLUG: slug }, flags, env, print, progress }) {
@@ -175,7 +175,7 @@ export const remove = command({
       const plan = await planProjectDeletion(sql, slug)
       const { traces, spans, bytes, keys } = plan
       if (!flags.apply) {
-        const advice = 'Nothing was changed: add --apply to delete the project.'
+        const advice = 'Nothing was changed. Add --apply to delete the project.'
         print(
           { project: slug, traces, spans, bytes, keys, applied: false },
           `${describeDeletion(slug, plan)}. ${advice}`
@@ -183,7 +183,7 @@ export const remove = command({
         return
       }
       progress.say(describeDeletion(slug, plan))
-      const answer = await readAnswer(`Type the slug to delete it for good: `)
+      const answer = await readAnswer(`Type the slug to permanently delete the project: `)
       if (answer.trim() !== slug) throw new AdminError(`${JSON.stringify(answer)} is not the slug: nothing has changed`)
       const onProgress = (pruned: Pruned) => progress.show(() => tracesDone(pruned.traces, traces))
       const pruned = await interruptible(signal => applyProjectDeletion(sql, slug, plan, { onProgress, signal }))
@@ -204,13 +204,13 @@ function describeRecount({ rows, counters, wrongDays, wrongTraces, agree, applie
     ['its traces', rows.traces, rows.spans, rows.bytes],
     ['its totals', counters.traces, counters.spans, counters.bytes]
   ]
-  const advice = applied ? 'They are repaired.' : 'They do not agree: add --apply to repair them.'
+  const advice = applied ? 'They were repaired.' : 'They do not match. Add --apply to repair them.'
   const days = wrongDays.length === 0 ? '' : `\nThe charts are wrong on ${counted(wrongDays.length, 'day')}.`
   const { count: wrong, ids } = wrongTraces
   const named = `${ids.join(', ')}${wrong > ids.length ? ', …' : ''}`
   const traces =
-    wrong === 0 ? '' : `\nThe span count, error count or run mark is wrong in ${counted(wrong, 'trace')}: ${named}.`
-  return `${table(['', 'TRACES', 'SPANS', 'BYTES'], lines, '')}${days}${traces}\n${agree ? 'They agree.' : advice}`
+    wrong === 0 ? '' : `\nThe span count, error count or run mark is wrong for ${counted(wrong, 'trace')}: ${named}.`
+  return `${table(['', 'TRACES', 'SPANS', 'BYTES'], lines, '')}${days}${traces}\n${agree ? 'They match.' : advice}`
 }
 
 export function projectTable(projects: readonly DescribedProject[]): string {
@@ -234,5 +234,5 @@ export function projectTable(projects: readonly DescribedProject[]): string {
 
 function parseSwitch(text: string | undefined): boolean | undefined {
   if (text === undefined || text === 'on' || text === 'off') return text === undefined ? undefined : text === 'on'
-  throw new UsageError(`--search must be on or off, but is ${JSON.stringify(text)}`)
+  throw new UsageError(`--search must be on or off, not ${JSON.stringify(text)}`)
 }

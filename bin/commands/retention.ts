@@ -16,19 +16,18 @@ export const retentionSet = command({
       type: 'string',
       value: 'T',
       repeats: true,
-      about: 'keep traces with this tag regardless of their age; may be given several times'
+      about: 'keep traces with this tag regardless of their age; may be repeated'
     }
   },
   details: [
-    'AGE is a number of days, such as 90d, since the start of a trace. Setting a retention deletes nothing: traces are',
-    'deleted when `spoor retention run --apply` runs. The server never deletes traces by itself, so run that command',
-    'every night, with the systemd timer of the guide or with cron.'
+    'AGE is the number of days since a trace started, such as 90d. Setting a retention period deletes nothing: traces',
+    'are deleted when `spoor retention run --apply` runs. The server never deletes traces by itself, so run that',
+    'command every night, with cron or the systemd timer in the guide.'
   ].join('\n'),
   examples: ['retention set default 90d', 'retention set default 30d --keep-scored --keep-tag golden'],
   async run({ parameters: { PROJECT: project, AGE: age }, flags, env, print }) {
     const days = parseDays(age)
-    if (days === undefined)
-      throw new UsageError(`AGE must be a number of days such as 90d, but is ${JSON.stringify(age)}`)
+    if (days === undefined) throw new UsageError(`AGE must be a number of days such as 90d, not ${JSON.stringify(age)}`)
     const request = { days, keepsScored: flags['keep-scored'], keepsTags: flags['keep-tag'] ?? [] }
     const retention = await withDatabase(env, async ({ sql }) => {
       const { setRetention } = await import('../../lib/admin/retention.ts')
@@ -40,7 +39,7 @@ export const retentionSet = command({
 })
 
 export const retentionUnset = command({
-  summary: 'Keep the traces of a project without limit',
+  summary: "Keep a project's traces forever",
   parameters: ['PROJECT'],
   examples: ['retention unset default'],
   async run({ parameters: { PROJECT: project }, env, print }) {
@@ -48,7 +47,7 @@ export const retentionUnset = command({
       const { unsetRetention } = await import('../../lib/admin/retention.ts')
       return unsetRetention(sql, project)
     })
-    print({ project, changed }, `project ${project} keeps its traces without limit${changed ? '' : ', as before'}`)
+    print({ project, changed }, `project ${project} keeps its traces forever${changed ? '' : ', as before'}`)
   }
 })
 
@@ -65,15 +64,18 @@ export const retentionList = command({
 })
 
 export const retentionRun = command({
-  summary: 'Delete the traces that projects no longer keep',
+  summary: "Delete traces past their project's retention period",
   flags: {
-    project: { type: 'string', value: 'SLUG', about: 'only this project; by default, every project with a retention' },
+    project: {
+      type: 'string',
+      value: 'SLUG',
+      about: 'only this project; by default, every project with a retention period'
+    },
     apply: { type: 'boolean', about: 'delete the traces with all their data' }
   },
   details: [
-    'Deletes in small batches next to a running server, as `trace delete` does. If the command is interrupted,',
-    'finished batches stay deleted, and running it again deletes the rest. The audit log shows the number of deleted',
-    'traces.'
+    'Deletes in small batches while the server runs, as `trace delete` does. If the command is interrupted, finished',
+    'batches stay deleted; run it again to delete the rest. The audit log shows the number of deleted traces.'
   ].join('\n'),
   examples: ['retention run', 'retention run --apply', 'retention run --project default --apply --json'],
   async run({ flags, env, print, progress }) {
@@ -87,7 +89,7 @@ export const retentionRun = command({
       const plans = await planRetention(sql, project)
       if (!apply) {
         const isEmpty = plans.every(({ traces }) => traces === 0)
-        const advice = isEmpty ? '' : '\nNothing was changed: add --apply to delete them.'
+        const advice = isEmpty ? '' : '\nNothing was changed. Add --apply to delete them.'
         print(
           plans.map(plan => outcomeOf(plan, false)),
           `${planTable(plans)}${advice}`
@@ -121,11 +123,12 @@ const outcomeOf = ({ projectId: _, selection, bytes: __, ...plan }: ExpiryPlan, 
 })
 
 function describeOutcome({ project, traces, spans, kept = 0 }: Outcome): string {
-  const left = kept === 0 ? '' : ` ${counted(kept, 'trace')} kept changing and were not deleted: run the command again.`
+  const left =
+    kept === 0 ? '' : ` ${counted(kept, 'trace')} kept changing and could not be deleted: run the command again.`
   return `${project}: deleted ${counted(traces, 'trace')} with ${counted(spans, 'span')}.${left}`
 }
 
-const NONE = 'No project has a retention: set one with `spoor retention set PROJECT 90d`.'
+const NONE = 'No project has a retention period: set one with `spoor retention set PROJECT 90d`.'
 
 function retentionTable(retentions: readonly DescribedRetention[]): string {
   const rows = retentions.map(({ project, ...retention }) => [project, describeRetention(retention)])
@@ -144,5 +147,5 @@ function planTable(plans: readonly ExpiryPlan[]): string {
 function describeRetention({ days, keepsScored, keepsTags }: Retention): string {
   const others = [...(keepsScored ? ['a score'] : []), ...keepsTags.map(tag => `the tag ${tag}`)]
   const longer = others.length === 0 ? '' : `, and all with ${others.join(' or ')}`
-  return `traces of the last ${counted(days, 'day')}${longer}`
+  return `traces from the last ${counted(days, 'day')}${longer}`
 }

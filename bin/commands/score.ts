@@ -27,13 +27,13 @@ const { since, from, to, before, environment } = CONDITION_FLAGS
 export const scoreList = command({
   summary: 'List scores, newest first',
   flags: {
-    trace: { type: 'string', value: 'TRACE', about: 'only the scores of this trace' },
-    name: { type: 'string', value: 'N', about: 'only scores with exactly this name' },
+    trace: { type: 'string', value: 'TRACE', about: "only this trace's scores" },
+    name: { type: 'string', value: 'N', about: 'only scores with this exact name' },
     since: { ...since, about: since.about.replace('traces that started', 'scores added') },
     from,
     to: { ...to, about: 'only scores added at this time or earlier' },
     before: { ...before, about: 'only scores added before this time' },
-    environment: { ...environment, about: 'only scores of traces of this environment, or `unassigned`' },
+    environment: { ...environment, about: 'only scores of traces in this environment, or `unassigned`' },
     limit: LIMIT_FLAG(MOST),
     ...ASKING_FLAGS,
     ...OUTPUT_FLAGS
@@ -57,7 +57,7 @@ export const scoreList = command({
       }
       const { name, ...others } = conditions
       if (Object.values(others).some(value => value !== undefined)) {
-        throw new UsageError('--trace can be combined with --name and --limit only')
+        throw new UsageError('--trace can be combined only with --name and --limit')
       }
       const path = `/api/v1/traces/${parseId('--trace', flags.trace, 32)}/scores`
       const { scores } = JSON.parse(await asker.ask('GET', path)) as { scores: ScoreOutput[] }
@@ -80,14 +80,14 @@ export const scoreAdd = command({
       value: 'T',
       about: `${FIELD_VALUES.dataType.join(', ')}; derived from VALUE by default`
     },
-    comment: { type: 'string', value: 'C', about: 'a sentence about the score' },
-    step: { type: 'string', value: 'STEP', about: 'the id of the step to judge; the whole trace by default' },
+    comment: { type: 'string', value: 'C', about: 'a comment on the score' },
+    step: { type: 'string', value: 'STEP', about: 'the id of the step to score; the whole trace by default' },
     ...ASKING_FLAGS,
     ...OUTPUT_FLAGS
   },
   details: [
     'VALUE is a number, `true` or `false`, or a category. Put two dashes before a negative number: `-- -1`. If the',
-    'trace already has a score of that name, the new score becomes the newest.'
+    'trace already has a score with this name, the new score becomes its newest.'
   ].join('\n'),
   examples: [
     'score add 4bf92f3577b34da6a3ce929d0e0e4736 helpfulness 0.8',
@@ -111,7 +111,7 @@ export const scoreAdd = command({
 function readType(text: string | undefined): DataType | undefined {
   const type = FIELD_VALUES.dataType.find(type => type === text)
   if (type !== undefined || text === undefined) return type
-  throw new UsageError(`--type must be one of ${FIELD_VALUES.dataType.join(', ')}, but is ${JSON.stringify(text)}`)
+  throw new UsageError(`--type must be one of ${FIELD_VALUES.dataType.join(', ')}, not ${JSON.stringify(text)}`)
 }
 
 const NUMBER = /^-?(?:\d+(?:\.\d+)?|\.\d+)(?:e[+-]?\d+)?$/i
@@ -121,8 +121,8 @@ export function readValue(text: string, type?: DataType): { dataType: DataType; 
   const isBoolean = text === 'true' || text === 'false'
   const isNumber = NUMBER.test(text) && Number.isFinite(Number(text))
   const dataType = type ?? (isBoolean ? 'boolean' : isNumber ? 'numeric' : 'categorical')
-  if (dataType === 'boolean' && !isBoolean) throw new UsageError(`VALUE must be true or false, but is ${shown(text)}`)
-  if (dataType === 'numeric' && !isNumber) throw new UsageError(`VALUE must be a number, but is ${shown(text)}`)
+  if (dataType === 'boolean' && !isBoolean) throw new UsageError(`VALUE must be true or false, not ${shown(text)}`)
+  if (dataType === 'numeric' && !isNumber) throw new UsageError(`VALUE must be a number, not ${shown(text)}`)
   if (text === '') throw new UsageError('VALUE must not be empty')
   return { dataType, value: dataType === 'boolean' ? text === 'true' : dataType === 'numeric' ? Number(text) : text }
 }

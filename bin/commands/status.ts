@@ -14,15 +14,15 @@ const RECOVERY_PATIENCE_MS = 2000
 const MOST_UNPRICED = 5
 
 export default command({
-  summary: 'Show the state of the instance, and its problems',
+  summary: "Show the instance's state and problems",
   flags: {
-    'no-server': { type: 'boolean', about: 'do not report a missing server as a problem' },
-    recount: { type: 'boolean', about: 'also compare the totals of projects of up to 20,000 traces with their traces' },
-    quiet: { type: 'boolean', short: 'q', about: 'print only problems, and nothing if there are none; for cron' }
+    'no-server': { type: 'boolean', about: 'do not report a stopped server as a problem' },
+    recount: { type: 'boolean', about: 'also check totals against the traces, in projects with up to 20,000 traces' },
+    quiet: { type: 'boolean', short: 'q', about: 'print only problems, if any; for cron' }
   },
   details: [
-    'The exit code is 1 if there is a problem, so that cron or a monitor notices. It is also 1 if the server of this',
-    'database is not running or not ready, or if another program responds at its address.'
+    "The exit code is 1 if there is a problem, for cron or a monitor. A problem can also be that this database's",
+    'server is not running or not ready, or that another program responds at its address.'
   ].join('\n'),
   examples: ['status', 'status --json', 'status --no-server', 'status --quiet'],
   async run({ flags, env, print }) {
@@ -55,14 +55,14 @@ function describe(status: InstanceStatus): string {
     facts.push(
       ['schema', `${schema.state}, version ${schema.version} of ${schema.latest}`],
       ['stored', `${counted(totals.traces, 'trace')}, ${counted(totals.spans, 'span')}, ${size(totals.bytes)}`],
-      ['charts', news === 0 ? 'up to date' : `up to date, with ${counted(news, 'change')} to be added up`],
+      ['charts', news === 0 ? 'up to date' : `up to date, with ${counted(news, 'change')} to add`],
       ['backup', status.lastBackupAt === null ? 'none by `spoor backup`' : relativeTime(status.lastBackupAt)],
       ['dashboard', `${counted(people.users, 'user')}, ${counted(people.sessions, 'session')}`]
     )
   }
   for (const { project, backTo, isFilled, waiting, partlyIndexed } of status.search) {
     const back = isFilled ? 'all traces' : backTo === null ? 'no earlier traces yet' : `traces back to ${backTo}`
-    const news = waiting === 0 ? '' : `, ${counted(waiting, 'write')} to be indexed`
+    const news = waiting === 0 ? '' : `, ${counted(waiting, 'write')} to index`
     const partly =
       partlyIndexed === 0 ? '' : `, ${counted(partlyIndexed, 'trace')} without errors, tool calls and metadata`
     facts.push(['search', `${project}: ${back}${news}${partly}`])
@@ -104,7 +104,7 @@ function describeUnkept(unkept: InstanceStatus['unkept']): [string, string][] {
     const more = group.length > MOST_NAMED ? ', …' : ''
     const remedy = signal === 'logs' ? 'OTEL_LOGS_EXPORTER=none' : 'OTEL_METRICS_EXPORTER=none'
     const counts = `${counted(total, what)} since ${since.slice(0, 10)} (${names.join(', ')}${more})`
-    return ['not kept', `${project}: ${counts}; ${remedy} in the sender stops them`]
+    return ['not kept', `${project}: ${counts}; to stop them, set ${remedy} in the sender`]
   })
 }
 

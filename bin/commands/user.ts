@@ -10,17 +10,21 @@ import { counted, relativeTime } from '../terminal/words.ts'
 const ACCOUNT = { type: 'string', value: 'ID', about: 'the account; not needed if there is only one' } as const
 
 export const add = command({
-  summary: 'Add a user of the dashboard',
+  summary: 'Add a dashboard user',
   parameters: ['EMAIL'],
   flags: {
-    account: { type: 'string', value: 'ID', about: 'the account whose projects the user sees; the oldest by default' },
+    account: {
+      type: 'string',
+      value: 'ID',
+      about: 'the account whose projects the user can see; the oldest by default'
+    },
     role: { type: 'string', value: 'owner|member|viewer', about: 'the role in the account; member by default' },
-    name: { type: 'string', value: 'NAME', about: 'the name of the user' }
+    name: { type: 'string', value: 'NAME', about: "the user's name" }
   },
   details: [
-    'A viewer can read; a member can also add scores and notes; an owner can also delete, and change keys and',
-    'members. A user of one account who is added to another is signed out everywhere and loses their password. No',
-    'mail is sent: see `user link`.'
+    'A viewer can read; a member can also add scores and notes; an owner can also delete data, and manage keys and',
+    'members. A user who already belongs to another account is signed out everywhere and loses their password. No',
+    'e-mail is sent: see `user link`.'
   ].join('\n'),
   examples: ['user add ada@example.com', 'user add ada@example.com --role owner --account 2'],
   async run({ parameters, flags, env, print }) {
@@ -33,7 +37,7 @@ export const add = command({
 })
 
 export const list = command({
-  summary: 'List the users of the dashboard',
+  summary: 'List dashboard users',
   examples: ['user list', 'user list --json'],
   async run({ env, print }) {
     const users = await withDatabase(env, ({ sql }) => people.listUsers(sql))
@@ -48,16 +52,16 @@ export const remove = command({
     account: {
       type: 'string',
       value: 'ID',
-      about: 'remove the user only from this account; delete the user by default'
+      about: 'remove the user from this account only; by default, delete the user'
     },
-    'dry-run': { type: 'boolean', about: 'only show the user who would be removed' }
+    'dry-run': { type: 'boolean', about: 'show the user without removing them' }
   },
-  details: 'The scores of the user are kept. The last owner of an account cannot be removed.',
+  details: "The user's scores are kept. An account's last owner cannot be removed.",
   examples: ['user remove ada@example.com', 'user remove ada@example.com --account 2'],
   async run({ parameters, flags, env, print }) {
     if (flags['dry-run']) {
       const user = await withDatabase(env, ({ sql }) => people.findUser(sql, parameters.EMAIL, flags.account))
-      print(user, `${userTable([user])}\nNothing was changed: without --dry-run, this user is removed.`)
+      print(user, `${userTable([user])}\nNothing was changed. Without --dry-run, this user would be removed.`)
       return
     }
     const user = await withDatabase(env, ({ sql }) => people.removeUser(sql, parameters.EMAIL, flags.account))
@@ -66,7 +70,7 @@ export const remove = command({
 })
 
 export const role = command({
-  summary: 'Change the role of a user',
+  summary: "Change a user's role",
   parameters: ['EMAIL', 'ROLE'],
   flags: { account: ACCOUNT },
   details: 'ROLE is owner, member or viewer. The user is signed out everywhere.',
@@ -79,10 +83,9 @@ export const role = command({
 })
 
 export const link = command({
-  summary: 'Create a link that signs a user in to the dashboard once',
+  summary: 'Create a one-time dashboard sign-in link for a user',
   parameters: ['EMAIL'],
-  details:
-    'The link works once, within 15 minutes. It signs in the first person to open it, so treat it like a password.',
+  details: 'The link works once, within 15 minutes. It signs in whoever opens it first, so treat it like a password.',
   examples: ['user link owner', 'user link ada@example.com --json'],
   async run({ parameters, env, print }) {
     const { EMAIL: email } = parameters
@@ -98,7 +101,7 @@ export const link = command({
 export const signOut = command({
   summary: 'Sign a user out everywhere',
   parameters: ['EMAIL'],
-  details: 'The sign-in links of the user become invalid too.',
+  details: "The user's sign-in links become invalid too.",
   examples: ['user sign-out ada@example.com'],
   async run({ parameters, env, print }) {
     const ended = await withDatabase(env, ({ sql }) => people.signOutUser(sql, parameters.EMAIL))
@@ -107,12 +110,12 @@ export const signOut = command({
 })
 
 export const unlink = command({
-  summary: 'Let a user sign in with a different account at the sign-in provider',
+  summary: 'Let a user sign in with a different sign-in provider account',
   parameters: ['EMAIL'],
   details: [
-    'Removes the link to the account at the OpenID Connect provider, and signs the user out everywhere. The next',
-    'account that signs in with the same e-mail address is linked instead, if the provider has verified the address',
-    'or OIDC_TRUST_EMAIL is on.'
+    'Unlinks the user from their OpenID Connect account, and signs them out everywhere. The next OpenID Connect',
+    'account that signs in with the same e-mail address is linked instead, if the provider has verified the address or',
+    'OIDC_TRUST_EMAIL is on.'
   ].join('\n'),
   examples: ['user unlink ada@example.com'],
   async run({ parameters, env, print }) {
@@ -122,10 +125,10 @@ export const unlink = command({
 })
 
 export const password = command({
-  summary: 'Set the password of a user, read from stdin',
+  summary: "Set a user's password, read from stdin",
   parameters: ['EMAIL'],
   flags: { remove: { type: 'boolean', about: 'remove the password instead' } },
-  details: 'The password is one line of at least 12 characters. The user is signed out everywhere.',
+  details: 'The password must be a single line of at least 12 characters. The user is signed out everywhere.',
   examples: ['user password ada@example.com < password.txt', 'user password ada@example.com --remove'],
   async run({ parameters, flags, env, print }) {
     const given = flags.remove ? undefined : await readSecret('Password: ')
@@ -135,9 +138,9 @@ export const password = command({
 })
 
 export const resetCodes = command({
-  summary: 'Turn off two-step sign-in for a user who lost the app',
+  summary: 'Turn off two-step sign-in for a user who lost their authenticator app',
   parameters: ['EMAIL'],
-  details: 'The user then signs in with the password alone, and can turn on two-step sign-in again under Account.',
+  details: 'The user then signs in with only their password, and can turn two-step sign-in on again under Account.',
   examples: ['user reset-codes ada@example.com'],
   async run({ parameters, env, print }) {
     const removed = await withDatabase(env, ({ sql }) => people.resetFactor(sql, parameters.EMAIL))

@@ -16,35 +16,41 @@ const EVERY_MS = 60_000
 const SHORTEST_EVERY_MS = 5000
 
 export default command({
-  summary: 'Watch errors, cost, latency, tokens, a score or silence, and report when a limit is passed',
+  summary: 'Watch errors, cost, latency, tokens, scores or silence, and report crossed limits',
   flags: {
     when: {
       type: 'string',
       value: 'C',
       repeats: true,
       required: true,
-      about: 'a condition such as `errors > 5% over 15m`; may be given several times'
+      about: 'a condition such as `errors > 5% over 15m`; may be repeated'
     },
-    exec: { type: 'string', value: 'CMD', about: 'run this shell command when a condition is met, and when it ends' },
-    webhook: { type: 'string', value: 'URL', about: 'send a POST with JSON to this address at the same moments' },
+    exec: {
+      type: 'string',
+      value: 'CMD',
+      about: 'run this shell command when a condition is met, and again when it clears'
+    },
+    webhook: { type: 'string', value: 'URL', about: 'send a JSON POST to this address at the same times' },
     every: { type: 'string', value: 'TIME', about: 'the time between checks; 1m by default' },
     once: { type: 'boolean', about: 'check once, for cron; the exit code is 1 if a condition is met' },
-    state: { type: 'string', value: 'FILE', about: 'remember reported breaches in this file, across runs' },
+    state: { type: 'string', value: 'FILE', about: 'remember reported conditions in this file across runs' },
     'least-samples': {
       type: 'string',
       value: 'N',
-      about: `the number of traces or scores that rates, percentiles and scores need; ${LEAST_SAMPLES} by default`
+      about: `the minimum number of traces or scores for rates, percentiles and means; ${LEAST_SAMPLES} by default`
     },
     ...ASKING_FLAGS
   },
   details: [
     'Conditions compare `errors` (a number, or a percentage of traces), `cost` (US dollars), `tokens`, `traces`, `p50`',
-    'or `p95` (durations) or `score NAME` (mean) with a limit, over a period that ends now: `p95 > 30s over 15m`.',
-    'Only ended traces that started in the period count. `silence > 10m` is met if no trace has started for that long.',
+    'or `p95` (durations) or `score NAME` (mean) with a limit, over the most recent period: `p95 > 30s over 15m`. Only',
+    'finished traces that started within the period are counted. `silence > 10m` is met if no trace has started for',
+    'that long.',
     '',
-    'A breach is reported once, and once more when it is over. If the report fails, it is repeated at the next check.',
-    '--exec gets the notice as JSON on stdin, and in SPOOR_WATCH_EVENT (fired or resolved), SPOOR_WATCH_CONDITION,',
-    'SPOOR_WATCH_VALUE and SPOOR_WATCH_TEXT. Without --state, each run with --once reports again.'
+    'A condition is reported once when it is met, and once when it clears. A failed report is sent again at the next',
+    'check. --exec gets the notice as JSON on stdin, and in SPOOR_WATCH_EVENT (fired or resolved),',
+    'SPOOR_WATCH_CONDITION, SPOOR_WATCH_VALUE and SPOOR_WATCH_TEXT. Without --state, every run with --once reports',
+    'again.'
   ].join('\n'),
   examples: [
     "watch --project default --when 'errors > 5% over 15m' --webhook https://hooks.example.com/T0/B0",
@@ -168,11 +174,11 @@ function readWebhook(text: string | undefined): URL | undefined {
 function readLeast(text: string | undefined): number {
   if (text === undefined) return LEAST_SAMPLES
   if (/^[1-9]\d{0,5}$/.test(text)) return Number(text)
-  throw new UsageError(`--least-samples must be a number from 1 to 999999, but is ${JSON.stringify(text)}`)
+  throw new UsageError(`--least-samples must be a number from 1 to 999999, not ${JSON.stringify(text)}`)
 }
 
 function readEvery(text: string | undefined): number {
   const ms = text === undefined ? EVERY_MS : readDuration(text)
   if (ms !== undefined && ms >= SHORTEST_EVERY_MS && ms <= 86_400_000) return ms
-  throw new UsageError(`--every must be a duration from 5s to 1d, but is ${JSON.stringify(text)}`)
+  throw new UsageError(`--every must be a duration from 5s to 1d, not ${JSON.stringify(text)}`)
 }

@@ -14,7 +14,7 @@ interface Described {
 }
 
 export default command({
-  summary: 'Describe the key of SPOOR_API_KEY, and its project',
+  summary: 'Show the key in SPOOR_API_KEY and its project',
   flags: { ...SERVER_FLAGS, ...OUTPUT_FLAGS },
   examples: ['key whoami', 'key whoami --url https://spoor.example.com --json'],
   async run(call) {

@@ -49,7 +49,7 @@ export async function startProcesses(count: number, log: Logger): Promise<Runnin
     const listening = await Promise.all(Array.from({ length: count }, startProcess))
     cluster.on('exit', ({ process: { pid } }, code, signal) => {
       if (isStopping) return
-      log.error({ pid, code, signal }, 'a server process ended; starting another')
+      log.error({ pid, code, signal }, 'a server process exited; starting another')
       setTimeout(() => {
         if (!isStopping) startProcess().catch(error => log.error(error, 'a server process could not be started'))
       }, RESTART_DELAY_MS)
@@ -92,7 +92,7 @@ function startProcess(): Promise<Listening> {
       if ('failure' in message) reject(new ConfigError(message.failure))
       else if ('port' in message) resolve(message)
     })
-    worker.once('exit', () => reject(new Error('a server process ended before it was ready')))
+    worker.once('exit', () => reject(new Error('a server process exited before it was ready')))
   })
 }
 

@@ -34,8 +34,8 @@ export function overview(commands: Readonly<Record<string, Command>>, version: s
     '',
     ...indent(alignColumns(listed.map(([name, { summary }]) => [name, summary]))),
     '',
-    'Every command has --help, with examples, and --json, for scripts.',
-    'Environment variables select the database and the address for every command: see the guide, at /docs/settings.'
+    'Every command has --help (with examples) and --json (for scripts).',
+    'Environment variables set the database and server address for every command: see the guide, at /docs/settings.'
   ].join('\n')
 }
 

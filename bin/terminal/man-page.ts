@@ -8,8 +8,8 @@ import { flagForm, SHARED_FLAGS, usageLine } from './help.ts'
 export const EXIT_CODES: readonly (readonly [code: number, meaning: string])[] = [
   [0, 'The command succeeded and found no problem.'],
   [1, 'The command failed, or found a problem.'],
-  [2, 'The command line, a variable or the input is wrong. Nothing was changed.'],
-  [130, 'The command was interrupted with Ctrl-C (143: with SIGTERM). What it had finished by then stays.']
+  [2, 'The command line, a variable or the input is invalid. Nothing was changed.'],
+  [130, 'The command was interrupted with Ctrl-C (143: with SIGTERM). Finished work is kept.']
 ]
 
 /** Returns the page in the macros of man(7). */
@@ -23,8 +23,8 @@ export function manPage(commands: Commands, version: string): string {
     '.I command',
     '.RI [ flags ]',
     '.SH DESCRIPTION',
-    ...paragraph('A server that records traces of AI applications and agents in PostgreSQL, and the commands that'),
-    ...paragraph('operate it and query what it has recorded. Commands work beside a running server.'),
+    ...paragraph('A server that records traces of AI applications and agents in PostgreSQL, with commands that'),
+    ...paragraph('operate it and query the traces. You can run commands while a server is running.'),
     '.SH COMMANDS',
     ...Object.entries(commands).flatMap(([name, command]) => section(name, command)),
     '.SH COMMON FLAGS',
@@ -32,7 +32,7 @@ export function manPage(commands: Commands, version: string): string {
     '.SH EXIT STATUS',
     ...EXIT_CODES.flatMap(([code, meaning]) => item(String(code), meaning)),
     '.SH ENVIRONMENT',
-    ...paragraph('The page "Settings" of the guide, which the server shows at /docs, explains each variable:'),
+    ...paragraph("The guide's Settings page, which the server serves at /docs/settings, explains each variable:"),
     ...paragraph(`${VARIABLES.join(', ')}.`),
     ''
   ].join('\n')

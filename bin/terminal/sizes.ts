@@ -24,5 +24,5 @@ export function parseSize(flag: string, text: string | undefined): number | unde
   if (text === undefined) return undefined
   const bytes = readSize(text)
   if (bytes !== undefined) return bytes
-  throw new UsageError(`--${flag} must be a size of at least 1 byte, such as 5GB, but is ${JSON.stringify(text)}`)
+  throw new UsageError(`--${flag} must be a size of at least 1 byte, such as 5GB, not ${JSON.stringify(text)}`)
 }

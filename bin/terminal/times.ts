@@ -3,7 +3,7 @@ import { parseTimestamp } from '../../lib/trace/timestamp.ts'
 import { UsageError } from '../command.ts'
 
 /** Description of a time in the help of a flag. */
-const FORMS = 'a time such as 2026-01-31, 2026-01-31T12:00Z or 90m, 12h, 7d ago'
+const FORMS = 'a time such as 2026-01-31 or 2026-01-31T12:00Z, or an age such as 90m, 12h or 7d'
 
 export const TIME_FLAGS = {
   from: { type: 'string', value: 'TIME', about: `only traces that started at this time or later: ${FORMS}` },
@@ -35,9 +35,9 @@ export function parseEnd(flag: string, text: string | undefined, now = Date.now(
 
 function refuse(flag: string, text: string): never {
   const form =
-    'an ISO 8601 date or time, such as 2026-11-21 or 2026-11-21T12:00:00Z, `today`, `yesterday`, or a time ago, such ' +
-    'as 30m, 12h or 90d'
-  throw new UsageError(`--${flag} must be ${form}, but is ${JSON.stringify(text)}`)
+    'an ISO 8601 date or time, such as 2026-11-21 or 2026-11-21T12:00:00Z, `today`, `yesterday`, or an age such as ' +
+    '30m, 12h or 90d'
+  throw new UsageError(`--${flag} must be ${form}, not ${JSON.stringify(text)}`)
 }
 
 const DAY_MS = 86_400_000

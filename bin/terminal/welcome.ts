@@ -18,12 +18,12 @@ export interface WelcomeStart {
 export function welcome(address: string, location: string, start: WelcomeStart, env: NodeJS.ProcessEnv): string {
   const lines = [`spoor is at ${address}`, `The data is in: ${location}`, ...dashboardLines(start, env), '']
   if (start.obstacle !== null) {
-    lines.push(`Not configured: ${start.obstacle}. Until then, requests with a key get not_configured.`)
+    lines.push(`Not configured: ${start.obstacle}. Until this is fixed, requests with a key get not_configured.`)
     return lines.join('\n')
   }
   if (start.key !== null) {
     lines.push(
-      'This is the key of the project `default`. It is shown only once:',
+      'This is the key for the project `default`. It is shown only once:',
       '',
       `  ${start.key}`,
       '',
@@ -39,9 +39,7 @@ export function welcome(address: string, location: string, start: WelcomeStart, 
 
 function dashboardLines({ dashboard, isLink, obstacle }: WelcomeStart, env: NodeJS.ProcessEnv): string[] {
   if (dashboard === null || obstacle !== null) return []
-  const how = isLink
-    ? 'signs in once, within 15 minutes'
-    : `sign in with a link: ${spoorCommand('user link EMAIL', env)}`
+  const how = isLink ? 'works once, within 15 minutes' : `sign in with a link: ${spoorCommand('user link EMAIL', env)}`
   return [`Dashboard: ${dashboard} (${how})`]
 }
 

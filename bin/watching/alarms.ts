@@ -36,7 +36,7 @@ export async function readBreaches(file: string): Promise<Breaches> {
   } catch {
     // Reported below.
   }
-  throw new AdminError(`${file} is not a state of \`spoor watch\`: delete it, or name another file with --state`)
+  throw new AdminError(`${file} is not a state file of \`spoor watch\`: delete it, or use another file with --state`)
 }
 
 /** Replaces the file as a whole, so that an interrupted run leaves the old or the new state. */

@@ -41,10 +41,10 @@ export function parseCondition(given: string): Condition {
   const [, noun = '', scoreName, operator = '', limit = '', window] = SYNTAX.exec(text) ?? refuse(`must be ${FORMS}`)
   const of = (scoreName === undefined ? noun.toLowerCase() : 'score') as Measure['of']
   const measure = measureOf(of, scoreName, limit)
-  const value = readLimit(measure, limit) ?? refuse(`the limit must be ${limitForm(of)}, but is ${limit}`)
+  const value = readLimit(measure, limit) ?? refuse(`the limit must be ${limitForm(of)}, not ${limit}`)
   if (of === 'silence') {
-    if (window !== undefined) refuse('silence has no period: write `silence > 10m`')
-    if (!operator.startsWith('>')) refuse('silence can only be longer than a limit: write `silence > 10m`')
+    if (window !== undefined) refuse('silence takes no period: write `silence > 10m`')
+    if (!operator.startsWith('>')) refuse('silence can only be compared with >: write `silence > 10m`')
     if (value < SHORTEST_MS) refuse('the limit must be at least 1m')
   }
   const windowMs = of === 'silence' ? value : readDuration(window ?? '')

@@ -45,7 +45,7 @@ async function runCommand(command: string, notice: Notice, env: NodeJS.ProcessEn
     child.on('error', reject)
     child.on('close', (code, signal) => resolve([code, signal]))
   })
-  if (code !== 0) throw new Error(`the command of --exec ended with ${code ?? signal}`)
+  if (code !== 0) throw new Error(`the --exec command exited with ${code ?? signal}`)
 }
 
 async function post(url: URL, notice: Notice): Promise<void> {
@@ -62,5 +62,5 @@ async function post(url: URL, notice: Notice): Promise<void> {
     throw new Error(`the webhook at ${url.host} cannot be reached: ${cause?.message || message}`)
   }
   // The path of a webhook is often a secret, so it is not named.
-  if (status < 200 || status > 299) throw new Error(`the webhook at ${url.host} answered ${status}`)
+  if (status < 200 || status > 299) throw new Error(`the webhook at ${url.host} returned ${status}`)
 }

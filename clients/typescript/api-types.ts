@@ -15,7 +15,7 @@ export const MAX_CATEGORY = 200
 export const MAX_COMMENT = 2000
 
 export interface TraceInput {
-  /** A trace id has 32 hexadecimal characters, which are folded to lower case. */
+  /** A trace id has 32 hexadecimal characters, converted to lower case. */
   id: string
   /** The run's name. */
   name: string
@@ -23,13 +23,13 @@ export interface TraceInput {
   status?: 'ok' | 'error' | 'unset' | undefined
   /** A date and time. ISO 8601, UTC by default, kept to the microsecond. */
   startedAt: string
-  /** The end, not before `startedAt`; absent while running. ISO 8601, UTC by default, kept to the microsecond. */
+  /** The end time, not before `startedAt`. Absent while running. ISO 8601, UTC by default, kept to the microsecond. */
   endedAt?: string | undefined
   /** The provider of the model, such as `anthropic` or `openai`. */
   provider?: string | undefined
   /** The provider's name for the model. */
   model?: string | undefined
-  /** The conversation or session that the run belongs to. */
+  /** The run's conversation or session. */
   sessionId?: string | undefined
   /** The user on whose behalf the run was made. */
   userId?: string | undefined
@@ -60,9 +60,9 @@ export interface TraceDetail {
 
 export interface TraceList {
   traces: readonly TraceSummary[]
-  /** The value of `after` for the next page. The last page has none (null). */
+  /** The value of `after` for the next page. Null on the last page. */
   nextCursor: string | null
-  /** The value of `before` for the previous page. The first page has none (null). */
+  /** The value of `before` for the previous page. Null on the first page. */
   prevCursor: string | null
   /** The limit in effect. */
   pageSize: number
@@ -70,7 +70,7 @@ export interface TraceList {
 
 export interface ScoreList {
   scores: readonly Score[]
-  /** The value of `after` for the next page. The last page has none (null). */
+  /** The value of `after` for the next page. Null on the last page. */
   nextCursor: string | null
   /** The limit in effect. */
   pageSize: number
@@ -89,7 +89,7 @@ export interface Project {
   traceCount: number
   spanCount: number
   estimatedBytes: number
-  /** The time at which the newest trace was ingested. */
+  /** The time of the most recent ingest. */
   lastTraceAt: string | null
   /** An ISO 8601 time in UTC, with three or six fraction digits. */
   createdAt: string
@@ -105,7 +105,7 @@ export interface KeyDescription {
   expiresAt: string | null
   /** An ISO 8601 time in UTC, with three or six fraction digits. */
   lastUsedAt: string
-  /** The environment of traces that the key records. Null means unassigned. */
+  /** The environment of traces recorded with the key. Null means unassigned. */
   environment: string | null
 }
 
@@ -116,7 +116,7 @@ export interface UsageInput {
 }
 
 export interface SpanInput {
-  /** The span's id, unique in its trace. It has 16 hexadecimal characters, folded to lower case. */
+  /** The span's id, unique within its trace. 16 hexadecimal characters, converted to lower case. */
   id: string
   /** The parent span, which may arrive later. */
   parentSpanId?: string | null | undefined
@@ -148,32 +148,32 @@ export interface SpanInput {
 }
 
 export interface NumericScoreInput {
-  /** The name of the judged quality. If a name is scored again, the newest score counts. */
+  /** The name of the quality being scored. If a name is scored again, the newest score counts. */
   name: string
   dataType: 'numeric'
   value: number
   comment?: string | undefined
-  /** The id of the judged span; absent for the whole trace. It has 16 hexadecimal characters, folded to lower case. */
+  /** The id of the scored span. Absent for the whole trace. 16 hexadecimal characters, converted to lower case. */
   spanId?: string | undefined
 }
 
 export interface CategoricalScoreInput {
-  /** The name of the judged quality. If a name is scored again, the newest score counts. */
+  /** The name of the quality being scored. If a name is scored again, the newest score counts. */
   name: string
   dataType: 'categorical'
   value: string
   comment?: string | undefined
-  /** The id of the judged span; absent for the whole trace. It has 16 hexadecimal characters, folded to lower case. */
+  /** The id of the scored span. Absent for the whole trace. 16 hexadecimal characters, converted to lower case. */
   spanId?: string | undefined
 }
 
 export interface BooleanScoreInput {
-  /** The name of the judged quality. If a name is scored again, the newest score counts. */
+  /** The name of the quality being scored. If a name is scored again, the newest score counts. */
   name: string
   dataType: 'boolean'
   value: boolean
   comment?: string | undefined
-  /** The id of the judged span; absent for the whole trace. It has 16 hexadecimal characters, folded to lower case. */
+  /** The id of the scored span. Absent for the whole trace. 16 hexadecimal characters, converted to lower case. */
   spanId?: string | undefined
 }
 
@@ -186,9 +186,9 @@ export interface Trace {
   environment: string | null
   /** An ISO 8601 time in UTC, with three or six fraction digits. */
   startedAt: string
-  /** The end, which is null while the trace is running. */
+  /** The end time. Null while the trace is running. */
   endedAt: string | null
-  /** The duration, which is null while the trace is running. */
+  /** The duration. Null while the trace is running. */
   durationMs: number | null
   provider: string | null
   model: string | null
@@ -202,9 +202,9 @@ export interface Trace {
   errorCount: number
   /** The serialised size of the trace and its spans. */
   estimatedBytes: number
-  /** The time at which the service stored the trace. An imported trace may have no known time (null). */
+  /** The time at which the service stored the trace. Null if it is not known, as for some imported traces. */
   ingestedAt: string | null
-  /** The newest score of each name, by name. */
+  /** The newest score for each name. */
   scores: Record<string, ScoreSummary>
   /** Any JSON value. */
   input: unknown
@@ -212,9 +212,9 @@ export interface Trace {
   output: unknown
   /** An object whose values can be any JSON. */
   metadata: Record<string, unknown>
-  /** The time of the last metadata change after ingest. Null means never. */
+  /** The time of the last metadata change after ingest. Null if there was none. */
   metadataUpdatedAt: string | null
-  /** The hash identifies the body as ingested. Later metadata changes do not affect it. */
+  /** A hash of the body as ingested. Later metadata changes do not affect it. */
   bodyHash: string
 }
 
@@ -239,7 +239,7 @@ export interface Span {
   /** An object whose values can be any JSON. */
   attributes: Record<string, unknown>
   events: readonly SpanEvent[]
-  /** The span's usage, which is null if none was recorded. */
+  /** The span's usage. Null if none was recorded. */
   usage: Usage | null
   costUsd: number | null
 }
@@ -247,7 +247,7 @@ export interface Span {
 export interface Score {
   id: string
   traceId: string
-  /** The judged span. If null, the score judges the whole trace. */
+  /** The scored span. If null, the score applies to the whole trace. */
   spanId: string | null
   name: string
   dataType: 'numeric' | 'categorical' | 'boolean'
@@ -271,9 +271,9 @@ export interface TraceSummary {
   environment: string | null
   /** An ISO 8601 time in UTC, with three or six fraction digits. */
   startedAt: string
-  /** The end, which is null while the trace is running. */
+  /** The end time. Null while the trace is running. */
   endedAt: string | null
-  /** The duration, which is null while the trace is running. */
+  /** The duration. Null while the trace is running. */
   durationMs: number | null
   provider: string | null
   model: string | null
@@ -287,9 +287,9 @@ export interface TraceSummary {
   errorCount: number
   /** The serialised size of the trace and its spans. */
   estimatedBytes: number
-  /** The time at which the service stored the trace. An imported trace may have no known time (null). */
+  /** The time at which the service stored the trace. Null if it is not known, as for some imported traces. */
   ingestedAt: string | null
-  /** The newest score of each name, by name. */
+  /** The newest score for each name. */
   scores: Record<string, ScoreSummary>
 }
 
@@ -324,15 +324,15 @@ export interface SpanEvent {
 }
 
 export interface TraceListQuery {
-  /** A trace is `running` if it is streamed and has not ended. */
+  /** A trace is `running` until it has ended. */
   status?: 'ok' | 'error' | 'unset' | 'running' | undefined
   /** The exact model. */
   model?: string | undefined
   /** The exact name of the trace. */
   name?: string | undefined
-  /** A tag that the trace must carry. */
+  /** A tag that the trace must have. */
   tag?: string | undefined
-  /** The trace's environment, folded to lower case. `unassigned` selects traces of keys without an environment. */
+  /** The trace's environment, converted to lower case. `unassigned` selects traces without an environment. */
   environment?: string | undefined
   /** The exact session id. Requires sort=newest. */
   sessionId?: string | undefined
@@ -344,20 +344,20 @@ export interface TraceListQuery {
   from?: string | undefined
   /** The inclusive upper bound of startedAt. Requires sort=newest. */
   to?: string | undefined
-  /** `slowest` uses durationMs and omits running traces. `costliest` uses costUsd and omits traces without it. */
+  /** `slowest` uses durationMs and omits running traces. `costliest` uses costUsd and omits those without a cost. */
   sort?: 'newest' | 'slowest' | 'costliest' | undefined
   /** The maximum number of items per page. */
   limit?: number | undefined
-  /** The nextCursor of a page with the same sort. Returns the page after it. */
+  /** The nextCursor from a page with the same sort. Returns the next page. */
   after?: string | undefined
-  /** The prevCursor of a page with the same sort. Returns the page before it. */
+  /** The prevCursor from a page with the same sort. Returns the previous page. */
   before?: string | undefined
 }
 
 export interface ScoreListQuery {
   /** The exact name of the score. */
   name?: string | undefined
-  /** The trace's environment, folded to lower case. `unassigned` selects traces of keys without an environment. */
+  /** The trace's environment, converted to lower case. `unassigned` selects traces without an environment. */
   environment?: string | undefined
   /** The inclusive lower bound of createdAt. */
   from?: string | undefined
@@ -365,6 +365,6 @@ export interface ScoreListQuery {
   to?: string | undefined
   /** The maximum number of items per page. */
   limit?: number | undefined
-  /** The nextCursor of a page. Returns older scores. */
+  /** The nextCursor from a page. Returns older scores. */
   after?: string | undefined
 }

@@ -56,7 +56,7 @@ export class KeyRing {
 
   constructor(options: KeyRingOptions) {
     this.#options = options
-    const failed = 'the last use of a key could not be stored'
+    const failed = "a key's last use could not be stored"
     this.#untouched = new FailureLog(options.log, { failed, remindMs: REMIND_MS })
   }
 

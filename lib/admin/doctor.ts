@@ -41,10 +41,13 @@ export function diagnose(server: ServerFacts, local: LocalFacts): Check[] {
       ? ok('encoding', 'The database stores UTF-8.')
       : fail(
           'encoding',
-          `The database stores ${server.encoding}: create it again with \`encoding 'UTF8' template template0\`.`
+          `The encoding is ${server.encoding}, not UTF-8: recreate it with \`encoding 'UTF8' template template0\`.`
         ),
     server.isStandby
-      ? fail('standby', 'PostgreSQL is a standby and rejects writes: name the primary in DATABASE_URL, or promote it.')
+      ? fail(
+          'standby',
+          'PostgreSQL is a standby and rejects writes: point DATABASE_URL to the primary, or promote the standby.'
+        )
       : ok('standby', 'PostgreSQL accepts writes.'),
     ...judgeRole(server, local),
     local.schema === undefined ? ok('schema', 'The schema is current.') : warn('schema', local.schema),
@@ -52,7 +55,7 @@ export function diagnose(server: ServerFacts, local: LocalFacts): Check[] {
     ...judgeMemory(server, local),
     judgeTimeouts(server),
     local.connections === undefined
-      ? ok('connections', 'PostgreSQL allows as many connections as the server uses.')
+      ? ok('connections', 'PostgreSQL allows enough connections for the server.')
       : warn('connections', local.connections),
     judgeTransport(server),
     judgeClock(server, local),
@@ -60,7 +63,7 @@ export function diagnose(server: ServerFacts, local: LocalFacts): Check[] {
       ? ok('transaction ids', `The oldest transaction id is ${millions(server.transactionAge)} transactions old.`)
       : fail(
           'transaction ids',
-          'Vacuum does not keep up, and writes will stop: end old transactions, and run `vacuum freeze`.'
+          'Vacuum is falling behind, and writes will stop: end old transactions, and run `vacuum freeze`.'
         ),
     judgeDump(server, local)
   ]
@@ -83,23 +86,23 @@ function judgeRole(
 ): Check[] {
   const denied =
     deniedTables.length === 0
-      ? ok('rights', `The role ${role} may read and write spoor's tables.`)
+      ? ok('rights', `The role ${role} can read and write spoor's tables.`)
       : fail(
           'rights',
-          `The role ${role} may not read and write ${deniedTables.join(', ')}: grant select, insert, update and delete.`
+          `The role ${role} cannot read and write ${deniedTables.join(', ')}: grant select, insert, update and delete.`
         )
   const create =
     schema === null
-      ? fail('migrations', `No schema of search_path exists for the role ${role}: create one, or set search_path.`)
+      ? fail('migrations', `No schema on the search_path of the role ${role} exists: create one, or set search_path.`)
       : mayCreate
-        ? ok('migrations', `The role ${role} may create tables in the schema ${schema}.`)
-        : warn('migrations', `The role ${role} may not create tables in the schema ${schema}: ${ELSEWHERE}`)
+        ? ok('migrations', `The role ${role} can create tables in the schema ${schema}.`)
+        : warn('migrations', `The role ${role} cannot create tables in the schema ${schema}: ${ELSEWHERE}`)
   const power =
     isSuperuser && !embedded
       ? [
           warn(
             'superuser',
-            `The role ${role} is a superuser, which spoor does not need: use a role that owns only its schema.`
+            `The role ${role} is a superuser, but spoor does not need one: use a role that owns only its schema.`
           )
         ]
       : []
@@ -112,7 +115,7 @@ function judgeSafety({ careless }: ServerFacts): Check {
   if (careless.length === 0) return ok('safety', 'Commits are durable, and autovacuum is on.')
   return fail(
     'safety',
-    `PostgreSQL runs with ${careless.join(', ')} = off: turn each of them on, or a crash can lose data.`
+    `PostgreSQL is running with ${careless.join(', ')} = off: turn each one on, or a crash can lose data.`
   )
 }
 
@@ -134,23 +137,29 @@ function judgeTimeouts({ settings, role }: ServerFacts): Check {
   const short = Object.entries(settings).filter(
     ([name, ms]) => name.endsWith('_timeout') && ms > 0 && ms < LEAST_TIMEOUT_MS
   )
-  if (short.length === 0) return ok('timeouts', 'No timeout ends long statements or idle connections.')
+  if (short.length === 0) return ok('timeouts', 'No timeout interrupts long statements or closes idle connections.')
   const named = short.map(([name, ms]) => `${name} = ${ms / 1000}s`).join(', ')
   const [first] = short.map(([name]) => name)
-  return warn('timeouts', `${named} ends long work or idle connections: \`alter role ${role} set ${first} = 0\`.`)
+  return warn(
+    'timeouts',
+    `${named} interrupts long statements or closes idle connections: \`alter role ${role} set ${first} = 0\`.`
+  )
 }
 
 const judgeTransport = ({ isEncrypted, isLocal }: ServerFacts): Check =>
   isEncrypted || isLocal
     ? ok('transport', isEncrypted ? 'The connection uses TLS.' : 'The connection does not leave the machine.')
-    : warn('transport', 'Passwords and traces cross the network without TLS: add ?sslmode=verify-full to DATABASE_URL.')
+    : warn(
+        'transport',
+        'Passwords and traces are sent over the network without TLS: add ?sslmode=verify-full to DATABASE_URL.'
+      )
 
 function judgeClock({ clockMs }: ServerFacts, { now }: LocalFacts): Check {
   const skew = Math.round(clockMs - now)
-  if (Math.abs(skew) <= MOST_SKEW_MS) return ok('clock', 'The clocks of PostgreSQL and of this machine agree.')
+  if (Math.abs(skew) <= MOST_SKEW_MS) return ok('clock', 'The clocks of PostgreSQL and this machine agree.')
   return warn(
     'clock',
-    `The clocks of PostgreSQL and of this machine differ by ${Math.round(skew / 1000)} s: use NTP on both.`
+    `The clocks of PostgreSQL and this machine differ by ${Math.round(skew / 1000)} s: use NTP on both.`
   )
 }
 

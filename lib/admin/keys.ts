@@ -156,7 +156,7 @@ export async function makeKey(sql: Sql, making: KeyMaking): Promise<{ key: strin
 export async function adoptKey(sql: Sql, making: KeyMaking, key: string): Promise<{ key: string; stored: MadeKey }> {
   const own = requireSecret(making)
   const parts = parseKey(making.keyPrefix, key)
-  if (parts === undefined) throw new AdminError('SPOOR_INIT_KEY is not a key with the prefix of KEY_PREFIX')
+  if (parts === undefined) throw new AdminError('SPOOR_INIT_KEY does not have the prefix in KEY_PREFIX')
   if (!(await claimSecret(sql, own, making.previousSecret))) throw new AdminError(OTHER_SECRET)
   return { key, stored: { id: parts.keyId, digest: digestSecret(parts.secret, own) } }
 }
@@ -170,7 +170,7 @@ const entryOn = (
 
 function requireSecret({ digestSecret }: KeyMaking): string {
   if (digestSecret === undefined) {
-    throw new AdminError('KEY_DIGEST_SECRET is not set: keys need the same secret as the server')
+    throw new AdminError('KEY_DIGEST_SECRET is not set: this command needs the same secret as the server')
   }
   return digestSecret
 }

@@ -33,7 +33,7 @@ export interface UserRequest {
 export async function addUser(sql: Sql, request: UserRequest): Promise<User> {
   const email = readEmail(request.email)
   if (email === undefined && request.email !== FIRST_USER) {
-    throw new InputError(`the address ${EMAIL_RULE}, but is ${JSON.stringify(request.email)}`)
+    throw new InputError(`the address ${EMAIL_RULE}, not ${JSON.stringify(request.email)}`)
   }
   const user = {
     email: email ?? FIRST_USER,
@@ -115,14 +115,14 @@ async function requireUser(sql: Sql, email: string): Promise<UserRow> {
 
 function requireRole(text: string): Role {
   if (isRole(text)) return text
-  throw new InputError(`the role must be one of ${ROLES.join(', ')}, but is ${JSON.stringify(text)}`)
+  throw new InputError(`the role must be one of ${ROLES.join(', ')}, not ${JSON.stringify(text)}`)
 }
 
 /** Returns the requested account, or the user's only account. */
 function requireMembership(user: UserRow, accountId: string | undefined): string {
   const accounts = membershipsOf(user).map(({ account }) => account)
   if (accountId === undefined && accounts.length !== 1) {
-    throw new AdminError(`${user.email} has ${accounts.length} accounts: name one with --account`)
+    throw new AdminError(`${user.email} has ${accounts.length} accounts: select one with --account`)
   }
   const found = accounts.find(account => accountId === undefined || account === accountId)
   if (found !== undefined) return found
@@ -135,7 +135,9 @@ function check(change: MemberChange): void {
 }
 
 const lastOwner = () =>
-  new AdminError('an account would be left without an owner: add another with `spoor user add EMAIL --role owner`')
+  new AdminError(
+    'this would leave an account without an owner: add another owner with `spoor user add EMAIL --role owner`'
+  )
 
 const membershipsOf = ({ memberships }: UserRow) => JSON.parse(memberships) as User['memberships']
 

@@ -49,9 +49,7 @@ export async function setPrice(sql: Sql, request: PriceRequest): Promise<Describ
   const prices = { input, output, cacheRead, cacheWrite }
   for (const price of Object.values(prices)) {
     if (price === null || (price >= PriceRange.minimum && price <= PriceRange.maximum)) continue
-    throw new InputError(
-      `a price must be from 0 to ${PriceRange.maximum} US dollars per million tokens, but is ${price}`
-    )
+    throw new InputError(`a price must be from 0 to ${PriceRange.maximum} US dollars per million tokens, not ${price}`)
   }
   const projectId = project === undefined ? null : await requireProject(sql, project)
   const detail = { model, from, ...prices }
@@ -91,7 +89,7 @@ export async function removePrices(
   const gone = dryRun ? await findPrices(sql, name) : await deletePrices(sql, name, audit)
   if (gone.length === 0) {
     const where = project === undefined ? '' : ` in project ${project}`
-    throw new AdminError(`there is no such price for ${JSON.stringify(model)}${where}: see \`spoor price list\``)
+    throw new AdminError(`there is no matching price for ${JSON.stringify(model)}${where}: see \`spoor price list\``)
   }
   return gone.map(row => describe(row, new Map([[projectId, project ?? null]])))
 }

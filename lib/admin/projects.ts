@@ -66,11 +66,11 @@ const MOST_USAGE_TAGS = 5
 const MOST_KEY_CHARACTERS = 100
 
 function checkUsageTags(keys: readonly string[]): void {
-  if (keys.length > MOST_USAGE_TAGS) throw new InputError(`give at most ${MOST_USAGE_TAGS} keys of tags`)
+  if (keys.length > MOST_USAGE_TAGS) throw new InputError(`at most ${MOST_USAGE_TAGS} tag keys are allowed`)
   for (const key of keys) {
     if (key.length >= 1 && key.length <= MOST_KEY_CHARACTERS && !key.includes(':')) continue
-    const rule = `1 to ${MOST_KEY_CHARACTERS} characters and no colon`
-    throw new InputError(`the key of a tag must have ${rule}, but is ${JSON.stringify(key)}`)
+    const rule = `1 to ${MOST_KEY_CHARACTERS} characters, without a colon`
+    throw new InputError(`a tag key must be ${rule}, not ${JSON.stringify(key)}`)
   }
 }
 
@@ -84,7 +84,7 @@ export async function updateProject(
   update: ProjectUpdate
 ): Promise<DescribedProject> {
   const { name, slug, description, accountId, storageLimitBytes: storageLimit, search, usageTags } = update
-  if (Object.values(update).every(value => value === undefined)) throw new InputError('give at least one change')
+  if (Object.values(update).every(value => value === undefined)) throw new InputError('specify at least one change')
   const id = await requireProject(sql, project)
   if (slug !== undefined) checkSlug(slug)
   if (usageTags !== undefined) checkUsageTags(usageTags)
@@ -123,12 +123,12 @@ export async function requireProject(sql: Sql, slug: string): Promise<number> {
 /** Throws an InputError if the slug breaks the rules for slugs. `flag` names the flag that gives a slug. */
 export function checkSlug(slug: string, flag = '--slug'): void {
   if (SLUG.test(slug)) return
-  const rule = '1 to 64 lower-case letters, digits, hyphens and underscores, and begin with a letter or digit'
-  throw new InputError(`the slug must have ${rule}, but is ${JSON.stringify(slug)}: give another with ${flag}`)
+  const rule = '1 to 64 lower-case letters, digits, hyphens or underscores, beginning with a letter or digit'
+  throw new InputError(`the slug must be ${rule}, not ${JSON.stringify(slug)}: set it with ${flag}`)
 }
 
 const slugTaken = (slug: string) =>
-  new AdminError(`the slug ${slug} is taken by another project: give another with --slug`)
+  new AdminError(`the slug ${slug} is already used by another project: choose another with --slug`)
 
 /**
  * Derives a slug: `Köln Süd, 2` becomes `koln-sud-2`. A name without a–z letters or digits becomes `project-` plus

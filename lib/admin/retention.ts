@@ -21,9 +21,9 @@ const MOST = { tags: 20, days: 36_500 }
 export async function setRetention(sql: Sql, project: string, retention: Retention): Promise<DescribedRetention> {
   const { days, keepsScored, keepsTags } = retention
   if (!Number.isInteger(days) || days < 1 || days > MOST.days) {
-    throw new InputError(`the age must be from 1d to ${MOST.days}d, in whole days, but is ${days} days`)
+    throw new InputError(`the age must be from 1d to ${MOST.days}d, in whole days, not ${days} days`)
   }
-  if (keepsTags.length > MOST.tags) throw new InputError(`give --keep-tag at most ${MOST.tags} times`)
+  if (keepsTags.length > MOST.tags) throw new InputError(`--keep-tag can be repeated at most ${MOST.tags} times`)
   const tags = [...new Set(keepsTags.map(tag => checkText('the tag', tag, 1, 200)))]
   const own = { days, keepsScored, keepsTags: tags }
   const projectId = await requireProject(sql, project)
@@ -58,7 +58,9 @@ export async function planRetention(sql: Sql, project?: string, now = Date.now()
   if (project !== undefined) await requireProject(sql, project)
   const chosen = (await withRetention(sql)).filter(({ slug }) => project === undefined || slug === project)
   if (project !== undefined && chosen.length === 0) {
-    throw new InputError(`project ${project} has no retention: set one with \`spoor retention set ${project} 90d\``)
+    throw new InputError(
+      `project ${project} has no retention period: set one with \`spoor retention set ${project} 90d\``
+    )
   }
   const plans: ExpiryPlan[] = []
   for (const { id, slug, retention } of chosen) {

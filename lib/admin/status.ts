@@ -173,10 +173,10 @@ async function lookInside(config: Config, database: Database, sql: Sql, recounts
       ...newsProblems(news),
       ...secret,
       ...(hasTrials && config.trialTraces === undefined
-        ? ['There are trial accounts, but TRIAL_TRACES is not set, so they are not limited. Set it for the server.']
+        ? ['There are trial accounts, but TRIAL_TRACES is not set, so they are not limited. Set it on the server.']
         : []),
       ...findShortage(await readConnectionRoom(sql), config.processes, config.databaseConnections),
-      ...(isStandby ? ['PostgreSQL is a standby: it accepts reads, and rejects writes until it is promoted.'] : []),
+      ...(isStandby ? ['PostgreSQL is a standby: it accepts reads, but rejects writes until it is promoted.'] : []),
       ...(upkeep === undefined ? [] : upkeepProblems(upkeep, Date.now()))
     ]
   }
@@ -247,7 +247,7 @@ async function readRepacking(
 function diskProblems({ dataDir }: Config, disk: Disk | null): string[] {
   if (disk === null || disk.freeBytes >= LITTLE_DISK_BYTES) return []
   const megabytes = Math.floor(disk.freeBytes / 1e6)
-  return [`The disk of ${dataDir} has ${megabytes} MB left: writes are rejected when it is full. Free some space.`]
+  return [`The disk of ${dataDir} has ${megabytes} MB left. Writes are rejected when it is full: free some space.`]
 }
 
 /** Number of pending rows above which a problem is reported, because charts add up all pending rows at query time. */
@@ -256,7 +256,7 @@ const MOST_NEWS = 100_000
 const newsProblems = (news: number): string[] =>
   news <= MOST_NEWS
     ? []
-    : [`${news} changes are waiting to be added to charts: no server is running, or it is too slow. See its log.`]
+    : [`${news} changes are waiting to be added to charts: no server is running, or it cannot keep up. Check its log.`]
 
 const sumOf = (projects: readonly DescribedProject[]): Totals => ({
   traces: sum(projects.map(project => project.traceCount)),
@@ -276,7 +276,7 @@ async function totalsProblems(sql: Sql, projects: readonly DescribedProject[]): 
     const recount = await recountProject(sql, slug, false)
     if (recount.agree) continue
     const what = areSumsRight(recount)
-      ? `Some traces of project ${slug} count spans or errors that are not stored`
+      ? `Some traces in project ${slug} have wrong span or error counts`
       : `The totals or charts of project ${slug} do not match its traces`
     problems.push(`${what}: \`spoor project recount ${slug} --apply\`.`)
   }
@@ -315,20 +315,20 @@ async function secretProblems(
 /** Says whether KEY_DIGEST_SECRET_PREVIOUS is still needed. */
 function describeMove(keys: readonly string[]): string {
   if (keys.length === 0) {
-    return 'Every working key has moved to KEY_DIGEST_SECRET: remove KEY_DIGEST_SECRET_PREVIOUS and restart.'
+    return 'Every valid key now uses KEY_DIGEST_SECRET: remove KEY_DIGEST_SECRET_PREVIOUS and restart.'
   }
   const named = `${keys.slice(0, 5).join(', ')}${keys.length > 5 ? ' and others' : ''}`
   const count = keys.length === 1 ? '1 key' : `${keys.length} keys`
-  return `${count} may still need KEY_DIGEST_SECRET_PREVIOUS, being unused since the secret changed: ${named}.`
+  return `${count} may still need KEY_DIGEST_SECRET_PREVIOUS (not used since the secret changed): ${named}.`
 }
 
 function projectProblems(projects: readonly DescribedProject[]): string[] {
   if (projects.length === 0)
-    return ['There is no project: start a server, which creates one, or run `spoor project create`.']
+    return ['There are no projects: start a server to create one, or run `spoor project create`.']
   return projects
     .filter(({ storage }) => storage.level !== 'ok')
     .map(({ slug, storage }) => {
       const state = `is ${storage.level === 'critical' ? 'very close to, or over,' : 'close to'} its storage limit`
-      return `Project ${slug} ${state} (${storage.level}). Writes continue: delete traces, or raise the limit.`
+      return `Project ${slug} ${state} (${storage.level}). Writes still work. Delete traces, or raise the limit.`
     })
 }

@@ -17,6 +17,6 @@ export function checkText(what: string, text: string, least: number, most: numbe
 /** Quotes a given key id for a message, without the secret if the input may contain a whole key. */
 export function quoteKeyId(given: string): string {
   const [, keyId] = /_live_([0-9A-Za-z]{16})(?:_|$)/.exec(given) ?? []
-  if (keyId !== undefined) return `of that id, which looks like a whole key (its id is ${keyId})`
-  return given.length > 16 ? 'of that id, which is too long to be one' : JSON.stringify(given)
+  if (keyId !== undefined) return `with that id, which looks like a full key (its id is ${keyId})`
+  return given.length > 16 ? 'with that id, which is too long to be a key id' : JSON.stringify(given)
 }

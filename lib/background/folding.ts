@@ -65,7 +65,7 @@ export class Folding {
     this.#options = options
     const about = 'Rows of rollup_news that are not yet folded into rollups. Charts include these rows.'
     metrics.watch('spoor_rollup_news', about, () => this.#waiting, 'max')
-    const age = 'Upper bound for the age of the oldest row of rollup_news, in seconds.'
+    const age = 'Upper bound on the age of the oldest row in rollup_news, in seconds.'
     metrics.watch('spoor_rollup_news_age_seconds', age, () => this.lagMs / 1000, 'max')
     this.#rounds = new Rounds({ what: 'folding sums over time', pauseMs, log, health }, async () => {
       await this.#fold()

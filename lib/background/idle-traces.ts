@@ -78,7 +78,7 @@ export class IdleTraces {
       const completed = await this.#complete(idle.slice(i, i + MOST_AT_ONCE))
       metrics.countIdle(completed)
       this.#rounds.advance()
-      if (completed > 0) log.info({ traces: completed }, 'completed traces that received no span for a while')
+      if (completed > 0) log.info({ traces: completed }, 'completed traces that had received no spans for a while')
     }
   }
 

@@ -37,7 +37,10 @@ export class OldRuns {
           goesOn = !this.#rounds.isClosed && performance.now() < end
         } while (below !== undefined && goesOn)
         if (below === undefined)
-          log.info({ project: projectId }, 'all traces of this project are marked as runs or not; runsOnly is exact')
+          log.info(
+            { project: projectId },
+            'every trace in this project is now marked as a run or not; runsOnly is exact'
+          )
       }
     })
   }

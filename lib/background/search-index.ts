@@ -42,11 +42,11 @@ export class SearchIndex {
   constructor(options: SearchIndexOptions) {
     this.#options = options
     const { log, health, metrics } = options
-    const about = 'Writes whose words are not in the search index yet; at most 10,000 per project.'
+    const about = 'Writes not yet in the search index; counted up to 10,000 per project.'
     metrics.watch('spoor_search_waiting', about, () => this.#backlog.waiting, 'max')
-    const partly = 'Indexed traces that cannot be found by their errors, tool calls and metadata yet.'
+    const partly = 'Indexed traces not yet searchable by their errors, tool calls and metadata.'
     metrics.watch('spoor_search_partly_indexed', partly, () => this.#backlog.partlyIndexed, 'max')
-    const age = 'Lower bound for the waiting time of the oldest of these writes, in seconds.'
+    const age = 'Lower bound on how long the oldest of these writes has waited, in seconds.'
     metrics.watch('spoor_search_waiting_age_seconds', age, () => this.lagMs / 1000, 'max')
     this.#rounds = new Rounds({ what: 'indexing for search', pauseMs: PAUSE_MS, log, health }, () => this.#round())
     const looking = { what: 'looking at what waits to be indexed', pauseMs: BACKLOG_PAUSE_MS, log, health }

@@ -34,7 +34,7 @@ export class WaitingMessages {
           metrics.countLogRecords({ left_out: count })
           log.warn(
             { project: projectId },
-            `dropped ${count} messages from log records: the spans that they name did not arrive`
+            `dropped ${count} messages from log records: the spans they refer to never arrived`
           )
         }
         this.#rounds.advance()

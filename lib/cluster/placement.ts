@@ -42,7 +42,8 @@ export function nodeProblems(nodes: readonly NodePlacement[]): string[] {
   const away = nodes
     .filter(({ isActive }) => !isActive)
     .map(
-      node => `The node ${named(node)} is not active: its projects are not served. Activate it (citus_activate_node).`
+      node =>
+        `The node ${named(node)} is not active, so its projects are not served. Activate it (citus_activate_node).`
     )
   const total = nodes.reduce((sum, { bytes }) => sum + bytes, 0)
   const most = total < LEAST_BYTES ? Number.POSITIVE_INFINITY : (SKEW * total) / nodes.length
@@ -50,7 +51,7 @@ export function nodeProblems(nodes: readonly NodePlacement[]): string[] {
     .filter(({ bytes }) => bytes > most)
     .map(node => {
       const share = Math.round((100 * node.bytes) / total)
-      const remedy = 'move shards to others (citus_rebalance_start), while it serves.'
+      const remedy = 'move shards to other nodes (citus_rebalance_start) while it is running.'
       return `The node ${named(node)} holds ${share} % of all: ${remedy}`
     })
   return [...away, ...full]

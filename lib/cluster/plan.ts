@@ -92,8 +92,8 @@ export function planDistribution(found: FoundCluster, shards?: number): Distribu
 function engineObstacles({ citus, isAvailable }: FoundCluster): string[] {
   if (citus === undefined) {
     return isAvailable
-      ? ['This database has no Citus: run `create extension citus` in it, and in the same database of each worker.']
-      : ['This PostgreSQL has no Citus: install it on every node, with `shared_preload_libraries = citus`.']
+      ? ['This database has no Citus: run `create extension citus` here and in the same database on each worker.']
+      : ['This PostgreSQL does not have Citus: install it on every node, with `shared_preload_libraries = citus`.']
   }
   return Number.parseInt(citus, 10) < LEAST_CITUS
     ? [`Citus ${citus} is too old: spoor needs ${LEAST_CITUS} or newer.`]
@@ -113,7 +113,7 @@ function nodeObstacles(nodes: readonly FoundNode[]): string[] {
     )
   }
   if (holders.length === 0) {
-    obstacles.push("No node takes shards: add workers with `select citus_add_node('its name', 5432)`.")
+    obstacles.push("No node can hold shards: add workers with `select citus_add_node('its name', 5432)`.")
   }
   for (const node of nodes) {
     if (node.hindrance !== undefined) obstacles.push(`The node ${named(node)}: ${node.hindrance}.`)
@@ -127,22 +127,22 @@ function tableObstacles(tables: readonly FoundTable[], colocation: number | unde
     if (distributed === undefined) return []
     if (distributed.column !== DISTRIBUTION_COLUMN) {
       return [
-        `The table ${name} is distributed by ${distributed.column}: undistribute_table('${name}'), and run this again.`
+        `The table ${name} is distributed by ${distributed.column}: undistribute_table('${name}'), then run this again.`
       ]
     }
     return distributed.colocation === colocation
       ? []
-      : [`The table ${name} is not colocated with traces: undistribute_table('${name}'), and run this again.`]
+      : [`The table ${name} is not colocated with traces: undistribute_table('${name}'), then run this again.`]
   })
 }
 
 function shardObstacles(wanted: number | undefined, there: number | undefined): string[] {
   if (wanted === undefined || there === undefined || wanted === there) return []
-  return [`traces has ${there} shards already: omit --shards, or use alter_distributed_table.`]
+  return [`traces already has ${there} shards: omit --shards, or use alter_distributed_table.`]
 }
 
 function userObstacles(users: readonly string[]): string[] {
   if (users.length === 0) return []
   const some = [...new Set(users)].slice(0, 3).join(', ')
-  return [`Other spoor processes are connected (${some}): stop servers and commands first, because rows move.`]
+  return [`Other spoor processes are connected (${some}): stop all servers and commands first, because rows will move.`]
 }

@@ -156,7 +156,7 @@ export class Routes implements RouteNews {
     this.#told.add(key)
     this.#log.warn(
       { err: error, node: key },
-      'a cluster node cannot be reached from here; its batches go through the coordinator, which costs more'
+      'a cluster node cannot be reached from here; its batches go through the coordinator, which is slower'
     )
   }
 

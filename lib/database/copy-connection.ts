@@ -27,7 +27,7 @@ class CopyError extends Error {
   readonly code: string
   readonly severity: string
   constructor(fields: ReadonlyMap<string, string>) {
-    super(fields.get('M') ?? 'PostgreSQL refused a batch')
+    super(fields.get('M') ?? 'PostgreSQL rejected a batch')
     this.code = stateOfCopy(fields.get('C') ?? '', this.message)
     this.severity = fields.get('V') ?? ''
   }

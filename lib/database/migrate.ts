@@ -119,8 +119,8 @@ export function isBehind({ state }: SchemaState): boolean {
 
 /** Describes a database migrated by a newer version of spoor, for the log and the commands `status` and `migrate`. */
 export const describeNewer = ({ version, latest }: SchemaState): string =>
-  `the schema is at version ${version}, newer than the ${latest} that this version of spoor knows; continuing. ` +
-  'Update spoor on this machine'
+  `the schema is at version ${version}, but this version of spoor supports only ${latest}; continuing. Update spoor ` +
+  'on this machine'
 
 /** Reads the files of `folder` (by default sql/ of this package). Throws if a number is missing or repeated. */
 export async function readMigrations(folder: string = findMigrations()): Promise<Migration[]> {
@@ -164,7 +164,7 @@ export async function acquireLock(sql: Sql, log: Logger): Promise<void> {
   for (let polls = 0; ; polls++) {
     const [row] = await sql`select pg_try_advisory_lock(${ADVISORY_LOCK.migration}) as held`
     if (row?.held) return
-    if (polls === 0) log.info('waiting for another process that migrates the database')
+    if (polls === 0) log.info('waiting for another process that is migrating the database')
     await delay(LOCK_POLL_MS)
   }
 }
@@ -187,8 +187,8 @@ async function readAppliedVersions(sql: Sql, migrations: readonly Migration[]): 
     const known = migrations[version - 1]
     if (known === undefined || known.sha256 === sha256) continue
     throw new ConfigError(
-      `the database was made by an unreleased build, whose migration ${version} was another: export with that build, ` +
-        'import with this one into a new database'
+      `this database was created by an unreleased build with a different migration ${version}: export it with that ` +
+        'build and import it into a new database with this one'
     )
   }
   return rows.map(row => row.version)
@@ -206,7 +206,8 @@ async function applyPatiently(
     } catch (error) {
       const isLocked = (error as { code?: unknown }).code === SQLSTATE.lockNotAvailable
       if (!isLocked || attempt === LOCK_ATTEMPTS) throw error
-      if (attempt === 1) log.info({ version: migration.version }, 'a migration is waiting for long transactions to end')
+      if (attempt === 1)
+        log.info({ version: migration.version }, 'a migration is waiting for long transactions to finish')
     }
     await delay(LOCK_PAUSE_MS)
   }

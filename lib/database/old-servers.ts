@@ -15,5 +15,5 @@ export async function findOldServers(sql: Sql): Promise<string | undefined> {
     order by host, process`
   if (rows.length === 0) return undefined
   const which = rows.map(({ process, host }) => `process ${process} on ${host}`).join(', ')
-  return `a version of spoor before 1.0.0 is connected to the database, and must be stopped first: ${which}`
+  return `a version of spoor before 1.0.0 is connected to the database and must be stopped first: ${which}`
 }

@@ -7,7 +7,7 @@ import { type EmbeddedRole, openEmbedded } from './embedded/embedded.ts'
 import { ConnectionLimit } from './pooled/connection-limit.ts'
 import { nameOf } from './sockets/address.ts'
 
-const TOO_FEW = 'PostgreSQL allows fewer connections than this process would use; continuing with these connections'
+const TOO_FEW = 'PostgreSQL allows fewer connections than this process wants; continuing with fewer'
 
 export interface OpenOptions {
   /** Only one server at a time can open an embedded database. Commands can open the database alongside the server. */

@@ -119,7 +119,7 @@ export async function withAttempts<T>(
 
 const REFUSED = 'The store rejected the write; nothing was stored. Retry later.'
 const UNKNOWN =
-  'The connection to the database was lost during the write; check whether the write succeeded before you retry.'
+  'The connection to the database was lost during the write; check whether the write succeeded before retrying.'
 
 function refuseRead(error: unknown): never {
   if (classifyFailure(error) === 'bug') throw error

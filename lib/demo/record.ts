@@ -77,7 +77,7 @@ function partsOf({ body, appended, end, scores = [] }: DemoTrace): TracePart[] {
 async function send(outbox: Outbox, address: string): Promise<void> {
   const { kept, lost, problems } = await outbox.flush({ timeoutMs: CHUNK_MS }, true)
   const [loss] = lost
-  if (loss !== undefined) throw new AdminError(`the server at ${address} refused ${loss.name}: ${loss.reason}`)
+  if (loss !== undefined) throw new AdminError(`the server at ${address} rejected ${loss.name}: ${loss.reason}`)
   if (kept > 0)
-    throw new AdminError(`the server at ${address} does not take the traces: ${problems.at(-1) ?? 'it is slow'}`)
+    throw new AdminError(`the server at ${address} does not accept the traces: ${problems.at(-1) ?? 'it is slow'}`)
 }

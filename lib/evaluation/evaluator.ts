@@ -63,13 +63,14 @@ function readEvaluator(given: unknown, place: string): Evaluator {
   const refuse = (rule: string): never => {
     throw new EvaluatorError(`${place}${rule}`)
   }
-  if (given === null || typeof given !== 'object') return refuse('an evaluator is { id, name, dataType, evaluate }')
+  if (given === null || typeof given !== 'object')
+    return refuse('an evaluator must be { id, name, dataType, evaluate }')
   const { id, name, dataType, evaluate } = given as Partial<Evaluator>
   if (typeof id !== 'string' || id === '' || id.length > MAX_ID || /\p{Cc}|\p{Cs}/u.test(id)) {
-    return refuse(`id must be a text of 1 to ${MAX_ID} characters without control characters`)
+    return refuse(`id must be 1 to ${MAX_ID} characters, without control characters`)
   }
   if (typeof name !== 'string' || !/^[A-Za-z0-9_-]{1,64}$/.test(name)) {
-    return refuse('name must be 1 to 64 letters, digits, underscores and hyphens')
+    return refuse('name must be 1 to 64 letters, digits, underscores or hyphens')
   }
   if (!EVALUATED_TYPES.includes(dataType as EvaluatedType))
     return refuse(`dataType must be one of ${EVALUATED_TYPES.join(', ')}`)
@@ -88,7 +89,7 @@ export function readVerdict({ name, dataType }: Evaluator, returned: unknown): V
   ) as Partial<Verdict>
   const [other] = Object.keys(others)
   if (other !== undefined)
-    throw new EvaluatorError(`a verdict is a value or { value, comment, spanId }, without ${other}`)
+    throw new EvaluatorError(`a verdict must be a value or { value, comment, spanId }, without ${other}`)
   const score = {
     name,
     dataType,

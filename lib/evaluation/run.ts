@@ -140,7 +140,7 @@ async function ask(evaluator: Evaluator, detail: EvaluatedTrace, { timeoutMs, si
   const both = AbortSignal.any([signal, late.signal])
   const over = new Promise<never>((_, reject) => {
     both.addEventListener('abort', () =>
-      reject(late.signal.aborted ? new Error(`took longer than ${timeoutMs / 1000} s`) : both.reason)
+      reject(late.signal.aborted ? new Error(`timed out after ${timeoutMs / 1000} s`) : both.reason)
     )
   })
   const timer = setTimeout(() => late.abort(), timeoutMs)

@@ -76,7 +76,7 @@ function readPair({ cert, key }: CertificateFiles): Pair {
     createSecureContext(pair)
     // The context accepts a key of another type than the certificate's.
     if (!new X509Certificate(pair.cert).checkPrivateKey(createPrivateKey(pair.key))) {
-      throw new Error('the key does not belong to the certificate')
+      throw new Error('the key does not match the certificate')
     }
     return pair
   } catch (error) {

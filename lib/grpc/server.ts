@@ -229,7 +229,7 @@ export class GrpcServer {
       { requestId, message: (error as Error).message, stack: (error as Error).stack },
       'unexpected error'
     )
-    return new Refusal('internal_error', 'An unexpected error; the server log has it.')
+    return new Refusal('internal_error', 'An unexpected error; see the server log.')
   }
 
   /** Logs a call with the HTTP status that corresponds to its result. */
@@ -320,6 +320,6 @@ function failureOf(refusal: Refusal) {
 
 function textOf(metadata: Metadata, name: string): string | undefined {
   const values = metadata.get(name)
-  if (values.length > 1) throw new Refusal('invalid_request', `The call has more than one ${name}: send one.`)
+  if (values.length > 1) throw new Refusal('invalid_request', `The call has more than one ${name}: send only one.`)
   return values[0] === undefined ? undefined : String(values[0])
 }

@@ -14,8 +14,8 @@ export function findShortage(room: ConnectionRoom, processes: number, perProcess
   const wanted = processes * perProcess
   if (room.most >= wanted) return []
   return [
-    `${room.setBy} allows ${room.most} connections, and the server would use up to ${wanted} (${perProcess} for each ` +
-      'process): it works with fewer, more slowly. Raise the limit, or set lower DATABASE_CONNECTIONS or PROCESSES.'
+    `${room.setBy} allows ${room.most} connections, but the server wants up to ${wanted} (${perProcess} per ` +
+      'process). With fewer, it is slower. Raise the limit, or set lower DATABASE_CONNECTIONS or PROCESSES.'
   ]
 }
 
@@ -38,11 +38,9 @@ const LATE_REPACKING_MS = 86_400_000
 /** Describes lags for `lacks` in GET /readyz. Omits causes, because the endpoint is public. */
 export function describeLags({ charts, search, repacking }: Lags): string[] {
   return [
-    ...(charts < LATE_MS ? [] : [`charts: sums over time are ${inMinutes(charts)} behind; the log says why`]),
-    ...(search < LATE_MS ? [] : [`search: the index is ${inMinutes(search)} behind; the log says why`]),
-    ...(repacking < LATE_REPACKING_MS
-      ? []
-      : ['repacking: texts have waited over a day to be packed together; the log says why'])
+    ...(charts < LATE_MS ? [] : [`charts: totals are ${inMinutes(charts)} behind; see the log`]),
+    ...(search < LATE_MS ? [] : [`search: the index is ${inMinutes(search)} behind; see the log`]),
+    ...(repacking < LATE_REPACKING_MS ? [] : ['repacking: traces have waited over a day to be repacked; see the log'])
   ]
 }
 

@@ -3,7 +3,7 @@ import { classifyFailure, SQLSTATE } from '../database/failure.ts'
 import { causeOf } from '../failure-log.ts'
 
 export const AWAY = 'the database cannot be reached'
-export const READ_ONLY = 'the database accepts no writes'
+export const READ_ONLY = 'the database does not accept writes'
 export const STUCK = 'the database does not complete a write in time'
 /** PostgreSQL reports the same error while starting, recovering and stopping. Recovery after a crash takes seconds. */
 const RECOVERING = 'the database is starting, recovering or stopping'
@@ -12,8 +12,8 @@ const RECOVERING = 'the database is starting, recovering or stopping'
 const NAMES: Readonly<Record<string, string>> = {
   [SQLSTATE.cannotConnectNow]: RECOVERING,
   [SQLSTATE.readOnlyTransaction]: READ_ONLY,
-  [SQLSTATE.diskFull]: 'the disk of the database is full',
-  [SQLSTATE.tooManyConnections]: 'the database has no connection left',
+  [SQLSTATE.diskFull]: 'the database disk is full',
+  [SQLSTATE.tooManyConnections]: 'the database has no connections left',
   [SQLSTATE.lockNotAvailable]: STUCK,
   [SQLSTATE.queryCanceled]: STUCK
 }

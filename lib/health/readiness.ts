@@ -126,7 +126,7 @@ export class Readiness {
   }
 }
 
-const LATE: Obstacles = [{ reason: STUCK, cause: `no answer within ${MOST_MS} ms` }]
+const LATE: Obstacles = [{ reason: STUCK, cause: `no response within ${MOST_MS} ms` }]
 
 /** A database check. Concurrent callers share one outcome, which is then cached for `keptMs`. */
 class Check {

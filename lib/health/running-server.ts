@@ -48,7 +48,7 @@ export type FoundServer =
   | { readonly is: 'nameless'; readonly server: RunningServer }
   /** An embedded database's server process exists, or something accepts connections, but no response arrives. */
   | { readonly is: 'silent'; readonly address: string; readonly pid: number | undefined }
-  | { readonly is: 'of another database' | 'something else'; readonly address: string }
+  | { readonly is: 'for another database' | 'something else'; readonly address: string }
   /**
    * No server was found. `address` is undefined for an embedded database, because its server would have recorded one.
    */
@@ -80,7 +80,7 @@ export async function lookForServer(config: Config, instance: string | undefined
   const { instance: other, ...rest } = report
   const server = { ...place, ...rest }
   if (instance === undefined || instance === other) return { is: 'ours', server }
-  return other === undefined ? { is: 'nameless', server } : { is: 'of another database', address }
+  return other === undefined ? { is: 'nameless', server } : { is: 'for another database', address }
 }
 
 /** Returns the address at which this machine reaches a server that listens on this host and port. */

@@ -143,7 +143,8 @@ export class Setup {
       await migrateSchema(this.#database, this.#log, this.#migrations)
     } catch (error) {
       // With this schema, the stored fingerprint cannot be read.
-      if (isReadOnlyRefusal(error)) throw new ConfigError(`${describe(schema)}, but the database accepts no writes`)
+      if (isReadOnlyRefusal(error))
+        throw new ConfigError(`${describe(schema)}, but the database does not accept writes`)
       throw error
     }
   }
@@ -198,5 +199,7 @@ export class Setup {
 }
 
 function describe({ state, version, latest }: SchemaState): string {
-  return state === 'missing' ? 'the database has no schema yet' : `the schema is at ${version}, and ${latest} is needed`
+  return state === 'missing'
+    ? 'the database has no schema yet'
+    : `the schema is at ${version}, but ${latest} is required`
 }

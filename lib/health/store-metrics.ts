@@ -38,24 +38,24 @@ export function watchStore(metrics: Metrics, watched: Watched): void {
     () => pools.reduce((sum, { waiting }) => sum + waiting, 0)
   )
   const isReady = async () => ((await readiness.findObstacles()).length === 0 ? 1 : 0)
-  metrics.watch('spoor_ready', '1 if a write would be accepted, as /readyz reports.', isReady, 'min')
+  metrics.watch('spoor_ready', '1 if writes are accepted, as /readyz reports.', isReady, 'min')
   const size = rarely(() => Promise.race([readSize(sql), delay(MOST_MS, undefined, { ref: false })]))
   metrics.watch('spoor_database_bytes', 'Size of the database; absent while the database is unreachable.', size, 'max')
   metrics.watch(
     'spoor_schema_version',
-    'The newest migration applied to the database.',
+    'The latest migration applied to the database.',
     () => setup.schema?.version,
     'min'
   )
   metrics.watch(
     'spoor_schema_expected_version',
-    'The newest migration of this version.',
+    'The latest migration in this version.',
     () => setup.schema?.latest,
     'max'
   )
   if (!database.embedded) return
   const free = async () => (await readDisk(config.dataDir))?.freeBytes
-  metrics.watch('spoor_disk_free_bytes', 'Free space on the disk of the embedded database.', free, 'min')
+  metrics.watch('spoor_disk_free_bytes', "Free space on the embedded database's disk.", free, 'min')
 }
 
 function watchUpkeep(metrics: Metrics, { upkeep, certificateExpiry }: Watched): void {
@@ -63,7 +63,7 @@ function watchUpkeep(metrics: Metrics, { upkeep, certificateExpiry }: Watched): 
   const until = (at: string | Date | undefined) => at && (new Date(at).getTime() - Date.now()) / 1000
   metrics.watch(
     'spoor_backup_age_seconds',
-    'Time since `spoor backup` last completed; absent if it never did.',
+    'Time since `spoor backup` last completed; absent if it never has.',
     async () => {
       const at = (await soon())?.lastBackupAt
       return at == null ? undefined : -(until(at) as number)
@@ -72,25 +72,25 @@ function watchUpkeep(metrics: Metrics, { upkeep, certificateExpiry }: Watched): 
   )
   metrics.watch(
     'spoor_key_expiry_seconds',
-    'Time until the first key in use expires; absent if none does within 14 days.',
+    'Time until the next active key expires; absent if none expires within 14 days.',
     async () => until((await soon())?.expiringKeys[0]?.expiresAt) as number | undefined,
     'min'
   )
   metrics.watch(
     'spoor_certificate_expiry_seconds',
-    'Time until the certificate of gRPC expires; absent without one.',
+    'Time until the gRPC certificate expires; absent without one.',
     () => until(certificateExpiry()) as number | undefined,
     'min'
   )
   metrics.watch(
     'spoor_storage_used_ratio',
-    'The largest share of its storage limit that a project uses.',
+    'The highest share of its storage limit used by any project.',
     async () => (await soon())?.storageUsed,
     'max'
   )
   metrics.watch(
     'spoor_unsafe_settings',
-    'Number of settings of PostgreSQL that are off and must not be, such as fsync.',
+    'Number of PostgreSQL settings that are off but must be on, such as fsync.',
     async () => (await soon())?.careless.length,
     'max'
   )

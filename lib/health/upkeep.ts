@@ -37,12 +37,12 @@ export function upkeepProblems(
 
 const describeCareless = (name: string): string =>
   name === 'autovacuum'
-    ? 'PostgreSQL runs with autovacuum = off: tables grow without limit, and writes eventually stop. Turn it on.'
-    : `PostgreSQL runs with ${name} = off: a crash can lose acknowledged writes. Turn it on.`
+    ? 'PostgreSQL is running with autovacuum = off: tables grow without limit, and writes eventually stop. Turn it on.'
+    : `PostgreSQL is running with ${name} = off: a crash can lose acknowledged writes. Turn it on.`
 
 const describeTransactions = (age: number): string =>
-  `The oldest transaction id is ${age} transactions old, and PostgreSQL stops writes at 2.1 billion: find what holds ` +
-  'back vacuum (a long transaction, a replication slot), and run `vacuum freeze`.'
+  `The oldest transaction id is ${age} transactions old, and PostgreSQL stops writes at 2.1 billion: find what is ` +
+  'blocking vacuum (a long transaction, a replication slot), and run `vacuum freeze`.'
 
 /** Returns when the first certificate in a PEM file's bytes expires. */
 export const expiryOf = (pem: Buffer): Date => new Date(new X509Certificate(pem).validTo)
@@ -61,9 +61,9 @@ export function certificateProblems(name: string, expiresAt: Date | undefined, n
   if (expiresAt === undefined) return []
   const ms = expiresAt.getTime() - now
   if (ms <= 0)
-    return [`The certificate of ${name} has expired: every client refuses it. Renew it; no restart is needed.`]
+    return [`The ${name} certificate has expired, so every client rejects it. Renew it; no restart is needed.`]
   if (ms > EXPIRY_DAYS * DAY_MS) return []
-  return [`The certificate of ${name} expires in ${inDays(ms)}: renew it. No restart is needed.`]
+  return [`The ${name} certificate expires in ${inDays(ms)}: renew it. No restart is needed.`]
 }
 
 /** Returns what GET /readyz lists under `lacks`. The endpoint is public, so no names appear. */
@@ -71,21 +71,22 @@ export function describeUpkeep(upkeep: Upkeep | undefined, certificate: Date | u
   const certificates =
     certificateProblems('gRPC', certificate, now).length === 0
       ? []
-      : ['a valid certificate: the one for gRPC expires soon, or has expired']
+      : ['a valid certificate: the gRPC certificate expires soon or has expired']
   if (upkeep === undefined) return certificates
   const { careless, transactionAge, lastBackupAt, expiringKeys, storageUsed } = upkeep
   const age = backupDays(lastBackupAt, now)
   return [
     ...certificates,
-    ...(careless.length === 0 ? [] : [`safe settings of PostgreSQL: ${careless.join(', ')} off`]),
-    ...(transactionAge < OLD_TRANSACTIONS ? [] : ['transaction ids: vacuum does not keep up']),
+    ...(careless.length === 0 ? [] : [`safe PostgreSQL settings: ${careless.join(', ')} off`]),
+    ...(transactionAge < OLD_TRANSACTIONS ? [] : ['transaction ids: vacuum is falling behind']),
     ...(age < OLD_BACKUP_DAYS ? [] : [`a recent backup: the last one is ${age} days old`]),
-    ...(expiringKeys.length === 0 ? [] : ['valid keys: a key in use expires soon']),
+    ...(expiringKeys.length === 0 ? [] : ['valid keys: an active key expires soon']),
     ...(storageUsed < MUCH_STORAGE ? [] : ['storage: a project is close to its limit'])
   ]
 }
 
-const UPKEEP_LACK = /^(?:a valid certificate|safe settings|transaction ids|a recent backup|valid keys|storage)\b/
+const UPKEEP_LACK =
+  /^(?:a valid certificate|safe PostgreSQL settings|transaction ids|a recent backup|valid keys|storage)\b/
 
 /** Whether an item of `lacks` comes from `describeUpkeep`. */
 export const isUpkeepLack = (lack: string): boolean => UPKEEP_LACK.test(lack)

@@ -31,5 +31,5 @@ export async function authorise(
 /** Throws `not_configured` if configuration is missing. */
 export function requireConfigured(notConfigured: () => string | undefined): void {
   if (notConfigured() === undefined) return
-  throw new Refusal('not_configured', 'This deployment is not configured; its log says what is missing.')
+  throw new Refusal('not_configured', 'This deployment is not configured; see its log for what is missing.')
 }

@@ -18,7 +18,7 @@ export async function callRoute(
   { method, url, body }: LocalRequest
 ): Promise<string> {
   const match = routes.find(method, url)
-  if (match === undefined) throw new Error(`no route answers ${method} ${url}`)
+  if (match === undefined) throw new Error(`no route for ${method} ${url}`)
   const { endpoint, params, querystring } = match
   const idOf = (name: 'traceId' | 'scoreId' | 'spanId') => {
     const text = params[name]

@@ -60,7 +60,7 @@ export function queryReader(schema: TObject): QueryReader {
       checkParameter(schema, known, name, value)
       const isGiven = Object.hasOwn(query, name)
       if (arrays.has(name)) query[name] = [...(isGiven ? (query[name] as string[]) : []), value]
-      else if (isGiven) throw refusal(name, 'must not be given more than once')
+      else if (isGiven) throw refusal(name, 'must not be repeated')
       else query[name] = parsed(name, value)
     }
     checkAll(query)

@@ -111,7 +111,7 @@ export class HttpServer {
     this.#large = largeBodies(this.#arrival.waitMs)
     options.metrics.watch(
       'spoor_unread_bytes',
-      'Bytes of responses that clients have not received yet, and of requests that wait for these responses.',
+      'Bytes of responses not yet received by clients, and of the requests behind them.',
       () => this.#unsent.bytes
     )
     options.metrics.watch(
@@ -341,10 +341,7 @@ export class HttpServer {
       return
     }
     this.#options.log.error({ requestId: exchange.requestId, err: describe(error) }, 'unexpected error')
-    sendRefusal(
-      exchange,
-      new Refusal('internal_error', 'An unexpected error; the server log explains it under this request id.')
-    )
+    sendRefusal(exchange, new Refusal('internal_error', 'An unexpected error; see this request id in the server log.'))
   }
 
   /**
@@ -392,8 +389,8 @@ export class HttpServer {
     this.#hasSaidForwarded = true
     log.warn(
       { peer: plainAddress(peer) },
-      'X-Forwarded-For came from a peer that TRUST_PROXY does not name, so it is ignored: if that is your proxy, name it, ' +
-        'or all clients behind it count as one, in the log and in the limits on passwords; this is logged once'
+      'X-Forwarded-For came from a peer that is not in TRUST_PROXY, so it is ignored. If that is your proxy, add it; ' +
+        'otherwise all its clients count as one in the log and in password limits. This is logged once'
     )
   }
 

@@ -103,13 +103,13 @@ export const isOurs = ({ attempts }: Pending, { seq, version }: TraceState): boo
   attempts.includes(seq) || attempts.includes(version)
 
 export function trialLimitReached({ limit }: TrialCharge): Decision {
-  const message = `the trial account has recorded its ${limit} traces; nothing more can be recorded with it`
+  const message = `the trial account has recorded its ${limit} traces; no more can be recorded with it`
   return { type: 'refused', code: 'trial_limit_reached', message }
 }
 
 export function refusalMessage(pending: Pending): string {
   const unknown = pending.lostSince !== undefined && pending.attempts.length > 0
   return unknown
-    ? 'the connection to the database was lost during the write; resend the same request to learn its outcome'
+    ? 'the connection to the database was lost during the write; resend the same request to see if it succeeded'
     : 'the database rejected the write; nothing was stored; retry later'
 }

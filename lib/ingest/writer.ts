@@ -329,7 +329,7 @@ export class Writer {
     const isExport = operation.operation === 'export'
     this.#log.error(
       { project: projectId, operation: operation.operation, err: fault },
-      'refused a write because of a bug in spoor'
+      'rejected a write because of a bug in spoor'
     )
     reject(isExport ? new Refusal('unavailable', 'a server error: nothing was stored; send the spans again') : fault)
   }
@@ -398,7 +398,7 @@ export class Writer {
   #tryAgain(pending: Pending, pauseMs: number): void {
     pending.look = true
     if (++pending.tries > MAX_TRIES) {
-      pending.reject(new Refusal('quota_exhausted', 'too many other requests are changing the trace; retry later'))
+      pending.reject(new Refusal('quota_exhausted', 'too many concurrent requests are changing the trace; retry later'))
       return
     }
     this.#again(pending, pauseMs)

@@ -23,7 +23,7 @@ export class RequestsUnderWay {
   enter(party: number): void {
     const count = this.#counts.get(party) ?? 0
     if (count >= this.#most) {
-      const rule = `at most ${this.#most} reads may be in flight at a time`
+      const rule = `at most ${this.#most} reads can be in flight at once`
       throw new Refusal('too_many_requests', `This project has too many requests in flight: ${rule}. Retry later.`)
     }
     this.#counts.set(party, count + 1)

@@ -39,7 +39,9 @@ const tracesOutline: ListOutline = {
   member: 'traces',
   usualLimit: () => 20,
   outline: traceOf,
-  about: `${READ_TRACE} Only detail "full" has provider, endedAt, ingestedAt, tokens of input and output, and bytes.`,
+  about:
+    `${READ_TRACE} Only detail "full" includes provider, endedAt, ingestedAt, input and output tokens, ` +
+    'and size in bytes.',
   ifEmpty: 'No trace matches.'
 }
 
@@ -59,8 +61,8 @@ const searchOutline: ListOutline = {
     }
   },
   about:
-    `${READ_TRACE} Only detail "full" has provider, endedAt, ingestedAt, tokens of input and output, bytes, ` +
-    'and ids of scores.'
+    `${READ_TRACE} Only detail "full" includes provider, endedAt, ingestedAt, input and output tokens, size in ` +
+    'bytes, and score ids.'
 }
 
 function excerptOf({ place, spanId, role, text }: Item, cuts: Cuts): Item {
@@ -115,8 +117,8 @@ const spansOutline: ListOutline = {
     }
   },
   about:
-    'To read the texts of a step whole, call get_trace with its traceId and spanIds. Only detail "full" has ' +
-    'parentSpanId, provider, endedAt, and tokens of input and output.'
+    'To read a step\'s full texts, call get_trace with its traceId and spanIds. Only detail "full" includes ' +
+    'parentSpanId, provider, endedAt, and input and output tokens.'
 }
 
 /** Number of steps whose failures an outline counts. */
@@ -149,8 +151,8 @@ const errorsOutline: ListOutline = {
     }))
   }),
   about:
-    'To read a failure, call get_trace with the traceId of the example, and its spanId in spanIds. Only ' +
-    'detail "full" has the whole messages of the examples.'
+    'To read a failure, call get_trace with the example\'s traceId, and its spanId in spanIds. Only detail "full" ' +
+    "includes the examples' full messages."
 }
 
 const sessionsOutline: ListOutline = {
@@ -162,7 +164,7 @@ const sessionsOutline: ListOutline = {
     errorCount: positive(errorCount),
     partial: partial || undefined
   }),
-  about: 'For the traces of a session, call search_traces with sessionId.'
+  about: "To list a session's traces, call search_traces with sessionId."
 }
 
 const usersOutline: ListOutline = {
@@ -170,14 +172,14 @@ const usersOutline: ListOutline = {
   member: 'users',
   usualLimit: () => 20,
   outline: ({ errorCount, ...user }) => ({ ...user, errorCount: positive(errorCount) }),
-  about: 'For the sessions of a user, call list_sessions with userId; for the traces, search_traces with userId.'
+  about: "To list a user's sessions, call list_sessions with userId; for the traces, search_traces with userId."
 }
 
 const changesOutline: ListOutline = {
   ...tracesOutline,
   name: 'changes',
   about: `${READ_TRACE} If caughtUp is false, call again with nextCursor as after.`,
-  ifEmpty: 'Nothing was written since. Call again later with nextCursor as after.'
+  ifEmpty: 'Nothing has been written since. Call again later with nextCursor as after.'
 }
 
 const scoresOutline: ListOutline = {
@@ -189,8 +191,8 @@ const scoresOutline: ListOutline = {
     name: cuts.name(name),
     comment: comment == null ? undefined : cuts.text(comment)
   }),
-  about: 'To read the scores of a trace with their whole comments, call get_trace_scores.',
-  ifEmpty: 'No score matches. The names of scores are in the summaries of search_traces.'
+  about: "To read a trace's scores with their full comments, call get_trace_scores.",
+  ifEmpty: 'No score matches. Summaries from search_traces show which score names exist.'
 }
 
 export const OUTLINES = {

@@ -13,7 +13,7 @@ export const detailOption = (full: string) =>
     detail: Type.Optional(
       Type.Enum(['outline', 'full'], {
         default: 'outline',
-        description: `\`outline\`: short, without fields that are null. \`full\`: ${full}.`
+        description: `\`outline\`: short, without null fields. \`full\`: ${full}.`
       })
     )
   })
@@ -22,7 +22,7 @@ type Options = Static<ReturnType<typeof detailOption>>
 /** Fields of an outline that the route's response lacks. */
 export const OUTLINE_FIELDS = closed({
   detail: Type.Literal('outline'),
-  note: Type.String({ description: 'What is left out, and how to get it.' })
+  note: Type.String({ description: 'Says what is left out and how to get it.' })
 })
 
 /** An item or a page as parsed. Free-form JSON in it may contain LosslessNumbers. */
@@ -138,13 +138,13 @@ function noteOf(list: ListOutline, page: Item, shown: number): { note?: string }
   const said = [
     ...(shown < all
       ? [
-          `This has ${shown} of the page's ${all} ${list.member}, because more do not fit. For the rest, use limit ` +
-            `${shown}, then nextCursor as after.`
+          `Only ${shown} of the page's ${all} ${list.member} fit. For the rest, use limit ${shown}, then pass ` +
+            'nextCursor as after.'
         ]
       : []),
     ...(reached != null
       ? [
-          `Only traces down to ${reached} were examined, and more may match: call again with nextCursor as after, or ` +
+          `Only traces down to ${reached} were examined, so more may match: call again with nextCursor as after, or ` +
             'with a narrower from and to.'
         ]
       : all === 0 && nextCursor != null && caughtUp !== true

@@ -54,8 +54,9 @@ function shorten(value: Readonly<Record<string, unknown>>, inexact: boolean, byt
     if (items.length < member.length) said.push(`${which} of ${member.length} ${name}`)
   }
   const note =
-    `This text is shortened: it has ${said.join(', ') || 'long values cut'}. The whole result is ${bytes} bytes. To read ` +
-    'the rest, ask for less: a smaller limit, or fewer spanIds. Clients that read structuredContent have the whole result.'
+    `This text is shortened: it contains ${said.join(', ') || 'long values cut'}. The full result is ${bytes} bytes. ` +
+    'To read the rest, ask for less: a smaller limit, or fewer spanIds. Clients that read structuredContent have the ' +
+    'full result.'
   return stringifyExact({ note, ...kept }, inexact)
 }
 

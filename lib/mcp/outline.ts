@@ -23,17 +23,18 @@ export const SHOWN_BYTES = 35_000
 /** Maximum number of bytes of a result that a tool returns unless the call asks for more. */
 export const USUAL_BYTES = 8000
 
-const CUT = 'If the value is long, a string with the beginning of its JSON and the size of the rest.'
+const CUT = 'A long value is replaced by a string with the beginning of its JSON and the size of the rest.'
 const cuttable = (what: string) => Type.Unknown({ description: `${what} ${CUT}` })
 const Bytes = Type.Integer({
   minimum: 0,
-  description: 'Size of the whole span as JSON, which is the size of a response with this span.'
+  description: 'The size of the full span as JSON, in bytes.'
 })
 
 const OutlineSpan = named('OutlineSpan', {
   depth: Type.Integer({
     minimum: 0,
-    description: 'The parent is the nearest preceding span with a depth of one less, which may be in an earlier part.'
+    description:
+      'The depth in the tree. The parent is the nearest preceding span one level up, maybe in an earlier part.'
   }),
   id: SpanOutput.properties.id,
   name: Type.String(),
@@ -56,7 +57,7 @@ const { input: _input, output: _output, metadata: _metadata, ...traceFields } = 
 
 export const TraceOutline = named('TraceOutline', {
   detail: Type.Literal('outline'),
-  note: Type.String({ description: 'The omitted parts, and how to get them.' }),
+  note: Type.String({ description: 'Says what is left out and how to get it.' }),
   trace: closed({
     ...traceFields,
     input: cuttable('The input of the run.'),
@@ -67,7 +68,7 @@ export const TraceOutline = named('TraceOutline', {
     description: 'The spans as a tree, depth first: each span is followed by its children.'
   }),
   nextAfter: Type.Optional(
-    Type.String({ description: 'Present if more spans follow: the value of `after` for the next part of the tree.' })
+    Type.String({ description: 'The value of `after` for the next part of the tree. Absent if no more spans follow.' })
   ),
   scoreCount: Type.Integer({ minimum: 0 })
 })
@@ -303,40 +304,38 @@ function noteOf(
   part: Part | undefined
 ): string[] {
   const cut = [
-    `input, output and metadata of the trace beyond about ${traceValue} bytes each`,
-    ...(spanValue === 0 ? [] : [`${listed(SPAN_VALUES)} of spans beyond about ${spanValue} bytes each`]),
-    `names${hasFacts ? ' and models' : ''} of spans beyond about ${name} bytes`
+    `the trace's input, output and metadata, after about ${traceValue} bytes each`,
+    ...(spanValue === 0 ? [] : [`${listed(SPAN_VALUES)} of spans, after about ${spanValue} bytes each`]),
+    `names${hasFacts ? ' and models' : ''} of spans, after about ${name} bytes`
   ]
   const leftOut = [
     ...(spanValue === 0 ? [`${listed(SPAN_VALUES)} of all spans`] : []),
     ...(hasFacts ? [] : [`${listed(FACTS)} of all spans`]),
-    'what is null or empty in a span',
-    'traceId, parentSpanId (depth says it), endedAt and provider of spans',
-    'the scores, which are only counted'
+    'null and empty span fields',
+    'traceId, parentSpanId (see depth), endedAt and provider of spans',
+    'the scores (only their number is shown)'
   ]
   return [
     `This is an outline of a trace of ${bytes} bytes.`,
-    ...(part === undefined
-      ? []
-      : [`It has spans ${part.from + 1} to ${part.to} of ${part.of}, in the order of the tree.`]),
+    ...(part === undefined ? [] : [`It contains spans ${part.from + 1} to ${part.to} of ${part.of}, in tree order.`]),
     ...(part?.next === undefined
       ? []
-      : ['To read the next ones, call get_trace with after, which is nextAfter below.']),
-    'To read whole spans, call get_trace with spanIds: the ids are below.',
+      : ['To read the next ones, pass the nextAfter value below to get_trace as after.']),
+    'To read full spans, call get_trace with spanIds; the ids are below.',
     "To read the trace's own input, output or metadata in parts, call it with field.",
     ...(isText ? [] : ['To read everything, call it with detail "full".']),
     'To read the scores, call get_trace_scores.',
-    `Cut, with a mark of how much is missing: ${cut.join('; ')}.`,
+    `Shortened, with a note of how much is missing: ${cut.join('; ')}.`,
     `Left out: ${leftOut.join('; ')}.`
   ]
 }
 
 const LONGER =
-  `For an outline of up to ${SHOWN_BYTES} bytes, call it with detail "outline"; for the failed spans alone, call ` +
+  `For an outline of up to ${SHOWN_BYTES} bytes, call it with detail "outline"; for only the failed spans, call ` +
   'list_spans with traceId and status "error".'
 
 /** This note comes last, because models that read only the text cannot use the note. */
-const STRUCTURED = 'Clients that read structuredContent have the whole trace.'
+const STRUCTURED = 'Clients that read structuredContent have the full trace.'
 
 /** Reports spans that were not stored. The metadata also contains this information, but may be truncated. */
 function notStored(metadata: object): string[] {
@@ -345,7 +344,7 @@ function notStored(metadata: object): string[] {
   const kinds = Object.entries(leftOut.kinds).map(([kind, count]) => `${count} ${cutOutlineText(kind, KIND_BYTES)}`)
   const shown = kinds.slice(0, SPAN_KINDS.length)
   return [
-    `The run had ${leftOut.count} more spans, which are not stored${shown.length === 0 ? '' : `: ${shown.join(', ')}`}.`
+    `The run had ${leftOut.count} more spans that were not stored${shown.length === 0 ? '' : `: ${shown.join(', ')}`}.`
   ]
 }
 

@@ -45,11 +45,11 @@ export interface ToolAnswer {
 
 const INFO = { name: 'spoor', title: 'spoor', version: VERSION }
 const INSTRUCTIONS =
-  'spoor keeps traces: records of runs of AI applications, made of spans (model calls, tool calls and other steps). ' +
-  'To record a run, call get_ingest_schema once, then record_trace. To find runs, call list_traces with filters, or ' +
-  'search_traces for failures, scores and words, then get_trace for one of them. For what fails call list_errors, for ' +
-  'sums get_usage. To judge a run, call add_score. The resource spoor://guide says which tool answers which ' +
-  'question. The available tools depend on the scopes of the API key.'
+  'spoor stores traces: records of AI application runs, made of spans (model calls, tool calls and other steps). To ' +
+  'record a run, call get_ingest_schema once, then record_trace. To find runs, call list_traces with filters, or ' +
+  'search_traces for failures, scores and words; then read one with get_trace. To group failures, call list_errors; ' +
+  'for totals, get_usage. To score a run, call add_score. The resource spoor://guide explains which tool answers ' +
+  "which question. The available tools depend on the API key's scopes."
 
 /**
  * A validator that all servers share, because each server would otherwise create its own validator, which is slow. The

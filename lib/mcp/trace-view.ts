@@ -30,7 +30,7 @@ const options = Type.Object({
     Type.Enum(['auto', 'outline', 'full'], {
       default: 'auto',
       description:
-        '`full`: the whole trace. `outline`: the tree of spans with shortened values, up to ' +
+        '`full`: the full trace. `outline`: the span tree with shortened values, up to ' +
         `${SHOWN_BYTES} bytes. \`auto\`: full or, above ${USUAL_BYTES} bytes, an outline of up to ${USUAL_BYTES} bytes.`
     })
   ),
@@ -38,7 +38,7 @@ const options = Type.Object({
     Type.Array(SpanId, {
       minItems: 1,
       maxItems: MAX_SPANS,
-      description: 'Returns only these spans, in full, regardless of `detail`. Take the ids from an outline.'
+      description: 'Returns only these spans, in full, regardless of `detail`. The ids are in an outline.'
     })
   ),
   field: Type.Optional(
@@ -49,13 +49,14 @@ const options = Type.Object({
   after: Type.Optional(
     Type.Unsafe<string>({
       ...SpanId,
-      description: 'With an outline: the part of the tree after this span. Use `nextAfter` of the previous outline.'
+      description:
+        "For an outline: returns the part of the tree after this span. Pass the previous outline's `nextAfter`."
     })
   ),
   offset: Type.Optional(
     Type.Integer({
       minimum: 0,
-      description: 'With `field`: the start of the part. Use `nextOffset` of the previous part.'
+      description: "With `field`: where the part starts. Pass the previous part's `nextOffset`."
     })
   )
 })
@@ -64,16 +65,19 @@ type Options = Static<typeof options>
 const ChosenSpans = named('ChosenSpans', {
   traceId: SpanOutput.properties.traceId,
   spans: Type.Array(SpanOutput, { description: 'The requested spans in full, ordered by `startedAt`, then id.' }),
-  missing: Type.Array(SpanOutput.properties.id, { description: 'Requested ids that no span of the trace has.' })
+  missing: Type.Array(SpanOutput.properties.id, { description: 'Requested ids that match no span in the trace.' })
 })
 
 const Offset = Type.Integer({ minimum: 0 })
 const TracePart = named('TracePart', {
   traceId: SpanOutput.properties.traceId,
   field: Type.Enum(['input', 'output', 'metadata']),
-  part: Type.String({ description: 'A part of the JSON text of the field. All parts, joined, are the JSON text.' }),
+  part: Type.String({ description: "A part of the field's JSON text. Join all parts to get the full text." }),
   offset: Offset,
-  length: Type.Integer({ minimum: 0, description: 'The length of the whole JSON text, in the unit of the offsets.' }),
+  length: Type.Integer({
+    minimum: 0,
+    description: 'The length of the full JSON text, in the same unit as the offsets.'
+  }),
   nextOffset: Type.Union([Offset, Type.Null()], { description: 'Null if this is the last part.' })
 })
 
@@ -82,9 +86,9 @@ export const traceView: ToolView = {
   options,
   outputs: [TraceOutline, ChosenSpans, TracePart],
   check({ spanIds, field, offset, after, detail }: Options) {
-    if (field === undefined && offset !== undefined) refuseField('offset', 'cannot be given without field')
+    if (field === undefined && offset !== undefined) refuseField('offset', 'requires field')
     if (after !== undefined && (field !== undefined || spanIds !== undefined || detail === 'full')) {
-      refuseField('after', 'can be given for an outline only, without field and spanIds')
+      refuseField('after', 'can be used only for an outline, without field or spanIds')
     }
     if (field !== undefined && spanIds !== undefined) refuseField('field', 'cannot be combined with spanIds')
   },
@@ -158,7 +162,7 @@ class TracePartReader implements PartReader {
       if (!this.#wanted.has(text.slice(ID_AT, ID_AT + ID_DIGITS))) return
       this.#keptBytes += text.length
       if (this.#keptBytes > MOST_KEPT)
-        refuseField('spanIds', 'name spans that are too long in total; request fewer spans')
+        refuseField('spanIds', 'select spans that are too long in total; request fewer spans')
       this.#kept.push(text)
       return
     }

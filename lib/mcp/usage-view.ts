@@ -60,8 +60,10 @@ function noteOf({ rows, interval }: Reply, shown: number, isShort: boolean): { n
   const which = interval === 'none' ? 'first' : 'newest'
   const less = interval === 'none' ? 'a lower limit' : 'a shorter period, a longer interval or a lower limit'
   const said = [
-    ...(shown < rows.length ? [`This has the ${which} ${shown} of ${rows.length} rows; for others, use ${less}.`] : []),
-    ...(isShort ? [`Rows have only ${ESSENTIAL.join(', ')}; detail "full" has all fields.`] : []),
+    ...(shown < rows.length
+      ? [`This shows the ${which} ${shown} of ${rows.length} rows; for the others, use ${less}.`]
+      : []),
+    ...(isShort ? [`Rows contain only ${ESSENTIAL.join(', ')}; detail "full" includes all fields.`] : []),
     ...(rows.length > 0 ? ['Fields that are null or 0 are left out.'] : [])
   ]
   return said.length === 0 ? {} : { note: said.join(' ') }

@@ -92,7 +92,7 @@ class TranscriptImport {
     try {
       do {
         const paths = await this.#list()
-        if (paths.length === 0 && !follow) throw new AdminError(`there is no transcript in ${path}`)
+        if (paths.length === 0 && !follow) throw new AdminError(`there are no transcripts in ${path}`)
         for (const each of paths) if (!this.#isStopped) await this.#readFile(each)
         await this.#flush()
         if (this.#failure !== undefined) break

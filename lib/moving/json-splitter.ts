@@ -104,7 +104,7 @@ class Parts {
   /** Returns the complete value and discards its parts. */
   take(place: string, fault?: string): SplitValue {
     const isTooLong = this.#length > this.#maxBytes
-    const reason = isTooLong ? `has ${this.#length} bytes, and at most ${this.#maxBytes} are read` : fault
+    const reason = isTooLong ? `has ${this.#length} bytes, but at most ${this.#maxBytes} are allowed` : fault
     const bytes = isTooLong ? new Uint8Array() : this.#join()
     this.#parts = []
     this.#length = 0
@@ -144,7 +144,7 @@ class LineSplitter implements Splitter {
   *end(): Generator<SplitValue> {
     for (const value of this.#takeLine()) {
       const isWhole = value.fault !== undefined || isJson(value.bytes)
-      yield isWhole ? value : { ...value, fault: 'is cut off, or not JSON: the file ends within it' }
+      yield isWhole ? value : { ...value, fault: 'is truncated or not JSON: the file ends within it' }
     }
   }
 
@@ -194,7 +194,7 @@ class NestedSplitter implements Splitter {
   *end(): Generator<SplitValue> {
     const isCut = this.#isInValue || this.#isOpen
     if (isCut && !this.#isInValue) this.#count++
-    if (isCut) yield this.#take('is cut off: the file ends within it')
+    if (isCut) yield this.#take('is truncated: the file ends within it')
   }
 
   /** Whether this byte, after a value or at the beginning, starts the next value. */

@@ -42,7 +42,7 @@ export function describeApi(routes: readonly Route[], { baseUrl, keyPrefix }: Do
           scheme: 'bearer',
           bearerFormat: `${keyPrefix}_live_<keyId>_<secret>`,
           description:
-            'The API key determines the project on which a request acts; its scopes determine the permitted actions.'
+            'The API key determines which project a request acts on; its scopes determine what the request may do.'
         }
       },
       ...components.toJSON()
@@ -60,7 +60,7 @@ are recorded complete in one request, or started, extended and ended while they 
 
 ### Errors
 
-Every error has the body \`{"error": {"code", "message", "requestId"}}\`. After 429 and 503, wait for the time in
+Every error has the body \`{"error": {"code", "message", "requestId"}}\`. After a 429 or 503 response, wait as long as
 \`Retry-After\`, then send the same request again. An unknown path gets 404, and an unknown method gets 405 with
 \`Allow\`. A request that is not valid HTTP gets \`invalid_request\` with status 400, 408 or 431.
 

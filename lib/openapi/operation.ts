@@ -13,19 +13,23 @@ export const TAGS = [
   {
     name: 'Traces',
     paths: /\/(traces(?!.*\/scores)|deletions|search$)/,
-    description: 'Runs, which consist of spans and are recorded complete or while they run.'
+    description: 'Runs of an application, made of spans and recorded either complete or while in progress.'
   },
-  { name: 'Scores', paths: /\/scores/, description: 'Evaluations of a trace, added after its run.' },
+  { name: 'Scores', paths: /\/scores/, description: 'Evaluations of a trace, added after the run.' },
   {
     name: 'Spans and failures',
     paths: /\/(spans|errors)$/,
-    description: 'Steps across traces: their list, and failures in groups.'
+    description: 'Steps across traces, as a list, and failures in groups.'
   },
-  { name: 'Sessions and users', paths: /\/(sessions|users)/, description: 'Sums of the traces of a session or user.' },
+  {
+    name: 'Sessions and users',
+    paths: /\/(sessions|users)/,
+    description: 'Totals for the traces of a session or user.'
+  },
   {
     name: 'Project',
     paths: /\/(key|project)$/,
-    description: 'The calling key, and the project that it belongs to.'
+    description: 'The API key used for the request, and its project.'
   },
   { name: 'Service', paths: /^/, description: 'Information about the service. These operations need no key.' }
 ]
@@ -33,12 +37,12 @@ export const TAGS = [
 const STATUS_WORDS: Readonly<Record<number, string>> = { 200: 'Done.', 201: 'Stored.' }
 
 const PATH_PARAMETERS: Readonly<Record<string, SchemaJson>> = {
-  traceId: pathId(32, 'The id of a trace in the project of the key', TRACE_ID),
+  traceId: pathId(32, "The id of a trace in the key's project", TRACE_ID),
   scoreId: pathId(16, 'The id of a score on this trace', SCORE_ID),
   sessionId: {
     in: 'path',
     required: true,
-    description: 'The id of a session, percent-encoded, `/` as `%2F` too. An id that no trace has is 404.',
+    description: 'The id of a session, percent-encoded (including `/` as `%2F`). An unknown id returns 404.',
     schema: { type: 'string', minLength: 1 },
     example: SESSION_ID
   }
@@ -70,7 +74,7 @@ function pathId(length: number, what: string, example: string): SchemaJson {
   return {
     in: 'path',
     required: true,
-    description: `${what}: ${length} hexadecimal characters in either case; anything else is 404.`,
+    description: `${what}: ${length} hexadecimal characters in either case; anything else returns 404.`,
     schema: { type: 'string', pattern: `^[0-9a-fA-F]{${length}}$` },
     example
   }
@@ -99,7 +103,7 @@ function describeBody(route: Route, components: Components): SchemaJson {
     required: true,
     description:
       `At most ${maxBodyBytes} bytes. May be sent compressed, with \`Content-Encoding: gzip\`, \`deflate\` or ` +
-      '`br`; the limit is that of the decoded body.',
+      '`br`; the limit applies to the decoded body.',
     content: {
       'application/json': { schema: components.schema(body!), examples: Object.fromEntries(examples) },
       ...(binary && describeBinary(binary.type, binary.body))

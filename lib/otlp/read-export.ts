@@ -68,7 +68,7 @@ function describeGroups<S extends SentSpans>(
       const from = describeOrigin(origin, tagNames)
       length += lengthOfOrigin(from) * spans.length
       if (length > MAX_EXPORT_ORIGINS) {
-        const rule = `must come to at most ${MAX_EXPORT_ORIGINS} characters, counted once for each of their spans`
+        const rule = `must total at most ${MAX_EXPORT_ORIGINS} characters, counted once per span`
         throw new Refusal('payload_too_large', `body: its resources and scopes ${rule}`)
       }
       return { from, spans }

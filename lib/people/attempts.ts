@@ -58,7 +58,7 @@ export async function tryPassword(
 
 function refuse(waitS: number | undefined): void {
   if (waitS === undefined) return
-  const message = `Too many passwords were tried; try again in ${Math.ceil(waitS / 60)} minutes, or use a link.`
+  const message = `Too many password attempts; try again in ${Math.ceil(waitS / 60)} minutes, or use a link.`
   throw new Refusal('too_many_attempts', message, { 'Retry-After': String(waitS) })
 }
 

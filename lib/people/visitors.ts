@@ -41,7 +41,7 @@ export class Visitors {
 
   constructor(options: VisitorsOptions) {
     this.#options = options
-    const failed = 'the last use of a session could not be stored'
+    const failed = "a session's last use could not be stored"
     this.#untouched = new FailureLog(options.log, { failed, remindMs: REMIND_MS })
   }
 

@@ -92,7 +92,7 @@ const TYPE_WORDS: Readonly<Record<TypeName, string>> = {
 const PATTERN_WORDS: Readonly<Record<string, string>> = {
   '^[0-9a-fA-F]{32}$': 'must be 32 hexadecimal characters',
   '^[0-9a-fA-F]{16}$': 'must be 16 hexadecimal characters',
-  '^[A-Za-z0-9_-]+$': 'must be letters, digits, underscores and hyphens'
+  '^[A-Za-z0-9_-]+$': 'must contain only letters, digits, underscores and hyphens'
 }
 
 /**

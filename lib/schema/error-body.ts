@@ -9,7 +9,7 @@ export const ErrorBody = named('ErrorBody', {
     code: Type.Enum([...ERROR_CODES], {
       description: 'A stable code. Codes may be added, but existing codes keep their meaning.'
     }),
-    message: Type.String({ description: 'A message for people, which names the field or parameter at fault.' }),
+    message: Type.String({ description: 'A human-readable message that identifies the invalid field or parameter.' }),
     requestId: RequestId
   })
 })

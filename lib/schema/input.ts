@@ -51,12 +51,12 @@ const timestamp = (description = 'A date and time.') =>
 export const Timestamp = timestamp()
 export const TraceId = Type.String({
   pattern: '^[0-9a-fA-F]{32}$',
-  description: 'A trace id has 32 hexadecimal characters, which are folded to lower case.'
+  description: 'A trace id has 32 hexadecimal characters, converted to lower case.'
 })
 const spanId = (description = 'The id of a span.') =>
   Type.String({
     pattern: '^[0-9a-fA-F]{16}$',
-    description: `${description} It has 16 hexadecimal characters, folded to lower case.`
+    description: `${description} 16 hexadecimal characters, converted to lower case.`
   })
 export const SpanId = spanId()
 const SchemaVersion = Type.Literal(1, { description: 'The version of this body, which is always 1.' })
@@ -79,7 +79,7 @@ export const EventInput = named('SpanEventInput', {
 })
 
 export const SpanInput = named('SpanInput', {
-  id: spanId("The span's id, unique in its trace."),
+  id: spanId("The span's id, unique within its trace."),
   parentSpanId: Type.Optional(
     Type.Union([spanId(), Type.Null()], { description: 'The parent span, which may arrive later.' })
   ),
@@ -108,10 +108,10 @@ export const TraceInput = named('TraceInput', {
     Type.Enum([...STATUSES], { description: "The run's outcome. It must be absent if `endedAt` is absent." })
   ),
   startedAt: timestamp(),
-  endedAt: Type.Optional(timestamp('The end, not before `startedAt`; absent while running.')),
+  endedAt: Type.Optional(timestamp('The end time, not before `startedAt`. Absent while running.')),
   provider: Type.Optional(Provider),
   model: Type.Optional(Model),
-  sessionId: Type.Optional(text(MAX_TEXT, 'The conversation or session that the run belongs to.')),
+  sessionId: Type.Optional(text(MAX_TEXT, "The run's conversation or session.")),
   userId: Type.Optional(text(MAX_TEXT, 'The user on whose behalf the run was made.')),
   tags: Type.Optional(tags('Labels for finding the trace.')),
   input: Type.Optional(json("The run's input.")),
@@ -149,7 +149,7 @@ export type SpansBody = Static<typeof SpansBody>
 
 export const EndBody = named('EndBody', {
   schemaVersion: SchemaVersion,
-  endedAt: timestamp("The end, not before the trace's `startedAt`."),
+  endedAt: timestamp("The end time, not before the trace's `startedAt`."),
   status: Type.Optional(Type.Enum([...STATUSES], { description: "The run's outcome. The default is `unset`." })),
   provider: Type.Optional(Provider),
   model: Type.Optional(Model),
@@ -170,7 +170,7 @@ export type MetadataPatch = Static<typeof MetadataPatch>
 export const ScoreName = Type.String({
   pattern: '^[A-Za-z0-9_-]+$',
   maxLength: 64,
-  description: 'The name of the judged quality. If a name is scored again, the newest score counts.'
+  description: 'The name of the quality being scored. If a name is scored again, the newest score counts.'
 })
 /** The schema of a score's value, by data type. */
 export const SCORE_VALUES = {
@@ -180,7 +180,7 @@ export const SCORE_VALUES = {
 }
 const scoreMore = {
   comment: Type.Optional(Type.String({ maxLength: 2000 })),
-  spanId: Type.Optional(spanId('The id of the judged span; absent for the whole trace.'))
+  spanId: Type.Optional(spanId('The id of the scored span. Absent for the whole trace.'))
 }
 const scoreInput = <D extends DataType>(title: string, dataType: D) =>
   named(title, { name: ScoreName, dataType: Type.Literal(dataType), value: SCORE_VALUES[dataType], ...scoreMore })

@@ -58,7 +58,7 @@ export const ExportReply = Type.Object(
           ),
           errorMessage: Type.Optional(Type.String({ description: 'The reasons, with an example span for each.' }))
         },
-        { description: 'This field is present only if spans were rejected. Resending changes nothing.' }
+        { description: 'Present only if spans were rejected. Sending them again does not help.' }
       )
     )
   },
@@ -87,7 +87,7 @@ export const LogsReply = Type.Object(
           errorMessage: Type.Optional(Type.String({ description: 'The reason.' }))
         },
         {
-          description: 'This field is present only if records are not kept. Resending changes nothing.'
+          description: 'Present only if some records are not kept. Sending them again does not help.'
         }
       )
     )

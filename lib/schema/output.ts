@@ -36,8 +36,8 @@ export const summaryFields = {
   status: Type.Enum([...STATUSES, 'running'], { description: 'The status is `running` until the trace ends.' }),
   environment: nullable(Type.String(), 'The environment of the key that recorded the trace. Null means unassigned.'),
   startedAt: DateTime,
-  endedAt: nullable(DateTime, 'The end, which is null while the trace is running.'),
-  durationMs: nullable(Count, 'The duration, which is null while the trace is running.'),
+  endedAt: nullable(DateTime, 'The end time. Null while the trace is running.'),
+  durationMs: nullable(Count, 'The duration. Null while the trace is running.'),
   provider: nullable(Type.String()),
   model: nullable(Type.String()),
   sessionId: nullable(Type.String()),
@@ -50,9 +50,9 @@ export const summaryFields = {
   estimatedBytes: count('The serialised size of the trace and its spans.'),
   ingestedAt: nullable(
     DateTime,
-    'The time at which the service stored the trace. An imported trace may have no known time (null).'
+    'The time at which the service stored the trace. Null if it is not known, as for some imported traces.'
   ),
-  scores: mapOf(ScoreSummary, 'The newest score of each name, by name.')
+  scores: mapOf(ScoreSummary, 'The newest score for each name.')
 }
 
 export const TraceSummary = named('TraceSummary', summaryFields)
@@ -77,7 +77,7 @@ export const spanHead = {
   model: nullable(Type.String())
 }
 export const spanCost = {
-  usage: nullable(Usage, "The span's usage, which is null if none was recorded."),
+  usage: nullable(Usage, "The span's usage. Null if none was recorded."),
   costUsd: nullable(Type.Number({ minimum: 0 }))
 }
 
@@ -97,7 +97,7 @@ export const ScoreSource = Type.Enum(['api', 'annotation', 'eval'], {
 export const ScoreOutput = named('Score', {
   id: ShownSpanId,
   traceId: ShownTraceId,
-  spanId: nullable(ShownSpanId, 'The judged span. If null, the score judges the whole trace.'),
+  spanId: nullable(ShownSpanId, 'The scored span. If null, the score applies to the whole trace.'),
   name: Type.String(),
   dataType: Type.Enum([...DATA_TYPES]),
   value: ScoreValue,
@@ -111,10 +111,10 @@ export type ScoreOutput = Static<typeof ScoreOutput>
 
 export const traceFoot = {
   metadata: AnyJsonObject,
-  metadataUpdatedAt: nullable(DateTime, 'The time of the last metadata change after ingest. Null means never.'),
+  metadataUpdatedAt: nullable(DateTime, 'The time of the last metadata change after ingest. Null if there was none.'),
   bodyHash: Type.String({
     pattern: '^[0-9a-f]{64}$',
-    description: 'The hash identifies the body as ingested. Later metadata changes do not affect it.'
+    description: 'A hash of the body as ingested. Later metadata changes do not affect it.'
   })
 }
 
@@ -128,14 +128,14 @@ export const RequestId = Type.String({ description: 'The value of the X-Request-
 
 export const TraceList = named('TraceList', {
   traces: Type.Array(TraceSummary),
-  nextCursor: nullable(Type.String(), 'The value of `after` for the next page. The last page has none (null).'),
-  prevCursor: nullable(Type.String(), 'The value of `before` for the previous page. The first page has none (null).'),
+  nextCursor: nullable(Type.String(), 'The value of `after` for the next page. Null on the last page.'),
+  prevCursor: nullable(Type.String(), 'The value of `before` for the previous page. Null on the first page.'),
   pageSize: count('The limit in effect.')
 })
 export const ChangeList = named('ChangeList', {
   traces: Type.Array(TraceSummary),
   nextCursor: Type.String({ description: 'The value of `after` for the next page, or for the next sync.' }),
-  caughtUp: Type.Boolean({ description: 'Whether the page ends with the last committed write.' }),
+  caughtUp: Type.Boolean({ description: 'Whether the page reaches the last committed write.' }),
   pageSize: count('The limit in effect.')
 })
 export const TraceRecorded = named('TraceRecorded', {
@@ -146,7 +146,7 @@ export const TraceRecorded = named('TraceRecorded', {
   duplicate: Type.Boolean({
     description: 'Whether the identical body was already stored. If so, nothing was written.'
   }),
-  running: Type.Boolean({ description: 'Whether the trace was started rather than recorded whole.' }),
+  running: Type.Boolean({ description: 'Whether the trace was started rather than recorded complete.' }),
   requestId: RequestId
 })
 export const SpansAppended = named('SpansAppended', {
@@ -177,7 +177,7 @@ export const ScoreDeleted = named('ScoreDeleted', { ok: Type.Boolean(), traceId:
 export const TraceScoreList = named('TraceScoreList', { traceId: ShownTraceId, scores: Type.Array(ScoreOutput) })
 export const ScoreList = named('ScoreList', {
   scores: Type.Array(ScoreOutput),
-  nextCursor: nullable(Type.String(), 'The value of `after` for the next page. The last page has none (null).'),
+  nextCursor: nullable(Type.String(), 'The value of `after` for the next page. Null on the last page.'),
   pageSize: count('The limit in effect.')
 })
 
@@ -187,7 +187,7 @@ export const KeyDescription = named('KeyDescription', {
   scopes: Type.Array(Type.Enum([...SCOPES])),
   expiresAt: nullable(DateTime, 'The expiry time. Null means never.'),
   lastUsedAt: DateTime,
-  environment: nullable(Type.String(), 'The environment of traces that the key records. Null means unassigned.')
+  environment: nullable(Type.String(), 'The environment of traces recorded with the key. Null means unassigned.')
 })
 
 export const Project = named('Project', {
@@ -198,7 +198,7 @@ export const Project = named('Project', {
   traceCount: Count,
   spanCount: Count,
   estimatedBytes: Count,
-  lastTraceAt: nullable(DateTime, 'The time at which the newest trace was ingested.'),
+  lastTraceAt: nullable(DateTime, 'The time of the most recent ingest.'),
   createdAt: DateTime,
   storage: closed({ limitBytes: Count, level: Type.Enum(['ok', 'warning', 'critical']) }),
   keyScopes: Type.Array(Type.Enum([...SCOPES]))

@@ -6,8 +6,7 @@ const DEFAULT_LIMIT = 50
 
 export const Environment = Type.String({
   pattern: '^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$',
-  description:
-    "The trace's environment, folded to lower case. `unassigned` selects traces of keys without an environment."
+  description: "The trace's environment, converted to lower case. `unassigned` selects traces without an environment."
 })
 const limitUpTo = (maximum: number) =>
   Type.Integer({ minimum: 1, maximum, default: DEFAULT_LIMIT, description: 'The maximum number of items per page.' })
@@ -17,11 +16,11 @@ const time = (description: string) => Type.Optional(Type.String({ ...Timestamp, 
 export const TraceListQuery = Type.Object(
   {
     status: Type.Optional(
-      Type.Enum([...STATUSES, 'running'], { description: 'A trace is `running` if it is streamed and has not ended.' })
+      Type.Enum([...STATUSES, 'running'], { description: 'A trace is `running` until it has ended.' })
     ),
     model: text('The exact model.'),
     name: text('The exact name of the trace.'),
-    tag: text('A tag that the trace must carry.'),
+    tag: text('A tag that the trace must have.'),
     environment: Type.Optional(Environment),
     sessionId: text('The exact session id. Requires sort=newest.'),
     userId: text('The exact user id. Requires sort=newest.'),
@@ -37,12 +36,12 @@ export const TraceListQuery = Type.Object(
       Type.Enum(['newest', 'slowest', 'costliest'], {
         default: 'newest',
         description:
-          '`slowest` uses durationMs and omits running traces. `costliest` uses costUsd and omits traces without it.'
+          '`slowest` uses durationMs and omits running traces. `costliest` uses costUsd and omits those without a cost.'
       })
     ),
     limit: Type.Optional(limitUpTo(200)),
-    after: text('The nextCursor of a page with the same sort. Returns the page after it.'),
-    before: text('The prevCursor of a page with the same sort. Returns the page before it.')
+    after: text('The nextCursor from a page with the same sort. Returns the next page.'),
+    before: text('The prevCursor from a page with the same sort. Returns the previous page.')
   },
   { additionalProperties: false }
 )
@@ -55,7 +54,7 @@ export const ScoreListQuery = Type.Object(
     from: time('The inclusive lower bound of createdAt.'),
     to: time('The inclusive upper bound of createdAt.'),
     limit: Type.Optional(limitUpTo(500)),
-    after: text('The nextCursor of a page. Returns older scores.')
+    after: text('The nextCursor from a page. Returns older scores.')
   },
   { additionalProperties: false }
 )
@@ -64,8 +63,8 @@ export type ScoreListQuery = Static<typeof ScoreListQuery>
 export const ChangeListQuery = Type.Object(
   {
     after: text(
-      'The nextCursor of a page, however old, or `now` for the writes from now on. Without it, the list begins with ' +
-        'all stored traces.'
+      'The nextCursor from an earlier page, or `now` for only future writes. If omitted, the list starts at the ' +
+        'oldest stored trace.'
     ),
     limit: Type.Optional(limitUpTo(500))
   },

@@ -43,6 +43,6 @@ export function faultOfDefinition(definition: ScoreDefinition): readonly [field:
   if (categories.length < 2) return ['categories', 'must have at least 2 values']
   const trimmed = categories.map(each => each.trim().toLowerCase())
   if (trimmed.includes('')) return ['categories', 'must not have an empty value']
-  if (new Set(trimmed).size < trimmed.length) return ['categories', 'must not have a value twice']
+  if (new Set(trimmed).size < trimmed.length) return ['categories', 'must not repeat a value']
   return undefined
 }

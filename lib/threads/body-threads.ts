@@ -254,5 +254,5 @@ const isOutOfMemory = (error: unknown): boolean =>
 
 const TOO_MUCH_MEMORY = new Refusal(
   'payload_too_large',
-  'body: takes more memory than one request may have: send it in several, or with fewer values'
+  'body: needs more memory than one request is allowed: split it into several requests, or send fewer values'
 )

@@ -19,6 +19,7 @@ export function parseEnvironment(text: string): string {
   if (RESERVED.includes(label)) throw new EnvironmentError(`the environment name '${label}' is reserved`)
   if (LABEL.test(text)) return label
   throw new EnvironmentError(
-    `environment ${JSON.stringify(text)} must be 1 to 32 letters, digits, underscores and hyphens, and begin with a letter or digit`
+    `environment ${JSON.stringify(text)} must be 1 to 32 letters, digits, underscores or hyphens, ` +
+      'beginning with a letter or digit'
   )
 }

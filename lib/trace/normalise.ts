@@ -142,7 +142,7 @@ function normaliseTags(body: NormalisedFacts, tags: readonly string[] | undefine
 export function normaliseTrace(body: Checked<IngestBody>): PreparedTrace {
   const { trace } = body.value
   if (trace.status !== undefined && trace.endedAt === undefined) {
-    refuse('trace.status', 'must be absent when trace.endedAt is absent: a running trace gets its status when it ends')
+    refuse('trace.status', 'must be absent if trace.endedAt is absent: a running trace gets its status when it ends')
   }
   const { name } = trace
   checkTexts(body, 'trace.', {

@@ -58,7 +58,7 @@ export function readTimeQuery({ range, from, to, offset }: TimeQuery, usual: Ran
   const end = read('to', to) ?? now
   const begin = read('from', from) ?? Math.max(YEAR_1, end - RANGES[usual])
   if (end <= begin)
-    refuseField('to', to === undefined ? 'must be given if from is in the future' : 'must be later than from')
+    refuseField('to', to === undefined ? 'is required if from is in the future' : 'must be later than from')
   if (end - begin > MOST_DAYS * STEPS.day) refuseField('from', `must be at most ${MOST_DAYS} days before to`)
   return { from: begin, to: end, period: periodBetween(begin, end, offset) }
 }

@@ -39,7 +39,7 @@ export function siteGuard(
     const host = (headers.host as string | undefined)?.toLowerCase() ?? ''
     if (!(hosts === undefined ? isSafeHost(host) : hosts.includes(host))) throw wrongHost(hosts?.[0])
     const isOwn = method === 'GET' ? !isData || isReadable(headers) : isOwnPage(headers, origin ?? `http://${host}`)
-    if (!isOwn) throw new Refusal('forbidden', 'Only pages of the dashboard may send this request.')
+    if (!isOwn) throw new Refusal('forbidden', 'Only dashboard pages can send this request.')
     if (method !== 'GET' && method !== 'DELETE' && !isJson(headers['content-type'])) {
       throw new Refusal('invalid_request', 'Content-Type: must be application/json')
     }
@@ -65,7 +65,7 @@ function wrongHost(own: string | undefined): Refusal {
   const rule =
     own === undefined
       ? 'open the dashboard at an IP address or at localhost, or set BASE_URL to the address that browsers use'
-      : `must be ${own}, as BASE_URL says; a proxy in front must pass it on`
+      : `must be ${own}, as in BASE_URL; a proxy in front must pass it on`
   return new Refusal('forbidden', `Host: ${rule}`)
 }
 

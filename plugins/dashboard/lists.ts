@@ -109,7 +109,7 @@ export default function lists(app: App): void {
     async handler(request) {
       const { visitor, traceId } = request
       const slug = await sql.read(each => findSeenTrace(each, visitor.userId, traceId), request)
-      return { body: { slug: found(slug, 'trace in a project of yours') } }
+      return { body: { slug: found(slug, 'trace in any of your projects') } }
     }
   })
 }
@@ -147,6 +147,6 @@ function readIds(text: string, others: Omit<PageQuery, 'ids'>): string[] {
   if (other !== undefined) refuseField(other, 'cannot be combined with ids')
   const ids = text.split(',')
   if (ids.length > MOST_IDS) refuseField('ids', `must be at most ${MOST_IDS}`)
-  if (!ids.every(id => ID.test(id))) refuseField('ids', 'must be 32 hexadecimal characters each, separated by commas')
+  if (!ids.every(id => ID.test(id))) refuseField('ids', 'must be ids of 32 hexadecimal characters, separated by commas')
   return ids.map(id => id.toLowerCase())
 }

@@ -107,7 +107,7 @@ ${preloads}<script type="module" src="assets/${app}"></script>
 <body>
 <div id="app">${SKELETON}</div>
 <link rel="stylesheet" href="assets/${css}">
-<noscript>The dashboard needs JavaScript, all of which this server sends.</noscript>
+<noscript>The dashboard needs JavaScript, which comes only from this server.</noscript>
 </body>
 </html>
 `
@@ -128,7 +128,7 @@ const NOT_BUILT = `<!doctype html>
 <head><meta charset="utf-8"><title>spoor</title></head>
 <body>
 <h1>The dashboard was not built</h1>
-<p>Its files are missing beside the server. Run <code>npm run build</code> and start the server again.</p>
+<p>Its files are missing on the server. Run <code>npm run build</code> and start the server again.</p>
 </body>
 </html>
 `

@@ -53,7 +53,7 @@ function readSpanIds(text: string): string[] {
   const ids = text.split(',')
   if (ids.length > MOST_SPANS) refuseField('spans', `must be at most ${MOST_SPANS}`)
   if (!ids.every(id => ID.test(id))) {
-    refuseField('spans', 'must be 16 hexadecimal characters each, separated by commas')
+    refuseField('spans', 'must be ids of 16 hexadecimal characters, separated by commas')
   }
   return ids.map(id => id.toLowerCase())
 }

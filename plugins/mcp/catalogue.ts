@@ -20,9 +20,8 @@ export const INGEST_SCHEMA: ToolText = {
   name: 'get_ingest_schema',
   title: 'Get the schema of a trace',
   description:
-    'Returns the JSON Schema of what record_trace takes, and a minimal and a full example that are valid. ' +
-    'Call it once before the first record_trace, or when one was refused as invalid_trace. It reads nothing ' +
-    'from the project.',
+    'Returns the JSON Schema for record_trace, with valid minimal and full examples. Call it once before the first ' +
+    'record_trace, or after an invalid_trace error. It reads nothing from the project.',
   annotations: READS
 }
 
@@ -32,10 +31,10 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'recordTrace',
     title: 'Record a trace',
     description:
-      'Stores one run with its spans. Use it when a run is over, with trace.endedAt; without endedAt the trace ' +
-      'stays running until it is ended over HTTP. Make the ids yourself: 32 random hexadecimal digits for the ' +
-      'trace, 16 for each span; do not reuse those of the examples. Sending the same trace again is safe ' +
-      '(duplicate: true); other content under the same id is refused as trace_id_conflict. A trace cannot be ' +
+      'Stores one run with its spans. Use it after a run has finished, with trace.endedAt; without endedAt the trace ' +
+      'stays running until it is ended over HTTP. Generate the ids yourself: 32 random hexadecimal digits for the ' +
+      'trace, 16 for each span; do not reuse the ids in the examples. Sending the same trace again is safe ' +
+      '(duplicate: true); different content with the same id is rejected as trace_id_conflict. A trace cannot be ' +
       'changed afterwards.',
     annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
     examples: Object.values(INGEST_EXAMPLES)
@@ -45,9 +44,9 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'addScore',
     title: 'Score a trace',
     description:
-      'Attaches a rating or verdict to a recorded trace, or to one span of it with spanId. value must be of the ' +
-      'type that dataType names: a number, a string or a boolean. Every call adds a score, so do not repeat one ' +
-      'that succeeded; the newest score of a name is the one that counts.',
+      'Adds a rating or verdict to a recorded trace or, with spanId, to one of its spans. The type of value must ' +
+      'match dataType: a number, a string or a boolean. Every call adds a score, so do not repeat a successful call; ' +
+      'the newest score with each name is the one that counts.',
     annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
     examples: Object.values(EXAMPLES.addScore?.body ?? {}).map(score => ({ traceId: TRACE_ID, ...(score as object) }))
   },
@@ -57,10 +56,10 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     title: 'List traces',
     description:
       'Answers "what ran lately": traces, newest, slowest or costliest first, by status, name, model, tag, ' +
-      'environment, session, user or time (filters combine with AND). With runsOnly, leaves out traces without ' +
-      'a model call, agent, tool or retriever. For failures, scores, words or cost limits call search_traces; ' +
-      'for one run get_trace. Pass nextCursor as after for the next page. If nothing is found, hint names the ' +
-      'nearest values that exist.',
+      'environment, session, user or time (filters combine with AND). With runsOnly, omits traces without a model, ' +
+      'agent, tool or retriever call. For failures, scores, words or cost limits, call search_traces; for one run, ' +
+      'get_trace. Pass nextCursor as after for the next page. If nothing is found, hint lists the nearest existing ' +
+      'values.',
     annotations: READS,
     examples: [
       { status: 'error', limit: 20 },
@@ -75,9 +74,9 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     title: 'Search traces',
     description:
       'Answers "which runs have X": a failed step (step, stepKind, error), any failure (errors), scores, words ' +
-      '(q), duration, cost or tokens, with every filter of list_traces and any sort. Returns the first error ' +
-      'and the beginnings of input and output of each run; call get_trace for one run. If nothing is found, ' +
-      'hint names the nearest values that exist. If reached is set, call again with nextCursor as after.',
+      "(q), duration, cost or tokens, with every filter of list_traces and any sort. Returns each run's first error " +
+      'and the beginning of its input and output; call get_trace for one run. If nothing is found, hint lists the ' +
+      'nearest existing values. If reached is set, call again with nextCursor as after.',
     annotations: READS,
     examples: [
       { errors: true, userId: 'customer-7', limit: 5 },
@@ -91,10 +90,10 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'getTrace',
     title: 'Read a trace',
     description:
-      'Answers "what happened in this run": one trace with its spans and scores. A long trace comes as an ' +
-      'outline, the tree of its spans with shortened contents, and says so: then call again with spanIds ' +
-      'for the spans that matter, with field for the input, output or metadata of the trace itself in parts, ' +
-      'with after for more of a long tree, and with detail "full" only if everything is needed.',
+      'Answers "what happened in this run": one trace with its spans and scores. A long trace is returned as an ' +
+      'outline: its span tree with shortened contents and a note. Then call again with spanIds for the spans that ' +
+      "matter, field for parts of the trace's own input, output or metadata, after for more of a long tree, or " +
+      'detail "full" only if you need everything.',
     annotations: READS,
     examples: [
       { traceId: TRACE_ID },
@@ -108,9 +107,9 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'listScores',
     title: 'List scores',
     description:
-      'Answers "how were runs rated": scores of all traces, newest first, by name, environment or time. For ' +
-      'traces with a low score call search_traces; for the scores of one trace get_trace_scores. With an ' +
-      'environment a page may be short or empty before the last one: continue until nextCursor is null.',
+      'Answers "how were runs rated": scores of all traces, newest first, by name, environment or time. For traces ' +
+      "with a low score, call search_traces; for one trace's scores, get_trace_scores. With an environment, any page " +
+      'may be short or empty: continue until nextCursor is null.',
     annotations: READS,
     examples: [{ name: 'helpfulness', limit: 20 }],
     view: LIST_VIEWS.scores
@@ -118,10 +117,10 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
   {
     name: 'get_trace_scores',
     operation: 'listTraceScores',
-    title: 'Read the scores of a trace',
+    title: "Read a trace's scores",
     description:
-      'Returns all scores of one trace, newest first, with their comments. get_trace has them too; this is ' +
-      'shorter.',
+      "Returns all of a trace's scores, newest first, with comments. get_trace also includes them, but its response " +
+      'is longer.',
     annotations: READS,
     examples: [{ traceId: TRACE_ID }]
   },
@@ -132,10 +131,10 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     description:
       'Answers "which steps": failed calls of a tool, slow model calls (sort slowest), across traces, newest ' +
       'first, by kind, name, status, model, minimum duration, or by the traceId, traceName, tag, user, session, ' +
-      'environment or time of the trace. Returns why a step failed and the sizes of its texts; texts adds their ' +
-      'beginnings, and get_trace with spanIds reads them whole. For failures in groups call list_errors. A page ' +
-      'may be short or empty: continue until nextCursor is null. If nothing is found, hint names the nearest ' +
-      'values that exist.',
+      'environment or time of the trace. Returns why a step failed and the sizes of its texts; texts adds the ' +
+      'beginning of each, and get_trace with spanIds returns them in full. For grouped failures, call list_errors. A ' +
+      'page may be short or empty: continue until nextCursor is null. If nothing is found, hint lists the nearest ' +
+      'existing values.',
     annotations: READS,
     examples: [
       { kind: 'tool', status: 'error', limit: 10 },
@@ -153,7 +152,7 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
       'last time, and an example to read with get_trace; by the tag, user, session, traceName or environment of ' +
       'the trace. Without times, the last 7 days. If complete is false, narrow the ' +
       'times or pass nextCursor as after. passedOn counts steps that failed because a step inside them did. For ' +
-      'single failures call list_spans with status error.',
+      'individual failures, call list_spans with status error.',
     annotations: READS,
     examples: [{ limit: 20 }, { kind: 'tool', from: '2026-11-21T00:00:00Z' }, { tag: 'prompt:v13' }],
     view: LIST_VIEWS.errors
@@ -164,9 +163,9 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     title: 'List sessions',
     description:
       'Answers "which conversations": sessions, newest first by their last trace, with traces, errors, tokens ' +
-      'and cost, of a user (userId) or whose id begins with prefix. For the traces of one session call ' +
-      'search_traces with sessionId. A page may be short or empty: continue until nextCursor is null. If nothing ' +
-      'is found, hint names the nearest values that exist.',
+      "and cost, of a user (userId) or whose id begins with prefix. For one session's traces, call search_traces " +
+      'with sessionId. A page may be short or empty: continue until nextCursor is null. If nothing is found, hint ' +
+      'lists the nearest existing values.',
     annotations: READS,
     examples: [{ limit: 10 }, { userId: 'customer-7', limit: 5 }, { prefix: 'chat-' }],
     view: LIST_VIEWS.sessions
@@ -177,8 +176,8 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     title: 'List users',
     description:
       'Answers "which users": users by their last trace, newest first, with traces, errors, tokens and cost of whole ' +
-      'days (UTC), by environment, or whose id begins with prefix. To rank users by cost or errors call get_usage by ' +
-      'user; for the sessions of one user list_sessions. If nothing is found, hint names the nearest that exist.',
+      'days (UTC), by environment, or whose id begins with prefix. To rank users by cost or errors, call get_usage ' +
+      "by user; for one user's sessions, list_sessions. If nothing is found, hint lists the nearest existing values.",
     annotations: READS,
     examples: [{ limit: 10 }, { prefix: 'customer-' }, { from: '2026-11-21T00:00:00Z', environment: 'production' }],
     view: LIST_VIEWS.users
@@ -189,8 +188,8 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     title: 'List changes',
     description:
       'Answers "what was written since": the traces that were recorded or changed since a cursor, in their current ' +
-      'state, whenever they started. Begin with after "now", keep nextCursor, and pass it as after in a later call. ' +
-      'Without after, the list begins with all stored traces. For the newest traces call list_traces.',
+      'state, whenever they started. Start with after "now", save nextCursor, and pass it as after in a later call. ' +
+      'Without after, the list starts with all stored traces. For the newest traces, call list_traces.',
     annotations: READS,
     examples: [{ after: 'now' }],
     view: LIST_VIEWS.changes
@@ -200,8 +199,8 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     operation: 'getProject',
     title: 'Describe the project',
     description:
-      'Returns the project of the API key: its name, how many traces and spans it holds, how much of its ' +
-      'storage is used, when the last trace came in, and what the key may do.',
+      'Returns the project of the API key: its name, how many traces and spans it holds, how much of its storage is ' +
+      'used, when the last trace arrived, and what the key can do.',
     annotations: READS
   },
   {
@@ -214,8 +213,8 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
       'errors, tokens, cost and durations (p50, p95), in total and by model, name, environment, user, step or ' +
       'tag:KEY, by hour or day, of all traces or those with a tag, user, session, name, model or environment. To ' +
       'compare two prompts, split by tag:prompt, or filter by each tag. Without times, the last 7 days. For the ' +
-      'traces themselves call search_traces; with scores, each group has its mean scores. If nothing is found, hint ' +
-      'names what exists.',
+      'traces themselves, call search_traces. With scores, each group includes its mean scores. If nothing is found, ' +
+      'hint lists existing values.',
     annotations: READS,
     examples: [
       { by: 'model' },
@@ -230,7 +229,8 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     name: 'delete_trace',
     operation: 'deleteTrace',
     title: 'Delete a trace',
-    description: 'Deletes a trace with all its spans and scores, for good. Only when the user asks for it, by its id.',
+    description:
+      'Permanently deletes a trace with all its spans and scores. Use it only if the user asks for that trace id.',
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
     examples: [{ traceId: TRACE_ID }]
   }

@@ -13,7 +13,7 @@ export const RECIPES: readonly Recipe[] = [
   {
     question: 'Which tool failed most today?',
     calls: [['list_errors', { kind: 'tool', from: '<midnight>' }]],
-    next: 'steps counts the failures of each tool; read an example with get_trace.'
+    next: 'steps counts failures per tool; read an example with get_trace.'
   },
   {
     question: "Why did a user's last session fail?",
@@ -21,7 +21,7 @@ export const RECIPES: readonly Recipe[] = [
       ['list_sessions', { userId: '<user>', limit: 1 }],
       ['search_traces', { sessionId: '<session>', errors: true }]
     ],
-    next: 'firstError says why; get_trace with its spanId in spanIds has the texts.'
+    next: 'firstError shows why; to read the texts, call get_trace with its spanId in spanIds.'
   },
   {
     question: 'Why did cost double on a day?',
@@ -30,22 +30,22 @@ export const RECIPES: readonly Recipe[] = [
       ['get_usage', { by: 'name', sort: 'cost', from: '<the day>', to: '<the next day>' }],
       ['search_traces', { sort: 'costliest', from: '<the day>', to: '<the next day>' }]
     ],
-    next: 'the first call finds the day; repeat the second by model, user, step or tag:KEY; the third has the runs.'
+    next: 'the first call shows the day; repeat the second for model, user, step or tag:KEY; the third lists the runs.'
   },
   {
     question: 'Which model calls are the slowest?',
     calls: [['list_spans', { kind: 'llm', sort: 'slowest', from: '<a week before>' }]],
-    next: 'nextCursor is null if all traces since then were examined.'
+    next: 'if nextCursor is null, all traces since then were examined.'
   },
   {
     question: 'Which runs were rated badly?',
     calls: [['search_traces', { score: ['helpfulness<0.5'] }]],
-    next: 'get_trace_scores has the comments.'
+    next: 'to read the comments, call get_trace_scores.'
   },
   {
     question: 'Where does a phrase occur?',
     calls: [['search_traces', { q: '"delivery address"' }]],
-    next: 'excerpt shows where; if search is off, the error says how to turn it on.'
+    next: 'excerpt shows where; if search is off, the error explains how to turn it on.'
   },
   {
     question: 'How do two versions of a prompt compare (tags prompt:v12, prompt:v13)?',
@@ -54,7 +54,7 @@ export const RECIPES: readonly Recipe[] = [
       ['get_usage', { by: 'model', tag: 'prompt:v13', from: '<the same>' }],
       ['list_errors', { tag: 'prompt:v13', from: '<the same>' }]
     ],
-    next: 'repeat the last two for prompt:v12. Without from, only the last 7 days count.'
+    next: 'repeat the last two for prompt:v12. Without from, only the last 7 days are included.'
   },
   {
     question: 'What has no price?',
@@ -62,12 +62,12 @@ export const RECIPES: readonly Recipe[] = [
       ['get_usage', { by: 'step', stepKind: 'llm' }],
       ['list_spans', { kind: 'llm', status: 'ok', withoutCost: true }]
     ],
-    next: 'a call with tokens and without a cost has no price; its model says which price is missing.'
+    next: 'a call with tokens but no cost has no price; its model is the one that needs a price.'
   },
   {
     question: 'What ran since a time, or belongs to one person?',
     calls: [['search_traces', { userId: '<user>', from: '<time>' }]],
-    next: 'to copy or erase it all, a person uses `spoor export` or POST /api/v1/deletions.'
+    next: 'to copy or erase all of it, a person can use `spoor export` or POST /api/v1/deletions.'
   }
 ]
 
@@ -81,8 +81,8 @@ export function guideOf(tools: readonly Tool[]): Resource {
   const lines = [
     '# spoor: which tool answers which question',
     '',
-    'spoor keeps traces: records of runs of AI applications. A trace consists of spans, which are its steps (model',
-    'calls, tool calls and others), and has scores.',
+    'spoor stores traces: records of AI application runs. A trace consists of spans, which are its steps (model calls,',
+    'tool calls and others), and can have scores.',
     '',
     '## Tools',
     '',
@@ -96,12 +96,12 @@ export function guideOf(tools: readonly Tool[]): Resource {
     '',
     '## Rules',
     '',
-    '- Names, ids and tags are compared exactly. If nothing is found, `hint` names the nearest that exist: try those.',
+    '- Names, ids and tags are compared exactly. If nothing is found, `hint` lists the nearest existing values.',
     '- Times are ISO 8601 with a zone, such as 2026-11-21T00:00:00Z. Without times, list_errors and get_usage cover',
-    '  the last 7 days, as `from` and `to` state; the other tools cover all times.',
-    '- Lists and sums are outlines without null fields; `note` says what else is left out. `limit` gives more items,',
-    '  and `detail` "full" all fields. For the next page, pass `nextCursor` as `after`, until it is null.',
-    '- A long trace is an outline of its steps. get_trace with `spanIds` reads some of them whole.',
+    '  the last 7 days, as shown by `from` and `to`; the other tools cover all times.',
+    '- Lists and totals are outlines without null fields; `note` says what else is left out. For more items, raise',
+    '  `limit`; for all fields, use `detail` "full". For the next page, pass `nextCursor` as `after` until it is null.',
+    '- A long trace is returned as an outline of its steps. To read some in full, call get_trace with `spanIds`.',
     ...(recipes.length === 0
       ? []
       : [
@@ -118,7 +118,7 @@ export function guideOf(tools: readonly Tool[]): Resource {
     uri: 'spoor://guide',
     name: 'guide',
     title: 'Which tool answers which question',
-    description: 'One page on the tools, their parameters, and the calls that answer common questions.',
+    description: 'The tools, their parameters, and the calls that answer common questions, on one page.',
     mimeType: 'text/markdown',
     text: `${lines.join('\n')}\n`
   }

@@ -66,7 +66,7 @@ export default function mcp(app: App): void {
     path: PATH,
     access: 'public',
     guard,
-    summary: 'Check whether a browser page may call',
+    summary: 'Check whether a browser page can call MCP',
     replies: {},
     handler: answerPreflight
   })

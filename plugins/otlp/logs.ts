@@ -13,14 +13,14 @@ export default function logs(app: App) {
       path: '/api/v1/otlp/v1/logs',
       operation: 'recordOtlpLogs',
       grpc: '/opentelemetry.proto.collector.logs.v1.LogsService/Export',
-      summary: 'Record messages, events and calls of coding agents from log records of OpenTelemetry',
+      summary: 'Record messages, events and coding agent calls from OpenTelemetry log records',
       description:
         'Records that carry the messages of a model call (`gen_ai.user.message`, `gen_ai.choice`, ' +
-        '`gen_ai.client.inference.operation.details` and their like) are shown as input and output of the span that ' +
-        'they name, if it has none of its own. Other records that name a span become its events. Records of coding ' +
-        'agents (Claude Code, Codex, Gemini CLI, Qwen Code) fill the spans of their calls, or make the trace. The ' +
-        'order of arrival does not matter, but a record whose span does not arrive within ten minutes is dropped. Records ' +
-        'that are not kept are counted in `partialSuccess` once an hour for each name.',
+        '`gen_ai.client.inference.operation.details` and their like) are shown as input and output of the span they ' +
+        'refer to, if it has none of its own. Other records that refer to a span become its events. Records from ' +
+        'coding agents (Claude Code, Codex, Gemini CLI, Qwen Code) fill in the spans of their calls, or create the ' +
+        'trace. The order of arrival does not matter, but a record whose span does not arrive within ten minutes is ' +
+        'dropped. Records that are not kept are counted in `partialSuccess` once an hour for each name.',
       request: 'ExportLogsServiceRequest',
       reply: 'ExportLogsServiceResponse',
       body: LogsRequest,
@@ -60,7 +60,7 @@ function describeUnkept(unkept: ReadonlyMap<string, number>, names: readonly str
   const named = names.slice(0, MOST_NAMED).map(name => `${unkept.get(name)} ${name}`)
   const more = names.length > MOST_NAMED ? ', …' : ''
   const records = count === 1 ? '1 log record' : `${count} log records`
-  const rule = 'a log record is kept if it names a span, or a session and a call of a coding agent'
+  const rule = 'a log record is kept if it refers to a span, or to a session and call of a coding agent'
   const repeat = 'each name is reported at most once an hour'
   return { count, message: `${records} not kept (${named.join(', ')}${more}): ${rule}; ${repeat}` }
 }

@@ -13,11 +13,11 @@ export default function metrics(app: App) {
       path: '/api/v1/otlp/v1/metrics',
       operation: 'acceptOtlpMetrics',
       grpc: '/opentelemetry.proto.collector.metrics.v1.MetricsService/Export',
-      summary: 'Accept metrics that OpenTelemetry sends, and store none',
+      summary: 'Accept OpenTelemetry metrics without storing them',
       description:
-        'Libraries that send metrics to the address of their spans get a success. Nothing is stored, because tokens ' +
-        'and costs of traces come from spans. The project counts the metrics by name. `OTEL_METRICS_EXPORTER=none` ' +
-        'saves the traffic.',
+        'Accepts metrics from libraries that send them to the same endpoint as their spans. Nothing is stored, ' +
+        'because token counts and costs come from spans. The project counts the metrics by name. To save the ' +
+        'traffic, set `OTEL_METRICS_EXPORTER=none`.',
       request: 'ExportMetricsServiceRequest',
       reply: 'ExportMetricsServiceResponse',
       body: MetricsRequest,

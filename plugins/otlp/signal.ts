@@ -58,8 +58,8 @@ export function signalRoute(signal: SignalRoute): RouteOptions {
     binary: {
       type: PROTOBUF_TYPE,
       body: `An \`${request}\` of opentelemetry-proto.`,
-      reply: `An \`${reply}\`, to a request in this encoding.`,
-      error: 'A `google.rpc.Status`, to a request in this encoding.'
+      reply: `An \`${reply}\`, in the encoding of the request.`,
+      error: 'A `google.rpc.Status`, in the encoding of the request.'
     },
     grpc,
     takesBody: true,

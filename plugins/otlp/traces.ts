@@ -8,11 +8,11 @@ export default function traces(app: App) {
       path: '/api/v1/otlp/v1/traces',
       operation: 'recordOtlp',
       grpc: '/opentelemetry.proto.collector.trace.v1.TraceService/Export',
-      summary: 'Record spans that OpenTelemetry sends',
+      summary: 'Record spans from OpenTelemetry',
       description:
-        'OTLP over HTTP. Spans are gathered into traces by their trace ids, in any order and over any number of exports; a ' +
-        'trace is running until its root span arrives. Spans that are sent again are recognised. Spans that cannot be ' +
-        'stored are counted in `partialSuccess`, and the rest are stored.',
+        'OTLP over HTTP. Spans are grouped into traces by trace id, in any order and across any number of exports; a ' +
+        'trace is running until its root span arrives. Duplicate spans are detected. Spans that cannot be stored are ' +
+        'counted in `partialSuccess`, and the rest are stored.',
       request: 'ExportTraceServiceRequest',
       reply: 'ExportTraceServiceResponse',
       body: ExportRequest,

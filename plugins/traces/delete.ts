@@ -10,7 +10,7 @@ export default function (app: App): void {
     operation: 'deleteTrace',
     access: 'traces:delete',
     summary: 'Delete a trace',
-    description: 'With every span and score under it, and its patched metadata.',
+    description: 'Deletes the trace with all its spans, scores and metadata.',
     replies: { 200: TraceDeleted },
     errors: ['quota_exhausted'],
     async handler({ key, traceId, client }) {

@@ -19,7 +19,7 @@ export default function (app: App): void {
     operation: 'listTraces',
     access: 'traces:read',
     summary: 'List traces',
-    description: 'Newest first, or by another sort, in pages. Filters combine with AND.',
+    description: 'Lists traces in pages, newest first by default. Filters combine with AND.',
     query: TraceListQuery,
     replies: { 200: TraceList },
     links: { getTrace: { traceId: '/traces/0/id' } },

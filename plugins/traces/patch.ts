@@ -14,8 +14,9 @@ export default function (app: App): void {
     access: 'traces:write',
     summary: 'Merge metadata into a trace',
     description:
-      'A key in the request replaces that top-level key outright; the others are untouched. If two requests write the ' +
-      'same key, the last one wins. The bodyHash is kept, so resending the original trace is still a duplicate.',
+      'Each key in the request replaces the whole top-level key of that name; other keys are unchanged. If two ' +
+      'requests write the same key, the last one wins. The bodyHash does not change, so resending the original trace ' +
+      'is still a duplicate.',
     body: MetadataPatch,
     takesBody: true,
     replies: { 200: MetadataPatched },

@@ -18,12 +18,13 @@ export default function record(app: App) {
     access: 'traces:write',
     summary: 'Record a trace, or start one',
     description:
-      'A body with `trace.endedAt` records a complete trace; one without starts a running trace, to which spans are ' +
-      'appended until it is ended. An identical resend answers 200 with `duplicate: true`, other content 409.',
+      'A body with `trace.endedAt` records a complete trace. Without it, the request starts a running trace that ' +
+      'accepts spans until it is ended. Resending the same body returns 200 with `duplicate: true`; different ' +
+      'content returns 409.',
     body: IngestBody,
     takesBody: true,
     replies: { 200: TraceRecorded, 201: TraceRecorded },
-    outcomes: { 200: 'An identical resend: nothing was written.', 201: 'Stored.' },
+    outcomes: { 200: 'The same body was already stored; nothing was written.', 201: 'Stored.' },
     links: { getTrace: { traceId: '/traceId' } },
     errors: ['invalid_trace', 'trial_limit_reached', 'trace_id_conflict', 'payload_too_large', 'quota_exhausted'],
     async handler({ key, payload, requestId }) {
@@ -40,7 +41,9 @@ export default function record(app: App) {
     operation: 'appendSpans',
     access: 'traces:write',
     summary: 'Append finished spans to a running trace',
-    description: 'Written whole or not at all. Spans that are stored already, identical, are counted as `duplicate`.',
+    description:
+      'Either all spans are written or none. Spans that are already stored with identical content are counted as ' +
+      '`duplicate`.',
     body: SpansBody,
     takesBody: true,
     replies: { 200: SpansAppended },
@@ -58,8 +61,8 @@ export default function record(app: App) {
     access: 'traces:write',
     summary: 'End a running trace',
     description:
-      'Fields that are sent replace those given at the start; `metadata` is merged into it, `tags` are added, `spans` ' +
-      'are a last batch. An identical resend answers 200 with `duplicate: true`.',
+      'Fields in the request replace those sent at the start; `metadata` is merged, `tags` are added, and `spans` ' +
+      'are a final batch. Resending the same body returns 200 with `duplicate: true`.',
     body: EndBody,
     takesBody: true,
     replies: { 200: TraceEnded },

@@ -52,7 +52,7 @@ t.test('a backup in a file is private, is verified, and is restored', async t =>
     out: /^wrote .*spoor\.backup: 1 project, 40 traces, 40 spans, 0 scores, 1 key and 0 users\n$/
   })
   t.equal((await stat(file)).mode & 0o777, 0o600)
-  t.match(await runHere(['backup', file], env), { code: 1, err: /exists: give another name, or --force/ })
+  t.match(await runHere(['backup', file], env), { code: 1, err: /exists: use another name, or add --force/ })
   t.match(await jsonHere(['backup', '--force', file], env), { file, ...SIZE }, 'over the one before')
   t.match(await jsonHere(['backup', '--verify', file]), SIZE)
   t.match(await runHere(['backup', '--verify', file]), { code: 0, out: /^a complete backup: 1 project, 40 traces/ })
@@ -60,7 +60,7 @@ t.test('a backup in a file is private, is verified, and is restored', async t =>
   const copy = configurationFor(await testDatabase(t))
   t.match(await runHere(['restore', file], copy), {
     code: 0,
-    out: /^restored; the data was read back, and is identical: 1 project, 40 traces.*\.\nThe keys work as before\.\n$/
+    out: /^restored, read back and found identical: 1 project, 40 traces.*\.\nThe keys work as before\.\n$/
   })
   const exported = (env: NodeJS.ProcessEnv) => runHere(['export', '--project', 'default'], env)
   t.same(await exported(copy), await exported(env))
@@ -88,7 +88,7 @@ t.test('backup --keep names its files by time, and deletes all but the newest', 
   t.same((await readdir(folder)).sort(), ['mine.backup', old[1], file.slice(folder.length + 1)].sort())
   t.match(await runHere(['backup', '--keep', '0', folder], env), { code: 2, err: /--keep must be a number from 1/ })
   t.match(await runHere(['backup', '--keep', '2', file], env), { code: 1, err: /is not a folder/ })
-  t.match(await runHere(['backup', folder], env), { code: 1, err: /is a folder: name a file, or give --keep N/ })
+  t.match(await runHere(['backup', folder], env), { code: 1, err: /is a folder: specify a file, or add --keep N/ })
   t.match(await runHere(['status', '--no-server'], env), { out: /^backup +(?:now|\d+ seconds ago)/m })
 })
 
@@ -99,7 +99,7 @@ t.test('a project is restored next to the project that it was', async t => {
   await runHere(['restore', file], copy)
   t.match(await runHere(['restore', file, '--project', 'default', '--as', 'old'], copy), {
     code: 0,
-    out: /project old, with 40 traces, 40 spans, 0 scores and 0 keys\.\nThese keys exist here/
+    out: /project old, with 40 traces, 40 spans, 0 scores and 0 keys\.\nThese keys already exist in this database/
   })
   const exported = (project: string) => runHere(['export', '--project', project], copy)
   t.same(await exported('old'), await exported('default'))
@@ -191,12 +191,16 @@ t.test('what is refused is one line on stderr', async t => {
     [['backup', '--verify', folder], 1, /cannot read .*: it is a folder/],
     [['restore', cut], 1, /the backup is damaged/, none],
     [['restore', join(folder, 'missing')], 1, /there is no such file/, none],
-    [['restore', file], 1, /is not empty \(projects: 1\): restore into a new one/],
-    [['restore', '--into', file], 1, /the slug default is taken.*give `--project SLUG`/],
-    [['restore', '--project', 'default', file], 1, /the slug default is taken by another project here: give another/],
+    [['restore', file], 1, /is not empty \(projects: 1\): restore into a new database/],
+    [['restore', '--into', file], 1, /the slug default is taken.*add `--project SLUG`/],
+    [
+      ['restore', '--project', 'default', file],
+      1,
+      /the slug default is already used by another project here: choose another/
+    ],
     [['restore', '--project', 'none', file], 2, /the backup has no project "none": it has default/],
     [['restore', '--project', 'default', '--into', file], 2, /either --into or --project/],
-    [['restore', '--project', 'default', '--as', 'No Slug', file], 2, /the slug must have .* with --as$/m],
+    [['restore', '--project', 'default', '--as', 'No Slug', file], 2, /the slug must be .* with --as$/m],
     [['restore', '--as', 'other', file], 2, /--as and --account need --project/]
   ]
   for (const [args, code, message, more] of refused) {
@@ -205,5 +209,5 @@ t.test('what is refused is one line on stderr', async t => {
     t.match(result.err, /^spoor: [^\n]+\n$/, 'in one line')
   }
   t.notOk((await readdir(folder)).includes('none'), 'what is refused makes no database')
-  t.match(await runSpoor(['backup', '--help']), { code: 0, out: /Write the complete contents of an instance/ })
+  t.match(await runSpoor(['backup', '--help']), { code: 0, out: /Back up an entire instance/ })
 })

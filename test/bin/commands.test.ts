@@ -74,7 +74,7 @@ t.test('a key is shown when it is made, and never again', async t => {
   const { code, out, err } = await runSpoor(['key', 'create', '--project', 'default'], env)
   t.match({ code, err }, { code: 0, err: '' })
   const [key, , secret] = /^my_app_live_([0-9A-Za-z]{16})_([0-9A-Za-z]{43})$/m.exec(out)!
-  t.match(out, /only time that the key is shown/)
+  t.match(out, /The key is not shown again/)
   for (const args of [
     ['key', 'list'],
     ['key', 'list', '--json'],
@@ -93,11 +93,11 @@ t.test('what is refused is one line on stderr, and exit code 1', async t => {
   await jsonHere(['project', 'create', 'Default'], env)
   const create = ['key', 'create', '--project', 'default']
   const refused: [string[], RegExp, NodeJS.ProcessEnv?][] = [
-    [['project', 'create', 'default'], /slug default is taken/],
+    [['project', 'create', 'default'], /slug default is already used/],
     [['key', 'create', '--project', 'nowhere'], /no project "nowhere"/],
     [['key', 'rotate', 'nothing'], /no key "nothing": see `spoor key list`/],
-    [['key', 'rotate', WHOLE], /no key of that id, which looks like a whole key \(its id is 4fT0qLm2XbC8vNwZ\): see/],
-    [['key', 'revoke', WHOLE.slice(-40)], /no key of that id, which is too long to be one: see/],
+    [['key', 'rotate', WHOLE], /no key with that id, which looks like a full key \(its id is 4fT0qLm2XbC8vNwZ\): see/],
+    [['key', 'revoke', WHOLE.slice(-40)], /no key with that id, which is too long to be a key id: see/],
     [create, /KEY_DIGEST_SECRET is not set/, { KEY_DIGEST_SECRET: '' }],
     [['demo'], /no server is running/, { PORT: '2' }]
   ]
@@ -146,11 +146,11 @@ t.test('status says what is amiss, and migrate mends a schema', async t => {
   await database.pool.run(
     sql => sql`insert into schema_migrations (version, name, sha256) values (9999, 'from-the-future', '')`
   )
-  const newer = /^The schema is at version 9999, newer than the \d+ that .*; continuing\. Update spoor on this/
+  const newer = /^The schema is at version 9999, but .*; continuing\. Update spoor on this/
   t.match((await problems({})).join('\n'), new RegExp(newer.source, 'm'))
   t.match(await runHere(['migrate'], env), {
     code: 0,
-    out: /^no migration is missing\nthe schema is at version 9999, newer/
+    out: /^no migration is missing\nthe schema is at version 9999, but/
   })
 
   const bare = configurationFor(await testDatabase(t, EMPTY))
@@ -183,7 +183,8 @@ t.test('commands work beside a newer schema, but for those that must know every 
     ['project', 'delete', 'default', '--apply'],
     ...(isOnCluster() ? [['migrate', '--distributed', '--apply']] : [])
   ]) {
-    const refusal = /^spoor: the schema is at version 9999, and this spoor knows \d+: .*Use the newer version of spoor/
+    const refusal =
+      /^spoor: the schema is at version 9999, but this version of spoor .* \d+: .*Use the newer version of spoor/
     t.match(await runHere(args, env), { code: 1, out: '', err: refusal }, args.join(' '))
   }
   t.notOk(existsSync(file))
@@ -195,7 +196,7 @@ t.test('migrate --distributed says what stands in its way, and changes nothing',
   for (const [parameters, rule] of [
     [['--apply'], /--apply requires --distributed/],
     [['--shards', '4'], /--shards requires --distributed/],
-    [['--distributed', '--shards', '0'], /--shards takes a whole number from 1 to 1024, not "0"/]
+    [['--distributed', '--shards', '0'], /--shards must be a whole number from 1 to 1024, not "0"/]
   ] as const) {
     t.match(await runHere(['migrate', ...parameters], env), { code: 2, err: rule })
   }
@@ -205,7 +206,7 @@ t.test('migrate --distributed says what stands in its way, and changes nothing',
     err: /embedded database cannot be distributed/
   })
   if (isOnCluster()) {
-    t.match(await runHere(['migrate', '--distributed'], env), { code: 0, out: /Everything is distributed already/ })
+    t.match(await runHere(['migrate', '--distributed'], env), { code: 0, out: /All tables are already distributed/ })
     await runOn(database.target, `select undistribute_table('user_sums')`)
     const leftBehind = /he table user_sums is not distributed.*`spoor migrate --distributed --apply`/
     t.match(await runHere(['migrate'], env), { code: 0, out: leftBehind })
@@ -256,7 +257,7 @@ t.test('while the secret changes, status says which keys still need the previous
   await database.pool.run(sql => sql`update api_keys set last_used_at = now()`)
   t.match(
     (await runHere(['status', '--json'], both)).out,
-    /Every working key has moved.*remove KEY_DIGEST_SECRET_PREVIOUS/
+    /Every valid key now uses KEY_DIGEST_SECRET: remove KEY_DIGEST_SECRET_PREVIOUS/
   )
 })
 
@@ -269,7 +270,10 @@ t.test('a secret that is not that of the keys is refused, and may be replaced', 
   const { keyId } = await jsonHere(create, env)
   // The exit code is 1 in any case, because the tests disable durability.
   t.notMatch((await runHere(['status', '--json'], env)).out, /KEY_DIGEST_SECRET/)
-  t.match((await runHere(['status', '--json'], other)).out, /differs from the secret that the keys.*key replace-secret/)
+  t.match(
+    (await runHere(['status', '--json'], other)).out,
+    /differs from the secret that this database.*key replace-secret/
+  )
   for (const args of [create, ['key', 'rotate', keyId]]) {
     t.match(await runHere(args, other), { code: 1, out: '', err: /differs from the secret .*key replace-secret/ })
   }
@@ -281,5 +285,5 @@ t.test('a secret that is not that of the keys is refused, and may be replaced', 
   t.same(await jsonHere([...replace, '--apply'], other), { keys: 1, differs: true, applied: true })
   t.match(await jsonHere(['key', 'list'], env), [{ keyId, state: 'revoked' }])
   t.match(await runHere(create, other), { code: 0 })
-  t.match(await runHere(create, env), { code: 1, err: /differs from the secret that the keys/ })
+  t.match(await runHere(create, env), { code: 1, err: /differs from the secret that this database/ })
 })

@@ -10,7 +10,7 @@ t.test('doctor examines the configured database, and fails for settings that los
   t.match(out, /\nok +rights +The role \S+ may read and write spoor's tables\.\n/)
   t.match(out, /\nok +schema +The schema is current\.\n/)
   // The servers of tests run without fsync.
-  t.match(out, /\nFAILED +safety +PostgreSQL runs with .*fsync.* = off/)
+  t.match(out, /\nFAILED +safety +PostgreSQL is running with .*fsync.* = off/)
   t.equal(code, 1)
   t.match(err, /^spoor: 1 check failed: see above\n$/)
   await database.pool.run(sql => sql`delete from schema_migrations`)

@@ -219,15 +219,15 @@ t.test('an export since a cursor contains each later write once', async t => {
 t.test('invalid exports are rejected before any output', async t => {
   const { run } = await setUp(t)
   const cases: readonly (readonly [string[], RegExp])[] = [
-    [['--format', 'xml'], /--format must be one of ndjson, csv, parquet, but is "xml"/],
+    [['--format', 'xml'], /--format must be one of ndjson, csv, parquet, not "xml"/],
     [['--rows', 'steps'], /--rows must be one of traces, spans, scores/],
     [['--as', 'finetuning'], /--as must be one of dataset/],
-    [['--columns', 'id,nope'], /--columns names no column of traces: "nope"\. The columns are id, name,/],
-    [['--columns', 'id,id'], /--columns names a column twice: "id"/],
-    [['--columns', ''], /--columns names no column of traces: ""/],
+    [['--columns', 'id,nope'], /--columns does not match any column of traces: "nope"\. The columns are id, name,/],
+    [['--columns', 'id,id'], /--columns repeats a column: "id"/],
+    [['--columns', ''], /--columns does not match any column of traces: ""/],
     [['--as', 'dataset', '--format', 'csv'], /--as cannot be combined with --format, --rows or --columns/],
-    [['--format', 'csv', '--json'], /--json is only for an export of lines/],
-    [['--since', 'start', '--from', '7d'], /a cursor cannot be combined with --from, --to and --before/],
+    [['--format', 'csv', '--json'], /--json cannot be combined with --format, --rows or --columns/],
+    [['--since', 'start', '--from', '7d'], /a cursor cannot be combined with --from, --to or --before/],
     [['--since', 'soon'], /--since must be a time such as 7d or 2026-01-31, "start", or a cursor/]
   ]
   for (const [args, message] of cases) t.match(await run(...args), { code: 2, out: '', err: message })

@@ -166,7 +166,7 @@ t.test('both ways find the same steps, failures, sums, sessions and words', asyn
 
   t.same(await jsonHere(['trace', 'delete', '--session', 't'], env), { sessionId: 't', traces: 1, applied: false })
   t.match(await runHere(['trace', 'delete', '--session', 't'], env), {
-    out: '1 trace of session t selected. Nothing was changed: add --apply to delete it.\n'
+    out: '1 trace of session t selected. Nothing was changed. Add --apply to delete it.\n'
   })
   for (const [flags, done] of [
     [[], 'selected'],
@@ -201,7 +201,7 @@ t.test('both ways find the same steps, failures, sums, sessions and words', asyn
     [['trace', 'search', '--score', 'good'], 2, /score: /],
     [['trace', 'search', '--score', ''], 2, /--tag and --score must not be empty/],
     [['trace', 'search', '--annotated', 'true'], 2, /--annotated must be one of yes, no/],
-    [['trace', 'search', '--min-cost', '-1'], 2, /--min-cost must be a number of 0 or more/],
+    [['trace', 'search', '--min-cost', '-1'], 2, /--min-cost must be 0 or more/],
     [['trace', 'search', '...'], 2, /q: must contain a letter or a digit/],
     [['trace', 'search', '--no-cost', '--min-cost', '1'], 2, /withoutCost: cannot be combined with minCostUsd/]
   ]

@@ -236,14 +236,14 @@ t.test('what cannot be read or stored is named, and stops nothing else', async t
     out: /, \d+ refused, 2 broken lines/,
     err: /refused: .*environment/
   })
-  t.match(await runHere(args, env), { code: 2, err: /--project is missing: name it, or set SPOOR_URL/ })
+  t.match(await runHere(args, env), { code: 2, err: /--project is missing: add it, or set SPOOR_URL/ })
   t.match(await runHere(args, { SPOOR_URL: service.url }), { code: 1, err: /there is no key: set SPOOR_API_KEY/ })
   t.match(await runHere(args, { SPOOR_URL: service.url, SPOOR_API_KEY: 'none' }), {
     code: 1,
-    err: /refuses the key: 401/
+    err: /rejects the key: 401/
   })
   await rm(join(folder, 'a.jsonl'))
-  t.match(await runHere([...args, '--project', 'default'], env), { code: 1, err: /there is no transcript in / })
+  t.match(await runHere([...args, '--project', 'default'], env), { code: 1, err: /there are no transcripts in / })
   t.match(await runHere([...args.slice(0, 3), `${folder}/none`, '--project', 'default'], env), {
     code: 1,
     err: /cannot read .*none: there is no such file or folder/
@@ -259,7 +259,7 @@ t.test('an export that the server cannot take is sent again when the server says
   const url = await refusing(t, service)
   t.match(await runHere(['import', '--format', 'codex', CODEX], { ...remote(service), SPOOR_URL: url }), {
     code: 0,
-    err: /cannot take the export now: 429/
+    err: /cannot accept the export now: 429/
   })
   t.equal((await tracesOf(service)).length, 4)
 })
@@ -275,7 +275,7 @@ t.test('Ctrl-C ends an import that waits for its server', async t => {
   child.stderr.setEncoding('utf8').on('data', text => {
     err += text
   })
-  await until(() => err.includes('cannot take the export now'))
+  await until(() => err.includes('cannot accept the export now'))
   child.kill('SIGINT')
   const [code] = await once(child, 'close')
   t.equal(code, 130)

@@ -22,12 +22,12 @@ t.test('trace delete counts, then deletes when it is told to, and says what room
   const prune = (...more: string[]) => ['trace', 'delete', '--project', 'default', ...more]
   t.match(await runHere(prune('--tag', 'b'), env), {
     code: 0,
-    out: /^2 traces selected, with 2 spans \(.*\)\. Nothing was changed: add --apply to delete them\.\n$/
+    out: /^2 traces selected, with 2 spans \(.*\)\. Nothing was changed. Add --apply to delete them\.\n$/
   })
   t.match(await jsonHere(prune('--tag', 'b', '--dry-run'), env), { traces: 2, spans: 2, applied: false })
   t.match(await runHere(prune('--tag', 'a', '--apply'), env), {
     code: 0,
-    out: /^deleted 1 trace with 1 span\. About .* on disk can be reused, .* are given back\.\n$/,
+    out: /^deleted 1 trace with 1 span\. About .* on disk can be reused, and .* was freed\.\n$/,
     err: /^1 trace selected, with 1 span \(.*\)\n$/
   })
   t.match(await jsonHere(prune('--before', '0d', '--apply'), env), {
@@ -41,14 +41,14 @@ t.test('trace delete counts, then deletes when it is told to, and says what room
   })
 
   const refused: [string[], number, RegExp][] = [
-    [prune(), 2, /name at least one condition/],
-    [['trace', 'delete', '--before', '1d'], 1, /set SPOOR_API_KEY, give --key, or name a project/],
+    [prune(), 2, /at least one condition is required/],
+    [['trace', 'delete', '--before', '1d'], 1, /SPOOR_API_KEY.*--project/],
     [prune('--before', 'soon'), 2, /--before must be an ISO 8601 date or time.*"soon"/],
     [prune('--tag', ''), 2, /--tag and --score must not be empty/],
     [prune('--environment', 'all'), 2, /'all' is reserved/],
     [prune('--since', '1d', '--from', '2d'), 2, /--since and --from mean the same/],
     [prune('--user', ''), 2, /--user must not be empty/],
-    [prune('--status', 'fine'), 2, /--status must be one of ok, error, unset, running, but is "fine"/],
+    [prune('--status', 'fine'), 2, /--status must be one of ok, error, unset, running, not "fine"/],
     [prune('--before', '1d', '--apply', '--dry-run'), 2, /cannot be combined/],
     [['trace', 'delete', '--project', 'none', '--before', '1d'], 1, /no project "none"/]
   ]
@@ -68,7 +68,10 @@ t.test('retention run deletes what projects no longer keep, and nothing is delet
   await writeFile(file, lines.join('\n'))
   await runHere(['import', '--project', 'default', file], env)
 
-  t.match(await runHere(['retention', 'list'], env), { code: 0, out: /^No project has a retention: set one with/ })
+  t.match(await runHere(['retention', 'list'], env), {
+    code: 0,
+    out: /^No project has a retention period: set one with/
+  })
   t.match(await runHere(['retention', 'run', '--apply'], env), { code: 0, out: /^No project has a retention/ })
   t.match(await runHere(['retention', 'set', 'default', '30d', '--keep-tag', 'golden'], env), {
     code: 0,
@@ -77,7 +80,7 @@ t.test('retention run deletes what projects no longer keep, and nothing is delet
   t.match(await jsonHere(['retention', 'list'], env), [{ project: 'default', days: 30, keepsTags: ['golden'] }])
   t.match(await runHere(['project', 'list'], env), { out: /RETENTION.*\n.* 30d / })
   t.match(await runHere(['status', '--no-server'], env), { out: /RETENTION.*\n.* 30d / })
-  t.match(await runHere(['retention', 'run'], env), { code: 0, out: /Nothing was changed: add --apply to delete them/ })
+  t.match(await runHere(['retention', 'run'], env), { code: 0, out: /Nothing was changed. Add --apply to delete them/ })
   t.match(await jsonHere(['retention', 'run', '--dry-run'], env), [{ traces: 2, applied: false, before: /Z$/ }])
   t.match(await runHere(['retention', 'run', '--apply'], env), {
     code: 0,
@@ -87,7 +90,7 @@ t.test('retention run deletes what projects no longer keep, and nothing is delet
   t.match(await jsonHere(['project', 'list'], env), [{ traceCount: 1 }])
   t.match(await runHere(['retention', 'unset', 'default'], env), { out: /without limit\n$/ })
   const refused: [string[], number, RegExp][] = [
-    [['retention', 'set', 'default', '3 months'], 2, /AGE must be a number of days such as 90d, but is "3 months"/],
+    [['retention', 'set', 'default', '3 months'], 2, /AGE must be a number of days such as 90d, not "3 months"/],
     [['retention', 'set', 'none', '30d'], 1, /there is no project "none"/],
     [['retention', 'set', 'default', '0d'], 2, /the age must be from 1d to 36500d/],
     [['retention', 'run', '--project', 'default'], 2, /project default has no retention/],
@@ -111,7 +114,9 @@ t.test('projects, accounts and keys are changed and deleted', async t => {
   await jsonHere(['project', 'update', 'bot', '--usage-tags', ''], env)
   t.same(await usageTags(), [{ tags: [] }])
   t.match(await runHere(['project', 'update', 'bot', '--usage-tags', 'a,b,c,d,e,f'], env), { err: /at most 5 keys/ })
-  t.match(await runHere(['project', 'update', 'bot', '--usage-tags', 'a:b'], env), { err: /no colon, but is "a:b"/ })
+  t.match(await runHere(['project', 'update', 'bot', '--usage-tags', 'a:b'], env), {
+    err: /without a colon, not "a:b"/
+  })
   t.match(await jsonHere(['project', 'update', 'bot', '--storage-limit', 'default'], env), {
     storage: { limitBytes: 10 * 1024 ** 3 }
   })
@@ -120,7 +125,7 @@ t.test('projects, accounts and keys are changed and deleted', async t => {
   t.equal((await jsonHere(['key', 'list', '--unused', '1d'], env)).length, 0)
   t.match(await runHere(['key', 'list', '--expiring', '1d'], env), { out: 'No keys match.\n' })
   const preview = await runHere(['key', 'revoke', '--project', 'bot', '--all', '--dry-run'], env)
-  t.match(preview, { code: 0, out: /^KEY ID.*\n.* active .*\nNothing was changed: without --dry-run, these keys/ })
+  t.match(preview, { code: 0, out: /^KEY ID.*\n.* active .*\nNothing was changed. Without --dry-run, these keys/ })
   t.match(await runHere(['key', 'revoke', '--project', 'bot', '--all'], env), { out: 'revoked 1 key of bot\n' })
 
   t.match(await runHere(['project', 'delete', 'bot'], env), {
@@ -138,14 +143,14 @@ t.test('projects, accounts and keys are changed and deleted', async t => {
     out: /^project bot is deleted/
   })
   t.match(await runHere(['account', 'delete', '1', '--dry-run'], env), {
-    out: /Research[\s\S]*\nNothing was changed: without --dry-run, this account is deleted\.\n$/
+    out: /Research[\s\S]*\nNothing was changed\. Without --dry-run, this account would be deleted\.\n$/
   })
   t.match(await runHere(['account', 'delete', '1'], env), { out: 'account 1 (Research) is deleted\n' })
 
   const refused: [string[], number, RegExp][] = [
     [['key', 'revoke'], 2, /give KEYID, or --project SLUG --all/],
     [['key', 'revoke', 'K', '--all'], 2, /cannot be combined with KEYID/],
-    [['key', 'list', '--unused', 'long'], 2, /--unused must be a number of days, such as 30d, but is "long"/],
+    [['key', 'list', '--unused', 'long'], 2, /--unused must be a number of days, such as 30d, not "long"/],
     [['project', 'update', 'bot', '--storage-limit', '-1'], 2, /--storage-limit must be a size of at least 1 byte/],
     [['project', 'delete', 'bot'], 1, /no project "bot"/],
     [['account', 'rename', '1', 'x'], 1, /no account "1"/]

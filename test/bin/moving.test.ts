@@ -125,7 +125,7 @@ t.test('backfill counts, then changes when it is told to', async t => {
   t.same(await jsonHere(backfill('Production', '--tag', 'a'), env), { matched: 1, changing: 1, applied: false })
   t.match(await runHere(backfill('production'), env), {
     code: 0,
-    out: /^3 traces selected, of which 3 to change:\n {2}3 not recorded → production\nNothing was changed: add --apply/
+    out: /^3 traces selected, of which 3 to change:\n {2}3 not recorded → production\nNothing was changed. Add --apply/
   })
   t.same(await environments(database), [null, null, null])
   t.same(await jsonHere(backfill('production', '--tag', 'a', '--apply'), env), {
@@ -151,12 +151,12 @@ t.test('backfill counts, then changes when it is told to', async t => {
 t.test('recount says what does not agree, and repairs it', async t => {
   const { database, env, folder } = await setUp(t)
   await importHere(folder, [line()], env)
-  t.match(await runHere(['project', 'recount', 'default'], env), { code: 0, out: /\nThey agree\.\n$/ })
+  t.match(await runHere(['project', 'recount', 'default'], env), { code: 0, out: /\nThey match\.\n$/ })
   await database.pool.run(sql => sql`update project_totals set spans = 7`)
   t.match(await runHere(['project', 'recount', 'default'], env), {
     code: 1,
-    out: /\nThey do not agree: add --apply to repair/,
-    err: /^spoor: the totals or charts of default do not agree with its traces: see above\n$/
+    out: /\nThey do not match\. Add --apply to repair/,
+    err: /^spoor: the totals or charts of default do not match its traces: see above\n$/
   })
   t.match(await jsonHere(['project', 'recount', 'default', '--apply'], env), {
     ...{ project: 'default', agree: false, applied: true },
@@ -166,14 +166,14 @@ t.test('recount says what does not agree, and repairs it', async t => {
   await database.pool.run(sql => sql`update traces set span_count = 7`)
   t.match(await runHere(['project', 'recount', 'default'], env), {
     code: 1,
-    out: /\nThe span count, error count or run mark is wrong in 1 trace: [0-9a-f]{32}\.\nThey do not agree/,
-    err: /^spoor: traces of default do not agree with their spans: see above\n$/
+    out: /\nThe span count, error count or run mark is wrong in 1 trace: [0-9a-f]{32}\.\nThey do not match/,
+    err: /^spoor: traces in default do not match their spans: see above\n$/
   })
   t.match(await jsonHere(['project', 'recount', 'default', '--apply'], env), {
     wrongTraces: { count: 1 },
     applied: true
   })
-  t.match(await runHere(['project', 'recount', 'default'], env), { code: 0, out: /\nThey agree\.\n$/ })
+  t.match(await runHere(['project', 'recount', 'default'], env), { code: 0, out: /\nThey match\.\n$/ })
 })
 
 t.test('what is refused is one line on stderr; nothing is half done', async t => {
@@ -211,7 +211,7 @@ t.test('an export that nobody reads to its end is not whole, and says so', async
   child.stderr.on('data', chunk => (err += chunk))
   child.stdout.destroy()
   const [code] = await once(child, 'close')
-  t.match({ code, err }, { code: 1, err: /^spoor: stdout accepts no more data .*: the output is incomplete\n$/ })
+  t.match({ code, err }, { code: 1, err: /^spoor: cannot write to stdout .*: the output is incomplete\n$/ })
 })
 
 t.test('Ctrl-C stops an import in good order, and it goes on when run again', async t => {

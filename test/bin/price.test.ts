@@ -38,13 +38,13 @@ t.test('prices are set, listed and removed, for all projects and for one', async
 
   t.same(await price('remove m --project default --dry-run'), [own], 'only shown')
   t.match(await runHere(['price', 'remove', 'm', '--dry-run'], env), {
-    out: /^MODEL .*\nm +all .*\nNothing was changed: without --dry-run, these are removed\.\n$/
+    out: /^MODEL .*\nm +all .*\nNothing was changed. Without --dry-run, these are removed\.\n$/
   })
   t.match((await price('list')).prices, [all, own])
   t.same(await price('remove m --project default'), [own])
   t.match(await runHere(['price', 'remove', 'm', '--project', 'default'], env), {
     code: 1,
-    err: /there is no such price for "m" in project default/
+    err: /there is no matching price for "m" in project default/
   })
   t.same(await price('remove m'), [all])
   const acts = (await jsonHere(['audit'], env)).filter(({ action }: { action: string }) => action.startsWith('price.'))
@@ -64,13 +64,13 @@ t.test('a price that is none is refused', async t => {
     ['set m --input -1 --output 1', /--input/, 2],
     [
       'set m --input 1e3 --output 1',
-      /--input must be a price in US dollars per million tokens, such as 2\.50, but is "1e3"/,
+      /--input must be a price in US dollars per million tokens, such as 2\.50, not "1e3"/,
       2
     ],
     ['set m --input 1000001 --output 1', /a price must be from 0 to 1000000 US dollars/, 2],
     ['set m --input 1 --output 1 --from soon', /--from must be an ISO 8601 date/, 2],
     ['set m --input 1 --output 1 --project none', /there is no project "none"/, 1],
-    ['remove m', /there is no such price for "m": see `spoor price list`/, 1]
+    ['remove m', /there is no matching price for "m": see `spoor price list`/, 1]
   ]
   for (const [args, err, code] of cases) t.match(await runHere(['price', ...args.split(' ')], env), { code, err }, args)
 })

@@ -162,7 +162,7 @@ t.test('trace delete deletes a trace by its id only with --apply', async t => {
     const id = await record()
     t.match(await runHere(['trace', 'delete', id, ...more], from), {
       code: 0,
-      out: `trace ${id} (run, with 0 spans) selected. Nothing was changed: add --apply to delete it.\n`
+      out: `trace ${id} (run, with 0 spans) selected. Nothing was changed. Add --apply to delete it.\n`
     })
     t.equal((await service.call('GET', `/api/v1/traces/${id}`)).status, 200)
     t.same(await jsonHere(['trace', 'delete', id, '--apply', ...more], from), { traceId: id, applied: true })
@@ -198,28 +198,28 @@ t.test('each error is one line on stderr, with an exit code', async t => {
   t.teardown(() => other.close())
   const elsewhere = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
   const wrong: [string[], number, RegExp, NodeJS.ProcessEnv?][] = [
-    [['trace', 'list'], 1, /a key is needed: set SPOOR_API_KEY, give --key, or name a project .* --project/, {}],
-    [['trace', 'list', '--key', 'x'.repeat(40)], 1, /rejects the key of --key: /],
-    [['trace', 'list'], 1, /rejects the key of SPOOR_API_KEY: /, { ...env, SPOOR_API_KEY: 'wrong' }],
-    [['trace', 'list', '--key', writer], 1, /the key of --key may not do this: .*traces:read/],
+    [['trace', 'list'], 1, /API key required: set SPOOR_API_KEY, pass --key, or use .* --project/, {}],
+    [['trace', 'list', '--key', 'x'.repeat(40)], 1, /rejects the key from --key: /],
+    [['trace', 'list'], 1, /rejects the key from SPOOR_API_KEY: /, { ...env, SPOOR_API_KEY: 'wrong' }],
+    [['trace', 'list', '--key', writer], 1, /the key from --key may not do this: .*traces:read/],
     [
       ['trace', 'list', '--url', 'http://127.0.0.1:1'],
       1,
       /no server responds at http:\/\/127\.0\.0\.1:1 \(.*--url is correct/
     ],
-    [['trace', 'list', '--url', elsewhere], 1, /responds with HTTP 200, but not as spoor does/],
+    [['trace', 'list', '--url', elsewhere], 1, /returned HTTP 200, but the response is not from spoor/],
     [['trace', 'list', '--url', 'ftp://x'], 1, /begins with http/],
     [['trace', 'list', '--project', 'default', '--key', 'k'], 2, /--project cannot be combined with --url or --key/],
     [['trace', 'list', '--project', 'none'], 1, /no project "none"/, beside],
     [['trace', 'list', '--sort', 'oldest'], 2, /--sort must be one of newest, slowest, costliest/],
-    [['trace', 'list', '--limit', '0'], 2, /--limit must be from 1 to 100,000, but is "0"/],
+    [['trace', 'list', '--limit', '0'], 2, /--limit must be from 1 to 100,000, not "0"/],
     [['trace', 'list', '--limit', '1e3'], 2, /--limit must be/],
     [['trace', 'list', '--since', 'soon'], 2, /--since must be an ISO 8601 date or time/],
     [['trace', 'list', '--status', 'bad'], 2, /--status must be one of/],
     [['trace', 'list', '--environment', 'a b'], 2, /environment "a b" must be/],
     [['trace', 'list', '--json', '--ndjson'], 2, /--json and --ndjson cannot be combined/],
     [['trace', 'show'], 2, /TRACE is missing; usage: spoor trace show TRACE/],
-    [['trace', 'show', 'abc'], 2, /TRACE must be 32 hexadecimal digits, but is "abc"/],
+    [['trace', 'show', 'abc'], 2, /TRACE must be 32 hexadecimal digits, not "abc"/],
     [['trace', 'show', traceId()], 1, /^spoor: There is no such trace in this project\.\n$/],
     [
       ['trace', 'show', traceId(), '--project', 'default'],
@@ -227,14 +227,14 @@ t.test('each error is one line on stderr, with an exit code', async t => {
       /^spoor: There is no such trace in this project\.\n$/,
       beside
     ],
-    [['trace', 'tail', '-f', '--json'], 2, /--follow never ends/],
+    [['trace', 'tail', '-f', '--json'], 2, /--follow has no end/],
     [['trace', 'tail', '-x'], 2, /no flag "-x"/],
     [['trace', 'delete', id, '--name', 'x'], 2, /TRACE cannot be combined with conditions/],
     [['trace', 'delete', '--apply'], 2, /TRACE or a condition is missing/],
-    [['score', 'list', '--trace', id, '--since', '1d'], 2, /--trace can be combined with --name and --limit only/],
+    [['score', 'list', '--trace', id, '--since', '1d'], 2, /--trace can be combined only with --name and --limit/],
     [['score', 'list', '--name', ''], 2, /--name must not be empty/],
     [['score', 'add', id, 'n'], 2, /VALUE is missing/],
-    [['score', 'add', id, 'n', 'yes', '--type', 'boolean'], 2, /VALUE must be true or false, but is "yes"/],
+    [['score', 'add', id, 'n', 'yes', '--type', 'boolean'], 2, /VALUE must be true or false, not "yes"/],
     [['score', 'add', id, 'n', 'x', '--type', 'numeric'], 2, /VALUE must be a number/],
     [['score', 'add', id, 'n', 'x', '--type', 'text'], 2, /--type must be one of numeric, categorical, boolean/],
     [['score', 'add', id, '', 'x'], 2, /name/],

@@ -21,7 +21,7 @@ t.test('spoor send sends what an application has left on disk, or says why not',
   t.match(away, {
     code: 1,
     out: /^Sent 0 traces.*; 2 are kept there, 0 are lost\.\n.*ECONNREFUSED/,
-    err: /not sent yet/
+    err: /have not been sent/
   })
   t.equal(readdirSync(folder).length, 2)
   t.match(await jsonHere(['send', folder, '--url', url, '--key', key]), { sent: 2, kept: 0, lost: [] })
@@ -40,7 +40,7 @@ t.test('spoor send sends what an application has left on disk, or says why not',
   t.match(await runHere(['send', folder], env), {
     code: 1,
     out: /^Sent 0 traces.*\n {2}1 were recorded with other keys and stay there/,
-    err: /1 traces were recorded with other keys, and are not sent/
+    err: /1 traces were recorded with other keys and were not sent/
   })
   t.equal(readdirSync(folder).length, 1)
   t.match(await jsonHere(['send', folder, '--any-key'], env), { sent: 1, kept: 0, left: 0 })
@@ -53,6 +53,6 @@ t.test('spoor send sends what an application has left on disk, or says why not',
     err: /the url of a server begins with http:\/\/ or https:\/\/: ftp:\/\/x does not/
   })
   t.match(await runHere(['send', folder], { SPOOR_API_KEY: 'ké' }), { code: 1, err: /the key has invalid characters/ })
-  t.match(await runHere(['send', folder], {}), { code: 1, err: /a key is needed/ })
+  t.match(await runHere(['send', folder], {}), { code: 1, err: /API key required/ })
   t.match(await runHere(['send', folder, '--wait', 'x'], { SPOOR_API_KEY: key }), { code: 2, err: /--wait must be/ })
 })

@@ -23,8 +23,9 @@ t.test(
   async t => {
     const env = configurationFor(await testDatabase(t))
     const first = await startSpoor(t, { ...env, LOG_LEVEL: 'trace' })
-    const [, link, token] =
-      /^Dashboard: (http:\S+\/app\/sign-in#([\w-]{43})) \(signs in once, within 15 minutes\)$/m.exec(first.out)!
+    const [, link, token] = /^Dashboard: (http:\S+\/app\/sign-in#([\w-]{43})) \(works once, within 15 minutes\)$/m.exec(
+      first.out
+    )!
     const cookie = await open(link!)
     const session = await fetch(`${new URL(link!).origin}/app/api/session`, { headers: { cookie: cookie! } })
     t.match(await session.json(), { user: { email: 'owner' }, projects: [{ slug: 'default', role: 'owner' }] })
@@ -84,10 +85,10 @@ t.test('people are added, listed, changed and removed', async t => {
   ]
   const refused: [string[], RegExp][] = [
     [['add', 'a@b', '--account', '99'], /no account "99"/],
-    [['role', 'bob@example.com', 'viewer'], /has 2 accounts: name one with --account/],
-    [['role', 'ada@example.com', 'viewer'], /left without an owner/],
+    [['role', 'bob@example.com', 'viewer'], /has 2 accounts: select one with --account/],
+    [['role', 'ada@example.com', 'viewer'], /leave an account without an owner/],
     [['role', 'ada@example.com', 'viewer', '--account', other.id], /not a member of account/],
-    [['remove', 'ada@example.com'], /left without an owner/],
+    [['remove', 'ada@example.com'], /leave an account without an owner/],
     [['remove', 'nobody@example.com'], /no user "nobody@example.com": see `spoor user list`/],
     [['link', 'nobody@example.com'], /no user/],
     [['sign-out', 'nobody@example.com'], /no user/]

@@ -104,7 +104,7 @@ t.test('a command gets the notice, and a watch that runs reports without a resta
   child.kill('SIGTERM')
   await closing
   const failing = await runHere([...WATCH, '--once', '--when', 'errors > 0 over 15m', '--exec', 'exit 3'], env)
-  t.match(failing, { code: 1, err: /the command of --exec ended with 3; reporting again/ })
+  t.match(failing, { code: 1, err: /the --exec command exited with 3; reporting again/ })
 })
 
 t.test('wrong usage is refused, and what cannot be measured is said', async t => {

@@ -157,7 +157,7 @@ t.test('a secret is read from a file as well, and is in no message', async t => 
     const both = { [name]: value, [`${name}_FILE`]: file }
     t.throws(() => readConfig(both), { name: 'ConfigError', message: `${name} and ${name}_FILE must not both be set` })
     await writeFile(file, '\n')
-    t.throws(() => readConfig({ [`${name}_FILE`]: file }), { message: `${name}_FILE names an empty file` })
+    t.throws(() => readConfig({ [`${name}_FILE`]: file }), { message: `${name}_FILE points to an empty file` })
     t.throws(() => readConfig({ [`${name}_FILE`]: folder }), { message: /^\w+_FILE cannot be read: EISDIR/ })
   }
   const wrong = { SPOOR_INIT_KEY: 'spoor_live_hush', SPOOR_INIT_PROJECT: 'No Slug', SPOOR_INIT_OWNER: 'ada' }

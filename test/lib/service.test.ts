@@ -40,7 +40,7 @@ t.test('with another digest secret than that of the keys the service starts, say
   t.equal(lines.length, 1)
   t.match(
     lines[0],
-    /not configured: KEY_DIGEST_SECRET differs from the secret that the keys of this database were created with/
+    /not configured: KEY_DIGEST_SECRET differs from the secret that this database's keys were created with/
   )
   t.equal((await call('GET', '/api/v1/key', { key })).status, 200)
 
@@ -101,7 +101,7 @@ t.test('a read-only database is not ready', async t => {
   await database.pool.run(
     sql => sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name like '%writer'`
   )
-  await until(async () => (await call('GET', '/readyz')).body.reasons[0] === 'the database accepts no writes')
+  await until(async () => (await call('GET', '/readyz')).body.reasons[0] === 'the database does not accept writes')
   t.equal((await call('GET', '/readyz')).status, 503)
 })
 

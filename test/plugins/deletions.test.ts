@@ -132,9 +132,9 @@ t.test('another project’s traces stay, and a key needs the scope', async t => 
 t.test('exactly one valid target is needed', async t => {
   const id = traceId()
   for (const [body, rule] of [
-    [{}, 'body: must have exactly one of the fields traceIds, userId or sessionId'],
-    [{ userId: 'a', sessionId: 'b' }, 'body: must have exactly one of the fields'],
-    [{ dryRun: true }, 'body: must have exactly one of the fields'],
+    [{}, 'body: must have exactly one of traceIds, userId or sessionId'],
+    [{ userId: 'a', sessionId: 'b' }, 'body: must have exactly one of traceIds'],
+    [{ dryRun: true }, 'body: must have exactly one of traceIds'],
     [{ userId: 'a', dryRun: 'yes' }, 'dryRun: must be a boolean'],
     [{ userId: 'a', traceIds: [id], dryRun: true }, 'body: must have '],
     [[], 'body: must be an object'],

@@ -271,7 +271,7 @@ t.test('invalid parameters are rejected by name', async t => {
     [`q=${'a'.repeat(201)}`, /^q: must have at most 200 characters/],
     ['q=a', /^q: cannot be used: search is off .*--search on/],
     ['status=failed', /^status: must be one of ok, error, unset, running$/],
-    ['model=a&model=b', /^model: must not be given more than once$/],
+    ['model=a&model=b', /^model: must not be repeated$/],
     ['name=%00', /^name: /],
     ['tag=a&tag=', /^tag: must not be empty$/],
     ['tag=a&tag=%00', /^tag: /],

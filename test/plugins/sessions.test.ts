@@ -126,7 +126,7 @@ t.test('an unknown session is 404, and an impossible id is rejected', async t =>
     ['sessions?prefix=', 'prefix: must not be empty'],
     ['sessions?prefix=%00', 'prefix: '],
     ['sessions?userId=%00', 'userId: '],
-    ['sessions?userId=a&userId=b', 'userId: must not be given more than once'],
+    ['sessions?userId=a&userId=b', 'userId: must not be repeated'],
     ['sessions?environment=%20', 'environment: '],
     ['sessions?limit=0', 'limit: must be at least 1'],
     ['sessions?limit=101', 'limit: must be at most 100'],

@@ -597,7 +597,7 @@ t.test('an invalid query is rejected by the name of the parameter', async t => {
     'from=yesterday': /^from: /,
     'to=2026-01-01': /^to: /,
     'from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z': /^to: must be later than from$/,
-    'from=9999-01-01T00:00:00Z': /^to: must be given if from is in the future$/,
+    'from=9999-01-01T00:00:00Z': /^to: is required if from is in the future$/,
     'from=2001-01-01T00:00:00Z&to=2026-01-01T00:00:00Z': /^from: must be at most 3660 days before to$/,
     'status=error': /^status: unknown parameter; the parameters are from, to, environment, /,
     'model=': /^model: /,
@@ -671,7 +671,7 @@ longTest('beyond 20,000 traces, sums are read that the server has made', async t
   t.ok(Math.abs(p50 - 15_500) < 0.022 * 15_500, `${p50} is close to the median`)
   t.same((await ask('by=step')).rows, [], 'the traces have no steps')
 
-  t.match(await ask('model=m1&scores=true'), /^scores: cannot be shown, because the period has more than 20,000 traces/)
+  t.match(await ask('model=m1&scores=true'), /^scores: cannot be included: the period has more than 20,000 traces/)
   t.match(await ask('model=m1&interval=day'), { approximate: true, total: { traces: 25_001 }, rows: { length: 3 } })
   t.match(await ask('model=m1&by=environment'), { approximate: true, rows: [{ key: 'unassigned', traces: 25_001 }] })
   for (const query of ['tag=prompt:v1', 'tag=prompt:v1&by=model', 'model=m1&by=user', 'model=m1&by=tag:prompt']) {

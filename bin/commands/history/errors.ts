@@ -37,15 +37,15 @@ const COLUMNS: readonly FittedColumn<Group>[] = [
 ]
 
 export default command({
-  summary: 'Group failures by step, type of error and message',
+  summary: 'Group failures by step, error type and message',
   flags: {
     kind: {
       type: 'string',
       value: 'K',
       about: `only failed steps of this kind: ${FIELD_VALUES.spanKind.join(', ')}, or trace`
     },
-    name: { type: 'string', value: 'N', about: 'only failed steps with exactly this name' },
-    model: { type: 'string', value: 'M', about: 'only failed steps of this model' },
+    name: { type: 'string', value: 'N', about: 'only failed steps with this exact name' },
+    model: { type: 'string', value: 'M', about: 'only failed steps that use this model' },
     ...TRACE_FILTER_FLAGS,
     ...PERIOD_FLAGS,
     limit: LIMIT_FLAG(MOST),
@@ -53,9 +53,9 @@ export default command({
     ...OUTPUT_FLAGS
   },
   details: [
-    'Without times, the last 7 days are grouped. Ids, paths, times, numbers and quoted names in messages are ignored.',
-    'The kind `trace` means traces that failed without a failed step. Groups are ordered by their failures without a',
-    'failed step inside.'
+    'By default, the last 7 days are shown. Ids, paths, times, numbers and quoted names in messages are ignored.',
+    'The kind `trace` selects failed traces without a failed step. Groups with the most failures come first, not',
+    'counting steps that failed because a step inside them did.'
   ].join('\n'),
   examples: ['errors --since today', 'errors --kind tool --since 24h', 'errors --tag prompt:v13 --json'],
   async run(call) {

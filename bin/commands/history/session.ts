@@ -49,11 +49,11 @@ function errorsOf({ errorCount }: Session) {
 }
 
 export const sessionList = command({
-  summary: 'List sessions, the one with the newest trace first',
+  summary: 'List sessions, ordered by their newest traces',
   flags: {
-    user: { type: 'string', value: 'ID', about: 'only sessions with a trace of this user' },
+    user: { type: 'string', value: 'ID', about: 'only sessions with a trace by this user' },
     environment: { ...CONDITION_FLAGS.environment, about: 'only sessions with a trace in this environment' },
-    prefix: { type: 'string', value: 'P', about: 'only sessions whose id begins with this' },
+    prefix: { type: 'string', value: 'P', about: 'only sessions with ids that begin with this text' },
     limit: LIMIT_FLAG(MOST),
     ...ASKING_FLAGS,
     ...OUTPUT_FLAGS
@@ -82,7 +82,7 @@ export const sessionShow = command({
   summary: 'Show a session and its traces, oldest first',
   parameters: ['SESSION'],
   flags: { limit: LIMIT_FLAG(MOST), ...ASKING_FLAGS, ...OUTPUT_FLAGS },
-  details: 'With --json, the output has the fields `session` and `traces`; with --ndjson, each line is a trace.',
+  details: 'With --json, the output has the fields `session` and `traces`. With --ndjson, each line is a trace.',
   examples: ['session show chat-7', 'session show chat-7 --project default --json'],
   async run(call) {
     const { parameters, flags, env, screen, stream } = call

@@ -17,20 +17,20 @@ const MOST = 200
 const { name, model, tag, user, session } = CONDITION_FLAGS
 
 export default command({
-  summary: 'Sum traces, errors, tokens and cost over time',
+  summary: 'Show traces, errors, tokens and cost over time',
   flags: {
     by: {
       type: 'string',
       value: 'B',
-      about: 'split the sums: model, name, environment, user, step, or tag:KEY for tags such as KEY:value'
+      about: 'group by model, name, environment, user, step, or tag:KEY for tags such as KEY:value'
     },
     sort: {
       type: 'string',
       value: 'S',
-      about: `rank groups by ${FIELD_VALUES.usageSort.join(', ')}; traces by default`
+      about: `sort groups by ${FIELD_VALUES.usageSort.join(', ')}; traces by default`
     },
-    'step-kind': { type: 'string', value: 'K', about: 'with --by step, only steps of this kind' },
-    scores: { type: 'boolean', about: 'also show the mean of each score; up to 20,000 traces' },
+    'step-kind': { type: 'string', value: 'K', about: 'with --by step: only steps of this kind' },
+    scores: { type: 'boolean', about: 'also show the mean of each score, for up to 20,000 traces' },
     interval: { type: 'string', value: 'I', about: `${INTERVALS.join(', ')}; none by default` },
     ...{ name, model, tag, user, session },
     ...PERIOD_FLAGS,
@@ -39,8 +39,8 @@ export default command({
     ...OUTPUT_FLAGS
   },
   details: [
-    'Without times, the last 7 days are summed. Only ended traces count. Percentiles with `≈` are close, but not',
-    'exact. With --interval, --since begins at a whole hour or day (UTC). With --ndjson, each line is a row.'
+    'By default, the last 7 days are shown. Only finished traces count. Percentiles marked `≈` are approximate. With',
+    '--interval, --since is rounded down to a whole hour or day (UTC). With --ndjson, each line is a row.'
   ].join('\n'),
   examples: [
     'usage --by model --since 30d',
@@ -100,7 +100,7 @@ function lines(usage: UsageReply, width: number): Line[] {
   }
   const head = `${longClock(from)} to ${longClock(to)} UTC`
   const notes = [
-    ...(others > 0 ? [`${count(others)} groups are summed as other: --limit lists more of them.`] : []),
+    ...(others > 0 ? [`${count(others)} groups are combined as "other". To list more of them, raise --limit.`] : []),
     ...(countedFrom === null ? [] : [`Traces that started before ${longClock(countedFrom)} UTC are not counted yet.`]),
     ...(hint === null ? [] : [hint])
   ]

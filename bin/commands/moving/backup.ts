@@ -11,25 +11,25 @@ import type { Progress } from '../../terminal/progress.ts'
 import { bar, counted, size, tracesDone } from '../../terminal/words.ts'
 
 export default command({
-  summary: 'Write the complete contents of an instance to one file',
+  summary: 'Back up an entire instance to one file',
   parameters: ['FILE'],
   flags: {
-    verify: { type: 'boolean', about: 'only check whether FILE is a complete backup; needs no database' },
+    verify: { type: 'boolean', about: 'only check that FILE is a complete backup; needs no database' },
     force: { type: 'boolean', about: 'overwrite FILE if it exists' },
     keep: {
       type: 'string',
       value: 'N',
-      about: 'FILE is a folder: write a file with the time in its name, then delete all but the newest N of these files'
+      about: 'treat FILE as a folder: write a file named by the time, then delete all but the newest N such files'
     }
   },
   details: [
     'Writes accounts, projects, people, keys and all recorded data, as of a single point in time, to FILE, or to',
-    'stdout for -. Servers keep running. The file is compressed (Brotli) NDJSON that ends with counts and a SHA-256,',
-    'and appears once it is complete. Protect the file like the database, because it contains digests of keys and',
-    'passwords. It does not contain KEY_DIGEST_SECRET, without which no key works. Store the secret elsewhere (an',
+    'stdout if FILE is -. Servers keep running. The file is NDJSON, compressed with Brotli, and ends with counts and a',
+    'SHA-256. It appears only once it is complete. Protect the file like the database, because it contains key and',
+    'password digests. It does not contain KEY_DIGEST_SECRET, which every key needs. Back up the secret separately (an',
     'embedded database keeps it in DATA_DIR/key-digest-secret).',
     '',
-    'A backup can also be restored into another database or another version of PostgreSQL: see `restore`.'
+    'A backup can also be restored into another database or PostgreSQL version: see `restore`.'
   ].join('\n'),
   examples: [
     'backup spoor.backup',
@@ -66,20 +66,20 @@ export default command({
 
 function parseKeep(text: string | undefined): number | undefined {
   if (text === undefined || /^[1-9]\d{0,3}$/.test(text)) return text === undefined ? undefined : Number(text)
-  throw new UsageError(`--keep must be a number from 1 to 9999, but is ${JSON.stringify(text)}`)
+  throw new UsageError(`--keep must be a number from 1 to 9999, not ${JSON.stringify(text)}`)
 }
 
 async function refuseExisting(file: string): Promise<void> {
   const found = await stat(file).catch(() => undefined)
-  if (found?.isDirectory()) throw new AdminError(`${file} is a folder: name a file, or give --keep N`)
+  if (found?.isDirectory()) throw new AdminError(`${file} is a folder: specify a file, or add --keep N`)
   // A device such as /dev/null, or a pipe, is not overwritten.
-  if (found?.isFile()) throw new AdminError(`${file} exists: give another name, or --force to overwrite it`)
+  if (found?.isFile()) throw new AdminError(`${file} exists: use another name, or add --force to overwrite it`)
 }
 
 async function requireFolder(folder: string): Promise<void> {
   const found = await stat(folder).catch(() => undefined)
   if (!found?.isDirectory())
-    throw new AdminError(`${folder} is not a folder: with --keep, FILE names an existing folder`)
+    throw new AdminError(`${folder} is not a folder: with --keep, FILE must be an existing folder`)
 }
 
 async function writeBackup(

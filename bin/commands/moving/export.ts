@@ -22,43 +22,47 @@ const KINDS = ['traces', 'spans', 'scores'] as const satisfies readonly RowKind[
 const START = 'start'
 
 export default command({
-  summary: 'Write the traces of a project to stdout',
+  summary: "Write a project's traces to stdout",
   flags: {
     ...ASKING_FLAGS,
     ...SELECTION_FLAGS,
     since: {
       type: 'string',
       value: 'TIME|CURSOR',
-      about: 'only traces that started at this time or later; or, with a cursor, that were written since it'
+      about: 'only traces that started at this time or later; with a cursor, only traces written since then'
     },
     'cursor-file': {
       type: 'string',
       value: 'FILE',
-      about: 'read the cursor for --since from FILE, and write the next'
+      about: 'read the cursor for --since from FILE, and write the next one to it'
     },
     format: { type: 'string', value: 'FORMAT', about: 'ndjson (the default), csv or parquet' },
-    rows: { type: 'string', value: 'ROWS', about: 'one row for each of the traces, spans or scores' },
-    columns: { type: 'string', value: 'LIST', about: 'the columns of a row, separated by commas (default: all)' },
-    as: { type: 'string', value: 'FORM', about: 'dataset: input, output and scores of each ended trace, as JSON lines' }
+    rows: { type: 'string', value: 'ROWS', about: 'one row per trace, span or score' },
+    columns: { type: 'string', value: 'LIST', about: 'the columns to write, separated by commas; all by default' },
+    as: {
+      type: 'string',
+      value: 'FORM',
+      about: 'dataset: the input, output and scores of each finished trace, as JSON lines'
+    }
   },
   details: [
-    'Without --format, --rows, --columns and --as, a line is the response to GET /api/v1/traces/{traceId}, with the',
+    'Without --format, --rows, --columns or --as, each line is the response to GET /api/v1/traces/{traceId}, plus the',
     'recording key in `trace.keyId` and, in `recorded`, data that only `spoor import` needs. `trace.environment` is',
-    'null for unassigned, and absent if no environment was recorded. Only such lines can be imported. Running traces',
-    'are exported in their current state. Every trace is complete as of the time when it is read. Traces that are',
-    'recorded or deleted during the export may or may not be included. With --json, the output is one array of lines.',
+    'null for unassigned, and absent if no environment was recorded. Only these lines can be imported. Running traces',
+    'are exported in their current state. Each trace is consistent as of the moment it is read. Traces that are',
+    'recorded or deleted during the export may or may not be included. With --json, the output is one array of these',
+    'lines.',
     '',
-    'With a key, the command asks a server for one trace after another, newest first. Its lines have neither',
-    '`trace.keyId` nor `recorded`. For whole projects, --project is much faster.',
+    'With a key, the command fetches traces from a server one at a time, newest first. The lines then have no',
+    '`trace.keyId` or `recorded`. For a whole project, --project is much faster.',
     '',
-    'As rows, an export is a table. Inputs, outputs, metadata, tags, attributes and events are columns of JSON. In',
-    'CSV, a text that a spreadsheet would run as a formula gets a leading apostrophe. NDJSON and Parquet are exact.',
+    'With --rows, the export is a table. Inputs, outputs, metadata, tags, attributes and events are JSON columns. In',
+    'CSV, text that a spreadsheet would run as a formula gets a leading apostrophe. NDJSON and Parquet are exact.',
     '',
     'To keep a copy up to date, use --cursor-file, or --since with the cursor that the last export printed to stderr;',
-    '"start" stands for all traces. The export then contains every trace that was written since: recorded, continued,',
-    'patched or scored. Replace the rows of a trace whenever it appears again. Deletions are not included.',
-    'Cursors are those of GET /api/v1/changes; one that is older than 30 days, or from before a restore, is rejected:',
-    'start again.'
+    '"start" means all traces. The export then contains every trace written since: recorded, continued, patched or',
+    "scored. Replace a trace's rows whenever it appears again. Deletions are not included. The cursors also work with",
+    'GET /api/v1/changes. One that is over 30 days old, or from before a restore, is rejected: start again.'
   ].join('\n'),
   examples: [
     'export --project default > traces.ndjson',
@@ -189,7 +193,8 @@ type Form =
 
 function parseForm({ format, rows, columns, as }: FormFlags, json: boolean): Form {
   const isTable = format !== undefined || rows !== undefined || columns !== undefined
-  if ((isTable || as !== undefined) && json) throw new UsageError('--json is only for an export of lines')
+  if ((isTable || as !== undefined) && json)
+    throw new UsageError('--json cannot be combined with --format, --rows or --columns')
   if (as !== undefined) {
     oneOf('as', ['dataset'], as)
     if (isTable) throw new UsageError('--as cannot be combined with --format, --rows or --columns')
@@ -204,7 +209,7 @@ function parseForm({ format, rows, columns, as }: FormFlags, json: boolean): For
 function oneOf<T extends string>(flag: string, all: readonly T[], given: string): T {
   const found = all.find(each => each === given)
   if (found !== undefined) return found
-  throw new UsageError(`--${flag} must be one of ${all.join(', ')}, but is ${JSON.stringify(given)}`)
+  throw new UsageError(`--${flag} must be one of ${all.join(', ')}, not ${JSON.stringify(given)}`)
 }
 
 interface Output extends Pick<TableWriter, 'head' | 'end'> {
@@ -235,7 +240,7 @@ async function readTable({ rows, columns }: Extract<Form, { as: 'table' }>): Pro
   const known = COLUMN_NAMES[rows]
   const unknown = columns?.find((name, i) => !known.includes(name) || columns.indexOf(name) !== i)
   if (unknown !== undefined) {
-    const rule = known.includes(unknown) ? 'names a column twice' : `names no column of ${rows}`
+    const rule = known.includes(unknown) ? 'repeats a column' : `does not match any column of ${rows}`
     throw new UsageError(`--columns ${rule}: ${JSON.stringify(unknown)}. The columns are ${known.join(', ')}`)
   }
   return tableOf(rows, columns)
@@ -267,10 +272,10 @@ async function readSince(flags: SinceFlags): Promise<Since | undefined> {
     if (isTime && file === undefined) return undefined
     const name = since === undefined ? `the content of ${file}` : '--since'
     const time = file === undefined ? 'a time such as 7d or 2026-01-31, ' : ''
-    throw new UsageError(`${name} must be ${time}"${START}", or a cursor of this command or of GET /api/v1/changes`)
+    throw new UsageError(`${name} must be ${time}"${START}", or a cursor from this command or GET /api/v1/changes`)
   }
   if (from !== undefined || to !== undefined || before !== undefined) {
-    throw new UsageError('a cursor cannot be combined with --from, --to and --before')
+    throw new UsageError('a cursor cannot be combined with --from, --to or --before')
   }
   return { after, file }
 }

@@ -36,7 +36,7 @@ export async function importAgent(request: TranscriptRequest, { env, print, prog
 
 async function importOverHttp(request: TranscriptRequest, env: NodeJS.ProcessEnv, progress: Progress) {
   if (!env.SPOOR_URL) {
-    throw new UsageError('--project is missing: name it, or set SPOOR_URL and SPOOR_API_KEY to send to a server')
+    throw new UsageError('--project is missing: add it, or set SPOOR_URL and SPOOR_API_KEY to send to a server')
   }
   const { url, key, obstacle } = readOptions({}, env)
   if (obstacle !== undefined) throw new AdminError(obstacle)

@@ -17,30 +17,30 @@ const FORMATS = ['spoor', 'langfuse', ...TRANSCRIPTS] as const
 type Format = (typeof FORMATS)[number]
 
 export default command({
-  summary: 'Read traces from a file into a project',
+  summary: 'Import traces from a file into a project',
   parameters: ['PATH'],
   flags: {
-    project: { type: 'string', value: 'SLUG', about: 'the project into which to import the traces' },
-    format: { type: 'string', value: FORMATS.join('|'), about: 'the format of the file; spoor by default' },
+    project: { type: 'string', value: 'SLUG', about: 'the project to import the traces into' },
+    format: { type: 'string', value: FORMATS.join('|'), about: 'the file format; spoor by default' },
     follow: { type: 'boolean', about: 'keep importing new steps of a coding agent until Ctrl-C' }
   },
   details: [
-    'PATH is a file that `spoor export` wrote, gzipped or not, or - for stdin. Ids, times, scores, environments and',
-    'keys are kept; traces without a recorded environment keep none.',
+    'PATH is a file from `spoor export`, gzipped or not, or - for stdin. Ids, times, scores, environments and keys are',
+    'kept; traces without a recorded environment still have none.',
     '',
-    'An import can be repeated, and later exports can be imported over it. A stored trace advances to a later state',
-    'in the file (more spans, its end, a later metadata patch, more scores), and stays unchanged if the state in the',
-    'file is the same or earlier. Its stored environment and key are kept, and nothing is deleted, not even a score',
-    'that was deleted before the export. A line that contradicts the stored trace, or cannot be imported, is',
-    'reported, and the import continues; the exit code is then 1.',
+    'You can repeat an import, and import later exports over it. A stored trace is updated if the file has a later',
+    'state (more spans, its end, a later metadata patch, more scores), and otherwise stays unchanged. Its stored',
+    'environment and key are kept, and nothing is deleted, not even a score that was deleted before the export. A line',
+    'that conflicts with the stored trace, or cannot be imported, is reported; the import continues, and the exit code',
+    'is 1.',
     '',
-    'With --format langfuse, PATH contains responses of GET /api/public/traces/{id} of Langfuse: traces with their',
+    "With --format langfuse, PATH contains responses from Langfuse's GET /api/public/traces/{id}: traces with their",
     'observations and scores, one per line, in an array, or a single trace. Data without a matching field is kept in',
     'metadata and attributes under `langfuse.`, and a summary lists the mapped fields.',
     '',
     'With --format claude-code or codex, PATH is one of the coding agent’s transcripts, or a folder of transcripts,',
     'such as ~/.claude/projects or ~/.codex/sessions. Each prompt becomes a trace, with its model calls, tools and',
-    'subagents. A step is imported once it is finished, so the import can be repeated while the agent works; --follow',
+    'subagents. A step is imported once it has finished, so you can repeat the import while the agent works; --follow',
     'checks for new steps every second. Without --project, the traces are sent to the server at SPOOR_URL with',
     'SPOOR_API_KEY.'
   ].join('\n'),
@@ -117,7 +117,7 @@ async function importFile(
 function parseFormat(text = 'spoor'): Format {
   const format = FORMATS.find(format => format === text)
   if (format !== undefined) return format
-  throw new UsageError(`--format must be one of ${FORMATS.join(', ')}, but is ${JSON.stringify(text)}`)
+  throw new UsageError(`--format must be one of ${FORMATS.join(', ')}, not ${JSON.stringify(text)}`)
 }
 
 function describeProgress({ traces, bytes }: ImportCounts, length: number | undefined, seconds: number): string {

@@ -48,13 +48,13 @@ export class OtlpSender {
         return { rejectedSpans: Number(rejectedSpans), message: String(errorMessage ?? '') }
       }
       if (verdict.do === 'stop' || answer.status === 403) {
-        throw new AdminError(`${this.#transport.address} refuses the key: ${verdict.reason}`)
+        throw new AdminError(`${this.#transport.address} rejects the key: ${verdict.reason}`)
       }
       if (verdict.do !== 'again') throw new Refusal('invalid_request', verdict.reason)
       if (signal.aborted || (!patient && tries + 1 >= MAX_TRIES)) {
         throw new AdminError(`${this.#transport.address} rejects the export: ${verdict.reason}`)
       }
-      if (tries === 0) onWait(`${this.#transport.address} cannot take the export now: ${verdict.reason}`)
+      if (tries === 0) onWait(`${this.#transport.address} cannot accept the export now: ${verdict.reason}`)
       await setTimeout(waitMs(tries + 1, verdict.afterMs), undefined, { signal }).catch(() => {})
     }
   }

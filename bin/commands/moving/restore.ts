@@ -12,32 +12,36 @@ export default command({
   summary: 'Restore a backup into a new database, or add it to an existing database',
   parameters: ['FILE'],
   flags: {
-    into: { type: 'boolean', about: 'add the backup to a database that has projects, with new ids' },
-    project: { type: 'string', value: 'SLUG', about: 'restore only this project, into a database that has others' },
-    as: { type: 'string', value: 'S', about: 'with --project, the slug here; SLUG by default' },
+    into: { type: 'boolean', about: 'add the backup to a database that already has projects, with new ids' },
+    project: {
+      type: 'string',
+      value: 'SLUG',
+      about: 'restore only this project, into a database that already has others'
+    },
+    as: { type: 'string', value: 'S', about: 'with --project: the new slug; SLUG by default' },
     account: {
       type: 'string',
       value: 'ID',
-      about: 'with --project, the account here; by default, the one that had it'
+      about: 'with --project: the account to restore into; its original account by default'
     },
     'revoke-keys': {
       type: 'boolean',
-      about: 'restore keys as revoked; needed if KEY_DIGEST_SECRET differs and there are other keys'
+      about: 'restore keys as revoked; required if KEY_DIGEST_SECRET differs and the database has other keys'
     }
   },
   details: [
-    'FILE is a file that `spoor backup` wrote, or - for stdin. A file is first read to its end, and rejected if it is',
-    'incomplete. The backup is restored into the configured database; if necessary, an embedded database is created.',
-    'Every trace is checked as in an import and read back, and must have the SHA-256 in the backup. Keys, passwords',
-    'and memberships are restored last. Keys keep working if KEY_DIGEST_SECRET is the secret with which they were',
-    'created.',
+    'FILE is a file from `spoor backup`, or - for stdin. A file is first read to the end, and rejected if it is',
+    'incomplete. The backup is restored into the configured database; an embedded database is created if necessary.',
+    'Every trace is validated as in an import, then read back and compared with the SHA-256 in the backup. Keys,',
+    'passwords and memberships are restored last. Keys keep working if KEY_DIGEST_SECRET is the secret with which they',
+    'were created.',
     '',
-    'An interrupted restore continues when it is run again. With --into, accounts and projects get new ids, a user',
-    'whose address already exists is kept, and the slugs of the backup must not be taken.',
+    'To continue an interrupted restore, run it again. With --into, accounts and projects get new ids, existing users',
+    "are kept, and none of the backup's slugs may already be in use.",
     '',
-    '--project brings back a project that was deleted: with its traces, scores, keys, views and prices, next to the',
-    'other projects, which stay unchanged. Until the restore is complete, the project is called SLUG-restoring and has',
-    'no keys. Give --as to restore an older state next to the project; keys that exist stay with their project.'
+    '--project brings back a deleted project, with its traces, scores, keys, views and prices. Other projects stay',
+    'unchanged. Until the restore is complete, the project is called SLUG-restoring and has no keys. To restore an',
+    'older state alongside the current project, add --as; existing keys stay with their project.'
   ].join('\n'),
   examples: [
     'restore spoor.backup',
@@ -127,16 +131,16 @@ async function restoreFile(
 function describe({ counts, resumed, otherSecret, project, keptKeys = [] }: Restored): string {
   const how = resumed ? ', continuing an earlier restore' : ''
   const what = project === undefined ? describeCounts(counts) : describeProjectCounts(project, counts)
-  const restored = `restored; the data was read back, and is identical: ${what}${how}.`
+  const restored = `restored, read back and found identical: ${what}${how}.`
   const kept = keptKeys.length === 0 ? '' : `\n${KEPT}: ${keptKeys.join(', ')}.`
   if (counts.keys === 0) return `${restored}${kept}`
   const advice = otherSecret
-    ? 'The keys need the KEY_DIGEST_SECRET that they were created with: set it, or run `spoor key replace-secret`.'
+    ? 'The keys need the KEY_DIGEST_SECRET they were created with: set it, or run `spoor key replace-secret`.'
     : 'The keys work as before.'
   return `${restored}\n${advice}${kept}`
 }
 
-const KEPT = 'These keys exist here and stay with their project'
+const KEPT = 'These keys already exist in this database and stay with their project'
 
 function describeProjectCounts(project: string, { traces, spans, scores, keys }: Restored['counts']): string {
   const recorded = `${counted(traces, 'trace')}, ${counted(spans, 'span')}, ${counted(scores, 'score')}`

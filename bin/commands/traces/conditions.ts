@@ -13,14 +13,14 @@ export const CONDITION_FLAGS = {
   from: { type: 'string', value: 'TIME', about: 'the same as --since' },
   to: TIME_FLAGS.to,
   before: { type: 'string', value: 'TIME', about: 'only traces that started before this time' },
-  environment: { type: 'string', value: 'E', about: 'only traces of this environment, or `unassigned`' },
+  environment: { type: 'string', value: 'E', about: 'only traces in this environment, or `unassigned`' },
   tag: { type: 'string', value: 'T', about: 'only traces with this tag' },
   status: { type: 'string', value: 'S', about: `only traces with this status: ${STATUSES.join(', ')}` },
-  errors: { type: 'boolean', about: 'only traces with the status error or with a failed step' },
-  name: { type: 'string', value: 'N', about: 'only traces with exactly this name' },
-  model: { type: 'string', value: 'M', about: 'only traces of this model' },
-  session: { type: 'string', value: 'ID', about: 'only traces of this session' },
-  user: { type: 'string', value: 'ID', about: 'only traces of this user' }
+  errors: { type: 'boolean', about: 'only traces with status error or a failed step' },
+  name: { type: 'string', value: 'N', about: 'only traces with this exact name' },
+  model: { type: 'string', value: 'M', about: 'only traces that use this model' },
+  session: { type: 'string', value: 'ID', about: 'only traces in this session' },
+  user: { type: 'string', value: 'ID', about: 'only traces by this user' }
 } as const
 
 type Conditioned = typeof CONDITION_FLAGS
@@ -72,11 +72,11 @@ export function parseDuration(flag: string, text: string | undefined): number | 
   const [, millis] = /^(\d{1,12}) ?ms$/.exec(text) ?? []
   const ms = millis === undefined ? readDuration(text) : Number(millis)
   if (ms !== undefined) return Math.round(ms)
-  throw new UsageError(`--${flag} must be a duration, such as 500ms, 2s or 1m30s, but is ${JSON.stringify(text)}`)
+  throw new UsageError(`--${flag} must be a duration, such as 500ms, 2s or 1m30s, not ${JSON.stringify(text)}`)
 }
 
 /** Checks that the text is one of the values. */
 export function oneOf(flag: string, text: string | undefined, values: readonly string[]): string | undefined {
   if (text === undefined || values.includes(text)) return text
-  throw new UsageError(`--${flag} must be one of ${values.join(', ')}, but is ${JSON.stringify(text)}`)
+  throw new UsageError(`--${flag} must be one of ${values.join(', ')}, not ${JSON.stringify(text)}`)
 }

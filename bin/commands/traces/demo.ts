@@ -12,23 +12,23 @@ import { table } from '../../terminal/table.ts'
 export default command({
   summary: 'Record realistic example traces',
   flags: {
-    key: { type: 'string', value: 'KEY', about: 'the API key to record with; SPOOR_API_KEY by default' },
+    key: { type: 'string', value: 'KEY', about: 'the API key for recording; SPOOR_API_KEY by default' },
     project: {
       type: 'string',
       value: 'SLUG',
-      about: 'the project to record in, with a temporary key; `default` if there is no key'
+      about: 'the project to record in, with a temporary key; `default` without a key'
     },
-    days: { type: 'string', value: 'N', about: 'the number of days over which the traces are spread; 1 by default' },
-    seed: { type: 'string', value: 'N', about: 'the number from which the traces are generated; 1 by default' },
+    days: { type: 'string', value: 'N', about: 'the number of days to spread the traces over; 1 by default' },
+    seed: { type: 'string', value: 'N', about: 'the seed for generating the traces; 1 by default' },
     traces: {
       type: 'string',
       value: 'N',
-      about: `the number of traces, at least ${WRITTEN_OUT}, which is the default`
+      about: `the number of traces: ${WRITTEN_OUT} (the default) or more`
     },
-    url: { type: 'string', value: 'URL', about: 'the address of the server; found automatically by default' }
+    url: { type: 'string', value: 'URL', about: "the server's address; detected by default" }
   },
   details:
-    'Without a key, or with --project, the command creates a key in the database and revokes it at the end.' +
+    'Without a key, or with --project, the command creates a temporary key in the database.' +
     `\nTraces beyond the first ${WRITTEN_OUT} look like a busy project's: conversations, retrieval, agents of up to ` +
     '170 steps, failures, scores and, with its own keys, three environments.\nThe same --seed generates the same ' +
     'traces with new ids.',
@@ -67,7 +67,7 @@ function parseCount(flag: string, text: string | undefined, least: number, most:
   if (text === undefined) return undefined
   const count = /^\d{1,6}$/.test(text) ? Number(text) : -1
   if (count >= least && count <= most) return count
-  throw new UsageError(`${flag} must be from ${least} to ${most}, but is ${JSON.stringify(text)}`)
+  throw new UsageError(`${flag} must be from ${least} to ${most}, not ${JSON.stringify(text)}`)
 }
 
 /**
@@ -79,7 +79,7 @@ async function requireServer(env: NodeJS.ProcessEnv, hasKey: boolean): Promise<s
     ? await findServer(readConfig(env))
     : await withDatabase(env, ({ config, sql }) => findServer(config, sql))
   if (server !== undefined) return server.address
-  throw new AdminError('no server is running: start one with `spoor serve`, or give its address with --url')
+  throw new AdminError('no server is running: start one with `spoor serve`, or pass its address with --url')
 }
 
 async function recordWithOwnKeys(
@@ -110,13 +110,14 @@ function describe(address: string, keyUsed: string, traces: readonly RecordedDem
   const shown = traces.slice(-MOST_SHOWN)
   const rows = shown.map(({ id, name, state, scores }) => [id, name, state, scores])
   return [
-    `Recorded ${traces.length} traces at ${address} with ${keyUsed}${shown.length < traces.length ? '; the last of them' : ''}:`,
+    `Recorded ${traces.length} traces at ${address} with`,
+    `${keyUsed}${shown.length < traces.length ? '; the last are' : ''}:`,
     '',
     table(['TRACE', 'NAME', 'STATUS', 'SCORES'], rows, ''),
     '',
-    `See them at ${address}/app (\`spoor user link owner\` signs in the first user)`,
+    `See them at ${address}/app (\`spoor user link owner\` creates a sign-in link for the first user)`,
     '',
-    'Read them with a key that has the scope traces:read:',
+    'To read them, use a key with the scope traces:read:',
     '',
     `  curl -sS -H "Authorization: Bearer $SPOOR_API_KEY" '${address}/api/v1/traces?tag=demo'`,
     `  curl -sS -H "Authorization: Bearer $SPOOR_API_KEY" ${address}/api/v1/traces/${shown[0]!.id}`

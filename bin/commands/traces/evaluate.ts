@@ -21,10 +21,10 @@ const MOST_TOLD = 10
 const MOST_SHOWN = 5
 
 export default command({
-  summary: 'Run evaluators on traces that they have not judged yet',
+  summary: 'Run evaluators on traces they have not scored yet',
   parameters: ['FILE'],
   flags: {
-    project: { type: 'string', value: 'SLUG', required: true, about: 'the project whose traces to judge' },
+    project: { type: 'string', value: 'SLUG', required: true, about: 'the project whose traces to evaluate' },
     ...CONDITION_FLAGS,
     limit: { type: 'string', value: 'N', about: 'the maximum number of traces, newest first' },
     concurrency: {
@@ -35,26 +35,30 @@ export default command({
     timeout: {
       type: 'string',
       value: 'S',
-      about: `the maximum duration of an evaluation in seconds; ${TIMEOUT_S} by default`
+      about: `the maximum duration of each evaluation, in seconds; ${TIMEOUT_S} by default`
     },
-    follow: { type: 'boolean', about: 'keep judging new traces until Ctrl-C' },
-    'fail-below': { type: 'string', value: 'X', about: 'set exit code 1 if a mean, or a share of true, is below X' }
+    follow: { type: 'boolean', about: 'keep evaluating new traces until Ctrl-C' },
+    'fail-below': {
+      type: 'string',
+      value: 'X',
+      about: 'set exit code 1 if a mean, or the share of true values, is below X'
+    }
   },
   details: [
     'FILE is a JavaScript module whose default export is an evaluator or a list of evaluators:',
     '',
     '  export default {',
-    "    id: 'short-answer',            // permanent: the evaluator judges a trace once",
+    "    id: 'short-answer',            // permanent: each id scores a trace once",
     "    name: 'short',                 // the name of its scores",
     "    dataType: 'boolean',           // or numeric, categorical",
     '    evaluate: ({ trace, spans, scores }) => String(trace.output).length < 500',
     '  }',
     '',
-    '`evaluate` receives the trace detail of the API. It returns a value, { value, comment, spanId }, or nothing if',
-    'it has no verdict, and may be async. Verdicts are stored as scores with the source `eval`. Running traces are',
-    'skipped. A trace that has grown since it was judged is judged again. Failed evaluations are counted, and the',
-    'next run retries them; the exit code is 1 only if all evaluations failed. The file runs with the privileges of',
-    'this command.'
+    '`evaluate` receives the trace as the API returns it. It returns a value, { value, comment, spanId }, or nothing',
+    'if it has no verdict, and can be async. Verdicts are stored as scores with the source `eval`. Running traces are',
+    'skipped. A trace that has grown since its last evaluation is evaluated again. Failed evaluations are counted, and',
+    'the next run retries them; the exit code is 1 only if all evaluations failed. The file runs with the privileges',
+    'of this command.'
   ].join('\n'),
   examples: [
     'evaluate ./short.mjs --project default',
@@ -74,7 +78,7 @@ export default command({
     let told = 0
     const onError = ({ id }: Evaluator, traceId: string, message: string) => {
       if (++told <= MOST_TOLD) progress.say(`${id} on trace ${traceId}: ${message.split('\n', 1)[0]}`)
-      if (told === MOST_TOLD) progress.say('further errors are only counted')
+      if (told === MOST_TOLD) progress.say('further errors are counted but not shown')
     }
     const evaluation = await withDatabase(env, async ({ sql }) => {
       const { evaluateTraces } = await import('../../../lib/admin/evaluation.ts')
@@ -97,7 +101,7 @@ export default command({
 })
 
 export const list = command({
-  summary: 'List the results of evaluators by run',
+  summary: 'List evaluator results by run',
   flags: { project: { type: 'string', value: 'SLUG', required: true, about: 'the project whose runs to list' } },
   examples: ['evaluate list --project default', 'evaluate list --project default --json'],
   async run({ flags, env, print }) {
@@ -133,13 +137,13 @@ function parseCount(flag: string, text: string | undefined, most: number): numbe
   const number = /^\d{1,16}$/.test(text) ? Number(text) : 0
   if (number >= 1 && number <= most) return number
   const bound = most === Number.MAX_SAFE_INTEGER ? '1 or more' : `from 1 to ${most}`
-  throw new UsageError(`--${flag} must be ${bound}, but is ${JSON.stringify(text)}`)
+  throw new UsageError(`--${flag} must be ${bound}, not ${JSON.stringify(text)}`)
 }
 
 function parseNumber(flag: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   if (/^-?\d+(\.\d+)?$/.test(text)) return Number(text)
-  throw new UsageError(`--${flag} must be a number such as 0.8, but is ${JSON.stringify(text)}`)
+  throw new UsageError(`--${flag} must be a number such as 0.8, not ${JSON.stringify(text)}`)
 }
 
 type Result = Evaluation['evaluators'][number]
@@ -189,6 +193,6 @@ function runTable(runs: readonly EvaluationRun[]): string {
   return table(
     ['RUN', 'EVALUATOR', 'SCORE', 'TRACES', 'VERDICTS', 'LAST'],
     rows,
-    'no evaluator has judged traces of this project yet'
+    'no evaluator has scored traces in this project yet'
   )
 }

@@ -61,13 +61,13 @@ export const traceList = command({
 })
 
 export const traceShow = command({
-  summary: 'Show a trace as the tree of its steps, the failed step first',
+  summary: 'Show a trace: its failed step, then all steps as a tree',
   parameters: ['TRACE'],
   flags: {
     texts: { type: 'boolean', about: 'also show inputs, outputs, attributes and events' },
     ...READ_FLAGS
   },
-  details: 'With --json, the output is the response of GET /api/v1/traces/{traceId}.',
+  details: 'With --json, the output is the response from GET /api/v1/traces/{traceId}.',
   examples: [
     'trace show 4bf92f3577b34da6a3ce929d0e0e4736',
     'trace show 4bf92f3577b34da6a3ce929d0e0e4736 --texts',
@@ -90,23 +90,23 @@ const POLL_MS = 2000
 const MOST_FIRST = 5 * TRACE_PAGE
 
 export const traceTail = command({
-  summary: 'Show the newest traces, and with -f new traces as they arrive',
+  summary: 'Show the newest traces; with -f, also new traces as they arrive',
   flags: {
     follow: { type: 'boolean', short: 'f', about: 'keep showing new traces until Ctrl-C' },
     ...SELECTION_FLAGS,
-    limit: { type: 'string', value: 'N', about: `the number of traces shown first; ${TAIL_USUAL} by default` },
+    limit: { type: 'string', value: 'N', about: `the number of traces to show first; ${TAIL_USUAL} by default` },
     ...READ_FLAGS
   },
   details: [
-    'With -f, a trace is shown when it is recorded, and again when it ends, whenever it started. The command asks the',
-    'server every two seconds what was written since.'
+    'With -f, each trace is shown when it is recorded and again when it finishes, regardless of when it started. The',
+    'command checks for new writes every two seconds.'
   ].join('\n'),
   examples: ['trace tail -f', 'trace tail -f --errors --environment production', 'trace tail --ndjson --limit 100'],
   async run(call) {
     const { flags, env, json, screen, stream, progress } = call
     // Loaded here because --help does not need this module.
     const { stringifyExact } = await import('../../../lib/trace/json/exact-json.ts')
-    if (json && flags.follow) throw new UsageError('--follow never ends: use --ndjson instead of --json')
+    if (json && flags.follow) throw new UsageError('--follow has no end: use --ndjson instead of --json')
     const selection = readSelection(flags)
     const { query } = selection
     const limit = parseLimit('limit', flags.limit, TAIL_USUAL, MOST_FIRST)

@@ -28,8 +28,8 @@ export default command({
     ...READ_FLAGS
   },
   details: [
-    "WORDS and phrases in double quotes ('\"delivery address\"') must all occur. They need the project's index of",
-    'words, which `spoor project update SLUG --search on` turns on. The other conditions need no index.'
+    'All WORDS, and all phrases in double quotes (\'"delivery address"\'), must occur. To search for words, first turn',
+    "on the project's index with `spoor project update SLUG --search on`. The other conditions need no index."
   ].join('\n'),
   examples: [
     `trace search '"delivery address"' --since 7d`,
@@ -55,7 +55,7 @@ export default command({
             ...{ nouns: 'traces', limit, most: MOST }
           })
           const found = rows.length === 0 ? lines : lines.flatMap((line, i) => [line, ...whyFound(rows[i - 1])])
-          return end.isIncomplete ? [...found, ['The index of words is not complete yet.']] : found
+          return end.isIncomplete ? [...found, ['The search index is not complete yet.']] : found
         }
       )
     )

@@ -21,23 +21,23 @@ const amount = (value: string, about: string) => ({ type: 'string', value, about
 export const SELECTION_FLAGS = {
   ...CONDITION_FLAGS,
   tag: { ...CONDITION_FLAGS.tag, repeats: true, about: `${CONDITION_FLAGS.tag.about}; may be repeated` },
-  'runs-only': { type: 'boolean', about: 'only traces with a cost, or with a model, agent, tool or retriever call' },
-  step: { type: 'string', value: 'N', about: 'only traces with a step of exactly this name' },
-  'step-kind': { type: 'string', value: 'K', about: `the kind of that step: ${FIELD_VALUES.spanKind.join(', ')}` },
-  'step-status': { type: 'string', value: 'S', about: `the status of that step: ${FIELD_VALUES.status.join(', ')}` },
-  error: { type: 'string', value: 'E', about: 'the type of the error of that step, or words of its message' },
+  'runs-only': { type: 'boolean', about: 'only traces with a cost or a model, agent, tool or retriever call' },
+  step: { type: 'string', value: 'N', about: 'only traces with a step with this exact name' },
+  'step-kind': { type: 'string', value: 'K', about: `that step's kind: ${FIELD_VALUES.spanKind.join(', ')}` },
+  'step-status': { type: 'string', value: 'S', about: `that step's status: ${FIELD_VALUES.status.join(', ')}` },
+  error: { type: 'string', value: 'E', about: "that step's error type, or words from its error message" },
   score: {
     type: 'string',
     value: 'C',
     repeats: true,
-    about: "a condition on the newest score of a name, such as 'helpfulness<0.5' or grounded=true; may be repeated"
+    about: "a condition on the newest score with a name, such as 'helpfulness<0.5' or grounded=true; may be repeated"
   },
-  annotated: { type: 'string', value: 'yes|no', about: 'only traces with, or without, a score from the dashboard' },
-  'min-duration': duration('only traces that took at least this long, such as 2s or 500ms'),
-  'max-duration': duration('only traces that took at most this long'),
+  annotated: { type: 'string', value: 'yes|no', about: 'only traces with (or without) a score from the dashboard' },
+  'min-duration': duration('only traces with at least this duration, such as 2s or 500ms'),
+  'max-duration': duration('only traces with at most this duration'),
   'min-cost': amount('USD', 'only traces that cost at least this much'),
   'max-cost': amount('USD', 'only traces that cost at most this much'),
-  'no-cost': { type: 'boolean', about: 'only traces without a known cost' },
+  'no-cost': { type: 'boolean', about: 'only traces with no known cost' },
   'min-tokens': amount('N', 'only traces with at least this many tokens'),
   'max-tokens': amount('N', 'only traces with at most this many tokens')
 } as const
@@ -100,7 +100,7 @@ function readSwitch(text: string | undefined): boolean | undefined {
 
 function parseAmount(flag: string, text: string | undefined): string | undefined {
   if (text === undefined || /^\d{1,15}(?:\.\d{1,12})?$/.test(text)) return text
-  throw new UsageError(`--${flag} must be a number of 0 or more, but is ${JSON.stringify(text)}`)
+  throw new UsageError(`--${flag} must be 0 or more, not ${JSON.stringify(text)}`)
 }
 
 /** Parameters of the trace list, and those that it accepts only when it sorts by time. */

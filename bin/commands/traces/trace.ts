@@ -13,7 +13,7 @@ import { count, counted, size, tracesDone } from '../../terminal/words.ts'
 import { foundPages, readSelection, SELECTION_FLAGS } from './selection.ts'
 
 export const remove = command({
-  summary: 'Delete a trace, or traces of a project that are old or meet other conditions',
+  summary: "Delete one trace, or a project's traces that match conditions such as age",
   parameters: ['TRACE'],
   lastIsOptional: true,
   flags: {
@@ -22,14 +22,14 @@ export const remove = command({
     apply: { type: 'boolean', about: 'delete the traces with all their data' }
   },
   details: [
-    'TRACE is the id of one trace. A trace must meet all conditions, and at least one is required. With a key, the',
-    'command needs the scope traces:delete and, for conditions, traces:read. The command works in small',
-    'batches beside a running server, and the totals are correct after each batch. If it is interrupted, finished',
-    'batches stay deleted, and running it again deletes the rest. Traces are never deleted automatically. To limit',
+    'TRACE is a trace id. Without it, at least one condition is required, and only traces that meet all conditions are',
+    'deleted. With a key, the command needs the scope traces:delete and, for conditions, traces:read. The command',
+    'works in small batches while the server runs, and the totals are correct after each batch. If it is interrupted,',
+    'finished batches stay deleted; run it again to delete the rest. Traces are never deleted automatically. To limit',
     'their age, run this command every night with cron.',
     '',
-    'PostgreSQL reuses the space of deleted rows for new rows. Only free space at the end of its files is returned to',
-    'the disk; `spoor compact` returns the rest.'
+    'PostgreSQL reuses the space of deleted rows for new rows. Only free space at the end of its files returns to the',
+    'disk; `spoor compact` frees the rest.'
   ].join('\n'),
   examples: [
     'trace delete --project default --before 90d',
@@ -65,7 +65,7 @@ export const remove = command({
       const plan = await planPruning(sql, request)
       const { traces, spans, bytes } = plan
       if (!apply) {
-        const advice = traces > 0 ? ' Nothing was changed: add --apply to delete them.' : ''
+        const advice = traces > 0 ? ' Nothing was changed. Add --apply to delete them.' : ''
         print({ traces, spans, bytes, applied: false }, `${describePlan(plan)}.${advice}`)
         return
       }
@@ -120,7 +120,7 @@ async function deleteMatching(query: QueryMembers, { flags, env, print, progress
     })
   )
   progress.clear()
-  const advice = traces === 0 ? '' : ` Nothing was changed: add --apply to delete ${traces === 1 ? 'it' : 'them'}.`
+  const advice = traces === 0 ? '' : ` Nothing was changed. Add --apply to delete ${traces === 1 ? 'it' : 'them'}.`
   const all = counted(traces, 'trace')
   print({ traces, applied: flags.apply }, flags.apply ? `deleted ${all}` : `${all} selected.${advice}`)
 }
@@ -150,7 +150,7 @@ async function deleteOf(owner: Owner, { flags, env, print, progress }: Deleting)
       return { traces: answer.remaining as number, hint: hintOf(answer) }
     })
     const all = `${traces === MOST_REMAINING ? 'at least ' : ''}${counted(traces, 'trace')} of ${whose}`
-    const advice = traces === 0 ? hint : ` Nothing was changed: add --apply to delete ${traces === 1 ? 'it' : 'them'}.`
+    const advice = traces === 0 ? hint : ` Nothing was changed. Add --apply to delete ${traces === 1 ? 'it' : 'them'}.`
     print({ ...owner, traces, applied: false }, `${all} selected.${advice}`)
     return
   }
@@ -196,7 +196,7 @@ async function deleteOne(
     }
     const { trace } = JSON.parse(await asker.ask('GET', path)) as DetailedTrace
     const what = `${id} (${trace.name}, with ${counted(trace.spanCount, 'span')})`
-    print({ traceId: id, applied: false }, `trace ${what} selected. Nothing was changed: add --apply to delete it.`)
+    print({ traceId: id, applied: false }, `trace ${what} selected. Nothing was changed. Add --apply to delete it.`)
   })
 }
 
@@ -204,7 +204,8 @@ const describePlan = ({ traces, spans, bytes }: PrunePlan): string =>
   `${counted(traces, 'trace')} selected, with ${counted(spans, 'span')} (${size(bytes)})`
 
 function describePruned({ traces, spans, kept }: Pruned, reusable: number, givenBack: number): string {
-  const left = kept === 0 ? '' : ` ${counted(kept, 'trace')} kept changing and were not deleted: run the command again.`
-  const room = traces === 0 ? '' : ` About ${size(reusable)} on disk can be reused, ${size(givenBack)} are given back.`
+  const left =
+    kept === 0 ? '' : ` ${counted(kept, 'trace')} kept changing and could not be deleted: run the command again.`
+  const room = traces === 0 ? '' : ` About ${size(reusable)} on disk can be reused, and ${size(givenBack)} was freed.`
   return `deleted ${counted(traces, 'trace')} with ${counted(spans, 'span')}.${room}${left}`
 }

@@ -16,7 +16,7 @@ class KeyDescription(TypedDict):
     lastUsedAt: str
     """An ISO 8601 time in UTC, with three or six fraction digits."""
     environment: Union[str, None]
-    """The environment of traces that the key records. Null means unassigned."""
+    """The environment of traces recorded with the key. Null means unassigned."""
 
 
 class ProjectStorage(TypedDict):
@@ -33,7 +33,7 @@ class Project(TypedDict):
     spanCount: int
     estimatedBytes: int
     lastTraceAt: Union[str, None]
-    """The time at which the newest trace was ingested."""
+    """The time of the most recent ingest."""
     createdAt: str
     """An ISO 8601 time in UTC, with three or six fraction digits."""
     storage: ProjectStorage
@@ -64,9 +64,9 @@ class TraceSummary(TypedDict):
     startedAt: str
     """An ISO 8601 time in UTC, with three or six fraction digits."""
     endedAt: Union[str, None]
-    """The end, which is null while the trace is running."""
+    """The end time. Null while the trace is running."""
     durationMs: Union[int, None]
-    """The duration, which is null while the trace is running."""
+    """The duration. Null while the trace is running."""
     provider: Union[str, None]
     model: Union[str, None]
     sessionId: Union[str, None]
@@ -80,17 +80,17 @@ class TraceSummary(TypedDict):
     estimatedBytes: int
     """The serialised size of the trace and its spans."""
     ingestedAt: Union[str, None]
-    """The time at which the service stored the trace. An imported trace may have no known time (null)."""
+    """The time at which the service stored the trace. Null if it is not known, as for some imported traces."""
     scores: dict[str, ScoreSummary]
-    """The newest score of each name, by name."""
+    """The newest score for each name."""
 
 
 class TraceList(TypedDict):
     traces: list[TraceSummary]
     nextCursor: Union[str, None]
-    """The value of `after` for the next page. The last page has none (null)."""
+    """The value of `after` for the next page. Null on the last page."""
     prevCursor: Union[str, None]
-    """The value of `before` for the previous page. The first page has none (null)."""
+    """The value of `before` for the previous page. Null on the first page."""
     pageSize: int
     """The limit in effect."""
 
@@ -105,9 +105,9 @@ class Trace(TypedDict):
     startedAt: str
     """An ISO 8601 time in UTC, with three or six fraction digits."""
     endedAt: Union[str, None]
-    """The end, which is null while the trace is running."""
+    """The end time. Null while the trace is running."""
     durationMs: Union[int, None]
-    """The duration, which is null while the trace is running."""
+    """The duration. Null while the trace is running."""
     provider: Union[str, None]
     model: Union[str, None]
     sessionId: Union[str, None]
@@ -121,9 +121,9 @@ class Trace(TypedDict):
     estimatedBytes: int
     """The serialised size of the trace and its spans."""
     ingestedAt: Union[str, None]
-    """The time at which the service stored the trace. An imported trace may have no known time (null)."""
+    """The time at which the service stored the trace. Null if it is not known, as for some imported traces."""
     scores: dict[str, ScoreSummary]
-    """The newest score of each name, by name."""
+    """The newest score for each name."""
     input: Any
     """Any JSON value."""
     output: Any
@@ -131,9 +131,9 @@ class Trace(TypedDict):
     metadata: dict[str, Any]
     """An object whose values can be any JSON."""
     metadataUpdatedAt: Union[str, None]
-    """The time of the last metadata change after ingest. Null means never."""
+    """The time of the last metadata change after ingest. Null if there was none."""
     bodyHash: str
-    """The hash identifies the body as ingested. Later metadata changes do not affect it."""
+    """A hash of the body as ingested. Later metadata changes do not affect it."""
 
 
 class SpanEvent(TypedDict):
@@ -165,7 +165,7 @@ class Span(TypedDict):
     """An object whose values can be any JSON."""
     events: list[SpanEvent]
     usage: Union[Usage, None]
-    """The span's usage, which is null if none was recorded."""
+    """The span's usage. Null if none was recorded."""
     costUsd: Union[float, None]
 
 
@@ -173,7 +173,7 @@ class Score(TypedDict):
     id: str
     traceId: str
     spanId: Union[str, None]
-    """The judged span. If null, the score judges the whole trace."""
+    """The scored span. If null, the score applies to the whole trace."""
     name: str
     dataType: Literal["numeric", "categorical", "boolean"]
     value: Union[float, str, bool]
@@ -198,7 +198,7 @@ class TraceDetail(TypedDict):
 class ScoreList(TypedDict):
     scores: list[Score]
     nextCursor: Union[str, None]
-    """The value of `after` for the next page. The last page has none (null)."""
+    """The value of `after` for the next page. Null on the last page."""
     pageSize: int
     """The limit in effect."""
 

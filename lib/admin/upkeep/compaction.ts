@@ -171,9 +171,9 @@ export async function applyCompaction(sql: Sql, plan: CompactionPlan, options: C
   const { worker: own, signal, onProgress } = options
   await endWithClient(own)
   if (!(await tryLock(own, 'compaction', signal))) {
-    throw new AdminError('another compaction of this database is running: wait until it ends')
+    throw new AdminError('another compaction of this database is running: wait until it finishes')
   }
-  let what = 'removing the leftovers of an interrupted run'
+  let what = 'removing what an interrupted run left behind'
   const worker: Worker = {
     sql: own,
     watcher: sql,
@@ -243,7 +243,7 @@ async function rebuild(worker: Worker, step: CompactionStep, options: Compaction
   const free = await options.readFree()
   const needed = needOf(step, Math.min(await readLogSize(worker.watcher), step.afterBytes))
   if (free !== undefined && free < needed) {
-    return `the copy needs about ${megabytes(needed)} of free disk space, and ${megabytes(free)} are free`
+    return `the copy needs about ${megabytes(needed)} of disk space, but only ${megabytes(free)} is free`
   }
   if (step.kind === 'index') {
     await rebuildIndex(worker, step.name)

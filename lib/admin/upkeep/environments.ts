@@ -102,7 +102,9 @@ async function requireKey(sql: Sql, projectId: number, project: string, keyId: s
   if (keyId === undefined || (await readKey(sql, keyId))?.projectId === projectId) return
   if ((await countEnvironments(sql, projectId, { keyId })).length > 0) return
   const advice = `see \`spoor key list --project ${project}\``
-  throw new AdminError(`project ${project} has no key ${quoteKeyId(keyId)}, nor traces recorded with it: ${advice}`)
+  throw new AdminError(
+    `project ${project} has no key ${quoteKeyId(keyId)}, and no traces were recorded with it: ${advice}`
+  )
 }
 
 function sum(counts: readonly { readonly traces: number }[]): number {

@@ -43,7 +43,7 @@ const SPAN_BYTES = 200
 export async function planPruning(sql: Sql, request: PruneRequest): Promise<PrunePlan> {
   const { project, ...selection } = request
   if (Object.values(selection).every(value => value === undefined)) {
-    throw new InputError('name at least one condition, such as --before 90d')
+    throw new InputError('at least one condition is required, such as --before 90d')
   }
   const projectId = await requireProject(sql, project)
   return { projectId, selection, ...(await countSelected(sql, projectId, selection)) }
@@ -83,7 +83,7 @@ export async function pruneAll(
   let pass = 1
   for (;;) {
     if (signal?.aborted) {
-      throw new AdminError(`interrupted: ${pruned.traces} traces are deleted; run it again to continue`)
+      throw new AdminError(`interrupted: ${pruned.traces} traces deleted; run it again to continue`)
     }
     const { traces } = pruned
     const note = async (deleted: number) => {

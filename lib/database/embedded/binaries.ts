@@ -99,7 +99,7 @@ async function makeLinks(folder: string, links: string): Promise<void> {
 async function copyPackage(folder: string, log: Logger): Promise<string> {
   const copy = join(REACHABLE_FOLDER, `postgresql-${readRelease(folder)}`)
   if (existsSync(copy)) return copy
-  log.info({ folder: copy }, 'copying the PostgreSQL programs to where the user that runs them can reach them')
+  log.info({ folder: copy }, 'copying the PostgreSQL programs to a folder that the PostgreSQL user can reach')
   await makeReachableFolder()
   // The copy has a temporary name until it is complete.
   const draft = `${copy}-${process.pid}`

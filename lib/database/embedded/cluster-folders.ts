@@ -44,7 +44,7 @@ export const majorOf = (release: string): number => Number.parseInt(release, 10)
 export function requireMajor(dataDir: string, pgData: string, programs: number): void {
   const major = readFolderMajor(pgData)
   if (major === undefined || major === programs) return
-  const what = `DATA_DIR ${dataDir} was created by PostgreSQL ${major}, and this version of spoor has ${programs}`
-  const advice = major < programs ? 'run `spoor upgrade`' : `use a version of spoor that has PostgreSQL ${major}`
+  const what = `DATA_DIR ${dataDir} was created by PostgreSQL ${major}, but this version of spoor has ${programs}`
+  const advice = major < programs ? 'run `spoor upgrade`' : `use a version of spoor with PostgreSQL ${major}`
   throw new ConfigError(`${what}: ${advice}`)
 }

@@ -25,7 +25,7 @@ export function findClusterUser(passwd: string = '/etc/passwd'): ClusterUser | u
   if (!isRoot()) return undefined
   const users = readFileSync(passwd, 'utf8').split('\n').map(readUser)
   const [user] = NAMES.flatMap(name => users.find(user => user.name === name && user.uid > 0) ?? [])
-  if (user === undefined) throw new Error(`PostgreSQL does not run as root, and there is no user ${NAMES.join(' or ')}`)
+  if (user === undefined) throw new Error(`PostgreSQL cannot run as root, and there is no user ${NAMES.join(' or ')}`)
   return user
 }
 

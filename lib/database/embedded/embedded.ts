@@ -109,7 +109,7 @@ function explain(dataDir: string, error: unknown): unknown {
   const { code, syscall, message } = error as NodeJS.ErrnoException
   if (code === SQLSTATE.invalidPassword) {
     return new ConfigError(
-      `DATA_DIR ${dataDir} contains a database-password that does not match the database: restore the file`
+      `DATA_DIR ${dataDir} contains a database-password file that does not match the database: restore the file`
     )
   }
   if (code === undefined || syscall === undefined) return error

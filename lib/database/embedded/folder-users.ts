@@ -43,7 +43,8 @@ export async function enterFolder(dataDir: string, log: Logger, namespace = read
   if (await hasOthers(folder, namespace)) {
     await leave()
     throw new ConfigError(
-      `DATA_DIR ${dataDir} is in use by a process of another container (another PID namespace): stop that, or use another`
+      `DATA_DIR ${dataDir} is in use by a process in another container (another PID namespace): ` +
+        'stop that process, or use another DATA_DIR'
     )
   }
   return leave

@@ -97,14 +97,14 @@ export async function prepareSocketFolder({ folder, user }: Pick<DataHome, 'fold
   if (isShortEnough(folder)) return folder
   const name = `spoor-${createHash('sha256').update(folder).digest('hex').slice(0, 16)}`
   const parent = [tmpdir(), '/tmp'].find(parent => isShortEnough(join(parent, name)) && isReachable(parent, user))
-  if (parent === undefined) throw new ConfigError('DATA_DIR and TMPDIR are too long for the path of a socket')
+  if (parent === undefined) throw new ConfigError('DATA_DIR and TMPDIR are too long for a socket path')
   const socketDir = join(parent, name)
   await mkdir(socketDir, { mode: 0o700 }).then(() => giveTo(user, socketDir), ignoreExisting)
   // Any user may create folders in the temporary folder, so this folder may belong to another user.
   const { uid, mode } = await lstat(socketDir)
   if (uid !== (user?.uid ?? process.getuid?.()) || (mode & 0o170777) !== 0o040700) {
     throw new ConfigError(
-      `${socketDir} must be a folder of the database's user with mode 0700: remove it, or set TMPDIR`
+      `${socketDir} must be a folder owned by the database user, with mode 0700: remove it, or set TMPDIR`
     )
   }
   return socketDir
@@ -120,7 +120,7 @@ async function makeHome(path: string, user: ClusterUser | undefined, log: Logger
   await giveTo(user, folder)
   try {
     await symlink(folder, path)
-    log.info({ folder, user: user?.name }, 'the database is kept here: its user cannot reach the data folder')
+    log.info({ folder, user: user?.name }, 'the database is kept here, because its user cannot reach the data folder')
   } catch (error) {
     await rmdir(folder)
     ignoreExisting(error as NodeJS.ErrnoException)
@@ -148,7 +148,7 @@ async function groupOf(home: string): Promise<number> {
 async function ownerOf(folder: string): Promise<ClusterUser> {
   const { uid, gid } = await stat(folder)
   if (uid === 0) {
-    throw new ConfigError(`DATA_DIR: ${folder} belongs to root, and PostgreSQL does not run as root: remove it`)
+    throw new ConfigError(`DATA_DIR: ${folder} belongs to root, but PostgreSQL cannot run as root: remove it`)
   }
   const user = findClusterUser()
   return user?.uid === uid ? user : { name: String(uid), uid, gid }

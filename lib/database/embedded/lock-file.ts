@@ -73,7 +73,7 @@ export async function holdFolder(dataDir: string): Promise<Release> {
   const outcome = await tryLock(join(dataDir, SERVER_FILE))
   if (typeof outcome !== 'number') return outcome
   throw new ConfigError(
-    `DATA_DIR ${dataDir} is held by the server with process id ${outcome}: stop that, or use another`
+    `DATA_DIR ${dataDir} is in use by the server with process id ${outcome}: stop that server, or use another DATA_DIR`
   )
 }
 

@@ -9,8 +9,8 @@ import type { Pool } from '../pool.ts'
 import { pidOf } from '../pooled/hung-connection.ts'
 
 const LENT_OUT =
-  'DATABASE_URL points to a pooler that assigns connections for a transaction or a statement (as PgBouncer does in its ' +
-  'modes `transaction` and `statement`): set pool_mode = session, or name PostgreSQL itself'
+  'DATABASE_URL points to a pooler that assigns connections per transaction or statement (like PgBouncer in ' +
+  '`transaction` or `statement` mode): set pool_mode = session, or connect directly to PostgreSQL'
 
 /** Number of times to check that a connection keeps its backend, because a pooler may alternate between backends. */
 const LOOKS = 3

@@ -67,7 +67,7 @@ const VARIABLES: Readonly<Record<string, string | undefined>> = {
 /** Throws a ConfigError if the string is not a valid address. */
 export function readAddress(url: string, env: NodeJS.ProcessEnv = process.env): Address {
   const [, authority = '', path = '', query = ''] =
-    /^postgres(?:ql)?:\/\/([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?(?:#.*)?$/.exec(url) ?? refuse('is no address')
+    /^postgres(?:ql)?:\/\/([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?(?:#.*)?$/.exec(url) ?? refuse('is not an address')
   const at = authority.lastIndexOf('@')
   const [user = '', ...password] = authority.slice(0, Math.max(0, at)).split(':')
   const values = new Map(new URLSearchParams(query.replaceAll('+', '%2B')))
@@ -108,7 +108,7 @@ function readServers(authority: string, parameter: Address['parameter']): Server
   const hosts = named.some(({ host }) => host !== '') ? named.map(({ host }) => host) : list(parameter('host'))
   const own = named.map(({ port }) => port)
   const ports = own.some(port => port !== '') ? own : list(parameter('port'))
-  if (ports.length > 1 && ports.length !== Math.max(1, hosts.length)) refuse('must name one port, or one for each host')
+  if (ports.length > 1 && ports.length !== Math.max(1, hosts.length)) refuse('must have one port, or one per host')
   return (hosts.length === 0 ? ['localhost'] : hosts).map((host, i) => {
     return serverAt(host, readPort(ports.length === 1 ? ports[0]! : (ports[i] ?? '')))
   })
@@ -129,7 +129,7 @@ function readHost(text: string): { host: string; port: string } {
 function readPort(text: string): number {
   if (text === '') return DEFAULT_PORT
   const port = /^\d{1,5}$/.test(text) ? Number(text) : 0
-  return port > 0 && port < 65_536 ? port : refuse('must have ports from 1 to 65535')
+  return port > 0 && port < 65_536 ? port : refuse('must have a port from 1 to 65535')
 }
 
 function decode(text: string): string {

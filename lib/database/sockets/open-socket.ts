@@ -62,7 +62,7 @@ export class Opener {
     if (!isDirect) {
       plain.write(SSL_REQUEST)
       const [answer] = (await settled(plain, 'data', this.#timeoutMs)) as [Buffer]
-      if (answer.length !== 1) throw refuse(plain, 'the server answered before it was asked')
+      if (answer.length !== 1) throw refuse(plain, 'the server responded before any request')
       if (answer[0] !== YES) {
         if (mode === 'prefer') return plain
         throw refuse(plain, `the server does not offer TLS, which sslmode=${mode} requires`)
@@ -103,7 +103,7 @@ export class Openings {
     if (this.#standing?.socket.destroyed === false) {
       return this.#opener.connect(this.#standing.attempt).catch(failedSocket)
     }
-    let failure: Error = connectError('NO_HOST', 'DATABASE_URL names no host')
+    let failure: Error = connectError('NO_HOST', 'DATABASE_URL has no host')
     try {
       this.#left ??= this.#opener.attempts()
       for (let next = this.#left.shift(); next !== undefined && !this.#isStopped; next = this.#left.shift()) {
@@ -188,7 +188,7 @@ function settled(socket: Socket, event: string, timeoutMs: number): Promise<unkn
       end()
       resolve(values)
     }
-    const late = setTimeout(() => fail(connectError(TOO_LATE, `no answer for ${timeoutMs} ms`)), timeoutMs)
+    const late = setTimeout(() => fail(connectError(TOO_LATE, `no response for ${timeoutMs} ms`)), timeoutMs)
     const end = () => {
       clearTimeout(late)
       socket.off(event, succeed).off('error', fail).off('close', fail)

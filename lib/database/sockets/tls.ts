@@ -40,12 +40,12 @@ export function readTls(address: Address): Tls {
   const isSystem = parameter('sslrootcert') === 'system'
   const mode = (parameter('sslmode') ?? (isSystem ? 'verify-full' : 'prefer')) as TlsMode
   if (!MODES.includes(mode)) refuse('sslmode', `must be one of ${MODES.join(', ')}`)
-  if (isSystem && mode !== 'verify-full') refuse('sslrootcert=system', 'goes with sslmode=verify-full only')
+  if (isSystem && mode !== 'verify-full') refuse('sslrootcert=system', 'requires sslmode=verify-full')
   const negotiation = parameter('sslnegotiation') ?? 'postgres'
   if (!['postgres', 'direct'].includes(negotiation)) refuse('sslnegotiation', 'must be postgres or direct')
   const isDirect = negotiation === 'direct'
   if (isDirect && MODES.indexOf(mode) < MODES.indexOf('require')) {
-    refuse('sslnegotiation=direct', 'goes with sslmode=require, verify-ca and verify-full only')
+    refuse('sslnegotiation=direct', 'requires sslmode=require, verify-ca or verify-full')
   }
   if (parameter('channel_binding') === 'require') refuse('channel_binding=require', 'is not supported')
   if (parameter('gssencmode') === 'require') refuse('gssencmode=require', 'is not supported')
@@ -96,10 +96,10 @@ function readIdentity(parameter: Parameter): tls.ConnectionOptions {
   const cert = certificate === undefined ? readDefault('postgresql.crt') : readNamed('sslcert', certificate)
   if (cert === undefined) return {}
   const key = keyFile === undefined ? readDefault('postgresql.key') : readNamed('sslkey', keyFile)
-  if (key === undefined) refuse('sslcert', 'needs sslkey, the file of its private key')
+  if (key === undefined) refuse('sslcert', 'needs sslkey, the path to its private key')
   const passphrase = parameter('sslpassword')
   const identity = { cert, key: key as Buffer, ...(passphrase !== undefined && { passphrase }) }
-  if (!belongTogether(identity)) refuse('sslcert', 'does not belong to the key of sslkey')
+  if (!belongTogether(identity)) refuse('sslcert', 'does not match the key in sslkey')
   return identity
 }
 

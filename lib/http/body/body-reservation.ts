@@ -131,5 +131,5 @@ const reserved = (bytes: number): number => Math.min(bytes, LARGE_BODY_BYTES)
 const inTheWay = () =>
   new Refusal(
     'quota_exhausted',
-    'the body arrives too slowly while other requests wait; retry later, or send less at once'
+    'the body is arriving too slowly while other requests wait; retry later, or send less at once'
   )

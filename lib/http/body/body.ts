@@ -61,7 +61,7 @@ export function contentEncoding(headers: IncomingHttpHeaders): ContentCoding | u
   const [name] = names
   if (name === undefined) return undefined
   if (names.length === 1 && Object.hasOwn(DECODERS, name)) return name as ContentCoding
-  throw new Refusal('unsupported_encoding', 'Content-Encoding: must be one of gzip, deflate and br')
+  throw new Refusal('unsupported_encoding', 'Content-Encoding: must be gzip, deflate or br')
 }
 
 /**

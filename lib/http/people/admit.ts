@@ -17,7 +17,7 @@ export interface AdmitOptions {
 }
 
 const FACTOR_REQUIRED =
-  'This account requires two-step sign-in for people with a password: turn it on under Account, and sign in again.'
+  'This account requires two-step sign-in for password users: turn it on under Account, and sign in again.'
 
 type Asking = Pick<RequestOf<unknown>, 'headers' | 'peer' | 'params'>
 

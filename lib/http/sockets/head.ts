@@ -20,16 +20,16 @@ export interface HeadFault {
 export function findHeadFault(request: Pick<IncomingMessage, 'rawHeaders' | 'headers' | 'httpVersion'>) {
   const { rawHeaders, headers, httpVersion } = request
   if (rawHeaders.length > 2 * MAX_HEADERS) {
-    return fault(431, `The request has ${rawHeaders.length / 2} headers, and at most ${MAX_HEADERS} are read.`)
+    return fault(431, `The request has ${rawHeaders.length / 2} headers, but at most ${MAX_HEADERS} are allowed.`)
   }
   for (const name of SINGLE) {
     if (isRepeated(name, rawHeaders))
-      return fault(400, `The request has more than one ${nameOf[name]} header: send one.`)
+      return fault(400, `The request has more than one ${nameOf[name]} header: send only one.`)
   }
   if (headers.host === undefined && httpVersion === '1.1') return fault(400, 'The request has no Host header.')
   const coding = headers['transfer-encoding']
   if (coding === undefined || coding.toLowerCase() === 'chunked') return undefined
-  return fault(400, 'Transfer-Encoding must be chunked only: use Content-Encoding if the body is compressed.')
+  return fault(400, 'Transfer-Encoding must be chunked: use Content-Encoding if the body is compressed.')
 }
 
 const nameOf = { host: 'Host', authorization: 'Authorization' }

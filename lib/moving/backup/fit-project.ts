@@ -31,7 +31,7 @@ export async function fitProject(
 ): Promise<OwnProject> {
   const taken = await readTaken(sql, { slug, pendingSlug, keys }, begun)
   if (taken.slug !== undefined) {
-    throw new AdminError(`the slug ${taken.slug} is taken by another project here: give another with --as`)
+    throw new AdminError(`the slug ${taken.slug} is already used by another project here: choose another with --as`)
   }
   const users = await findUsers(sql, all)
   const { views, retention, ...fields } = project

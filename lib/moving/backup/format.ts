@@ -41,19 +41,19 @@ const Name = Type.String({ ...NO_CONTROLS, minLength: 1, maxLength: 200 })
 const Description = Type.String({ ...NO_CONTROLS, maxLength: 2000 })
 const Slug = Type.String({
   pattern: '^[a-z0-9][a-z0-9_-]{0,63}$',
-  patternRule: 'must have 1 to 64 lower-case letters, digits, hyphens and underscores, and begin with a letter or digit'
+  patternRule: 'must be 1 to 64 lower-case letters, digits, hyphens or underscores, beginning with a letter or digit'
 })
 const Label = Type.String({
   pattern: '^[a-z0-9][a-z0-9_-]{0,31}$',
-  patternRule: 'must have 1 to 32 lower-case letters, digits, hyphens and underscores, and begin with a letter or digit'
+  patternRule: 'must be 1 to 32 lower-case letters, digits, hyphens or underscores, beginning with a letter or digit'
 })
 const Email = Type.String({
   pattern: '^[^\\s\\p{Cc}\\p{Cs}]{1,254}$',
-  patternRule: 'must have 1 to 254 characters, without spaces and control characters'
+  patternRule: 'must be 1 to 254 characters, with no spaces or control characters'
 })
 const KeyId = Type.String({
   pattern: '^[0-9A-Za-z_-]{1,64}$',
-  patternRule: 'must have 1 to 64 letters, digits, hyphens and underscores'
+  patternRule: 'must be 1 to 64 letters, digits, hyphens or underscores'
 })
 const Action = Type.String({
   pattern: '^[a-z]+(?:[.-][a-z]+)*$',
@@ -62,7 +62,7 @@ const Action = Type.String({
 const Query = Type.String({
   ...ViewQuery,
   pattern: '^(?:\\?[^#\\p{Cc}\\p{Cs}]*)?$',
-  patternRule: 'must be empty, or begin with ? and contain neither # nor control characters'
+  patternRule: 'must be empty, or begin with ? and contain no # or control characters'
 })
 
 const Counts = closed({

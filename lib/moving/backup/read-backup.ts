@@ -111,7 +111,7 @@ class Reading {
     }
     const [[name, content] = ['', undefined], ...others] = Object.entries(object ?? {})
     if (!isLineName(name) || others.length > 0) {
-      throw isFirst ? notOne() : damaged(`${value.place} is not a line that this version of spoor knows`)
+      throw isFirst ? notOne() : damaged(`${value.place} is not a line that this version of spoor can read`)
     }
     if (name === 'backup') requireFormat(content)
     const check = checkerOf(name)
@@ -123,7 +123,7 @@ class Reading {
   }
 
   #checkSum({ project, traces, spans, scores, sha256 }: LineOf<'sum'>): void {
-    if (project !== this.#project) throw damaged(`the sum of project ${project} stands at the end of ${this.#project}`)
+    if (project !== this.#project) throw damaged(`the checksum of project ${project} is at the end of ${this.#project}`)
     if (traces !== this.#projectTraces) {
       throw damaged(`project ${project} should have ${traces} traces, but has ${this.#projectTraces}`)
     }
@@ -163,10 +163,10 @@ function checkerOf(name: LineName): Checker<unknown> {
 function requireFormat(manifest: unknown): void {
   const { format, spoor } = (manifest ?? {}) as { format?: unknown; spoor?: unknown }
   if (typeof format !== 'number' || format <= BACKUP_FORMAT) return
-  throw new AdminError(`the backup was made by spoor ${spoor}, whose format this version does not know: update spoor`)
+  throw new AdminError(`the backup is from spoor ${spoor}, whose format this version cannot read: update spoor`)
 }
 
-const notOne = () => new AdminError('this is not a backup: it does not begin like a file that `spoor backup` wrote')
+const notOne = () => new AdminError('this is not a backup: it does not begin like a file from `spoor backup`')
 const damaged = (reason: string) => new AdminError(`the backup is damaged: ${reason}`)
 
 type ValueOf<K extends BackupLine['name']> = K extends LineName ? LineOf<K> : SplitValue

@@ -145,7 +145,7 @@ class Restore {
     } catch (error) {
       if (!(error instanceof AdminError)) throw error
       const removal = `spoor project delete ${chosen.pendingSlug} --apply`
-      throw new AdminError(`${error.message}. To remove what is restored so far: \`${removal}\``)
+      throw new AdminError(`${error.message}. To remove what has been restored so far: \`${removal}\``)
     }
   }
 
@@ -158,7 +158,7 @@ class Restore {
     ) {
       await this.#lines.take(line.name)
     }
-    if ((await this.#lines.take('sum')) === undefined) throw new AdminError(`project ${project} has no sum`)
+    if ((await this.#lines.take('sum')) === undefined) throw new AdminError(`project ${project} has no checksum`)
   }
 
   async #readHead(): Promise<Head> {
@@ -179,7 +179,7 @@ class Restore {
     const { latest } = await this.#target.pool.run(sql => readSchemaState(sql))
     if (schema <= latest) return
     throw new AdminError(
-      `the backup was made by spoor ${spoor} with schema ${schema}, newer than ${latest} of this version: update spoor`
+      `the backup is from spoor ${spoor} with schema ${schema}, but this version supports only ${latest}: update spoor`
     )
   }
 
@@ -188,11 +188,11 @@ class Restore {
     const { accounts, projects, users, slugs, keys } = occupation
     if (!this.#options.into && accounts + projects + users > 0) {
       throw new AdminError(
-        `the database is not empty (projects: ${projects}): restore into a new one, or next to them with --into`
+        `the database is not empty (projects: ${projects}): restore into a new database, or add --into to keep them`
       )
     }
     if (slugs.length > 0) {
-      throw new AdminError(`the slug ${slugs.join(', ')} is taken by another project here${ONE_BACK}`)
+      throw new AdminError(`the slug ${slugs.join(', ')} is already used by another project here${ONE_BACK}`)
     }
     if (keys.length > 0) {
       throw new AdminError(`the key ${keys[0]} already exists: the backup is from this database${ONE_BACK}`)
@@ -280,7 +280,7 @@ class Restore {
     for (const name of SUMMED) {
       if (found[name] !== sum[name]) throw differs(sum.project, `it has ${found[name]} ${name} instead of ${sum[name]}`)
     }
-    if (found.sha256 !== sum.sha256) throw differs(sum.project, 'its traces differ when they are read back')
+    if (found.sha256 !== sum.sha256) throw differs(sum.project, 'its traces were different when read back')
   }
 
   /** Stores the audit entries and enables sign-ins and keys. Commits only if the backup proves complete. */
@@ -299,7 +299,7 @@ class Restore {
       const prices = manifest.prices ?? []
       const admissions = { prices, projects, users, members, keys, secret, revokeKeys }
       if (!(await store.endRestore(sql, restoration, admissions))) {
-        throw new AdminError(`the slug ${restoration.project?.slug} has just been taken by another project here`)
+        throw new AdminError(`another project here has just taken the slug ${restoration.project?.slug}`)
       }
       const end = await this.#lines.take('end')
       // Reading past the end detects trailing bytes.
@@ -325,13 +325,13 @@ const idOf = ({ bytes }: SplitValue): string | undefined =>
 const LINE_START = /^\{"trace":\{"id":"([0-9a-f]{32})"/
 
 /** Advice for a backup of this instance, or of one that shares names with it. */
-const ONE_BACK = ': to bring back one project, give `--project SLUG`, and `--as OTHER` for another slug'
+const ONE_BACK = ': to bring back one project, add `--project SLUG`, and `--as OTHER` for another slug'
 
 const differs = (project: number, reason: string) =>
   new AdminError(`project ${project} of the backup was not restored exactly: ${reason}`)
 
 const otherSecretBeside = () =>
   new AdminError(
-    'the keys in the backup were created with a different KEY_DIGEST_SECRET, and cannot work next to the keys in ' +
+    'the keys in the backup were created with a different KEY_DIGEST_SECRET, and cannot work alongside the keys in ' +
       'this database: use --revoke-keys to restore them as revoked'
   )

@@ -77,7 +77,7 @@ export async function syncFolder(folder: string): Promise<void> {
 export async function beginBackup(source: AsyncIterable<Uint8Array>) {
   const { first, head, whole } = await peeked(source, LONGEST_MARK)
   if (first === undefined) {
-    throw new AdminError('the backup is empty: if another program decrypts it, that program says why on stderr')
+    throw new AdminError('the backup is empty: if another program decrypts it, check its stderr')
   }
   const found = ENCRYPTED.find(({ marks }) => marks.some(mark => mark.equals(head.subarray(0, mark.length))))
   if (found !== undefined) {

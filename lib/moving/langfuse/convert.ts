@@ -72,7 +72,7 @@ function traceOf(observations: readonly Json[]): LangfuseObject {
   }
 }
 
-const WHOLE = 'export each trace whole, as GET /api/public/traces/{id} answers it'
+const WHOLE = 'export each complete trace, as returned by GET /api/public/traces/{id}'
 
 /** Returns the line as an object without undefined fields. */
 function convertTrace(object: LangfuseObject, mapping: Mapping): LangfuseObject {
@@ -109,7 +109,7 @@ function convertTrace(object: LangfuseObject, mapping: Mapping): LangfuseObject 
 }
 
 function checkCount(what: string, count: number, most: number): void {
-  if (count > most) refuseLine(`has ${count} ${what}, and at most ${most} can be stored with a trace`)
+  if (count > most) refuseLine(`has ${count} ${what}, but at most ${most} can be stored with a trace`)
 }
 
 /**

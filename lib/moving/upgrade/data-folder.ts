@@ -31,7 +31,7 @@ export interface Situation {
 /** Inspects the folder without starting or changing anything. */
 export async function lookAtFolder({ databaseUrl, dataDir }: Config, log: Logger): Promise<Situation> {
   if (databaseUrl !== undefined) {
-    throw new AdminError('DATABASE_URL names a PostgreSQL of your own: upgrade it with its own tools (pg_upgrade)')
+    throw new AdminError('DATABASE_URL points to your own PostgreSQL: upgrade it with its own tools (pg_upgrade)')
   }
   if (!existsSync(join(dataDir, 'postgres'))) throw new AdminError(`there is no database in ${dataDir}: set DATA_DIR`)
   const home = await prepareHome(dataDir, log)

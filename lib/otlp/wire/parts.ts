@@ -21,7 +21,7 @@ export class Parts {
   add(count: number): void {
     this.#left -= count
     if (this.#left >= 0) return
-    const rule = `must have at most ${MAX_EXPORT_PARTS} spans, events, attributes and values, all together`
+    const rule = `must have at most ${MAX_EXPORT_PARTS} spans, events, attributes and values in total`
     throw new Refusal('payload_too_large', `body: ${rule}`)
   }
 }

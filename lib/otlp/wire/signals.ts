@@ -25,7 +25,7 @@ export function signalBody(body: JsonObject, own: Signal): JsonObject {
   if (FIELDS[own] in body) return body
   if (SNAKE_FIELDS[own] in body) return inCamelCase(body) as JsonObject
   const known = SIGNALS.map(signal => `${FIELDS[signal]} to ${addressOf(signal)}`).join(', ')
-  throw new Refusal('invalid_request', `${FIELDS[own]}: is required here; send ${known}`)
+  throw new Refusal('invalid_request', `${FIELDS[own]}: is required at this endpoint; send ${known}`)
 }
 
 /** Throws `invalid_request` if the first item of a protobuf export belongs to another signal. */
@@ -35,7 +35,10 @@ export function checkProtobufSignal(bytes: Uint8Array, own: Signal): void {
 }
 
 const elsewhere = (field: string, own: Signal, found: Signal): Refusal =>
-  new Refusal('invalid_request', `${field}: has ${found}, and this is the address of ${own}; use ${addressOf(found)}`)
+  new Refusal(
+    'invalid_request',
+    `${field}: contains ${found}, but this endpoint accepts ${own}; use ${addressOf(found)}`
+  )
 
 /** Protobuf wire types. */
 const FIXED64 = 1

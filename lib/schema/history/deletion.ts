@@ -9,14 +9,16 @@ const MAX_TRACE_IDS = 200
 export const DeletedIds = Type.Array(TraceId, {
   minItems: 1,
   maxItems: MAX_TRACE_IDS,
-  description: 'The ids of traces. Unknown ids are ignored.'
+  description: 'The ids of the traces to delete. Unknown ids are ignored.'
 })
 
 const fields = Type.Object({
   traceIds: Type.Optional(DeletedIds),
-  userId: Type.Optional(Type.String({ minLength: 1, maxLength: MAX_TEXT, description: 'The user of the traces.' })),
+  userId: Type.Optional(
+    Type.String({ minLength: 1, maxLength: MAX_TEXT, description: 'The user whose traces to delete.' })
+  ),
   sessionId: Type.Optional(
-    Type.String({ minLength: 1, maxLength: MAX_TEXT, description: 'The session of the traces.' })
+    Type.String({ minLength: 1, maxLength: MAX_TEXT, description: 'The session whose traces to delete.' })
   )
 })
 
@@ -26,13 +28,13 @@ export const DeletionBody = Type.Object(
     ...fields.properties,
     dryRun: Type.Optional(
       Type.Boolean({
-        description: 'If true, nothing is deleted, and `remaining` is the number of traces that would be.'
+        description: 'If true, nothing is deleted, and `remaining` is the number of traces that would be deleted.'
       })
     )
   },
   {
     title: 'DeletionInput',
-    description: 'Exactly one of the fields traceIds, userId or sessionId.',
+    description: 'Set exactly one of traceIds, userId or sessionId.',
     additionalProperties: false
   }
 )
@@ -44,14 +46,14 @@ export const TracesDeleted = named('TracesDeleted', {
   remaining: Type.Integer({
     minimum: 0,
     description:
-      `The number of traces left to delete, counted up to ${MOST_REMAINING.toLocaleString('en')}. Send the same ` +
+      `The number of traces still to delete, counted up to ${MOST_REMAINING.toLocaleString('en')}. Send the same ` +
       'request again until it is 0.'
   }),
   hint: Type.Optional(
     Type.String({
       description:
-        'Set if the user or the session has no traces: says so and, if the key may read traces, names the nearest ' +
-        'users or sessions that exist.'
+        'Set if the user or session has no traces. If the key can read traces, it also lists the nearest existing ' +
+        'users or sessions.'
     })
   )
 })

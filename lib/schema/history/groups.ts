@@ -12,7 +12,7 @@ const groupLimit = Type.Optional(
   Type.Integer({ minimum: 1, maximum: 100, default: 50, description: 'The maximum number of items per page.' })
 )
 const nextPage = Type.Optional(
-  Type.String({ minLength: 1, description: 'The nextCursor of a page. Returns the page after it.' })
+  Type.String({ minLength: 1, description: 'The nextCursor from a page. Returns the next page.' })
 )
 
 export const SessionListQuery = closed({
@@ -20,13 +20,13 @@ export const SessionListQuery = closed({
   userId: Type.Optional(
     Type.String({
       ...userId,
-      description: "Sessions with a trace of this user, ordered by the user's last trace in them."
+      description: "Only sessions with a trace by this user, ordered by the user's last trace in each."
     })
   ),
   environment: Type.Optional(
     Type.String({
       ...environment,
-      description: 'Sessions with a trace in this environment, ordered by their last trace in it.'
+      description: 'Only sessions with a trace in this environment, ordered by their last trace in it.'
     })
   ),
   limit: groupLimit,
@@ -40,16 +40,21 @@ export const SessionQuery = closed({
 })
 
 export const UserListQuery = closed({
-  prefix: text('The beginning of the user id. A user with exactly this id comes first, whenever their last trace was.'),
+  prefix: text(
+    'The beginning of the user id. A user with exactly this id comes first, regardless of when their last trace was.'
+  ),
   environment: Type.Optional(
-    Type.String({ ...environment, description: 'Only traces in this environment count, in the order and in the sums.' })
+    Type.String({
+      ...environment,
+      description: 'Only traces in this environment count, both for the order and for the totals.'
+    })
   ),
   from: Type.Optional(
     Type.String({
       ...from,
       description:
-        'The start of the period that is summed, moved to the beginning of its day in UTC. The default is 30 days ' +
-        'including today.'
+        "The start of the totals' period, rounded down to the beginning of the day in UTC. The default period is 30 " +
+        'days, including today.'
     })
   ),
   limit: groupLimit,
@@ -57,18 +62,18 @@ export const UserListQuery = closed({
 })
 export type UserListQuery = Static<typeof UserListQuery>
 
-const costUsd = nullable(Type.Number({ minimum: 0 }), 'The total cost, which is null if no trace has a cost.')
+const costUsd = nullable(Type.Number({ minimum: 0 }), 'The total cost. Null if no trace has a cost.')
 const tokens = { inputTokens: Count, outputTokens: Count }
 const startOf = (what: string, selected = '') =>
   Type.String({ ...DateTime, description: `The start of the ${what} trace${selected}.` })
-const cursor = nullable(Type.String(), 'The value of `after` for the next page. The last page has none (null).')
+const cursor = nullable(Type.String(), 'The value of `after` for the next page. Null on the last page.')
 const pageSize = Type.Integer({ minimum: 0, description: 'The limit in effect.' })
 const errorCount = Type.Integer({ minimum: 0, description: 'The number of traces with status `error`.' })
 
 const sessionHead = {
   id: Type.String(),
-  traceCount: Type.Integer({ minimum: 0, description: 'The number of traces that are summed.' }),
-  partial: Type.Boolean({ description: 'Whether the session has older traces, which are not summed.' }),
+  traceCount: Type.Integer({ minimum: 0, description: 'The number of traces in the totals.' }),
+  partial: Type.Boolean({ description: 'Whether the session has older traces that are not in the totals.' }),
   errorCount,
   ...tokens,
   costUsd,
@@ -91,7 +96,7 @@ const Session = named('Session', {
   ...sessionHead,
   runningCount: Type.Integer({ minimum: 0, description: 'The number of traces that have not ended.' }),
   durationMs: Type.Integer({ minimum: 0, description: "The sum of the traces' durations." }),
-  users: Type.Array(Type.String(), { description: 'Users of the traces, at most 20.' })
+  users: Type.Array(Type.String(), { description: "The traces' users, at most 20." })
 })
 
 const SessionTrace = named('SessionTrace', {
@@ -121,10 +126,10 @@ const UserSummary = named('UserSummary', {
 
 export const UserList = named('UserList', {
   users: Type.Array(UserSummary),
-  from: Type.String({ ...DateTime, description: 'The beginning of the first day that is summed.' }),
+  from: Type.String({ ...DateTime, description: 'The beginning of the first day in the totals.' }),
   countedFrom: nullable(
     DateTime,
-    'The time from which traces are counted, while older traces are still being counted. Null means all traces.'
+    'While older traces are still being counted, the time from which traces are included. Null means all traces.'
   ),
   hint: Hint,
   nextCursor: cursor,

@@ -4,5 +4,5 @@ import { nullable } from '../object.ts'
 
 export const Hint = nullable(
   Type.String(),
-  'If nothing was found: which of the requested values do not exist, and the nearest ones that do. Otherwise null.'
+  'If nothing was found: which requested values do not exist, and the nearest existing values. Otherwise null.'
 )

@@ -22,6 +22,6 @@ export function readScoreCondition(text: string): ScoreCondition | string {
   if (name === undefined || comparison === undefined || value === undefined) {
     return 'must be a name, a comparison (<, <=, >, >= or =) and a value, such as helpfulness<0.5'
   }
-  if (comparison !== '=' && !isNumber(value)) return `must have a number after ${comparison}`
+  if (comparison !== '=' && !isNumber(value)) return `must be a number after ${comparison}`
   return { name, comparison: comparison as Comparison, value }
 }

@@ -24,9 +24,9 @@ const listed = TraceListQuery.properties
 export const TraceSearchQuery = Type.Object(
   {
     q: words(
-      'Words, and phrases in double quotes, that the texts of the trace must all contain: its name, its metadata, ' +
-        'the inputs and outputs of the trace, its model calls and its tool calls, and the errors of its steps. ' +
-        'Search must be on for the project.'
+      "Words, and phrases in double quotes. All of them must occur in the trace's texts: its name and metadata, the " +
+        'inputs and outputs of the trace, its model calls and tool calls, and the errors of its steps. Search must ' +
+        'be on for the project.'
     ),
     status: listed.status,
     model: listed.model,
@@ -34,23 +34,23 @@ export const TraceSearchQuery = Type.Object(
     tag: Type.Optional(
       Type.Array(Type.String({ minLength: 1 }), {
         maxItems: MOST_TAGS,
-        description: 'A tag that the trace must carry. May be repeated.'
+        description: 'A tag that the trace must have. May be repeated.'
       })
     ),
     environment: listed.environment,
     sessionId: text('The exact session id.'),
     userId: text('The exact user id.'),
     runsOnly: listed.runsOnly,
-    step: text('The exact name of a step (span). step, stepKind, stepStatus and error must hold for the same step.'),
+    step: text('The exact name of a step (span). step, stepKind, stepStatus and error must all match the same step.'),
     stepKind: Type.Optional(Type.Enum([...SPAN_KINDS], { description: 'The kind of the step.' })),
     stepStatus: Type.Optional(Type.Enum([...STATUSES], { description: 'The status of the step.' })),
-    error: words("The type of a failed step's error, such as `TimeoutError`, or words of its type and message."),
+    error: words("The type of a failed step's error, such as `TimeoutError`, or words from its type and message."),
     errors: flag('If true, only traces that failed or have a failed step.'),
     score: Type.Optional(
       Type.Array(Type.String({ minLength: 1 }), {
         maxItems: MOST_SCORES,
         description:
-          'A condition on the newest score of a name: `helpfulness<0.5` (or <=, >, >=, =), `grounded=true`, ' +
+          'A condition on the newest score with a name: `helpfulness<0.5` (or <=, >, >=, =), `grounded=true`, ' +
           '`verdict=correct`. Spaces around the comparison are ignored. May be repeated.'
       })
     ),
@@ -59,14 +59,14 @@ export const TraceSearchQuery = Type.Object(
     maxDurationMs: count('The maximum durationMs, inclusive.'),
     minCostUsd: amount('The minimum costUsd, inclusive.'),
     maxCostUsd: amount('The maximum costUsd, inclusive.'),
-    withoutCost: flag('If true, only traces without a known cost.'),
+    withoutCost: flag('If true, only traces with no known cost.'),
     minTotalTokens: count('The minimum usage.totalTokens, inclusive.'),
     maxTotalTokens: count('The maximum usage.totalTokens, inclusive.'),
     from: time('The inclusive lower bound of startedAt.'),
     to: time('The inclusive upper bound of startedAt.'),
     sort: listed.sort,
     limit: listed.limit,
-    after: text('The nextCursor of a page with the same sort. Returns the page after it.')
+    after: text('The nextCursor from a page with the same sort. Returns the next page.')
   },
   { additionalProperties: false }
 )
@@ -80,7 +80,7 @@ export const FirstError = named('FirstError', {
   step: Type.String({ description: 'The name of the step.' }),
   kind: Type.Enum([...SPAN_KINDS]),
   type: nullable(Type.String(), "The error's type, such as `TimeoutError`, if it was recorded."),
-  message: nullable(Type.String(), `The error's message, if it was recorded, cut after ${CUT.message} characters.`)
+  message: nullable(Type.String(), `The error's message, if it was recorded, truncated to ${CUT.message} characters.`)
 })
 
 /** The kinds of texts that are searched (lib/search/texts.ts). */
@@ -89,12 +89,12 @@ export const EXCERPT_PLACES = ['name', 'input', 'output', 'error', 'metadata'] a
 const Excerpt = named('Excerpt', {
   place: Type.Enum([...EXCERPT_PLACES], {
     description:
-      'Where the text is: the name of the trace, an input or output of the trace, a model call or a tool call, the ' +
-      'error of a failed step, or the metadata of the trace.'
+      "Where the text was found: in the trace's name or metadata, in an input or output of the trace, a model call " +
+      "or a tool call, or in a failed step's error."
   }),
   spanId: nullable(
     ShownSpanId,
-    'The span whose text it is. Null for the name, input, output and metadata of the trace.'
+    "The span that contains the text. Null for the trace's own name, input, output and metadata."
   ),
   role: nullable(
     Type.String(),
@@ -107,28 +107,28 @@ const Excerpt = named('Excerpt', {
 })
 
 const preview = (what: string) =>
-  nullable(Type.String(), `The beginning of the ${what}, as text, cut after about ${CUT.preview} characters.`)
+  nullable(Type.String(), `The beginning of the ${what}, as text, truncated to about ${CUT.preview} characters.`)
 
 export const FoundTrace = named('FoundTrace', {
   ...summaryFields,
   firstError: nullable(FirstError, 'The failed step that ended first. Null if no step failed.'),
   inputPreview: preview('input'),
   outputPreview: preview('output'),
-  excerpt: nullable(
-    Excerpt,
-    'The text in which words of `q` were found, if possible other than a system prompt. Null without `q`.'
-  )
+  excerpt: nullable(Excerpt, 'A text that contains words from `q`, preferably not a system prompt. Null without `q`.')
 })
 
 const SearchIndex = named('SearchIndex', {
-  isFilled: Type.Boolean({ description: 'Whether the index contains all traces from before search was turned on.' }),
-  backTo: nullable(DateTime, 'If the index is not filled: the traces that started at or after this time are indexed.'),
-  waiting: Type.Integer({ minimum: 0, description: 'The number of writes whose words are not indexed yet.' }),
+  isFilled: Type.Boolean({ description: 'Whether the index includes all traces from before search was turned on.' }),
+  backTo: nullable(
+    DateTime,
+    'While the index is still being built, only traces that started at or after this time are indexed.'
+  ),
+  waiting: Type.Integer({ minimum: 0, description: 'The number of writes not yet indexed.' }),
   partlyIndexed: Type.Integer({
     minimum: 0,
     description:
-      'The number of traces that are not found by their errors, tool calls and metadata yet, because an earlier ' +
-      'version of the server indexed them.'
+      'The number of traces not yet searchable by their errors, tool calls and metadata, because an earlier version ' +
+      'of the server indexed them.'
   })
 })
 
@@ -136,18 +136,18 @@ export const TraceSearchPage = named('TraceSearchPage', {
   traces: Type.Array(FoundTrace),
   nextCursor: nullable(
     Type.String(),
-    'The value of `after` for the next page. Even a short or empty page may have one. The last page has none (null).'
+    'The value of `after` for the next page. Even a short or empty page may have one. Null on the last page.'
   ),
   pageSize: Type.Integer({ minimum: 0, description: 'The limit in effect.' }),
   examined: Type.Integer({
     minimum: 0,
-    description: 'The number of traces that this call examined to find the page.'
+    description: 'The number of traces examined to find the page.'
   }),
   reached: nullable(
     Type.Union([DateTime, Type.Number()]),
-    'Set if the call stopped before the page was full: the startedAt, durationMs or costUsd (depending on the sort) ' +
-      'of the last trace examined. Call again with nextCursor to continue.'
+    'Set if the call stopped before the page was full. Contains the startedAt, durationMs or costUsd (depending on ' +
+      'the sort) of the last trace examined. Call again with nextCursor to continue.'
   ),
   hint: Hint,
-  index: nullable(SearchIndex, 'How complete the index of words is. Null without `q`.')
+  index: nullable(SearchIndex, 'How complete the search index is. Null without `q`.')
 })

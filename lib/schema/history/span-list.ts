@@ -30,7 +30,7 @@ const limit = (description: string, preset = 50) =>
 const ofTrace = {
   environment: Type.Optional(Environment),
   traceName: text('The exact name of the trace.'),
-  tag: text('A tag that the trace must carry.'),
+  tag: text('A tag that the trace must have.'),
   userId: text('The exact user id of the trace.'),
   sessionId: text('The exact session id of the trace.')
 }
@@ -48,8 +48,8 @@ export const SpanListQuery = closed({
     Type.Enum(['newest', 'slowest'], {
       default: 'newest',
       description:
-        '`slowest` examines up to 50,000 traces, or as many as 1 s allows, and returns the slowest of their spans. ' +
-        'nextCursor is set if the period has more traces.'
+        '`slowest` returns the slowest spans from up to 50,000 traces, or as many as it can examine in 1 s, ' +
+        'whichever is fewer. nextCursor is set if the period has more traces.'
     })
   ),
   minDurationMs: Type.Optional(
@@ -58,7 +58,8 @@ export const SpanListQuery = closed({
   withoutCost: Type.Optional(
     Type.Boolean({
       default: false,
-      description: 'If true, only spans without a known cost. With kind=llm: the model calls that have no price.'
+      description:
+        'If true, only spans with no known cost. With kind=llm, these are the calls to models without a price.'
     })
   ),
   texts: Type.Optional(
@@ -68,13 +69,19 @@ export const SpanListQuery = closed({
     })
   ),
   limit: limit('The maximum number of spans per page. The default is 20 with texts=true.'),
-  after: text('The nextCursor of a page with the same sort. Returns the page after it.')
+  after: text('The nextCursor from a page with the same sort. Returns the next page.')
 })
 export type SpanListQuery = Static<typeof SpanListQuery>
 
 const StepError = named('StepError', {
-  type: nullable(Type.String(), 'The type of the error, such as `TimeoutError`. Null if the sender stated none.'),
-  message: nullable(Type.String(), 'The message, cut at 1,000 characters. Null if the sender stated none.')
+  type: nullable(
+    Type.String(),
+    'The type of the error, such as `TimeoutError`. Null if the sender did not provide one.'
+  ),
+  message: nullable(
+    Type.String(),
+    'The message, truncated to 1,000 characters. Null if the sender did not provide one.'
+  )
 })
 
 const bytes = (what: string) => Type.Integer({ minimum: 0, description: `The size of the ${what} as JSON, in bytes.` })
@@ -97,14 +104,14 @@ export const ListedSpan = named('ListedSpan', {
 
 const Reached = nullable(
   DateTime,
-  'The start of the last trace examined, if the request stopped because of the limits on its work. Otherwise null.'
+  'If the request stopped at its work limits, the start of the last trace examined. Otherwise null.'
 )
 
 export const SpanList = named('SpanList', {
   spans: Type.Array(ListedSpan),
   nextCursor: nullable(
     Type.String(),
-    'The value of `after` for the next page. The last page has none (null). A page with a cursor may be short or empty.'
+    'The value of `after` for the next page. Null on the last page. A page with a cursor may be short or empty.'
   ),
   reached: Reached,
   hint: Hint,
@@ -123,7 +130,9 @@ export const FailureListQuery = closed({
   from: time(`The inclusive lower bound of the trace's startedAt. The default is ${FAILURE_DAYS} days before \`to\`.`),
   to: time("The inclusive upper bound of the trace's startedAt. The default is now."),
   limit: limit('The maximum number of groups.'),
-  after: text('The nextCursor of a response for the same period. Groups the failures that it did not reach.')
+  after: text(
+    'The nextCursor from a response for the same period. Groups the failures that the earlier request did not reach.'
+  )
 })
 export type FailureListQuery = Static<typeof FailureListQuery>
 
@@ -132,7 +141,10 @@ export const MOST_STEPS = 50
 
 const counts = {
   count: Type.Integer({ minimum: 1, description: 'The number of failures.' }),
-  passedOn: Type.Integer({ minimum: 0, description: 'The number of them whose step has a child that failed as well.' }),
+  passedOn: Type.Integer({
+    minimum: 0,
+    description: 'The number of these failures whose step has a child that also failed.'
+  }),
   traces: Type.Integer({ minimum: 1, description: 'The number of traces with such a failure.' })
 }
 
@@ -147,10 +159,10 @@ export const StepFailures = named('StepFailures', { ...failing, ...counts })
 
 export const FailureGroup = named('FailureGroup', {
   ...failing,
-  type: nullable(Type.String(), 'The type of the error. Null if the senders stated none.'),
+  type: nullable(Type.String(), 'The type of the error. Null if the senders did not provide one.'),
   message: nullable(
     Type.String(),
-    'The message with placeholders such as `<id>`, `<path>` and `<number>` for values that differ. Null if none.'
+    'The message, with placeholders such as `<id>`, `<path>` and `<number>` for values that vary. Null if none.'
   ),
   ...counts,
   firstSeen: DateTime,
@@ -158,7 +170,7 @@ export const FailureGroup = named('FailureGroup', {
   example: closed({
     traceId: ShownTraceId,
     spanId: nullable(ShownSpanId, 'Null if `kind` is `trace`.'),
-    message: nullable(Type.String(), 'The message of the last failure, cut at 1,000 characters.')
+    message: nullable(Type.String(), 'The message of the last failure, truncated to 1,000 characters.')
   })
 })
 
@@ -166,10 +178,10 @@ export const FailureList = named('FailureList', {
   from: DateTime,
   to: DateTime,
   errors: Type.Array(FailureGroup, {
-    description: 'The groups, those with the most failures without a failed child first.'
+    description: 'The groups, ordered by failures without a failed child, most first.'
   }),
   steps: Type.Array(StepFailures, {
-    description: `The failures of each step, in the same order; ${MOST_STEPS} steps.`
+    description: `The failures per step, in the same order, for up to ${MOST_STEPS} steps.`
   }),
   failureCount: Type.Integer({ minimum: 0, description: 'The number of failures in all groups.' }),
   groupCount: Type.Integer({ minimum: 0, description: 'The number of groups. `errors` contains the first of them.' }),

@@ -16,45 +16,45 @@ const time = (description: string) => Type.Optional(Type.String({ ...Timestamp, 
 
 export const UsageQuery = closed({
   from: time(
-    'The inclusive lower bound of startedAt. Defaults to 7 days before `to`, or, with an interval, to the beginning ' +
-      'of the last 7 days or 168 hours, of which the last contains `to`.'
+    'The inclusive lower bound of startedAt. Defaults to 7 days before `to`. With an interval, defaults to the ' +
+      'beginning of the last 7 days or 168 hours, the last of which contains `to`.'
   ),
   to: time('The exclusive upper bound of startedAt. Defaults to now.'),
   environment: Type.Optional(Environment),
   name: text('The exact name of the trace.'),
   model: text('The exact model of the trace.'),
-  tag: text('A tag that the trace must carry.'),
+  tag: text('A tag that the trace must have.'),
   userId: text('The exact user id of the trace.'),
   sessionId: text('The exact session id of the trace.'),
   by: Type.Optional(
     Type.String({
       minLength: 1,
       description:
-        'Splits the sums: `model`, `name`, `environment`, `user`, `step` (kind and name of the spans) or `tag:KEY` ' +
-        '(the values of tags such as `KEY:value`). Without `by`, all traces are one group.'
+        'Groups the results by `model`, `name`, `environment`, `user`, `step` (kind and name of the spans) or ' +
+        '`tag:KEY` (the values of tags such as `KEY:value`). Without `by`, all traces are one group.'
     })
   ),
   interval: Type.Optional(
     Type.Enum(['hour', 'day', 'none'], {
       default: 'none',
-      description: 'Divides the period into hours or days (UTC). With `none`, the whole period is summed.'
+      description: 'Divides the period into hours or days (UTC). With `none`, the period is one total.'
     })
   ),
   stepKind: Type.Optional(
-    Type.Enum([...SPAN_KINDS], { description: 'With `by=step`, splits only the steps of this kind.' })
+    Type.Enum([...SPAN_KINDS], { description: 'With `by=step`, includes only steps of this kind.' })
   ),
   sort: Type.Optional(
     Type.Enum(FIELD_VALUES.usageSort, {
       default: 'traces',
       description:
-        'The number by which groups are ranked, descending. `tokens` is the sum of input and output, `duration` p95Ms.'
+        'The value that groups are sorted by, descending. `tokens` is input plus output tokens; `duration` is p95Ms.'
     })
   ),
   scores: Type.Optional(
     Type.Boolean({
       default: false,
       description:
-        'Adds the scores of the traces to each row and to the total. Not with `by=step`, and only up to 20,000 traces.'
+        "Adds the traces' scores to each row and to the total. Unavailable with `by=step` or over 20,000 traces."
     })
   ),
   limit: Type.Optional(
@@ -62,7 +62,8 @@ export const UsageQuery = closed({
       minimum: 1,
       maximum: MOST_GROUPS,
       default: USUAL_GROUPS,
-      description: 'The number of groups listed separately, the first by `sort`. All others form one more group.'
+      description:
+        'The number of groups to list separately, in `sort` order. All others are combined into one more group.'
     })
   )
 })
@@ -70,22 +71,22 @@ export type UsageQuery = Static<typeof UsageQuery>
 
 const Tokens = Type.Integer({ minimum: 0 })
 const sums = {
-  traces: Type.Integer({ minimum: 0, description: 'The number of ended traces.' }),
-  errors: Type.Integer({ minimum: 0, description: 'The number of traces, or with `by=step` of steps, that failed.' }),
+  traces: Type.Integer({ minimum: 0, description: 'The number of finished traces.' }),
+  errors: Type.Integer({ minimum: 0, description: 'The number of traces (steps with `by=step`) that failed.' }),
   inputTokens: Tokens,
   outputTokens: Tokens,
-  costUsd: Type.Number({ minimum: 0, description: 'The known cost, stated or computed, in US dollars.' }),
+  costUsd: Type.Number({ minimum: 0, description: 'The known cost, recorded or computed, in US dollars.' }),
   computedCostUsd: nullable(
     Type.Number({ minimum: 0 }),
-    'The part of costUsd that belongs to traces, or with `by=step` to steps, with a cost that spoor computed from ' +
-      'tokens. The remainder was stated by senders. Null if it is not known.'
+    'The part of costUsd from traces (steps with `by=step`) whose cost spoor computed from tokens. The rest was sent ' +
+      'with the traces. Null if it is not known.'
   ),
   withoutCost: Type.Integer({
     minimum: 0,
-    description: 'The number of traces, or with `by=step` of steps, whose cost is not known.'
+    description: 'The number of traces (steps with `by=step`) with no known cost.'
   }),
   p50Ms: nullable(Type.Number({ minimum: 0 }), 'The median duration in ms.'),
-  p95Ms: nullable(Type.Number({ minimum: 0 }), 'The 95th percentile of the durations, by nearest rank, in ms.')
+  p95Ms: nullable(Type.Number({ minimum: 0 }), 'The 95th percentile of the durations (nearest rank), in ms.')
 }
 
 /** Maximum number of names of scores per row. */
@@ -96,7 +97,7 @@ const UsageScore = named('UsageScore', {
   count: Type.Integer({ minimum: 1, description: 'The number of traces with such a score.' }),
   mean: nullable(
     Type.Number(),
-    'The mean of the numbers, or the share of `true` among booleans. Null if all values are categories.'
+    'The mean of numeric scores, or the share of `true` for boolean scores. Null if all values are categories.'
   )
 })
 export type UsageScore = Static<typeof UsageScore>
@@ -104,8 +105,8 @@ const scores = {
   scores: Type.Optional(
     Type.Array(UsageScore, {
       description:
-        'With `scores=true`: the newest score of each name of each trace, by name. At most ' +
-        `${MOST_SCORE_NAMES} names, those with the most scores.`
+        `With \`scores=true\`: each trace's newest score per name, summarised by name, for the ${MOST_SCORE_NAMES} ` +
+        'names with the most scores.'
     })
   )
 }
@@ -117,11 +118,11 @@ export const UsageRow = named('UsageRow', {
   start: nullable(DateTime, 'The start of the hour or day. Null without an interval.'),
   key: nullable(
     Type.String(),
-    'The group, such as a model or a name. Null for traces without one, and for all other groups. Traces of keys ' +
-      'without an environment have the environment `unassigned`.'
+    "The group's value, such as a model or a name. Null for traces without one, and for the row that combines all " +
+      'other groups. Traces recorded with keys without an environment have the environment `unassigned`.'
   ),
   kind: nullable(Type.String(), 'The kind of step, with `by=step`.'),
-  isOther: Type.Boolean({ description: 'Whether the row sums all groups that are not listed separately.' }),
+  isOther: Type.Boolean({ description: 'Whether the row combines all groups that are not listed separately.' }),
   steps: nullable(Count, 'The number of steps, with `by=step`.'),
   ...sums,
   ...scores
@@ -135,10 +136,13 @@ export const UsageReply = named('UsageReply', {
   interval: Type.Enum(['hour', 'day', 'none']),
   approximate: Type.Boolean({
     description:
-      'Whether stored sums were read because there are too many traces: `from` and `to` are then whole hours or ' +
-      'days, and percentiles are not exact.'
+      'Whether stored totals were used because there are too many traces. If so, `from` and `to` are whole hours or ' +
+      'days, and percentiles are approximate.'
   }),
-  countedFrom: nullable(DateTime, 'Traces that started earlier are not yet in the stored sums. Null if all are.'),
+  countedFrom: nullable(
+    DateTime,
+    'Traces that started before this time are not yet in the stored totals. Null if all are.'
+  ),
   total: UsageSums,
   rows: Type.Array(UsageRow, {
     description: 'Ordered by start, then by `sort`, descending. Hours and days without traces are left out.'

@@ -83,7 +83,7 @@ async function readNow(sql: Sql, { projectId, isFolded = false }: ChangeRead, na
   return { text: null, next, hasMore: false, isLast: isFolded || !row.waits }
 }
 
-const NO_ORDER = 'The order of changes begins once the database accepts writes; retry later.'
+const NO_ORDER = 'Changes can be listed once the database accepts writes; retry later.'
 
 interface StoredRow extends Feed {
   readonly text: string | null
@@ -173,7 +173,7 @@ const OTHER = `the cursor is from another database or project: ${AGAIN}`
 
 function whyExpired({ feed, place }: Position, row: Feed | undefined): string | undefined {
   if (row === undefined || row.feed !== feed) return OTHER
-  if (place > row.end) return `the database was restored to a state from before this cursor: ${AGAIN}`
+  if (place > row.end) return `the database was restored to a state before this cursor: ${AGAIN}`
   return place < row.droppedTo
     ? `changes are kept for ${KEPT_DAYS} days, and this cursor is older: ${AGAIN}`
     : undefined

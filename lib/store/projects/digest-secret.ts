@@ -12,8 +12,9 @@ import { KEYS_CHANNEL } from './keys.ts'
 
 /** Message to operators whose KEY_DIGEST_SECRET differs from the secret that the stored keys were created with. */
 export const OTHER_SECRET =
-  'KEY_DIGEST_SECRET differs from the secret that the keys of this database were created with: set that one (an ' +
-  'embedded database keeps it in DATA_DIR/key-digest-secret), or run `spoor key replace-secret`, which revokes all keys'
+  "KEY_DIGEST_SECRET differs from the secret that this database's keys were created with: set that secret (an " +
+  'embedded database keeps it in DATA_DIR/key-digest-secret), or run `spoor key replace-secret`, which revokes all ' +
+  'keys'
 
 const SALT_BYTES = 16
 const FINGERPRINT_BYTES = 32

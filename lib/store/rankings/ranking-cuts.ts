@@ -45,8 +45,8 @@ export class RankingCuts {
     const connection = { applicationName: 'rankings', statementTimeoutMs: TIMEOUT_MS, settings }
     this.#work = new OccasionalWork(database, connection)
     this.#failures = new FailureLog(log, {
-      failed: 'the rankings of traces could not be shortened; they stay long for now',
-      recovered: 'the rankings of traces are shortened again',
+      failed: 'trace rankings could not be shortened; they stay long for now',
+      recovered: 'trace rankings are being shortened again',
       remindMs: REMIND_MS
     })
     this.#options = options

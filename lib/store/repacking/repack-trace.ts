@@ -220,7 +220,7 @@ async function writeRows(sql: Sql, projectId: number, { seq }: Written, rows: re
       where s.project_id = ${projectId} and s.trace_seq = ${seq} and s.id = r.id`
     written += count
   }
-  if (written !== rows.length) throw new Error(`${written} of ${rows.length} spans were there to be repacked`)
+  if (written !== rows.length) throw new Error(`only ${written} of ${rows.length} spans were found for repacking`)
 }
 
 /** Writes which spans have the trace's own texts, in place of these texts. Only one process repacks at a time. */
@@ -239,5 +239,5 @@ async function writeShared(
       input_bytes = case when ${inputSpanId}::bytea is null then input_bytes else octet_length(input::text) end,
       output_bytes = case when ${outputSpanId}::bytea is null then output_bytes else octet_length(output::text) end
     where project_id = ${projectId} and seq = ${seq}`
-  if (count !== 1) throw new Error(`${count} traces were there to share their texts`)
+  if (count !== 1) throw new Error(`only ${count} traces were found for sharing their texts`)
 }

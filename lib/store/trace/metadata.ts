@@ -56,7 +56,7 @@ export async function patchMetadata(
     const added = bytesOf(merged.text) - bytesOf(stored.metadata)
     const bytes = stored.documentBytes + added
     if (bytes > MAX_DOCUMENT_BYTES) {
-      const rule = `the trace document would be ${bytes} bytes, and at most ${MAX_DOCUMENT_BYTES} can be stored`
+      const rule = `the trace document would be ${bytes} bytes, but at most ${MAX_DOCUMENT_BYTES} can be stored`
       throw new Refusal('payload_too_large', rule)
     }
     const isTaken = await send(() => replaceMetadata(sql, projectId, stored, merged.text, added))

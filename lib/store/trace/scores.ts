@@ -64,7 +64,7 @@ export async function addScore(
     if (row === undefined) return undefined
     if (row.id !== null) return renderScore(row, traceId)
     if (row.scoreCount < MAX_SCORES) return CHANGED
-    throw new Refusal('conflict', `the trace already holds ${MAX_SCORES} scores`)
+    throw new Refusal('conflict', `the trace already has ${MAX_SCORES} scores`)
   })
 }
 

@@ -101,7 +101,7 @@ export function decideRestore(state: CopiedState, line: RestoredHead): RestoreDe
   const stored = state.copy.ranks
   const isSameStart = state.bodyHash === line.hash || state.bodyHash === line.formerHash
   if ((ranks === undefined) !== (stored === undefined) || (ranks === undefined && !isSameStart)) {
-    return { type: 'contradiction', reason: `trace ${line.traceId} exists with different content` }
+    return { type: 'contradiction', reason: `trace ${line.traceId} already exists with different content` }
   }
   const spans = line.spans.filter(({ id }) => !state.spanHashes.has(id))
   const scores = newScores(state.copy, line)
@@ -135,7 +135,7 @@ function mixed(comparisons: readonly Comparison[]): string | undefined {
   const ahead = listed(comparisons.filter(each => each.ahead))
   const behind = listed(comparisons.filter(each => each.behind))
   if (ahead === '' || behind === '') return undefined
-  return `the stored trace lacks ${ahead} of this line, and this line lacks ${behind} of the stored trace`
+  return `the stored trace lacks ${ahead} from this line, and this line lacks ${behind} from the stored trace`
 }
 
 /** Whether the line lacks some stored items. `fresh` contains the line's items that are not stored. */

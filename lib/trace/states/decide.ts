@@ -132,7 +132,7 @@ interface DuplicateDecision {
 const refused = (code: ErrorCode, message: string): Decision => ({ type: 'refused', code, message })
 
 const tooLarge = (what: string, bytes: number): string =>
-  `${what} has ${bytes} bytes, and at most ${MAX_DOCUMENT_BYTES} can be stored`
+  `${what} has ${bytes} bytes, but at most ${MAX_DOCUMENT_BYTES} can be stored`
 
 function oversizeSpan(spans: readonly SpanHead[]): string | undefined {
   const span = spans.find(span => span.bytes > MAX_DOCUMENT_BYTES)
@@ -151,7 +151,7 @@ function decideRecord(state: TraceState | undefined, trace: RecordOperation): De
   }
   if (trace.restored !== undefined) return decideLine(state, trace, trace.restored)
   if (isHashOf(state.bodyHash, trace) && !state.isGathered) return alreadyThere(state)
-  return refused('trace_id_conflict', `trace ${trace.traceId} exists with different content`)
+  return refused('trace_id_conflict', `trace ${trace.traceId} already exists with different content`)
 }
 
 /** Whether a stored hash is the hash of this body. */
@@ -177,13 +177,13 @@ function sortSpans(state: TraceState, spans: readonly SpanHead[]): { refusal: De
     const known = state.spanHashes.get(span.id) ?? (other && shortHash(other))
     if (known === undefined) fresh.set(span.id, span)
     else if (!isStoredAs(known, span)) {
-      const message = `span ${span.id} exists with different content; nothing was written`
+      const message = `span ${span.id} already exists with different content; nothing was written`
       return { refusal: refused('span_conflict', message) }
     }
   }
   const total = state.spanCount + fresh.size
   if (total <= MAX_SPANS) return { fresh: [...fresh.values()] }
-  const rule = `the trace would have ${total} spans, and at most ${MAX_SPANS} are allowed`
+  const rule = `the trace would have ${total} spans, but at most ${MAX_SPANS} are allowed`
   return { refusal: refused('invalid_trace', `spans: ${rule}`) }
 }
 
@@ -192,17 +192,20 @@ function refuseKey(state: TraceState, environment: string | null): Decision | un
   // A trace whose environment was never recorded counts as unassigned.
   const recorded = state.environment ?? 'unassigned'
   if (recorded === (environment ?? 'unassigned')) return undefined
-  return refused('forbidden', 'the trace was recorded in a different environment from the environment of this key')
+  return refused('forbidden', "the trace was recorded in a different environment from this key's")
 }
 
 /** Rejects an append or an end for an OpenTelemetry trace. A trace stays with the route that started it. */
 function refuseGathered({ isGathered, running }: TraceState): Decision | undefined {
   if (!isGathered) return undefined
   return running
-    ? refused('trace_id_conflict', 'the trace is recorded by OpenTelemetry; it accepts spans only from there')
+    ? refused(
+        'trace_id_conflict',
+        'the trace is being recorded by OpenTelemetry and accepts spans only from OpenTelemetry'
+      )
     : refused(
         'trace_finished',
-        'the trace was recorded by OpenTelemetry and has ended; it accepts spans only from there'
+        'the trace was recorded by OpenTelemetry and has ended; it accepts spans only from OpenTelemetry'
       )
 }
 
@@ -210,7 +213,7 @@ function refuseGathered({ isGathered, running }: TraceState): Decision | undefin
 const finished = ({ endHash }: TraceState, ended: string): Decision =>
   refused(
     'trace_finished',
-    endHash === null ? 'the trace was recorded whole: it accepts neither spans nor an end' : ended
+    endHash === null ? 'the trace was recorded complete, so it cannot be extended or ended' : ended
   )
 
 /** Builds the change that adds these spans. The trace's own document grows by `documentBytes`. */
@@ -265,7 +268,7 @@ function decideEnd(state: TraceState, end: End & ByKey): Decision {
   if (tags.length > MAX_TAGS) {
     return refused(
       'invalid_trace',
-      `tags: the trace would have ${tags.length} tags, and at most ${MAX_TAGS} are allowed`
+      `tags: the trace would have ${tags.length} tags, but at most ${MAX_TAGS} are allowed`
     )
   }
   if (isBefore(end.endedAt, state.startedAt)) {
@@ -341,6 +344,6 @@ export function decide(state: TraceState | undefined, operation: DecidedOperatio
   if (operation.operation === 'record') return decideRecord(state, operation)
   if (operation.operation === 'export') return decideSpans(state, operation)
   if (operation.operation === 'idle') return decideIdle(state, operation)
-  if (state === undefined) return refused('not_found', 'there is no trace with this id in the project of the key')
+  if (state === undefined) return refused('not_found', "this key's project has no trace with this id")
   return operation.operation === 'append' ? decideAppend(state, operation) : decideEnd(state, operation)
 }

@@ -3,15 +3,15 @@
 /** All reasons, keyed by their names in metrics. In a response, each value follows the word "spans". */
 export const REASONS = {
   no_ids: 'without a valid trace id and span id (are these log records?)',
-  bad_parent: 'whose parent span id is not valid',
+  bad_parent: 'with an invalid parent span id',
   no_start: 'without a start time',
-  bad_time: 'whose times are out of range',
+  bad_time: 'with times that are out of range',
   bad_event_time: 'with an event whose time is out of range',
   conflict: 'whose id is stored with different content',
-  too_many: 'beyond OTLP_MAX_SPANS, whose last tenth is reserved for roots, errors, agents, model calls and tools',
-  other_route: 'of a trace that was not recorded by OpenTelemetry',
-  other_environment: 'of a trace that was recorded in a different environment from the environment of this key',
-  trial_limit: 'of traces beyond the limit of the trial account'
+  too_many: 'beyond OTLP_MAX_SPANS, whose last 10% is reserved for roots, errors, agents, model calls and tools',
+  other_route: 'in a trace that was not recorded by OpenTelemetry',
+  other_environment: "in a trace recorded in a different environment from this key's",
+  trial_limit: "in traces beyond the trial account's limit"
 } as const
 export type Reason = keyof typeof REASONS
 

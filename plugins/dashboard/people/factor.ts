@@ -19,8 +19,8 @@ import { DoneReply, FactorReply, NewFactorReply, RecoveryCodesReply } from '../r
 const PATH = '/app/api/factor'
 const CodeBody = closed({ code: Type.String({ maxLength: 100 }) })
 
-const NO_PASSWORD = 'Set a password first. Codes protect sign-ins with a password; links and providers need none.'
-const ON_ALREADY = 'Two-step sign-in is on already. Turn it off to use another app.'
+const NO_PASSWORD = 'Set a password first. Codes protect only password sign-ins, not links or providers.'
+const ON_ALREADY = 'Two-step sign-in is already on. Turn it off to use another app.'
 const NOT_ON = 'Two-step sign-in is off.'
 
 export default function factor(app: App): void {

@@ -34,7 +34,7 @@ const RoleBody = closed({ role: Role })
 const RuleBody = closed({ requiresFactor: Type.Boolean() })
 
 const OWN_FIRST = 'Turn on two-step sign-in for yourself first, under Account.'
-const ELSEWHERE = 'This member has other accounts, so only `spoor user reset-codes` on the server turns it off.'
+const ELSEWHERE = 'This member has other accounts, so only `spoor user reset-codes` on the server can turn it off.'
 
 type Asking = Pick<RequestOf<unknown>, 'visitor' | 'project'>
 type ActingRequest = Pick<RequestOf<unknown>, 'visitor' | 'project' | 'client'>
@@ -103,7 +103,7 @@ export default function members(app: App): void {
       const token = makeToken()
       const invitation = { email, role, link: digestToken(token) as string }
       const invited = await sql.write(each => inviteMember(each, acting(request), invitation))
-      if (invited === 'known') throw new Refusal('conflict', 'email: is a member of this account already')
+      if (invited === 'known') throw new Refusal('conflict', 'email: is already a member of this account')
       if (invited === 'elsewhere') {
         const rule = 'is a member of another account, so only `spoor user add` on the server can add them'
         throw new Refusal('conflict', `email: ${rule}`)
@@ -186,6 +186,6 @@ const linkOf = ({ baseUrl }: Pick<RequestOf<unknown>, 'baseUrl'>, token: string)
 
 function check(change: MemberChange): void {
   if (change === 'last')
-    throw new Refusal('conflict', 'The account would be left without an owner. Add another owner first.')
+    throw new Refusal('conflict', 'This would leave the account without an owner. Add another owner first.')
   if (change === 'missing') throw new Refusal('not_found', 'There is no such member in this account.')
 }

@@ -117,7 +117,7 @@ export default function session(app: App): void {
       await proveCurrent(visitor, current, client)
       const stored = password === null ? null : await hashPassword(password)
       if (!(await sql.write(each => setPassword(each, userId, stored, { by: userId, keep, client })))) {
-        throw new Refusal('sign_in_required', 'The session has just ended; sign in again.')
+        throw new Refusal('sign_in_required', 'Your session has just ended; sign in again.')
       }
       return { body: { ok: true } }
     }
@@ -131,7 +131,7 @@ export default function session(app: App): void {
     const { email, session } = visitor
     const stored = (await sql.read(each => readPassword(each, email)))?.password ?? null
     if (stored === null) return requireFresh(visitor)
-    if (current === undefined) refuseField('current', 'is required, because there is a password')
+    if (current === undefined) refuseField('current', 'is required, because you already have a password')
     const subjects = subjectsOf(email, client, session ?? undefined)
     if (await tryPassword(sql, subjects, current as string, stored)) return
     await sql.write(each => noteFailedSignIn(each, { userId: visitor.userId, client, means: 'password' }))

@@ -31,12 +31,12 @@ const PasswordBody = closed({
 
 /** Error message for password sign-ins if DASHBOARD_SIGN_IN is oidc. */
 export const PROVIDER_ONLY = 'On this server, people sign in through the OpenID Connect provider, not with passwords.'
-const WRONG = 'The address or the password is wrong.'
+const WRONG = 'The address or password is incorrect.'
 const CODE_NEEDED = 'Enter the code that your authenticator app shows, or a recovery code.'
-const CODE_WRONG = 'The code is wrong or has already been used. Wait for the next code of your app.'
-const USED = 'This link has already been used, or has expired. Ask for another.'
-const NOT_YOURS = 'This link has already been used, has expired, or signs in somebody else. Ask for another.'
-const SOMEBODY_ELSE = 'Sign in as the same person to continue, or reload the page to sign in as somebody else.'
+const CODE_WRONG = "The code is incorrect or has already been used. Wait for your app's next code."
+const USED = 'This link has already been used or has expired. Ask for another.'
+const NOT_YOURS = 'This link has already been used, has expired, or is for somebody else. Ask for another.'
+const SOMEBODY_ELSE = 'Sign in as the same person to continue, or reload the page to sign in as someone else.'
 
 interface GivenCode {
   readonly userId: number

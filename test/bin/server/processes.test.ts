@@ -34,7 +34,7 @@ t.test('several processes share the port, a dead one is replaced, and all stop t
     after = await processesOn(database)
     return after.length === 2 && !after.includes(before[0]!)
   })
-  t.match(serving.err, /a server process ended; starting another/)
+  t.match(serving.err, /a server process exited; starting another/)
   for (let i = 0; i < 4; i++) t.equal(await tryKey(address, key!), 200)
   await countsOfAll(t, address, KEY_READS, 5)
   serving.kill('SIGTERM')

@@ -35,13 +35,13 @@ t.test('of a server beside it', async t => {
     t.ok(status.database.bytes > 0)
   })
 
-  t.test('a server of another database is not taken for one of this', async t => {
+  t.test('a server for another database is not taken for one of this', async t => {
     const other = { ...env, ...configurationFor(await testDatabase(t)) }
     const foreign = await look(other)
     t.match(foreign, { code: 1, status: { server: null } })
     t.match(
       foreign.status.problems.join('\n'),
-      `The program at ${address} is the spoor server of another database: set`
+      `The program at ${address} is the spoor server for another database: set`
     )
     t.equal((await look(env)).status.server.address, address)
     t.match(await runHere(['demo'], other), { code: 1, err: /no server is running|no project/ })
@@ -63,7 +63,10 @@ t.test('of a server beside it', async t => {
       none.status.problems.join('\n'),
       `No server is running at http://127.0.0.1:${PORT}: start it with \`spoor serve\``
     )
-    t.match((await look({ ...env, PORT: '0' })).status.problems.join('\n'), /PORT is 0, so the address .* unknown/)
+    t.match(
+      (await look({ ...env, PORT: '0' })).status.problems.join('\n'),
+      /PORT is 0, so the server's address .* unknown/
+    )
     const { out } = await runHere(['status', '--no-server', '--json'], { ...env, PORT })
     t.notMatch(JSON.parse(out).problems.join('\n'), /server/)
 
@@ -71,7 +74,7 @@ t.test('of a server beside it', async t => {
     const unconfigured = await testService(t, { database, view: { ...view, digestSecret: undefined } })
     const { code, status } = await look({ ...env, PORT: String(unconfigured.port) })
     t.match({ code, server: status.server }, { code: 1, server: { address: unconfigured.url, ready: false } })
-    const named = `The server at ${unconfigured.url} is not ready: not configured. Its log says what is missing.`
+    const named = `The server at ${unconfigured.url} is not ready: not configured. See its log for what is missing.`
     t.match(status.problems.join('\n'), named)
     t.match(await runHere(['demo'], { ...env, PORT: String(unconfigured.port) }), {
       code: 1,

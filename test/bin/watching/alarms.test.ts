@@ -34,7 +34,7 @@ t.test('breaches are stored in a file, and another file is not taken for one', a
   t.same(await readBreaches(file), { c: '2026-11-28T00:00:00.000Z' })
   for (const text of ['', '[]', '{"breaches":{"c":1}}', 'null']) {
     await writeFile(file, text)
-    await t.rejects(readBreaches(file), { name: 'AdminError', message: /is not a state of `spoor watch`/ }, text)
+    await t.rejects(readBreaches(file), { name: 'AdminError', message: /is not a state file of `spoor watch`/ }, text)
   }
   await t.rejects(storeBreaches(join(file, 'below'), {}), { name: 'AdminError', message: /cannot write/ })
 })

@@ -90,7 +90,7 @@ t.test('the package stands alone', async t => {
 
   t.test('spoor/client is the same package, and importing spoor says so', async t => {
     const server = 'spoor'
-    await t.rejects(import(server), { message: /Applications import spoor-client/ })
+    await t.rejects(import(server), { message: /In applications, import spoor-client/ })
     for (const [entry, conditions] of Object.entries<Record<string, unknown>>(own.exports)) {
       if (!entry.startsWith('./client')) continue
       const name = { './client': '.', './client/*': './openai' }[entry] ?? entry.replace('./client', '.')

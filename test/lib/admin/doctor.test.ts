@@ -36,9 +36,9 @@ t.test('each fault is one check with its remedy, and all others stay well', asyn
   const faults: [Partial<ServerFacts>, Partial<LocalFacts>, string, 'warn' | 'fail', RegExp][] = [
     [{ version: '14.1', versionNumber: 140_001 }, {}, 'version', 'fail', /too old: spoor needs 15 or newer/],
     [{}, { pooler: 'a pooler lends out connections' }, 'pooler', 'fail', /^a pooler/],
-    [{ encoding: 'SQL_ASCII' }, {}, 'encoding', 'fail', /create it again/],
-    [{ isStandby: true }, {}, 'standby', 'fail', /name the primary/],
-    [{ deniedTables: ['traces'] }, {}, 'rights', 'fail', /may not read and write traces: grant select/],
+    [{ encoding: 'SQL_ASCII' }, {}, 'encoding', 'fail', /recreate it with/],
+    [{ isStandby: true }, {}, 'standby', 'fail', /point DATABASE_URL to the primary/],
+    [{ deniedTables: ['traces'] }, {}, 'rights', 'fail', /cannot read and write traces: grant select/],
     [{ mayCreate: false }, {}, 'migrations', 'warn', /AUTO_MIGRATE=false/],
     [{ schema: null }, {}, 'migrations', 'fail', /set search_path/],
     [{ isSuperuser: true }, {}, 'superuser', 'warn', /does not need/],

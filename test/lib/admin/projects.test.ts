@@ -144,7 +144,7 @@ t.test('a project can be changed, and what is not named stays', async t => {
     t.match(await update('z', { storageLimitBytes: 7 }), { storage: { limitBytes: 7 } })
     await t.rejects(update('z', {}), /at least one change/)
     await t.rejects(update('z', { slug: 'b' }), /the slug b is taken/)
-    await t.rejects(update('z', { slug: 'B' }), /the slug must have/)
+    await t.rejects(update('z', { slug: 'B' }), /the slug must be/)
     await t.rejects(update('z', { name: '' }), /the name must not be empty/)
     await t.rejects(update('z', { accountId: '99' }), /no account "99"/)
     await t.rejects(update('a', { name: 'A' }), /no project "a"/)

@@ -121,6 +121,6 @@ t.test('each table of the schema has its place, and the distributed ones allow i
     for (const { table, first } of unique) t.equal(first, 'project_id', `a unique index of ${table}`)
     const { obstacles, steps, done } = await readDistributionPlan(sql)
     if (isOnCluster()) t.same([steps, done], [[], PROJECT_TABLES])
-    else t.match([obstacles.join('\n'), steps.length], [/This PostgreSQL has no Citus/, PROJECT_TABLES.length])
+    else t.match([obstacles.join('\n'), steps.length], [/This PostgreSQL does not have Citus/, PROJECT_TABLES.length])
   })
 })

@@ -18,8 +18,8 @@ t.test('a module exports one evaluator, a list of them, or its parts', t => {
 t.test('what is no evaluator is refused with the member and the rule', t => {
   const refused: [unknown, RegExp][] = [
     [[], /the list of evaluators is empty/],
-    [5, /an evaluator is \{ id, name, dataType, evaluate \}/],
-    [{ ...boolean, id: '' }, /^id must be a text of 1 to 200 characters/],
+    [5, /an evaluator must be \{ id, name, dataType, evaluate \}/],
+    [{ ...boolean, id: '' }, /^id must be 1 to 200 characters/],
     [{ ...boolean, id: 'a\nb' }, /^id must be/],
     [{ ...boolean, name: 'two words' }, /^name must be 1 to 64 letters/],
     [{ ...boolean, dataType: 'float' }, /^dataType must be one of numeric, categorical, boolean/],
@@ -33,7 +33,7 @@ t.test('what is no evaluator is refused with the member and the rule', t => {
   t.end()
 })
 
-t.test('a verdict is a value, or one with a comment and a span, or nothing', t => {
+t.test('a verdict must be a value, or one with a comment and a span, or nothing', t => {
   t.same(readVerdict(boolean, true), { value: true, comment: null, spanId: null })
   t.same(readVerdict(numeric, { value: 0.5, comment: 'half' }), { value: 0.5, comment: 'half', spanId: null })
   t.same(readVerdict(categorical, { value: 'good', spanId: 'ABCDEF0123456789' }), {
@@ -53,8 +53,12 @@ t.test('what cannot be stored is refused with the field and the rule', t => {
     [categorical, 'x'.repeat(201), /value: must have at most 200 characters/],
     [categorical, 'a\0b', /value .*U\+0000/],
     [boolean, { value: true, spanId: 'x' }, /spanId: must be 16 hexadecimal characters/],
-    [boolean, { value: true, name: 'other' }, /a verdict is a value or \{ value, comment, spanId \}, without name/],
-    [boolean, [true], /a verdict is a value/]
+    [
+      boolean,
+      { value: true, name: 'other' },
+      /a verdict must be a value or \{ value, comment, spanId \}, without name/
+    ],
+    [boolean, [true], /a verdict must be a value/]
   ]
   for (const [evaluator, returned, message] of refused) {
     t.throws(() => readVerdict(evaluator, returned), { name: 'EvaluatorError', message })

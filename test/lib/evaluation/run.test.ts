@@ -129,7 +129,7 @@ t.test('an evaluation that takes too long is an error, and is told to end', asyn
     ...{ timeoutMs: 5, onError: (_, __, message) => errors.push(message) }
   })
   t.match(summary, { judged: 0, failed: 1 })
-  t.same(errors, ['took longer than 0.005 s'])
+  t.same(errors, ['timed out after 0.005 s'])
   t.ok(isTold)
 })
 

@@ -112,6 +112,6 @@ t.test('a full disk is told once for all batches that it refuses, without their 
   t.equal(batches.length, 1)
   t.notMatch(JSON.stringify(batches), /stack|\n {4}at /)
   const others = all().filter(({ msg }) => msg !== 'the database rejected a batch')
-  t.match(others, [{ level: 'warn', msg: 'not ready: the disk of the database is full', cause: /^could not extend/ }])
+  t.match(others, [{ level: 'warn', msg: 'not ready: the database disk is full', cause: /^could not extend/ }])
   t.equal(others.length, 1)
 })

@@ -44,7 +44,7 @@ t.test('a schema that is behind is brought on, or said to be behind until somebo
   const database = await testDatabase(t)
   const migrations = await withMigration(t, 'create table more (id int);')
   const waits = await setUp(t, database, false, migrations)
-  t.match(waits.lacking, /^the schema is at \d+, and \d+ is needed: run `spoor migrate`$/)
+  t.match(waits.lacking, /^the schema is at \d+, but \d+ is required: run `spoor migrate`$/)
   t.equal(waits.obstacle, undefined)
   t.ok(isReady(await setUp(t, database, true, migrations)))
   await until(() => isReady(waits))
@@ -68,7 +68,7 @@ t.test('a schema that is newer is served, and told once', async t => {
   t.equal(lines.length, 1)
   t.match(
     lines[0],
-    /"level":"warn".*the schema is at version 9999, newer than the \d+ that this version of spoor knows; continuing/
+    /"level":"warn".*the schema is at version 9999, but this version of spoor supports only \d+; continuing/
   )
 })
 

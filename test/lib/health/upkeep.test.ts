@@ -19,11 +19,15 @@ const KEY = { id: 'k1', label: 'bot', project: 'default', expiresAt: inDays(3.5)
 t.test('each thing that will hurt is a sentence with a remedy for status, and a few words for /readyz', async t => {
   t.same([upkeepProblems(WELL, NOW), describeUpkeep(WELL, undefined, NOW)], [[], []])
   const cases: [Partial<Upkeep>, RegExp, RegExp][] = [
-    [{ careless: ['fsync'] }, /^PostgreSQL runs with fsync = off: a crash/, /^safe settings.*fsync off$/],
+    [
+      { careless: ['fsync'] },
+      /^PostgreSQL is running with fsync = off: a crash/,
+      /^safe PostgreSQL settings.*fsync off$/
+    ],
     [{ careless: ['autovacuum'] }, /autovacuum = off: tables grow/, /autovacuum off/],
     [{ transactionAge: 1e9 }, /^The oldest transaction id is 1000000000 .*`vacuum freeze`/, /^transaction ids: vacuum/],
     [{ lastBackupAt: inDays(-9) }, /^The last backup is 9 days old/, /^a recent backup: the last one is 9 days old$/],
-    [{ expiringKeys: [KEY] }, /^Key k1 \(bot\) of project default .* expires in 3 days/, /^valid keys: a key/]
+    [{ expiringKeys: [KEY] }, /^Key k1 \(bot\) of project default .* expires in 3 days/, /^valid keys: an active key/]
   ]
   for (const [change, problem, lack] of cases) {
     const upkeep = { ...WELL, ...change }
@@ -36,7 +40,7 @@ t.test('each thing that will hurt is a sentence with a remedy for status, and a 
   }
   t.match(describeUpkeep({ ...WELL, storageUsed: 0.8 }, undefined, NOW), [/^storage: a project/])
   t.same(upkeepProblems({ ...WELL, lastBackupAt: inDays(-7.9) }, NOW), [], 'a weekly backup is recent')
-  t.notOk(isUpkeepLack('charts: sums over time are 12 minutes behind'))
+  t.notOk(isUpkeepLack('charts: totals are 12 minutes behind'))
 })
 
 t.test('a certificate is reported before it expires, and afterwards', async t => {
@@ -44,9 +48,9 @@ t.test('a certificate is reported before it expires, and afterwards', async t =>
   t.same(certificateProblems('gRPC', new Date(inDays(15)), NOW), [])
   t.match(certificateProblems('gRPC', new Date(inDays(13)), NOW), [/expires in 13 days/])
   t.match(certificateProblems('gRPC', new Date(inDays(0.5)), NOW), [/expires in less than a day/])
-  t.match(certificateProblems('gRPC', new Date(inDays(-1)), NOW), [/has expired: every client refuses it/])
+  t.match(certificateProblems('gRPC', new Date(inDays(-1)), NOW), [/has expired, so every client rejects it/])
   t.match(describeUpkeep(undefined, new Date(inDays(1)), NOW), [
-    'a valid certificate: the one for gRPC expires soon, or has expired'
+    'a valid certificate: the gRPC certificate expires soon or has expired'
   ])
 })
 

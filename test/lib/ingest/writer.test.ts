@@ -162,7 +162,7 @@ t.test('a write that lacks rows is refused alone, in every operation, and its ne
     lines.length = 0
     await writer.process([neighbours[0]!.pending, short.pending, neighbours[1]!.pending])
     t.match(short.answer(), expected)
-    t.match(lines, [/refused a write because of a bug in spoor/])
+    t.match(lines, [/rejected a write because of a bug in spoor/])
     t.equal((await stored(short.pending.traceId))?.spans, count)
     for (const { pending, answer } of neighbours) {
       t.match(answer(), { type: 'insert' })

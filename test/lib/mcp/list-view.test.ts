@@ -28,7 +28,7 @@ t.test('an outline of a search distinguishes the traces, and says how to get the
   const outline = JSON.parse(outlined('search', page))
   t.match(outline, {
     detail: 'outline',
-    note: /call get_trace with its id\. Only detail "full" has/,
+    note: /call get_trace with its id\. Only detail "full" includes/,
     traces: [
       {
         id: trace.id,
@@ -56,7 +56,7 @@ t.test('an empty list without a hint says whether more may follow', async t => {
   t.match(JSON.parse(outlined('sessions', more)).note, /^More may follow: call again with nextCursor as after\.$/)
   const changes = (caughtUp: boolean) =>
     JSON.parse(outlined('changes', { ...PAGES.changes, traces: [], caughtUp, nextCursor: 'x' })).note
-  t.match(changes(true), /^Nothing was written since\. Call again later with nextCursor as after\.$/)
+  t.match(changes(true), /^Nothing has been written since\. Call again later with nextCursor as after\.$/)
   t.match(changes(false), /^More may follow: call again with nextCursor as after\.$/)
 })
 
@@ -74,7 +74,7 @@ t.test('each outline respects its maximum length, and has at least one item', as
         assert.ok(shown.length >= 1)
         if (shown.length > 1) assert.ok(Buffer.byteLength(text) <= most, `${Buffer.byteLength(text)} bytes`)
         if (shown.length < count)
-          assert.ok(note.startsWith(`This has ${shown.length} of the page's ${count} ${member}`))
+          assert.ok(note.startsWith(`Only ${shown.length} of the page's ${count} ${member} fit`))
       }
     }),
     { numRuns: 60 }

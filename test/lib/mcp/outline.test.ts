@@ -46,9 +46,9 @@ t.test('what is cut shows its beginning, and says how much is missing', async t 
 t.test('an outline says how many spans are not stored, whatever is cut of the metadata', async t => {
   const spoor = { spansLeftOut: { count: 126, kinds: { custom: 123, llm: 3 } } }
   const { outline } = outlineTest(t, { trace: { metadata: { long: 'x'.repeat(10_000), spoor } } })
-  t.match(outline.note, /The run had 126 more spans, which are not stored: 123 custom, 3 llm\.$/)
+  t.match(outline.note, /The run had 126 more spans that were not stored: 123 custom, 3 llm\.$/)
   for (const [said, note] of [
-    [{ spansLeftOut: { count: 2, kinds: 'x' } }, / 2 more spans, which are not stored\.$/],
+    [{ spansLeftOut: { count: 2, kinds: 'x' } }, / 2 more spans that were not stored\.$/],
     [{ spansLeftOut: { count: 2, kinds: { llm: 'many' } } }, / not stored\.$/]
   ] as const)
     t.match(outlineTest(t, { trace: { metadata: { spoor: said } } }).outline.note, note)
@@ -61,7 +61,7 @@ t.test('an outline of many spans says less of each, but is short enough', async 
   const cases: [number, RegExp, boolean][] = [
     [10, /about 400 bytes/, true],
     [40, /about 120 bytes/, true],
-    [100, /names and models of spans beyond about 40 bytes/, false],
+    [100, /names and models of spans, after about 40 bytes/, false],
     [200, /events of all spans; startedAt, model, usage and costUsd of all spans/, false]
   ]
   for (const [spans, note, shows] of cases) {
@@ -81,7 +81,7 @@ t.test('long names are cut where there are many', async t => {
     span: () => ({ name: 'n'.repeat(500), model: 'm'.repeat(200) })
   })
   t.match(outline.spans[199].name, /^n{20}… \[480 of 500 bytes left out\]$/)
-  t.match(outline.note, /names of spans beyond about 20 bytes/)
+  t.match(outline.note, /names of spans, after about 20 bytes/)
   t.ok(text.length < 40_000, `${text.length} characters: no client cuts it`)
 })
 
@@ -117,11 +117,11 @@ t.test('the way to the rest stands within the first 400 characters of the note',
       const start = note.slice(0, 400)
       t.match(
         start,
-        /^This is an outline of a trace of 3900000 bytes\. To read whole spans, call get_trace with spanIds/
+        /^This is an outline of a trace of 3900000 bytes\. To read full spans, call get_trace with spanIds/
       )
       for (const way of ['with field', 'get_trace_scores']) t.match(start, way)
       t.equal(start.includes('detail "full"'), !isText, 'it was asked for in full')
-      t.equal(note.endsWith('Clients that read structuredContent have the whole trace.'), isText)
+      t.equal(note.endsWith('Clients that read structuredContent have the full trace.'), isText)
     }
   }
 })
@@ -133,15 +133,15 @@ t.test('the note of an outline names all that it has less of than the trace', as
     const same = JSON.parse(answer({ spans })).trace
     for (const name of Object.keys(same)) t.ok(name in outline.trace, name)
     for (const name of ['input', 'output', 'metadata'])
-      t.match(outline.note, new RegExp(`${name}.* of the trace`), name)
+      t.match(outline.note, new RegExp(`the trace's input.*${name}|the trace's ${name}`), name)
     const shown = Object.keys(outline.spans[0])
     for (const name of Object.keys(whole.spans[0])) {
-      if (!shown.includes(name)) t.match(outline.note, new RegExp(`\\b${name}\\b|null or empty`), name)
+      if (!shown.includes(name)) t.match(outline.note, new RegExp(`\\b${name}\\b|null and empty`), name)
     }
     for (const name of ['traceId', 'parentSpanId', 'endedAt', 'provider']) t.match(outline.note, name)
-    t.match(outline.note, /null or empty in a span/)
-    t.match(outline.note, /scores, which are only counted/)
-    t.match(outline.note, /names( and models)? of spans beyond about \d+ bytes/)
+    t.match(outline.note, /null and empty span fields/)
+    t.match(outline.note, /the scores \(only their number is shown\)/)
+    t.match(outline.note, /names( and models)? of spans, after about \d+ bytes/)
   }
 })
 

@@ -28,7 +28,7 @@ t.test('of too many rows, the newest hours or the largest groups are shown', asy
   const shown = JSON.parse(hours)
   t.ok(shown.rows.length > 40)
   t.equal(shown.rows.at(-1).start, hour(699))
-  t.match(shown.note, `This has the newest ${shown.rows.length} of 700 rows`)
+  t.match(shown.note, `This shows the newest ${shown.rows.length} of 700 rows`)
   const groups = outlineUsage({
     ...usage,
     interval: 'none',
@@ -36,5 +36,5 @@ t.test('of too many rows, the newest hours or the largest groups are shown', asy
   })
   t.ok(Buffer.byteLength(groups) <= USUAL_BYTES, `${Buffer.byteLength(groups)} bytes`)
   t.match(JSON.parse(groups).rows[0].key, /^0 名/)
-  t.match(JSON.parse(groups).note, /^This has the first \d+ of 200 rows; for others, use a lower limit\./)
+  t.match(JSON.parse(groups).note, /^This shows the first \d+ of 200 rows; for the others, use a lower limit\./)
 })

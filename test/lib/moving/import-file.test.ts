@@ -53,11 +53,11 @@ t.test('a bad line is reported with its number and its reason, and stops no othe
     /^line 2: the body is not valid JSON/,
     /^line 3: trace.name: must have at least 1 character$/,
     /^line 5: trace c{32} exists with different content$/,
-    /^line 8: the trace document has 768\d{3} bytes, and at most 768000 can be stored$/,
+    /^line 8: the trace document has 768\d{3} bytes, but at most 768000 can be stored$/,
     /^line 9: the document of span/,
     /^line 10: the body is not valid JSON/,
     /^line 11: the body is not UTF-8 text$/,
-    /^line 13: is cut off, or not JSON: the file ends within it$/
+    /^line 13: is truncated or not JSON: the file ends within it$/
   ])
   t.same(await totals(database), { traces: 3, spans: 2, traceRows: 3, spanRows: 2, charged: 0 })
 })

@@ -14,7 +14,7 @@ async function split(text: string | Uint8Array, piece = 7, maxBytes?: number): P
   return values.map(({ place, bytes, fault }) => [place, fault ?? Buffer.from(bytes).toString()])
 }
 
-const CUT = 'is cut off, or not JSON: the file ends within it'
+const CUT = 'is truncated or not JSON: the file ends within it'
 
 t.test('lines: each by itself, numbered as an editor numbers them', async t => {
   t.same(await split('{"a":1}\n{"b":2}\n'), [
@@ -53,15 +53,15 @@ t.test('the elements of an array, however it is laid out', async t => {
   t.same(await split('[]'), [])
   t.same(await split('[{"a":1},{"b":'), [
     ['element 1', '{"a":1}'],
-    ['element 2', 'is cut off: the file ends within it']
+    ['element 2', 'is truncated: the file ends within it']
   ])
   t.same(await split('[{"a":1},'), [
     ['element 1', '{"a":1}'],
-    ['element 2', 'is cut off: the file ends within it']
+    ['element 2', 'is truncated: the file ends within it']
   ])
   t.same(await split('[1] what'), [
     ['element 1', '1'],
-    ['element 2', 'is cut off: the file ends within it']
+    ['element 2', 'is truncated: the file ends within it']
   ])
 })
 
@@ -89,7 +89,7 @@ t.test('what is too long is not kept, and spoils nothing else', async t => {
       values.map(([place]) => place),
       [`${place} 1`, `${place} 2`, `${place} 3`]
     )
-    t.match(values[1]?.[1], /has \d+ bytes, and at most 50 are read/)
+    t.match(values[1]?.[1], /has \d+ bytes, but at most 50 are allowed/)
     t.equal(values[2]?.[1], '{"c":1}')
   }
 })

@@ -174,7 +174,7 @@ t.test('what spans have in common is not stored more often than there is room fo
   const [origin] = keyValues({ a: 'x'.repeat(700_000) })
   const spans = Array.from({ length: 100 }, () => otlpSpan())
   const resource = { attributes: [origin] }
-  const tooMuch = { code: 'payload_too_large', message: /^body: its resources and scopes must come to at most/ }
+  const tooMuch = { code: 'payload_too_large', message: /^body: its resources and scopes must total at most/ }
   t.throws(() => readRequest({ resourceSpans: [{ resource, scopeSpans: [{ spans }] }] }), tooMuch)
   t.throws(() => readRequest({ resourceSpans: [{ scopeSpans: [{ scope: resource, spans }] }] }), tooMuch)
   t.throws(

@@ -113,7 +113,11 @@ t.test('names the field and the rule', async t => {
     [ingest, withSpan({ events: [{ name: 'e' }] }), 'trace.spans[3].events[0].timestamp: is required'],
     [spans, { schemaVersion: 1, spans: [] }, 'spans: must have at least 1 item'],
     [end, { schemaVersion: 1 }, 'endedAt: is required'],
-    [score, { name: 'a b', dataType: 'numeric', value: 1 }, 'name: must be letters, digits, underscores and hyphens'],
+    [
+      score,
+      { name: 'a b', dataType: 'numeric', value: 1 },
+      'name: must contain only letters, digits, underscores and hyphens'
+    ],
     [score, 'numeric', 'body: must be an object'],
     [score, {}, 'name: is required'],
     [score, { name: 'a', value: 1 }, 'dataType: is required'],

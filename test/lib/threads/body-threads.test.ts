@@ -164,7 +164,7 @@ t.test('a body that takes more memory than a thread has is refused, and no other
     makeRecord(5_000)
   ])
   for (const each of [first, second]) {
-    t.match(each, { reason: { code: 'payload_too_large', message: /^body: takes more memory/ } })
+    t.match(each, { reason: { code: 'payload_too_large', message: /^body: needs more memory/ } })
   }
   for (const record of records) t.match(record, { value: { operation: 'record' } })
   t.match(await makeRecord(100_000), { operation: 'record' }, 'and it goes on')

@@ -67,7 +67,7 @@ t.test('an invalid definition is refused with the field and the rule', async t =
     [{ dataType: 'categorical', maximum: 1, categories: ['a', 'b'] }, /^maximum: must be absent unless/],
     [{ categories: ['a', 'b'] }, /^categories: must be absent unless/],
     [{ dataType: 'categorical', categories: ['a'] }, /^categories: must have at least 2/],
-    [{ dataType: 'categorical', categories: ['a', ' A'] }, /^categories: must not have a value twice/],
+    [{ dataType: 'categorical', categories: ['a', ' A'] }, /^categories: must not repeat a value/],
     [{ dataType: 'categorical', categories: ['a', ' '] }, /^categories\[1\]: must not be empty/],
     [{ dataType: 'categorical', categories: ['a', 'b\u0000'] }, /^categories\[1\]: must not/],
     [{ description: 'a\nb' }, /^description: must not contain control characters/],

@@ -65,7 +65,7 @@ t.test('where one person must sign in, nobody else does, and nothing is used up 
 
   const link = await linkFor(service, 'eve@example.com')
   const refusals = [await byLink(link, userId), await byPassword('eve@example.com')]
-  t.match(refusals[0], { status: 401, body: { error: { message: /signs in somebody else/ } } })
+  t.match(refusals[0], { status: 401, body: { error: { message: /is for somebody else/ } } })
   t.match(refusals[1], { status: 403, body: { error: { message: /^Sign in as the same person/ } } })
   for (const { headers } of refusals) t.equal(headers['set-cookie'], undefined)
   t.match(
@@ -162,7 +162,7 @@ t.test('a password signs in; each wrong one is answered alike, and after five no
     await attempt('\u0000', '\u0000')
   ]
   const messages = new Set(wrong.map(({ status, body }) => `${status} ${body.error.code} ${body.error.message}`))
-  t.same([...messages], ['401 sign_in_required The address or the password is wrong.'])
+  t.same([...messages], ['401 sign_in_required The address or password is incorrect.'])
 
   for (let i = 0; i < 4; i++) t.equal((await attempt('ada@example.com', 'not the password')).status, 401)
   const refused = await attempt('ada@example.com', PASSWORD)

@@ -25,7 +25,7 @@ const save = async ({ ask }: Person, view: object) => ask('POST', `${P}/views`, 
 t.test('everybody has views of their own, and members share some', async t => {
   const own = await save(viewer, { name: ' Failures ' })
   t.match(own, { status: 201, body: { view: { ...VIEW, shared: false } } })
-  t.match(await save(viewer, {}), conflict(/^name: a view of yours is called Failures already$/))
+  t.match(await save(viewer, {}), conflict(/^name: one of your views is called Failures already$/))
   t.match(await save(viewer, { shared: true }), forbidden)
   const shared = await save(member, { shared: true })
   t.match(shared, { status: 201, body: { view: { shared: true } } })
@@ -48,7 +48,7 @@ t.test('everybody has views of their own, and members share some', async t => {
   t.match(await viewer.ask('PATCH', at(own), { body: { shared: true } }), forbidden)
   const renamed = await viewer.ask('PATCH', at(own), { body: { name: 'Mine' } })
   t.match(renamed.body.view, { ...VIEW, name: 'Mine' }, 'what is not said stays')
-  t.match(await member.ask('PATCH', at(shared), { body: { shared: false } }), conflict(/^name: a view of yours/))
+  t.match(await member.ask('PATCH', at(shared), { body: { shared: false } }), conflict(/^name: one of your views/))
   t.match(await member.ask('PATCH', at(shared), { body: { shared: false, name: 'Taken back' } }), { status: 200 })
   t.same(await names(viewer), ['Mine'])
   t.same(await names(member), ['Failures', 'Taken back'])

@@ -273,7 +273,7 @@ t.test('list_spans and list_errors return outlines, and name existing values if 
   const spans = await use('list_spans', { traceId: id, status: 'error' })
   t.match(spans.value, {
     detail: 'outline',
-    note: /^To read the texts of a step whole, call get_trace with its traceId and spanIds\./,
+    note: /^To read a step's full texts, call get_trace with its traceId and spanIds\./,
     spans: [{ id: failed.id, traceName: 'outlined', error: { message: 'order 17 is unknown' }, outputBytes: 21 }]
   })
   t.notOk('model' in spans.value.spans[0])
@@ -305,7 +305,12 @@ t.test('list_traces names the nearest existing values if it finds nothing', asyn
 
 t.test('list_changes follows writes, and list_users lists the users of traces', async t => {
   const { value: now } = await use('list_changes', { after: 'now' })
-  t.match(now, { detail: 'outline', traces: [], caughtUp: true, note: /^Nothing was written since\. Call again later/ })
+  t.match(now, {
+    detail: 'outline',
+    traces: [],
+    caughtUp: true,
+    note: /^Nothing has been written since\. Call again later/
+  })
   const id = await record({
     userId: 'written-later',
     startedAt: '2020-01-01T00:00:00Z',
@@ -391,7 +396,7 @@ t.test('arguments that no route knows are refused by name', async t => {
     ['get_trace', { traceId: id, spanIds: ['x'] }, 'spanIds[0]: must be 16 hexadecimal characters'],
     ['get_trace', { traceId: id, depth: 2 }, 'depth: unknown parameter; the parameters are traceId, detail, spanIds,'],
     ['get_trace', { traceId: id, field: 'spans' }, 'field: must be one of input, output, metadata'],
-    ['get_trace', { traceId: id, offset: 1 }, 'offset: cannot be given without field'],
+    ['get_trace', { traceId: id, offset: 1 }, 'offset: requires field'],
     ['get_trace', { traceId: id, field: 'input', offset: -1 }, 'offset: must be at least 0'],
     ['get_trace', { traceId: id, field: 'input', spanIds: [spanId()] }, 'field: cannot be combined with spanIds'],
     ['get_trace', { traceId: id, field: 'input', offset: 9e9 }, 'offset: must be at most 4'],
@@ -420,7 +425,7 @@ t.test('a result that is too long to be given twice is whole as structured conte
       'get_trace',
       { traceId: id, detail: 'full' },
       whole,
-      /^This is an outline .* structuredContent have the whole trace\.$/
+      /^This is an outline .* structuredContent have the full trace\.$/
     ],
     ['get_trace', { traceId: id, spanIds: [first.id] }, /^\{"traceId"/, /the beginning of the first of 1 spans/],
     ['list_scores', { limit: 150, detail: 'full' }, /^\{"scores"/, /the first \d+ of 150 scores/]

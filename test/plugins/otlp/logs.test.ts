@@ -125,7 +125,7 @@ t.test('messages whose span does not come are dropped after a while, which is sa
   await until(async () => (await storedMessages(service)).every(({ waits }) => !waits))
   t.equal((await storedMessages(service)).length, 1, 'a trace without that span does not keep them')
   t.match((await read(placed.traceId)).spans, [{ input: READ.input }])
-  t.match(said.join(), /dropped [12] messages from log records: the spans that they name did not arrive/)
+  t.match(said.join(), /dropped [12] messages from log records: the spans they refer to never arrived/)
   t.match((await call('GET', '/metrics')).text, /^spoor_log_records_total\{kind="left_out"\} 2$/m)
   const counted = () => service.database.pool.run(sql => sql`select name, count from unkept_records`)
   await until(async () => (await counted()).length > 0)

@@ -57,7 +57,7 @@ t.test('a body of another signal is refused with the right address', async t => 
       t.same([json.status, binary.status], at === sent ? [200, 200] : [400, 400], title)
       if (at === sent) continue
       t.equal(json.body.error.code, 'invalid_request', title)
-      const hint = `has ${sent}, and this is the address of ${at}; use /api/v1/otlp/v1/${sent}`
+      const hint = `contains ${sent}, but this endpoint accepts ${at}; use /api/v1/otlp/v1/${sent}`
       t.equal(json.body.error.message, `${FIELDS[sent]}: ${hint}`)
       t.match(binary.text, hint, title)
     }
@@ -72,7 +72,10 @@ t.test('a body without a known field is refused, and an empty export is not', as
     for (const body of [{}, { hello: 1 }, { resource: [] }]) {
       const { status, body: answer } = await call('POST', pathOf(at), { body })
       t.equal(status, 400, JSON.stringify(body))
-      t.match(answer.error.message, `${FIELDS[at]}: is required here; send resourceSpans to /api/v1/otlp/v1/traces`)
+      t.match(
+        answer.error.message,
+        `${FIELDS[at]}: is required at this endpoint; send resourceSpans to /api/v1/otlp/v1/traces`
+      )
     }
     t.match(await call('POST', pathOf(at), { body: { [FIELDS[at]]: [] } }), { status: 200, text: '{}' })
     t.match(await call('POST', pathOf(at), { body: '', headers: PROTOBUF }), { status: 200, text: '' })

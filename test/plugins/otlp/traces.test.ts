@@ -137,7 +137,7 @@ t.test('what cannot be stored is counted and said, and the rest is stored', asyn
   const many = Array.from({ length: 205 }, () => child())
   t.match(
     await send(root, ...many),
-    rejected(26, /^26 refused: spans beyond OTLP_MAX_SPANS, whose last tenth .* \(26 custom; such as span/)
+    rejected(26, /^26 refused: spans beyond OTLP_MAX_SPANS, whose last 10% .* \(26 custom; such as span/)
   )
   t.match((await read(traceId)).trace, { status: 'ok', spanCount: 180 })
 
@@ -519,7 +519,7 @@ t.test('a trial account records the traces allotted to it', async t => {
   const both = await send(otlpSpan(), child(), otlpSpan())
   t.match(both.body.partialSuccess, {
     rejectedSpans: '1',
-    errorMessage: /traces beyond the limit of the trial account/
+    errorMessage: /traces beyond the trial account's limit/
   })
   t.match(await send(otlpSpan()), { status: 403, body: { error: { code: 'trial_limit_reached' } } })
 })

@@ -188,8 +188,8 @@ t.test('recording over HTTP', async t => {
     t.match(await read(id), { trace: { durationMs: 0 } })
     const complete = ingestBody()
     await record(complete)
-    t.match(await end(complete.trace.id), refused(409, 'trace_finished', /was recorded whole/))
-    t.match(await append(complete.trace.id, span()), refused(409, 'trace_finished', /was recorded whole/))
+    t.match(await end(complete.trace.id), refused(409, 'trace_finished', /was recorded complete/))
+    t.match(await append(complete.trace.id, span()), refused(409, 'trace_finished', /was recorded complete/))
   })
 
   await t.test('ids belong to a project', async t => {

@@ -46,7 +46,7 @@ t.test(
     const service = await startService(CONFIG, silent, there)
     t.teardown(() => service.close())
     const { key } = first
-    const reasons = ['the database accepts no writes']
+    const reasons = ['the database does not accept writes']
     t.match(await ask(service, 'GET', '/readyz'), { status: 503, body: { reasons } })
     t.equal((await ask(service, 'GET', path, key)).status, 200)
     t.equal((await ask(service, 'GET', '/api/v1/traces', key)).status, 200)
@@ -85,7 +85,7 @@ if (isLong) {
     t.teardown(() => service.close())
     t.match(await ask(service, 'GET', '/readyz'), { status: 503, body: { reasons: ['not configured'] } })
     t.match(await ask(service, 'GET', '/api/v1/key'), { status: 500, body: { error: { code: 'not_configured' } } })
-    t.match(lines.join(''), /no schema yet, but the database accepts no writes/)
+    t.match(lines.join(''), /no schema yet, but the database does not accept writes/)
     await runOn(standby.target, 'select pg_promote()')
     await until(async () => (await ask(service, 'GET', '/readyz')).status === 200)
     t.equal((await ask(service, 'GET', '/api/v1/key')).status, 401)
@@ -186,7 +186,7 @@ if (isLong) {
           t.equal(status.code, 1)
           t.match(JSON.parse(status.out).problems, [
             /^DATABASE_URL points to a pooler .*pool_mode = session/,
-            `The server at ${service.url} is not ready: not configured. Its log says what is missing.`
+            `The server at ${service.url} is not ready: not configured. See its log for what is missing.`
           ])
         }
       )

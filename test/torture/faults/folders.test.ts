@@ -15,7 +15,7 @@ import { longTest } from '../orders.ts'
 
 const log = createLog('silent')
 const OPENER = fileURLToPath(new URL('../../lib/database/embedded/opener.js', import.meta.url))
-const IN_USE = /DATA_DIR .* is in use by a process of another container/
+const IN_USE = /DATA_DIR .* is in use by a process in another container/
 
 longTest('each of several processes is in the folder', async t => {
   const folder = await dataFolder(t)

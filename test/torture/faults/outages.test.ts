@@ -25,7 +25,7 @@ longTest('each cause of an outage has its line, and its end has one', async t =>
     ['hanging', /the database does not complete a write in time|cannot be reached/, relay.hang, relay.mend],
     [
       'read-only',
-      /the database accepts no writes/,
+      /the database does not accept writes/,
       async () => {
         await runOn(main, `alter database ${name} set default_transaction_read_only = on`)
         await runOn(main, end)
@@ -60,5 +60,5 @@ longTest('a server that takes connections and answers nothing is amiss, whether 
   const PORT = String((silent.address() as AddressInfo).port)
   const env = { ...configurationFor(await testDatabase(t)), PORT }
   const { out } = await runHere(['status', '--no-server', '--json'], env)
-  t.match(JSON.parse(out).problems.join('\n'), `The server at http://127.0.0.1:${PORT} does not answer`)
+  t.match(JSON.parse(out).problems.join('\n'), `The server at http://127.0.0.1:${PORT} does not respond`)
 })

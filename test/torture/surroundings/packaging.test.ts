@@ -70,7 +70,7 @@ if (isLong) {
         ...['run', '--rm', '--network=host', '--ulimit=nofile=1024:1024', '--ulimit=nproc=4096:4096'],
         ...[...mine, '--env', 'PORT=0', 'localhost/spoor']
       )
-      t.match([code, err], [1, 'in use by a process of another container'])
+      t.match([code, err], [1, 'in use by a process in another container'])
 
       for (const round of [1, 2, 3]) {
         await containers.podman('kill', '--signal=KILL', 'embedded')

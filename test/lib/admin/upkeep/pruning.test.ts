@@ -145,7 +145,7 @@ t.test('it works in batches, stops between two when it is told to, and goes on w
   const first = await plan()
   t.equal(first.traces, 2501)
   const interrupted = database.pool.run(sql => applyPruning(sql, first, options))
-  await t.rejects(interrupted, { message: /^interrupted: 1000 traces are deleted; run it again to continue$/ })
+  await t.rejects(interrupted, { message: /^interrupted: 1000 traces deleted; run it again to continue$/ })
   t.same(progress, [1000])
   await checkRows(t, database)
   const entries = () =>

@@ -117,7 +117,7 @@ t.test('refuses a second server on the same folder, naming the process that hold
   const server = await spawnOpener(t, 'serve')
   await t.rejects(openEmbedded(dataDir, 'serve', log), {
     name: 'ConfigError',
-    message: `DATA_DIR ${dataDir} is held by the server with process id ${server.pid}: stop that, or use another`
+    message: `DATA_DIR ${dataDir} is in use by the server with process id ${server.pid}: stop that server`
   })
   t.ok(await isRunning(), 'the first one goes on')
   await stopOpener(server, 'SIGTERM')

@@ -7,7 +7,7 @@ import { createLog } from '../../../../lib/log.ts'
 import { testFolder } from '../../../fixtures/folder.ts'
 
 const log = createLog('silent')
-const IN_USE = /DATA_DIR .* is in use by a process of another container/
+const IN_USE = /DATA_DIR .* is in use by a process in another container/
 
 t.test('a folder takes processes of one namespace only, and left-over sockets do not count', async t => {
   // The path is longer than a socket's path may be.

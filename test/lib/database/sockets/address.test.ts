@@ -40,7 +40,7 @@ t.test('reads user, password, database, and what is for the server', t => {
   t.end()
 })
 
-t.test('refuses what is no address, and repeats none of it', t => {
+t.test('refuses what is not an address, and repeats none of it', t => {
   for (const rest of ['h:0/db', 'h:99999/db', 'h:x:1/db?port=a', 'me:hush@h%zz/db', 'h1,h2,h3/db?port=1,2']) {
     t.throws(
       () => readAddress(`postgres://${rest}`, {}),

@@ -224,7 +224,7 @@ t.test('a client shows the certificate of sslcert, with the key of sslkey', asyn
     [`sslcert=${file('client.pem')}`, /^sslcert of DATABASE_URL needs sslkey/],
     [
       `sslcert=${file('client.pem')}&sslkey=${file('localhost.key')}`,
-      /^sslcert of DATABASE_URL does not belong to the key of sslkey/
+      /^sslcert of DATABASE_URL does not match the key in sslkey/
     ],
     [`sslcert=/nowhere.pem&sslkey=${file('client.key')}`, /^sslcert of DATABASE_URL cannot be read: ENOENT/],
     ['sslmode=strict', /^sslmode of DATABASE_URL must be one of disable, allow/],

@@ -21,9 +21,9 @@ t.test('answers 400 where a header that may stand once stands twice, or a body i
     [head(get, 'Host: a', auth, auth), /more than one Authorization header/],
     [head(get, 'Host: a', auth, 'authorization: Bearer other'), /more than one Authorization header/],
     [head(get, 'Host: a', 'Authorization: Bearer other', auth), /more than one Authorization header/],
-    [post('Transfer-Encoding: gzip, chunked'), /^Transfer-Encoding must be chunked only/],
-    [post('Transfer-Encoding: identity, chunked'), /^Transfer-Encoding must be chunked only/],
-    [post('Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked'), /^Transfer-Encoding must be chunked only/]
+    [post('Transfer-Encoding: gzip, chunked'), /^Transfer-Encoding must be chunked/],
+    [post('Transfer-Encoding: identity, chunked'), /^Transfer-Encoding must be chunked/],
+    [post('Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked'), /^Transfer-Encoding must be chunked/]
   ]
   for (const [text, named] of cases) {
     const answer = parseRaw(await sendRaw(port, text))
@@ -48,6 +48,6 @@ t.test('answers 431 to more headers than are read, none of which is dropped', as
     ) + body
   const many = parseRaw(await sendRaw(port, post(2100)))
   t.equal(many.status, 431)
-  t.match(JSON.parse(many.body).error, { code: 'invalid_request', message: /2104 headers, and at most 2000/ })
+  t.match(JSON.parse(many.body).error, { code: 'invalid_request', message: /2104 headers, but at most 2000/ })
   t.same(statuses(await sendRaw(port, post(1996))), [201], 'as many as are read')
 })

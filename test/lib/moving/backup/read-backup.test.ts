@@ -32,7 +32,7 @@ const spoiled: [string, (lines: string[]) => readonly string[], RegExp][] = [
   [
     'with a line more',
     lines => [...lines.slice(0, -1), '{"later":{}}', lines.at(-1)!],
-    /is not a line that this version of spoor knows/
+    /is not a line that this version of spoor can read/
   ],
   [
     'with a trace changed',
@@ -52,7 +52,7 @@ const spoiled: [string, (lines: string[]) => readonly string[], RegExp][] = [
   [
     'with a slug that is none',
     lines => lines.map(line => line.replace('"slug":"second"', '"slug":"../../x"')),
-    /: slug: must have 1 to 64 lower-case letters, digits, hyphens and underscores/
+    /: slug: must be 1 to 64 lower-case letters, digits, hyphens or underscores/
   ],
   [
     'with escapes in a name',
@@ -87,7 +87,7 @@ const spoiled: [string, (lines: string[]) => readonly string[], RegExp][] = [
   [
     'with a key id that is none',
     lines => lines.map(line => line.replace(/^\{"key":\{"id":"/, '$&a b')),
-    /: id: must have 1 to 64 letters, digits, hyphens and underscores/
+    /: id: must be 1 to 64 letters, digits, hyphens or underscores/
   ],
   [
     'with an act that nobody does',

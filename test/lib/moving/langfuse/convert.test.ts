@@ -312,10 +312,10 @@ t.test('refuses what cannot be a trace, one by one, and says why', async t => {
     [{}, /trace: id is missing/],
     [{ data: [{ id: 'x' }] }, /trace: timestamp is missing/],
     [trace({ timestamp: 'soon' }), /trace: timestamp is not an ISO 8601/],
-    [trace({ observations: ['id1', 'id2'] }), /trace: observations must be objects: export each trace whole/],
+    [trace({ observations: ['id1', 'id2'] }), /trace: observations must be objects: export each complete trace/],
     [trace({ observations: [observation({ startTime: null })] }), /observation 1: startTime is missing/],
-    [trace({ observations: new Array(100_001).fill({ id: '1' }) }), /has 100001 observations, and at most 100000/],
-    [trace({ scores: many(101, score) }), /has 101 scores, and at most 100/]
+    [trace({ observations: new Array(100_001).fill({ id: '1' }) }), /has 100001 observations, but at most 100000/],
+    [trace({ scores: many(101, score) }), /has 101 scores, but at most 100/]
   ]
   const long = one({ observations: many(201, observation) })
   t.equal(long.spans.length, 201, 'a trace may have more steps than one that is recorded natively')

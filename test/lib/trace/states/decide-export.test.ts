@@ -34,7 +34,7 @@ t.test('keeps spans up to the limit, says how many it did not, and keeps places 
   const { added, refusals } = store.export(many)
   t.equal(added.length, MAX_SPANS - KEPT_PLACES - 150)
   t.match(refusals, [{ reason: 'too_many', count: 70, example: new RegExp(`trace ${TRACE}`) }])
-  t.match(explainRefusals(refusals), /beyond OTLP_MAX_SPANS, whose last tenth is reserved for roots/)
+  t.match(explainRefusals(refusals), /beyond OTLP_MAX_SPANS, whose last 10% is reserved for roots/)
   t.match(store.export([ROOT_SPAN]), { added: [{ name: 'root' }], refusals: [] })
   const mark = { spoor: { spansLeftOut: { count: 70, kinds: { custom: 70 } } } }
   t.match(store.trace, { name: 'root', status: 'ok', endedAt: at(9), spanCount: 181, metadata: mark })

@@ -73,7 +73,7 @@ t.test('in a browser', async t => {
     await page.evaluate(`${again}.querySelector('input').focus()`)
     await page.type(`${url}/app/sign-in#${await linkFor(service, 'another@example.com')}`)
     await page.press('Enter')
-    await page.untilText('signs in somebody else', 'dialog .fault')
+    await page.untilText('is for somebody else', 'dialog .fault')
     await page.evaluate(`${again}.querySelector('input').select()`)
     await page.type(`${url}/app/sign-in#${await linkFor(service, email)}`)
     await page.press('Enter')

@@ -94,7 +94,11 @@ t.test('a password alone does not sign in; a code works once', async t => {
   t.equal(without.headers['set-cookie'], undefined)
   t.match(await enter(service, { password: 'wrong', code: codeOf(secret) }), { status: 401 }, 'a code alone neither')
   for (const code of ['000000', codeOf(secret, 9), 'abcdef', 'k7m2-9xqa-wwww-2345']) {
-    t.match(await enter(service, { code }), { status: 403, body: { error: { message: /^The code is wrong/ } } }, code)
+    t.match(
+      await enter(service, { code }),
+      { status: 403, body: { error: { message: /^The code is incorrect/ } } },
+      code
+    )
     await service.database.pool.run(sql => sql`delete from sign_in_attempts`)
   }
   const code = codeOf(secret)
