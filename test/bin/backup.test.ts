@@ -138,7 +138,7 @@ t.test('an encrypted backup is recognised, and its decrypted bytes are restored 
   }
   t.match(await runWith(await readFile(file), ['restore', '-'], configurationFor(await testDatabase(t))), {
     code: 0,
-    out: /^restored; the data was read back, and is identical: 1 project, 40 traces/
+    out: /^restored, read back and found identical: 1 project, 40 traces/
   })
   for (const start of ['age-encryption.org/v1\n-> X25519 k', '-----BEGIN AGE ENCRYPTED FILE-----\n']) {
     await writeFile(file, start)
@@ -192,7 +192,7 @@ t.test('what is refused is one line on stderr', async t => {
     [['restore', cut], 1, /the backup is damaged/, none],
     [['restore', join(folder, 'missing')], 1, /there is no such file/, none],
     [['restore', file], 1, /is not empty \(projects: 1\): restore into a new database/],
-    [['restore', '--into', file], 1, /the slug default is taken.*add `--project SLUG`/],
+    [['restore', '--into', file], 1, /the slug default is already used.*add `--project SLUG`/],
     [
       ['restore', '--project', 'default', file],
       1,

@@ -217,8 +217,8 @@ t.test('migrate --distributed says what stands in its way, and changes nothing',
     return
   }
   const said = await runHere(['migrate', '--distributed'], env)
-  t.match(said, { code: 1, out: /no Citus(?:.|\n)*traces .*, 32 shards\n *spans .*, beside traces/ })
-  t.match(await runHere(['migrate', '--distributed', '--apply'], env), { code: 1, out: '', err: /no Citus/ })
+  t.match(said, { code: 1, out: /does not have Citus(?:.|\n)*traces .*, 32 shards\n *spans .*, beside traces/ })
+  t.match(await runHere(['migrate', '--distributed', '--apply'], env), { code: 1, out: '', err: /does not have Citus/ })
 })
 
 t.test('project isolate gives a project a shard of its own, where there are shards', async t => {

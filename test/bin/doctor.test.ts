@@ -7,7 +7,7 @@ t.test('doctor examines the configured database, and fails for settings that los
   const env = configurationFor(database)
   const { code, out, err } = await runHere(['doctor'], env)
   t.match(out, /^ok +version +PostgreSQL \d+.* is supported\.\n/)
-  t.match(out, /\nok +rights +The role \S+ may read and write spoor's tables\.\n/)
+  t.match(out, /\nok +rights +The role \S+ can read and write spoor's tables\.\n/)
   t.match(out, /\nok +schema +The schema is current\.\n/)
   // The servers of tests run without fsync.
   t.match(out, /\nFAILED +safety +PostgreSQL is running with .*fsync.* = off/)

@@ -75,7 +75,7 @@ t.test('retention run deletes what projects no longer keep, and nothing is delet
   t.match(await runHere(['retention', 'run', '--apply'], env), { code: 0, out: /^No project has a retention/ })
   t.match(await runHere(['retention', 'set', 'default', '30d', '--keep-tag', 'golden'], env), {
     code: 0,
-    out: /^project default keeps traces of the last 30 days, and all with the tag golden\. Nothing is deleted until/
+    out: /^project default keeps traces from the last 30 days, and all with the tag golden\. Nothing is deleted until/
   })
   t.match(await jsonHere(['retention', 'list'], env), [{ project: 'default', days: 30, keepsTags: ['golden'] }])
   t.match(await runHere(['project', 'list'], env), { out: /RETENTION.*\n.* 30d / })
@@ -88,7 +88,7 @@ t.test('retention run deletes what projects no longer keep, and nothing is delet
   })
   t.match(await jsonHere(['retention', 'run', '--project', 'default', '--apply'], env), [{ traces: 0, applied: true }])
   t.match(await jsonHere(['project', 'list'], env), [{ traceCount: 1 }])
-  t.match(await runHere(['retention', 'unset', 'default'], env), { out: /without limit\n$/ })
+  t.match(await runHere(['retention', 'unset', 'default'], env), { out: /keeps its traces forever\n$/ })
   const refused: [string[], number, RegExp][] = [
     [['retention', 'set', 'default', '3 months'], 2, /AGE must be a number of days such as 90d, not "3 months"/],
     [['retention', 'set', 'none', '30d'], 1, /there is no project "none"/],
@@ -113,7 +113,9 @@ t.test('projects, accounts and keys are changed and deleted', async t => {
   t.same(await usageTags(), [{ tags: ['prompt', 'tenant'] }])
   await jsonHere(['project', 'update', 'bot', '--usage-tags', ''], env)
   t.same(await usageTags(), [{ tags: [] }])
-  t.match(await runHere(['project', 'update', 'bot', '--usage-tags', 'a,b,c,d,e,f'], env), { err: /at most 5 keys/ })
+  t.match(await runHere(['project', 'update', 'bot', '--usage-tags', 'a,b,c,d,e,f'], env), {
+    err: /at most 5 tag keys/
+  })
   t.match(await runHere(['project', 'update', 'bot', '--usage-tags', 'a:b'], env), {
     err: /without a colon, not "a:b"/
   })

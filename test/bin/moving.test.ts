@@ -166,7 +166,7 @@ t.test('recount says what does not agree, and repairs it', async t => {
   await database.pool.run(sql => sql`update traces set span_count = 7`)
   t.match(await runHere(['project', 'recount', 'default'], env), {
     code: 1,
-    out: /\nThe span count, error count or run mark is wrong in 1 trace: [0-9a-f]{32}\.\nThey do not match/,
+    out: /\nThe span count, error count or run mark is wrong for 1 trace: [0-9a-f]{32}\.\nThey do not match/,
     err: /^spoor: traces in default do not match their spans: see above\n$/
   })
   t.match(await jsonHere(['project', 'recount', 'default', '--apply'], env), {

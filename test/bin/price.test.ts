@@ -38,7 +38,7 @@ t.test('prices are set, listed and removed, for all projects and for one', async
 
   t.same(await price('remove m --project default --dry-run'), [own], 'only shown')
   t.match(await runHere(['price', 'remove', 'm', '--dry-run'], env), {
-    out: /^MODEL .*\nm +all .*\nNothing was changed. Without --dry-run, these are removed\.\n$/
+    out: /^MODEL .*\nm +all .*\nNothing was changed. Without --dry-run, these prices would be removed\.\n$/
   })
   t.match((await price('list')).prices, [all, own])
   t.same(await price('remove m --project default'), [own])

@@ -20,7 +20,7 @@ t.test('spoor send sends what an application has left on disk, or says why not',
   const away = await runHere(['send', folder, '--wait', '3'], { SPOOR_URL: nowhere, SPOOR_API_KEY: key })
   t.match(away, {
     code: 1,
-    out: /^Sent 0 traces.*; 2 are kept there, 0 are lost\.\n.*ECONNREFUSED/,
+    out: /^Sent 0 traces.*; 2 are still there, and 0 were lost\.\n.*ECONNREFUSED/,
     err: /have not been sent/
   })
   t.equal(readdirSync(folder).length, 2)

@@ -305,7 +305,7 @@ t.test('a cursor that cannot be continued is rejected with advice', async t => {
   t.equal((await call('GET', CHANGES, { key })).status, 200)
   t.match(await call('GET', path(cursor), { key }), expired(/another database or project/))
   const future = encodePosition({ ...at, place: at.place + 1 })
-  t.match(await call('GET', path(future)), expired(/restored to a state from before this cursor: start again/))
+  t.match(await call('GET', path(future)), expired(/restored to a state before this cursor: start again/))
 
   await pool.run(async sql => {
     t.equal(await dropOldChanges(sql, 1), 0, 'new rows stay')

@@ -94,7 +94,7 @@ t.test('a project that cannot be is refused in a sentence', async t => {
       [{ name: 'A', slug: 'Upper' }, /the slug must/],
       [{ name: 'A', slug: '' }, /the slug must/],
       [{ name: 'A', slug: 'x'.repeat(65) }, /the slug must/],
-      [{ name: 'taken' }, /the slug taken is taken/],
+      [{ name: 'taken' }, /the slug taken is already used/],
       [{ name: 'A', accountId: '4711' }, /no account "4711"/],
       [{ name: 'A', accountId: 'first' }, /no account "first"/],
       [{ name: 'A', description: 'x'.repeat(2001) }, /the description must have at most/]
@@ -143,7 +143,7 @@ t.test('a project can be changed, and what is not named stays', async t => {
     t.match(await update('z', { storageLimitBytes: null }), { storage: { limitBytes: LIMIT_BYTES } })
     t.match(await update('z', { storageLimitBytes: 7 }), { storage: { limitBytes: 7 } })
     await t.rejects(update('z', {}), /at least one change/)
-    await t.rejects(update('z', { slug: 'b' }), /the slug b is taken/)
+    await t.rejects(update('z', { slug: 'b' }), /the slug b is already used/)
     await t.rejects(update('z', { slug: 'B' }), /the slug must be/)
     await t.rejects(update('z', { name: '' }), /the name must not be empty/)
     await t.rejects(update('z', { accountId: '99' }), /no account "99"/)

@@ -74,7 +74,7 @@ t.test('what stands in the way is said, with what to do', async t => {
     t.match(planDistribution(found(more as Partial<FoundCluster>)).obstacles.join('\n'), rule, claim)
   }
   const tables = PROJECT_TABLES.map(laid)
-  t.match(planDistribution(found({ tables }), 64).obstacles.join(), /traces has 32 shards already/)
+  t.match(planDistribution(found({ tables }), 64).obstacles.join(), /traces already has 32 shards/)
   t.same(planDistribution(found({ tables }), 32).obstacles, [])
 })
 

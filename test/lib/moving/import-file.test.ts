@@ -52,7 +52,7 @@ t.test('a bad line is reported with its number and its reason, and stops no othe
   t.match(result.problems, [
     /^line 2: the body is not valid JSON/,
     /^line 3: trace.name: must have at least 1 character$/,
-    /^line 5: trace c{32} exists with different content$/,
+    /^line 5: trace c{32} already exists with different content$/,
     /^line 8: the trace document has 768\d{3} bytes, but at most 768000 can be stored$/,
     /^line 9: the document of span/,
     /^line 10: the body is not valid JSON/,
@@ -117,8 +117,8 @@ t.test('a later line advances what is stored; what contradicts it is reported, a
     /^line 4: score a{16} is stored with different content$/,
     /^line 5: its end is stored with different content$/,
     /^line 6: its metadata is stored with different values$/,
-    /^line 7: the stored trace lacks scores of this line, and this line lacks spans of the stored trace$/,
-    /^line 8: trace [0-9a-f]{32} exists with different content$/
+    /^line 7: the stored trace lacks scores from this line, and this line lacks spans from the stored trace$/,
+    /^line 8: trace [0-9a-f]{32} already exists with different content$/
   ])
   t.same(await exportLines(database, 'default'), after)
   t.match(await totals(database), { traces: 1, spans: 2, traceRows: 1, spanRows: 2 })

@@ -65,7 +65,7 @@ t.test('traces are asked for by their ids, those that there are', async t => {
   t.match(body, { traces: expected, nextCursor: null, prevCursor: null, pageSize: 50 })
   t.equal(body.traces.length, 2)
   t.match(await ask('GET', `${P}/traces?ids=${one.id}&limit=5`), invalid(/^limit: cannot be combined with ids$/))
-  t.match(await ask('GET', `${P}/traces?ids=${one.id},`), invalid(/^ids: must be 32 hexadecimal/))
+  t.match(await ask('GET', `${P}/traces?ids=${one.id},`), invalid(/^ids: must be ids of 32 hexadecimal/))
   t.match(await ask('GET', `${P}/traces?ids=${Array(51).fill(one.id)}`), invalid(/^ids: must be at most 50$/))
 })
 
@@ -224,7 +224,7 @@ t.test('previews say in a line what steps did, and why they failed', async t => 
   const other = await ask('GET', `${path}?spans=${ids[4]!.toUpperCase()},${'9'.repeat(16)}`)
   t.same(other.body, { previews: [{ id: ids[4], text: '', prompt: '', error: '' }] })
   t.match(await ask('GET', path), invalid(/^spans: /))
-  t.match(await ask('GET', `${path}?spans=x`), invalid(/^spans: must be 16 hexadecimal/))
+  t.match(await ask('GET', `${path}?spans=x`), invalid(/^spans: must be ids of 16 hexadecimal/))
   t.match(await ask('GET', `${path}?spans=${Array(51).fill(ids[0])}`), invalid(/^spans: must be at most 50$/))
   t.match(await ask('GET', `${path}?spans=${ids[0]}&length=2`), invalid(/^length: /))
   t.equal((await ask('GET', `${P}/traces/${traceId()}/previews?spans=${ids[0]}`)).status, 404)

@@ -172,7 +172,7 @@ t.test('refuses what it does not know', async t => {
     [{ project: 'nowhere' }, /no project "nowhere"/],
     [{ environment: 'all' }, /'all' is reserved/],
     [{ environment: 'a b' }, /must be 1 to 32/],
-    [{ keyId: 'key9' }, /project default has no key "key9", nor traces recorded with it: see `spoor key list/]
+    [{ keyId: 'key9' }, /project default has no key "key9", and no traces were recorded with it: see `spoor key list/]
   ]
   for (const [over, message] of refused) await t.rejects(plan(database, over), { message }, JSON.stringify(over))
   t.match(await plan(database, { keyId: 'key1', tag: 'nothing' }), { matched: 0 }, 'a key that only traces know')

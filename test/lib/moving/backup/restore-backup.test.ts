@@ -119,7 +119,7 @@ t.test('a restore beside others gives new numbers, and leaves the others as they
   const backup = await backupOf(original.database)
   const taken = other.database
   await t.rejects(restore(t, taken, backup), { message: /is not empty/ })
-  await t.rejects(restore(t, taken, backup, { into: true }), { message: /the slug default, second is taken/ })
+  await t.rejects(restore(t, taken, backup, { into: true }), { message: /the slug default, second is already used/ })
   await taken.pool.run(sql => sql`update projects set slug = 'other-' || slug`)
   const before = await instanceRows(taken)
   const secret = { ...taken, digestSecret: 'another' }

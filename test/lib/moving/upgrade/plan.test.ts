@@ -8,7 +8,7 @@ t.test('an older folder is upgraded, the same one is not, and what cannot be is 
   t.match(planUpgrade(found), { from: 16, to: 18, bytes: 10 * GB, free: 100 * GB })
   t.equal(planUpgrade({ ...found, from: 18 }), undefined)
   t.throws(() => planUpgrade({ ...found, from: 19 }), {
-    message: /needs PostgreSQL 19, and this version of spoor has 18/
+    message: /needs PostgreSQL 19, but this version of spoor has 18/
   })
   t.throws(() => planUpgrade({ ...found, from: undefined }), { message: /no database here yet/ })
   t.end()
@@ -19,7 +19,7 @@ t.test('a copy must fit beside the original', t => {
   t.ok(plan.needed > found.bytes)
   requireRoom({ ...plan, free: plan.needed })
   t.throws(() => requireRoom({ ...plan, free: plan.needed - 1 }), {
-    message: /has 12\.1 GB free, and .* need 12\.1 GB/
+    message: /has 12\.1 GB free, but .* need 12\.1 GB/
   })
   t.end()
 })

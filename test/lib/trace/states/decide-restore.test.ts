@@ -147,9 +147,9 @@ t.test('the later of two states is where the trace goes, whichever is stored', a
 t.test('what contradicts is told in words', async t => {
   const other = (over: Partial<Moment>) => ({ ...ended, ...over })
   const table: [string, Moment, Moment, string][] = [
-    ['another start', ended, other({ hash: 'x' }), 'trace t exists with different content'],
-    ['a gathered trace for a native one', ended, rooted, 'trace t exists with different content'],
-    ['a native trace for a gathered one', rooted, ended, 'trace t exists with different content'],
+    ['another start', ended, other({ hash: 'x' }), 'trace t already exists with different content'],
+    ['a gathered trace for a native one', ended, rooted, 'trace t already exists with different content'],
+    ['a native trace for a gathered one', rooted, ended, 'trace t already exists with different content'],
     ['another span', ended, other({ spans: [['a', 'x']] }), 'span a is stored with different content'],
     ['another score', ended, other({ scores: [score('1', { value: 2 })] }), 'score 1 is stored with different content'],
     ['another end', ended, other({ endHash: 'x' }), 'its end is stored with different content'],
@@ -165,19 +165,19 @@ t.test('what contradicts is told in words', async t => {
       'a patch that the line has not, and an end that it has',
       { ...running, patchedAt: AT },
       ended,
-      'the stored trace lacks the end of this line, and this line lacks the last patch of the stored trace'
+      'the stored trace lacks the end from this line, and this line lacks the last patch from the stored trace'
     ],
     [
       'spans on both sides',
       running,
       { ...running, spans: [['b', 'h']] },
-      'the stored trace lacks spans of this line, and this line lacks spans of the stored trace'
+      'the stored trace lacks spans from this line, and this line lacks spans from the stored trace'
     ],
     [
       'better fields on both sides',
       { ...gathered, ranks: { name: [1, 1, 'a'], model: [3, 1, 'a'] } },
       { ...gathered, ranks: { name: [2, 1, 'a'], model: [2, 1, 'a'] } },
-      'the stored trace lacks fields of this line, and this line lacks fields of the stored trace'
+      'the stored trace lacks fields from this line, and this line lacks fields from the stored trace'
     ]
   ]
   for (const [what, before, sent, expected] of table) t.equal(decided(before, sent), expected, what)

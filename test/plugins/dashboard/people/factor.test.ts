@@ -82,7 +82,7 @@ t.test('enrolling needs a password and a code of the app, and ends other session
   t.same((await ada.ask('GET', 'factor')).body, { isOn: true, recoveryCodes: 10 })
   t.match((await ada.ask('GET', 'session')).body, { user: { hasFactor: true } })
   t.equal((await ada.ask('GET', 'sessions')).body.sessions.length, 1, 'the session by password is over')
-  t.match(await ada.ask('POST', 'factor', { body: {} }), { status: 409, body: { error: { message: /on already/ } } })
+  t.match(await ada.ask('POST', 'factor', { body: {} }), { status: 409, body: { error: { message: /already on/ } } })
   const stored = await service.database.pool.run(sql => sql`select to_jsonb(f)::text as row from second_factors f`)
   for (const secret of [begun.secret, ...confirmed.body.codes, codeOf(begun.secret)]) t.notMatch(stored[0]!.row, secret)
 })
