@@ -110,8 +110,8 @@ function describe(address: string, keyUsed: string, traces: readonly RecordedDem
   const shown = traces.slice(-MOST_SHOWN)
   const rows = shown.map(({ id, name, state, scores }) => [id, name, state, scores])
   return [
-    `Recorded ${traces.length} traces at ${address} with`,
-    `${keyUsed}${shown.length < traces.length ? '; the last are' : ''}:`,
+    `Recorded ${traces.length} traces at ${address} with ${keyUsed}` +
+      `${shown.length < traces.length ? '; the last are' : ''}:`,
     '',
     table(['TRACE', 'NAME', 'STATUS', 'SCORES'], rows, ''),
     '',
