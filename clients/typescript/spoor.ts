@@ -57,6 +57,8 @@ export class Spoor {
         this.#settings.onProblem(`traces lost: ${failed}; the process ends, and they could not be kept on disk`)
     },
     sendBriefly: async (timeoutMs: number) => {
+      // A process may end before the timer of the first look fires, and still sends what earlier processes left.
+      await this.#lookFirst()
       const { kept } = await this.#outbox.flush({ timeoutMs }, true)
       if (kept > 0) this.#outbox.interrupt()
       return kept === 0
@@ -65,6 +67,7 @@ export class Spoor {
   }
   readonly #offEnding: () => void
   readonly #adopting: Timer | undefined
+  #firstLook: Promise<number> | undefined
   #closing: Promise<Flushed> | undefined
   #heldBytes = 0
 
@@ -111,7 +114,7 @@ export class Spoor {
     // Requests to serverless functions are billed by duration, so the transport is loaded at startup.
     if (settings.flushEach) void this.#connect()
     if (this.#spool === undefined) return
-    unref(setTimeout(() => void this.#look({ isSettled: false }), 0))
+    unref(setTimeout(() => void this.#lookFirst(), 0))
     this.#adopting = unref(setInterval(() => void this.adopt(), ADOPT_MS))
   }
 
@@ -251,6 +254,11 @@ export class Spoor {
   /** Number of spool entries that the last check left to clients with other keys. */
   get left(): number {
     return this.#spool?.left ?? 0
+  }
+
+  #lookFirst(): Promise<number> {
+    this.#firstLook ??= this.#look({ isSettled: false })
+    return this.#firstLook
   }
 
   async #look(look: SpoolLook): Promise<number> {

@@ -44,8 +44,7 @@ async function endsWhole(t: Test, plan: Omit<Plan, 'options'>, act = (_pid: numb
   act(first.pid)
   const ended = await first.ended
   t.equal(files(spool).length, ended.taken.length, 'a file for each trace is left')
-  const next = await startApplication(t, { traces: 0, end: 'return', lingerMs: 2000, options: { url, key, spool } })
-    .ended
+  const next = await startApplication(t, { traces: 0, end: 'return', options: { url, key, spool } }).ended
   t.equal(next.code, 0, next.err)
   const left = await missing(url, key, ended.taken.slice(0, plan.traces))
   t.same(left, [], 'all are stored')
