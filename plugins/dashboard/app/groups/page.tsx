@@ -14,7 +14,6 @@ import { readOverview, readShown, toCounted, writeOverview } from '../state/over
 import { preferences, presentTime } from '../state/preferences.ts'
 import { pathOf, readParameters } from '../state/route.ts'
 import { useStore } from '../state/store.ts'
-import { useTagKeys } from '../state/tag-keys.ts'
 import { COUNTED_RANGES } from '../state/time-range.ts'
 import {
   ANY_TAG,
@@ -24,14 +23,14 @@ import {
   readTraceGroup,
   SPLIT_FIELDS,
   type TraceGroupName,
-  tagKeyOf,
   withParameters,
   writeTraceGroup
 } from '../state/trace-group.ts'
 import { ButtonLink } from '../ui/controls.tsx'
-import { ChosenFilter, FilterBar, TypedFilter } from '../ui/filter-bar.tsx'
+import { ChosenFilter, FilterBar } from '../ui/filter-bar.tsx'
 import { formatCost, formatDuration, formatPercent } from '../ui/format.ts'
 import { Pending } from '../ui/problem.tsx'
+import { SplitField } from '../ui/split-field.tsx'
 import { asLine } from '../ui/text.ts'
 import { shortTime, type Zone } from '../ui/time.ts'
 import { PairExamples } from './examples.tsx'
@@ -75,7 +74,10 @@ export function GroupsPage({ slug }: { slug: string }) {
       </div>
       <div class="filters">
         <search class="is-open" aria-label="Choose two groups">
-          <FieldChoice slug={slug} by={by} set={next => goSearch(addressOf(query, { by: next }))} />
+          <SplitField
+            {...{ slug, label: 'Compare by', by, fields: SPLIT_FIELDS.filter(each => each !== 'step') }}
+            set={next => goSearch(addressOf(query, { by: next }))}
+          />
           {(['a', 'b'] as const).map(side => (
             <ChosenFilter
               key={side}
@@ -107,36 +109,6 @@ export function GroupsPage({ slug }: { slug: string }) {
         <Pair {...{ slug, query, zone, a, b }} pair={loaded.value} tables={readShown(search)} addressOf={addressOf} />
       )}
     </div>
-  )
-}
-
-/** Selects the field whose values are compared. */
-function FieldChoice({ slug, by, set }: { slug: string; by: string; set(by: string): void }) {
-  const key = tagKeyOf(by)
-  const keys = useTagKeys(slug, key !== undefined)
-  return (
-    <>
-      <label class="filter">
-        <span>Compare by</span>
-        <select value={key === undefined ? by : ANY_TAG} onChange={event => set(event.currentTarget.value)}>
-          {SPLIT_FIELDS.filter(each => each !== 'step').map(each => (
-            <option key={each} value={each}>
-              {each}
-            </option>
-          ))}
-          <option value={ANY_TAG}>tag</option>
-        </select>
-      </label>
-      {key !== undefined && (
-        <TypedFilter
-          label="Tag key"
-          value={key}
-          known={keys && [...keys.keys()]}
-          counted={keys}
-          set={next => set(`${ANY_TAG}${next.replaceAll(':', '')}`)}
-        />
-      )}
-    </>
   )
 }
 

@@ -4,8 +4,9 @@ import { errorMessageOf } from '../state/api.ts'
 import type { ListQuery } from '../state/list-query.ts'
 import { save, tell } from '../state/toasts.ts'
 import { Button } from '../ui/controls.tsx'
-import { Dialog, Field, FormDialog } from '../ui/dialog.tsx'
+import { Dialog, FormDialog } from '../ui/dialog.tsx'
 import { formatCount, formatCounted } from '../ui/format.ts'
+import { requireTyped, TypedNumber } from '../ui/typed-number.tsx'
 import { deleteAll, findAllIds, fixed, readTable, readWholeTraces } from './all-matches.ts'
 
 export type MatchAction = 'csv' | 'ndjson' | 'delete'
@@ -105,7 +106,7 @@ function DeleteDialog({ slug, query, onClose, changed }: Props) {
     )
   }
   const remove = async () => {
-    if (typed.trim().replaceAll(',', '') !== String(ids.length)) throw new Error(`Type ${ids.length} to delete.`)
+    requireTyped(typed, ids.length, 'delete')
     let deleted = 0
     const progress = (done: number) => {
       deleted = done
@@ -123,17 +124,7 @@ function DeleteDialog({ slug, query, onClose, changed }: Props) {
   return (
     <FormDialog title={`Delete ${count}?`} submit={`Delete ${count}`} danger onClose={onClose} onSubmit={remove}>
       <p>Deletes every trace that matches the filters now, with all spans and scores. This cannot be undone.</p>
-      <Field
-        label={
-          <>
-            To confirm, type <strong>{ids.length}</strong>
-          </>
-        }
-        inputMode="numeric"
-        autocomplete="off"
-        value={typed}
-        set={setTyped}
-      />
+      <TypedNumber count={ids.length} value={typed} set={setTyped} />
       <p role="status">{said}</p>
     </FormDialog>
   )

@@ -13,9 +13,7 @@ import {
   type ListQuery,
   readQuery,
   toServer,
-  withoutFilters,
   withSort,
-  withTime,
   writeQuery
 } from '../state/list-query.ts'
 import { useLoad, useRead } from '../state/load.ts'
@@ -24,10 +22,11 @@ import { prefer, preferences, presentTime } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
 import { may, projectOf } from '../state/session.ts'
 import { useStore } from '../state/store.ts'
-import { ALL_TIME, offsetOf } from '../state/time-range.ts'
-import { Button, ButtonLink, Icon } from '../ui/controls.tsx'
+import { offsetOf } from '../state/time-range.ts'
+import { ButtonLink, Icon } from '../ui/controls.tsx'
 import { formatCost, formatCount, formatCounted, formatDuration } from '../ui/format.ts'
 import { Menu } from '../ui/menu.tsx'
+import { NoMatches } from '../ui/no-matches.tsx'
 import { Pending } from '../ui/problem.tsx'
 import { asLine } from '../ui/text.ts'
 import { shortTime, type Zone } from '../ui/time.ts'
@@ -208,7 +207,7 @@ export function ListPage({ slug }: { slug: string }) {
         (isNew ? (
           noTraces && <noTraces.NoTraces slug={slug} keys={pathOf({ page: 'settings', slug, tab: 'keys' })} />
         ) : (
-          <NoneLeft query={query} hint={page.hint} change={change} />
+          <NoMatches what="traces" query={query} hint={page.hint} change={change} />
         ))}
       {page !== undefined && <HowFar page={page} query={query} zone={zone} base={base} />}
       {live.waiting > 0 && (
@@ -332,29 +331,6 @@ function moveRow(by: 1 | -1): void {
   const next = links[at === -1 ? (by === 1 ? 0 : links.length - 1) : at + by]
   next?.focus()
   next?.closest('tr')?.scrollIntoView({ block: 'nearest' })
-}
-
-interface NoneProps {
-  readonly query: ListQuery
-  /** The server's explanation, which names values that exist. */
-  readonly hint: string | null
-  change(query: ListQuery): void
-}
-
-function NoneLeft({ query, hint, change }: NoneProps) {
-  const isFiltered = query.runsOnly === true || Object.keys(query.filters).length > 0
-  return (
-    <div class="empty">
-      <h2>{isFiltered ? 'No traces match these filters' : 'No traces in this time range'}</h2>
-      {hint !== null && <p class="soft">{hint}</p>}
-      <p class="empty-acts">
-        {query.range !== ALL_TIME && (
-          <Button onClick={() => change(withTime(query, { range: ALL_TIME }))}>Show all time</Button>
-        )}
-        {isFiltered && <Button onClick={() => change(withoutFilters(query))}>Clear filters</Button>}
-      </p>
-    </div>
-  )
 }
 
 /** Formats a number of traces, which is counted up to a limit. */

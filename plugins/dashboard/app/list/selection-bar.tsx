@@ -5,8 +5,9 @@ import { pathOf } from '../state/route.ts'
 import { may } from '../state/session.ts'
 import { save, tell } from '../state/toasts.ts'
 import { Button, ButtonLink, LinkButton } from '../ui/controls.tsx'
-import { Field, FormDialog } from '../ui/dialog.tsx'
+import { FormDialog } from '../ui/dialog.tsx'
 import { formatCounted } from '../ui/format.ts'
+import { requireTyped, TypedNumber } from '../ui/typed-number.tsx'
 import type { Selected } from './selection.ts'
 
 interface Props {
@@ -39,7 +40,7 @@ export function Selection({ slug, traces, selection, changed }: Props) {
     }
   }
   const remove = async () => {
-    if (typed.trim() !== String(ids.length)) throw new Error(`Type ${ids.length} to delete.`)
+    requireTyped(typed, ids.length, 'delete')
     let done = 0
     try {
       for (const id of ids) {
@@ -74,17 +75,7 @@ export function Selection({ slug, traces, selection, changed }: Props) {
           onSubmit={remove}
         >
           <p>Their spans and scores are deleted too. This cannot be undone.</p>
-          <Field
-            label={
-              <>
-                To confirm, type <strong>{ids.length}</strong>
-              </>
-            }
-            inputMode="numeric"
-            autocomplete="off"
-            value={typed}
-            set={setTyped}
-          />
+          <TypedNumber count={ids.length} value={typed} set={setTyped} />
         </FormDialog>
       )}
     </div>

@@ -11,14 +11,14 @@ import { readOverview, readShown, toCounted, writeOverview } from '../state/over
 import { preferences, presentTime } from '../state/preferences.ts'
 import { pathOf, readParameters } from '../state/route.ts'
 import { useStore } from '../state/store.ts'
-import { useTagKeys } from '../state/tag-keys.ts'
 import { COUNTED_RANGES, offsetOf } from '../state/time-range.ts'
-import { ANY_TAG, fieldName, readSplitField, SPLIT_FIELDS, tagKeyOf, withParameters } from '../state/trace-group.ts'
+import { ANY_TAG, fieldName, readSplitField, SPLIT_FIELDS, withParameters } from '../state/trace-group.ts'
 import { Button, ButtonLink } from '../ui/controls.tsx'
 import { Moment } from '../ui/facts.tsx'
-import { FilterBar, TypedFilter } from '../ui/filter-bar.tsx'
+import { FilterBar } from '../ui/filter-bar.tsx'
 import { formatBytes, formatCount, formatLimit, formatPercent } from '../ui/format.ts'
 import { Pending } from '../ui/problem.tsx'
+import { SplitField } from '../ui/split-field.tsx'
 import { timesIn, type Zone, zoneName } from '../ui/time.ts'
 import { ViewsMenu } from '../ui/views-menu.tsx'
 import { METRICS } from './changes.ts'
@@ -107,7 +107,13 @@ export function OverviewPage({ slug }: { slug: string }) {
       <div class="head">
         <h1 tabIndex={-1}>Overview</h1>
         <div class="head-end">
-          <SplitChoice slug={slug} by={by} set={next => goSearch(addressOf(query, tables, next))} />
+          <div class="filters split-choice">
+            <SplitField
+              {...{ slug, label: 'Split by', by: by ?? '', fields: SPLIT_FIELDS, none: 'nothing' }}
+              set={next => goSearch(addressOf(query, tables, next || undefined))}
+            />
+            {by === ANY_TAG && <span class="soft small">Tags such as prompt:v2 have the key prompt.</span>}
+          </div>
           <ViewsMenu slug={slug} page="overview" search={own} />
         </div>
       </div>
@@ -163,47 +169,6 @@ export function OverviewPage({ slug }: { slug: string }) {
           )
         }
       </Shown>
-    </div>
-  )
-}
-
-interface SplitChoiceProps {
-  readonly slug: string
-  readonly by: string | undefined
-  set(by: string | undefined): void
-}
-
-/** Selects the field by which charts and tables are split. */
-function SplitChoice({ slug, by, set }: SplitChoiceProps) {
-  const key = by === undefined ? undefined : tagKeyOf(by)
-  const keys = useTagKeys(slug, key !== undefined)
-  return (
-    <div class="filters split-choice">
-      <label class={`filter ${by === undefined ? '' : 'is-set'}`}>
-        <span>Split by</span>
-        <select
-          value={key === undefined ? (by ?? '') : ANY_TAG}
-          onChange={event => set(event.currentTarget.value === '' ? undefined : event.currentTarget.value)}
-        >
-          <option value="">nothing</option>
-          {SPLIT_FIELDS.map(each => (
-            <option key={each} value={each}>
-              {each}
-            </option>
-          ))}
-          <option value={ANY_TAG}>tag</option>
-        </select>
-      </label>
-      {key !== undefined && (
-        <TypedFilter
-          label="Tag key"
-          value={key}
-          known={keys && [...keys.keys()]}
-          counted={keys}
-          set={next => set(`${ANY_TAG}${next.replaceAll(':', '')}`)}
-        />
-      )}
-      {key === '' && <span class="soft small">Tags such as prompt:v2 have the key prompt.</span>}
     </div>
   )
 }

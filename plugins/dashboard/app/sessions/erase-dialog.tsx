@@ -5,9 +5,10 @@ import { useLoad } from '../state/load.ts'
 import { go } from '../state/navigation.ts'
 import { pathOf } from '../state/route.ts'
 import { tell } from '../state/toasts.ts'
-import { Dialog, Field, FormDialog } from '../ui/dialog.tsx'
+import { Dialog, FormDialog } from '../ui/dialog.tsx'
 import { formatCounted } from '../ui/format.ts'
 import { asLine } from '../ui/text.ts'
+import { requireTyped, TypedNumber } from '../ui/typed-number.tsx'
 import { countErased, type Erased, erase } from './erasure.ts'
 
 interface Props {
@@ -40,7 +41,7 @@ export function EraseDialog({ slug, target, onClose }: Props) {
   }
   const traces = formatCounted(count, 'trace')
   const remove = async () => {
-    if (typed.trim().replaceAll(',', '') !== String(count)) throw new Error(`Type ${count} to erase.`)
+    requireTyped(typed, count, 'erase')
     let erased = 0
     const progress = (done: number) => {
       erased = done
@@ -62,17 +63,7 @@ export function EraseDialog({ slug, target, onClose }: Props) {
         Existing backups still contain these traces until you delete the backups. The audit log records who erased them,
         when, how many, and the id of the {kind}.
       </p>
-      <Field
-        label={
-          <>
-            To confirm, type <strong>{count}</strong>
-          </>
-        }
-        inputMode="numeric"
-        autocomplete="off"
-        value={typed}
-        set={setTyped}
-      />
+      <TypedNumber count={count} value={typed} set={setTyped} />
       <p role="status">{said}</p>
     </FormDialog>
   )

@@ -19,13 +19,13 @@ import { goSearch, useArrival, usePlace } from '../state/navigation.ts'
 import { preferences, presentTime } from '../state/preferences.ts'
 import { pathOf } from '../state/route.ts'
 import { useStore } from '../state/store.ts'
-import { ALL_TIME } from '../state/time-range.ts'
 import { tell } from '../state/toasts.ts'
-import { Button, ButtonLink, Icon, LinkButton, StatusIcon } from '../ui/controls.tsx'
+import { ButtonLink, Icon, LinkButton, StatusIcon } from '../ui/controls.tsx'
 import { DurationMeter } from '../ui/duration-meter.tsx'
 import { Moment } from '../ui/facts.tsx'
 import { ChosenFilter, FilterFrame, TypedFilter } from '../ui/filter-bar.tsx'
 import { formatCost, formatCount, formatCounted, NONE } from '../ui/format.ts'
+import { NoMatches } from '../ui/no-matches.tsx'
 import { Pending } from '../ui/problem.tsx'
 import { LinkedRows, numbers, type Title } from '../ui/table.tsx'
 import { asLine } from '../ui/text.ts'
@@ -69,7 +69,7 @@ export function StepsPage({ slug }: { slug: string }) {
           {value.spans.length > 0 ? (
             <StepTable slug={slug} list={value} query={query} zone={zone} change={change} />
           ) : (
-            value.nextCursor === null && <NoSteps list={value} query={query} change={change} />
+            value.nextCursor === null && <NoMatches what="steps" query={query} hint={value.hint} change={change} />
           )}
           <Pager slug={slug} list={value} query={query} />
         </>
@@ -281,27 +281,5 @@ function Pager({ slug, list, query }: { slug: string; list: StepPage; query: Lis
         <ButtonLink href={`${base}${writeStepQuery({ ...query, after: nextCursor })}`}>Older →</ButtonLink>
       )}
     </nav>
-  )
-}
-
-interface EmptyProps {
-  readonly list: StepPage
-  readonly query: ListQuery
-  change(query: ListQuery): void
-}
-
-function NoSteps({ list: { hint }, query, change }: EmptyProps) {
-  const isFiltered = Object.keys(query.filters).length > 0
-  return (
-    <div class="empty">
-      <h2>{isFiltered ? 'No steps match these filters' : 'No steps in this time range'}</h2>
-      {hint !== null && <p class="soft">{hint}</p>}
-      <p class="empty-acts">
-        {query.range !== ALL_TIME && (
-          <Button onClick={() => change(withTime(query, { range: ALL_TIME }))}>Show all time</Button>
-        )}
-        {isFiltered && <Button onClick={() => change(withoutFilters(query))}>Clear filters</Button>}
-      </p>
-    </div>
   )
 }
