@@ -9,12 +9,15 @@ import type { SqlAccess } from '../database/sql-access.ts'
 import { Refusal } from '../errors.ts'
 import { plainAddress } from '../network-list.ts'
 import { countAttempt, readWait, type Subject } from '../store/people/attempts.ts'
+import { type FailedSignIn, noteFirstFailure } from '../store/people/failed-sign-ins.ts'
 import { isPassword, refuseIfFull } from './passwords.ts'
 
 /** Limits per quarter of an hour (lib/store/people/attempts.ts). */
 const MOST_FOR_ADDRESS = 5
 const MOST_FROM_DEVICE = 5
 const MOST_FROM_NETWORK = 50
+/** Failed sign-ins without a password, from one network, that are recorded per quarter of an hour. */
+const MOST_NOTED = 50
 
 /** The subjects that an attempt counts against. */
 export interface Subjects {
@@ -54,6 +57,17 @@ export async function tryPassword(
   refuse(await sql.read(each => readWait(each, subjects)))
   const count = async () => refuse(await sql.write(each => countAttempt(each, subjects)))
   return isPassword(password, stored, party, count)
+}
+
+/**
+ * Records a failed sign-in that no limit on passwords bounds. A sender with many addresses must not fill the audit log,
+ * so the entries from a network are limited.
+ */
+export async function noteUnlimited(sql: Pick<SqlAccess, 'write'>, failed: FailedSignIn): Promise<void> {
+  const network = { name: nameOf('failures', networkOf(failed.client)), most: MOST_NOTED }
+  await sql.write(async each => {
+    if ((await countAttempt(each, [network])) === undefined) await noteFirstFailure(each, failed)
+  })
 }
 
 function refuse(waitS: number | undefined): void {

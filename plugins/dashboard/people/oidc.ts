@@ -8,12 +8,12 @@ import type { App } from '../../../lib/app.ts'
 import { AttemptCookie } from '../../../lib/http/people/cookie.ts'
 import { found } from '../../../lib/http/refuse.ts'
 import type { Reply, RequestOf } from '../../../lib/http/route.ts'
+import { noteUnlimited } from '../../../lib/people/attempts.ts'
 import { isJustProven } from '../../../lib/people/fresh.ts'
 import { type Denial, personOf } from '../../../lib/people/oidc/claims.ts'
 import { OidcError, Provider, type ProviderFailure } from '../../../lib/people/oidc/provider.ts'
 import { ownPage } from '../../../lib/people/pages.ts'
 import { closed } from '../../../lib/schema/object.ts'
-import { noteFirstFailure } from '../../../lib/store/people/failed-sign-ins.ts'
 import { type Refused, signInByOidc } from '../../../lib/store/people/oidc.ts'
 import { OIDC_CALLBACK } from '../guard.ts'
 import { pageRoute } from '../page-routes.ts'
@@ -53,7 +53,7 @@ export default function oidc(app: App): void {
 
   /** Records that a person whom the provider knows was turned away here. */
   async function refuse({ client }: Pick<RequestOf<unknown>, 'client'>, reason: Denial | Refused, page: string) {
-    await sql.write(each => noteFirstFailure(each, { userId: null, client, means: 'oidc', reason }))
+    await noteUnlimited(sql, { userId: null, client, means: 'oidc', reason })
     return turnAway(reason, page)
   }
 

@@ -5,13 +5,13 @@ import type { App } from '../../../lib/app.ts'
 import { Refusal } from '../../../lib/errors.ts'
 import { type Cookie, DeviceCookie } from '../../../lib/http/people/cookie.ts'
 import type { RequestOf } from '../../../lib/http/route.ts'
-import { subjectsOf, tryPassword } from '../../../lib/people/attempts.ts'
+import { noteUnlimited, subjectsOf, tryPassword } from '../../../lib/people/attempts.ts'
 import { foldEmail } from '../../../lib/people/email.ts'
 import { readShownFactor } from '../../../lib/people/factors/shown-factor.ts'
 import { digestToken, makeToken } from '../../../lib/people/tokens.ts'
 import type { Visitor } from '../../../lib/people/visit.ts'
 import { closed } from '../../../lib/schema/object.ts'
-import { noteFailedSignIn, noteFirstFailure } from '../../../lib/store/people/failed-sign-ins.ts'
+import { noteFailedSignIn } from '../../../lib/store/people/failed-sign-ins.ts'
 import { readFactor } from '../../../lib/store/people/second-factors.ts'
 import { type NewSession, readPassword, signInByLink, signInByPassword } from '../../../lib/store/people/sessions.ts'
 import type { ShownFactor } from '../../../lib/store/people/using-factor.ts'
@@ -62,7 +62,7 @@ export default function signIn(app: App): void {
       const { session, kept } = newSession(cookie, request)
       const userId = link && (await sql.write((each, attempts) => signInByLink(each, link, session, attempts, only)))
       if (userId === undefined) {
-        await sql.write(each => noteFirstFailure(each, { userId: null, client: request.client, means: 'link' }))
+        await noteUnlimited(sql, { userId: null, client: request.client, means: 'link' })
         throw new Refusal('sign_in_required', only === undefined ? USED : NOT_YOURS)
       }
       return { status: 204, headers: { 'Set-Cookie': kept } }

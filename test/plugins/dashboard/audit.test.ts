@@ -94,6 +94,22 @@ t.test('failed sign-ins are one entry for each user and client, without what was
   t.notMatch(JSON.stringify(all), /my password is here|three|four/)
 })
 
+t.test('failed links from the addresses of one network cannot fill the log', async t => {
+  const service = await testService(t, { config: { trustProxy: ['127.0.0.1/32'] } })
+  const fail = (client: string, i: number) =>
+    asking(service)('POST', 'sign-in/link', {
+      body: { token: String(i).padStart(43, 'x') },
+      headers: { 'x-forwarded-for': client }
+    })
+  for (let i = 0; i < 60; i++) t.equal((await fail(`2001:db8:7::${i.toString(16)}`, i)).status, 401)
+  t.equal((await fail('2001:db8:8::1', 60)).status, 401)
+  const clients = await service.database.pool.run(
+    sql => sql<{ client: string }[]>`select client from audit where action = 'sign-in.fail' order by id`
+  )
+  t.equal(clients.filter(({ client }) => client.startsWith('2001:db8:7::')).length, 50)
+  t.equal(clients.at(-1)?.client, '2001:db8:8::1', 'another network has its own limit')
+})
+
 t.test('a wrong current password is a failed attempt as well', async t => {
   const service = await testService(t)
   const owner = await signedIn(service, 'owner@example.com', 'owner')

@@ -8,9 +8,9 @@ import { toDollars } from '../../../rollups/amounts.ts'
 import type { UsageRow } from '../../../schema/history/usage.ts'
 import type { ChartFilters } from '../rollups/sums.ts'
 import { foundTraces } from './exact.ts'
-import { IS_PLANNED, LIVE_TRACES, MOST_LIVE, type PlanAsked, readUsagePlan, startInSql } from './made-plan.ts'
-import { msOf } from './marks.ts'
-import type { PeriodSums } from './rows.ts'
+import { IS_PLANNED, LIVE_TRACES, MOST_LIVE, type PlanAsked, readUsagePlan } from './made-plan.ts'
+import { msOf, startInSql } from './marks.ts'
+import { isOfRow, isUnlisted, listedKeys, type PeriodSums, type SameGroup } from './rows.ts'
 
 /** The field of usage_sums under which computed costs are stored. No split has this name. */
 export const COMPUTED_COSTS = 'computed'
@@ -27,10 +27,7 @@ export interface ComputedAsked extends Omit<PlanAsked, 'field'> {
   readonly filters: ChartFilters
 }
 
-interface CostRow {
-  readonly start: number | null
-  readonly key: string | null
-  readonly isOther: boolean
+interface CostRow extends SameGroup {
   /** Whether it sums the groups that are not stored separately. */
   readonly isRest: boolean
   readonly computed: number
@@ -51,9 +48,8 @@ export async function withComputedCosts(
   const { period, interval, filters } = asked
   const plan = await readUsagePlan(sql, projectId, { period, interval, field: COMPUTED_COSTS }, mostLive)
   if (plan.from !== period.from || plan.to !== period.to) return sums
-  const keys = new Set(sums.rows.filter(({ isOther }) => !isOther).map(({ key }) => key))
   const lists = [[...plan.live], [...plan.hours], asked.split ?? '', [...plan.days], COMPUTED_COSTS]
-  const values = [...lists, [...keys].filter(key => key !== null), keys.has(null)]
+  const values = [...lists, ...listedKeys(sums)]
   const given = KEYS.map(name => filters[name] ?? null)
   const costs = await sql.unsafe<CostRow[]>(statementOf(asked), [projectId, ...values, ...given] as never[], {
     prepare: true
@@ -64,14 +60,10 @@ export async function withComputedCosts(
     // A name that has no row of its own in some hours has only a part of its cost in its group.
     Math.min(costUsd, toDollars(found.reduce((sum, { computed }) => sum + computed, 0)))
   const totalOf = () => (hasRest && isNarrowed ? null : sumOf(costs, sums.total.costUsd))
-  const isOf = (cost: CostRow, { start, key, isOther }: UsageRow) =>
-    cost.start === (start === null ? null : Date.parse(start)) &&
-    cost.isOther === isOther &&
-    (isOther || cost.key === key)
   const costOf = (row: UsageRow) => {
     if (hasRest && (isNarrowed || asked.split !== undefined)) return null
     return sumOf(
-      costs.filter(cost => isOf(cost, row)),
+      costs.filter(cost => isOfRow(cost, row)),
       row.costUsd
     )
   }
@@ -101,7 +93,7 @@ function statementOf({ interval, split }: ComputedAsked): string {
   select ${msOf('start')} as start, case when is_other then null else key end as key, is_other as "isOther",
     is_rest as "isRest", sum(computed)::float8 as computed
   from (
-    select *, case when key is null then not $8::bool else key <> all ($7::text[]) end as is_other from keyed
+    select *, ${isUnlisted('$7', '$8')} as is_other from keyed
   ) labelled
   group by 1, 2, 3, 4`
 }

@@ -9,6 +9,7 @@ import type { UsageSplit, UsageTime } from '../../../rollups/usage.ts'
 import type { UsageSort } from '../../../schema/field-values.ts'
 import { allAnswered } from '../../transactions.ts'
 import { rankOf } from '../rollups/ranks.ts'
+import { startInSql } from './marks.ts'
 import { findMatching, hasFew, MOST_EXACT, timeOf, type UsageFilters } from './matching.ts'
 import { type GroupRow, NO_SUMS, type PeriodSums, rowOf, type SumsRow, usageSumsOf } from './rows.ts'
 
@@ -127,12 +128,6 @@ export function itemsOf(names: TableNames, split: UsageSplit | undefined, stepKi
 }
 const ofStep = amountsInSql('s', 1)
 
-const STARTS = {
-  none: 'null::timestamptz',
-  hour: `date_bin('1 hour', started_at, '2000-01-01T00:00:00Z'::timestamptz)`,
-  day: `date_bin('1 day', started_at, '2000-01-01T00:00:00Z'::timestamptz)`
-}
-
 const P95 = 'percentile_disc(0.95) within group (order by duration_ms)'
 
 /** Parameters 4 and 5 are used in every form of the statement, so that their types are known. */
@@ -150,7 +145,7 @@ const groupsStatement = (
     select key, kind, row_number() over (order by ${order}, key, kind) > $5::int and $4::text is not null as is_other
     from items group by key, kind
   ), labelled as (
-    select ${STARTS[interval]} as start, case when is_other then null else i.key end as label,
+    select ${startInSql(interval, 'started_at')} as start, case when is_other then null else i.key end as label,
       case when is_other then null else i.kind end as label_kind, is_other, i.*
     from items i join groups g on i.key is not distinct from g.key and i.kind is not distinct from g.kind
   )

@@ -67,7 +67,3 @@ export const IS_PLANNED = `(
       (length = 'h' and start = any (array(select ${timeOf('ms')} from unnest($3::float8[]) as ms)))
       or (length = 'd' and start = any (array(select ${timeOf('ms')} from unnest($5::float8[]) as ms)))
     )`
-
-/** Returns SQL for the start of the hour or day that contains a time. */
-export const startInSql = (interval: UsageInterval, time: string): string =>
-  interval === 'none' ? 'null::timestamptz' : `date_bin('1 ${interval}', ${time}, '2000-01-01T00:00:00Z')`

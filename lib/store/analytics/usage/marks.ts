@@ -5,6 +5,7 @@
  * folded the change, which does not delete the sums.
  */
 import { LEVELS } from '../../../rollups/levels.ts'
+import type { UsageInterval } from '../../../rollups/usage.ts'
 
 /** Returns an SQL condition: `u` marks sums that belong to the version in `row`, which is a row of rollupVersions. */
 export const isMarkOf = (length: 'hour' | 'day', field: string, row: string): string =>
@@ -22,3 +23,7 @@ export const rollupVersions = (length: 'hour' | 'day', condition: string): strin
 
 /** Returns SQL for the milliseconds from 1970 to a time. */
 export const msOf = (time: string): string => `(extract(epoch from ${time}) * 1000)::float8`
+
+/** Returns SQL for the start of the hour or day that contains a time. */
+export const startInSql = (interval: UsageInterval, time: string): string =>
+  interval === 'none' ? 'null::timestamptz' : `date_bin('1 ${interval}', ${time}, '2000-01-01T00:00:00Z')`

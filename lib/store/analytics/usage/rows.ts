@@ -57,6 +57,29 @@ export const rowOf = ({ start, key, kind, isOther, ...row }: GroupRow): UsageRow
   ...usageSumsOf(row)
 })
 
+/** A group of a second statement, whose figures are added to the row of the same group. */
+export interface SameGroup {
+  /** Start of the hour or day in milliseconds since 1970. */
+  readonly start: number | null
+  readonly key: string | null
+  readonly isOther: boolean
+}
+
+/** The keys of the groups that have rows of their own, as two parameters: those that are not null, and whether one is. */
+export function listedKeys({ rows }: PeriodSums): readonly [keys: readonly string[], hasNull: boolean] {
+  const keys = new Set(rows.filter(({ isOther }) => !isOther).map(({ key }) => key))
+  return [[...keys].filter(key => key !== null), keys.has(null)]
+}
+
+/** SQL for whether a `key` is not listed. The arguments are the parameters that `listedKeys` returns. */
+export const isUnlisted = (keys: string, hasNull: string): string =>
+  `case when key is null then not ${hasNull}::bool else key <> all (${keys}::text[]) end`
+
+export const isOfRow = (group: SameGroup, { start, key, isOther }: UsageRow): boolean =>
+  group.start === (start === null ? null : Date.parse(start)) &&
+  group.isOther === isOther &&
+  (isOther || group.key === key)
+
 export const NO_SUMS: SumsRow = {
   traces: 0,
   errors: 0,

@@ -4,23 +4,18 @@
  */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../../database/tables.ts'
-import { MOST_SCORE_NAMES, type UsageRow, type UsageScore } from '../../../schema/history/usage.ts'
+import { MOST_SCORE_NAMES, type UsageScore } from '../../../schema/history/usage.ts'
 import { MAX_SCORES } from '../../../schema/input.ts'
 import { allAnswered } from '../../transactions.ts'
 import { foundTraces, itemsOf, ofPeriod, type UsageAsked } from './exact.ts'
-import { startInSql } from './made-plan.ts'
-import { msOf } from './marks.ts'
+import { msOf, startInSql } from './marks.ts'
 import { findMatching, MOST_EXACT } from './matching.ts'
-import type { PeriodSums } from './rows.ts'
+import { isOfRow, isUnlisted, listedKeys, type PeriodSums, type SameGroup } from './rows.ts'
 
 /** Maximum number of scores that are read. */
 const MOST_SCORES = 200_000
 
-interface ScoreRow extends UsageScore {
-  readonly start: number | null
-  readonly key: string | null
-  readonly isOther: boolean
-}
+type ScoreRow = UsageScore & SameGroup
 
 /** Returns the sums with scores; undefined if the period has too many scores. */
 export async function withScores(
@@ -42,29 +37,19 @@ export async function withScores(
     { prepare: true }
   )
   if (scores > MOST_SCORES) return undefined
-  const keys = new Set(sums.rows.filter(({ isOther }) => !isOther).map(({ key }) => key))
+  const listed = listedKeys(sums)
   const read = async (of: UsageAsked): Promise<ScoreRow[]> =>
     sql.unsafe<ScoreRow[]>(
       statementOf(names, of, list.length > 0 ? '$7' : undefined),
-      [
-        ...values,
-        of.split?.field === 'tag' ? of.split.tagKey : '',
-        [...keys].filter(key => key !== null),
-        keys.has(null),
-        ...list
-      ] as never[],
+      [...values, of.split?.field === 'tag' ? of.split.tagKey : '', ...listed, ...list] as never[],
       { prepare: true }
     )
   const whole: UsageAsked = { ...asked, split: undefined, interval: 'none' }
   const [ofAll = [], ofRows = []] = await allAnswered([read(whole), read(asked)])
-  const isOf = (score: ScoreRow, { start, key, isOther }: UsageRow) =>
-    score.start === (start === null ? null : Date.parse(start)) &&
-    score.isOther === isOther &&
-    (isOther || score.key === key)
   return {
     ...sums,
     total: { ...sums.total, scores: mostOf(ofAll) },
-    rows: sums.rows.map(row => ({ ...row, scores: mostOf(ofRows.filter(score => isOf(score, row))) }))
+    rows: sums.rows.map(row => ({ ...row, scores: mostOf(ofRows.filter(score => isOfRow(score, row))) }))
   }
 }
 
@@ -86,7 +71,7 @@ function statementOf(names: TableNames, { split, interval }: UsageAsked, seqs: s
   items as (${itemsOf(names, split)}),
   labelled as (
     select ${startInSql(interval, 'started_at')} as start, key, seq,
-      case when key is null then not $6::bool else key <> all ($5::text[]) end as is_other
+      ${isUnlisted('$5', '$6')} as is_other
     from items where $4::text is not null
   )
   select ${msOf('start')} as start, case when is_other then null else key end as key, is_other as "isOther", s.name,
