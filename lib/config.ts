@@ -25,7 +25,7 @@ export interface Config {
   readonly grpcTls: { readonly cert: string; readonly key: string } | undefined
   /** Without a trailing slash; undefined if the request's Host header determines the URL. */
   readonly baseUrl: string | undefined
-  /** Whether browsers are told to use only HTTPS if baseUrl begins with https:// (lib/http/transport-security.ts). */
+  /** Whether the dashboard and the guide send Strict-Transport-Security; no effect unless baseUrl uses https://. */
   readonly hsts: boolean
   /** Addresses (mailto:, https:) to which people report vulnerabilities; empty if there is no security.txt. */
   readonly securityContacts: readonly string[]

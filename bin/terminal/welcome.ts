@@ -16,7 +16,7 @@ export interface WelcomeStart {
  * and the next step.
  */
 export function welcome(address: string, location: string, start: WelcomeStart, env: NodeJS.ProcessEnv): string {
-  const lines = [`spoor is at ${address}`, `The data is in: ${location}`, ...dashboardLines(start, env), '']
+  const lines = [`spoor is at ${address}`, `Data: ${location}`, ...dashboardLines(start, env), '']
   if (start.obstacle !== null) {
     lines.push(`Not configured: ${start.obstacle}. Until this is fixed, requests with a key get not_configured.`)
     return lines.join('\n')

@@ -51,7 +51,7 @@ t.test('the life of a data folder: first start, commands beside it, second start
   const [key, ...more] = new Set(first.out.match(/spoor_live_[0-9A-Za-z]{16}_[0-9A-Za-z]{43}/g))
   t.same(more, [], 'one key is printed')
   t.equal(await tryKey(address, key!), 200)
-  t.match(first.out, `The data is in: embedded PostgreSQL in ${folder}`)
+  t.match(first.out, `Data: embedded PostgreSQL in ${folder}`)
   t.match(first.out, `DATA_DIR='${folder}' npx spoor key create --project default`)
   t.match(first.out, /\nReady\..*\n$/)
   t.notMatch(first.err, key!, 'the log never has it')

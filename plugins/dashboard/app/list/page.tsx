@@ -25,10 +25,10 @@ import { useStore } from '../state/store.ts'
 import { offsetOf } from '../state/time-range.ts'
 import { ButtonLink, Icon } from '../ui/controls.tsx'
 import { formatCost, formatCount, formatCounted, formatDuration } from '../ui/format.ts'
+import { IgnoredParameters } from '../ui/ignored-parameters.tsx'
 import { Menu } from '../ui/menu.tsx'
 import { NoMatches } from '../ui/no-matches.tsx'
 import { Pending } from '../ui/problem.tsx'
-import { asLine } from '../ui/text.ts'
 import { shortTime, type Zone } from '../ui/time.ts'
 import type { MatchAction } from './all-matches-dialog.tsx'
 import { COMPACT, chooseColumns, DEFAULT_COLUMNS, MOST_METADATA, metadataOfColumn } from './columns.ts'
@@ -198,9 +198,7 @@ export function ListPage({ slug }: { slug: string }) {
           )}
         </div>
       )}
-      {ignored.length > 0 && (
-        <p class="soft">This address has unknown or invalid parameters: {asLine(ignored.join(', '))}.</p>
-      )}
+      <IgnoredParameters names={ignored} />
       <Pending of={loaded} what="traces" />
       {isEmpty &&
         facets !== undefined &&

@@ -18,6 +18,7 @@ import { pathOf } from '../state/route.ts'
 import { type ScoreKind, scoreKinds } from '../state/score-kinds.ts'
 import { may } from '../state/session.ts'
 import { describeQuery } from '../state/views.ts'
+import { IgnoredParameters } from '../ui/ignored-parameters.tsx'
 import { Problem, Waiting } from '../ui/problem.tsx'
 import { asLine } from '../ui/text.ts'
 import { TimeMenu } from '../ui/time-menu.tsx'
@@ -104,9 +105,7 @@ export function ReviewPage({ slug }: { slug: string }) {
         <TimeMenu query={query} change={change} />
         {filters !== '' && <p class="soft">{asLine(describeQuery(filters), 200)}</p>}
       </header>
-      {ignored.length > 0 && (
-        <p class="soft">This address has unknown or invalid parameters: {asLine(ignored.join(', '))}.</p>
-      )}
+      <IgnoredParameters names={ignored} />
       {error !== undefined ? (
         <Problem
           error={error}

@@ -20,12 +20,12 @@ const TEXTS: Readonly<Record<string, string>> = {
   'oidc.link': 'Linked an account at the sign-in provider',
   'password.set': 'Set a password',
   'password.remove': 'Removed a password',
-  'factor.enrol': 'Turned on codes',
-  'factor.remove': 'Turned off codes',
+  'factor.enrol': 'Turned on two-step sign-in',
+  'factor.remove': 'Turned off two-step sign-in',
   'factor.recover': 'Used a recovery code',
   'factor.renew': 'Made new recovery codes',
-  'factor.require': 'Required codes',
-  'factor.unrequire': 'No longer requires codes',
+  'factor.require': 'Required two-step sign-in',
+  'factor.unrequire': 'Made two-step sign-in optional',
   'link.make': 'Created a sign-in link',
   'user.add': 'Added a user',
   'member.add': 'Added a member',
@@ -34,7 +34,8 @@ const TEXTS: Readonly<Record<string, string>> = {
   'key.create': 'Created a key',
   'key.rotate': 'Rotated a key',
   'key.revoke': 'Revoked a key',
-  'key.environment': 'Changed the environment of a key',
+  'key.environment': "Changed a key's environment",
+  'environment.backfill': 'Set the environment of traces',
   'trace.delete': 'Deleted traces',
   'trace.prune': 'Pruned traces',
   'trace.import': 'Imported traces',
@@ -46,14 +47,19 @@ const TEXTS: Readonly<Record<string, string>> = {
   'project.rename': 'Renamed a project',
   'project.update': 'Changed a project',
   'project.delete': 'Deleted a project',
+  'project.recount': 'Recounted a project',
   'account.create': 'Created an account',
   'account.rename': 'Renamed an account',
+  'account.delete': 'Deleted an account',
   'price.set': 'Set a price',
   'price.remove': 'Removed a price',
+  'price.recompute': 'Recomputed costs',
   'score-definition.set': 'Defined a score',
-  'score-definition.remove': 'Removed the definition of a score',
+  'score-definition.remove': "Removed a score's definition",
   'retention.set': 'Set the retention',
-  'retention.unset': 'Removed the retention'
+  'retention.unset': 'Removed the retention',
+  'restore.begin': 'Began to restore a project',
+  'restore.end': 'Restored a project'
 }
 
 type Described = Pick<AuditItem, 'action' | 'detail'>
@@ -66,7 +72,8 @@ export function textOfAction({ action, detail }: Described): string {
 /** Names for facts. A fact that is missing here keeps its name. */
 const FACTS: Readonly<Record<string, string>> = {
   means: 'by',
-  keyId: 'key',
+  // The action already says that it is a key.
+  keyId: '',
   traceId: 'trace',
   scoreId: 'score',
   before: 'before',
@@ -77,5 +84,12 @@ const FACTS: Readonly<Record<string, string>> = {
 export function wordsOfDetail({ detail }: Described): string[] {
   return Object.entries(detail)
     .filter(([name, value]) => value !== null && !(name === 'user' && 'email' in detail))
-    .map(([name, value]) => `${FACTS[name] ?? name} ${typeof value === 'string' ? value : JSON.stringify(value)}`)
+    .map(([name, value]) => `${FACTS[name] ?? name} ${wordsOf(value)}`.trim())
 }
+
+const wordsOf = (value: unknown): string =>
+  typeof value === 'string'
+    ? value
+    : Array.isArray(value) && value.every(each => typeof each === 'string')
+      ? value.join(' ')
+      : JSON.stringify(value)

@@ -47,8 +47,8 @@ export function TwoStep() {
       ) : value.isOn ? (
         <>
           <p>
-            On: signing in with your password also needs a code of your authenticator app. You have{' '}
-            {value.recoveryCodes} unused recovery {value.recoveryCodes === 1 ? 'code' : 'codes'}.
+            Two-step sign-in is on: signing in with your password also requires a code from your authenticator app. You
+            have {value.recoveryCodes} unused recovery {value.recoveryCodes === 1 ? 'code' : 'codes'}.
           </p>
           <p>
             <Button onClick={() => void renew()}>Make new recovery codes</Button>{' '}
@@ -58,7 +58,7 @@ export function TwoStep() {
       ) : (
         <>
           <p class="soft">
-            Signing in with your password then also needs a code of an authenticator app, such as the one in your
+            If you turn this on, signing in with your password also requires a code from an authenticator app or a
             password manager.
           </p>
           {known?.user?.hasPassword ? (
@@ -66,7 +66,7 @@ export function TwoStep() {
               <Button onClick={() => void begin()}>Turn on</Button>
             </p>
           ) : (
-            <p>Set a password first. Links and your organisation’s account need no code.</p>
+            <p>Set a password first. Signing in by link or with your organisation’s account requires no code.</p>
           )}
         </>
       )}

@@ -115,9 +115,9 @@ export function writeQuery({ filters, runsOnly, range, from, to, sort, after, be
   return withRepeated(search, filters, name => name)
 }
 
-/** Returns the names of the URL's parameters that do not exist or have an invalid value. */
-export function ignoredParameters(search: string): string[] {
-  const kept = new URLSearchParams(writeQuery(readQuery(search)))
+/** Returns the names of the URL's parameters that a page does not read or that are invalid. `read` reads the query. */
+export function ignoredParameters(search: string, read = readQuery): string[] {
+  const kept = new URLSearchParams(writeQuery(read(search)))
   const given = [...new URLSearchParams(search)].filter(
     ([name, value]) => value !== '' && `${name}=${value}` !== NEWEST
   )

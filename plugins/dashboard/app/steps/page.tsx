@@ -7,12 +7,14 @@ import { fieldOf } from '../state/filter-text.ts'
 import {
   type Filters,
   firstPage,
+  ignoredParameters,
   type ListQuery,
   listedTime,
   narrowed,
   withoutFilters,
   withSort,
-  withTime
+  withTime,
+  writeQuery
 } from '../state/list-query.ts'
 import { useLoad, useRead } from '../state/load.ts'
 import { goSearch, useArrival, usePlace } from '../state/navigation.ts'
@@ -25,6 +27,7 @@ import { DurationMeter } from '../ui/duration-meter.tsx'
 import { Moment } from '../ui/facts.tsx'
 import { ChosenFilter, FilterFrame, TypedFilter } from '../ui/filter-bar.tsx'
 import { formatCost, formatCount, formatCounted, NONE } from '../ui/format.ts'
+import { IgnoredParameters } from '../ui/ignored-parameters.tsx'
 import { NoMatches } from '../ui/no-matches.tsx'
 import { Pending } from '../ui/problem.tsx'
 import { LinkedRows, numbers, type Title } from '../ui/table.tsx'
@@ -38,16 +41,16 @@ import {
   STEPS_SHOWN,
   stepParameters,
   typedDuration,
-  withSteps,
-  writeStepQuery
+  withSteps
 } from './step-list.ts'
 
 export function StepsPage({ slug }: { slug: string }) {
   const { zone } = useStore(preferences)
-  const query = readStepQuery(usePlace().search)
+  const { search } = usePlace()
+  const query = readStepQuery(search)
   const { sort, after } = query
   const { value, error, again, more } = useExamined<StepPage>(
-    `${slug} ${zone} ${writeStepQuery(query)}`,
+    `${slug} ${zone} ${writeQuery(query)}`,
     async (known, signal) => {
       const asked = stepParameters(query, presentTime(), known?.nextCursor ?? after)
       return withSteps(known, await read(at('p/:slug/spans', { slug }, asked), { signal }), sort)
@@ -55,13 +58,14 @@ export function StepsPage({ slug }: { slug: string }) {
     list => isDone(list, sort)
   )
   useArrival(value !== undefined || error !== undefined)
-  const change = (next: ListQuery) => goSearch(writeStepQuery(firstPage(next)))
+  const change = (next: ListQuery) => goSearch(writeQuery(firstPage(next)))
   return (
     <div class="list-page">
       <div class="head">
         <h1 tabIndex={-1}>Steps</h1>
       </div>
       <StepFilters slug={slug} query={query} change={change} />
+      <IgnoredParameters names={ignoredParameters(search, readStepQuery)} />
       <Pending of={{ value, error, again }} what="the steps" />
       {value !== undefined && (
         <>
@@ -89,7 +93,7 @@ const choicesOf = (filter: 'kind' | 'stepStatus') => Object.keys(fieldOf(filter)
 function StepFilters({ slug, query, change }: FiltersProps) {
   const { filters, sort } = query
   const facets = useRead(at('p/:slug/facets', { slug })).value
-  const time = writeStepQuery({ ...withTime(query, query), filters: {}, sort: 'newest' })
+  const time = writeQuery({ ...withTime(query, query), filters: {}, sort: 'newest' })
   const names = useLoad(`names ${slug} ${time}`, signal => {
     const asked = new URLSearchParams({ field: 'step', ...listedTime(query, presentTime()) })
     return read(at('p/:slug/suggestions', { slug }, asked), { signal })
@@ -274,11 +278,9 @@ function Pager({ slug, list, query }: { slug: string; list: StepPage; query: Lis
           ? `The ${spans.length} slowest steps`
           : `${formatCounted(spans.length, 'step')}${isSlowest ? '' : ' on this page'}`}
       </span>
-      {query.after !== undefined && (
-        <ButtonLink href={`${base}${writeStepQuery(firstPage(query))}`}>First page</ButtonLink>
-      )}
+      {query.after !== undefined && <ButtonLink href={`${base}${writeQuery(firstPage(query))}`}>First page</ButtonLink>}
       {!isSlowest && nextCursor !== null && (
-        <ButtonLink href={`${base}${writeStepQuery({ ...query, after: nextCursor })}`}>Older →</ButtonLink>
+        <ButtonLink href={`${base}${writeQuery({ ...query, after: nextCursor })}`}>Older →</ButtonLink>
       )}
     </nav>
   )

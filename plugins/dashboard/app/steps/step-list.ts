@@ -1,7 +1,7 @@
 /** The query of the list of steps, and how the parts of a list add up. */
 import type { StepPage } from '../contract.ts'
 import { parseFilters, renderTerm } from '../state/filter-text.ts'
-import { type Filters, type ListQuery, listedTime, readQuery, writeQuery } from '../state/list-query.ts'
+import { type Filters, type ListQuery, listedTime, readQuery } from '../state/list-query.ts'
 import type { Present } from '../state/time-range.ts'
 
 /** Filters of the page, with their names in the API. Names in the address are those of the list of traces. */
@@ -33,8 +33,6 @@ export function readStepQuery(search: string): ListQuery {
     ...(after !== undefined && !isSlowest && { after })
   }
 }
-
-export const writeStepQuery = (query: ListQuery): string => writeQuery(query)
 
 /** Returns the server's query. */
 export function stepParameters(query: ListQuery, present: Present, after: string | undefined): URLSearchParams {

@@ -1,6 +1,7 @@
 /** Tests the query of the list of steps, and how the parts of a list add up. */
 import t from 'tap'
 import type { ListedStep, StepPage } from '../../../../../plugins/dashboard/app/contract.ts'
+import { ignoredParameters, writeQuery } from '../../../../../plugins/dashboard/app/state/list-query.ts'
 import {
   isDone,
   readStepQuery,
@@ -8,8 +9,7 @@ import {
   STEPS_SHOWN,
   stepParameters,
   typedDuration,
-  withSteps,
-  writeStepQuery
+  withSteps
 } from '../../../../../plugins/dashboard/app/steps/step-list.ts'
 
 const PRESENT = { now: Date.parse('2026-11-25T12:00:00Z'), offset: 0 }
@@ -27,8 +27,10 @@ const durationsOf = ({ spans }: StepPage) => spans.map(({ durationMs }) => durat
 t.test('an address holds the filters of steps, and the request has their names in the API', async t => {
   const search = '?kind=llm&step=search&stepStatus=error&model=m&env=production&minDuration=2000&sort=slowest&range=24h'
   const query = readStepQuery(`${search}&status=ok&q=words&tag=a:b&after=x`)
-  t.equal(new URLSearchParams(writeStepQuery(query)).size, 8)
-  t.same(readStepQuery(writeStepQuery(query)), query)
+  t.equal(new URLSearchParams(writeQuery(query)).size, 8)
+  t.same(readStepQuery(writeQuery(query)), query)
+  const others = ignoredParameters(`${search}&status=ok&name=x&kind=none`, readStepQuery)
+  t.same(others, ['status', 'name'], 'the page says which parameters it ignores')
   const asked = Object.fromEntries(stepParameters(query, PRESENT, undefined))
   t.match(asked, {
     kind: 'llm',
