@@ -65,7 +65,7 @@ export interface SameGroup {
   readonly isOther: boolean
 }
 
-/** The keys of the groups that have their own rows, as two parameters: the keys except null, and whether null is one. */
+/** The keys of groups with rows of their own, as two parameters: the keys except null, and whether null is one. */
 export function listedKeys({ rows }: PeriodSums): readonly [keys: readonly string[], hasNull: boolean] {
   const keys = new Set(rows.filter(({ isOther }) => !isOther).map(({ key }) => key))
   return [[...keys].filter(key => key !== null), keys.has(null)]
