@@ -8,6 +8,7 @@ import { Figure } from '../charts/figure.tsx'
 import { rateOf, stepsBetween, wholeOf } from '../charts/series.ts'
 import type { SeriesAnswer, SplitAnswer } from '../contract.ts'
 import { type ListQuery, narrowed, withTime, writeQuery } from '../state/list-query.ts'
+import { fieldName } from '../state/trace-group.ts'
 import { formatCost, formatCount, formatCounted, formatPercent, formatPercentile } from '../ui/format.ts'
 import { asLine } from '../ui/text.ts'
 import type { Zone } from '../ui/time.ts'
@@ -163,7 +164,7 @@ function lineSeries({ lines, by }: SplitAnswer): MetricSeries {
     charts[metric].flatMap(line => {
       const drawn = values(line)
       if (drawn === null) return []
-      const name = line.isOther ? 'all others' : line.key === null ? `no ${by}` : asLine(line.key, 40)
+      const name = line.isOther ? 'all others' : line.key === null ? `no ${fieldName(by)}` : asLine(line.key, 40)
       return [{ name, tone: (line.tone ?? 'rest') as Tone, values: drawn }]
     })
   return {
