@@ -149,7 +149,7 @@ export async function refuseNewer(sql: Sql): Promise<void> {
   const why = 'this command would miss the newer tables'
   const advice = 'Use the newer version of spoor for this command; it works alongside servers that run this version'
   throw new AdminError(
-    `the schema is at version ${version}, but this version of spoor supports only ${latest}: ${why}. ${advice}`
+    `the schema is at version ${version}, but this version of spoor supports up to ${latest}: ${why}. ${advice}`
   )
 }
 

@@ -65,5 +65,5 @@ export const remove = command({
 
 function accountTable(accounts: readonly Account[]): string {
   const rows = accounts.map(a => [a.id, a.name, a.kind, a.trialUsed, relativeTime(a.createdAt)])
-  return table(['ID', 'NAME', 'KIND', 'TRIAL TRACES', 'MADE'], rows, 'There are no accounts yet.')
+  return table(['ID', 'NAME', 'KIND', 'TRIAL TRACES', 'CREATED'], rows, 'There are no accounts yet.')
 }

@@ -51,7 +51,7 @@ async function examine({ config, database, sql }: DatabaseSession): Promise<Chec
     current: undefined,
     missing: 'The database has no schema yet: start a server, or run `spoor migrate`.',
     older: `The schema is at version ${version} of ${latest}: run \`spoor migrate\`.`,
-    newer: `The schema is at version ${version}, but this version of spoor supports only ${latest}: update spoor.`
+    newer: `The schema is at version ${version}, but this version of spoor supports up to ${latest}: update spoor.`
   }
   const room = await properties.readConnectionRoom(sql)
   const [connections] = lacks.findShortage(room, config.processes, config.databaseConnections)

@@ -204,6 +204,6 @@ function keyTable(keys: readonly KeyListing[], none = NO_KEYS): string {
     key.state === 'revoked' ? `revoked ${relativeTime(key.revokedAt)}` : key.state,
     key.expiresAt === null ? 'never' : relativeTime(key.expiresAt)
   ])
-  const heading = ['KEY ID', 'PROJECT', 'LABEL', 'SCOPES', 'ENVIRONMENT', 'MADE', 'LAST USED', 'STATE', 'EXPIRES']
+  const heading = ['KEY ID', 'PROJECT', 'LABEL', 'SCOPES', 'ENVIRONMENT', 'CREATED', 'LAST USED', 'STATE', 'EXPIRES']
   return table(heading, rows, none)
 }

@@ -162,6 +162,6 @@ function userTable(users: readonly people.User[]): string {
     user.seenAt === null ? '-' : relativeTime(user.seenAt),
     relativeTime(user.createdAt)
   ])
-  const heading = ['EMAIL', 'NAME', 'ROLES', 'PASSWORD', 'LAST SEEN', 'MADE']
+  const heading = ['EMAIL', 'NAME', 'ROLES', 'PASSWORD', 'LAST SEEN', 'CREATED']
   return table(heading, rows, 'There are no users yet: create one with `spoor user add EMAIL`.')
 }

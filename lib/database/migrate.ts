@@ -119,7 +119,7 @@ export function isBehind({ state }: SchemaState): boolean {
 
 /** Describes a database migrated by a newer version of spoor, for the log and the commands `status` and `migrate`. */
 export const describeNewer = ({ version, latest }: SchemaState): string =>
-  `the schema is at version ${version}, but this version of spoor supports only ${latest}; continuing. Update spoor ` +
+  `the schema is at version ${version}, but this version of spoor supports up to ${latest}; continuing. Update spoor ` +
   'on this machine'
 
 /** Reads the files of `folder` (by default sql/ of this package). Throws if a number is missing or repeated. */

@@ -118,7 +118,7 @@ t.test('people read tables', async t => {
     [['account', 'create', 'owner'], /^made owner account 1: owner\n$/],
     [['project', 'create', 'Default'], /^created project default \(Default\): create a key with/],
     [['key', 'create', '--project', 'default', '--label', 'ci', '--expires', '30d'], /it expires in 30 days/],
-    [['account', 'list'], /^ID +NAME +KIND +TRIAL TRACES +MADE\n1 +owner +owner +0 +now\n$/],
+    [['account', 'list'], /^ID +NAME +KIND +TRIAL TRACES +CREATED\n1 +owner +owner +0 +now\n$/],
     [['project', 'list'], /^SLUG[\s\S]*\ndefault +Default +0 +0 +0 B of 10 GiB +ok +off +- +-\n$/],
     [['key', 'list'], /^KEY ID[\s\S]*\n\S{16} +default +ci +write,read +- +now +never +active +in 30 days\n$/]
   ]

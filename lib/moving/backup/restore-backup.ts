@@ -179,7 +179,7 @@ class Restore {
     const { latest } = await this.#target.pool.run(sql => readSchemaState(sql))
     if (schema <= latest) return
     throw new AdminError(
-      `the backup is from spoor ${spoor} with schema ${schema}, but this version supports only ${latest}: update spoor`
+      `the backup is from spoor ${spoor} with schema ${schema}, but this version supports up to ${latest}: update spoor`
     )
   }
 

@@ -10,7 +10,7 @@ import type { ChartFilters } from '../rollups/sums.ts'
 import { foundTraces } from './exact.ts'
 import { IS_PLANNED, LIVE_TRACES, MOST_LIVE, type PlanAsked, readUsagePlan } from './made-plan.ts'
 import { msOf, startInSql } from './marks.ts'
-import { isOfRow, isUnlisted, listedKeys, type PeriodSums, type SameGroup } from './rows.ts'
+import { groupsByRow, isUnlisted, listedKeys, type PeriodSums, type SameGroup } from './rows.ts'
 
 /** The field of usage_sums under which computed costs are stored. No split has this name. */
 export const COMPUTED_COSTS = 'computed'
@@ -60,12 +60,10 @@ export async function withComputedCosts(
     // A name that has no row of its own in some hours has only a part of its cost in its group.
     Math.min(costUsd, toDollars(found.reduce((sum, { computed }) => sum + computed, 0)))
   const totalOf = () => (hasRest && isNarrowed ? null : sumOf(costs, sums.total.costUsd))
+  const groupsOf = groupsByRow(costs)
   const costOf = (row: UsageRow) => {
     if (hasRest && (isNarrowed || asked.split !== undefined)) return null
-    return sumOf(
-      costs.filter(cost => isOfRow(cost, row)),
-      row.costUsd
-    )
+    return sumOf(groupsOf(row), row.costUsd)
   }
   return {
     ...sums,

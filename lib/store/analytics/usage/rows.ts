@@ -75,10 +75,19 @@ export function listedKeys({ rows }: PeriodSums): readonly [keys: readonly strin
 export const isUnlisted = (keys: string, hasNull: string): string =>
   `case when key is null then not ${hasNull}::bool else key <> all (${keys}::text[]) end`
 
-export const isOfRow = (group: SameGroup, { start, key, isOther }: UsageRow): boolean =>
-  group.start === (start === null ? null : Date.parse(start)) &&
-  group.isOther === isOther &&
-  (isOther || group.key === key)
+/** Returns a function that finds a row's groups by a map, because a period can have thousands of rows. */
+export function groupsByRow<T extends SameGroup>(groups: readonly T[]): (row: UsageRow) => readonly T[] {
+  const nameOf = (start: number | null, { key, isOther }: Pick<SameGroup, 'key' | 'isOther'>) =>
+    JSON.stringify([start, isOther, isOther ? null : key])
+  const found = new Map<string, T[]>()
+  for (const group of groups) {
+    const name = nameOf(group.start, group)
+    const same = found.get(name)
+    if (same === undefined) found.set(name, [group])
+    else same.push(group)
+  }
+  return row => found.get(nameOf(row.start === null ? null : Date.parse(row.start), row)) ?? []
+}
 
 export const NO_SUMS: SumsRow = {
   traces: 0,

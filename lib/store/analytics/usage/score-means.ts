@@ -10,7 +10,7 @@ import { allAnswered } from '../../transactions.ts'
 import { foundTraces, itemsOf, ofPeriod, type UsageAsked } from './exact.ts'
 import { msOf, startInSql } from './marks.ts'
 import { findMatching, MOST_EXACT } from './matching.ts'
-import { isOfRow, isUnlisted, listedKeys, type PeriodSums, type SameGroup } from './rows.ts'
+import { groupsByRow, isUnlisted, listedKeys, type PeriodSums, type SameGroup } from './rows.ts'
 
 /** Maximum number of scores that are read. */
 const MOST_SCORES = 200_000
@@ -46,10 +46,11 @@ export async function withScores(
     )
   const whole: UsageAsked = { ...asked, split: undefined, interval: 'none' }
   const [ofAll = [], ofRows = []] = await allAnswered([read(whole), read(asked)])
+  const groupsOf = groupsByRow(ofRows)
   return {
     ...sums,
     total: { ...sums.total, scores: mostOf(ofAll) },
-    rows: sums.rows.map(row => ({ ...row, scores: mostOf(ofRows.filter(score => isOfRow(score, row))) }))
+    rows: sums.rows.map(row => ({ ...row, scores: mostOf(groupsOf(row)) }))
   }
 }
 

@@ -160,7 +160,7 @@ t.test(
     const edit = (kind: string, from: RegExp, to: string) =>
       lines.map(line => (line.startsWith(`{"${kind}":`) ? line.replace(from, to) : line))
     const edited: [readonly string[], RegExp][] = [
-      [edit('backup', /"schema":\d+/, '"schema":99'), /with schema 99, but this version supports only \d+: update/],
+      [edit('backup', /"schema":\d+/, '"schema":99'), /with schema 99, but this version supports up to \d+: update/],
       [edit('project', /"views":\[(.*?\}),/, '"views":[$1,$1,'), /has the view .* twice/],
       [edit('user', /"identities":\[(\{.*?\})/, '"identities":[$1,$1'), /has the identity .* twice/],
       [[...lines.slice(0, member), lines[member]!, ...lines.slice(member)], /has the membership .* twice/],
