@@ -37,8 +37,7 @@ export async function noteFailedSignIn(sql: Sql, { userId, client, means, reason
 }
 
 /**
- * Like `noteFailedSignIn`, for failures whose number nothing limits. Writes once per client and quarter of an hour, and
- * does not count further failures.
+ * Records that sign-ins from a client fail, once per means and quarter of an hour. Further failures are not counted.
  */
 export async function noteFirstFailure(sql: Sql, { client, means, reason }: FailedSignIn): Promise<void> {
   const detail = JSON.stringify({ means, ...(reason !== undefined && { reason }) })
