@@ -10,6 +10,7 @@ import { countBytes, countErrors } from '../trace/span-sums.ts'
 import type { Ending, TraceChange, TraceState } from '../trace/states/decide.ts'
 import type { Advance } from '../trace/states/decide-restore.ts'
 import type { Growth } from '../trace/states/gathered.ts'
+import { ranksText } from '../trace/states/ranks.ts'
 import { durationMs } from '../trace/timestamp.ts'
 import type {
   ADVANCE_COLUMNS,
@@ -243,7 +244,7 @@ const allValues: Omit<ValuesFor<typeof GROWTH_COLUMNS, Done<Growth | Advance>>, 
 
 export const growthValues: ValuesFor<typeof GROWTH_COLUMNS, Done<Growth>> = {
   ...allValues,
-  ranks: ({ done }) => JSON.stringify(done.ranks)
+  ranks: ({ done }) => ranksText(done.ranks)
 }
 
 export const advanceValues: ValuesFor<typeof ADVANCE_COLUMNS, Done<Advance>> = {

@@ -22,6 +22,7 @@ import { type Append, type End, oversizeMessage } from '../trace/states/decide.t
 import { decideExport } from '../trace/states/decide-export.ts'
 import type { RestoredHead } from '../trace/states/decide-restore.ts'
 import { type GatheredSpan, type Growth, stepMark } from '../trace/states/gathered.ts'
+import { ranksText } from '../trace/states/ranks.ts'
 import type { SpanRefusal } from '../trace/states/span-refusals.ts'
 import { type StartedState, startedState } from '../trace/states/state-after.ts'
 import { isParsedName, type Parsed, type ParsedName, parse } from './parsing.ts'
@@ -320,7 +321,7 @@ function asRecorded(traceId: string, growth: Growth, spans: readonly PreparedSpa
     metadata: growth.metadata,
     input: growth.input ?? null,
     output: growth.output ?? null,
-    ranks: JSON.stringify(growth.ranks),
+    ranks: ranksText(growth.ranks),
     errorCount: growth.errorCount
   }
 }

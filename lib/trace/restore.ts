@@ -20,7 +20,7 @@ import { countErrors } from './span-sums.ts'
 import { isCutText } from './states/cut-texts.ts'
 import { IDLE, isEndText } from './states/idle.ts'
 import { countFailed, isLeftOut, isLeftOutText, readLeftOut } from './states/left-out.ts'
-import { isPlain, isResponse, type Ranks } from './states/ranks.ts'
+import { isPlain, isResponse, type Ranks, ranksText, spellOut } from './states/ranks.ts'
 import { isStepRank, isStepText } from './states/steps.ts'
 
 /**
@@ -53,7 +53,7 @@ export function prepareRestore(bytes: Uint8Array): RestoredTrace {
   const kept = (parseKeeping(FREE_FIELDS, text, MAX_LINE_DEPTH) ?? body.exact) as ExportLine
   const exact = recordingOf(kept, details)
   const trace = prepareTrace({ ...body, value, exact })
-  const ranks = readRanks(line.recorded?.ranks)
+  const ranks = checkRanks(line.recorded?.ranks)
   const computed = readComputedCosts(line, details)
   const hashes = readHashes(line.recorded?.spanHashes)
   if (ranks === undefined && trace.endedAt === null && trace.spans.length > MAX_SPANS) {
@@ -72,7 +72,7 @@ export function prepareRestore(bytes: Uint8Array): RestoredTrace {
       return { ...hashed, callDetails: JSON.stringify(own), costUsd: computed.get(span.id) ?? span.costUsd }
     }),
     hash: line.trace.bodyHash ?? trace.hash,
-    ranks: ranks === undefined ? null : JSON.stringify(ranks),
+    ranks: ranks === undefined ? null : ranksText(ranks),
     ...(ranks !== undefined && {
       errorCount: countErrors(trace.spans) + countFailed(readLeftOut(ranks, new Set(trace.spans.map(({ id }) => id))))
     }),
@@ -243,8 +243,9 @@ function readHashes(hashes: object | undefined): ReadonlyMap<string, string> {
 const SHORT_HASH = /^[0-9a-f]{32}$/
 
 /** Checks a gathered trace's ranks. Each rank is a grade, a time and a string, usually a span id. */
-function readRanks(ranks: object | undefined): Ranks | undefined {
-  if (ranks === undefined) return undefined
+function checkRanks(written: object | undefined): Ranks | undefined {
+  if (written === undefined) return undefined
+  const ranks = spellOut(written as Readonly<Record<string, unknown>>)
   for (const [name, rank] of Object.entries(ranks)) {
     const [grade, order, text] = Array.isArray(rank) ? rank : []
     if (!Number.isInteger(grade) || !Number.isSafeInteger(order) || !isRankText(name, text)) {

@@ -5,6 +5,7 @@
  */
 import type { Sql } from 'postgres'
 import { countFailed, readLeftOut } from '../../trace/states/left-out.ts'
+import { readRanks } from '../../trace/states/ranks.ts'
 import { writeAudit } from '../audit.ts'
 import { noteChanges } from '../changes/news.ts'
 import { inTransaction } from '../transactions.ts'
@@ -96,7 +97,7 @@ export async function checkSpanCounts(
 
 function failedLeftOut(ranks: string | null, ids: readonly string[] | null): number {
   if (ranks === null) return 0
-  return countFailed(readLeftOut(JSON.parse(ranks), new Set(ids)))
+  return countFailed(readLeftOut(readRanks(ranks), new Set(ids)))
 }
 
 /**

@@ -9,7 +9,7 @@ import type { TraceState } from '../../trace/states/decide.ts'
 import type { CopyState } from '../../trace/states/decide-restore.ts'
 import type { GatheredState } from '../../trace/states/gathered.ts'
 import type { CountedSpan } from '../../trace/states/left-out.ts'
-import { nameOfResponse, type Ranks } from '../../trace/states/ranks.ts'
+import { nameOfResponse, type Ranks, readRanks } from '../../trace/states/ranks.ts'
 import { parseTimestamp } from '../../trace/timestamp.ts'
 import { allAnswered } from '../transactions.ts'
 
@@ -64,7 +64,7 @@ function spanHashes(text: string | null): Map<string, string> {
 function gatheredOf(row: Row, tags: readonly string[]) {
   if (row.ranks === null) return undefined
   const patched = row.metadataUpdatedAt !== null
-  const ranks: Ranks = JSON.parse(row.ranks)
+  const ranks = readRanks(row.ranks)
   const cells: readonly UsageCells[] = row.spending === null ? [] : JSON.parse(row.spending)
   const spans = new SpanTree(cells.map(each => spanUsageOf(each, ranks)))
   const gathered: GatheredState = { patched, ...row, tags, ranks, spans }
@@ -91,7 +91,7 @@ async function copyOf(row: Row): Promise<CopyState> {
     input,
     output,
     metadataUpdatedAt,
-    ranks: ranks === null ? undefined : JSON.parse(ranks),
+    ranks: ranks === null ? undefined : readRanks(ranks),
     scores: scores === null ? [] : readScores(scores)
   }
 }

@@ -24,7 +24,7 @@ import {
 import { isRun } from '../runs.ts'
 import { countBytes, countErrors } from '../span-sums.ts'
 import { durationMs, isBefore } from '../timestamp.ts'
-import { END, isBetter, isResponse, type Rank, type Ranks } from './ranks.ts'
+import { END, isBetter, isResponse, type Rank, type Ranks, readRanks } from './ranks.ts'
 
 /** The part of a line that decisions read, without the spans' texts. */
 export type RestoredHead = Omit<RestoredTrace, 'spans'> & { readonly spans: readonly SpanHead[] }
@@ -97,7 +97,7 @@ interface Comparison {
 }
 
 export function decideRestore(state: CopiedState, line: RestoredHead): RestoreDecision {
-  const ranks = line.ranks == null ? undefined : (JSON.parse(line.ranks) as Ranks)
+  const ranks = line.ranks == null ? undefined : readRanks(line.ranks)
   const stored = state.copy.ranks
   const isSameStart = state.bodyHash === line.hash || state.bodyHash === line.formerHash
   if ((ranks === undefined) !== (stored === undefined) || (ranks === undefined && !isSameStart)) {

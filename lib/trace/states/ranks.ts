@@ -12,6 +12,36 @@ export type Rank = readonly [grade: number, order: number, id: string]
 /** Ranks by name. `times` also ranks the status. Each metadata key has its own rank, with a prefixed name. */
 export type Ranks = Readonly<Record<string, Rank>>
 
+/**
+ * Returns ranks as JSON. A rank that equals an earlier one is written as the earlier one's name, because a trace takes
+ * most of its fields from one span.
+ */
+export function ranksText(ranks: Ranks): string {
+  const names = new Map<string, string>()
+  const written: Record<string, Rank | string> = Object.create(null)
+  for (const name in ranks) {
+    const rank = ranks[name] as Rank
+    const key = `${rank[0]} ${rank[1]} ${rank[2]}`
+    const earlier = names.get(key)
+    if (earlier === undefined) names.set(key, name)
+    written[name] = earlier ?? rank
+  }
+  return JSON.stringify(written)
+}
+
+/** Reads the JSON that ranksText returns. Versions before 1.0.0 wrote every rank out. */
+export const readRanks = (text: string): Ranks => spellOut(JSON.parse(text))
+
+/** Returns ranks with every name replaced by the rank that it stands for. Anything else stays as it is. */
+export function spellOut(written: Readonly<Record<string, unknown>>): Ranks {
+  const ranks: Record<string, unknown> = Object.create(null)
+  for (const name in written) {
+    const rank = written[name]
+    ranks[name] = typeof rank === 'string' && Object.hasOwn(written, rank) ? written[rank] : rank
+  }
+  return ranks as Ranks
+}
+
 export const isBetter = ([grade, order, id]: Rank, other: Rank | undefined): boolean => beats(grade, order, id, other)
 
 /**
