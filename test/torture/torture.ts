@@ -29,6 +29,7 @@ const PARTS = {
   mcp: 'the endpoint passes the public conformance suite of its protocol, but for what it does not serve',
   client: 'each trace that the client has taken is stored once, or named as lost, whatever is killed',
   platforms: 'the TypeScript client records and sends in each runtime, bundler and test runner that it names',
+  sdks: 'the TypeScript client records calls of the oldest SDKs that it names, and of the newest',
   databases: 'a standby, a failover to it and PgBouncer are worked with, or refused in one sentence',
   outages: 'an outage of the database is told once, with its cause, and so is its end',
   lists: 'no list of traces sorts a project or passes over it',

@@ -186,10 +186,20 @@ class Call {
   #pass(stream: CallBody): void {
     const collector = this.#method.collect()
     const reading = this.#reading(stream, collector)
-    const source = typeof stream.iterator === 'function' ? 'iterator' : Symbol.asyncIterator
-    const iterate = stream[source]
     const isAborted = () => stream.controller?.signal?.aborted === true
-    stream[source] = () => this.#passing(iterate.call(stream), collector, reading, isAborted)
+    let isRead = false
+    // OpenAI's later clients change events, or throw, in an iterator of their own around `iterator`. `tee` reads
+    // `iterator` alone. The outer of the two that the application uses is recorded.
+    for (const source of ['iterator', Symbol.asyncIterator]) {
+      const iterate = stream[source]
+      if (typeof iterate !== 'function') continue
+      stream[source] = () => {
+        const events = iterate.call(stream)
+        if (isRead) return events
+        isRead = true
+        return this.#passing(events, collector, reading, isAborted)
+      }
+    }
   }
 
   /** Returns an iterable with the events of another, for answers that contain a stream. */

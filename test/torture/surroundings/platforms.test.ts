@@ -14,7 +14,6 @@ import t, { type Test } from 'tap'
 import { testFolder } from '../../fixtures/folder.ts'
 import { freePort } from '../../fixtures/ports.ts'
 import { until } from '../../fixtures/until.ts'
-import { startProvider } from '../../provider/provider.ts'
 import { figure, isLong } from '../orders.ts'
 
 const PACKAGE = 'build/spoor-client'
@@ -71,39 +70,6 @@ const { sent } = await spoor.flush({ timeoutMs: 10_000 })
 const program = (name: string) =>
   `import { Spoor } from 'spoor-client'\n${traced(name)}\nconsole.log(JSON.stringify({ sent, nested }))\n`
 const SENT = '{"sent":1,"nested":true}'
-
-/** The versions that clients/typescript/README.md names. */
-const OLDEST = ['openai@4.40.0', '@anthropic-ai/sdk@0.24.0']
-
-/** Returns a program that calls each SDK, streamed and not, and prints the steps that have an output and tokens. */
-const oldestProgram = (provider: string) => `
-import Anthropic from '@anthropic-ai/sdk'
-import OpenAI from 'openai'
-import { wrapAnthropic } from 'spoor-client/anthropic'
-import { wrapOpenAI } from 'spoor-client/openai'
-import { recordInMemory } from 'spoor-client/testing'
-const { spoor, traces } = recordInMemory()
-const openai = wrapOpenAI(new OpenAI({ baseURL: '${provider}/v1', apiKey: 'k' }), spoor)
-const anthropic = wrapAnthropic(new Anthropic({ baseURL: '${provider}', apiKey: 'k' }), spoor)
-const messages = [{ role: 'user', content: 'Is it sunny in Graz?' }]
-const chat = { model: 'gpt-4o-mini', messages }
-const streamed = { ...chat, stream: true, stream_options: { include_usage: true } }
-await spoor.trace('openai', async () => {
-  await openai.chat.completions.create(chat)
-  for await (const _ of await openai.chat.completions.create(streamed)) {}
-  await openai.beta.chat.completions.stream(streamed).finalChatCompletion()
-  await openai.embeddings.create({ model: 'text-embedding-3-small', input: 'Graz' })
-})
-const ask = { model: 'claude-3-5-haiku-latest', max_tokens: 10, messages }
-await spoor.trace('anthropic', async () => {
-  await anthropic.messages.create(ask)
-  for await (const _ of await anthropic.messages.create({ ...ask, stream: true })) {}
-  await anthropic.messages.stream(ask).finalMessage()
-})
-const isWhole = ({ output, usage }) => output !== null && usage?.inputTokens > 0
-const steps = spans => spans.filter(isWhole).map(({ name, status }) => name + ' ' + status).sort()
-console.log(JSON.stringify(traces.map(({ spans }) => steps(spans))))
-`
 
 if (isLong) {
   t.test('runtimes, bundlers and test runners', async t => {
@@ -189,19 +155,6 @@ await worker.dispose()
       figure('programs on platforms of the TypeScript client, each with its trace', taken.length)
       t.end()
     })
-  })
-
-  t.test('the oldest supported SDKs of models', async t => {
-    const { folder, write, run } = await startProject(t)
-    await run('npm', 'install', '--no-audit', '--no-fund', ...OLDEST)
-    const provider = await startProvider()
-    t.teardown(() => provider.close())
-    write('oldest.mjs', oldestProgram(provider.url))
-    const steps = JSON.parse(await run(process.execPath, join(folder, 'oldest.mjs')))
-    t.same(steps, [
-      ['openai.chat ok', 'openai.chat ok', 'openai.chat ok', 'openai.embeddings ok'],
-      ['anthropic.messages ok', 'anthropic.messages ok', 'anthropic.messages ok']
-    ])
   })
 
   t.test('a route handler of Next.js', async t => {

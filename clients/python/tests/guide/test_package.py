@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 
+import spoor_client
 from tests.conftest import Run, Server
 
 ROOT = Path(__file__).parents[2]
@@ -104,6 +106,12 @@ def test_the_packages_are_accepted_by_pypi(built: Path) -> None:
     assert len(packages) == 2
     result = subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *packages], capture_output=True)
     assert result.returncode == 0, result.stdout.decode()
+
+
+def test_the_version_is_that_of_the_server() -> None:
+    """Python writes 1.0.0-rc.1 as 1.0.0rc1, and so does the release workflow."""
+    version = json.loads((ROOT.parents[1] / "package.json").read_text())["version"]
+    assert spoor_client.__version__ == version.replace("-rc.", "rc")
 
 
 def test_the_readme_has_no_links_that_only_a_repository_has() -> None:

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 from google import genai
-from mistralai.client import Mistral
 from ollama import AsyncClient, Client
 
 from spoor_client import Spoor
-from tests.wrapping.wires import CLOSED_EVENTS, EVENTS, LINES, WireServer, exchanges
+from tests.wrapping.wires import CLOSED_EVENTS, EVENTS, LINES, WireServer, exchanges, mistral_client
 
 Read = Callable[[Any], Any]
 MESSAGES: Any = [{"role": "user", "content": "Hi"}]
@@ -70,7 +69,7 @@ def test_googles_settings_chats_and_embeddings(client: Spoor, wire: WireServer, 
 
 def test_mistral_asynchronously_and_its_embeddings(client: Spoor, wire: WireServer, read: Read) -> None:
     wire.framing = CLOSED_EVENTS
-    mistral = client.wrap_mistral(Mistral(api_key="none", server_url=wire.url))
+    mistral = client.wrap_mistral(mistral_client(wire.url))
 
     async def main() -> Any:
         with client.trace("t") as trace:

@@ -17,13 +17,22 @@ import botocore.config
 import pytest
 from anthropic import Anthropic
 from google import genai
-from mistralai.client import Mistral
 from ollama import Client as Ollama
 from openai import OpenAI
 
 from spoor_client import Spoor
 from tests.conftest import Server
-from tests.wrapping.wires import CLOSED_EVENTS, EVENTS, LINES, MESSAGES, Framing, WireServer, check, exchanges
+from tests.wrapping.wires import (
+    CLOSED_EVENTS,
+    EVENTS,
+    LINES,
+    MESSAGES,
+    Framing,
+    WireServer,
+    check,
+    exchanges,
+    mistral_client,
+)
 
 
 @dataclass
@@ -64,7 +73,7 @@ def _google(spoor: Spoor, url: str) -> Callable[[Any], Any]:
 
 
 def _mistral(spoor: Spoor, url: str) -> Callable[[Any], Any]:
-    chat: Any = spoor.wrap_mistral(Mistral(api_key="none", server_url=url)).chat
+    chat: Any = spoor.wrap_mistral(mistral_client(url)).chat
     return _by_stream(chat.complete, chat.stream)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import struct
 import threading
@@ -18,6 +19,13 @@ FOLDER = Path(__file__).parents[4] / "test" / "fixtures" / "wires"
 def exchanges(wire: str) -> list[Any]:
     found: list[Any] = json.loads(FOLDER.joinpath(f"{wire}.json").read_text())
     return found
+
+
+def mistral_client(url: str) -> Any:
+    """Returns a Mistral client. Before version 2, the library exports its class from the package itself."""
+    package = importlib.import_module("mistralai")
+    module = package if hasattr(package, "Mistral") else importlib.import_module("mistralai.client")
+    return module.Mistral(api_key="none", server_url=url)
 
 
 def _event(chunk: Any) -> bytes:

@@ -77,6 +77,31 @@ t.test('a stream that fails is a failed trace, with what was read', async t => {
   t.match(await recorded(t), { status: 'error', output: { content: 'Hello' }, spans: [{ status: 'error' }] })
 })
 
+t.test('an error of an iterator that the library puts around a stream fails the step', async t => {
+  const { spoor, recorded } = await clients(t)
+  const events = chats.find(({ name }) => name === 'a reader that leaves')!.chunks!
+  async function* read() {
+    yield* events
+  }
+  // Like the streams of OpenAI's client from version 7 on.
+  const stream = { iterator: read, [Symbol.asyncIterator]: () => around() }
+  async function* around() {
+    for await (const event of stream.iterator()) {
+      if (event !== events[0]) throw new TypeError('an odd chunk')
+      yield event
+    }
+  }
+  const client = wrapOpenAI({ chat: { completions: { create: async (_: unknown) => stream } } }, spoor)
+  await t.rejects(async () => {
+    for await (const _ of await client.chat.completions.create({ model: 'm', stream: true }));
+  }, /an odd chunk/)
+  const [span] = (await recorded(t)).spans
+  t.match(span, {
+    status: 'error',
+    events: [{ name: 'exception', attributes: { 'exception.message': 'an odd chunk' } }]
+  })
+})
+
 t.test('legacy completions are recorded', async t => {
   const { openai, answer, recorded } = await clients(t)
   const exchange = named(chats, 'a choice without a message')
