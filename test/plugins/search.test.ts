@@ -349,7 +349,7 @@ t.test('summaries are those of the list, with the first error and the beginnings
   t.match(found, { nextCursor: null, pageSize: 50, examined: 2, reached: null, hint: null, index: null })
   const [first, second] = found.traces
   t.same(
-    [first, second].map(({ firstError, inputPreview, outputPreview, excerpt, ...summary }) => summary),
+    [first, second].map(({ firstError, inputPreview, outputPreview, excerpt, moreExcerpts, ...summary }) => summary),
     listed
   )
   t.match(first, { firstError: null, inputPreview: '5', outputPreview: null, excerpt: null })
