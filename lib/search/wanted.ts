@@ -87,7 +87,8 @@ const EXCERPTS = { most: 3, further: 8000 }
 
 /**
  * Returns the excerpt of `findIn`, followed by excerpts from other spans that contain some of the phrases. Only texts
- * that follow the first excerpt's text, and that are no instructions, are searched. Returns none if a phrase is missing.
+ * after the first excerpt's text are searched for further excerpts, and instructions never are one. Returns no excerpts
+ * if a phrase is missing.
  */
 export function excerptsIn(texts: readonly SearchedText[], wanted: Wanted): readonly Excerpt[] {
   const first = findIn(texts, wanted)
