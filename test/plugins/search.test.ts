@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
+import { pruneAll } from '../../lib/admin/upkeep/pruning.ts'
 import { SCHEMA_NAMES } from '../../lib/database/tables.ts'
 import type { TraceSearchQuery } from '../../lib/schema/history/search.ts'
 import { type FindBounds, findTracePage } from '../../lib/store/finding/find-traces.ts'
@@ -11,6 +12,7 @@ import { readSearch } from '../../plugins/search.ts'
 import { endBody, ingestBody, span, spanId, spansBody } from '../fixtures/bodies/bodies.ts'
 import { exportOf, otlpSpan } from '../fixtures/bodies/otlp.ts'
 import { testDatabase } from '../fixtures/database/database.ts'
+import { relabelAll } from '../fixtures/database/upkeep.ts'
 import { expectedIds } from '../fixtures/found-model.ts'
 import { indexNow, searchOn } from '../fixtures/service/searching.ts'
 import { type TestService, testService } from '../fixtures/service/service.ts'
@@ -128,7 +130,25 @@ const step: fc.Arbitrary<Step> = fc.oneof(
           )
     )
   },
-  { weight: 1, arbitrary: id.map(id => call('DELETE', `/${id}`)) }
+  { weight: 1, arbitrary: id.map(id => call('DELETE', `/${id}`)) },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom<object>({ status: 'error' }, { tag: 'x' }, { model: 'n' }).map(
+      (conditions): Step =>
+        ({ database }) =>
+          database.pool.run(sql => pruneAll(sql, 1, conditions))
+    )
+  },
+  {
+    weight: 1,
+    arbitrary: fc
+      .record({ environment: fc.constantFrom('other', 'unassigned'), tag: fc.constantFrom(undefined, 'x') })
+      .map(
+        (request): Step =>
+          ({ database }) =>
+            database.pool.run(sql => relabelAll(sql, { project: 'default', ...request }))
+      )
+  }
 )
 
 const someQuery: fc.Arbitrary<TraceSearchQuery> = fc
