@@ -11,6 +11,8 @@ import { retried } from './retried.ts'
 
 export interface EvaluationRequest extends TraceConditions {
   readonly project: string
+  /** Finds the ids of the traces to choose from, newest first and page by page; all traces by default. */
+  readonly found?: (() => AsyncIterable<readonly string[]>) | undefined
 }
 
 export interface Evaluation {
@@ -23,7 +25,7 @@ const MOST_RUNS = 100
 
 export async function evaluateTraces(
   sql: Sql,
-  { project, ...conditions }: EvaluationRequest,
+  { project, found, ...conditions }: EvaluationRequest,
   evaluators: readonly Evaluator[],
   options: Omit<RunOptions, 'onProgress'> & { readonly onProgress?: (evaluation: Evaluation) => void }
 ): Promise<Evaluation> {
@@ -34,11 +36,25 @@ export async function evaluateTraces(
     runId,
     evaluators: evaluators.map(({ id, name, dataType }, i) => ({ id, name, dataType, ...tallies[i]!.summary }))
   })
+  const unjudged = (evaluatorId: string, behind?: Unjudged, ids?: readonly string[]) =>
+    findUnjudged(sql, projectId, evaluatorId, { ...conditions, ids }, behind, ids?.length ?? PAGE)
+  /** The pages of `found` that the running evaluator has not reached. */
+  let pages: AsyncIterator<readonly string[]> | undefined
+  const nextFound = async (evaluatorId: string, isFirst: boolean, from: () => AsyncIterable<readonly string[]>) => {
+    if (isFirst || pages === undefined) pages = from()[Symbol.asyncIterator]()
+    for (;;) {
+      const page = await pages.next()
+      if (page.done) return []
+      const some = page.value.length === 0 ? [] : await unjudged(evaluatorId, undefined, page.value)
+      if (some.length > 0) return some
+    }
+  }
   await runEvaluators<Unjudged>(
     evaluators,
     tallies,
     {
-      next: ({ id }, behind) => findUnjudged(sql, projectId, id, conditions, behind, PAGE),
+      next: ({ id }, behind) =>
+        found === undefined ? unjudged(id, behind) : nextFound(id, behind === undefined, found),
       read: ({ id }) => readParsedTrace(sql, projectId, id),
       store: ({ id: evaluatorId, name, dataType }, candidate, verdict) =>
         retried(() => addVerdict(sql, projectId, candidate, { evaluatorId, runId, name, dataType, ...verdict }))

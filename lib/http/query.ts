@@ -52,7 +52,9 @@ export function queryReader(schema: TObject): QueryReader {
   const parsed = (name: string, value: string): unknown => {
     if (integers.has(name) && INTEGER.test(value)) return Number(value)
     if (numbers.has(name) && NUMBER.test(value)) return Number(value)
-    return booleans.has(name) && BOOLEANS.has(value) ? value === 'true' : value
+    if (!booleans.has(name)) return value
+    if (!BOOLEANS.has(value)) throw refusal(name, 'must be true or false')
+    return value === 'true'
   }
   return text => {
     const query: Record<string, unknown> = {}

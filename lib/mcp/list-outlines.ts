@@ -50,14 +50,15 @@ const searchOutline: ListOutline = {
   member: 'traces',
   usualLimit: () => 12,
   outline(trace, cuts) {
-    const { firstError, inputPreview, outputPreview, excerpt } = trace
+    const { firstError, inputPreview, outputPreview, excerpt, moreExcerpts } = trace
     const cut = (text: string | null) => (text === null ? undefined : cuts.text(text))
     return {
       ...traceOf(trace, cuts),
       firstError: firstError === null ? undefined : errorOf(firstError, cuts),
       input: cut(inputPreview),
       output: cut(outputPreview),
-      excerpt: excerpt === null ? undefined : excerptOf(excerpt, cuts)
+      excerpt: excerpt === null ? undefined : excerptOf(excerpt, cuts),
+      moreExcerpts: moreExcerpts.length === 0 ? undefined : moreExcerpts.map((each: Item) => excerptOf(each, cuts))
     }
   },
   about:

@@ -311,7 +311,8 @@ const searchPage = {
       firstError,
       inputPreview: 'Where is my order 48213?',
       outputPreview: 'It arrives tomorrow before noon.',
-      excerpt: null
+      excerpt: null,
+      moreExcerpts: []
     }
   ],
   nextCursor: null,

@@ -82,6 +82,43 @@ export function findIn(texts: readonly SearchedText[], { phrases }: Wanted): Exc
   return best !== undefined && missing.length === 0 ? excerptOf(best, phrases) : undefined
 }
 
+/** Maximum number of excerpts per trace, and total length of the texts that are searched after the first excerpt. */
+const EXCERPTS = { most: 3, further: 8000 }
+
+/**
+ * Returns the excerpt of `findIn`, followed by excerpts from other spans that contain some of the phrases. Only texts
+ * after the first excerpt's text are searched for further excerpts, and instructions never are one. Returns no excerpts
+ * if a phrase is missing.
+ */
+export function excerptsIn(texts: readonly SearchedText[], wanted: Wanted): readonly Excerpt[] {
+  const first = findIn(texts, wanted)
+  if (first === undefined) return []
+  const { phrases } = wanted
+  const excerpts = [first]
+  const start = texts.findIndex(({ place, spanId = null }) => place === first.place && spanId === first.spanId)
+  const spans = new Set([first.spanId])
+  let left = EXCERPTS.further
+  for (const text of first.place === 'name' ? [] : texts.slice(start + 1)) {
+    const spanId = text.spanId ?? null
+    if (spans.has(spanId)) continue
+    if (excerpts.length === EXCERPTS.most || left <= 0) break
+    left -= text.text.length
+    if (!mayContain(text.text, phrases) || !phrases.some(phrase => new Folded(text.text).find(phrase).length > 0))
+      continue
+    const role = text.json === undefined ? null : roleOf(text.json, text.text)
+    if (isInstructing(role)) continue
+    spans.add(spanId)
+    excerpts.push(excerptOf({ ...text, role }, phrases))
+  }
+  return excerpts
+}
+
+/** Returns whether a text has the characters of a phrase's first word, which is checked faster than its words. */
+function mayContain(text: string, phrases: readonly Phrase[]): boolean {
+  const folded = fold(text)
+  return phrases.some(([first]) => folded.includes(first!.folded))
+}
+
 /** Matches characters that are invisible or change text direction. Each match is one code unit. */
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}]/gu
 

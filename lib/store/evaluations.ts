@@ -24,20 +24,26 @@ const judged = (sql: Sql, projectId: number, evaluatorId: string) => sql`exists 
     and (s.judged_hash is null or s.judged_hash = t.body_hash)
 )`
 
-/** Finds the next ended traces after `behind`, newest first, that meet the conditions and are not judged yet. */
+/**
+ * Finds the next ended traces after `behind`, newest first, that meet the conditions and are not judged yet. With
+ * `ids`, finds only traces with these ids, of which there must be few.
+ */
 export async function findUnjudged(
   sql: Sql,
   projectId: number,
   evaluatorId: string,
-  conditions: TraceConditions,
+  { ids, ...conditions }: TraceConditions & { readonly ids?: readonly string[] | undefined },
   behind: Unjudged | undefined,
   limit: number
 ): Promise<Unjudged[]> {
   const place = behind === undefined ? sql`true` : sql`(started_at, id) < (${behind.startedAt}, ${behind.id})`
+  const bounds = sql`${place} and ${started(sql, conditions)}`
+  // `is true` makes PostgreSQL look up the ids instead of reading all traces in order.
+  const which = ids === undefined ? bounds : sql`id = any (${ids as string[]}::uuid[]) and (${bounds}) is true`
   return sql<Unjudged[]>`
     select replace(id::text, '-', '') as id, started_at as "startedAt", encode(body_hash, 'hex') as hash
     from traces t
-    where project_id = ${projectId} and ${place} and ${started(sql, conditions)} and (${fitting(sql, conditions)}) is true
+    where project_id = ${projectId} and ${which} and (${fitting(sql, conditions)}) is true
       and ended_at is not null and not ${judged(sql, projectId, evaluatorId)}
     order by started_at desc, id desc limit ${limit}`
 }

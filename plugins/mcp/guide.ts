@@ -45,7 +45,7 @@ export const RECIPES: readonly Recipe[] = [
   {
     question: 'Where does a phrase occur?',
     calls: [['search_traces', { q: '"delivery address"' }]],
-    next: 'excerpt shows where; if search is off, the error explains how to turn it on.'
+    next: 'excerpt and moreExcerpts show where; if search is off, the error explains how to turn it on.'
   },
   {
     question: 'How do two versions of a prompt compare (tags prompt:v12, prompt:v13)?',

@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { ingestBody, startBody } from '../fixtures/bodies/bodies.ts'
+import { ingestBody, span, startBody } from '../fixtures/bodies/bodies.ts'
 import { exportOf, otlpSpan } from '../fixtures/bodies/otlp.ts'
 import { freshId } from '../fixtures/database/seed.ts'
 import { testFolder } from '../fixtures/folder.ts'
@@ -116,13 +116,57 @@ t.test('errors are counted and told, filters and limits select, and the exit cod
     [[throwing, '--concurrency', '0'], 2, /--concurrency must be from 1 to 100, not "0"/],
     [[named, '--fail-below', '1'], 2, /--fail-below: the categories of z have no mean/],
     [[throwing, '--fail-below', 'x'], 2, /--fail-below must be a number/],
-    [[throwing, '--status', 'x'], 2, /--status must be one of/]
+    [[throwing, '--status', 'x'], 2, /--status must be one of/],
+    [[throwing, '--step-kind', 'x'], 2, /--step-kind must be one of/],
+    [[throwing, '--score', 'x<'], 2, /score: must be a name, a comparison/]
   ]
   for (const [args, code, message] of refused) {
     t.match(await runHere(['evaluate', ...args, '--project', 'default'], env), { code, out: '', err: message })
   }
   t.match(await runHere(['evaluate', throwing, '--project', 'none'], env), { code: 1, err: /no project "none"/ })
   t.match(await runHere(['evaluate', '--help'], env), { code: 0, out: /FILE is a JavaScript module/ })
+})
+
+t.test('every condition of the search selects traces, and each trace is still judged once', async t => {
+  const { call, database } = await testService(t)
+  const env = configurationFor(database)
+  const file = await moduleOf(t, SHORT)
+  const record = async (over: object) => {
+    const body = ingestBody({ output: 'ok', ...over })
+    t.equal((await call('POST', '/api/v1/traces', { body })).status, 201)
+    return body.trace.id
+  }
+  const failed = span({ name: 'lookup', kind: 'tool', status: 'error', output: 'the shop is closed' })
+  // More traces than the search returns in a page, so that the newest pages have none that remain.
+  await Promise.all(Array.from({ length: 205 }, () => record({ spans: [failed], tags: ['many'] })))
+  const both = await record({ startedAt: '2026-01-01T00:00:00Z', spans: [failed], tags: ['a', 'b'] })
+  const one = await record({ startedAt: '2026-01-01T00:00:00Z', spans: [span({ name: 'lookup' })], tags: ['a'] })
+  const scored = { name: 'helpfulness', dataType: 'numeric', value: 0.4 }
+  t.equal((await call('POST', `/api/v1/traces/${one}/scores`, { body: scored })).status, 201)
+  const running = startBody({ spans: [failed] })
+  t.equal((await call('POST', '/api/v1/traces', { body: running })).status, 201)
+
+  const evaluate = async (...more: string[]) => {
+    const { evaluators } = await jsonHere(['evaluate', file, '--project', 'default', ...more], env)
+    return evaluators[0].judged
+  }
+  const isJudged = async (id: string) => {
+    const { scores } = (await call('GET', `/api/v1/traces/${id}/scores`)).body
+    return scores.some(({ evaluatorId }: { evaluatorId: string | null }) => evaluatorId === 'short-answer')
+  }
+  t.equal(await evaluate('--step', 'nothing'), 0)
+  t.equal(await evaluate('--step', 'lookup', '--step-status', 'error', '--error', 'closed', '--tag', 'many'), 205)
+  t.equal(await isJudged(both), false)
+  t.equal(await evaluate('--tag', 'a', '--tag', 'b'), 1)
+  t.equal(await isJudged(both), true)
+  t.equal(await evaluate('--score', 'helpfulness<0.3'), 0)
+  t.equal(await evaluate('--score', 'helpfulness<0.5'), 1)
+  t.equal(await isJudged(one), true)
+  t.equal(await evaluate('--step', 'lookup'), 0, 'nothing is judged twice, and the running trace is skipped')
+  const last = await record({ startedAt: '2026-01-01T00:00:00Z', spans: [failed] })
+  t.equal(await evaluate('--step', 'lookup', '--limit', '1'), 1, 'pages of judged traces come before it')
+  t.equal(await isJudged(last), true)
+  t.equal(await evaluate('--errors', '--min-duration', '1h'), 0)
 })
 
 t.test("the guide's evaluator asks a model", async t => {

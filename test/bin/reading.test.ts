@@ -355,6 +355,15 @@ t.test('evaluate, export and trace delete select the traces that trace list show
   await record({ name: 'b', userId: 'u', sessionId: 's', startedAt: at(1), status: 'error' })
   await record({ name: 'c', tags: ['x'], startedAt: at(2) })
   const project = ['--project', 'default']
+  /** Returns the number of traces that a new evaluator judges. */
+  const judgedBy = async (name: string, conditions: readonly string[]): Promise<number> => {
+    const id = conditions.join('').replaceAll(/[^a-z0-9]/gi, '-')
+    // Node loads a module only once, so each evaluator has its own file.
+    const file = join(await testFolder(t), 'evaluator.mjs')
+    await writeFile(file, `export default { id: '${id}', name: '${name}', dataType: 'numeric', evaluate: () => 1 }`)
+    const { evaluators } = await jsonHere(['evaluate', file, ...project, ...conditions], beside)
+    return evaluators[0].judged
+  }
   const selections = [
     ['--user', 'u'],
     ['--session', 's'],
@@ -375,12 +384,7 @@ t.test('evaluate, export and trace delete select the traces that trace list show
     t.equal(out.trimEnd().split('\n').length, count)
     const asked = await runHere(['export', ...conditions], env)
     t.equal(asked.out.trimEnd().split('\n').length, count)
-    const id = conditions.join('').replaceAll(/[^a-z0-9]/gi, '-')
-    // Node loads a module only once, so each evaluator has its own file.
-    const file = join(await testFolder(t), 'evaluator.mjs')
-    await writeFile(file, `export default { id: '${id}', name: 'n', dataType: 'numeric', evaluate: () => 1 }`)
-    const { evaluators } = await jsonHere(['evaluate', file, ...project, ...conditions], beside)
-    t.match(evaluators, [{ judged: count }])
+    t.equal(await judgedBy('n', conditions), count)
   }
   // Only the search checks these conditions.
   const further = [
@@ -404,6 +408,7 @@ t.test('evaluate, export and trace delete select the traces that trace list show
     t.same(await jsonHere(['trace', 'list', ...conditions, ...project], beside), listed)
     t.same(await jsonHere(['trace', 'search', ...conditions], env).then(found => found.length), ids.length)
     t.equal((await jsonHere(['trace', 'tail', ...conditions], env)).length, ids.length)
+    t.equal(await judgedBy('other', conditions), ids.length)
     for (const [more, from] of [
       [[], env],
       [project, beside]

@@ -47,9 +47,11 @@ t.test('words of errors, tool calls and metadata are found, once the index has t
     if (found !== undefined) {
       t.match(api.traces[0].excerpt, found)
       t.match(page.traces[0].excerpt, found)
-      const { marks, ...excerpt } = api.traces[0].excerpt
-      const shown = Object.entries(excerpt).filter(([, value]) => value !== null)
-      t.same(agent.traces[0].excerpt, Object.fromEntries(shown))
+      const outline = ({ marks, ...excerpt }: { marks: object }) =>
+        Object.fromEntries(Object.entries(excerpt).filter(([, value]) => value !== null))
+      t.same(agent.traces[0].excerpt, outline(api.traces[0].excerpt))
+      t.same(agent.traces[0].moreExcerpts ?? [], api.traces[0].moreExcerpts.map(outline))
+      t.same(slowest.traces[0].moreExcerpts, api.traces[0].moreExcerpts)
     }
     t.equal(page.index.partlyIndexed, api.index.partlyIndexed)
     t.equal(agent.index.partlyIndexed, api.index.partlyIndexed)
@@ -64,6 +66,11 @@ t.test('words of errors, tool calls and metadata are found, once the index has t
     ['refund acme courier elm', { place: 'input', text: 'a refund' }]
   ]
   for (const [words, found] of texts) t.equal(await search(words, found), 0)
+  const { moreExcerpts } = (await service.call('GET', '/api/v1/search?q=refund+acme+courier+elm')).body.traces[0]
+  t.match(moreExcerpts, [
+    { place: 'error', spanId: failed.id, marks: [[17, 24]] },
+    { place: 'input', spanId: tool.id, marks: [[0, 3]] }
+  ])
   // As an earlier version indexed the trace.
   const terms = [...termsOf(['run', 'a refund'])]
   await pool.run(async sql => {

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import type { Sql } from 'postgres'
 import t from 'tap'
 import { setPrice } from '../../lib/admin/prices.ts'
-import { applyBackfill, planBackfill } from '../../lib/admin/upkeep/environments.ts'
+import { pruneAll } from '../../lib/admin/upkeep/pruning.ts'
 import { recomputeCosts } from '../../lib/admin/upkeep/recompute.ts'
 import { recountProject } from '../../lib/admin/upkeep/recount.ts'
 import { openSingle } from '../../lib/database/pooled/single-connection.ts'
@@ -23,6 +23,7 @@ import { databaseAt, isOnCluster } from '../fixtures/database/database.ts'
 import { repackAll } from '../fixtures/database/repacking.ts'
 import { READ_ONLY, testRole } from '../fixtures/database/roles.ts'
 import { seedProject, seedTraces } from '../fixtures/database/seed.ts'
+import { relabelAll } from '../fixtures/database/upkeep.ts'
 import { type TestService, testService } from '../fixtures/service/service.ts'
 import { runs } from '../torture/orders.ts'
 
@@ -168,8 +169,7 @@ t.test('a trace is listed after each change, once a page, and not after its dele
   await run(sql => sql`update traces set span_count = 7 where id = ${id}`)
   await run(sql => recountProject(sql, 'default', true))
   t.same(await next(), [id], 'a count that is corrected')
-  const relabelling = { project: 'default', environment: 'prod', overwrite: true }
-  await run(async sql => applyBackfill(sql, await planBackfill(sql, relabelling)))
+  await run(sql => relabelAll(sql, { project: 'default', environment: 'prod' }))
   t.same((await next()).sort(), [id, grown].sort(), 'an environment that is set')
 
   await run(sql => repackAll(sql, 1))
@@ -372,6 +372,11 @@ const someStep = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('fold' as const) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('export' as const) }) },
   {
+    weight: 1,
+    arbitrary: fc.record({ do: fc.constant('relabel' as const), environment: fc.constantFrom('prod', 'unassigned') })
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('prune' as const) }) },
+  {
     weight: 3,
     arbitrary: fc.record({
       do: fc.constant('read' as const),
@@ -441,6 +446,10 @@ t.test('a copy is complete, whatever is recorded, changed and deleted meanwhile'
           if (step.do === 'read') await copies[step.copy]!.read(one, step.limit)
           else if (step.do === 'export') await pool.run(sql => exported.read(sql))
           else if (step.do === 'fold') await pool.run(sql => foldChanges(sql, 1, 2))
+          else if (step.do === 'relabel') {
+            const { environment } = step
+            await pool.run(sql => relabelAll(sql, { project: 'default', environment, tag: 'free' }))
+          } else if (step.do === 'prune') await pool.run(sql => pruneAll(sql, 1, { tag: 'free', status: 'error' }))
           else if (step.do === 'let go') await letGo()
           else if (step.do === 'hold') {
             if (isHeld) continue
@@ -473,9 +482,11 @@ t.test('a copy is complete, whatever is recorded, changed and deleted meanwhile'
 async function send({ call }: TestService, what: string, id: string, n: number): Promise<void> {
   const post = (path: string, body: object) => call('POST', path, { body })
   const otlp = () => otlpSpan({ traceId: id, ...(n % 2 === 0 ? { parentSpanId: 'f'.repeat(16) } : {}) })
+  // The trace that a held transaction changes has no tag, so upkeep of traces with the tag does not wait.
+  const tags = ['free']
   const requests: Record<string, () => Promise<unknown>> = {
-    record: () => post(TRACES, ingestBody({ id, input: n })),
-    start: () => post(TRACES, startBody({ id, input: n })),
+    record: () => post(TRACES, ingestBody({ id, input: n, tags, status: n % 4 === 0 ? 'error' : 'ok' })),
+    start: () => post(TRACES, startBody({ id, input: n, tags })),
     append: () => post(`${TRACES}/${id}/spans`, spansBody(span())),
     end: () => post(`${TRACES}/${id}/end`, endBody()),
     export: () => post(`${OTLP}/traces`, exportOf(otlp())),

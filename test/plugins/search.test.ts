@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
+import { pruneAll } from '../../lib/admin/upkeep/pruning.ts'
 import { SCHEMA_NAMES } from '../../lib/database/tables.ts'
 import type { TraceSearchQuery } from '../../lib/schema/history/search.ts'
 import { type FindBounds, findTracePage } from '../../lib/store/finding/find-traces.ts'
@@ -11,6 +12,7 @@ import { readSearch } from '../../plugins/search.ts'
 import { endBody, ingestBody, span, spanId, spansBody } from '../fixtures/bodies/bodies.ts'
 import { exportOf, otlpSpan } from '../fixtures/bodies/otlp.ts'
 import { testDatabase } from '../fixtures/database/database.ts'
+import { relabelAll } from '../fixtures/database/upkeep.ts'
 import { expectedIds } from '../fixtures/found-model.ts'
 import { indexNow, searchOn } from '../fixtures/service/searching.ts'
 import { type TestService, testService } from '../fixtures/service/service.ts'
@@ -128,7 +130,25 @@ const step: fc.Arbitrary<Step> = fc.oneof(
           )
     )
   },
-  { weight: 1, arbitrary: id.map(id => call('DELETE', `/${id}`)) }
+  { weight: 1, arbitrary: id.map(id => call('DELETE', `/${id}`)) },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom<object>({ status: 'error' }, { tag: 'x' }, { model: 'n' }).map(
+      (conditions): Step =>
+        ({ database }) =>
+          database.pool.run(sql => pruneAll(sql, 1, conditions))
+    )
+  },
+  {
+    weight: 1,
+    arbitrary: fc
+      .record({ environment: fc.constantFrom('other', 'unassigned'), tag: fc.constantFrom(undefined, 'x') })
+      .map(
+        (request): Step =>
+          ({ database }) =>
+            database.pool.run(sql => relabelAll(sql, { project: 'default', ...request }))
+      )
+  }
 )
 
 const someQuery: fc.Arbitrary<TraceSearchQuery> = fc
@@ -279,13 +299,13 @@ t.test('invalid parameters are rejected by name', async t => {
     ['environment=a%20b', /^environment: /],
     ['sessionId=', /^sessionId: must not be empty$/],
     ['userId=%ff', /^userId: must be percent-encoded UTF-8$/],
-    ['runsOnly=yes', /^runsOnly: must be a boolean/],
+    ['runsOnly=yes', /^runsOnly: must be true or false$/],
     ['step=%00', /^step: /],
     ['stepKind=model', /^stepKind: must be one of llm, /],
     ['stepStatus=running', /^stepStatus: must be one of ok, error, unset$/],
     ['error=x&stepStatus=ok', /^error: cannot be combined with stepStatus=ok/],
     [`error=${'a'.repeat(201)}`, /^error: must have at most 200 characters/],
-    ['errors=1', /^errors: must be a boolean/],
+    ['errors=1', /^errors: must be true or false$/],
     ['score=h', /^score: must be a name, a comparison/],
     ['score=h%3C', /^score: must be a name, a comparison/],
     ['score=h%3C+', /^score: must be a name, a comparison/],
@@ -295,7 +315,7 @@ t.test('invalid parameters are rejected by name', async t => {
     [Array.from({ length: 11 }, () => 'score=h=1').join('&'), /^score: must have at most 10 items/],
     ['withoutCost=true&sort=costliest', /^withoutCost: cannot be combined with sort=costliest$/],
     ['withoutCost=true&minCostUsd=0', /^withoutCost: cannot be combined with minCostUsd$/],
-    ['annotated=no', /^annotated: must be a boolean/],
+    ['annotated=no', /^annotated: must be true or false$/],
     ['minDurationMs=1.5', /^minDurationMs: must be an integer/],
     ['maxDurationMs=-1', /^maxDurationMs: must be at least 0/],
     ['minCostUsd=0x1', /^minCostUsd: must be a number/],
@@ -349,7 +369,7 @@ t.test('summaries are those of the list, with the first error and the beginnings
   t.match(found, { nextCursor: null, pageSize: 50, examined: 2, reached: null, hint: null, index: null })
   const [first, second] = found.traces
   t.same(
-    [first, second].map(({ firstError, inputPreview, outputPreview, excerpt, ...summary }) => summary),
+    [first, second].map(({ firstError, inputPreview, outputPreview, excerpt, moreExcerpts, ...summary }) => summary),
     listed
   )
   t.match(first, { firstError: null, inputPreview: '5', outputPreview: null, excerpt: null })

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
+import { pruneAll } from '../../lib/admin/upkeep/pruning.ts'
 import type { FailureListQuery, SpanListQuery } from '../../lib/schema/history/span-list.ts'
 import { type FailureQuery, groupFailures } from '../../lib/store/failures/read-failures.ts'
 import { renderGroup } from '../../lib/store/failures/render-group.ts'
@@ -12,6 +13,7 @@ import { failureOfStep } from '../../lib/trace/failures/step-failure.ts'
 import { readFailureQuery, readSpanQuery } from '../../plugins/spans.ts'
 import { AT, endBody, ingestBody, LATER, span, spansBody, startBody, traceId } from '../fixtures/bodies/bodies.ts'
 import { exportOf, otlpSpan } from '../fixtures/bodies/otlp.ts'
+import { relabelAll } from '../fixtures/database/upkeep.ts'
 import { testService } from '../fixtures/service/service.ts'
 import { runs } from '../torture/orders.ts'
 
@@ -61,7 +63,16 @@ const someStep = fc.oneof(
   fc.record({ do: fc.constant('append' as const), which, spans: someSpans.filter(spans => spans.length > 0) }),
   fc.record({ do: fc.constant('end' as const), which, fails: fc.boolean() }),
   fc.record({ do: fc.constant('export' as const), which, start: fc.nat(3), fails: fc.boolean() }),
-  fc.record({ do: fc.constantFrom('patch' as const, 'score' as const, 'delete' as const), which })
+  fc.record({ do: fc.constantFrom('patch' as const, 'score' as const, 'delete' as const), which }),
+  fc.record({
+    do: fc.constant('prune' as const),
+    conditions: fc.constantFrom<object>({ name: 'ask' }, { tag: 'b' }, { status: 'error' })
+  }),
+  fc.record({
+    do: fc.constant('relabel' as const),
+    environment: fc.constantFrom('production', 'unassigned', 'other'),
+    tag: fc.constantFrom(undefined, 'b')
+  })
 )
 
 const someFilters = {
@@ -96,7 +107,7 @@ type Query = { readonly [name in keyof SpanListQuery]?: SpanListQuery[name] | un
 type Any = any
 
 t.test('over random histories', async t => {
-  const { app, call, makeKey, makeProject } = await testService(t)
+  const { app, call, database, makeKey, makeProject } = await testService(t)
   let projects = 0
 
   await fc.assert(
@@ -155,7 +166,11 @@ t.test('over random histories', async t => {
           } else if (step.do === 'patch') await send('PATCH', at, { metadata: { seen: true } })
           else if (step.do === 'score')
             await send('POST', `${at}/scores`, { name: 'n', dataType: 'boolean', value: true })
-          else await send('DELETE', at)
+          else if (step.do === 'prune') await database.pool.run(sql => pruneAll(sql, projectId, step.conditions))
+          else if (step.do === 'relabel') {
+            const { environment, tag } = step
+            await database.pool.run(sql => relabelAll(sql, { project: slug, environment, tag }))
+          } else await send('DELETE', at)
           if (!ids.includes(id)) ids.push(id)
         }
         const details: Any[] = []

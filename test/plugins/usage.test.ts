@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { updateProject } from '../../lib/admin/projects.ts'
+import { pruneAll } from '../../lib/admin/upkeep/pruning.ts'
 import { alignedTime, readSplit } from '../../lib/rollups/usage.ts'
 import { checker } from '../../lib/schema/check.ts'
 import { FIELD_VALUES, type UsageSort } from '../../lib/schema/field-values.ts'
@@ -14,6 +15,7 @@ import { readSummedUsage, summedField } from '../../lib/store/analytics/usage/su
 import { endBody, ingestBody, span, spansBody, startBody, traceId } from '../fixtures/bodies/bodies.ts'
 import { exportOf, otlpSpan } from '../fixtures/bodies/otlp.ts'
 import { indexTraces, seedTraces } from '../fixtures/database/seed.ts'
+import { relabelAll } from '../fixtures/database/upkeep.ts'
 import { foldLikeOldServer, makeSomeUsage } from '../fixtures/database/usage-sums.ts'
 import { mcpClient } from '../fixtures/service/mcp.ts'
 import { testService } from '../fixtures/service/service.ts'
@@ -187,7 +189,7 @@ type Op =
   | { op: 'stream'; at: number; pick: number; ends: boolean }
   | { op: 'export'; at: number; pick: number; states: boolean }
   | { op: 'grow' | 'delete' | 'score' | 'patch'; pick: number }
-  | { op: 'fold'; pick: number }
+  | { op: 'fold' | 'prune' | 'relabel'; pick: number }
 
 const pick = fc.nat(1000)
 /** Times in few hours, so that several traces share an hour. */
@@ -212,6 +214,7 @@ const ops: fc.Arbitrary<Op> = fc.oneof(
   fc.record({ op: fc.constant('stream' as const), at, pick, ends: fc.boolean() }),
   fc.record({ op: fc.constant('export' as const), at, pick, states: fc.boolean() }),
   fc.record({ op: fc.constantFrom('grow' as const, 'delete' as const, 'score' as const, 'patch' as const), pick }),
+  fc.record({ op: fc.constantFrom('prune' as const, 'relabel' as const), pick }),
   { weight: 3, arbitrary: fc.record({ op: fc.constant('fold' as const), pick }) }
 )
 
@@ -349,6 +352,21 @@ t.test('sums are those of the traces, after any history', async () => {
               if (each.pick % 2 === 0) while (await makeFortnight(sql, projectId)) {}
               for (let i = 0; i < each.pick % 8; i++) await makeSomeUsage(sql, projectId, Date.now(), 0)
             })
+          } else if (each.op === 'prune') {
+            const conditions = of(
+              [{ status: 'error' }, { name: 'answer' }, { before: iso(BEGIN - 200 * HOUR) }],
+              each.pick
+            )
+            await database.pool.run(sql => pruneAll(sql, projectId, conditions))
+            for (const one of [...ids]) {
+              if ((await call('GET', `/api/v1/traces/${one}`, { key })).status === 200) continue
+              ids.splice(ids.indexOf(one), 1)
+              exported.delete(one)
+            }
+          } else if (each.op === 'relabel') {
+            const request = { project, environment: of(['prod', 'unassigned', 'other'], each.pick) }
+            const to = of([undefined, iso(BEGIN - 20 * HOUR)], each.pick >> 2)
+            await database.pool.run(sql => relabelAll(sql, { ...request, to }))
           } else if (id !== undefined) {
             const path = `/api/v1/traces/${id}`
             if (each.op === 'score') await send('POST', `${path}/scores`, { name: 'q', dataType: 'numeric', value: 1 })

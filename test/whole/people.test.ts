@@ -10,6 +10,7 @@ import { pruneBatch } from '../../lib/store/trace/pruning.ts'
 import { endBody, ingestBody, span, spansBody, startBody } from '../fixtures/bodies/bodies.ts'
 import { DAY, exportOf, otlpSpan } from '../fixtures/bodies/otlp.ts'
 import { countOrphans, countStrays, freshId, NO_ORPHANS, NO_STRAYS } from '../fixtures/database/seed.ts'
+import { relabelAll } from '../fixtures/database/upkeep.ts'
 import { testService } from '../fixtures/service/service.ts'
 
 /** A stored trace, as far as sums depend on it. */
@@ -17,7 +18,7 @@ interface Model {
   readonly id: string
   readonly sessionId: string | null
   readonly userId: string | null
-  readonly environment: string
+  environment: string
   readonly startedAt: string
   durationMs: number | null
   status: string
@@ -54,6 +55,14 @@ const someStep = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant('delete session' as const), sessionId: someHead.sessionId }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('delete list' as const), some: fc.array(which) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('prune' as const), hour: fc.nat({ max: 20 }) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant('relabel' as const),
+      to: fc.constantFrom(...ENVIRONMENTS),
+      hour: fc.nat({ max: 60 })
+    })
+  },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('fold' as const) }) }
 )
 type Step = typeof someStep extends fc.Arbitrary<infer T> ? T : never
@@ -174,6 +183,12 @@ t.test('sessions and users are those of the stored traces', async t => {
               pruneBatch(sql, projectId, { before: timeOf(step.hour) }, null, { traces: 100, spans: 1000 })
             )
             return traces.filter(({ startedAt }) => startedAt >= timeOf(step.hour))
+          case 'relabel': {
+            const [environment, from] = [step.to, timeOf(step.hour)]
+            await database.pool.run(sql => relabelAll(sql, { project, environment, from }))
+            for (const trace of traces) if (trace.startedAt >= from) trace.environment = environment
+            return traces
+          }
           case 'fold':
             await database.pool.run(sql => foldDeltas(sql, projectId, 5))
             return traces

@@ -197,3 +197,23 @@ t.test('every JSON value is read as it was recorded', async t => {
     t.strictSame([body.trace.metadata, body.spans[0].attributes], [{ value }, { value }])
   }
 })
+
+t.test('every boolean parameter of every route must be true or false', async t => {
+  const { app, call } = await testService(t)
+  const parameters = app.routes
+    .filter(({ access }) => access === 'traces:read')
+    .flatMap(({ path, query }) =>
+      Object.entries(query?.properties ?? {})
+        .filter(([, property]) => 'type' in property && property.type === 'boolean')
+        .map(([name]) => ({ path: path.replaceAll(/:\w+/g, 'f'.repeat(32)), name }))
+    )
+  t.ok(new Set(parameters.map(({ path }) => path)).size >= 4, 'several routes have some')
+  for (const { path, name } of parameters) {
+    for (const value of ['yes', '1', 'TRUE', 'null']) {
+      t.match(await call('GET', `${path}?${name}=${value}`), {
+        status: 400,
+        body: { error: { code: 'invalid_request', message: `${name}: must be true or false` } }
+      })
+    }
+  }
+})

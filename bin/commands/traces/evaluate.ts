@@ -5,12 +5,14 @@ import type { Evaluation } from '../../../lib/admin/evaluation.ts'
 import { AdminError } from '../../../lib/admin-error.ts'
 import type { Evaluator } from '../../../lib/evaluation/evaluator.ts'
 import type { EvaluationRun } from '../../../lib/store/evaluations.ts'
+import type { Asker, QueryMembers } from '../../asking/asker.ts'
+import type { DatabaseAsker } from '../../asking/beside-database.ts'
 import { command, UsageError } from '../../command.ts'
-import { withDatabase } from '../../database.ts'
+import { type DatabaseSession, withDatabase } from '../../database.ts'
 import { Interrupted, interruptible } from '../../terminal/interrupt.ts'
 import { table } from '../../terminal/table.ts'
 import { count, counted, relativeTime } from '../../terminal/words.ts'
-import { CONDITION_FLAGS, readConditions } from './conditions.ts'
+import { foundPages, readSelection, SELECTION_FLAGS } from './selection.ts'
 
 const CONCURRENCY = 4
 const MOST_CONCURRENCY = 100
@@ -25,7 +27,7 @@ export default command({
   parameters: ['FILE'],
   flags: {
     project: { type: 'string', value: 'SLUG', required: true, about: 'the project whose traces to evaluate' },
-    ...CONDITION_FLAGS,
+    ...SELECTION_FLAGS,
     limit: { type: 'string', value: 'N', about: 'the maximum number of traces, newest first' },
     concurrency: {
       type: 'string',
@@ -63,6 +65,7 @@ export default command({
   examples: [
     'evaluate ./short.mjs --project default',
     'evaluate ./judge.mjs --project default --since 7d --tag support --concurrency 16',
+    "evaluate ./judge.mjs --project default --step lookup_order --score 'helpfulness<0.5'",
     'evaluate ./judge.mjs --project default --name nightly-check --fail-below 0.8 --json',
     'evaluate list --project default'
   ],
@@ -71,7 +74,8 @@ export default command({
     const limit = parseCount('limit', flags.limit, Number.MAX_SAFE_INTEGER) ?? Number.POSITIVE_INFINITY
     const timeoutMs = (parseCount('timeout', flags.timeout, 86_400) ?? TIMEOUT_S) * 1000
     const failBelow = parseNumber('fail-below', flags['fail-below'])
-    const request = { project: flags.project, ...readConditions(flags) }
+    const { project } = flags
+    const { conditions, isFurther, query } = readSelection(flags)
     const evaluators = await load(parameters.FILE)
     const unordered = failBelow === undefined ? undefined : evaluators.find(each => each.dataType === 'categorical')
     if (unordered !== undefined) throw new UsageError(`--fail-below: the categories of ${unordered.id} have no mean`)
@@ -80,19 +84,25 @@ export default command({
       if (++told <= MOST_TOLD) progress.say(`${id} on trace ${traceId}: ${message.split('\n', 1)[0]}`)
       if (told === MOST_TOLD) progress.say('further errors are counted but not shown')
     }
-    const evaluation = await withDatabase(env, async ({ sql }) => {
+    const evaluation = await withDatabase(env, async session => {
       const { evaluateTraces } = await import('../../../lib/admin/evaluation.ts')
-      return interruptible(async signal => {
-        const onProgress = (soFar: Evaluation) => progress.show(() => describeProgress(soFar))
-        const { follow } = flags
-        const done = await evaluateTraces(sql, request, evaluators, {
-          ...{ concurrency, limit, timeoutMs, follow, signal, onError, onProgress }
+      const asker = isFurther ? await askerOf(session, project) : undefined
+      const found = asker && (() => foundIds(asker, query))
+      try {
+        return await interruptible(async signal => {
+          const onProgress = (soFar: Evaluation) => progress.show(() => describeProgress(soFar))
+          const { follow } = flags
+          const done = await evaluateTraces(session.sql, { project, ...conditions, found }, evaluators, {
+            ...{ concurrency, limit, timeoutMs, follow, signal, onError, onProgress }
+          })
+          if (signal.aborted && !follow) {
+            throw new Interrupted(`interrupted: ${describeProgress(done)}; run it again to continue`, signal.reason)
+          }
+          return done
         })
-        if (signal.aborted && !follow) {
-          throw new Interrupted(`interrupted: ${describeProgress(done)}; run it again to continue`, signal.reason)
-        }
-        return done
-      })
+      } finally {
+        await asker?.close()
+      }
     })
     progress.clear()
     print(evaluation, describe(evaluation))
@@ -110,6 +120,17 @@ export const list = command({
     print(runs, runTable(runs))
   }
 })
+
+async function askerOf(session: DatabaseSession, project: string): Promise<DatabaseAsker> {
+  // Loaded here because --help does not need this module.
+  const { DatabaseAsker } = await import('../../asking/beside-database.ts')
+  return DatabaseAsker.open(session, project)
+}
+
+/** Yields the ids of the traces that the query finds, page by page. */
+async function* foundIds(asker: Asker, query: QueryMembers): AsyncGenerator<string[], void> {
+  for await (const page of foundPages(asker, query)) yield page.map(({ id }) => id)
+}
 
 async function load(file: string): Promise<Evaluator[]> {
   const path = resolve(file)

@@ -62,12 +62,12 @@ export default command({
   }
 })
 
-/** Returns the first error and the excerpt of a found trace. */
+/** Returns the first error and the excerpts of a found trace. */
 function whyFound(trace: Found | undefined): Line[] {
   if (trace === undefined) return []
-  const { firstError, excerpt } = trace
+  const { firstError, excerpt, moreExcerpts } = trace
   const error = firstErrorLines(firstError)
-  return excerpt === null ? error : [...error, excerptLine(excerpt)]
+  return excerpt === null ? error : [...error, ...[excerpt, ...moreExcerpts].map(excerptLine)]
 }
 
 /** Returns columns with the values of the scores that the conditions name, as far as the names are valid. */

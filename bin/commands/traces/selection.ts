@@ -1,6 +1,6 @@
 /**
- * The flags that select traces, as one table that `trace list`, `search`, `tail`, `delete` and `export` share: those of
- * conditions.ts, and the further conditions of the search.
+ * The flags that select traces, as one table that `trace list`, `tail` and `delete`, `search`, `export` and `evaluate`
+ * share: those of conditions.ts, and the further conditions of the search.
  */
 import { FIELD_VALUES } from '../../../lib/schema/field-values.ts'
 import type { TraceConditions } from '../../../lib/store/trace/trace-conditions.ts'

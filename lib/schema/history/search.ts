@@ -114,7 +114,10 @@ export const FoundTrace = named('FoundTrace', {
   firstError: nullable(FirstError, 'The failed step that ended first. Null if no step failed.'),
   inputPreview: preview('input'),
   outputPreview: preview('output'),
-  excerpt: nullable(Excerpt, 'A text that contains words from `q`, preferably not a system prompt. Null without `q`.')
+  excerpt: nullable(Excerpt, 'A text that contains words from `q`, preferably not a system prompt. Null without `q`.'),
+  moreExcerpts: Type.Array(Excerpt, {
+    description: 'Up to two later texts that contain words from `q`, each in a different span.'
+  })
 })
 
 const SearchIndex = named('SearchIndex', {

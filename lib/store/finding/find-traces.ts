@@ -38,7 +38,8 @@ export interface TraceSearch {
 export interface FoundId {
   readonly seq: number
   readonly id: string
-  readonly excerpt: Excerpt | undefined
+  /** Empty if no words are searched. */
+  readonly excerpts: readonly Excerpt[]
 }
 
 export interface FoundPage {
@@ -125,11 +126,11 @@ async function findInOrder(asked: CandidateSearch, bounds: FindBounds, wanted?: 
     const seqs = some.map(({ seq }) => seq)
     const failed = await hasFailedStep?.(seqs)
     const kept = failed === undefined ? seqs : seqs.filter(seq => failed.has(seq))
-    const excerpts = wanted && (await findExcerpts(sql, projectId, wanted, kept))
+    const found = wanted && (await findExcerpts(sql, projectId, wanted, kept))
     return some.flatMap(({ seq, id }) => {
-      const excerpt = excerpts?.get(seq)
-      const isKept = (failed?.has(seq) ?? true) && (excerpts === undefined || excerpt !== undefined)
-      return isKept ? [{ seq, id, excerpt }] : []
+      const excerpts = found?.get(seq)
+      const isKept = (failed?.has(seq) ?? true) && (found === undefined || excerpts !== undefined)
+      return isKept ? [{ seq, id, excerpts: excerpts ?? [] }] : []
     })
   }
   const readsTexts = hasFailedStep !== undefined || wanted !== undefined
@@ -143,7 +144,7 @@ async function findInOrder(asked: CandidateSearch, bounds: FindBounds, wanted?: 
         return { item: { item, at }, at }
       })
     const all = { examined: candidates.length, last: candidates.at(-1)?.at, hasMore }
-    if (!readsTexts) return { ...all, found: placed(fitting.map(({ seq, id }) => ({ seq, id, excerpt: undefined }))) }
+    if (!readsTexts) return { ...all, found: placed(fitting.map(({ seq, id }) => ({ seq, id, excerpts: [] }))) }
     const found: FoundId[] = []
     for (let at = 0; at < fitting.length; ) {
       const some = firstOf(fitting.slice(at, at + TEXTS_AT_ONCE.traces))

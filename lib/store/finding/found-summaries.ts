@@ -33,7 +33,7 @@ export async function readFoundSummaries(
   const summaries = new Map(read.map(summary => [summary.id, summary]))
   const texts = await readTexts(sql, projectId, seqs, names)
   return list(
-    found.flatMap(({ seq, id, excerpt }) => {
+    found.flatMap(({ seq, id, excerpts }) => {
       const summary = summaries.get(id)
       if (summary === undefined) return []
       const { firstError = null, input = null, output = null } = texts.get(seq) ?? {}
@@ -41,7 +41,8 @@ export async function readFoundSummaries(
         firstError,
         inputPreview: previewOf(input, 'input'),
         outputPreview: previewOf(output, 'output'),
-        excerpt: excerpt ?? null
+        excerpt: excerpts[0] ?? null,
+        moreExcerpts: excerpts.slice(1)
       }
       return `${summary.render().slice(0, -1)},${JSON.stringify(more).slice(1)}`
     })
@@ -80,7 +81,7 @@ export async function findTracesById(
     [projectId, ids as string[]],
     { prepare: true }
   )
-  return rows.map(({ seq, id }) => ({ seq, id, excerpt: undefined }))
+  return rows.map(({ seq, id }) => ({ seq, id, excerpts: [] }))
 }
 
 interface FoundTexts {

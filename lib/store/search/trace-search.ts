@@ -5,7 +5,7 @@
  *    the segments, newest first, in windows of increasing size, so that a page of results for frequent words reads few
  *    segments.
  * 2. A candidate is read, in list order, as soon as no remaining segment can contain a newer candidate. The list's
- *    filters are applied first, then the texts are searched. The excerpt shown on the page comes from these texts.
+ *    filters are applied first, then the texts are searched. The excerpts on the page come from these texts.
  *
  * Every step is bounded. A search that reaches a bound before its page is full reports the position from which the
  * search can continue.
@@ -14,7 +14,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import { Slices } from '../../limits/slices.ts'
 import { findTraces, readMembers, type SegmentMember, segmentBucketOf } from '../../search/segment.ts'
-import { type Excerpt, findIn, type Wanted } from '../../search/wanted.ts'
+import { type Excerpt, excerptsIn, type Wanted } from '../../search/wanted.ts'
 import type { Edge } from '../lists/cursor.ts'
 import { behindEdge, edgeAbove, edgeBelow, TRACE_ORDERS } from '../lists/order.ts'
 import type { Bind, TraceQuery } from '../lists/trace-query.ts'
@@ -115,13 +115,13 @@ export async function findExcerpts(
   projectId: number,
   wanted: Wanted,
   seqs: readonly number[]
-): Promise<ReadonlyMap<number, Excerpt>> {
-  const found = new Map<number, Excerpt>()
+): Promise<ReadonlyMap<number, readonly Excerpt[]>> {
+  const found = new Map<number, readonly Excerpt[]>()
   const slices = new Slices()
   for (const { seq, texts } of await readSources(sql, projectId, seqs)) {
     await slices.next()
-    const excerpt = findIn(texts, wanted)
-    if (excerpt !== undefined) found.set(seq, excerpt)
+    const excerpts = excerptsIn(texts, wanted)
+    if (excerpts.length > 0) found.set(seq, excerpts)
   }
   return found
 }
@@ -137,7 +137,7 @@ export interface Match {
   readonly seq: number
   readonly id: string
   readonly startedAt: string
-  readonly excerpt: Excerpt
+  readonly excerpts: readonly Excerpt[]
 }
 
 interface SegmentRow {
@@ -348,7 +348,7 @@ class Search {
     const { sql, projectId, wanted, query, edge, down, others } = this.#asked
     const statement = new TraceStatement(projectId, query)
     const seqs = statement.bind(`{${candidates.map(({ seq }) => seq).join(',')}}`)
-    const rows = await sql.unsafe<(Omit<Match, 'excerpt'> & SegmentMember & { readonly bytes: number })[]>(
+    const rows = await sql.unsafe<(Omit<Match, 'excerpts'> & SegmentMember & { readonly bytes: number })[]>(
       `select seq, id, estimated_bytes as bytes, started_at as "startedAt", ${inMs('started_at')} as "startedMs"
       from traces t where ${statement.beyond(down, edge)} and seq = any (${seqs}::bigint[]) ${statement.columnFilters().join(' ')}
         ${others?.inSql(value => statement.bind(value)).join(' ') ?? ''}
@@ -372,8 +372,8 @@ class Search {
           await turn()
           began = performance.now()
         }
-        const excerpt = findIn(sources.get(seq)?.texts ?? [], wanted)
-        if (excerpt !== undefined) this.#matches.push({ seq, id, startedAt, excerpt })
+        const excerpts = excerptsIn(sources.get(seq)?.texts ?? [], wanted)
+        if (excerpts.length > 0) this.#matches.push({ seq, id, startedAt, excerpts })
         this.#reached = { key: startedAt, tie: id, inclusive: false }
       }
       this.#textsLeft -= some.length

@@ -11,13 +11,14 @@ const read = queryReader(
       limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200 })),
       offset: Type.Optional(Type.Integer()),
       least: Type.Optional(Type.Number({ minimum: -1 })),
-      tag: Type.Optional(Type.Array(Type.String(), { maxItems: 2 }))
+      tag: Type.Optional(Type.Array(Type.String(), { maxItems: 2 })),
+      only: Type.Optional(Type.Boolean())
     },
     { additionalProperties: false }
   )
 )
 
-t.test('reads strings and integers', async t => {
+t.test('reads strings, numbers and booleans', async t => {
   const accepted: [string, object][] = [
     ['', {}],
     ['&&', {}],
@@ -30,6 +31,8 @@ t.test('reads strings and integers', async t => {
     ['least=0.50', { least: 0.5 }],
     ['least=-1e-3', { least: -0.001 }],
     ['least=2E%2B1', { least: 20 }],
+    ['only=true', { only: true }],
+    ['only=false&name=true', { only: false, name: 'true' }],
     ['tag=a', { tag: ['a'] }],
     ['tag=b&limit=1&tag=a', { tag: ['b', 'a'], limit: 1 }]
   ]
@@ -37,7 +40,7 @@ t.test('reads strings and integers', async t => {
 })
 
 t.test('refuses what it does not take, by name', async t => {
-  const known = '; the parameters are name, sort, limit, offset, least, tag'
+  const known = '; the parameters are name, sort, limit, offset, least, tag, only'
   const refused: [string, string][] = [
     ['nam=x', `nam: unknown parameter${known}`],
     ['=x', 'query: every parameter must have a name'],
@@ -63,6 +66,9 @@ t.test('refuses what it does not take, by name', async t => {
   for (const text of notIntegers) refused.push([`limit=${text}`, 'limit: must be an integer'])
   const notNumbers = ['.5', '5.', '05', '+5', '0x5', '1e', 'NaN', 'Infinity', '1,5', ' 5', '٥']
   for (const text of notNumbers) refused.push([`least=${encodeURIComponent(text)}`, 'least: must be a number'])
+  for (const text of ['1', 'yes', 'True', 'null', ' true', '[true]'])
+    refused.push([`only=${encodeURIComponent(text)}`, 'only: must be true or false'])
+  refused.push(['only=', 'only: must not be empty'], ['only=true&only=true', 'only: must not be repeated'])
   const bare = queryReader(Type.Object({}, { additionalProperties: false }))
   t.throws(() => bare('a=b'), new Refusal('invalid_request', 'a: unknown parameter; there are no parameters'))
   for (const [text, message] of refused) {

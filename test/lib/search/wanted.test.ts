@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { searchedTexts } from '../../../lib/search/texts.ts'
-import { findIn, readWanted } from '../../../lib/search/wanted.ts'
+import { excerptsIn, findIn, readWanted } from '../../../lib/search/wanted.ts'
 import { runsOf, termsOf } from '../../../lib/search/words.ts'
 import { runs } from '../../torture/orders.ts'
 
@@ -70,5 +70,52 @@ t.test('phrases are found side by side, other words anywhere', t => {
   t.equal(marked('京ワ'), undefined, 'not side by side')
   t.equal(marked('user'), undefined, 'a role is no text')
   t.equal(marked('content'), undefined, 'nor is a key')
+  t.end()
+})
+
+t.test('further excerpts come from other spans, contain some of the words, and are no instructions', t => {
+  const anyTexts = fc.array(
+    fc.record({
+      place: fc.constantFrom('input' as const, 'output' as const, 'error' as const),
+      spanId: fc.constantFrom(undefined, 'a', 'b', 'c', 'd'),
+      text: fc
+        .array(fc.constantFrom('refund', 'Réfund', 'order', 'of', '東京', '-', '注文'), { maxLength: 4 })
+        .map(words => words.join(' '))
+    }),
+    { maxLength: 8 }
+  )
+  const anyQuery = fc.constantFrom('refund', 'refund order', '"order of"', '京', 'of 東')
+  fc.assert(
+    fc.property(anyTexts, anyQuery, (others, query) => {
+      const texts = [{ place: 'name' as const, text: 'agent' }, ...others]
+      const wanted = readWanted(query)!
+      const [first, ...more] = excerptsIn(texts, wanted)
+      assert.deepEqual(first, findIn(texts, wanted))
+      if (first === undefined) return
+      const has = ({ text }: { text: string }) =>
+        wanted.phrases.some(phrase => findIn([{ place: 'name', text }], { phrases: [phrase], terms: [] }) !== undefined)
+      const spans = new Set(others.filter(has).map(({ spanId = null }) => spanId))
+      assert.equal(more.length, Math.min(2, spans.size - 1))
+      assert.equal(new Set([first, ...more].map(({ spanId }) => spanId)).size, 1 + more.length)
+      for (const excerpt of more) assert.ok(has(excerpt) && excerpt.marks.length > 0)
+    }),
+    runs(300)
+  )
+  const said = (role: string, text: string) => ({
+    place: 'input' as const,
+    spanId: role,
+    text,
+    json: JSON.stringify([{ role, content: text }])
+  })
+  const texts = [
+    { place: 'name' as const, text: 'refund' },
+    ...['system', 'user', 'developer', 'tool'].map(role => said(role, `${role}: refund`))
+  ]
+  const spans = (query: string, given = texts) => excerptsIn(given, readWanted(query)!).map(({ spanId }) => spanId)
+  t.same(spans('refund'), ['user', 'tool'])
+  t.same(spans('refund missing'), [])
+  t.same(spans('refund', texts.slice(0, 1)), [null])
+  const long = said('assistant', 'x '.repeat(5000))
+  t.same(spans('refund', [...texts.slice(0, 3), long, ...texts.slice(3)]), ['user'], 'the texts read are bounded')
   t.end()
 })

@@ -122,7 +122,10 @@ export async function fuzzSearches(t: Test): Promise<void> {
           assert.ok(status === 200 || status === 400 || status === 414 || status === 431, `${status} ${text}`)
           seen.searches++
           if (status !== 200) continue
-          const excerpts: Excerpt[] = Object.values(body.excerpts)
+          const excerpts = body.traces.flatMap((trace: { excerpt: Excerpt; moreExcerpts: readonly Excerpt[] }) => [
+            trace.excerpt,
+            ...trace.moreExcerpts
+          ])
           for (const excerpt of excerpts) checkExcerpt(excerpt)
           seen.found += excerpts.length
         }

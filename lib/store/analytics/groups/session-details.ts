@@ -75,7 +75,7 @@ export async function readSessionDetails(
     [projectId, ids as string[], userId ?? null],
     { prepare: true }
   )
-  const first = rows.map(({ seq, traceId }) => ({ seq, id: traceId, excerpt: undefined }))
+  const first = rows.map(({ seq, traceId }) => ({ seq, id: traceId, excerpts: [] }))
   const found = JSON.parse(await readFoundSummaries(sql, projectId, first, SCHEMA_NAMES)) as {
     readonly id: string
     readonly inputPreview: string | null

@@ -96,7 +96,7 @@ async function readExamples(sql: Sql, projectId: number, asked: GroupAsked): Pro
   return readFoundSummaries(
     sql,
     projectId,
-    found.map(({ seq, id }) => ({ seq, id, excerpt: undefined })),
+    found.map(({ seq, id }) => ({ seq, id, excerpts: [] })),
     SCHEMA_NAMES
   )
 }

@@ -29,7 +29,9 @@ const NONE: ReadonlySet<string> = new Set()
 
 /** Whether the traces that are shown have these summaries, in this order. */
 function areSame(shown: readonly TraceMatch[], summaries: readonly TraceListItem[]): boolean {
-  const texts = shown.map(({ firstError, inputPreview, outputPreview, excerpt, ...summary }) => JSON.stringify(summary))
+  const texts = shown.map(({ firstError, inputPreview, outputPreview, excerpt, moreExcerpts, ...summary }) =>
+    JSON.stringify(summary)
+  )
   return texts.length === summaries.length && summaries.every((summary, i) => JSON.stringify(summary) === texts[i])
 }
 

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { applyBackfill, planBackfill } from '../../../../../lib/admin/upkeep/environments.ts'
 import { pruneAll } from '../../../../../lib/admin/upkeep/pruning.ts'
+import { latencyInSql } from '../../../../../lib/rollups/latency.ts'
 import { ROOM } from '../../../../../lib/rollups/name-limits.ts'
 import { countDeltas } from '../../../../../lib/store/analytics/rollups/deltas.ts'
 import { foldDeltas } from '../../../../../lib/store/analytics/rollups/fold.ts'
@@ -262,15 +263,20 @@ t.test('traces counted in the old buckets of durations are neither wrong nor los
   const project = await pool.run(seedProject)
   const day = '2026-03-05T00:00:00.000Z'
   const startedAt = '2026-03-05T10:00:00.000Z'
-  const traces = [1, 700, 1000, 1000, 90_000].map(durationMs => ({ startedAt, durationMs }))
+  const durations = [1, 700, 1000, 1000, 90_000]
+  const traces = durations.map(durationMs => ({ startedAt, durationMs }))
   await pool.run(sql => seedTraces(sql, project, traces))
   await pool.run(async sql => {
     // The form in which the previous version counted the durations.
     const old = [...new Set(Array.from({ length: 109 }, (_, k) => Math.ceil(2 ** (k / 4))))]
-    await sql`
-      update rollup_news n set latency = ('1e' || 12 * width_bucket(t.duration_ms, ${old}::bigint[]))::numeric
-      from (select duration_ms, row_number() over (order by seq) as i from traces) t
-      where t.i = (select count(*) from rollup_news o where o.ctid <= n.ctid)`
+    let updated = 0
+    for (const ms of new Set(durations)) {
+      const { count } = await sql`
+        update rollup_news set latency = ('1e' || 12 * width_bucket(${ms}::bigint, ${old}::bigint[]))::numeric
+        where project_id = ${project} and latency = ${sql.unsafe(latencyInSql(String(ms)))}`
+      updated += count
+    }
+    t.equal(updated, durations.length)
     await foldDeltas(sql, project, 3)
     t.same(await findWrongDays(sql, project), [])
     await foldDeltas(sql, project, 10)
