@@ -12,6 +12,14 @@ t.test('two traces are chosen, compared and swapped, and what is picked is in th
   }
   const service = await testService(t)
   const [agent, again] = [await recordAgent(service), await recordAgentAgain(service)]
+  const scores = [
+    { traceId: agent.id, name: 'quality', value: 0.7 },
+    { traceId: again.id, name: 'quality', value: 0.9 },
+    { traceId: agent.id, name: 'resolved', value: true },
+    { traceId: again.id, name: 'resolved', value: true },
+    { traceId: again.id, name: 'tone', value: 'kind' }
+  ]
+  for (const body of scores) t.equal((await service.call('POST', '/api/v1/scores', { body })).status, 201)
   const page = await visit(t, service)
   const pages = `${service.url}/app/p/default`
   const seen = (selector: string) =>
@@ -30,6 +38,9 @@ t.test('two traces are chosen, compared and swapped, and what is picked is in th
   await page.untilText('It comes on Monday.', 'ins')
   t.same(await seen('.diff del'), ['It comes tomorrow.'], 'input and output of the traces themselves')
   t.match((await seen('.totals .is-difference td'))[0], /^−1\.20 s −29/)
+  const scoresShown = '.side-changes[aria-label=Scores]'
+  t.same(await seen(`${scoresShown} dt`), ['quality', 'resolved', 'tone'])
+  t.same(await seen(`${scoresShown} dd`), ['0.7 → 0.9 +0.2', 'yes', '– → kind'])
 
   // The keyboard moves to the model call, which both traces contain.
   await page.evaluate("document.getElementById('aligned').focus()")
