@@ -207,7 +207,7 @@ function Changes({ title, changes }: ChangesProps) {
               asLine(a ?? NONE, 60)
             ) : (
               <>
-                <del>{asLine(a ?? NONE, 60)}</del> → <ins>{asLine(b ?? NONE, 60)}</ins>
+                <del>{asLine(a ?? NONE, 60)}</del> → <ins>{asLine(b ?? NONE, 60)}</ins>{' '}
                 {by !== '' && <small>{by}</small>}
               </>
             )}

@@ -255,11 +255,15 @@ export function GroupTable({ slug, kind, groups, sort = 'last', setSort, ofOneUs
             </td>
             {session !== undefined && (
               <td class="number" data-label="Duration">
-                {formatDuration(session.durationMs)}
+                {session.durationMs > 0 ? formatDuration(session.durationMs) : <span class="soft">{NONE}</span>}
               </td>
             )}
             <td class="number" data-label="Tokens">
-              {formatCount(inputTokens + outputTokens)}
+              {inputTokens + outputTokens > 0 ? (
+                formatCount(inputTokens + outputTokens)
+              ) : (
+                <span class="soft">{NONE}</span>
+              )}
             </td>
             <td class="number" data-label="Cost">
               {costUsd === null ? <span class="soft">{NONE}</span> : formatCost(costUsd)}

@@ -13,13 +13,14 @@ t.test('two traces are chosen, compared and swapped, and what is picked is in th
   const service = await testService(t)
   const [agent, again] = [await recordAgent(service), await recordAgentAgain(service)]
   const scores = [
-    { traceId: agent.id, name: 'quality', value: 0.7 },
-    { traceId: again.id, name: 'quality', value: 0.9 },
-    { traceId: agent.id, name: 'resolved', value: true },
-    { traceId: again.id, name: 'resolved', value: true },
-    { traceId: again.id, name: 'tone', value: 'kind' }
-  ]
-  for (const body of scores) t.equal((await service.call('POST', '/api/v1/scores', { body })).status, 201)
+    [agent, { name: 'quality', dataType: 'numeric', value: 0.7 }],
+    [again, { name: 'quality', dataType: 'numeric', value: 0.9 }],
+    [agent, { name: 'resolved', dataType: 'boolean', value: true }],
+    [again, { name: 'resolved', dataType: 'boolean', value: true }],
+    [again, { name: 'tone', dataType: 'categorical', value: 'kind' }]
+  ] as const
+  for (const [{ id }, body] of scores)
+    t.equal((await service.call('POST', `/api/v1/traces/${id}/scores`, { body })).status, 201)
   const page = await visit(t, service)
   const pages = `${service.url}/app/p/default`
   const seen = (selector: string) =>
