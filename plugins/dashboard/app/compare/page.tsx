@@ -207,8 +207,8 @@ function Changes({ title, changes }: ChangesProps) {
               asLine(a ?? NONE, 60)
             ) : (
               <>
-                <del>{asLine(a ?? NONE, 60)}</del> → <ins>{asLine(b ?? NONE, 60)}</ins>{' '}
-                {by !== '' && <small>{by}</small>}
+                <del>{asLine(a ?? NONE, 60)}</del> → <ins>{asLine(b ?? NONE, 60)}</ins>
+                {by !== '' && <small> {by}</small>}
               </>
             )}
           </Fact>

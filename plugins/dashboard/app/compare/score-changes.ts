@@ -11,7 +11,7 @@ export interface ScoreChange extends MetadataChange {
   readonly by: string
 }
 
-/** Returns all scores of either trace, by name. Equal scores are included, because they also say how the traces fared. */
+/** Returns all scores of either trace, by name, including equal ones, because they also say how the traces fared. */
 export function pairScores(a: Scores, b: Scores): ScoreChange[] {
   const names = [...new Set([...Object.keys(a), ...Object.keys(b)])].sort()
   return names.map(name => {
