@@ -75,7 +75,7 @@ export async function answerSearch(
   const { query, wanted } = asked
   const page = await findPageOf(sql, projectId, asked, names)
   const index = wanted === undefined ? null : await readSearchState(sql, projectId, names)
-  const traces = await readFoundSummaries(sql, projectId, page.found, names)
+  const traces = await readFoundSummaries(sql, projectId, page.found, names, asked.conditions.step)
   const isNothing = page.found.length === 0 && query.after === undefined && query.before === undefined
   const hint = isNothing ? await explainEmpty(sql, projectId, emptyOf(asked), names) : null
   const rest = {

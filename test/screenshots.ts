@@ -78,6 +78,8 @@ async function main(): Promise<number> {
     })
     const page = await openPage(t)
     await page.open(dashboard!)
+    // Opening another page earlier would interrupt the sign-in.
+    await untilTrue(page, `location.pathname.endsWith('/traces')`)
     await mkdir(FOLDER, { recursive: true })
     const wanted = process.argv.slice(2)
     for (const picture of PICTURES) {

@@ -89,8 +89,12 @@ export default function matches(app: App): void {
     replies: { 200: MatchTableReply },
     async handler(request) {
       const { id } = request.project
-      const { found, next, sort } = await readMatches(app, request, request.query)
-      const traces = await app.sql.readOf(id, (each, names) => readFoundSummaries(each, id, found, names), request)
+      const { found, next, sort, step } = await readMatches(app, request, request.query)
+      const traces = await app.sql.readOf(
+        id,
+        (each, names) => readFoundSummaries(each, id, found, names, step),
+        request
+      )
       const rows: FoundRow[] = JSON.parse(traces)
       const csv = rows.map(row => `${COLUMNS.map(({ type, of }) => csvCell(of(row), type)).join(',')}\r\n`).join('')
       const head = `${COLUMNS.map(({ name }) => name).join(',')}\r\n`
@@ -147,7 +151,7 @@ async function readMatches(app: App, request: InProject, query: Static<typeof Ma
   const { id } = request.project
   const asked = readSearch(query)
   const page = await runSearch(app, id, asked, request, (sql, names) => findPageOf(sql, id, asked, names))
-  return { ...page, sort: asked.query.sort }
+  return { ...page, sort: asked.query.sort, step: asked.conditions.step }
 }
 
 type InProject = Pick<RequestOf<unknown>, 'project' | 'signal' | 'party'>

@@ -75,8 +75,9 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     description:
       'Answers "which runs have X": a failed step (step, stepKind, error), any failure (errors), scores, words ' +
       "(q), duration, cost or tokens, with every filter of list_traces and any sort. Returns each run's first error " +
-      'and the beginning of its input and output; call get_trace for one run. If nothing is found, hint lists the ' +
-      'nearest existing values. If reached is set, call again with nextCursor as after.',
+      '(that of the matching step, if it failed) and the beginning of its input and output; call get_trace for one ' +
+      'run. If nothing is found, hint lists the nearest existing values. If reached is set, call again with ' +
+      'nextCursor as after.',
     annotations: READS,
     examples: [
       { errors: true, userId: 'customer-7', limit: 5 },

@@ -389,6 +389,48 @@ t.test('summaries are those of the list, with the first error and the beginnings
   t.same(await ids('error=respond+order&stepKind=tool'), [body.trace.id])
 })
 
+t.test("the first error of a search for steps is a matching step's, if one failed", async t => {
+  const { call } = await testService(t)
+  const at = (second: number) => `2026-11-21T12:00:0${second}.000Z`
+  const step = (name: string, kind: string, status: string, second: number, type: string) => ({
+    ...span({ name, kind, status, startedAt: TIMES[0], endedAt: at(second) }),
+    events: [thrown(type, `the ${name} step failed at second ${second}`)]
+  })
+  const spans = [
+    step('plan', 'llm', 'error', 1, 'PlanError'),
+    step('pay', 'tool', 'error', 2, 'CardError'),
+    step('pay', 'tool', 'error', 3, 'BankError'),
+    step('refund', 'tool', 'error', 4, 'StockError'),
+    step('pay', 'agent', 'error', 5, 'AgentError'),
+    step('answer', 'llm', 'ok', 6, 'None')
+  ]
+  const body = ingestBody({ spans, output: LONG, endedAt: at(9) })
+  t.equal((await call('POST', '/api/v1/traces', { body })).status, 201)
+  for (const [query, type] of [
+    ['', 'PlanError'],
+    ['errors=true', 'PlanError'],
+    ['stepStatus=error', 'PlanError'],
+    ['step=pay', 'CardError'],
+    ['step=pay&stepStatus=error', 'CardError'],
+    ['stepKind=tool', 'CardError'],
+    ['step=refund', 'StockError'],
+    ['step=pay&stepKind=agent', 'AgentError'],
+    ['error=BankError', 'BankError'],
+    ['error=second+4', 'StockError'],
+    ['error=failed', 'PlanError'],
+    ['error=failed&stepKind=agent', 'AgentError'],
+    ['step=answer', 'PlanError'],
+    ['step=answer&stepStatus=ok', 'PlanError']
+  ] as const) {
+    const { traces } = (await call('GET', `/api/v1/search?${query}`)).body
+    t.same(
+      traces.map(({ firstError }: { firstError: { type: string } }) => firstError.type),
+      [type],
+      query
+    )
+  }
+})
+
 t.test('the list of spans and a search read the same errors', async t => {
   const { database, call } = await testService(t)
   const failed = (over: object) => ({ ...span({ name: 'pay', kind: 'tool', status: 'error' }), ...over })

@@ -111,7 +111,11 @@ const preview = (what: string) =>
 
 export const FoundTrace = named('FoundTrace', {
   ...summaryFields,
-  firstError: nullable(FirstError, 'The failed step that ended first. Null if no step failed.'),
+  firstError: nullable(
+    FirstError,
+    'The failed step that ended first, preferably one that meets `step`, `stepKind`, `stepStatus` and `error`. Null ' +
+      'if no step failed.'
+  ),
   inputPreview: preview('input'),
   outputPreview: preview('output'),
   excerpt: nullable(Excerpt, 'A text that contains words from `q`, preferably not a system prompt. Null without `q`.'),

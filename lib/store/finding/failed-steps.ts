@@ -7,7 +7,7 @@ import { readSpanTexts, type WantedFailures } from '../spans/span-texts.ts'
 import { type ErrorWords, type StepConditions, stepConditionsInSql } from './conditions.ts'
 
 /** A limit above the number of failed steps of any trace. */
-const ALL = 2 ** 31 - 1
+export const ALL_FAILURES = 2 ** 31 - 1
 
 /** Returns the traces that have a failed step with this name, kind and error. */
 export async function findFailedStep(
@@ -17,7 +17,7 @@ export async function findFailedStep(
   step: StepConditions & { readonly error: ErrorWords },
   names: TableNames
 ): Promise<ReadonlySet<number>> {
-  const failures: WantedFailures = { conditions: bind => stepConditionsInSql(step, bind), most: ALL }
+  const failures: WantedFailures = { conditions: bind => stepConditionsInSql(step, bind), most: ALL_FAILURES }
   const spans = await readSpanTexts(sql, projectId, { names, seqs, failures })
   const found = new Set<number>()
   for (const span of spans) {

@@ -1,16 +1,42 @@
-/** Reads the first error of traces: that of the failed step that ended first, before the steps around it. */
+/**
+ * Reads the first error of traces: that of the failed step that ended first, before the steps around it. A search for
+ * steps prefers the failed steps that it asks for.
+ */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { CUT } from '../../schema/history/search.ts'
 import { failureOfStep } from '../../trace/failures/step-failure.ts'
-import { readSpanTexts } from '../spans/span-texts.ts'
+import { readSpanTexts, type SpanTextRow, type WantedFailures } from '../spans/span-texts.ts'
+import { type StepConditions, stepConditionsInSql } from './conditions.ts'
+import { ALL_FAILURES, hasWords } from './failed-steps.ts'
 import { cutText } from './preview.ts'
 
 /** Selects the first failed step of each trace. */
-export const FIRST_FAILURE = { conditions: () => [], most: 1 }
+const FIRST_FAILURE: WantedFailures = { conditions: () => [], most: 1 }
+
+/**
+ * Selects the failed steps of each trace from which `chooseFailure` chooses. The words of an error are known only from
+ * texts, so a search for them needs all failed steps with the name and kind.
+ */
+export function failuresFor(step: StepConditions | undefined): WantedFailures {
+  if (step === undefined) return FIRST_FAILURE
+  const conditions: WantedFailures['conditions'] = bind => stepConditionsInSql({ ...step, status: 'error' }, bind)
+  return step.error === undefined ? { ...FIRST_FAILURE, preferred: conditions } : { conditions, most: ALL_FAILURES }
+}
+
+/** Returns the first failed step that the search asks for, or else the first failed step. */
+export function chooseFailure<S extends SpanTextRow>(steps: readonly S[], asked: StepConditions = {}): S | undefined {
+  const { name, kind, error } = asked
+  const failed = steps.filter(({ status }) => status === 'error')
+  const isAsked = (step: S) =>
+    (name === undefined || step.name === name) &&
+    (kind === undefined || step.kind === kind) &&
+    (error === undefined || hasWords(failureOfStep(step), error))
+  return failed.find(isAsked) ?? failed[0]
+}
 
 /** Returns the step and its error as responses show them. */
-export function firstErrorOf(step: Awaited<ReturnType<typeof readSpanTexts>>[number]) {
+export function firstErrorOf(step: SpanTextRow) {
   const { id, name, kind } = step
   const { type, message } = failureOfStep(step)
   return { spanId: id, step: name, kind, type, message: message === null ? null : cutText(message, CUT.message) }

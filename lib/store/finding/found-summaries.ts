@@ -6,8 +6,9 @@ import { list } from '../answers/json-text.ts'
 import { pageText, readSummaries, type Summary } from '../lists/summary-page.ts'
 import { withMessages } from '../search/spoken-traces.ts'
 import { readSpanTexts } from '../spans/span-texts.ts'
+import type { StepConditions } from './conditions.ts'
 import type { FoundId } from './find-traces.ts'
-import { FIRST_FAILURE, firstErrorOf } from './first-errors.ts'
+import { chooseFailure, failuresFor, firstErrorOf } from './first-errors.ts'
 import { previewOf } from './preview.ts'
 
 interface TextRow {
@@ -20,18 +21,22 @@ interface TextRow {
   readonly hasMessages: boolean
 }
 
-/** Returns the summaries in the order of `found`, as a JSON array string. Traces deleted meanwhile are left out. */
+/**
+ * Returns the summaries in the order of `found`, as a JSON array string. Traces deleted meanwhile are left out. `step`
+ * is the step that the search asks for.
+ */
 export async function readFoundSummaries(
   sql: Sql,
   projectId: number,
   found: readonly FoundId[],
-  names: TableNames
+  names: TableNames,
+  step?: StepConditions
 ): Promise<string> {
   if (found.length === 0) return '[]'
   const seqs = found.map(({ seq }) => seq)
   const read = await readSummariesOf(sql, projectId, found, names)
   const summaries = new Map(read.map(summary => [summary.id, summary]))
-  const texts = await readTexts(sql, projectId, seqs, names)
+  const texts = await readTexts(sql, projectId, seqs, names, step)
   return list(
     found.flatMap(({ seq, id, excerpts }) => {
       const summary = summaries.get(id)
@@ -94,7 +99,8 @@ async function readTexts(
   sql: Sql,
   projectId: number,
   seqs: readonly number[],
-  names: TableNames
+  names: TableNames,
+  step: StepConditions | undefined
 ): Promise<ReadonlyMap<number, FoundTexts>> {
   const rows = await sql.unsafe<TextRow[]>(
     `select seq, id, left(input::text, ${SEARCHED.json}) as input,
@@ -107,14 +113,14 @@ async function readTexts(
   const shared = rows.flatMap(({ seq, inputSpanId, outputSpanId }) =>
     [inputSpanId, outputSpanId].flatMap(id => (id === null ? [] : { seq, id }))
   )
-  const spans = await readSpanTexts(sql, projectId, { names, seqs, spans: shared, failures: FIRST_FAILURE })
+  const spans = await readSpanTexts(sql, projectId, { names, seqs, spans: shared, failures: failuresFor(step) })
   const texts = new Map<number, FoundTexts>()
   for (const row of rows) {
     const own = spans.filter(({ seq }) => seq === row.seq)
     const textOf = (id: string | null, side: 'input' | 'output') => own.find(span => span.id === id)?.[side] ?? null
     const input = row.input ?? textOf(row.inputSpanId, 'input')
     const output = row.output ?? textOf(row.outputSpanId, 'output')
-    const failed = own.find(({ status }) => status === 'error')
+    const failed = chooseFailure(own, step)
     const isSpoken = row.hasMessages && (input === null || output === null)
     const shown = isSpoken
       ? (await withMessages(sql, projectId, { trace: { ...row, input, output }, calls: [] }, names)).trace

@@ -32,6 +32,8 @@ type Row = PackedRow &
 export interface WantedFailures {
   /** Conditions on spans as s, each with a leading `and`. */
   readonly conditions: (bind: Bind) => readonly string[]
+  /** Conditions like `conditions`; spans that meet them come before the other spans of their trace. */
+  readonly preferred?: (bind: Bind) => readonly string[]
   /** Maximum number per trace. */
   readonly most: number
 }
@@ -57,13 +59,17 @@ export async function readSpanTexts(
   const values: (string | number | null)[] = [projectId]
   const bind: Bind = value => `$${values.push(value)}`
   const all = `${bind(`{${seqs.join(',')}}`)}::bigint[]`
+  const preference = failures?.preferred?.(bind) ?? []
+  const preferred = preference.length === 0 ? '' : `(true ${preference.join(' ')}) desc,`
   const wanted = [
     ...(failures === undefined
       ? []
       : [
           `select seq, id, false as is_whole from (
             select s.trace_seq as seq, s.id,
-              row_number() over (partition by s.trace_seq order by s.ended_at, s.started_at desc, s.id) as place
+              row_number() over (
+                partition by s.trace_seq order by ${preferred} s.ended_at, s.started_at desc, s.id
+              ) as place
             from ${names.spans} s where s.project_id = $1 and s.trace_seq = any (${all}) and s.status = 'error'
               ${failures.conditions(bind).join(' ')}
           ) failed where place <= ${bind(failures.most)}`

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
-import { compareMetadata, metadataLeaves } from '../content/metadata-leaves.ts'
+import { compareMetadata, type MetadataChange, metadataLeaves } from '../content/metadata-leaves.ts'
 import { type ShownTotals, sumSubtrees, totalsOf } from '../content/span-sums.ts'
 import { growTree, TRACE_ROW } from '../content/span-tree.ts'
 import type { Outline } from '../contract.ts'
@@ -27,6 +27,7 @@ import { alignSteps, findRow, stepsOf } from './align.ts'
 import { formatChange, formatShare } from './format-change.ts'
 import { RowPanel } from './row-panel.tsx'
 import { RowsView } from './rows-view.tsx'
+import { pairScores, type ScoreChange } from './score-changes.ts'
 
 export function ComparePage({ slug }: { slug: string }) {
   const { search } = usePlace()
@@ -177,27 +178,37 @@ function CompareHead({ slug, a, b, swap }: HeadProps) {
           </tbody>
         </table>
       </section>
-      <MetadataChanges a={a} b={b} chosen={metadata[slug] ?? []} />
+      <Changes title="Metadata" changes={changesOfMetadata(a, b, metadata[slug] ?? [])} />
+      <Changes title="Scores" changes={pairScores(a.trace.scores, b.trace.scores)} />
     </header>
   )
 }
 
 /** The metadata values that differ, and those that the reader chose to see. */
-function MetadataChanges({ a, b, chosen }: { a: Outline; b: Outline; chosen: readonly string[] }) {
+function changesOfMetadata(a: Outline, b: Outline, chosen: readonly string[]) {
   const [before, after] = [metadataLeaves(a.trace.metadata), metadataLeaves(b.trace.metadata)]
-  const changes = compareMetadata(before, after, chosen)
+  return compareMetadata(before, after, chosen)
+}
+
+interface ChangesProps {
+  readonly title: string
+  readonly changes: readonly (MetadataChange & Partial<ScoreChange>)[]
+}
+
+function Changes({ title, changes }: ChangesProps) {
   if (changes.length === 0) return null
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard.
-    <section class="metadata-changes" tabIndex={0} aria-label="Metadata">
+    <section class="side-changes" tabIndex={0} aria-label={title}>
       <dl class="trace-facts">
-        {changes.map(change => (
-          <Fact key={change.name} name={asLine(change.name, 60)}>
-            {change.a === change.b ? (
-              asLine(change.a ?? NONE, 60)
+        {changes.map(({ name, a, b, by = '' }) => (
+          <Fact key={name} name={asLine(name, 60)}>
+            {a === b ? (
+              asLine(a ?? NONE, 60)
             ) : (
               <>
-                <del>{asLine(change.a ?? NONE, 60)}</del> → <ins>{asLine(change.b ?? NONE, 60)}</ins>
+                <del>{asLine(a ?? NONE, 60)}</del> → <ins>{asLine(b ?? NONE, 60)}</ins>
+                {by !== '' && <small> {by}</small>}
               </>
             )}
           </Fact>

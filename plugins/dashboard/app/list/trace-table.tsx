@@ -192,7 +192,7 @@ type Steps = NonNullable<TracePage['details'][string]['steps']>
 /** A number of the trace, or the sum of its steps if the trace does not state the number. */
 function StatedOrSum({ stated, sum }: { stated: string | undefined; sum: string | undefined }) {
   if (stated !== undefined) return stated
-  if (sum === undefined) return NONE
+  if (sum === undefined) return <span class="soft">{NONE}</span>
   return <span title="Sum of its steps. The trace itself reports no value.">≈ {sum}</span>
 }
 

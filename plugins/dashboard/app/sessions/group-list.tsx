@@ -122,12 +122,17 @@ export function GroupList({ slug, kind }: { slug: string; kind: GroupKind }) {
           )}
         </search>
       </div>
-      {kind === 'sessions' && sort === 'last' && (
-        <p class="soft">
-          Sessions with a trace in this period{query.env !== undefined && ' and environment'}. The numbers cover all
-          their traces.
-        </p>
-      )}
+      <p class="soft">
+        {kind === 'sessions' && sort === 'last' ? (
+          <>
+            Sessions with a trace in this period{query.env !== undefined && ' and environment'}. The numbers cover all
+            their traces.{' '}
+          </>
+        ) : (
+          page?.since == null && 'The numbers cover this period. '
+        )}
+        {query.range !== ALL && DAYS_COUNTED}
+      </p>
       <Pending of={loaded} what={kind} />
       {page !== undefined && page.since !== null && (
         <p class="soft">The numbers cover the newest 20,000 traces, since {shortTime(page.since, zone, new Date())}.</p>
@@ -250,11 +255,15 @@ export function GroupTable({ slug, kind, groups, sort = 'last', setSort, ofOneUs
             </td>
             {session !== undefined && (
               <td class="number" data-label="Duration">
-                {formatDuration(session.durationMs)}
+                {session.durationMs > 0 ? formatDuration(session.durationMs) : <span class="soft">{NONE}</span>}
               </td>
             )}
             <td class="number" data-label="Tokens">
-              {formatCount(inputTokens + outputTokens)}
+              {inputTokens + outputTokens > 0 ? (
+                formatCount(inputTokens + outputTokens)
+              ) : (
+                <span class="soft">{NONE}</span>
+              )}
             </td>
             <td class="number" data-label="Cost">
               {costUsd === null ? <span class="soft">{NONE}</span> : formatCost(costUsd)}
@@ -294,6 +303,9 @@ function SessionScores({ scores }: Pick<ListedSession, 'scores'>) {
     </span>
   )
 }
+
+/** How a period is counted, next to the choice of a period. */
+export const DAYS_COUNTED = 'Periods are whole UTC days, including today.'
 
 const RANGE_NAMES = { '7d': '7 days', '30d': '30 days', '90d': '90 days', '1y': '1 year' } as const
 

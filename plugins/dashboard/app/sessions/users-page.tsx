@@ -10,7 +10,15 @@ import { asLine } from '../ui/text.ts'
 import { shortTime } from '../ui/time.ts'
 import { TraceRowList } from '../ui/trace-rows.tsx'
 import { EraseButton } from './erase-button.tsx'
-import { GroupFacts, GroupList, GroupTable, RangeChoice, readGroupQuery, writeGroupQuery } from './group-list.tsx'
+import {
+  DAYS_COUNTED,
+  GroupFacts,
+  GroupList,
+  GroupTable,
+  RangeChoice,
+  readGroupQuery,
+  writeGroupQuery
+} from './group-list.tsx'
 
 const NEWEST = '20'
 
@@ -54,6 +62,7 @@ export function UserView({ slug, userId }: { slug: string; userId: string }) {
               <RangeChoice range={range} set={next => goSearch(writeGroupQuery({ range: next }))} />
             </search>
           </div>
+          <p class="soft">The numbers cover this period. {DAYS_COUNTED}</p>
           <GroupFacts sums={user} byDay zone={zone} now={new Date()} />
           {user.countedFrom !== null && (
             <p class="soft">

@@ -107,14 +107,14 @@ export function Members({ slug, zone }: { slug: string; zone: Zone }) {
         ))}
       </Listing>
       {loaded.value && (
-        <p>
+        <p class="require-factor">
           <label>
             <input
               type="checkbox"
               checked={loaded.value.requiresFactor}
               onChange={event => void requireFactor(event.currentTarget.checked)}
-            />{' '}
-            Require two-step sign-in of members who sign in with a password
+            />
+            <span>Require two-step sign-in for members who sign in with a password</span>
           </label>
         </p>
       )}

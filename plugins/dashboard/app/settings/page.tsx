@@ -99,7 +99,7 @@ function Password() {
       <h2>{has ? 'Change your password' : 'Set a password'}</h2>
       <p class="soft">{has ? 'This ends your other sessions.' : 'With a password, you can sign in without a link.'}</p>
       <Form
-        submit={has ? 'Change' : 'Set'}
+        submit={has ? 'Change password' : 'Set password'}
         onSubmit={async () => {
           await write('POST', at('password', {}), { body: { ...(has && { current }), password } })
           setCurrent('')

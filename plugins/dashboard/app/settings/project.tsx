@@ -102,10 +102,10 @@ export function ProjectSettings({ slug, zone }: { slug: string; zone: Zone }) {
 
 /** Describes how long traces are kept. Only the command line can change it. */
 function retentionText(retention: ProjectAnswer['retention']): string {
-  if (retention === null) return 'traces are kept without limit'
+  if (retention === null) return 'traces are kept indefinitely'
   const { days, keepsScored, keepsTags } = retention
   const kept = [...(keepsScored ? ['scored traces'] : []), ...keepsTags.map(tag => `traces tagged ${tag}`)]
-  const longer = kept.length === 0 ? '' : `; ${kept.join(' and ')} without limit`
+  const longer = kept.length === 0 ? '' : `; ${kept.join(' and ')} indefinitely`
   return `${formatCount(days)} ${days === 1 ? 'day' : 'days'}${longer}`
 }
 

@@ -74,10 +74,32 @@ function watch(element: HTMLElement, tell: Tell): () => void {
   return () => observer.unobserve(element)
 }
 
+/** Blocks near the viewport that are not rendered yet, with their heights in px. */
+const waiting = new Map<Element, number>()
+/** Height in px of the blocks that one frame renders, so that no frame takes long. */
+const FRAME_PX = 1600
+
 function look(entries: readonly IntersectionObserverEntry[]): void {
+  const isRendering = waiting.size > 0
   for (const { target, isIntersecting, boundingClientRect } of entries) {
-    if (target.isConnected) told.get(target)?.(isIntersecting ? undefined : boundingClientRect.height)
+    const { height } = boundingClientRect
+    waiting.delete(target)
+    if (isIntersecting) waiting.set(target, height)
+    else if (target.isConnected) told.get(target)?.(height)
   }
+  if (!isRendering && waiting.size > 0) renderNext()
+}
+
+/** Renders the next waiting blocks, and the others in the following frames. */
+function renderNext(): void {
+  let px = 0
+  for (const [target, height] of waiting) {
+    if (px > 0 && px + height > FRAME_PX) break
+    px += height
+    waiting.delete(target)
+    if (target.isConnected) told.get(target)?.(undefined)
+  }
+  if (waiting.size > 0) requestAnimationFrame(renderNext)
 }
 
 /** The root element does not count, because the page itself scrolls it. */

@@ -12,6 +12,15 @@ t.test('two traces are chosen, compared and swapped, and what is picked is in th
   }
   const service = await testService(t)
   const [agent, again] = [await recordAgent(service), await recordAgentAgain(service)]
+  const scores = [
+    [agent, { name: 'quality', dataType: 'numeric', value: 0.7 }],
+    [again, { name: 'quality', dataType: 'numeric', value: 0.9 }],
+    [agent, { name: 'resolved', dataType: 'boolean', value: true }],
+    [again, { name: 'resolved', dataType: 'boolean', value: true }],
+    [again, { name: 'tone', dataType: 'categorical', value: 'kind' }]
+  ] as const
+  for (const [{ id }, body] of scores)
+    t.equal((await service.call('POST', `/api/v1/traces/${id}/scores`, { body })).status, 201)
   const page = await visit(t, service)
   const pages = `${service.url}/app/p/default`
   const seen = (selector: string) =>
@@ -30,6 +39,9 @@ t.test('two traces are chosen, compared and swapped, and what is picked is in th
   await page.untilText('It comes on Monday.', 'ins')
   t.same(await seen('.diff del'), ['It comes tomorrow.'], 'input and output of the traces themselves')
   t.match((await seen('.totals .is-difference td'))[0], /^−1\.20 s −29/)
+  const scoresShown = '.side-changes[aria-label=Scores]'
+  t.same(await seen(`${scoresShown} dt`), ['quality', 'resolved', 'tone'])
+  t.same(await seen(`${scoresShown} dd`), ['0.7 → 0.9 +0.2', 'yes', '– → kind'])
 
   // The keyboard moves to the model call, which both traces contain.
   await page.evaluate("document.getElementById('aligned').focus()")

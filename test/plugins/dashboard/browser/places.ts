@@ -84,6 +84,7 @@ export function pagesOf({ agent, again, hostile, deep }: Traces): [address: stri
     ['p/default/settings/views', 'Make private'],
     ['p/default/settings/scores', 'Define a score'],
     ['p/default/settings/prices', 'Set a price'],
+    ['p/default/settings/audit', 'Download as NDJSON'],
     ['p/default/settings/project', 'Storage'],
     ['account', 'Signed-in devices'],
     ['nothing', 'Page not found'],

@@ -108,8 +108,8 @@ t.test('the page of a trace', async t => {
     await page.open(`${service.pages}/traces/${other.id}`)
     await page.untilText('2.15.0', '.trace-head')
     await page.open(`${service.pages}/compare?a=${one.id}&b=${other.id}`)
-    await page.untilText('2.14.0 → 2.15.0', '.metadata-changes')
-    t.same(await textsOf(page, '.metadata-changes dt'), ['release'], 'the same value in both is left out')
+    await page.untilText('2.14.0 → 2.15.0', '.side-changes')
+    t.same(await textsOf(page, '.side-changes dt'), ['release'], 'the same value in both is left out')
     t.same(page.errors, [])
   })
 
