@@ -8,6 +8,7 @@ import { type Export, readExport, readPortion, readSteps } from '../otlp/read-ex
 import { type Portion, withFormerOrigins } from '../otlp/wire/portion.ts'
 import { estimatedBytes, type NewTrace } from '../rows/column-values.ts'
 import { renderSpanRows, renderTraceRows, type SpanRows, type TraceRows } from '../rows/copy-rows.ts'
+import type { CopiedTrace } from '../rows/stored-page.ts'
 import { type Allocate, togetherBytes } from '../rows/thread-bytes.ts'
 import { DEFAULT_MAX_SPANS } from '../schema/otlp-limits.ts'
 import { type CallDetails, callDetailsText } from '../trace/call-details.ts'
@@ -77,6 +78,8 @@ export interface ReadyRecord {
   readonly started: StartedState | undefined
   /** Set if the trace is restored: the data to compare with a stored trace, and who recorded the trace and when. */
   readonly restored: RestoredHead | undefined
+  /** Set if the trace's rows are copied from a backup: who recorded the trace and when. */
+  readonly copied?: CopiedTrace['copied']
   readonly rows: TraceRows
 }
 
