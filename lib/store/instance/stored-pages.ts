@@ -45,14 +45,16 @@ export async function readNextPage(
   const { startedAt = '-infinity', id = '0'.repeat(32) } = after ?? {}
   const from = after === undefined ? sql`>=` : sql`>`
   const rows = await sql<(PagePlace & Row)[]>`
-    select seq, id, started_at as "startedAt", span_count as spans, score_count as scores,
-      "hasMessages" or bytes > ${LONG_BYTES} as "isApart"
-    from (
-      select seq, id, started_at, span_count, score_count, ${textBytes(sql, projectId)} as bytes,
-        sum(estimated_bytes) over (order by started_at, id) - estimated_bytes as before,
+    with next as materialized (
+      select seq, id, started_at, span_count, score_count, estimated_bytes, ${textBytes(sql, projectId)} as bytes,
         ${hasMessages(sql, projectId)}
       from traces t where project_id = ${projectId} and (started_at, id) ${from} (${startedAt}, ${id})
       order by started_at, id limit ${most}
+    )
+    select seq, id, started_at as "startedAt", span_count as spans, score_count as scores,
+      "hasMessages" or bytes > ${LONG_BYTES} as "isApart"
+    from (
+      select *, sum(estimated_bytes) over (order by started_at, id) - estimated_bytes as before from next
     ) t where before < ${MOST.bytes} order by started_at, id`
   const [first] = rows
   if (first === undefined) return undefined
