@@ -8,14 +8,13 @@ import { type Export, readExport, readPortion, readSteps } from '../otlp/read-ex
 import { type Portion, withFormerOrigins } from '../otlp/wire/portion.ts'
 import { estimatedBytes, type NewTrace } from '../rows/column-values.ts'
 import { renderSpanRows, renderTraceRows, type SpanRows, type TraceRows } from '../rows/copy-rows.ts'
-import type { CopiedTrace } from '../rows/stored-page.ts'
 import { type Allocate, togetherBytes } from '../rows/thread-bytes.ts'
 import { DEFAULT_MAX_SPANS } from '../schema/otlp-limits.ts'
 import { type CallDetails, callDetailsText } from '../trace/call-details.ts'
 import { inBothForms } from '../trace/json/canonical-number.ts'
 import { normaliseSpans } from '../trace/normalise.ts'
 import { prepare } from '../trace/prepare.ts'
-import { type PreparedSpan, type PreparedTrace, type SpanHead, shortHash } from '../trace/prepared.ts'
+import { type Past, type PreparedSpan, type PreparedTrace, type SpanHead, shortHash } from '../trace/prepared.ts'
 import { type Priced, type PriceSources, priceCall } from '../trace/prices/computed-cost.ts'
 import type { OwnPrice } from '../trace/prices/own.ts'
 import { prepareRestore } from '../trace/restore.ts'
@@ -79,7 +78,7 @@ export interface ReadyRecord {
   /** Set if the trace is restored: the data to compare with a stored trace, and who recorded the trace and when. */
   readonly restored: RestoredHead | undefined
   /** Set if the trace's rows are copied from a backup: who recorded the trace and when. */
-  readonly copied?: CopiedTrace['copied']
+  readonly copied?: Pick<Past, 'environment' | 'keyId' | 'ingestedAt'>
   readonly rows: TraceRows
 }
 

@@ -80,7 +80,7 @@ export default command({
   }
 })
 
-/** Bytes of a folder that an upgrade moves per millisecond: 1,100 typical traces of 16 kB a second, on a busy machine. */
+/** Bytes of a folder that an upgrade moves per ms: 1,100 typical traces of 16 kB a second, on a busy machine. */
 const BYTES_PER_MS = 17_600
 
 async function dropOld({ flags, env, print }: Call<typeof FLAGS>, situation: Situation): Promise<void> {

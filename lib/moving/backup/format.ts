@@ -5,7 +5,7 @@
  *     {"account":{…}} {"project":{…}} {"user":{…}} {"member":{…}} {"key":{…}}
  *     for each project:
  *       {"traces":{"project":1}}             the lines up to the sum belong to this project
- *       {"rows":{…}}                         a page of traces, as the rows of their tables (lib/rows/stored-page.ts)
+ *       {"rows":{…}}                         a page of traces, as the rows of their tables (stored-page.ts)
  *       {"trace":{…},"spans":[…],…}          a long trace, or one with messages apart, as `spoor export` writes it
  *       {"messages":{…}}                     log records that arrived before their trace
  *       {"author":{…}}                       the author of a score given in the dashboard
@@ -19,7 +19,6 @@
  */
 
 import Type, { type Static, type TSchema } from 'typebox'
-import type { StoredPage } from '../../rows/stored-page.ts'
 import { SpanId, Timestamp, TraceId } from '../../schema/input.ts'
 import { closed } from '../../schema/object.ts'
 import { PricedModel, PriceRange } from '../../schema/price.ts'
@@ -27,6 +26,7 @@ import { ROLES } from '../../schema/roles.ts'
 import { ViewName, ViewPage, ViewQuery } from '../../schema/saved-view.ts'
 import { SCOPES } from '../../schema/scopes.ts'
 import { ScoreDefinition } from '../../schema/score-definition.ts'
+import type { StoredPage } from '../../store/instance/stored-page.ts'
 
 export const BACKUP_FORMAT = 2
 

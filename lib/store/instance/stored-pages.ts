@@ -1,12 +1,12 @@
 /**
- * Reads pages of stored traces for a backup, as rows in COPY's binary format (lib/rows/stored-page.ts). Rows are
- * neither decoded nor unpacked, which takes a third of the CPU time that lines of an export take.
+ * Reads pages of stored traces for a backup, as rows in COPY's binary format (lib/store/instance/stored-page.ts). Rows
+ * are neither decoded nor unpacked, which takes a third of the CPU time that lines of an export take.
  */
 import type { Sql } from 'postgres'
 import type { Column } from '../../rows/columns.ts'
-import { PAGE_COLUMNS, type StoredPage } from '../../rows/stored-page.ts'
 import { hasMessages, textBytes } from '../answers/traces.ts'
 import type { ProjectCounts } from './backup-head.ts'
+import { PAGE_COLUMNS, type StoredPage } from './stored-page.ts'
 
 /** The trace after which the next page begins. */
 interface PagePlace {

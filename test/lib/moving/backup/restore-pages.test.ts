@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { decodePage, encodePage } from '../../../../lib/moving/backup/format.ts'
 import { unpackSpans } from '../../../../lib/rows/packed-texts.ts'
-import type { StoredPage } from '../../../../lib/rows/stored-page.ts'
+import type { StoredPage } from '../../../../lib/store/instance/stored-page.ts'
 import { ingestBody, span } from '../../../fixtures/bodies/bodies.ts'
 import {
   backupOf,

@@ -1,7 +1,8 @@
 /** Reads rows in COPY's binary format that come from a file, and may therefore be anything. */
-import { MAX_NAME, MAX_TAG, MAX_TAGS, MAX_TEXT } from '../schema/input.ts'
-import { timestampOf } from '../trace/timestamp.ts'
-import type { Column } from './columns.ts'
+
+import type { Column } from '../../rows/columns.ts'
+import { MAX_NAME, MAX_TAG, MAX_TAGS, MAX_TEXT } from '../../schema/input.ts'
+import { timestampOf } from '../../trace/timestamp.ts'
 
 /** A page is not what a backup contains. The message completes the sentence "the page …". */
 export class PageFault extends Error {

@@ -7,9 +7,7 @@
  * rest, such as JSON and UTF-8. Texts are not unpacked.
  */
 
-import { FIELD_VALUES } from '../schema/field-values.ts'
-import { UNASSIGNED } from '../trace/environment.ts'
-import type { ListedTrace } from './column-values.ts'
+import type { ListedTrace } from '../../rows/column-values.ts'
 import {
   type Column,
   SCORE_COLUMNS,
@@ -17,8 +15,10 @@ import {
   SPAN_HEAD_COLUMNS,
   TRACE_BODY_COLUMNS,
   TRACE_TEXT_COLUMNS
-} from './columns.ts'
-import { renderCopiedRows, type TraceRows, textsOfRows } from './copy-rows.ts'
+} from '../../rows/columns.ts'
+import { renderCopiedRows, type TraceRows, textsOfRows } from '../../rows/copy-rows.ts'
+import { FIELD_VALUES } from '../../schema/field-values.ts'
+import { UNASSIGNED } from '../../trace/environment.ts'
 import { PageFault, RowCursor } from './row-cursor.ts'
 
 /**

@@ -1,11 +1,16 @@
 import t from 'tap'
-import { LIST_COLUMNS, offsetIn, SPAN_COLUMNS } from '../../../lib/rows/columns.ts'
-import { CopyWriter, fieldWriter, skipFields } from '../../../lib/rows/copy-format.ts'
-import { renderTraceRows, type TraceRows } from '../../../lib/rows/copy-rows.ts'
-import { PageFault } from '../../../lib/rows/row-cursor.ts'
-import { isSameContent, PAGE_COLUMNS, type StoredPage, tracesInPage } from '../../../lib/rows/stored-page.ts'
-import { prepare } from '../../../lib/trace/prepare.ts'
-import { ingestBody, span } from '../../fixtures/bodies/bodies.ts'
+import { LIST_COLUMNS, offsetIn, SPAN_COLUMNS } from '../../../../lib/rows/columns.ts'
+import { CopyWriter, fieldWriter, skipFields } from '../../../../lib/rows/copy-format.ts'
+import { renderTraceRows, type TraceRows } from '../../../../lib/rows/copy-rows.ts'
+import { PageFault } from '../../../../lib/store/instance/row-cursor.ts'
+import {
+  isSameContent,
+  PAGE_COLUMNS,
+  type StoredPage,
+  tracesInPage
+} from '../../../../lib/store/instance/stored-page.ts'
+import { prepare } from '../../../../lib/trace/prepare.ts'
+import { ingestBody, span } from '../../../fixtures/bodies/bodies.ts'
 
 const AT = '1969-12-31T23:59:59.999123Z'
 const SEQ_AT = offsetIn(SPAN_COLUMNS, 'trace_seq')
@@ -81,21 +86,22 @@ t.test('pages with other content differ', t => {
 })
 
 t.test('the columns of a page are those of format 2', t => {
-  // If this fails, backups that exist can no longer be restored. Give the new columns a new format, and convert pages of
+  // If this fails, existing backups can no longer be restored. Give the new columns a new format, and convert pages of
   // the former one (lib/moving/backup/format.ts).
   const names = (columns: readonly { readonly name: string; readonly type: string }[]) =>
     columns.map(({ name, type }) => `${name} ${type}`).join(', ')
-  t.matchOnly(Object.values(PAGE_COLUMNS).map(names), [
-    'environment text, key_id text, ingested_at timestamptz, id uuid, span_count int, error_count int, score_count int, ' +
-      'started_at timestamptz, ended_at timestamptz, metadata_updated_at timestamptz, duration_ms bigint, ' +
-      'input_tokens bigint, output_tokens bigint, total_tokens bigint, cost_usd float8, is_run boolean, ' +
-      'document_bytes int, estimated_bytes bigint, status text, body_hash bytea, end_hash bytea, ranks json, ' +
-      'metadata json, name text, provider text, model text, session_id text, user_id text, tags text[], input json, ' +
-      'output json, input_span_id bytea, output_span_id bytea, input_bytes int, output_bytes int',
-    'project_id int, trace_seq bigint, input json, output json, attributes json, events json, packed bytea, id bytea, ' +
-      'parent_id bytea, hash bytea, kind text, status text, started_at timestamptz, ended_at timestamptz, ' +
-      'input_tokens bigint, output_tokens bigint, total_tokens bigint, cost_usd float8, name text, provider text, ' +
-      'model text, call_details json',
+  t.same(Object.values(PAGE_COLUMNS).map(names), [
+    'environment text, key_id text, ingested_at timestamptz, id uuid, span_count int, error_count int, ' +
+      'score_count int, started_at timestamptz, ended_at timestamptz, metadata_updated_at timestamptz, ' +
+      'duration_ms bigint, input_tokens bigint, output_tokens bigint, total_tokens bigint, cost_usd float8, ' +
+      'is_run boolean, document_bytes int, estimated_bytes bigint, status text, body_hash bytea, end_hash ' +
+      'bytea, ranks json, metadata json, name text, provider text, model text, session_id text, user_id ' +
+      'text, tags text[], input json, output json, input_span_id bytea, output_span_id bytea, input_bytes ' +
+      'int, output_bytes int',
+    'project_id int, trace_seq bigint, input json, output json, attributes json, events json, packed ' +
+      'bytea, id bytea, parent_id bytea, hash bytea, kind text, status text, started_at timestamptz, ' +
+      'ended_at timestamptz, input_tokens bigint, output_tokens bigint, total_tokens bigint, cost_usd ' +
+      'float8, name text, provider text, model text, call_details json',
     'project_id int, trace_seq bigint, id bytea, span_id bytea, data_type text, value json, source text, ' +
       'created_at timestamptz, name text, comment text, evaluator_id text, run_id text'
   ])
