@@ -18,4 +18,4 @@ export function recordedBy(
 }
 
 const isRestored = (operation: Operation): boolean =>
-  operation.operation === 'record' && operation.restored !== undefined
+  operation.operation === 'record' && (operation.restored ?? operation.copied) !== undefined

@@ -16,6 +16,7 @@ import type { OtlpEncoding } from '../otlp/wire/request.ts'
 import { LARGE_BODY_BYTES } from '../schema/input.ts'
 import { DEFAULT_MAX_SPANS, DEFAULT_MAX_TRACE_BYTES } from '../schema/otlp-limits.ts'
 import type { Principal } from '../schema/principal.ts'
+import type { CopiedTrace } from '../store/instance/stored-page.ts'
 import { type CutOptions, RankingCuts } from '../store/rankings/ranking-cuts.ts'
 import { addMessages } from '../store/trace/messages.ts'
 import { Statistics } from '../store/write/statistics.ts'
@@ -236,6 +237,22 @@ export class WritePath implements Ingest {
       if (messages.length > 0) await this.#sql.write(sql => addMessages(sql, projectId, messages))
       return type === 'insert' || type === 'advance' ? type : 'duplicate'
     })
+  }
+
+  /**
+   * Stores a trace whose rows come from a backup. A trace that is stored already stays as it is; if its hash differs, a
+   * Refusal is thrown. The caller bounds how many traces are under way.
+   */
+  async copy(projectId: number, trace: CopiedTrace): Promise<void> {
+    const nobody = { projectId, keyId: null, environment: null, trialAccountId: null }
+    const record: ReadyRecord = {
+      operation: 'record',
+      oversize: undefined,
+      started: undefined,
+      restored: undefined,
+      ...trace
+    }
+    await this.#submit(nobody, trace.traceId, record, trace.rows.bytes.byteLength)
   }
 
   admit(bytes: number, requests?: number, projectId?: number): Room {

@@ -339,7 +339,7 @@ export class Writer {
     if (record === undefined) throw new Error(`a ${pending.operation.operation} makes no trace`)
     const { projectId } = pending
     const own = { environment: pending.environment ?? UNASSIGNED, keyId: pending.keyId, ingestedAt: now }
-    const { environment, keyId, ingestedAt } = record.restored?.past ?? own
+    const { environment, keyId, ingestedAt } = record.copied ?? record.restored?.past ?? own
     const { estimatedBytes, rows } = record
     return { projectId, seq: this.#numberOf(pending), environment, keyId, ingestedAt, estimatedBytes, rows }
   }

@@ -126,6 +126,42 @@ export function renderTraceRows(
   return { family, keys, tags, tagsEnd, deltas, deltasEnd, scores, scoresEnd, spans, bytes: rows.take(allocate) }
 }
 
+/** The stored rows of a copied trace: its row's fields from the id on, and the rows of its scores and spans. */
+export interface CopiedParts {
+  readonly body: Uint8Array
+  readonly scores: { readonly bytes: Uint8Array; readonly starts: readonly number[] }
+  readonly spans: { readonly bytes: Uint8Array; readonly starts: readonly number[] }
+}
+
+/**
+ * Joins the rows of a trace that is copied from a backup. The trace's list fields, tag rows and delta rows are rendered
+ * again, so that they agree with the trace.
+ */
+export function renderCopiedRows(
+  trace: ListedTrace,
+  environment: string,
+  { body, scores, spans }: CopiedParts
+): TraceRows {
+  rows.reset()
+  const lists = listsOf(trace, environment)
+  writeLists(rows, lists)
+  rows.append(body)
+  const tags = writeTags(trace, lists)
+  const tagsEnd = rows.length
+  const deltas = writeDeltas(trace.endedAt === null ? [] : [{ sign: 1, trace, lists }])
+  const deltasEnd = rows.length
+  rows.append(scores.bytes)
+  const scoresEnd = rows.length
+  rows.append(spans.bytes)
+  const { family, keys } = listed(trace, lists)
+  return {
+    ...{ family, keys, tags, tagsEnd, deltas, deltasEnd, scoresEnd },
+    scores: scores.starts.map(start => deltasEnd + start),
+    spans: spans.starts.map(start => scoresEnd + start),
+    bytes: rows.take(length => Buffer.allocUnsafe(length))
+  }
+}
+
 export function renderSpanRows(spans: readonly PreparedSpan[], hurries: boolean): SpanRows {
   rows.reset()
   const starts = writeSpans(spans, hurries)

@@ -14,7 +14,7 @@ import { type CallDetails, callDetailsText } from '../trace/call-details.ts'
 import { inBothForms } from '../trace/json/canonical-number.ts'
 import { normaliseSpans } from '../trace/normalise.ts'
 import { prepare } from '../trace/prepare.ts'
-import { type PreparedSpan, type PreparedTrace, type SpanHead, shortHash } from '../trace/prepared.ts'
+import { type Past, type PreparedSpan, type PreparedTrace, type SpanHead, shortHash } from '../trace/prepared.ts'
 import { type Priced, type PriceSources, priceCall } from '../trace/prices/computed-cost.ts'
 import type { OwnPrice } from '../trace/prices/own.ts'
 import { prepareRestore } from '../trace/restore.ts'
@@ -78,6 +78,8 @@ export interface ReadyRecord {
   readonly started: StartedState | undefined
   /** Set if the trace is restored: the data to compare with a stored trace, and who recorded the trace and when. */
   readonly restored: RestoredHead | undefined
+  /** Set if the trace's rows are copied from a backup: who recorded the trace and when. */
+  readonly copied?: Pick<Past, 'environment' | 'keyId' | 'ingestedAt'>
   readonly rows: TraceRows
 }
 

@@ -48,5 +48,5 @@ export function chooseProject(head: Head, { slug, as = slug }: ProjectChoice): C
 }
 
 /** Whether a line belongs to a project and comes before the project's sum. */
-export const isPassed = (name: LineName | 'trace'): boolean =>
-  name === 'trace' || name === 'messages' || name === 'author'
+export const isPassed = (name: LineName | 'rows' | 'trace'): boolean =>
+  name === 'rows' || name === 'trace' || name === 'messages' || name === 'author'

@@ -5,15 +5,19 @@
  *     {"account":{…}} {"project":{…}} {"user":{…}} {"member":{…}} {"key":{…}}
  *     for each project:
  *       {"traces":{"project":1}}             the lines up to the sum belong to this project
- *       {"trace":{…},"spans":[…],…}          as `spoor export` writes traces
+ *       {"rows":{…}}                         a page of traces, as the rows of their tables (stored-page.ts)
+ *       {"trace":{…},"spans":[…],…}          a long trace, or one with messages apart, as `spoor export` writes it
  *       {"messages":{…}}                     log records that arrived before their trace
  *       {"author":{…}}                       the author of a score given in the dashboard
- *       {"sum":{…}}                          counts, and the SHA-256 of the project's trace lines
+ *       {"sum":{…}}                          counts
  *     {"act":{…}}                            audit entries
  *     {"end":{…}}                            counts, and the SHA-256 of every byte before this line
  *
  * A reader accepts its own format and earlier formats. New fields are allowed; an unknown kind of line is rejected.
+ * Format 1 has no rows: each trace has its own line, and is packed and hashed again when it is restored. Its sums hold
+ * the SHA-256 of the project's trace lines.
  */
+
 import Type, { type Static, type TSchema } from 'typebox'
 import { SpanId, Timestamp, TraceId } from '../../schema/input.ts'
 import { closed } from '../../schema/object.ts'
@@ -22,8 +26,9 @@ import { ROLES } from '../../schema/roles.ts'
 import { ViewName, ViewPage, ViewQuery } from '../../schema/saved-view.ts'
 import { SCOPES } from '../../schema/scopes.ts'
 import { ScoreDefinition } from '../../schema/score-definition.ts'
+import type { StoredPage } from '../../store/instance/stored-page.ts'
 
-export const BACKUP_FORMAT = 1
+export const BACKUP_FORMAT = 2
 
 const orNull = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
@@ -230,7 +235,14 @@ const AuditEntry = closed({
   client: Type.Optional(orNull(Text))
 })
 
-const Sum = closed({ project: Id, traces: Count, spans: Count, scores: Count, sha256: hex(64) })
+const Sum = closed({
+  project: Id,
+  traces: Count,
+  spans: Count,
+  scores: Count,
+  /** Only in format 1. */
+  sha256: Type.Optional(hex(64))
+})
 export type ProjectSum = Static<typeof Sum>
 
 /** Schemas of all lines except trace lines, by the name of the line's only member. */
@@ -257,6 +269,33 @@ export const lineOf = <K extends LineName>(name: K, value: LineOf<K>): string =>
 
 /** The beginning of a trace line. No other line begins this way. */
 export const TRACE_START = Buffer.from('{"trace":')
+
+/** The beginning of a line of rows, up to the number of traces. */
+export const ROWS_START = Buffer.from('{"rows":{"count":')
+const TABLES = ['traces', 'spans', 'scores'] as const
+
+/** Serializes a page of this many traces. Rows are in base64. */
+export const encodePage = (page: StoredPage, count: number): Buffer =>
+  Buffer.from(
+    `${ROWS_START}${count}${TABLES.map(name => `,"${name}":"${page[name].toString('base64')}"`).join('')}}}\n`
+  )
+
+/** Returns the number of traces that a line of rows states; undefined if the line is malformed. */
+export function countPage(line: Uint8Array): number | undefined {
+  const head = Buffer.from(line.buffer, line.byteOffset, Math.min(line.length, ROWS_START.length + 6))
+  const count = Number(/^[1-9]\d{0,4}(?=,)/.exec(head.toString('latin1', ROWS_START.length))?.[0])
+  return Number.isNaN(count) ? undefined : count
+}
+
+/** Returns the rows of a line; undefined if the line is malformed. */
+export function decodePage(line: Uint8Array): StoredPage | undefined {
+  const text = Buffer.from(line.buffer, line.byteOffset, line.length).toString('latin1')
+  const parts = text.split('"')
+  const [traces, spans, scores] = TABLES.map((name, i) =>
+    parts[5 + 4 * i] === name ? Buffer.from(parts[7 + 4 * i] ?? '', 'base64') : undefined
+  )
+  return traces && spans && scores && { traces, spans, scores }
+}
 
 export const SUMMED = ['traces', 'spans', 'scores'] as const
 type Sums = Record<(typeof SUMMED)[number], number>

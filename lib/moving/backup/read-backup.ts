@@ -4,16 +4,27 @@ import { AdminError } from '../../admin-error.ts'
 import { type Checker, checker } from '../../schema/check.ts'
 import { UnpackError } from '../gunzip.ts'
 import { type SplitValue, splitValues } from '../json-splitter.ts'
-import { BACKUP_FORMAT, type BackupCounts, LINES, type LineName, type LineOf, NOTHING, TRACE_START } from './format.ts'
+import {
+  BACKUP_FORMAT,
+  type BackupCounts,
+  countPage,
+  LINES,
+  type LineName,
+  type LineOf,
+  NOTHING,
+  ROWS_START,
+  TRACE_START
+} from './format.ts'
 import { unpackedBackup } from './whole-file.ts'
 
-/** The unparsed bytes of a trace line, or the parsed value of any other line. */
+/** The unparsed bytes of a line of traces, or the parsed value of any other line. */
 export type BackupLine =
-  | { readonly name: 'trace'; readonly value: SplitValue }
+  | { readonly name: 'trace' | 'rows'; readonly value: SplitValue }
   | { [K in LineName]: { readonly name: K; readonly value: LineOf<K> } }[LineName]
 
 /** For each kind of line, by name, the kinds of line that may follow. */
 const HEAD = ['account', 'project', 'user', 'member', 'key', 'traces', 'act', 'end'] as const
+const IN_PROJECT = ['rows', 'trace', 'messages', 'author', 'sum'] as const
 const FOLLOWING: Readonly<Record<BackupLine['name'], readonly BackupLine['name'][]>> = {
   backup: HEAD,
   account: HEAD,
@@ -21,8 +32,9 @@ const FOLLOWING: Readonly<Record<BackupLine['name'], readonly BackupLine['name']
   user: HEAD.slice(2),
   member: HEAD.slice(3),
   key: HEAD.slice(4),
-  traces: ['trace', 'messages', 'author', 'sum'],
-  trace: ['trace', 'messages', 'author', 'sum'],
+  traces: IN_PROJECT,
+  rows: IN_PROJECT,
+  trace: IN_PROJECT,
   messages: ['messages', 'author', 'sum'],
   author: ['author', 'sum'],
   sum: ['traces', 'act', 'end'],
@@ -62,7 +74,9 @@ export async function* readBackup(source: AsyncIterable<Uint8Array>): AsyncGener
 class Reading {
   #last: BackupLine['name'] | undefined
   readonly #hash = createHash('sha256')
-  #projectHash: Hash = createHash('sha256')
+  /** The hash of the project's traces in format 1. */
+  #projectHash: Hash | undefined
+  #format = BACKUP_FORMAT
   #project = 0
   #projectTraces = 0
   readonly #counts: { -readonly [K in keyof BackupCounts]: number } = { ...NOTHING }
@@ -78,17 +92,19 @@ class Reading {
       if (this.#last === undefined) throw notOne()
       throw damaged(`${value.place} is "${line.name}", which cannot follow "${this.#last}"`)
     }
+    if (line.name === 'backup') this.#format = line.value.format
     if (line.name === 'end') this.#checkEnd(line.value)
     else this.#hash.update(value.bytes).update(LF)
     const counted = COUNTED[line.name]
     if (counted !== undefined) this.#counts[counted]++
-    if (line.name === 'trace') {
-      this.#projectHash.update(value.bytes).update(LF)
+    if (line.name === 'rows') this.#countRows(line.value)
+    else if (line.name === 'trace') {
+      this.#projectHash?.update(value.bytes).update(LF)
       this.#projectTraces++
     } else if (line.name === 'traces') {
       this.#project = line.value.project
       this.#projectTraces = 0
-      this.#projectHash = createHash('sha256')
+      this.#projectHash = this.#format === 1 ? createHash('sha256') : undefined
     } else if (line.name === 'sum') this.#checkSum(line.value)
     this.#last = line.name
     return line
@@ -103,6 +119,7 @@ class Reading {
     const isFirst = this.#last === undefined
     if (value.fault !== undefined) throw isFirst ? notOne() : damaged(`${value.place} ${value.fault}`)
     if (TRACE_START.equals(value.bytes.subarray(0, TRACE_START.length))) return { name: 'trace', value }
+    if (ROWS_START.equals(value.bytes.subarray(0, ROWS_START.length))) return { name: 'rows', value }
     let object: unknown
     try {
       object = JSON.parse(Buffer.from(value.bytes).toString('utf8'))
@@ -122,12 +139,19 @@ class Reading {
     return { name, value: content } as BackupLine
   }
 
+  #countRows({ bytes, place }: SplitValue): void {
+    const count = countPage(bytes)
+    if (count === undefined) throw damaged(`${place} is not a page of traces`)
+    this.#projectTraces += count
+    this.#counts.traces += count
+  }
+
   #checkSum({ project, traces, spans, scores, sha256 }: LineOf<'sum'>): void {
     if (project !== this.#project) throw damaged(`the checksum of project ${project} is at the end of ${this.#project}`)
     if (traces !== this.#projectTraces) {
       throw damaged(`project ${project} should have ${traces} traces, but has ${this.#projectTraces}`)
     }
-    if (this.#projectHash.digest('hex') !== sha256)
+    if (this.#projectHash !== undefined && this.#projectHash.digest('hex') !== sha256)
       throw damaged(`the traces of project ${project} do not match their checksum`)
     this.#counts.spans += spans
     this.#counts.scores += scores

@@ -3,12 +3,14 @@
  * the lines read must have the SHA-256 that the backup records. Keys, memberships and passwords come last, in the
  * transaction that ends the restore, so that nobody can sign in or use a key before then.
  */
+import { createHash } from 'node:crypto'
 import type { Sql } from 'postgres'
 import { AdminError } from '../../admin-error.ts'
 import { readSchemaState } from '../../database/migrate.ts'
 import type { Pool } from '../../database/pool.ts'
 import type { WritePath } from '../../ingest/write-path.ts'
 import { noteSystemUser } from '../../store/audit.ts'
+import { countProject, type ProjectCounts } from '../../store/instance/backup-head.ts'
 import { insertAudit, setAuthors } from '../../store/instance/long-tables.ts'
 import * as progress from '../../store/instance/restoration.ts'
 import * as store from '../../store/instance/restored-rows.ts'
@@ -19,9 +21,10 @@ import type { SplitValue } from '../json-splitter.ts'
 import { checkPeople, checkReferences, type Head } from './check-head.ts'
 import { chooseProject, isPassed, type ProjectChoice } from './chosen-project.ts'
 import { fitProject } from './fit-project.ts'
-import { type BackupCounts, type Manifest, NOTHING, type ProjectSum, SUMMED } from './format.ts'
+import { type BackupCounts, decodePage, type Manifest, NOTHING, type ProjectSum, SUMMED } from './format.ts'
 import { ReadBack } from './read-back.ts'
 import { type BackupLine, Lines } from './read-backup.ts'
+import { DifferentTraces, PageRestore } from './restore-pages.ts'
 
 export interface RestoreTarget {
   readonly pool: Pool
@@ -225,12 +228,7 @@ class Restore {
     const own = restoration.projects.get(project)
     if (own === undefined) throw new AdminError(`the backup has traces of project ${project}, but not the project`)
     const counts = { ...NOTHING }
-    const readBack = new ReadBack(pool, own, this.#options.stretch)
-    try {
-      await this.#importTraces(own, head, readBack)
-    } finally {
-      await readBack.pause()
-    }
+    const verify = await this.#restoreTraces(project, own, head)
     for await (const messages of this.#lines.batches('messages')) {
       await pool.run(sql => addMessages(sql, own, messages))
       counts.messages += messages.length
@@ -242,21 +240,89 @@ class Restore {
     }
     const sum = await this.#lines.take('sum')
     if (sum === undefined) return counts
-    await this.#verify(readBack, sum)
+    await verify(sum)
     return { ...counts, traces: sum.traces, spans: sum.spans, scores: sum.scores }
   }
 
-  async #importTraces(projectId: number, { manifest }: Head, readBack: ReadBack): Promise<void> {
-    const { signal, onProgress } = this.#options
+  /** Restores a project's traces. Returns a function that compares them, as they were read back, with their sum. */
+  async #restoreTraces(project: number, projectId: number, head: Head): Promise<(sum: ProjectSum) => Promise<void>> {
+    const { pool } = this.#target
+    if (head.manifest.format > 1) return this.#restorePages(project, projectId, head)
+    const readBack = new ReadBack(pool, projectId, this.#options.stretch)
+    try {
+      const onStored = (id: string | undefined) => readBack.stored(id)
+      await this.#importTraces(projectId, head, Number.POSITIVE_INFINITY, () => {}, onStored)
+    } finally {
+      await readBack.pause()
+    }
+    return sum => this.#verify(readBack, sum)
+  }
+
+  async #restorePages(project: number, projectId: number, head: Head): Promise<(sum: ProjectSum) => Promise<void>> {
+    const { pool, path } = this.#target
+    const onStored = (traces: number) => {
+      this.#traces += traces
+      this.#show(head)
+    }
+    const pages = new PageRestore({ pool, path, projectId, onStored })
+    try {
+      for (let line = await this.#lines.peek(); line?.name === 'rows' || line?.name === 'trace'; ) {
+        if (this.#options.signal?.aborted) throw interrupted(this.#traces)
+        if (line.name === 'rows') {
+          await this.#lines.take('rows')
+          const page = decodePage(line.value.bytes)
+          if (page === undefined)
+            throw new AdminError(`the backup is damaged: ${line.value.place} is not a page of traces`)
+          await pages.take(page)
+        } else await this.#restoreLines(projectId, head, pages)
+        line = await this.#lines.peek()
+      }
+      await pages.finish()
+    } catch (error) {
+      throw error instanceof DifferentTraces ? differs(project, READ_BACK_DIFFERENT) : error
+    } finally {
+      await pages.settle()
+    }
+    return async sum => requireCounts(sum, await pool.run(sql => countProject(sql, projectId)))
+  }
+
+  /** Imports some consecutive traces that have lines of their own, and reads them back. */
+  async #restoreLines(projectId: number, head: Head, pages: PageRestore): Promise<void> {
+    const ids: string[] = []
+    const hash = createHash('sha256')
+    await this.#importTraces(projectId, head, LINES_TOGETHER, ({ bytes }, id) => {
+      if (id !== undefined) ids.push(id)
+      hash.update(bytes).update('\n')
+    })
+    await pages.compareLines(ids, hash.digest())
+  }
+
+  #show({ manifest }: Head): void {
+    const { onProgress, project } = this.#options
+    onProgress?.(this.#traces, project === undefined ? manifest.counts.traces : undefined)
+  }
+
+  /** Imports at most `most` consecutive traces that have lines of their own. `onRead` is called before each is sent. */
+  async #importTraces(
+    projectId: number,
+    head: Head,
+    most: number,
+    onRead: (line: SplitValue, id: string | undefined) => void,
+    onStored?: (id: string | undefined) => void
+  ): Promise<void> {
+    const { signal } = this.#options
     const before = this.#traces
     let problem: string | undefined
     const lines = this.#lines
     /** Ids of the traces that are read but not stored yet, in the order of the backup. */
     const underWay: (string | undefined)[] = []
     async function* values(): AsyncGenerator<SplitValue> {
-      for await (const value of lines.all('trace')) {
-        if (problem !== undefined) return
-        underWay.push(idOf(value))
+      for (let count = 0; count < most && problem === undefined; count++) {
+        const value = await lines.take('trace')
+        if (value === undefined) return
+        const id = idOf(value)
+        underWay.push(id)
+        onRead(value, id)
         yield value
       }
     }
@@ -266,8 +332,8 @@ class Restore {
       },
       onProgress: ({ traces }) => {
         this.#traces = before + traces
-        readBack.stored(underWay.shift())
-        onProgress?.(this.#traces, this.#options.project === undefined ? manifest.counts.traces : undefined)
+        onStored?.(underWay.shift())
+        this.#show(head)
       },
       ...(signal && { signal })
     })
@@ -277,10 +343,8 @@ class Restore {
   /** Compares the project, as it was read back, with the counts and the hash in `sum`. */
   async #verify(readBack: ReadBack, sum: ProjectSum): Promise<void> {
     const found = await readBack.finish()
-    for (const name of SUMMED) {
-      if (found[name] !== sum[name]) throw differs(sum.project, `it has ${found[name]} ${name} instead of ${sum[name]}`)
-    }
-    if (found.sha256 !== sum.sha256) throw differs(sum.project, 'its traces were different when read back')
+    requireCounts(sum, found)
+    if (found.sha256 !== sum.sha256) throw differs(sum.project, READ_BACK_DIFFERENT)
   }
 
   /** Stores the audit entries and enables sign-ins and keys. Commits only if the backup proves complete. */
@@ -319,6 +383,9 @@ class Restore {
   }
 }
 
+/** Maximum number of traces with lines of their own that are imported before they are read back. */
+const LINES_TOGETHER = 100
+
 /** Returns the id at the beginning of a trace's line. Every export writes it there. */
 const idOf = ({ bytes }: SplitValue): string | undefined =>
   LINE_START.exec(Buffer.from(bytes.subarray(0, 64)).toString('latin1'))?.[1]
@@ -329,6 +396,17 @@ const ONE_BACK = ': to bring back one project, add `--project SLUG`, and `--as O
 
 const differs = (project: number, reason: string) =>
   new AdminError(`project ${project} of the backup was not restored exactly: ${reason}`)
+
+const READ_BACK_DIFFERENT = 'its traces were different when read back'
+
+function requireCounts(sum: ProjectSum, found: ProjectCounts): void {
+  for (const name of SUMMED) {
+    if (found[name] !== sum[name]) throw differs(sum.project, `it has ${found[name]} ${name} instead of ${sum[name]}`)
+  }
+}
+
+const interrupted = (traces: number) =>
+  new AdminError(`interrupted: ${traces} traces restored so far; run it again to continue`)
 
 const otherSecretBeside = () =>
   new AdminError(

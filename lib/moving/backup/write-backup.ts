@@ -2,14 +2,17 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { Sql } from 'postgres'
 import type { Pool } from '../../database/pool.ts'
+import type { ExportPage } from '../../store/answers/export-page.ts'
 import { countProject, type InstanceHead, readHead } from '../../store/instance/backup-head.ts'
 import { readAuditRows, readAuthors, readStrayMessages } from '../../store/instance/long-tables.ts'
+import { hasStoredPages, readNextPage } from '../../store/instance/stored-pages.ts'
 import { VERSION } from '../../version.ts'
 import { exportPages } from '../export-project.ts'
 import {
   addSums,
   BACKUP_FORMAT,
   type BackupCounts,
+  encodePage,
   type LineName,
   type LineOf,
   lineOf,
@@ -23,19 +26,20 @@ export type OnBackedUp = (counts: Readonly<BackupCounts>, expected: Manifest['co
 
 /**
  * Makes a backup and passes the backup's bytes to the `send` callback. A single transaction reads all data as of the
- * transaction's start and never blocks writers.
+ * transaction's start and never blocks writers. A page has at most `pageTraces` traces.
  */
 export async function backUp(
   pool: Pool,
   schema: number,
   send: (bytes: AsyncIterable<Buffer>) => Promise<void>,
-  onProgress?: OnBackedUp
+  onProgress?: OnBackedUp,
+  pageTraces?: number
 ): Promise<BackupCounts> {
   return pool.transaction(async sql => {
     // The transaction is idle while the output's reader is slow, and must not be ended for that reason.
     await sql.unsafe('set local idle_in_transaction_session_timeout = 0')
     await sql.unsafe('set local statement_timeout = 0')
-    const backup = new Backup(sql, schema, onProgress)
+    const backup = new Backup(sql, schema, pageTraces, onProgress)
     await send(backup.write())
     return backup.counts
   }, 'isolation level repeatable read read only')
@@ -44,13 +48,15 @@ export async function backUp(
 class Backup {
   readonly #sql: Sql
   readonly #schema: number
+  readonly #pageTraces: number | undefined
   readonly #onProgress: OnBackedUp
   readonly #hash = createHash('sha256')
   readonly #counts: { -readonly [K in keyof BackupCounts]: number } = { ...NOTHING }
 
-  constructor(sql: Sql, schema: number, onProgress: OnBackedUp = () => {}) {
+  constructor(sql: Sql, schema: number, pageTraces: number | undefined, onProgress: OnBackedUp = () => {}) {
     this.#sql = sql
     this.#schema = schema
+    this.#pageTraces = pageTraces
     this.#onProgress = onProgress
   }
 
@@ -103,19 +109,29 @@ class Backup {
 
   async *#writeProject(project: number, { counts: expected }: Manifest): AsyncGenerator<Buffer, void> {
     yield this.#line('traces', { project })
-    const hash = createHash('sha256')
     const sums = noSums()
-    for await (const page of exportPages(this.#sql, project, {}, true)) {
-      hash.update(page.lines)
-      this.#hash.update(page.lines)
-      addSums(sums, page)
-      addSums(this.#counts, page)
+    for await (const { lines, ...counts } of this.#tracesOf(project)) {
+      this.#hash.update(lines)
+      addSums(sums, counts)
+      addSums(this.#counts, counts)
       this.#onProgress(this.#counts, expected)
-      yield page.lines
+      yield lines
     }
     for await (const rows of readStrayMessages(this.#sql, project)) yield this.#lines('messages', 'messages', rows)
     for await (const rows of readAuthors(this.#sql, project)) yield this.#lines('author', 'authors', rows)
-    yield this.#line('sum', { project, ...sums, sha256: hash.digest('hex') })
+    yield this.#line('sum', { project, ...sums })
+  }
+
+  /** Yields a project's traces: as pages of rows, except those that an export renders in pieces or with messages. */
+  async *#tracesOf(project: number): AsyncGenerator<ExportPage, void> {
+    const sql = this.#sql
+    if (!(await hasStoredPages(sql, project))) return yield* exportPages(sql, project, {}, true)
+    let next = await readNextPage(sql, project, undefined, this.#pageTraces)
+    while (next !== undefined) {
+      if ('apart' in next) yield* exportPages(sql, project, { ids: [next.apart] }, true)
+      else yield { ...next.counts, lines: encodePage(next.page, next.counts.traces) }
+      next = await readNextPage(sql, project, next.last, this.#pageTraces)
+    }
   }
 
   #line<K extends LineName>(name: K, value: LineOf<K>): Buffer {

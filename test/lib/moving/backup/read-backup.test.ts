@@ -2,7 +2,14 @@ import fc from 'fast-check'
 import t from 'tap'
 import { AdminError } from '../../../../lib/admin-error.ts'
 import { readBackup } from '../../../../lib/moving/backup/read-backup.ts'
-import { backupOf, bytesOf, fullInstance, inPieces, linesOf } from '../../../fixtures/database/backups.ts'
+import {
+  backupOf,
+  bytesOf,
+  formerBackupOf,
+  fullInstance,
+  inPieces,
+  linesOf
+} from '../../../fixtures/database/backups.ts'
 import { runs } from '../../../torture/orders.ts'
 
 /** Reads a backup to its end. Returns the names of its lines. */
@@ -17,7 +24,7 @@ const spoiled: [string, (lines: string[]) => readonly string[], RegExp][] = [
   ['nothing', () => [], /^the backup is empty/],
   ['other JSON', () => ['{"a":1}'], /^this is not a backup/],
   ['no JSON', () => ['once upon a time'], /^this is not a backup/],
-  ['an export', lines => lines.filter(line => line.startsWith('{"trace"')), /^this is not a backup/],
+  ['an export', lines => lines.filter(line => line.startsWith('{"rows"')), /^this is not a backup/],
   ['without its end', lines => lines.slice(0, -1), /damaged: it is cut off: the line "end" is missing/],
   ['cut off in the head', lines => lines.slice(0, 4), /damaged: it is cut off/],
   ['cut off in the traces', lines => lines.slice(0, 20), /damaged: it is cut off/],
@@ -25,8 +32,11 @@ const spoiled: [string, (lines: string[]) => readonly string[], RegExp][] = [
   ['without a sum', lines => lines.filter(line => !line.startsWith('{"sum"')), /cannot follow/],
   [
     'without a trace',
-    lines => [...lines.slice(0, 14), ...lines.slice(15)],
-    /project 1 should have 19 traces, but has 18/
+    lines => {
+      const at = lines.findIndex(line => line.startsWith('{"rows"'))
+      return [...lines.slice(0, at), ...lines.slice(at + 1)]
+    },
+    /project 1 should have 19 traces, but has 16/
   ],
   ['twice', lines => [...lines, ...lines], /"backup", which cannot follow "end"/],
   [
@@ -36,8 +46,13 @@ const spoiled: [string, (lines: string[]) => readonly string[], RegExp][] = [
   ],
   [
     'with a trace changed',
-    lines => lines.map(line => line.replace('"name":"run 0"', '"name":"run 9"')),
-    /do not match their checksum/
+    lines => lines.map(line => line.replace(/^(\{"rows":.*"spans":")(..)/, '$1//')),
+    /do not match its checksum/
+  ],
+  [
+    'with a page that is none',
+    lines => lines.map(line => line.replace(/^\{"rows":\{"count":\d+,/, '{"rows":{"count":0,')),
+    /line \d+ is not a page of traces/
   ],
   [
     'with a key changed',
@@ -101,7 +116,7 @@ const spoiled: [string, (lines: string[]) => readonly string[], RegExp][] = [
   ],
   [
     'of a later format',
-    lines => [lines[0]!.replace('"format":1', '"format":2,"news":1'), ...lines.slice(1)],
+    lines => [lines[0]!.replace('"format":2', '"format":3,"news":1'), ...lines.slice(1)],
     /update spoor/
   ]
 ]
@@ -115,6 +130,13 @@ t.test('a backup that is not whole is refused with a sentence', async t => {
     t.match(error.message, message, title)
     t.notMatch(error.message, /\n/)
   }
+})
+
+t.test('a changed trace of a backup in format 1 does not match its project', async t => {
+  const lines = linesOf(await formerBackupOf((await fullInstance(t)).database))
+  t.equal((await readAll(bytesOf(lines))).at(-1), 'end')
+  const changed = lines.map(line => line.replace('"name":"run 0"', '"name":"run 9"'))
+  await t.rejects(readAll(bytesOf(changed)), { message: /traces of project 1 do not match their checksum/ })
 })
 
 t.test('no byte of a backup can be another', async t => {

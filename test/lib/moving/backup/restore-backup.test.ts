@@ -4,6 +4,7 @@ import { ingestBody, span } from '../../../fixtures/bodies/bodies.ts'
 import {
   backupOf,
   bytesOf,
+  formerBackupOf,
   fullInstance,
   inPieces,
   instanceRows,
@@ -34,42 +35,48 @@ async function answers({ call }: TestService, key: string): Promise<[string, str
   return each
 }
 
-t.test('what is restored into an empty database is what was backed up', async t => {
-  const original = await fullInstance(t)
-  const { key: second } = await original.makeKey({ project: 'second' })
-  const keys = [original.key, second]
-  const before = [await answers(original, keys[0]!), await answers(original, keys[1]!)]
-  const backup = await backupOf(original.database)
-  const copy = await testDatabase(t)
-  const restored = await restore(t, copy, backup)
-  t.match(restored, {
-    resumed: false,
-    otherSecret: false,
-    counts: { projects: 2, traces: 34, authors: 2, messages: 1 }
-  })
-  t.same(await instanceRows(copy), await instanceRows(original.database))
-  t.same(await copy.pool.run(countStrays), NO_STRAYS)
-  t.same(await copy.pool.run(countOrphans), NO_ORPHANS)
+const FORMATS = [
+  ['of this version', backupOf],
+  ['in format 1', formerBackupOf]
+] as const
+for (const [kind, makeBackup] of FORMATS) {
+  t.test(`what is restored into an empty database is what was backed up: a backup ${kind}`, async t => {
+    const original = await fullInstance(t)
+    const { key: second } = await original.makeKey({ project: 'second' })
+    const keys = [original.key, second]
+    const before = [await answers(original, keys[0]!), await answers(original, keys[1]!)]
+    const backup = await makeBackup(original.database)
+    const copy = await testDatabase(t)
+    const restored = await restore(t, copy, backup)
+    t.match(restored, {
+      resumed: false,
+      otherSecret: false,
+      counts: { projects: 2, traces: 34, authors: 2, messages: 1 }
+    })
+    t.same(await instanceRows(copy), await instanceRows(original.database))
+    t.same(await copy.pool.run(countStrays), NO_STRAYS)
+    t.same(await copy.pool.run(countOrphans), NO_ORPHANS)
 
-  const service = await testService(t, { database: copy })
-  t.same([await answers(service, keys[0]!), await answers(service, keys[1]!)], before, 'the API answers the same')
-  t.equal((await service.call('POST', '/api/v1/traces', { key: keys[0]!, body: ingestBody() })).status, 201)
-  t.equal(await service.makeProject('third'), '3', 'numbers go on')
-  const [a, b] = [linesOf(await backupOf(copy)), linesOf(backup)]
-  t.equal(a.length > b.length, true, 'a backup of the copy has more')
-  await t.rejects(restore(t, copy, backup), { message: /has already been restored into this database/ })
-  const other = linesOf(backup)[0]!.replace(/"id":"[0-9a-f]{32}"/, `"id":"${'0'.repeat(32)}"`)
-  await t.rejects(restore(t, copy, bytesOf([other, ...linesOf(backup).slice(1)])), {
-    message: /is not empty \(projects: 3\)/
+    const service = await testService(t, { database: copy })
+    t.same([await answers(service, keys[0]!), await answers(service, keys[1]!)], before, 'the API answers the same')
+    t.equal((await service.call('POST', '/api/v1/traces', { key: keys[0]!, body: ingestBody() })).status, 201)
+    t.equal(await service.makeProject('third'), '3', 'numbers go on')
+    const [a, b] = [linesOf(await makeBackup(copy)), linesOf(backup)]
+    t.equal(a.length > b.length, true, 'a backup of the copy has more')
+    await t.rejects(restore(t, copy, backup), { message: /has already been restored into this database/ })
+    const other = linesOf(backup)[0]!.replace(/"id":"[0-9a-f]{32}"/, `"id":"${'0'.repeat(32)}"`)
+    await t.rejects(restore(t, copy, bytesOf([other, ...linesOf(backup).slice(1)])), {
+      message: /is not empty \(projects: 3\)/
+    })
   })
-})
+}
 
 t.test('a backup is of one moment, whatever is written and deleted meanwhile', async t => {
   const service = await fullInstance(t)
   const { database } = service
   const before = linesOf(await backupOf(database)).slice(1, -1)
   const chunks: Buffer[] = []
-  await backUp(database.pool, 4, async bytes => {
+  const writeMeanwhile = async (bytes: AsyncIterable<Buffer>) => {
     let isFirst = true
     for await (const chunk of bytes) {
       chunks.push(chunk)
@@ -84,34 +91,37 @@ t.test('a backup is of one moment, whatever is written and deleted meanwhile', a
       await service.makeProject('late')
       await service.makeKey()
     }
-  })
+  }
+  await backUp(database.pool, 4, writeMeanwhile, undefined, 3)
   t.same(linesOf(Buffer.concat(chunks)).slice(1, -1), before)
 })
 
-t.test('a restore that is ended in the middle lets nobody in, and goes on when it is run again', async t => {
-  const original = await fullInstance(t)
-  const rows = await instanceRows(original.database)
-  const backup = await backupOf(original.database)
-  const lines = linesOf(backup)
-  for (let place = 1; place <= 10; place++) {
-    await t.test(`at place ${place} of 10`, async t => {
-      const copy = await testDatabase(t)
-      const cut = Math.max(12, Math.floor((lines.length * place) / 10) - 1)
-      const source = async function* () {
-        yield* inPieces(bytesOf(lines.slice(0, cut)))
-        throw new Error('the power went')
-      }
-      await t.rejects(restore(t, copy, source()), { message: 'the power went' })
-      const [doors] = await copy.pool.run(
-        sql => sql`select (select count(*) from api_keys) + (select count(*) from memberships) as doors`
-      )
-      t.same(doors, { doors: 0 })
-      t.match(await restore(t, copy, backup), { resumed: true })
-      t.same(await instanceRows(copy), rows)
-      t.same(await copy.pool.run(countOrphans), NO_ORPHANS)
-    })
-  }
-})
+for (const [kind, makeBackup] of FORMATS) {
+  t.test(`a restore that is ended in the middle lets nobody in, and can be run again: a backup ${kind}`, async t => {
+    const original = await fullInstance(t)
+    const rows = await instanceRows(original.database)
+    const backup = await makeBackup(original.database)
+    const lines = linesOf(backup)
+    for (let place = 1; place <= 10; place++) {
+      await t.test(`at place ${place} of 10`, async t => {
+        const copy = await testDatabase(t)
+        const cut = Math.max(12, Math.floor((lines.length * place) / 10) - 1)
+        const source = async function* () {
+          yield* inPieces(bytesOf(lines.slice(0, cut)))
+          throw new Error('the power went')
+        }
+        await t.rejects(restore(t, copy, source()), { message: 'the power went' })
+        const [doors] = await copy.pool.run(
+          sql => sql`select (select count(*) from api_keys) + (select count(*) from memberships) as doors`
+        )
+        t.same(doors, { doors: 0 })
+        t.match(await restore(t, copy, backup), { resumed: true })
+        t.same(await instanceRows(copy), rows)
+        t.same(await copy.pool.run(countOrphans), NO_ORPHANS)
+      })
+    }
+  })
+}
 
 t.test('a restore beside others gives new numbers, and leaves the others as they are', async t => {
   const original = await fullInstance(t)
