@@ -43,7 +43,7 @@ t.test('a page has half a mebibyte of texts at most, unless a single span has mo
         )
       })
     }),
-    runs(12)
+    runs(5)
   )
 })
 
@@ -116,7 +116,7 @@ t.test('a trace that is read in pages is the same, whatever was packed together'
         }
       })
     }),
-    { ...runs(12), endOnFailure: true }
+    { ...runs(5), endOnFailure: true }
   )
   await t.rejects(
     database.pool.run(sql => readParts(sql, freshId(32))),
