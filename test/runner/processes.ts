@@ -53,6 +53,7 @@ async function runProcess(file: string, { timeout, env }: RunOptions): Promise<C
   if (counts === undefined || (end === 0) !== (failed === 0)) {
     failures.push(`not ok - the process ended with ${end} ${counts === undefined ? 'before' : 'after'} its tests`)
   }
+  if (/^1\.\.0\b/m.test(output)) failures.push('not ok - no test was found')
   const seconds = ((performance.now() - start) / 1000).toFixed(1)
   console.log(`${failures.length === 0 ? 'ok' : 'not ok'} ${name}: ${passed} passed in ${seconds} s`)
   for (const failure of failures) console.log(failure)
