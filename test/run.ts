@@ -1,10 +1,11 @@
 /**
  * Runs the tests: starts PostgreSQL (or uses the server that TEST_DATABASE_URL names), creates the template database,
- * runs tap with the given arguments, and ends with the line `N passed, N failed, N skipped`. Arguments may name single
- * files, each of which runs in its own process, or suites (`--suite=lib`). `--coverage` measures coverage, which takes
- * a fifth longer.
+ * runs the suites, and ends with the line `N passed, N failed, N skipped`. Arguments may name single files, each of
+ * which runs in its own process, or suites (`--suite=lib`). `--jobs=N` sets the number of processes that run at once,
+ * and `--timeout=N` the maximum duration of each in seconds. With `--coverage`, tap runs the files and measures
+ * coverage, which takes longer; other arguments are then passed to tap.
  */
-import { spawn, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -16,14 +17,13 @@ import { startTestCluster } from './fixtures/database/cluster.ts'
 import { databaseAt, runOn, TEST_SERVER_VARIABLE, type TestServer } from './fixtures/database/database.ts'
 import { withDatabaseAt } from './fixtures/database/target.ts'
 import { temporaryFolder } from './fixtures/folder.ts'
+import { runGroup } from './runner/groups.ts'
+import { type Counts, countsOf } from './runner/output.ts'
+import { runProcesses } from './runner/processes.ts'
 import { removeSuites, writeSingles, writeSuites } from './suites.ts'
 
 /** Tap is started directly, because npx does not pass on signals. */
 const TAP = fileURLToPath(new URL('../../node_modules/.bin/tap', import.meta.url))
-
-/** Ends tap and its child processes. Whatever this process started is stopped afterwards. */
-let endTests = () => {}
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => endTests())
 
 /** The folder for all files of the run. TMPDIR has priority, if it is set. */
 const folder = mkdtempSync(join(process.env.TMPDIR ?? (await temporaryFolder()), 'spoor-run-'))
@@ -33,8 +33,9 @@ const COVERAGE_FLAG = '--coverage'
 const SUITE_FLAG = '--suite='
 const isSuite = (parameter: string) => parameter.startsWith(SUITE_FLAG)
 const isFile = (parameter: string) => parameter.endsWith('.js')
-/** Maximum time for interrupted tests to clean up. */
-const END_MS = 3000
+/** More suites than cores run at once, because many tests mostly wait. */
+const JOBS = 6
+const TIMEOUT_S = 1800
 
 process.exitCode = await main(process.argv.slice(2))
 
@@ -49,7 +50,7 @@ async function main(parameters: readonly string[]): Promise<number> {
     console.log(`PostgreSQL ${await readVersion(target)}`)
     if (nodes === undefined) await makeTemplate(target, template)
     else await makeDistributedTemplate(nodes, template)
-    return await runTap({ target, template, ...(nodes && { workers: nodes.workers }) }, parameters)
+    return await runTests({ target, template, ...(nodes && { workers: nodes.workers }) }, parameters)
   } finally {
     // A server that this run started is removed with its databases.
     if (cluster === undefined) {
@@ -91,59 +92,42 @@ async function makeTemplate(target: DatabaseTarget, name: string): Promise<void>
   await migrate(databaseAt(withDatabaseAt(target, name)), createLog('warn'))
 }
 
-/** Resolves to tap's exit code. */
-async function runTap(server: TestServer, parameters: readonly string[]): Promise<number> {
+/** Resolves to the exit code. */
+async function runTests(server: TestServer, parameters: readonly string[]): Promise<number> {
   const suites = parameters.filter(isSuite).map(parameter => parameter.slice(SUITE_FLAG.length))
   const singles = parameters.filter(isFile)
-  const isCovered = parameters.includes(COVERAGE_FLAG)
-  const files =
-    singles.length === 0
-      ? await writeSuites(suites, isCovered ? 'loaded' : 'launched')
-      : isCovered
-        ? singles
-        : await writeSingles(singles)
-  const coverage = isCovered ? [] : ['--disable-coverage']
-  const passed = parameters.filter(
-    parameter => !isSuite(parameter) && !isFile(parameter) && parameter !== COVERAGE_FLAG
-  )
-  const child = spawn(TAP, ['--reporter=terse', ...coverage, ...files, ...passed], {
-    stdio: ['inherit', 'pipe', 'inherit'],
-    // The child has its own process group, so that the tests' processes and their children can be ended with it.
-    detached: true,
-    // CI disables tap's animation, whose frames would all be written to a file.
-    env: { CI: 'true', ...process.env, [TEST_SERVER_VARIABLE]: JSON.stringify(server) }
-  })
-  endTests = () => {
-    killGroup(child.pid, 'SIGTERM')
-    setTimeout(() => killGroup(child.pid, 'SIGKILL'), END_MS).unref()
+  const number = (flag: string, usual: number) =>
+    Number(parameters.find(each => each.startsWith(flag))?.slice(flag.length) ?? usual)
+  const jobs = number('--jobs=', JOBS)
+  const timeout = number('--timeout=', TIMEOUT_S)
+  const env = { ...process.env, [TEST_SERVER_VARIABLE]: JSON.stringify(server) }
+  if (parameters.includes(COVERAGE_FLAG)) {
+    const files = singles.length === 0 ? await writeSuites(suites) : singles
+    return runTap([`--jobs=${jobs}`, `--timeout=${timeout}`, ...files], env)
   }
+  const files = singles.length === 0 ? await writeSuites(suites) : await writeSingles(singles)
+  const counts = await runProcesses(files, { jobs, timeout, env })
+  console.log(summarise(counts))
+  return counts.failed === 0 ? 0 : 1
+}
+
+/** Runs tap, which measures coverage with a loader in each process. Resolves to tap's exit code. */
+async function runTap(parameters: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
   let output = ''
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    process.stdout.write(text)
-    output += text
-  })
-  return new Promise((resolve, reject) => {
-    child.on('error', reject)
-    child.on('exit', () => killGroup(child.pid, 'SIGKILL'))
-    child.on('close', code => {
-      console.log(summarise(output))
-      resolve(code ?? 1)
-    })
-  })
+  const code = await runGroup(
+    [TAP, '--reporter=terse', ...parameters],
+    // CI disables tap's animation, whose frames would all be written to a file.
+    { stdio: ['inherit', 'pipe', 'inherit'], env: { CI: 'true', ...env } },
+    ({ stdout }) =>
+      stdout!.setEncoding('utf8').on('data', (text: string) => {
+        process.stdout.write(text)
+        output += text
+      })
+  )
+  console.log(summarise(countsOf(output)))
+  return typeof code === 'number' ? code : 1
 }
 
-/** Kills a process group, which may be empty. */
-function killGroup(leader: number | undefined, signal: NodeJS.Signals): void {
-  try {
-    if (leader !== undefined) process.kill(-leader, signal)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
-  }
-}
-
-/** The last line of tap's counts is `# { total: 6, pass: 3, fail: 1, todo: 1, skip: 1 }`. Counts of 0 are omitted. */
-function summarise(output: string): string {
-  const counts = [...output.matchAll(/# \{ ([^}]*) \}/g)].at(-1)?.[1] ?? ''
-  const count = (name: string) => Number(new RegExp(`\\b${name}: (\\d+)`).exec(counts)?.[1] ?? 0)
-  return `${count('pass')} passed, ${count('fail')} failed, ${count('skip') + count('todo')} skipped`
+function summarise({ passed, failed, skipped }: Counts = { passed: 0, failed: 0, skipped: 0 }): string {
+  return `${passed} passed, ${failed} failed, ${skipped} skipped`
 }

@@ -1,7 +1,6 @@
 /**
  * Runs test files in suites, one process for each folder or a large part of it, because a process takes seconds to load
- * tap, the service and the schemas. That is longer than the tests of most files take. More suites than cores run at
- * once (`jobs` in package.json), because many tests mostly wait.
+ * tap, the service and the schemas. That is longer than the tests of most files take.
  */
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
@@ -35,7 +34,7 @@ export const SDK_FOLDERS: readonly string[] = ['senders', 'clients/typescript/wr
 const needsSdks = (file: string) => SDK_FOLDERS.some(folder => file.startsWith(join(folder, sep)))
 
 /** Folders whose few tests run with those of another folder. */
-const JOINED: Readonly<Record<string, string>> = { bench: 'whole', fixtures: 'whole' }
+const JOINED: Readonly<Record<string, string>> = { bench: 'whole', fixtures: 'whole', lint: 'whole', runner: 'whole' }
 
 interface Suite {
   readonly name: string
@@ -43,14 +42,11 @@ interface Suite {
   readonly files: string[]
 }
 
-/** How the suites' processes run: `launched` without tap's loader, `loaded` with it, because it measures coverage. */
-export type Start = 'launched' | 'loaded'
-
 /**
  * Writes a file to run for each suite, or for the requested suites. Slow suites come first, so that a short suite is
  * the last to end. File names start with a number, because tap runs files by name.
  */
-export async function writeSuites(wanted: readonly string[], start: Start): Promise<string[]> {
+export async function writeSuites(wanted: readonly string[]): Promise<string[]> {
   const suites: Suite[] = []
   for (const file of (await readdir(TESTS, { recursive: true })).filter(isTest).sort()) {
     const folder = needsSdks(file) ? SDKS : file.slice(0, Math.max(0, file.indexOf(sep)))
@@ -66,7 +62,7 @@ export async function writeSuites(wanted: readonly string[], start: Start): Prom
   }
   const weight = ({ name, bytes }: Suite) => bytes * (SLOW.includes(name) ? SLOWNESS : 1)
   const ordered = suites.sort((one, other) => weight(other) - weight(one))
-  return writeAll(ordered, start)
+  return writeAll(ordered)
 }
 
 /** Writes a file to run for each of the given test files, which may be anywhere. */
@@ -75,29 +71,18 @@ export function writeSingles(paths: readonly string[]): Promise<string[]> {
     const file = relative(TESTS, resolve(path))
     return { name: file.replace(TEST_FILE, '').replaceAll(sep, '-'), files: [file] }
   })
-  return writeAll(singles, 'launched')
+  return writeAll(singles)
 }
 
-async function writeAll(suites: readonly Pick<Suite, 'name' | 'files'>[], start: Start): Promise<string[]> {
+async function writeAll(suites: readonly Pick<Suite, 'name' | 'files'>[]): Promise<string[]> {
   await mkdir(SUITES, { recursive: true })
-  return Promise.all(
-    suites.map(({ name, files }, i) => writeSuite(`${String(i + 1).padStart(2, '0')}-${name}`, files, start))
-  )
+  return Promise.all(suites.map(({ name, files }, i) => writeSuite(`${String(i + 1).padStart(2, '0')}-${name}`, files)))
 }
 
-async function writeSuite(name: string, files: readonly string[], start: Start): Promise<string> {
+async function writeSuite(name: string, files: readonly string[]): Promise<string> {
   const path = join(SUITES, `${name}.js`)
   const list = JSON.stringify(files.map(file => `./${file}`))
-  const suite = `import { runSuite } from '../../suite.js'\n\nrunSuite(${list})\n`
-  if (start === 'loaded') await writeFile(path, suite)
-  else {
-    const launched = `${name}.suite.js`
-    await writeFile(join(SUITES, launched), suite)
-    await writeFile(
-      path,
-      `import { launch } from '../../launch.js'\n\nlaunch(new URL('${launched}', import.meta.url))\n`
-    )
-  }
+  await writeFile(path, `import { runSuite } from '../../suite.js'\n\nrunSuite(${list})\n`)
   return relative(process.cwd(), path)
 }
 

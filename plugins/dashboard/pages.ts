@@ -25,11 +25,19 @@ const TYPES: Readonly<Record<string, string>> = {
 const HTML = 'text/html; charset=utf-8'
 const FOR_EVER = 'public, max-age=31536000, immutable'
 
+/**
+ * The built files by name, read once for all services of a process. An upgrade replaces the files while the server
+ * runs, and open pages still ask for the previous files.
+ */
+let files: Promise<ReadonlyMap<string, Buffer>> | undefined
+
 export default async function pages(app: App): Promise<void> {
   const { baseUrl } = app.config
   const base = baseUrl === undefined ? '' : new URL(baseUrl).pathname.replace(/\/+$/, '')
-  const files = new Set(await readdir(BUILT).catch(() => []))
-  const shell = files.has(MANIFEST) ? shellOf(base, await readManifest()) : NOT_BUILT
+  files ??= readFiles()
+  const assets = await files
+  const manifest = assets.get(MANIFEST)
+  const shell = manifest === undefined ? NOT_BUILT : shellOf(base, JSON.parse(manifest.toString()))
 
   app.route({
     method: 'GET',
@@ -63,9 +71,6 @@ export default async function pages(app: App): Promise<void> {
     }
   })
 
-  // An upgrade replaces the files while the server runs, and pages that are open still ask for the former ones.
-  const read = async (name: string) => [name, await readFile(new URL(name, BUILT))] as const
-  const assets = new Map(await Promise.all([...files].map(read)))
   pageRoute(app, {
     method: 'GET',
     path: '/app/assets/:file',
@@ -73,8 +78,8 @@ export default async function pages(app: App): Promise<void> {
     replies: { 200: Type.Union(Object.values(TYPES).map(contentReply)) },
     handler({ params, headers }): Reply {
       const { file = '' } = params
-      const type = found(files.has(file) && TYPES[extname(file)], 'file')
-      const isPacked = files.has(`${file}.br`) && acceptsBrotli(headers['accept-encoding'])
+      const type = found(assets.has(file) && TYPES[extname(file)], 'file')
+      const isPacked = assets.has(`${file}.br`) && acceptsBrotli(headers['accept-encoding'])
       const name = isPacked ? `${file}.br` : file
       const own = { 'Cache-Control': FOR_EVER, Vary: 'Accept-Encoding' }
       return {
@@ -85,8 +90,9 @@ export default async function pages(app: App): Promise<void> {
   })
 }
 
-async function readManifest(): Promise<AssetManifest> {
-  return JSON.parse(await readFile(new URL(MANIFEST, BUILT), 'utf8'))
+async function readFiles(): Promise<ReadonlyMap<string, Buffer>> {
+  const read = async (name: string) => [name, await readFile(new URL(name, BUILT))] as const
+  return new Map(await Promise.all((await readdir(BUILT).catch(() => [])).map(read)))
 }
 
 /** `base` is the path of BASE_URL, in which only `&` needs HTML escaping. */

@@ -475,7 +475,7 @@ t.test('a copy is complete, whatever is recorded, changed and deleted meanwhile'
         assert.equal((await read(one, copy.cursor)).traces.length, 0)
       }
     }),
-    runs(15)
+    runs(5)
   )
 })
 

@@ -151,7 +151,7 @@ async function runPart(part: Part, folder: string, orders: Orders): Promise<bool
   const share = { ...orders, minutes: orders.minutes / files.length }
   const child = spawn(
     process.execPath,
-    [built('../run.js'), '--timeout=0', '--reporter=tap', '--jobs=1', ...files],
+    [built('../run.js'), '--timeout=0', '--jobs=1', ...files],
     // The files are on disk instead of in memory, because the load runs for minutes and leaves much data behind.
     {
       env: { ...process.env, TMPDIR: tmpdir(), [ORDERS_VARIABLE]: JSON.stringify(share) },

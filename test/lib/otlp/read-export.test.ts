@@ -281,6 +281,6 @@ t.test('JSON with names in snake_case says the same, also if only some names are
         assert.deepEqual(readAll(ENCODERS.json(sent as object), 'json'), expected)
       }
     }),
-    runs(5)
+    runs(2)
   )
 })

@@ -43,7 +43,7 @@ t.test('a page has half a mebibyte of texts at most, unless a single span has mo
         )
       })
     }),
-    runs(12)
+    runs(5)
   )
 })
 
@@ -101,7 +101,7 @@ t.test('a trace that is read in pages is the same, whatever was packed together'
         assert.equal(Buffer.from(text, 'latin1').toString(), await readTraceDetail(sql, 1, traceId))
 
         const sized = await readSizedTrace(sql, 1, traceId)
-        assert.deepEqual(await readSizedPages(sql, traceId, limit), sized!.spans)
+        assert.deepEqual((await readSizedPages(sql, traceId, limit)).map(withoutTexts), sized!.spans.map(withoutTexts))
 
         const isNeeded = (id: string, count: number) => count === items.length && id < '8'
         const shown = await read(isNeeded)
@@ -116,12 +116,18 @@ t.test('a trace that is read in pages is the same, whatever was packed together'
         }
       })
     }),
-    { ...runs(12), endOnFailure: true }
+    { ...runs(5), endOnFailure: true }
   )
   await t.rejects(
     database.pool.run(sql => readParts(sql, freshId(32))),
     /no such trace/
   )
+})
+
+/** A short trace that is read at once has its texts beside their sizes. */
+const withoutTexts = (span: SizedSpan) => ({
+  ...span,
+  ...{ packed: null, input: null, output: null, attributes: null, events: null }
 })
 
 async function readSizedPages(sql: Sql, traceId: string, limit: number) {

@@ -3,5 +3,5 @@ import { repackHistories } from '../../../fixtures/database/repack-histories.ts'
 import { isLong } from '../../../torture/orders.ts'
 
 t.test('nobody sees that traces are repacked, whatever is recorded, changed and deleted', t =>
-  repackHistories(t, isLong ? 300 : 8)
+  repackHistories(t, isLong ? 300 : 4)
 )

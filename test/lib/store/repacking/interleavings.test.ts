@@ -18,9 +18,6 @@ import { countShared } from '../../../fixtures/database/stored-spans.ts'
 import { bytes, testWritePath, writer } from '../../../fixtures/database/write-path.ts'
 import { isLong } from '../../../torture/orders.ts'
 
-/** `npm test` stops the work only before each third message. */
-const EVERY = isLong ? 1 : 3
-
 /** Sets up a project, and a trace that is recorded anew for each round. */
 async function setUp(t: Test, record = (_: Setup, id: string): Promise<unknown> => Promise.reject(id)) {
   const database = await testDatabase(t)
@@ -71,7 +68,7 @@ t.test('a patch while a trace is repacked', async t => {
   let before: string | undefined
   const outcomes = new Set<string>()
   const stops = await stopAnywhere(database, {
-    every: EVERY,
+    isEach: isLong,
     prepare: async () => {
       await prepare()
       before = await detail(setup, current())
@@ -86,7 +83,7 @@ t.test('a patch while a trace is repacked', async t => {
       t.same(trace.metadata, { ...expected.trace.metadata, a: 1 })
     }
   })
-  t.ok(stops > 5, `${stops} stops`)
+  t.ok(stops > 5, `${stops} messages`)
   t.same([...outcomes].sort(), ['changed', 'repacked'])
   await isSound(t, setup)
 })
@@ -102,7 +99,7 @@ t.test('a deletion while a trace is repacked, and the id reused afterwards', asy
   ]) {
     const again = () => path.record(key, bytes(ingestBody({ id: current(), name: 'again' })))
     const stops = await stopAnywhere(database, {
-      every: EVERY,
+      isEach: isLong,
       prepare,
       work: sql => repackOne(sql, projectId, current()),
       meanwhile: async () => {
@@ -121,7 +118,7 @@ t.test('a deletion while a trace is repacked, and the id reused afterwards', asy
         await database.pool.run(sql => deleteTrace(sql, projectId, current()))
       }
     })
-    t.ok(stops > 5, `${stops} stops`)
+    t.ok(stops > 5, `${stops} messages`)
   }
   await isSound(t, setup)
 })
@@ -132,7 +129,7 @@ t.test('a late span while a trace is repacked', async t => {
   let before: { spans: { id: string }[] }
   const late = '00000000000000aa'
   const stops = await stopAnywhere(database, {
-    every: EVERY,
+    isEach: isLong,
     prepare: async () => {
       await prepare()
       before = JSON.parse((await detail(setup, current()))!)
@@ -156,7 +153,7 @@ t.test('a late span while a trace is repacked', async t => {
       t.equal(now.spans.length, before.spans.length + 1)
     }
   })
-  t.ok(stops > 5, `${stops} stops`)
+  t.ok(stops > 5, `${stops} messages`)
   await isSound(t, setup)
 })
 
@@ -166,7 +163,7 @@ t.test('reads while a trace is repacked see it as it was', async t => {
   const read = () => readAll(database, projectId, current())
   let before: unknown
   const stops = await stopAnywhere(database, {
-    every: EVERY,
+    isEach: isLong,
     prepare: async () => {
       await prepare()
       before = await read()
@@ -179,7 +176,7 @@ t.test('reads while a trace is repacked see it as it was', async t => {
       t.same(await read(), before)
     }
   })
-  t.ok(stops > 5, `${stops} stops`)
+  t.ok(stops > 5, `${stops} messages`)
 })
 
 const readAll = (database: TestDatabase, projectId: number, id: string) =>
@@ -191,7 +188,7 @@ for (const [name, read] of MAIN_READERS) {
     const { database, projectId, prepare, current } = setup
     let before: unknown
     const stops = await stopAnywhere(database, {
-      every: EVERY,
+      isEach: isLong,
       prepare: async () => {
         if (current() === '') {
           await prepare()
@@ -218,7 +215,7 @@ for (const [name, read] of MAIN_READERS) {
         t.same([shared, wrong], [2, 0])
       }
     })
-    t.ok(stops >= 2, `${stops} stops`)
+    t.ok(stops >= 2, `${stops} messages`)
   })
 }
 

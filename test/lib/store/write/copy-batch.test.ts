@@ -172,7 +172,7 @@ t.test('a trace leaves in each column what its body says, packed or not', async 
       assert.deepEqual(await database.pool.run(countStrays), NO_STRAYS)
       assert.deepEqual(await readTotals(database, first), await readTotals(database, second))
     }),
-    runs(12)
+    runs(8)
   )
   const [packed] = await database.pool.run(
     sql => sql`select count(packed) > 0 and count(*) filter (where length(input::text) > 1000) > 0 as both from spans`
