@@ -32,7 +32,7 @@ t.test('they set variables that there are, to values that are taken', t => {
     container.env.map(({ name, value }: { name: string; value: string }) => [name, value])
   )
   for (const [what, given] of Object.entries({ image, service, pods, compose: compose.environment })) {
-    const own = Object.keys(given).filter(name => name !== 'NODE_OPTIONS')
+    const own = Object.keys(given).filter(name => !['NODE_OPTIONS', 'SPOOR_COMMAND'].includes(name))
     t.same(
       own.filter(name => !VARIABLES.includes(name)),
       [],
