@@ -75,7 +75,7 @@ const quoted = (path: string): string => (/^[\w./@:+-]+$/.test(path) ? path : `'
 
 /** Replaces `spoor` in the commands of a message, which stand between backticks. */
 export const nameCommands = (text: string, command: string): string =>
-  text.replace(/(?<=`(?:[A-Z_]+=\S+ )*)spoor(?=\s)/g, () => command)
+  text.replace(/(?<=`(?:[^`]*\| )?(?:[A-Z_]+=\S+ )*)spoor(?=\s)/g, () => command)
 
 /** Replaces `spoor` where it begins a command of an example, such as after a pipe or variables. */
 export const nameInExample = (example: string, command: string): string =>

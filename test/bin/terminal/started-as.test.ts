@@ -97,6 +97,7 @@ t.test('only commands are named, whatever stands around them', t => {
     name('see `spoor key list`, or run `spoor\nmigrate`'),
     'see `npx $& spoor key list`, or run `npx $& spoor\nmigrate`'
   )
+  t.equal(name('`gpg -d FILE | spoor restore -`'), '`gpg -d FILE | npx $& spoor restore -`')
   t.equal(name('`DATA_DIR=copy A=b spoor restore x`'), '`DATA_DIR=copy A=b npx $& spoor restore x`')
   for (const same of ['spoor is at', '`spoor`', '`spoor-client`', '`a spoor b`', 'spoor key list'])
     t.equal(name(same), same)
