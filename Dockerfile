@@ -14,7 +14,6 @@ FROM node:${NODE}-${DEBIAN}-slim${NODE_DIGEST} AS build
 WORKDIR /source
 # What is installed changes less often than the sources, so it is a layer of its own. Nothing is built there yet.
 COPY package.json package-lock.json ./
-COPY test/clients/package.json test/clients/
 RUN npm ci --ignore-scripts
 COPY . .
 RUN npm run build && npm pack --ignore-scripts
@@ -22,7 +21,7 @@ WORKDIR /app
 RUN tar -xzf /source/spoor-*.tgz --strip-components=1 && cp /source/package-lock.json .
 # With the scripts of packages: the embedded PostgreSQL makes links to its libraries, for which a read-only container has
 # no room later.
-RUN npm ci --omit=dev --workspaces=false && rm package-lock.json
+RUN npm ci --omit=dev && rm package-lock.json
 
 FROM debian:${DEBIAN}-slim${DEBIAN_DIGEST}
 # A number that stays the same, since files of volumes belong to it; with a name, because PostgreSQL asks for one. Not

@@ -14,6 +14,7 @@ import { commandHelp, overview, usageLine } from './terminal/help.ts'
 import { Interrupted } from './terminal/interrupt.ts'
 import { Progress, type Terminal } from './terminal/progress.ts'
 import { Screen, type Shown } from './terminal/screen.ts'
+import { nameCommands, PLAIN, type StartedAs } from './terminal/started-as.ts'
 
 export type Commands = Readonly<Record<string, Command>>
 
@@ -27,31 +28,37 @@ export interface Surroundings {
   readonly env: NodeJS.ProcessEnv
   readonly stdout: Output
   readonly stderr: Terminal
+  /** How messages name the command; `spoor` by default. */
+  readonly started?: StartedAs
 }
 
 export async function runCommandLine(
   commands: Commands,
   args: readonly string[],
-  { env, stdout, stderr }: Surroundings
+  { env, stdout, stderr, started = PLAIN }: Surroundings
 ): Promise<number> {
   // Names, labels and messages may contain hostile text, so all command output passes through this function or
   // Progress.
   const write = (text: string) => stdout.write(`${visibleLines(text)}\n`)
+  const named = (text: string) => nameCommands(text, started.command)
   const progress = new Progress(stderr)
   try {
     const [first = 'help'] = args
     if (VERSION_WORDS.includes(first)) write(VERSION)
-    else if (first === 'help') write(helpFor(commands, args.slice(1)))
-    else if (args.some(isHelpFlag) || isNounHelp(commands, args)) write(helpFor(commands, args))
+    else if (first === 'help') write(helpFor(commands, args.slice(1), started))
+    else if (args.some(isHelpFlag) || isNounHelp(commands, args)) write(helpFor(commands, args, started))
     else {
       const { name, words } = findCommand(commands, args)
-      const call = parseCall(name, commands[name]!, words, write)
+      const usage = usageLine(name, commands[name]!.usage, started.command)
+      const { json, ...parsed } = parseCall(name, commands[name]!, words, usage)
+      const print = (value: unknown, text: string) => write(json ? JSON.stringify(value) : named(text))
       const stream = streamTo(stdout)
-      await commands[name]!.run({ ...call, env, stream, progress, screen: new Screen(stdout, env, stream) })
+      const screen = new Screen(stdout, env, stream)
+      await commands[name]!.run({ ...parsed, json, print, env, started, stream, progress, screen })
     }
     return 0
   } catch (error) {
-    progress.say(`spoor: ${messageOf(error, env)}`)
+    progress.say(`spoor: ${named(messageOf(error, env))}`)
     return exitCodeOf(error)
   }
 }
@@ -73,7 +80,7 @@ function exitCodeOf(error: unknown): number {
 function findCommand(commands: Commands, args: readonly string[]): { name: string; words: string[] } {
   const names = Object.keys(commands)
   const [noun, verb] = args
-  if (noun === undefined) throw new UsageError('which command? See spoor --help')
+  if (noun === undefined) throw new UsageError('which command? See `spoor --help`')
   if (names.includes(`${noun} ${verb}`)) return { name: `${noun} ${verb}`, words: args.slice(2) }
   if (names.includes(noun)) return { name: noun, words: args.slice(1) }
   const verbs = names.filter(name => name.startsWith(`${noun} `))
@@ -88,13 +95,13 @@ function findCommand(commands: Commands, args: readonly string[]): { name: strin
 }
 
 /** Returns the help for the named command, for a noun's commands, or for all commands. */
-function helpFor(commands: Commands, args: readonly string[]): string {
+function helpFor(commands: Commands, args: readonly string[], { command }: StartedAs): string {
   const [noun, verb] = args.filter(word => !isHelpFlag(word) && word !== 'help')
-  if (noun === undefined) return overview(commands, VERSION)
+  if (noun === undefined) return overview(commands, VERSION, command)
   const isNoun = commands[noun] === undefined && Object.keys(commands).some(name => name.startsWith(`${noun} `))
-  if (verb === undefined && isNoun) return overview(commands, VERSION, noun)
+  if (verb === undefined && isNoun) return overview(commands, VERSION, command, noun)
   const { name } = findCommand(commands, args)
-  return commandHelp(name, commands[name]!)
+  return commandHelp(name, commands[name]!, command)
 }
 
 /** Whether the words are `NOUN help`, such as `key help`. */
@@ -105,12 +112,12 @@ function isHelpFlag(word: string): boolean {
   return word === '--help' || word === '-h'
 }
 
-type ParsedCall = Pick<Call, 'flags' | 'parameters' | 'json' | 'print'>
+type ParsedCall = Pick<Call, 'flags' | 'parameters' | 'json'>
 
-function parseCall(name: string, command: Command, words: string[], write: (text: string) => void): ParsedCall {
+function parseCall(name: string, command: Command, words: string[], usage: string): ParsedCall {
   const { parameters, flags, lastIsOptional, lastIsText } = command.usage
   const refuse = (problem: string): never => {
-    throw new UsageError(`${problem}; usage: ${usageLine(name, command.usage)}`)
+    throw new UsageError(`${problem}; usage: ${usage}`)
   }
   const { positionals: typed, tokens, ...parsed } = parseWords(name, words, flags, refuse)
   const fixed = parameters.length - 1
@@ -134,8 +141,7 @@ function parseCall(name: string, command: Command, words: string[], write: (text
   return {
     flags: { ...Object.fromEntries(booleans.map(flag => [flag, false])), ...values } as Call['flags'],
     parameters: Object.fromEntries(parameters.map((parameter, i) => [parameter, positionals[i]!])),
-    json,
-    print: (value, text) => write(json ? JSON.stringify(value) : text)
+    json
   }
 }
 
@@ -171,7 +177,7 @@ function parseWords(name: string, words: readonly string[], flags: Flags, refuse
     if (code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION') {
       const variable = flag.replace(/^--?/, '').replaceAll('-', '_').toUpperCase()
       if (VARIABLES.includes(variable)) {
-        throw new UsageError(`${flag} must be set in the environment: ${variable}=… spoor ${name}`)
+        throw new UsageError(`${flag} must be set in the environment: \`${variable}=… spoor ${name}\``)
       }
       const known = [...Object.keys(flags), 'json', 'help'].map(name => `--${name}`)
       throw new UsageError(unknown('flag', flag, known, nearest(flag, known)))

@@ -2,6 +2,7 @@
 
 import type { Progress } from './terminal/progress.ts'
 import type { Screen } from './terminal/screen.ts'
+import type { StartedAs } from './terminal/started-as.ts'
 
 /** Thrown for incorrect usage (exit code 2). */
 export class UsageError extends Error {
@@ -34,8 +35,12 @@ export interface Call<F extends Flags = Flags, P extends string = string> {
   /** Only the value of the last parameter may be undefined, and only if the usage makes this parameter optional. */
   readonly parameters: { readonly [Name in P]: string }
   readonly env: NodeJS.ProcessEnv
+  readonly started: StartedAs
   readonly json: boolean
-  /** Prints the command's result: the value with --json, otherwise the text. Must be called exactly once. */
+  /**
+   * Prints the command's result: the value with --json, otherwise the text, in which `spoor` between backticks becomes
+   * the command as it was started. Must be called exactly once.
+   */
   print(value: unknown, text: string): void
   /**
    * Writes part of an output to stdout. Used for outputs that are too long for memory. Resolves when more can be

@@ -28,10 +28,12 @@ const MOST_BYTES = 260_000
 const SLOW: readonly string[] = ['bin', 'plugins', 'torture', 'whole']
 const SLOWNESS = 3
 
-/** The name of the suites with the tests that need the libraries of test/sdks. `npm test` leaves these tests out. */
+/** The name of the suites with tests that install more (test/sdks/install.ts). `npm test` leaves these tests out. */
 export const SDKS = 'sdks'
 export const SDK_FOLDERS: readonly string[] = ['senders', 'clients/typescript/wrap']
-const needsSdks = (file: string) => SDK_FOLDERS.some(folder => file.startsWith(join(folder, sep)))
+const GENERATORS = join('torture', 'surroundings', 'clients.test.js')
+const installsMore = (file: string) =>
+  file === GENERATORS || SDK_FOLDERS.some(folder => file.startsWith(join(folder, sep)))
 
 /** Folders whose few tests run with those of another folder. */
 const JOINED: Readonly<Record<string, string>> = { bench: 'whole', fixtures: 'whole', lint: 'whole', runner: 'whole' }
@@ -49,7 +51,7 @@ interface Suite {
 export async function writeSuites(wanted: readonly string[]): Promise<string[]> {
   const suites: Suite[] = []
   for (const file of (await readdir(TESTS, { recursive: true })).filter(isTest).sort()) {
-    const folder = needsSdks(file) ? SDKS : file.slice(0, Math.max(0, file.indexOf(sep)))
+    const folder = installsMore(file) ? SDKS : file.slice(0, Math.max(0, file.indexOf(sep)))
     if (folder === SDKS && !wanted.includes(SDKS)) continue
     if (wanted.length > 0 && !wanted.includes(folder)) continue
     const name = wanted.length > 0 ? folder : (JOINED[folder] ?? folder)

@@ -8,7 +8,7 @@ export default command({
   details: [
     'For bash, which is the default, add this line to ~/.bashrc: eval "$(spoor completion)"',
     'For zsh, add this line to ~/.zshrc after compinit: eval "$(spoor completion zsh)"',
-    'For fish, run: spoor completion fish | source'
+    'For fish, run: `spoor completion fish | source`'
   ].join('\n'),
   examples: [
     'completion > ~/.local/share/bash-completion/completions/spoor',

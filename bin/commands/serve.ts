@@ -100,14 +100,19 @@ async function waitForRecovery(config: Config, log: Logger, database: Database, 
 }
 
 /** Prints the server's address, and the key if this is the first start. */
-async function greet({ env, print }: Call, config: Config, database: Database, address: string): Promise<void> {
+async function greet(
+  { env, started, print }: Call,
+  config: Config,
+  database: Database,
+  address: string
+): Promise<void> {
   const links = linksOf(config, process.stdout.isTTY === true)
   const firstStart = await prepareFirstStart(database, config.keyPrefix, links, config.init)
   const { key = null, link, obstacle = null } = firstStart
   const dashboard = config.dashboard ? dashboardAddress(config.baseUrl ?? address, link) : null
   print(
     { address, database: database.location, key, dashboard, obstacle },
-    welcome(address, database.location, { key, obstacle, dashboard, isLink: link !== undefined }, env)
+    welcome(address, database.location, { key, obstacle, dashboard, isLink: link !== undefined }, env, started)
   )
 }
 

@@ -1,4 +1,5 @@
 import type { Command, Flag } from '../command.ts'
+import { nameCommands, nameInExample } from './started-as.ts'
 import { alignColumns } from './table.ts'
 
 export const SHARED_FLAGS: [flag: string, about: string][] = [
@@ -6,31 +7,37 @@ export const SHARED_FLAGS: [flag: string, about: string][] = [
   ['--help', 'print this']
 ]
 
-export function commandHelp(name: string, { summary, usage }: Command): string {
+/** `started` is the command as it was started, such as `npx spoor`. */
+export function commandHelp(name: string, { summary, usage }: Command, started: string): string {
   const flags = Object.entries(usage.flags).map(([flag, spec]) => [
     `${spec.short === undefined ? '' : `-${spec.short}, `}${flagForm(flag, spec)}`,
     spec.about
   ])
   return [
-    `Usage: ${usageLine(name, usage)}`,
+    `Usage: ${usageLine(name, usage, started)}`,
     '',
     `${summary}.`,
-    ...(usage.details === undefined ? [] : [usage.details]),
+    ...(usage.details === undefined ? [] : [nameInExample(nameCommands(usage.details, started), started)]),
     '',
     ...indent(alignColumns([...flags, ...SHARED_FLAGS])),
     '',
     'Examples:',
-    ...indent(usage.examples.map(example => `spoor ${example}`))
+    ...indent(usage.examples.map(example => nameInExample(`spoor ${example}`, started)))
   ].join('\n')
 }
 
 /** Returns the help for all commands whose names begin with `noun`, or for all commands if `noun` is undefined. */
-export function overview(commands: Readonly<Record<string, Command>>, version: string, noun?: string): string {
+export function overview(
+  commands: Readonly<Record<string, Command>>,
+  version: string,
+  started: string,
+  noun?: string
+): string {
   const listed = Object.entries(commands).filter(([name]) => noun === undefined || name.startsWith(`${noun} `))
   return [
     `spoor ${version} records traces of AI applications.`,
     '',
-    `Usage: spoor ${noun === undefined ? '' : `${noun} `}<command> [flags]`,
+    `Usage: ${started} ${noun === undefined ? '' : `${noun} `}<command> [flags]`,
     '',
     ...indent(alignColumns(listed.map(([name, { summary }]) => [name, summary]))),
     '',
@@ -40,7 +47,7 @@ export function overview(commands: Readonly<Record<string, Command>>, version: s
 }
 
 /** Returns a usage line such as `spoor key rotate KEYID [--flag VALUE]`. */
-export function usageLine(name: string, usage: Command['usage']): string {
+export function usageLine(name: string, usage: Command['usage'], started = 'spoor'): string {
   const flags = Object.entries(usage.flags).map(([flag, spec]) =>
     spec.required ? flagForm(flag, spec) : `[${flagForm(flag, spec)}]`
   )
@@ -50,7 +57,7 @@ export function usageLine(name: string, usage: Command['usage']): string {
     const last = lastIsText ? `${name}…` : name
     return lastIsOptional ? `[${last}]` : last
   })
-  return ['spoor', name, ...words, ...flags].join(' ')
+  return [started, name, ...words, ...flags].join(' ')
 }
 
 export function flagForm(name: string, { value }: Flag): string {

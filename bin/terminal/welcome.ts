@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { StartedAs } from './started-as.ts'
 
 /** Details of a server start that the welcome text shows. */
 export interface WelcomeStart {
@@ -15,8 +16,14 @@ export interface WelcomeStart {
  * Returns the text shown after a start: the server's address, the dashboard's URL, the first key if one was created,
  * and the next step.
  */
-export function welcome(address: string, location: string, start: WelcomeStart, env: NodeJS.ProcessEnv): string {
-  const lines = [`spoor is at ${address}`, `Data: ${location}`, ...dashboardLines(start, env), '']
+export function welcome(
+  address: string,
+  location: string,
+  start: WelcomeStart,
+  env: NodeJS.ProcessEnv,
+  started: StartedAs
+): string {
+  const lines = [`spoor is at ${address}`, `Data: ${location}`, ...dashboardLines(start, env, started), '']
   if (start.obstacle !== null) {
     lines.push(`Not configured: ${start.obstacle}. Until this is fixed, requests with a key get not_configured.`)
     return lines.join('\n')
@@ -33,13 +40,22 @@ export function welcome(address: string, location: string, start: WelcomeStart, 
       ''
     )
   }
-  lines.push(`Create another key: ${spoorCommand('key create --project default', env)}`, 'Ready. Ctrl-C stops it.')
+  lines.push(
+    `Create another key: ${spoorCommand('key create --project default', env, started)}`,
+    'Ready. Ctrl-C stops it.'
+  )
   return lines.join('\n')
 }
 
-function dashboardLines({ dashboard, isLink, obstacle }: WelcomeStart, env: NodeJS.ProcessEnv): string[] {
+function dashboardLines(
+  { dashboard, isLink, obstacle }: WelcomeStart,
+  env: NodeJS.ProcessEnv,
+  started: StartedAs
+): string[] {
   if (dashboard === null || obstacle !== null) return []
-  const how = isLink ? 'works once, within 15 minutes' : `sign in with a link: ${spoorCommand('user link EMAIL', env)}`
+  const how = isLink
+    ? 'works once, within 15 minutes'
+    : `sign in with a link: ${spoorCommand('user link EMAIL', env, started)}`
   return [`Dashboard: ${dashboard} (${how})`]
 }
 
@@ -79,8 +95,9 @@ function firstTrace(address: string, key: string): string[] {
 }
 
 /** Returns a command for the same server, including the variables that select its database, without any password. */
-function spoorCommand(args: string, env: NodeJS.ProcessEnv): string {
-  const command = `npx spoor ${args}`
+function spoorCommand(args: string, env: NodeJS.ProcessEnv, started: StartedAs): string {
+  const command = `${started.command} ${args}`
+  if (started.hasEnvironment) return command
   if (env.DATABASE_URL) return `${command} (with the same DATABASE_URL and KEY_DIGEST_SECRET)`
   return env.DATA_DIR ? `DATA_DIR='${env.DATA_DIR}' ${command}` : command
 }

@@ -36,7 +36,7 @@ t.test('a wrong command line is one line on stderr that says what there is, and 
     [['--json', 'status'], /no command "--json"/],
     [['status', 'now'], /unexpected argument "now"; usage: spoor status/],
     [['status', '--frob'], /no flag "--frob"\. There are --no-server, --recount, --quiet, --json, --help/],
-    [['serve', '--port', '80'], /--port must be set in the environment: PORT=… spoor serve/],
+    [['serve', '--port', '80'], /--port must be set in the environment: `PORT=… spoor serve`/],
     [['status', '-x'], /no flag "-x"/],
     [['status', '--json=yes'], /--json.* does not take an argument/],
     [['key', 'create'], /--project is missing; usage: spoor key create --project SLUG/],

@@ -1,8 +1,8 @@
 /** Tests the contents of the npm package, and the facts that package.json states. */
-import { execFileSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
-import { dirname, join, normalize } from 'node:path'
+import { dirname, join, normalize, resolve } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
 import { commands } from '../../bin/commands/index.ts'
@@ -116,6 +116,45 @@ t.test('workflows and the Dockerfile pin what they use by its digest', t => {
   )
   t.equal(images.length, 2)
   for (const image of images) t.match(image, /^[\w.:-]+@sha256:[0-9a-f]{64}$/)
+  t.end()
+})
+
+t.test('one command keeps the version equal everywhere', async t => {
+  const version = (folder: string, ...words: string[]) =>
+    spawnSync(resolve('.ci/version'), words, { cwd: folder, encoding: 'utf8' })
+  t.match(version('.'), { status: 0, stdout: `${own.version}\n` })
+  const folder = await testFolder(t)
+  const places = readFileSync('.ci/version', 'utf8').match(/(?<=^ {2}\[')[^']+/gm) ?? []
+  t.ok(places.length >= 8)
+  for (const name of [...places, 'CHANGELOG.md']) {
+    mkdirSync(join(folder, dirname(name)), { recursive: true })
+    copyFileSync(name, join(folder, name))
+  }
+  const read = (name: string) => readFileSync(join(folder, name), 'utf8')
+  t.match(version(folder, '2.3.4-rc.5'), { status: 0, stdout: '2.3.4-rc.5\n' })
+  t.match(read('clients/python/spoor_client/__init__.py'), '__version__ = "2.3.4rc5"')
+  t.match(read('plugins/docs/deployment/helm/Chart.yaml'), 'appVersion: "2.3.4-rc.5"')
+  t.match(read('README.md'), /This is\s2\.3\.4-rc\.5/)
+  t.equal(read('CHANGELOG.md'), readFileSync('CHANGELOG.md', 'utf8'), 'a release candidate is no release')
+  t.match(version(folder, '2.3.4'), { status: 0 })
+  t.match(read('CHANGELOG.md'), '\n## 2.3.4\n')
+  t.notMatch(read('CHANGELOG.md'), 'Unreleased')
+  for (const wrong of ['v2.3.4', '2.3', '2.3.4-beta']) t.match(version(folder, wrong), { status: 1, stderr: wrong })
+  for (const name of new Set(places)) {
+    const text = read(name)
+    writeFileSync(join(folder, name), text.replace('2.3.4', '2.3.5'))
+    t.match(version(folder), { status: 1, stderr: name === 'package.json' ? 'has 2.3.5' : name }, name)
+    writeFileSync(join(folder, name), text)
+  }
+})
+
+t.test('a released version is named as released', t => {
+  // A tag publishes whatever these documents say.
+  if (!own.version.includes('-')) {
+    t.notMatch(readFileSync('README.md', 'utf8'), /first release|been released yet/)
+    t.notMatch(readFileSync('.github/SECURITY.md', 'utf8'), 'Until 1.0.0 is released')
+    t.match(readFileSync('CHANGELOG.md', 'utf8'), `\n## ${own.version}\n`)
+  } else t.match(readFileSync('CHANGELOG.md', 'utf8'), '\n## Unreleased\n')
   t.end()
 })
 

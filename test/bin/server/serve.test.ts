@@ -52,7 +52,7 @@ t.test('the life of a data folder: first start, commands beside it, second start
   t.same(more, [], 'one key is printed')
   t.equal(await tryKey(address, key!), 200)
   t.match(first.out, `Data: embedded PostgreSQL in ${folder}`)
-  t.match(first.out, `DATA_DIR='${folder}' npx spoor key create --project default`)
+  t.match(first.out, `DATA_DIR='${folder}' node build/bin/spoor.js key create --project default`)
   t.match(first.out, /\nReady\..*\n$/)
   t.notMatch(first.err, key!, 'the log never has it')
   t.equal((await stat(folder)).mode & 0o777, isRoot() ? 0o710 : 0o700)

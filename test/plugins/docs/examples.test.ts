@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
 import t from 'tap'
+import { PLAIN } from '../../../bin/terminal/started-as.ts'
 import { welcome } from '../../../bin/terminal/welcome.ts'
 import { SCORE_ID } from '../../../lib/openapi/examples.ts'
 import { testService } from '../../fixtures/service/service.ts'
@@ -27,7 +28,7 @@ t.test('all examples, pasted one after the other, are answered 2xx', async t => 
   const readme = readFileSync('README.md', 'utf8').match(/^now=[\s\S]*?(?=\n```)/m)?.[0] ?? ''
   await paste('README.md', readme.replaceAll('http://127.0.0.1:8787', url))
   const start = { key, obstacle: null, dashboard: null, isLink: false }
-  const greeting = welcome(url, 'here', start, {}).match(/^ +curl (?:.*\\\n)*.*$/gm) ?? []
+  const greeting = welcome(url, 'here', start, {}, PLAIN).match(/^ +curl (?:.*\\\n)*.*$/gm) ?? []
   await paste('what a start prints', greeting.join('\n'))
   const guide = await readGuide(async path => (await call('GET', path)).text)
   for (const { title, sh } of guideExamples(guide)) await paste(`the guide: ${title}`, sh)

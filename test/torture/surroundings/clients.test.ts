@@ -1,18 +1,20 @@
 /**
- * Tests the OpenAPI document with the most widely used client generators. `npm test` runs only the generator on whose
- * types most others build. `npm run torture` runs all of them, and installs orval (100 MB with its dependencies) and
- * openapi-python-client from their registries.
+ * Tests the OpenAPI document with the most widely used client generators. `npm run test:sdks` runs only the generator
+ * on whose types most others build. `npm run torture` runs all of them, and installs orval (100 MB with its
+ * dependencies) and openapi-python-client from their registries.
  */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { testService } from '../../fixtures/service/service.ts'
+import { installGenerators } from '../../sdks/install.ts'
 import { figure, longTest } from '../orders.ts'
 import { documentFolder, installed, run, succeeds, useFromPython, useFromTypeScript } from './generated-client.ts'
 
 const ORVAL = 'orval@7.13.2'
 const PYTHON_CLIENT = 'openapi-python-client==0.29.1'
 
+installGenerators()
 const service = await testService(t)
 
 t.test('openapi-typescript makes types by which openapi-fetch can be used', async t => {
