@@ -99,8 +99,8 @@ export function GroupsPage({ slug }: { slug: string }) {
       />
       {names === undefined ? (
         <p class="empty">
-          Choose a field and two of its values, such as two models, or two versions of a prompt that traces carry as
-          tags: prompt:v12 and prompt:v13.
+          Choose a field and two of its values, such as two models, or two versions of a prompt (the tags prompt:v12 and
+          prompt:v13).
         </p>
       ) : (
         <Pending of={loaded} what="the groups" />

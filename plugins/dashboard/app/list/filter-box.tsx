@@ -59,7 +59,7 @@ export function FilterBox({ slug, query, settings, change }: Props) {
     if (added.length > 0) change(withTerms(query, added))
     const words = isOff ? read.filter(({ filter }) => filter === 'q').map(renderTerm) : []
     setText([...faults.map(({ part }) => part), ...words].join(' '))
-    setFault(faults[0] ?? (isOff ? { message: 'Search by words is off for this project.', isOff } : undefined))
+    setFault(faults[0] ?? (isOff ? { message: 'Full-text search is off for this project.', isOff } : undefined))
     close()
   }
   /** Replaces the part that cannot be understood, and applies the text unless a value is missing. */

@@ -134,7 +134,7 @@ export function GroupList({ slug, kind }: { slug: string; kind: GroupKind }) {
       )}
       {page !== undefined && 'countedFrom' in page && page.countedFrom !== null && (
         <p class="soft">
-          Traces are counted back to {shortTime(page.countedFrom, zone, new Date())} so far; older traces follow.
+          Traces are counted back to {shortTime(page.countedFrom, zone, new Date())} so far; older ones follow.
         </p>
       )}
       {page !== undefined && page.groups.length === 0 && page.nextCursor === null && (

@@ -102,10 +102,10 @@ export function ProjectSettings({ slug, zone }: { slug: string; zone: Zone }) {
 
 /** Describes how long traces are kept. Only the command line can change it. */
 function retentionText(retention: ProjectAnswer['retention']): string {
-  if (retention === null) return 'traces are kept without limit'
+  if (retention === null) return 'traces are kept forever'
   const { days, keepsScored, keepsTags } = retention
   const kept = [...(keepsScored ? ['scored traces'] : []), ...keepsTags.map(tag => `traces tagged ${tag}`)]
-  const longer = kept.length === 0 ? '' : `; ${kept.join(' and ')} without limit`
+  const longer = kept.length === 0 ? '' : `; ${kept.join(' and ')} forever`
   return `${formatCount(days)} ${days === 1 ? 'day' : 'days'}${longer}`
 }
 
@@ -114,8 +114,8 @@ function Unkept({ unkept, zone }: { unkept: ProjectAnswer['unkept']; zone: Zone 
     <section class="short">
       <h2>Received but not stored</h2>
       <p>
-        Log records are kept if they name a span, or a session and a coding agent's call. Metrics are not kept. Set{' '}
-        <code>OTEL_LOGS_EXPORTER=none</code> or <code>OTEL_METRICS_EXPORTER=none</code> in the program to stop them.
+        Log records are kept if they name a span, or a session and a coding agent's call. Metrics are not kept. To stop
+        sending them, set <code>OTEL_LOGS_EXPORTER=none</code> or <code>OTEL_METRICS_EXPORTER=none</code>.
       </p>
       <dl class="plain-facts">
         {unkept.map(({ signal, name, count, firstAt }) => (

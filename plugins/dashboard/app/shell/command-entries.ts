@@ -76,7 +76,7 @@ export function knownEntries({ slug, projects, views, names, commands }: Known):
     page('Users', { page: 'users', slug }),
     page('Scores', { page: 'scores', slug }),
     page('Compare two groups', { page: 'groups', slug }),
-    page('Review traces', { page: 'review', slug }, 'Judge one trace after another'),
+    page('Review traces', { page: 'review', slug }, 'Score traces one by one'),
     page('Compare two traces', { page: 'compare', slug }),
     page('Settings: keys', { page: 'settings', slug, tab: 'keys' }),
     page('Settings: scores', { page: 'settings', slug, tab: 'scores' }),

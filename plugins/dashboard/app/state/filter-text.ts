@@ -143,7 +143,7 @@ function readPart(field: FilterField, written: string): readonly Term[] | PartFa
   if (field.kind === 'condition') {
     return /^[A-Za-z0-9_-]{1,64}(?:<=|>=|<|>|=)./s.test(value)
       ? [{ filter, value }]
-      : faultOf('Write a score, a comparison and a value, such as score:helpfulness<0.5.')
+      : faultOf('Enter a score, a comparison and a value, such as score:helpfulness<0.5.')
   }
   if (field.kind === 'text')
     return value === '' ? faultOf(`Add a value, such as ${name}:${field.example}.`) : [{ filter, value }]

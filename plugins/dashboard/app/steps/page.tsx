@@ -139,7 +139,7 @@ function StepFilters({ slug, query, change }: FiltersProps) {
         placeholder="2s, 500ms"
         set={typed => {
           const ms = readTypedDuration(typed)
-          if (ms === undefined && typed !== '') tell('Write a duration such as 2s, 500ms or 1min.', true)
+          if (ms === undefined && typed !== '') tell('Enter a duration such as 2s, 500ms or 1min.', true)
           else set('minDuration', ms)
         }}
       />

@@ -76,6 +76,6 @@ t.test('in a browser', async t => {
     await page.click('dialog button[type=submit]', 'Turn off')
     await page.until("[...document.querySelectorAll('button')].some(each => each.textContent === 'Turn on')")
     await page.open(`${url}/app/p/default/settings/members`)
-    await page.untilText('Require two-step sign-in of members')
+    await page.untilText('Require two-step sign-in for members')
   })
 })

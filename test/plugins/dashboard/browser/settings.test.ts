@@ -46,7 +46,7 @@ t.test('in a browser', async t => {
     await page.until("!!document.getElementById('filter')")
     await fill('#filter', 'refund')
     await page.press('Enter')
-    await page.untilText('Search by words is off for this project. Turn it on in the settings', '[role=alert]')
+    await page.untilText('Full-text search is off for this project. Turn it on in the settings', '[role=alert]')
   })
 
   t.test('a sign-in that is too old is asked for again, and what was wanted goes on', async t => {
@@ -180,7 +180,7 @@ t.test('in a browser', async t => {
     await page.click('[role=menuitem]', 'Edit metadata')
     await fill('dialog textarea', '{"release":')
     await page.click('dialog button[type=submit]')
-    await page.untilText('This is not JSON', 'dialog [role=alert]')
+    await page.untilText('Invalid JSON', 'dialog [role=alert]')
     await fill('dialog textarea', '{"release": "2.14.0", "id": 107505301260286111, "more": [1.50]}')
     await page.click('dialog button[type=submit]')
     await page.until("!document.querySelector('dialog')")

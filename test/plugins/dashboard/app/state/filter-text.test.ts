@@ -115,7 +115,7 @@ t.test('what cannot be understood is named, and the rest is kept', async t => {
   t.equal(messageOf('duration:>2 days'), undefined)
   t.equal(messageOf('duration:>2d'), 'Write duration:>2s or duration:<2s.')
   t.equal(messageOf('cost:>-1'), 'Write cost:>0.1 or cost:<0.1.')
-  t.equal(messageOf('score:good'), 'Write a score, a comparison and a value, such as score:helpfulness<0.5.')
+  t.equal(messageOf('score:good'), 'Enter a score, a comparison and a value, such as score:helpfulness<0.5.')
   fc.assert(fc.property(fc.string(), typed => t.ok(parseFilters(typed).terms)))
 })
 
