@@ -134,7 +134,7 @@ function totalsIn(outline: Outline): Totals {
   return { trace: outline.trace, totals: totalsOf(outline, sumSubtrees(growTree(outline.spans)).get('')) }
 }
 
-/** The totals to compare. What a trace does not state is the sum of its steps. */
+/** The totals to compare. A total that a trace does not state is the sum over its steps. */
 const TOTALS: readonly [title: string, of: (side: Totals) => number | null, format: (value: number) => string][] = [
   ['Duration', ({ trace }) => trace.durationMs, formatDuration],
   ['Tokens', ({ totals: { usage } }) => (usage.totalTokens === 0 ? null : usage.totalTokens), formatCount],
@@ -182,7 +182,7 @@ function CompareHead({ slug, a, b, swap }: HeadProps) {
   )
 }
 
-/** The metadata values that differ, and those that the reader chose to see. */
+/** The metadata values that differ, and those that the visitor selected. */
 function MetadataChanges({ a, b, chosen }: { a: Outline; b: Outline; chosen: readonly string[] }) {
   const [before, after] = [metadataLeaves(a.trace.metadata), metadataLeaves(b.trace.metadata)]
   const changes = compareMetadata(before, after, chosen)

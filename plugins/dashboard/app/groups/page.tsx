@@ -197,6 +197,6 @@ function Pair({ slug, pair, query, zone, a, b, tables, addressOf }: PairProps) {
   )
 }
 
-/** Groups of one field are named by their values alone. */
+/** Groups of the same field are named by their values alone. */
 const labelOf = ({ by, key }: TraceGroupName, other: TraceGroupName): string =>
   by === other.by ? asLine(key, 40) : `${fieldName(by)} ${asLine(key, 40)}`

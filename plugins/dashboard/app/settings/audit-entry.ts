@@ -80,7 +80,7 @@ const FACTS: Readonly<Record<string, string>> = {
   email: 'user'
 }
 
-/** Returns the facts of an entry, such as `key abc`. A user's number says nothing beside the address. */
+/** Returns the facts of an entry, such as `key abc`. A user's number adds nothing to the address. */
 export function wordsOfDetail({ detail }: Described): string[] {
   return Object.entries(detail)
     .filter(([name, value]) => value !== null && !(name === 'user' && 'email' in detail))

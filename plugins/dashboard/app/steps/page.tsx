@@ -163,7 +163,7 @@ interface ListProps {
   readonly zone: Zone
 }
 
-/** Says which traces were examined, if not all of the time. */
+/** Shows which traces were examined, if not all traces in the period. */
 function Reach({ list: { reached, nextCursor }, query, zone, more }: ListProps & { more(): void }) {
   if (reached === null || nextCursor === null) return null
   const isSlowest = query.sort === 'slowest'

@@ -27,7 +27,7 @@ interface AboutProps {
   onClose(): void
 }
 
-/** Shows a trace's metadata and how it was stored. The reader chooses which values the heads of all traces show. */
+/** Shows a trace's metadata and how it was stored. The visitor selects which values the heads of all traces show. */
 export function AboutDialog({ slug, trace, zone, edit, onClose }: AboutProps) {
   const { metadata } = useStore(preferences)
   const chosen = metadata[slug] ?? []
