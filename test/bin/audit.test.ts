@@ -10,7 +10,7 @@ import { configurationFor, jsonHere, runHere } from '../fixtures/service/spoor.t
 
 const BY_COMMAND = `command (${userInfo().username})`
 
-t.test('what commands and keys did other than recording can be read', async t => {
+t.test('the actions of commands and keys, other than recording, can be read', async t => {
   const database = await testDatabase(t)
   const env = configurationFor(database)
   t.match(await runHere(['audit'], env), { code: 0, out: 'There are no entries yet.\n' })
@@ -74,7 +74,7 @@ t.test('what commands and keys did other than recording can be read', async t =>
   t.match(await runHere(['audit', '--project', 'nowhere'], env), { code: 1, err: /no project "nowhere"/ })
 })
 
-t.test('the log can be copied, entry by entry, without missing or repeating one', async t => {
+t.test('the log can be copied entry by entry, with no gaps or repetitions', async t => {
   const database = await testDatabase(t)
   const env = configurationFor(database)
   await jsonHere(['account', 'create', 'owner'], env)
@@ -103,7 +103,7 @@ t.test('the log can be copied, entry by entry, without missing or repeating one'
   }
 })
 
-t.test('what commands change of many traces at once is written down, and by whom', async t => {
+t.test('bulk changes by commands are recorded with their author', async t => {
   const database = await testDatabase(t)
   const env = configurationFor(database)
   await jsonHere(['account', 'create', 'owner'], env)
@@ -148,7 +148,7 @@ t.test('what commands change of many traces at once is written down, and by whom
   t.ok(restored.every(({ by }: { by: string }) => by === BY_COMMAND))
 })
 
-t.test('an account that was renamed or deleted is named', async t => {
+t.test('a renamed or deleted account is still named', async t => {
   const env = configurationFor(await testDatabase(t))
   const { id } = await jsonHere(['account', 'create', 'Ada'], env)
   await jsonHere(['account', 'rename', id, 'Ada and sons'], env)

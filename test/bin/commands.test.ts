@@ -9,7 +9,7 @@ import { configurationFor, jsonHere, runForJson, runHere, runSpoor } from '../fi
 /** A complete key, as a user might paste it instead of the key's id. */
 const WHOLE = `spoor_live_4fT0qLm2XbC8vNwZ_${'Secret9'.repeat(6)}x`
 
-t.test('accounts, projects and keys from scripts, in JSON', async t => {
+t.test('accounts, projects and keys are managed from scripts, in JSON', async t => {
   const env = configurationFor(await testDatabase(t))
   t.same(await runForJson(['account', 'list'], env), [])
   const account = await jsonHere(['account', 'create', 'Müller & Töchter', '--trial'], env)
@@ -39,7 +39,7 @@ t.test('accounts, projects and keys from scripts, in JSON', async t => {
   ])
 })
 
-t.test('texts that others made up stay on their line, and control no terminal', async t => {
+t.test('texts from others stay on their line, and cannot control the terminal', async t => {
   const database = await testDatabase(t)
   const env = configurationFor(database)
   await jsonHere(['account', 'create', 'owner'], env)
@@ -66,7 +66,7 @@ t.test('texts that others made up stay on their line, and control no terminal', 
   }
 })
 
-t.test('a key is shown when it is made, and never again', async t => {
+t.test('a key is shown when it is created, and never again', async t => {
   const database = await testDatabase(t)
   const env = { ...configurationFor(database), KEY_PREFIX: 'my_app' }
   await jsonHere(['account', 'create', 'owner'], env)
@@ -86,7 +86,7 @@ t.test('a key is shown when it is made, and never again', async t => {
   }
 })
 
-t.test('what is refused is one line on stderr, and exit code 1', async t => {
+t.test('refusals are one line on stderr, with exit code 1', async t => {
   const env = configurationFor(await testDatabase(t))
   t.match(await runHere(['project', 'create', 'A'], env), { code: 1, err: /no owner account/ })
   await jsonHere(['account', 'create', 'owner'], env)
@@ -109,7 +109,7 @@ t.test('what is refused is one line on stderr, and exit code 1', async t => {
   }
 })
 
-t.test('people read tables', async t => {
+t.test('tables are readable by people', async t => {
   const env = configurationFor(await testDatabase(t))
   const texts: [string[], RegExp][] = [
     [['account', 'list'], /^There are no accounts yet\.\n$/],
@@ -129,7 +129,7 @@ t.test('people read tables', async t => {
   t.match(await runHere(['status'], env), { out: status }, 'what is amiss here is that the tests risk their data')
 })
 
-t.test('status says what is amiss, and migrate mends a schema', async t => {
+t.test('status reports problems, and migrate repairs a schema', async t => {
   const database = await testDatabase(t)
   const env = { ...configurationFor(database), PORT: '2' }
   await jsonHere(['account', 'create', 'visitors', '--trial'], env)
@@ -164,7 +164,7 @@ t.test('status says what is amiss, and migrate mends a schema', async t => {
   t.same(await jsonHere(['key', 'list'], bare), [])
 })
 
-t.test('commands work beside a newer schema, but for those that must know every table', async t => {
+t.test('commands work with a newer schema, except those that must know every table', async t => {
   const database = await testDatabase(t)
   const env = configurationFor(database)
   await jsonHere(['account', 'create', 'owner'], env)
@@ -190,7 +190,7 @@ t.test('commands work beside a newer schema, but for those that must know every 
   t.notOk(existsSync(file))
 })
 
-t.test('migrate --distributed says what stands in its way, and changes nothing', async t => {
+t.test('migrate --distributed lists the obstacles, and changes nothing', async t => {
   const database = await testDatabase(t)
   const env = configurationFor(database)
   for (const [parameters, rule] of [
@@ -221,7 +221,7 @@ t.test('migrate --distributed says what stands in its way, and changes nothing',
   t.match(await runHere(['migrate', '--distributed', '--apply'], env), { code: 1, out: '', err: /does not have Citus/ })
 })
 
-t.test('project isolate gives a project a shard of its own, where there are shards', async t => {
+t.test('project isolate gives a project its own shard on a cluster', async t => {
   const env = configurationFor(await testDatabase(t))
   await jsonHere(['account', 'create', 'owner'], env)
   await jsonHere(['project', 'create', 'Large'], env)
@@ -235,7 +235,7 @@ t.test('project isolate gives a project a shard of its own, where there are shar
   t.match(await jsonHere(['project', 'isolate', 'large', '--apply'], env), { isAlone: true, applied: false })
 })
 
-t.test('while the secret changes, status says which keys still need the previous one', async t => {
+t.test('during a change of the secret, status lists the keys that still need the previous secret', async t => {
   const database = await testDatabase(t)
   const env = configurationFor(database)
   await jsonHere(['account', 'create', 'owner'], env)
@@ -261,7 +261,7 @@ t.test('while the secret changes, status says which keys still need the previous
   )
 })
 
-t.test('a secret that is not that of the keys is refused, and may be replaced', async t => {
+t.test('a secret that does not match the keys is rejected, and can be replaced', async t => {
   const env = configurationFor(await testDatabase(t))
   const other = { ...env, KEY_DIGEST_SECRET: 'a secret of somebody else' }
   const create = ['key', 'create', '--project', 'default']

@@ -18,7 +18,7 @@ async function listDemo(address: string, key: string, query = ''): Promise<Liste
   return ((await response.json()) as { traces: Listed[] }).traces
 }
 
-t.test('the demo records through the API what can be read back', async t => {
+t.test('the demo records traces through the API that can be read back', async t => {
   const env = configurationFor(await testDatabase(t))
   const { address, key } = await serve(t, env)
   // A server with its own database does not write its address to a folder, so commands find it by HOST and PORT.

@@ -25,7 +25,7 @@ const SHORT = `export default {
   evaluate: ({ trace, spans }) => ({ value: String(trace.output).length < 5, comment: \`\${spans.length} spans\` })
 }`
 
-t.test('each trace is judged once, and again when it has grown', async t => {
+t.test('each trace is evaluated once, and again after it has grown', async t => {
   const { call, database } = await testService(t)
   const env = configurationFor(database)
   const file = await moduleOf(t, SHORT)
@@ -69,7 +69,7 @@ t.test('each trace is judged once, and again when it has grown', async t => {
   t.match(shown.out, /RUN +EVALUATOR[\s\S]*short-answer +short +3 +66\.7 % true/)
 })
 
-t.test('two runs at the same time give one verdict', async t => {
+t.test('two concurrent runs produce one verdict', async t => {
   const { call, database } = await testService(t)
   const env = configurationFor(database)
   const file = await moduleOf(t, SHORT)
@@ -82,7 +82,7 @@ t.test('two runs at the same time give one verdict', async t => {
   }
 })
 
-t.test('errors are counted and told, filters and limits select, and the exit code is a gate', async t => {
+t.test('errors are counted and reported, filters and limits apply, and the exit code can gate CI', async t => {
   const { call, database } = await testService(t)
   const env = configurationFor(database)
   for (const tags of [['a'], ['a'], ['b']]) await call('POST', '/api/v1/traces', { body: ingestBody({ tags }) })

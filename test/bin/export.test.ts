@@ -39,7 +39,7 @@ async function record({ call }: TestService, over: object = {}): Promise<string>
   return body.trace.id
 }
 
-t.test('rows of an export have the values of the API in every format', async t => {
+t.test("exported rows contain the API's values in every format", async t => {
   const { call, service, env, run, lines, asked, makeProject } = await setUp(t)
   const step = span({ kind: 'llm', name: '=cmd()', model: 'm', input: ['é\u2028😀\ud83d'], usage: { inputTokens: 5 } })
   const id = await record(service, {
@@ -152,7 +152,7 @@ t.test('rows of an export have the values of the API in every format', async t =
   })
 })
 
-t.test('an export since a cursor contains each later write once', async t => {
+t.test('an export from a cursor contains each later write once', async t => {
   const { call, service, run, lines, asked, folder } = await setUp(t)
   const cursorOf = ({ err }: { err: string }) => /^next cursor: (\S+)$/m.exec(err)?.[1] as string
   const idsIn = (out: string) =>

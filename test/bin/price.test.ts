@@ -57,7 +57,7 @@ t.test('prices are set, listed and removed, for all projects and for one', async
   ])
 })
 
-t.test('a price that is none is refused', async t => {
+t.test('an invalid price is rejected', async t => {
   const env = configurationFor(await testDatabase(t))
   const cases: [string, RegExp, number][] = [
     ['set m --input 1', /--output/, 2],

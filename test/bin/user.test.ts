@@ -19,7 +19,7 @@ async function open(link: string): Promise<string | undefined> {
 }
 
 t.test(
-  'the first start prints a link that signs its owner in, later ones only on a terminal; the log never has it',
+  'the first start prints a sign-in link for its owner, later starts only on a terminal, and the log never contains it',
   async t => {
     const env = configurationFor(await testDatabase(t))
     const first = await startSpoor(t, { ...env, LOG_LEVEL: 'trace' })
@@ -51,7 +51,7 @@ t.test(
   }
 )
 
-t.test('people are added, listed, changed and removed', async t => {
+t.test('users are added, listed, changed and removed', async t => {
   const env = configurationFor(await testDatabase(t))
   t.match(await runHere(['user', 'list'], env), { out: /^There are no users yet/ })
   t.match(await runHere(['user', 'add', 'a@b.example'], env), { code: 1, err: /no owner account/ })
@@ -103,7 +103,7 @@ t.test('people are added, listed, changed and removed', async t => {
   t.equal((await jsonHere(['user', 'list'], env)).length, 1)
 })
 
-t.test('links, passwords and signing out, beside a server', async t => {
+t.test('links, passwords and sign-outs take effect in a running server', async t => {
   const env = configurationFor(await testDatabase(t))
   const { address, dashboard } = await serve(t, env)
   await open(dashboard!)

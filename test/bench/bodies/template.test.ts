@@ -3,7 +3,7 @@ import { prepare } from '../../../lib/trace/prepare.ts'
 import { ingestBody } from './bodies.ts'
 import { COST_PLACE, createIdentities, createTemplate, DURATION_PLACE, END_PLACE, NUMBER_PLACE } from './template.ts'
 
-t.test('stamping changes what must differ from trace to trace, and nothing else', async t => {
+t.test('stamping changes only the values that must differ between traces', async t => {
   const body = Buffer.from(JSON.stringify(ingestBody('typical', 0)))
   const template = createTemplate(Buffer.from(body))
   const identities = createIdentities(1)
@@ -30,7 +30,7 @@ t.test('stamping changes what must differ from trace to trace, and nothing else'
   }
 })
 
-t.test('a row says how long the trace took that a body tells of', async t => {
+t.test('a row contains the duration that its body implies', async t => {
   const identities = createIdentities(1)
   const body = createTemplate(Buffer.from(JSON.stringify(ingestBody('typical', 0))))
   const row = createTemplate(Buffer.from(`${END_PLACE}\t${DURATION_PLACE}\t${COST_PLACE}`))

@@ -41,7 +41,7 @@ function collectTitles(): () => string {
   }
 }
 
-t.test('the life of a data folder: first start, commands beside it, second start, kill -9', async t => {
+t.test('the life of a data folder: first start, concurrent commands, second start, kill -9', async t => {
   const folder = await dataFolder(t)
   const env = { DATA_DIR: folder, KEY_DIGEST_SECRET: 'a digest secret for titles' }
   const titles = collectTitles()
@@ -116,7 +116,7 @@ t.test('the life of a data folder: first start, commands beside it, second start
   t.equal((await stop(third.serving)).code, 0)
 })
 
-t.test('a port that is taken stops the start in one line, and leaves nothing running', async t => {
+t.test('a port in use fails the start with one line, and leaves nothing running', async t => {
   const folder = await dataFolder(t)
   const port = await takenPort(t)
   const result = await runSpoor(['serve'], { DATA_DIR: folder, PORT: port, LOG_LEVEL: 'silent' })

@@ -32,7 +32,7 @@ t.test('only styles control the terminal', async t => {
   )
 })
 
-t.test('a text is as wide as a terminal shows it, and is cut to a width', async t => {
+t.test('a text is as wide as a terminal shows it, and is truncated to a width', async t => {
   const widths: [string, number][] = [
     ['abc', 3],
     ['日本', 4],
@@ -66,7 +66,7 @@ const columnOf = fc.record({
   rank: fc.option(fc.nat(3))
 })
 
-t.test('a table fits the width if its columns can be cut or omitted, and shows no wrong value', async () => {
+t.test('a table fits the width if its columns can be truncated or omitted, and shows no wrong value', async () => {
   const tables = fc.integer({ min: 1, max: 5 }).chain(width =>
     fc.record({
       specs: fc.array(columnOf, { minLength: width, maxLength: width }),
@@ -107,7 +107,7 @@ t.test('a table fits the width if its columns can be cut or omitted, and shows n
 
 const escaped = (text: string): string => renderLine([text, '|'], false).slice(0, -1)
 
-t.test('long output goes through the pager of a terminal, and nothing else does', async t => {
+t.test('only long output on a terminal goes through the pager', async t => {
   const folder = await testFolder(t)
   const file = join(folder, 'paged')
   const lines: Line[] = Array.from({ length: 30 }, (_, i) => [`line ${i}`])
@@ -137,7 +137,7 @@ t.test('long output goes through the pager of a terminal, and nothing else does'
   t.equal(await show({}, {}, red), 'x\n', 'a file gets no colours')
 })
 
-t.test('an empty list is followed by the hint of the server', async t => {
+t.test("an empty list is followed by the server's hint", async t => {
   const hint = 'No trace has the name "x". The nearest: "y".'
   const list = { columns: [], rows: [], width: 80 }
   const shown = { nouns: 'traces', limit: 20, most: 100 }

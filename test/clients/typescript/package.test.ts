@@ -70,7 +70,7 @@ const imported = (module: string) => `import * as client from '${module}'`
 const required = (module: string) => `const client = require('${module}')`
 const SENT = 'nested {"sent":1,"lost":[],"lostCount":0,"problems":[],"kept":0}\n'
 
-t.test('the package stands alone', async t => {
+t.test('the package is self-contained', async t => {
   const { folder, bytes } = await project(t)
   const { url, taken } = await takingServer(t)
 
@@ -88,7 +88,7 @@ t.test('the package stands alone', async t => {
     t.ok(total < 1_000_000, `${total}`)
   })
 
-  t.test('spoor/client is the same package, and importing spoor says so', async t => {
+  t.test('spoor/client is the same package, and importing spoor explains this', async t => {
     const server = 'spoor'
     await t.rejects(import(server), { message: /In applications, import spoor-client/ })
     for (const [entry, conditions] of Object.entries<Record<string, unknown>>(own.exports)) {
@@ -117,7 +117,7 @@ t.test('the package stands alone', async t => {
     t.equal(taken.length, files.length)
   })
 
-  t.test('sends from a bundle without Node’s modules, and refuses in a browser with a sentence', async t => {
+  t.test('sends from a bundle without Node’s modules, and refuses to run in a browser', async t => {
     const entry = join(folder, 'm.mjs')
     for (const [condition, file] of [
       ['workerd', 'edge.mjs'],
@@ -142,7 +142,7 @@ t.test('the package stands alone', async t => {
     )
   })
 
-  t.test('the README’s examples run as they are written', async t => {
+  t.test('the README’s examples run as written', async t => {
     const readme = readFileSync('clients/typescript/README.md', 'utf8')
     const examples = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code = '']) => code)
     t.equal(examples.length, 4)
@@ -162,7 +162,7 @@ t.test('the package stands alone', async t => {
     t.same(taken.slice(-3), ['answer', 'agent', 'openai.chat'])
   })
 
-  t.test('its types compile under each setting', async t => {
+  t.test('its types compile with each setting', async t => {
     const source = `import { evaluate, Spoor, type Step, type TraceOptions } from 'spoor-client'
 import { wrapAnthropic } from 'spoor-client/anthropic'
 import { spoorMiddleware } from 'spoor-client/ai-sdk'

@@ -44,7 +44,7 @@ t.test('keys of both secrets work, and a key moves to the new secret when it is 
   t.same(entries, [{ action: 'key.change-secret' }], 'the change is recorded once')
 })
 
-t.test('several servers change one after another if the new secret is first the second on each', async t => {
+t.test('several servers can change in turn if each first gets the new secret as its second', async t => {
   const before = await testService(t)
   const old = before.database.digestSecret!
   const { key } = await before.makeKey()
@@ -58,7 +58,7 @@ t.test('several servers change one after another if the new secret is first the 
   }
 })
 
-t.test('a server with neither secret of the keys is not configured', async t => {
+t.test("a server with neither of the keys' secrets is not configured", async t => {
   const before = await testService(t)
   const other = await onSecrets(t, before, NEXT, 'another secret than that')
   t.match((await other.call('GET', PATH)).body, { error: { code: 'not_configured' } })

@@ -52,4 +52,4 @@ async function watch(t: Test): Promise<void> {
   await until(async () => (await stateOf('SpoorDown')) !== 'inactive')
 }
 
-longTest('every panel shows something, and every rule can be evaluated', watch, lacksPrometheus)
+longTest('every panel shows data, and every rule can be evaluated', watch, lacksPrometheus)

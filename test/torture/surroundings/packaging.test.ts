@@ -48,7 +48,7 @@ if (isLong) {
     const [{ Size }] = JSON.parse((await containers.podman('inspect', 'localhost/spoor')).out)
     figure('image, MB', Math.round(Size / 1e6))
 
-    t.test('runs with what little it is given, and is killed without loss', async t => {
+    t.test('runs with few resources, and is killed without loss', async t => {
       const port = await freePort()
       const address = `http://127.0.0.1:${port}`
       const few = ['--read-only', '--tmpfs=/tmp', '--cap-drop=ALL', '--security-opt=no-new-privileges']
@@ -86,7 +86,7 @@ if (isLong) {
       t.equal((await containers.podman('inspect', '--format={{.State.ExitCode}}', 'embedded')).out.trim(), '0')
     })
 
-    t.test('keeps nothing where the database is one of your own', async t => {
+    t.test('stores nothing if the database is your own', async t => {
       const undo = new Undo()
       t.teardown(() => undo.run())
       const database = await startTcpDatabase(await testFolder(t), undo)
@@ -248,7 +248,7 @@ if (isLong) {
   })
 
   t.test(
-    'compose.yaml and the manifests, read by those who define them',
+    'compose.yaml and the manifests are valid for their own tools',
     { skip: missing(['go']) ?? false },
     async t => {
       const program = join(await testFolder(t), 'checks')
@@ -289,7 +289,7 @@ if (isLong) {
     figure('actionlint', 'has nothing to say')
   })
 
-  t.test('helm accepts the chart, with every part on and with none', { skip: missing(['go']) ?? false }, async t => {
+  t.test('helm accepts the chart, with all parts on and off', { skip: missing(['go']) ?? false }, async t => {
     const programs = await testFolder(t)
     const installed = await run('go', ['install', HELM], { env: { GOBIN: programs } })
     const checker = await run('go', ['install', KUBECONFORM], { env: { GOBIN: programs } })
@@ -322,7 +322,7 @@ if (isLong) {
     figure('helm lint and kubeconform', 'have nothing to say')
   })
 
-  t.test('zsh and fish complete by their scripts', async t => {
+  t.test('zsh and fish complete with their scripts', async t => {
     const folder = t.testdir({
       zsh: (await runHere(['completion', 'zsh'])).out,
       fish: (await runHere(['completion', 'fish'])).out

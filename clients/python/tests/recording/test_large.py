@@ -11,7 +11,7 @@ from tests.conftest import Server
 Read = Callable[[Any], Any]
 
 
-def test_four_megabytes_are_cut_and_say_so(client: Spoor, read: Read) -> None:
+def test_four_megabytes_are_cut_and_marked(client: Spoor, read: Read) -> None:
     with client.trace("t", input="i" * 4_000_000) as trace:
         for number in range(10):
             with trace.span(f"s{number}", input="x" * 4_000_000) as span:
@@ -69,7 +69,7 @@ def test_what_comes_after_the_end_of_a_large_trace_is_handed_on_as_well(client: 
     assert (detail["trace"]["status"], detail["trace"]["output"], len(detail["spans"])) == ("unset", "out", 12)
 
 
-def test_a_trace_of_more_than_200_spans_keeps_all(client: Spoor, read: Read, tag: str) -> None:
+def test_a_trace_with_more_than_200_spans_keeps_them_all(client: Spoor, read: Read, tag: str) -> None:
     with client.trace("t", input="in", tags=[tag]) as trace:
         with client.span("outer", kind="agent"):
             for number in range(300):

@@ -202,7 +202,7 @@ def test_asynchronous_generators_keep_what_they_are(client: Spoor) -> None:
 
 
 @pytest.mark.parametrize("how", ["closed", "collected"])
-def test_a_generator_that_is_not_read_to_its_end_leaves_nothing_running(client: Spoor, read: Read, how: str) -> None:
+def test_a_partly_read_generator_leaves_nothing_running(client: Spoor, read: Read, how: str) -> None:
     @client.observe
     def count() -> Iterator[int]:
         yield from range(10)
@@ -253,7 +253,7 @@ def test_a_trace_that_is_dropped_is_recorded_as_not_ended(client: Spoor, tag: st
     assert client.traces.get(summary["id"])["trace"]["metadata"] == {"spoor": {"notEnded": True}}
 
 
-def test_threads_of_a_context_executor_go_on_with_the_trace(client: Spoor, read: Read) -> None:
+def test_context_executor_threads_continue_the_trace(client: Spoor, read: Read) -> None:
     def work(number: int) -> None:
         client.span(f"work {number}").end()
 
@@ -263,7 +263,7 @@ def test_threads_of_a_context_executor_go_on_with_the_trace(client: Spoor, read:
     assert parents == {"outer": None, **{f"work {number}": "outer" for number in range(8)}}
 
 
-def test_other_threads_make_no_part_of_the_trace_and_no_empty_ones(client: Spoor, tag: str) -> None:
+def test_other_threads_neither_join_the_trace_nor_create_empty_ones(client: Spoor, tag: str) -> None:
     with client.trace("t", tags=[tag]):
         thread = threading.Thread(target=lambda: client.current() and pytest.fail("a trace is current"))
         thread.start()

@@ -78,7 +78,7 @@ def test_many_items_end_with_how_many_are_missing() -> None:
     assert items[-1] == f"…[cut {100_000 - len(items) + 1:,} items]"
 
 
-def test_a_value_is_looked_at_only_as_far_as_it_fits() -> None:
+def test_a_value_is_read_only_as_far_as_it_fits() -> None:
     looked = []
 
     class Item:

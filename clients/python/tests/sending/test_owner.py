@@ -120,7 +120,7 @@ def test_what_is_done_with_an_entry(alone: None) -> None:
     assert ours.claim(f"{start}.spoor", here) is Claim.UNNAMED
 
 
-def test_two_clients_of_two_projects_share_a_spool_over_an_outage(
+def test_two_clients_of_different_projects_share_a_spool_during_an_outage(
     server: Server, other_key: str, run: Run, tag: str, tmp_path: Path
 ) -> None:
     program = """
@@ -148,7 +148,7 @@ print([client.flush(0).problems for client in clients])
     assert list(tmp_path.rglob("*-*.spoor")) == []
 
 
-def test_a_rotated_key_finds_what_waits_and_one_of_another_project_or_environment_leaves_it(
+def test_after_a_rotation_the_new_key_sends_waiting_traces_and_other_keys_do_not(
     quick: None, server: Server, other_key: str, new_key: Callable[..., Any], tag: str, tmp_path: Path
 ) -> None:
     old, production = new_key(), new_key("--environment", "production")

@@ -79,7 +79,7 @@ CODES = {
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_a_process_that_ends(server: Server, run: Run, tag: str, tmp_path: Path, end: str) -> None:
+def test_a_process_that_exits(server: Server, run: Run, tag: str, tmp_path: Path, end: str) -> None:
     before = "import atexit; atexit.register(lambda: record('t', 5))" if end.endswith("of before") else ""
     result = run(before + RECORD + ENDS[end], tag)
     assert result.returncode == CODES.get(end, 0), result.stderr
@@ -96,7 +96,7 @@ def test_a_process_that_ends(server: Server, run: Run, tag: str, tmp_path: Path,
 
 
 @pytest.mark.parametrize("end", ["at its end", "by SIGTERM", "by an exception"])
-def test_a_process_that_ends_while_the_server_is_away(
+def test_a_process_that_exits_while_the_server_is_unreachable(
     server: Server, run: Run, tag: str, tmp_path: Path, end: str
 ) -> None:
     started = time.monotonic()
@@ -166,7 +166,7 @@ with multiprocessing.get_context('fork').Pool(1) as pool:
 
 
 @pytest.mark.parametrize("fork", FORKS)
-def test_after_a_fork_both_processes_record_their_own(
+def test_after_a_fork_each_process_records_its_own_traces(
     server: Server, run: Run, tag: str, tmp_path: Path, fork: str
 ) -> None:
     result = run(RECORD + FORKS[fork], tag)
@@ -263,7 +263,7 @@ def test_a_process_that_records_nothing_ends_at_once_and_leaves_nothing(run: Run
 
 
 @pytest.mark.parametrize("fork", [fork for fork in FORKS if fork != "os.fork within a trace"])
-def test_processes_that_end_while_the_server_is_away(run: Run, tag: str, tmp_path: Path, fork: str) -> None:
+def test_processes_that_exit_while_the_server_is_unreachable(run: Run, tag: str, tmp_path: Path, fork: str) -> None:
     result = run(RECORD + FORKS[fork], tag, SPOOR_URL="http://127.0.0.1:9")
     assert result.returncode == 0, result.stderr
     names = [file.read_text().splitlines()[0] for file in tmp_path.rglob("*-*.spoor")]
@@ -425,7 +425,7 @@ def kill_group(worker: subprocess.Popen[bytes]) -> None:
 
 
 @pytest.mark.long
-def test_workers_of_gunicorn(server: Server, tag: str, tmp_path: Path) -> None:
+def test_gunicorn_workers(server: Server, tag: str, tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(
         f"""
 import spoor_client as spoor

@@ -49,7 +49,7 @@ FAULTS: list[Fault] = ["pass", "lost", "answer lost", "429", "503", "500", "page
 
 @given(faults=st.lists(st.sampled_from(FAULTS), max_size=12), is_live=st.booleans())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_every_trace_is_stored_once_whatever_is_lost_on_the_way(
+def test_every_trace_is_stored_once_despite_lost_requests_and_responses(
     quick: None, server: Server, tmp_path_factory: pytest.TempPathFactory, faults: list[Fault], is_live: bool
 ) -> None:
     way = FaultyWay(server.url)
@@ -122,7 +122,7 @@ def test_a_client_that_is_closed_takes_nothing_of_the_spool_any_more(
     assert len(list(tmp_path.glob("*.spoor"))) == 10
 
 
-def test_what_is_left_of_a_process_that_was_killed_is_sent_by_the_next(
+def test_traces_left_by_a_killed_process_are_sent_by_the_next(
     server: Server, run: Run, tag: str, tmp_path: Path
 ) -> None:
     killed = run(
@@ -148,7 +148,7 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert list((tmp_path / ".spoor").rglob("*")) == []
 
 
-def test_a_refused_key_keeps_everything_and_says_so_once(
+def test_a_rejected_key_keeps_everything_and_is_reported_once(
     server: Server, way: FaultyWay, tag: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     way.always = "401"
@@ -240,7 +240,7 @@ def test_what_was_sent_in_smaller_requests_may_be_sent_again(
         assert (detail["trace"]["status"], len(detail["spans"])) == ("ok", 11 if form == "joined" else 10)
 
 
-def test_what_is_too_large_even_when_cut_is_lost_and_named(server: Server, way: FaultyWay, tag: str) -> None:
+def test_a_trace_that_is_too_large_even_when_cut_is_lost_and_reported(server: Server, way: FaultyWay, tag: str) -> None:
     way.most_bytes = 100
     client = Spoor(way.url, server.key, spool=False)
     record(client, tag, 1, size=50_000)
@@ -252,7 +252,7 @@ def test_what_is_too_large_even_when_cut_is_lost_and_named(server: Server, way: 
     assert [lost.reason.split(":")[0] for lost in result.lost] == ["start", "otlp"]
 
 
-def test_beyond_the_memory_traces_go_to_the_spool_and_beyond_both_they_are_lost(
+def test_traces_beyond_the_memory_limit_are_spooled_and_traces_beyond_both_limits_are_lost(
     server: Server, way: FaultyWay, tag: str, tmp_path: Path
 ) -> None:
     way.always = "lost"
@@ -311,7 +311,7 @@ def test_where_nothing_can_be_sent_nothing_fails_and_the_result_says_why(
         client.traces.list()
 
 
-def test_a_score_whose_answer_was_lost_is_not_given_twice(server: Server, way: FaultyWay, tag: str) -> None:
+def test_a_score_whose_response_was_lost_is_not_stored_twice(server: Server, way: FaultyWay, tag: str) -> None:
     client = Spoor(way.url, server.key, spool=False)
     (trace_id,) = record(client, tag, 1)
     assert client.flush(20).sent == 1
@@ -369,7 +369,7 @@ def test_many_threads_record_at_once(server: Server, client: Spoor, tag: str) ->
     assert len(stored_ids(server, tag)) == len(set(stored_ids(server, tag))) == 200
 
 
-def test_two_processes_with_one_spool_send_each_trace_once(server: Server, run: Run, tag: str, tmp_path: Path) -> None:
+def test_two_processes_sharing_a_spool_send_each_trace_once(server: Server, run: Run, tag: str, tmp_path: Path) -> None:
     program = """
 import sys
 import spoor_client as spoor

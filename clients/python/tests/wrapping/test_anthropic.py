@@ -73,7 +73,7 @@ def test_streams_are_read_along_and_not_changed(client: Spoor, anthropic: Any, p
 
 
 @pytest.mark.parametrize("how", ["closed", "collected", "left"])
-def test_a_stream_that_is_left_unread_leaves_nothing_running(
+def test_an_abandoned_stream_leaves_nothing_running(
     client: Spoor, anthropic: Any, read: Read, how: str
 ) -> None:
     gc.disable()

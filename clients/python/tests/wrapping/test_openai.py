@@ -56,7 +56,7 @@ def test_a_stream_is_read_along_and_not_changed(client: Spoor, openai: OpenAI, p
 
 
 @pytest.mark.parametrize("how", ["closed", "collected"])
-def test_a_stream_that_is_left_unread_leaves_nothing_running(
+def test_an_abandoned_stream_leaves_nothing_running(
     client: Spoor, openai: OpenAI, read: Read, how: str
 ) -> None:
     with client.trace("t") as trace:

@@ -44,13 +44,13 @@ const TABLE: [
   ]
 ]
 
-t.test('each answer has its consequence', t => {
+t.test('each response has its consequence', t => {
   for (const [what, kind, answer, verdict] of TABLE) t.match(judge(kind, answer, 0), verdict, what)
   t.equal(judge('score', { status: 404, text: error('not_found') }, 20).do, 'lost', 'at last')
   t.end()
 })
 
-t.test('only what spoor itself refuses for good is lost', t => {
+t.test('only traces that spoor itself rejects permanently are lost', t => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 599 }), fc.string(), (status, text) => {
       const verdict = judge('record', { status, text }, 3)
@@ -61,7 +61,7 @@ t.test('only what spoor itself refuses for good is lost', t => {
   t.end()
 })
 
-t.test('waits grow, have a bound, and heed the service', t => {
+t.test('delays grow, are bounded, and respect the server', t => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 2000 }), fc.double({ min: 0, max: 1, noNaN: true }), (failures, random) => {
       const wait = waitMs(failures, undefined, random)

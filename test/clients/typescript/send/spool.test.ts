@@ -14,7 +14,7 @@ owner.register(undefined)
 const adoptFiles = (spool: Spool, most: number) => look(spool, most, { isSettled: true }).files
 const deliveryOf = (traceId: string, body = '{}') => newDelivery(traceId, 'agent', [{ kind: 'record', body }])
 
-t.test('what is written is read, replaced, removed, and left to the next process', async t => {
+t.test('files are written, read, replaced, removed, and left to the next process', async t => {
   const folder = join(await testFolder(t), 'spool')
   const spool = new Spool(folder, 10_000, owner)
   const [one, other] = [deliveryOf('a'.repeat(32)), deliveryOf('b'.repeat(32))]
@@ -39,7 +39,7 @@ t.test('what is written is read, replaced, removed, and left to the next process
   next.release()
 })
 
-t.test('there is room for so many bytes, and what is refused leaves nothing', async t => {
+t.test('the spool has a maximum size, and a rejected write leaves nothing', async t => {
   const folder = await testFolder(t)
   const spool = new Spool(folder, 400, owner)
   const small = deliveryOf('a'.repeat(32))

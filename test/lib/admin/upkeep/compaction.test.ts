@@ -46,7 +46,7 @@ const sizeOf = async (sql: Sql): Promise<number> =>
     where relkind = 'r' and relnamespace = current_schema()::regnamespace`
   )[0].bytes
 
-t.test('the report changes nothing, and what it promises is given back', async t => {
+t.test('the report changes nothing, and the promised space is freed', async t => {
   const { database, path } = await bloated(t)
   await database.pool.run(async sql => {
     const id = traceId()

@@ -88,7 +88,7 @@ async function checkRows(t: Test, { pool }: TestDatabase): Promise<void> {
   t.same(await pool.run(countOrphans), NO_ORPHANS)
 }
 
-t.test('exactly the traces that meet all conditions are exported and deleted, with all their data', async t => {
+t.test('only traces that meet all conditions are exported and deleted, with all their data', async t => {
   const database = await testDatabase(t)
   const property = fc.asyncProperty(
     fc.array(trace, { minLength: 1, maxLength: 12 }),
@@ -113,7 +113,7 @@ t.test('exactly the traces that meet all conditions are exported and deleted, wi
   t.same(entries, [])
 })
 
-t.test('what is deleted is written down, once', async t => {
+t.test('deletions are audited once', async t => {
   const database = await testDatabase(t)
   const { project, id } = await seed(database, [{}, {}, { status: 'error' }])
   const prune = () =>
@@ -127,7 +127,7 @@ t.test('what is deleted is written down, once', async t => {
   t.same(entries, [{ user_id: null, project_id: id, action: 'trace.prune', traces: '2', status: 'ok' }])
 })
 
-t.test('it works in batches, stops between two when it is told to, and goes on when run again', async t => {
+t.test('works in batches, stops between two batches on request, and continues when run again', async t => {
   const database = await testDatabase(t)
   const { project, id } = await seed(database, [{}])
   const many = Array.from({ length: 2500 }, (_, n) => ({ seq: 900_000 + n, startedAt: day(1 + (n % 3)) }))
@@ -186,7 +186,7 @@ t.test('scores that arrive meanwhile are not left behind', async t => {
   }
 })
 
-t.test('a selection needs a condition, and a project that there is', async t => {
+t.test('a selection needs a condition, and an existing project', async t => {
   const database = await testDatabase(t)
   const plan = (request: PruneRequest) => database.pool.run(sql => planPruning(sql, request))
   await t.rejects(plan({ project: 'none' }), { message: /at least one condition/ })

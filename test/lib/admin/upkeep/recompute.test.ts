@@ -48,7 +48,7 @@ const trace = fc
     return isComplete ? spans : spans.slice(1)
   })
 
-t.test('they are those of the same spans if they came now, and everything else stays', async t => {
+t.test('recomputed costs equal those of the same spans if they arrived now, and nothing else changes', async t => {
   const service = await testService(t)
   const { database } = service
   const { pool } = database
@@ -123,7 +123,7 @@ t.test('they are those of the same spans if they came now, and everything else s
   t.match(await pool.run(sql => recountProject(sql, 'default', false)), { agree: true })
 })
 
-t.test('only traces that started in the given time are meant, and of these a change in between is found', async t => {
+t.test('only traces that started in the given period are affected, and concurrent changes are detected', async t => {
   const service = await testService(t)
   const { pool } = service.database
   const call = { 'gen_ai.operation.name': 'chat', 'gen_ai.response.model': 'mine', 'gen_ai.usage.input_tokens': 1e6 }

@@ -65,7 +65,7 @@ t.test('compares the totals with the traces, and repairs them while others write
   )
 })
 
-t.test('trusts the rows of spans, and mends traces that count others, while others write', async t => {
+t.test('trusts the span rows, and repairs traces with other counts, while others write', async t => {
   const service = await testService(t, { config: { maxSpans: 200 } })
   const { pool } = service.database
   const recount = (apply: boolean) => pool.run(sql => recountProject(sql, 'default', apply))
