@@ -15,7 +15,7 @@ function start(t: Test, work: (round: number) => Promise<void>, options: Partial
 
 const refused = () => Object.assign(new Error('canceling statement'), { name: 'PostgresError', code: '57014' })
 
-t.test('a failure that lasts is one line with its cause, and one more when the work succeeds again', async t => {
+t.test('a persistent failure is one line with its cause, and one more when the work succeeds again', async t => {
   const { lines, count } = start(t, async round => {
     if (round <= 20) throw refused()
   })
@@ -27,7 +27,7 @@ t.test('a failure that lasts is one line with its cause, and one more when the w
   t.equal(lines.length, 2)
 })
 
-t.test('while the database takes no writes, rounds that it fails are not a line each', async t => {
+t.test('while the database accepts no writes, failing rounds do not log a line each', async t => {
   let isReady = false
   let error: Error = refused()
   const fail = () => Promise.reject(error)
@@ -55,7 +55,7 @@ t.test('rounds wait for the schema', async t => {
   t.same(lines, [])
 })
 
-t.test('a round that makes no progress is one line, and one that goes on slowly is none', async t => {
+t.test('a round without progress is one line, and a slow one is none', async t => {
   let letGo = () => {}
   const held = new Promise<void>(resolve => {
     letGo = resolve

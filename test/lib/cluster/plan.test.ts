@@ -32,7 +32,7 @@ const found = (more: Partial<FoundCluster> = {}): FoundCluster => ({
   ...more
 })
 
-t.test('traces come first, and the others are laid beside them', async t => {
+t.test('traces come first, and other tables are colocated with them', async t => {
   const { obstacles, steps, done } = planDistribution(found())
   t.same(obstacles, [])
   t.same(done, [])
@@ -43,7 +43,7 @@ t.test('traces come first, and the others are laid beside them', async t => {
   t.equal(planDistribution(found(), 64).steps[0]?.shards, 64)
 })
 
-t.test('after an interruption the rest is done', async t => {
+t.test('after an interruption, the remaining tables are distributed', async t => {
   const tables = PROJECT_TABLES.map((name, i) => (i < 3 ? laid(name) : table(name)))
   const { steps, done, obstacles } = planDistribution(found({ tables }))
   t.same(obstacles, [])
@@ -55,7 +55,7 @@ t.test('after an interruption the rest is done', async t => {
   t.same(planDistribution(found({ tables: PROJECT_TABLES.map(laid) })).steps, [])
 })
 
-t.test('what stands in the way is said, with what to do', async t => {
+t.test('obstacles are reported, with remedies', async t => {
   const elsewhere = { ...laid('spans'), distributed: { column: 'project_id', shards: 32, colocation: 2 } }
   const byName = { ...laid('spans'), distributed: { column: 'name', shards: 32, colocation: 1 } }
   for (const [claim, more, rule] of [
@@ -94,7 +94,7 @@ const OF_PROJECTS = [
   'unpriced_models'
 ]
 
-t.test('each table of the schema has its place, and the distributed ones allow it', async t => {
+t.test('each table in the schema has its distribution, and distributed tables allow it', async t => {
   const { pool } = await testDatabase(t)
   await pool.run(async sql => {
     const tables = await sql<{ name: string }[]>`

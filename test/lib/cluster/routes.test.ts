@@ -12,7 +12,7 @@ import { until } from '../../fixtures/until.ts'
 const log = createLog('silent')
 
 t.test(
-  'on one PostgreSQL all operations may share a batch, which is asked for once; on a cluster those of a node',
+  'on one PostgreSQL, all operations may share a batch after a single look-up; on a cluster, those of one node may',
   async t => {
     const { pool, node } = await testDatabase(t)
     let times = 0
@@ -49,7 +49,7 @@ t.test(
   }
 )
 
-t.test('where the database cannot be asked, it is asked again', async t => {
+t.test('if the database cannot be queried, the look-up is retried', async t => {
   let times = 0
   const routes = new Routes(
     () => {

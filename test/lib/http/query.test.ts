@@ -36,7 +36,7 @@ t.test('reads strings and integers', async t => {
   for (const [text, query] of accepted) t.same(read(text), query, text)
 })
 
-t.test('refuses what it does not take, by name', async t => {
+t.test('rejects unknown parameters by name', async t => {
   const known = '; the parameters are name, sort, limit, offset, least, tag'
   const refused: [string, string][] = [
     ['nam=x', `nam: unknown parameter${known}`],

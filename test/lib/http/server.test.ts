@@ -30,7 +30,7 @@ function strict(app: App) {
   })
 }
 
-t.test('the first check that fails answers', async t => {
+t.test('the first check that fails determines the response', async t => {
   const { call, makeKey, key } = await testService(t, { plugins: [strict] })
   const { key: reader } = await makeKey({ scopes: ['traces:read'] })
   const path = `/test/${TRACE_ID.toUpperCase()}`
@@ -56,7 +56,7 @@ t.test('the first check that fails answers', async t => {
   t.same(answer.body, { traceId: TRACE_ID, query: { limit: 3 }, bytes: 4 }, 'ids are folded')
 })
 
-t.test('every answer has a request id of its own and is not cached', async t => {
+t.test('every response has its own request id, and is not cached', async t => {
   const { call } = await testService(t)
   const answers = [
     await call('GET', '/api/v1'),
@@ -96,7 +96,7 @@ t.test('an unknown address is 404, another method 405 with Allow', async t => {
   t.equal((await call('GET', '/api/v1/%6Bey?more=1&more=%zz')).status, 200, 'parameters that a route does not take')
 })
 
-t.test('HEAD answers with the headers of GET and no body', async t => {
+t.test("HEAD responds with GET's headers and no body", async t => {
   const { call } = await testService(t)
   const comparable = ({ status, headers }: Answer) => [status, headers['content-type'], headers['content-length']]
   for (const path of ['/api/v1', '/api/v1/key', '/nothing']) {
@@ -107,7 +107,7 @@ t.test('HEAD answers with the headers of GET and no body', async t => {
   }
 })
 
-t.test('a handler answers with a value, JSON text, other content, or nothing', async t => {
+t.test('a handler returns a value, JSON text, other content, or nothing', async t => {
   const route = (path: string, reply: Reply) => publicRoute(path, () => reply)
   const { call } = await testService(t, {
     plugins: [
@@ -129,7 +129,7 @@ t.test('a handler answers with a value, JSON text, other content, or nothing', a
   t.same([unchanged.status, unchanged.headers.etag, unchanged.headers['content-length']], [304, '"x"', undefined])
 })
 
-t.test('an unexpected error is a bare 500, told in the log without what the client sent', async t => {
+t.test("an unexpected error is a bare 500, logged without the client's data", async t => {
   const lines: string[] = []
   const fail = (app: App) =>
     app.route({
@@ -167,7 +167,7 @@ t.test('an unexpected error is a bare 500, told in the log without what the clie
   })
 })
 
-t.test("what node's parser refuses is answered with the envelope", async t => {
+t.test("requests that Node's parser rejects get the error envelope", async t => {
   const { port } = await testService(t)
   const refused: [string, number, string][] = [
     ['no HTTP at all', 400, 'hello\r\n\r\n'],
@@ -195,7 +195,7 @@ t.test("what node's parser refuses is answered with the envelope", async t => {
   }
 })
 
-t.test('a body that breaks off in the middle of its chunks is 400', async t => {
+t.test('a body that breaks off within its chunks gets 400', async t => {
   const { port, key } = await testService(t)
   const head = `POST /api/v1/traces HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n`
   const socket = connect(port, '127.0.0.1')
@@ -213,7 +213,7 @@ t.test('a body that breaks off in the middle of its chunks is 400', async t => {
   t.equal(JSON.parse(answer.body).error.code, 'invalid_request')
 })
 
-t.test('what came whole is answered, then what follows it and is no HTTP', async t => {
+t.test('a complete request is served, and then invalid data after it gets a response', async t => {
   const { port, key, call } = await testService(t)
   const head = `HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n`
   const get = `GET /api/v1/project ${head}\r\n`
@@ -261,7 +261,7 @@ t.test('a request that breaks off while it waits behind another is not served', 
   t.equal((await call('GET', `/api/v1/traces/${trace.id}`)).status, 200)
 })
 
-t.test('a client that asks for a tunnel and resets the connection does no harm', async t => {
+t.test('a client that requests a tunnel and resets the connection does no harm', async t => {
   const { port, call } = await testService(t)
   await Promise.all(
     Array.from({ length: 20 }, async (_, i) => {
@@ -288,7 +288,7 @@ t.test('expectations', async t => {
   t.match(await post('Expect: something\r\nContent-Length: 2'), /^HTTP\/1\.1 400 /, 'others are passed over')
 })
 
-t.test('addresses in answers are under BASE_URL, or under the Host that was asked', async t => {
+t.test('addresses in responses are under BASE_URL, or under the requested Host', async t => {
   const { port, call } = await testService(t)
   const docs = async (host: string) => {
     const text = await sendRaw(port, `GET /api/v1 HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
@@ -302,7 +302,7 @@ t.test('addresses in answers are under BASE_URL, or under the Host that was aske
   t.equal((await behind.call('GET', '/api/v1')).body.mcp, 'https://spoor.example/traces/api/mcp')
 })
 
-t.test('a handler learns that its client has gone', async t => {
+t.test('a handler learns that its client has disconnected', async t => {
   let started = () => {}
   const running = new Promise<void>(resolve => {
     started = resolve
@@ -325,7 +325,7 @@ t.test('a handler learns that its client has gone', async t => {
   await t.resolves(gone)
 })
 
-t.test('requests in one go on one connection are served one after the other', async t => {
+t.test('pipelined requests on one connection are served one after the other', async t => {
   let underWay = 0
   let most = 0
   const { port, key } = await testService(t, {
@@ -358,7 +358,7 @@ t.test('requests in one go on one connection are served one after the other', as
   t.match(text, '"spanCount":1')
 })
 
-t.test('a server that stops lets a slow client take the whole of its answer', async t => {
+t.test('a server that stops lets a slow client receive its whole response', async t => {
   const bytes = 24 * 1024 * 1024
   const { port, close } = await testService(t, {
     plugins: [publicRoute('/long', () => ({ body: new Content('application/octet-stream', Buffer.alloc(bytes)) }))]
@@ -381,7 +381,7 @@ t.test('a server that stops lets a slow client take the whole of its answer', as
   await closed
 })
 
-t.test('X-Forwarded-For of a peer that is not trusted is said once', async t => {
+t.test('X-Forwarded-For from an untrusted peer is reported once', async t => {
   const warnings = async (trustProxy: string[]) => {
     const said: string[] = []
     const log = createLog('warn', { write: line => void said.push(line) })

@@ -21,7 +21,7 @@ function holderOf(limit: ConnectionLimit, since: number[]): Holder & { readonly 
   }
 }
 
-t.test('what has been idle for longest is closed for whoever has none', async t => {
+t.test('the connection that has been idle longest is closed for a pool that has none', async t => {
   const limit = new ConnectionLimit(3)
   const [one, other] = [holderOf(limit, [20, 30]), holderOf(limit, [10])]
   for (const holder of [one, other]) limit.join(holder)
@@ -33,7 +33,7 @@ t.test('what has been idle for longest is closed for whoever has none', async t 
   t.same(one.left, [30])
 })
 
-t.test('while all are busy the next one that is free is wanted, and one only', async t => {
+t.test('while all are busy, exactly one connection is requested as soon as it is free', async t => {
   const limit = new ConnectionLimit(2)
   await limit.open(open)
   await limit.open(open)
@@ -52,7 +52,7 @@ t.test('while all are busy the next one that is free is wanted, and one only', a
   t.ok(isOpen)
 })
 
-t.test('a refusal is learned from: so many places as there are connections, until more are let in', async t => {
+t.test('a refusal lowers the limit to the number of open connections, until more are accepted', async t => {
   const told: object[] = []
   const limit = new ConnectionLimit(10, shortage => told.push(shortage))
   for (let i = 0; i < 4; i++) await limit.open(open)
@@ -63,7 +63,7 @@ t.test('a refusal is learned from: so many places as there are connections, unti
   t.same(told, [{ allowed: 4, wanted: 10 }])
 })
 
-t.test('what is kept for good is no place for others', async t => {
+t.test('permanent connections do not free slots for others', async t => {
   const limit = new ConnectionLimit(3)
   await limit.openForGood(open)
   await t.rejects(limit.open(tooMany), { code: '53300' })
@@ -71,7 +71,7 @@ t.test('what is kept for good is no place for others', async t => {
   limit.leaveForGood()
 })
 
-t.test('who waits is let in once PostgreSQL allows more again, though nobody comes or goes', async t => {
+t.test('waiting pools get connections once PostgreSQL accepts more again, even without other activity', async t => {
   const limit = new ConnectionLimit(2)
   await limit.open(open)
   await limit.openIfFree(tooMany)
