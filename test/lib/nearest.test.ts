@@ -30,7 +30,7 @@ t.test('the nearest names come first', async t => {
   t.equal(nearestNames('chta', begins, true).names[0], begins[2], 'by their beginnings')
 })
 
-t.test('at most five names are given, each once and only those that exist, an existing name first', async () => {
+t.test('at most five names are suggested, each once and only existing ones, an exact match first', async () => {
   const name = fc.string({ unit: 'grapheme', maxLength: 80 })
   fc.assert(
     fc.property(name, fc.uniqueArray(name, { maxLength: 30 }), fc.boolean(), (wanted, names, isPrefix) => {

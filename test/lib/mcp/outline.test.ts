@@ -168,7 +168,7 @@ t.test('an outline of a long trace comes in parts, which have each span once, in
   t.throws(() => partOf('f'.repeat(16)), { code: 'invalid_request', message: /^after: is not the id of a span/ })
 })
 
-t.test('a single span or trace whose fields are as long as may be is shown in one part', async t => {
+t.test('a single span or trace whose fields have the maximum length is shown in one part', async t => {
   const name = '😀'.repeat(500)
   const { outline, text } = outlineTest(t, { spans: 401, span: () => ({ name, model: 'm'.repeat(200) }) })
   t.ok(outline.spans.length > 50)

@@ -9,7 +9,7 @@ import { mapAttributes, mapOne, readRequest, spansOf } from './mapped.ts'
 
 const ROOT = new URL('../../../../', import.meta.url)
 
-t.test('payloads that were captured from real senders', async t => {
+t.test('payloads captured from real senders', async t => {
   const payload = (name: string) =>
     JSON.parse(readFileSync(new URL(`test/lib/otlp/exports/${name}.json`, ROOT), 'utf8'))
   const outline = (name: string) =>
@@ -54,7 +54,7 @@ t.test('payloads that were captured from real senders', async t => {
   t.match(agent, { attributes: { 'otel.name': 'invoke_agent gpt-4o-mini' }, hints: { ownName: 'weather-answer' } })
 })
 
-t.test('kinds, as each dialect says them', async t => {
+t.test('kinds, in each dialect', async t => {
   const kinds: Record<string, [string, ...string[]][]> = {
     'gen_ai.operation.name': [
       [
@@ -141,7 +141,7 @@ const used = (inputTokens: number, outputTokens: number, totalTokens?: number) =
   ...(totalTokens !== undefined && { totalTokens })
 })
 
-t.test('fields, as each dialect names them', async t => {
+t.test('fields, in each dialect', async t => {
   const message = { role: 'user', content: 'hi' }
   const cases: [Record<string, unknown>, object][] = [
     [
@@ -311,7 +311,7 @@ t.test('fields, as each dialect names them', async t => {
     t.match(mapAttributes(attributes), expected, JSON.stringify(attributes).slice(0, 99))
 })
 
-t.test('what events say of a call, they go on saying', async t => {
+t.test('data that events state about a call remains in the events', async t => {
   const event = (name: string, attributes: object) => ({ name, timeUnixNano: '1', attributes: keyValues(attributes) })
   const legacy = mapOne({
     events: [
@@ -340,7 +340,7 @@ t.test('what events say of a call, they go on saying', async t => {
   t.match(crowded.attributes['otel.events'], [{ name: 'event 50' }, { name: 'event 51' }, { name: 'event 52' }])
 })
 
-t.test('what stands twice is kept once', async t => {
+t.test('repeated values are kept once', async t => {
   const [question, answer] = ['why? '.repeat(100), 'so. '.repeat(100)]
   const NOTE = '[as in input or output]'
   const request = { model: 'm', n: 1.5, messages: [{ role: 'user', content: question }, { content: `${question}!` }] }
@@ -367,7 +367,7 @@ t.test('what stands twice is kept once', async t => {
   t.equal(repr.attributes['input.value'], python, 'what is no JSON stays')
 })
 
-t.test('what no column can hold is mended, and kept as it was', async t => {
+t.test('values that no column can hold are repaired, and kept as sent', async t => {
   const odd = mapOne({ name: 'a\u0000b\ud800' })
   t.equal(odd.name, 'a\ufffdb\ufffd')
   t.equal(odd.attributes['otel.name'], 'a\u0000b\ud800')
@@ -381,7 +381,7 @@ t.test('what no column can hold is mended, and kept as it was', async t => {
   t.equal(mapAttributes({ 'otel.span_kind': 'mine' }).attributes['otel.span_kind'], 'mine', 'what was sent comes first')
 })
 
-t.test('of more events or links than a document can hold, no more are read than make it too large', async t => {
+t.test('if there are more events or links than a document can hold, reading stops at the limit', async t => {
   const event = { name: 'x', timeUnixNano: '0' }
   const link = { traceId: '', spanId: '' }
   for (const [name, given, dropped] of [

@@ -29,7 +29,7 @@ const NO_FAILURES: readonly Record<string, unknown>[] = [
   { 'http.response.status_code': { code: 500 } }
 ]
 
-t.test('a span whose status is unset has failed if an attribute says so', async t => {
+t.test('a span with an unset status has failed if an attribute says so', async t => {
   for (const attributes of FAILURES) {
     t.equal(mapOne({ attributes }).status, 'error', JSON.stringify(attributes))
     t.match(mapOne({ attributes }).attributes, attributes, 'which stays an attribute')

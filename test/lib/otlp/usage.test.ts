@@ -17,7 +17,7 @@ const usageOf = ([inputTokens, outputTokens, totalTokens]: Counts) => {
 const inObject = (details: object): Attributes[] =>
   ['langfuse.observation.usage_details', 'mlflow.chat.tokenUsage'].map(name => ({ [name]: JSON.stringify(details) }))
 
-t.test('counts in an object: every way to write the whole, and the parts that may be in it', async t => {
+t.test('counts in an object: every way to state the total, and the parts that it may include', async t => {
   const cases: [string, object, Counts][] = [
     ['wholes', { input: 5, output: 6, total: 11 }, [5, 6, 11]],
     ['as OpenAI names them', { prompt_tokens: 5, completion_tokens: 6, total_tokens: 11 }, [5, 6, 11]],
@@ -74,7 +74,7 @@ t.test('counts in an object: every way to write the whole, and the parts that ma
   }
 })
 
-t.test('counts under names of their own, whose parts may be in them', async t => {
+t.test('counts under separate names, whose parts they may include', async t => {
   const parts: [Attributes, Attributes][] = [
     [
       { 'gen_ai.usage.input_tokens': 10, 'gen_ai.usage.output_tokens': 5 },
@@ -130,7 +130,7 @@ t.test('counts under names of their own, whose parts may be in them', async t =>
   t.match(mapAttributes(contradicted), { usage: { totalTokens: 120 }, attributes: total })
 })
 
-t.test('cached and reasoning tokens have one form, whoever states them', async t => {
+t.test('cached and reasoning tokens have one form, whichever dialect states them', async t => {
   const used = { 'gen_ai.usage.input_tokens': 100, 'gen_ai.usage.output_tokens': 50 }
   const names = {
     cacheReadTokens: [
@@ -194,7 +194,7 @@ t.test('cached and reasoning tokens have one form, whoever states them', async t
   )
 })
 
-t.test('whatever is stated, wholes hold their parts, and input, output and total agree', async () => {
+t.test('for any input, totals include their parts, and input, output and total agree', async () => {
   const count = fc.oneof(fc.nat(9), fc.nat(2000), fc.constant(Number.MAX_SAFE_INTEGER))
   const stated = fc.record({
     inputTokens: fc.option(count),

@@ -37,7 +37,7 @@ async function setUp(t: Test) {
   return { database, visitors, token, userId, reads: () => reads }
 }
 
-t.test('a session is looked up once, until it is forgotten', async t => {
+t.test('a session is looked up once, until it is discarded', async t => {
   const { database, visitors, token, userId, reads } = await setUp(t)
   const find = (slug?: string) => visitors.find({ token, vouched: undefined }, slug)
   const visit = await find('one')
@@ -53,7 +53,7 @@ t.test('a session is looked up once, until it is forgotten', async t => {
   t.equal(await find('one'), undefined)
 })
 
-t.test('what is asked while a lookup is under way shares the next one', async t => {
+t.test('requests during a look-up share the next one', async t => {
   const { visitors, token, userId, reads } = await setUp(t)
   const tokens = Array.from({ length: 200 }, (_, i) => (i % 10 === 0 ? token : makeToken()))
   const found = await Promise.all(tokens.map(each => visitors.find({ token: each, vouched: undefined }, 'one')))

@@ -6,7 +6,7 @@ import { findIn, readWanted } from '../../../lib/search/wanted.ts'
 
 const message = (role: string, content: unknown) => ({ role, content })
 
-t.test('a text has the role of its message, whatever the order of the members', t => {
+t.test("a text has its message's role, in any order of members", t => {
   const conversation = {
     messages: [
       message('system', 'You help "people".'),
@@ -30,7 +30,7 @@ t.test('a text has the role of its message, whatever the order of the members', 
   t.end()
 })
 
-t.test('any JSON, whole or cut, has a role or none', t => {
+t.test('any JSON, complete or truncated, has a role or none', t => {
   const value = fc.array(fc.record({ role: fc.constantFrom('user', 'tool'), content: fc.jsonValue() }))
   fc.assert(
     fc.property(value, fc.nat(500), fc.string(), (messages, cut, text) => {
@@ -43,7 +43,7 @@ t.test('any JSON, whole or cut, has a role or none', t => {
   t.end()
 })
 
-t.test('an excerpt names its span and role, and is not of a system prompt if another text matches', t => {
+t.test('an excerpt names its span and role, and is not from a system prompt if another text matches', t => {
   const prompt = message('system', 'You answer questions about refunds and orders.')
   const call = (id: string, ...messages: object[]) => ({ id, input: JSON.stringify(messages), output: null })
   const excerpt = (query: string, calls: readonly ReturnType<typeof call>[]) =>

@@ -47,7 +47,7 @@ t.test('a query finds each text that it was taken from, by its terms and by its 
   t.end()
 })
 
-t.test('phrases are found side by side, other words anywhere', t => {
+t.test('the words of phrases are found side by side, other words anywhere', t => {
   const texts = searchedTexts({
     name: 'agent',
     input: JSON.stringify({ messages: [{ role: 'user', content: 'Where is my\n  "blue" order 17?' }] }),

@@ -11,7 +11,7 @@ import { runs } from '../../../torture/orders.ts'
 
 const TRACES = 40
 
-t.test('a project is read back as it is exported, however much of it is stored at a time', async t => {
+t.test('a project is read back as exported, however much of it is stored at a time', async t => {
   const database = await testDatabase(t)
   const project = await database.pool.run(async sql => {
     await createAccount(sql, 'owner', 'owner')

@@ -106,7 +106,7 @@ const spoiled: [string, (lines: string[]) => readonly string[], RegExp][] = [
   ]
 ]
 
-t.test('a backup that is not whole is refused with a sentence', async t => {
+t.test('an incomplete backup is rejected with a sentence', async t => {
   const lines = linesOf(await backupOf((await fullInstance(t)).database))
   t.equal((await readAll(bytesOf(lines))).at(-1), 'end', 'as it was written')
   for (const [title, spoil, message] of spoiled) {
@@ -117,7 +117,7 @@ t.test('a backup that is not whole is refused with a sentence', async t => {
   }
 })
 
-t.test('no byte of a backup can be another', async t => {
+t.test('changing any byte of a backup is detected', async t => {
   const backup = await backupOf((await fullInstance(t)).database)
   const property = fc.asyncProperty(fc.nat(backup.length - 1), fc.nat(255), async (at, byte) => {
     fc.pre(backup[at] !== byte)

@@ -34,7 +34,7 @@ async function answers({ call }: TestService, key: string): Promise<[string, str
   return each
 }
 
-t.test('what is restored into an empty database is what was backed up', async t => {
+t.test('restoring into an empty database yields the backed-up data', async t => {
   const original = await fullInstance(t)
   const { key: second } = await original.makeKey({ project: 'second' })
   const keys = [original.key, second]
@@ -88,7 +88,7 @@ t.test('a backup is of one moment, whatever is written and deleted meanwhile', a
   t.same(linesOf(Buffer.concat(chunks)).slice(1, -1), before)
 })
 
-t.test('a restore that is ended in the middle lets nobody in, and goes on when it is run again', async t => {
+t.test('an interrupted restore lets nobody in, and continues when it is run again', async t => {
   const original = await fullInstance(t)
   const rows = await instanceRows(original.database)
   const backup = await backupOf(original.database)
@@ -113,7 +113,7 @@ t.test('a restore that is ended in the middle lets nobody in, and goes on when i
   }
 })
 
-t.test('a restore beside others gives new numbers, and leaves the others as they are', async t => {
+t.test('a restore into existing data assigns new numbers, and leaves the existing data unchanged', async t => {
   const original = await fullInstance(t)
   const other = await fullInstance(t)
   const backup = await backupOf(original.database)
@@ -149,7 +149,7 @@ t.test('a restore beside others gives new numbers, and leaves the others as they
 })
 
 t.test(
-  'what is there twice, a later schema, and a password of another form are refused before anything is written',
+  'duplicates, a newer schema, and a password in an unknown form are rejected before anything is written',
   async t => {
     const lines = linesOf(await backupOf((await fullInstance(t)).database))
     const copy = await testDatabase(t)
@@ -177,7 +177,7 @@ t.test(
   }
 )
 
-t.test('keys of another secret can be restored revoked', async t => {
+t.test('keys of another secret can be restored as revoked', async t => {
   const original = await fullInstance(t)
   const backup = await backupOf(original.database)
   const empty = await testDatabase(t)

@@ -22,7 +22,7 @@ const FORMS: readonly unknown[] = [
   [{ role: 'system', content: TEXT }]
 ]
 
-t.test('instructions in every form are a system message, on spans and in log records', async t => {
+t.test('instructions in any form are a system message, on spans and in log records', async t => {
   for (const form of FORMS) {
     for (const instructions of typeof form === 'string' ? [form] : [form, JSON.stringify(form)]) {
       const title = JSON.stringify(instructions)
@@ -38,7 +38,7 @@ t.test('instructions in every form are a system message, on spans and in log rec
   }
 })
 
-t.test('several parts stay several, and an instruction that looks like a number is a text', async t => {
+t.test('several parts stay separate, and an instruction that looks like a number is text', async t => {
   const read = (instructions: unknown) => mapAttributes({ 'gen_ai.system_instructions': instructions }).input
   t.strictSame(read(['a', 'b']), [{ role: 'system', parts: [part('a'), part('b')] }])
   const image = { type: 'image', uri: 'x' }

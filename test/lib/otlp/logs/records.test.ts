@@ -102,12 +102,12 @@ const SAID: readonly (readonly [string, GivenRecord, unknown, unknown])[] = [
   ['a whole call without content', { eventName: DETAILS, attributes: { 'gen_ai.request.model': 'm' } }, null, null]
 ]
 
-t.test('the events that libraries send', t => {
+t.test('the events of libraries', t => {
   for (const [name, record, input, output] of SAID) t.strictSame(saidBy(record), { input, output }, name)
   t.end()
 })
 
-t.test('messages have the time that was sent, else that when they were seen, and their place', t => {
+t.test("messages have the sender's time, or else the time of observation, and their position", t => {
   const event = { ...IDS, eventName: 'gen_ai.user.message', body: MESSAGE }
   const { messages } = read({ ...event, at: 3, seen: 4 }, { ...event, seen: 5 }, event)
   const sent = messages.map(({ micros, place }) => [micros, place])
@@ -121,7 +121,7 @@ t.test('messages have the time that was sent, else that when they were seen, and
   t.end()
 })
 
-t.test('messages that name no span are counted apart, and other records are events or not kept', t => {
+t.test('messages without a span are counted separately, and other records are events or dropped', t => {
   const event = { eventName: 'gen_ai.choice', body: 'hi' }
   const none = ['', '0'.repeat(16), 'b2', 'x'.repeat(16)]
   const unplaced = none.map(spanId => ({ ...event, traceId: IDS.traceId, spanId }))
@@ -136,7 +136,7 @@ t.test('messages that name no span are counted apart, and other records are even
   t.end()
 })
 
-t.test('a coding agent that samples no spans: its records name none', t => {
+t.test('a coding agent without span sampling: its records name no span', t => {
   const attributes = { 'event.name': 'gemini_cli.tool_call', 'session.id': 's', prompt_id: 'p', function_name: 'f' }
   const tracesOf = (flags: number) => {
     const logs = logsOf([{ ...IDS, flags, attributes }])
@@ -156,7 +156,7 @@ t.test('a coding agent that samples no spans: its records name none', t => {
   t.end()
 })
 
-t.test('what is larger than a span can be is cut, and stays a list', t => {
+t.test('a message larger than a span is cut, and remains a list', t => {
   const { messages } = read({ ...IDS, eventName: 'gen_ai.user.message', body: { content: 'so long '.repeat(250_000) } })
   const [{ input = null } = {}] = messages
   t.ok(input !== null && input.length < 800_000 && input.length > 500_000)
@@ -181,7 +181,7 @@ const record: fc.Arbitrary<GivenRecord> = fc.record(
 )
 const resources = fc.array(fc.array(record, { maxLength: 6 }), { maxLength: 3 })
 
-t.test('both encodings say the same, each record is one of four, and lists are lists', t => {
+t.test('both encodings are read alike, each record is of one of four kinds, and lists are lists', t => {
   fc.assert(
     fc.property(resources, resources => {
       const logs = logsOf(...resources)
@@ -200,7 +200,7 @@ t.test('both encodings say the same, each record is one of four, and lists are l
   t.end()
 })
 
-t.test('bytes that are anything are read or refused, and fail in no other way', t => {
+t.test('arbitrary bytes are read or rejected, and fail in no other way', t => {
   const event = { ...IDS, eventName: 'gen_ai.choice', body: { message: 'hello' } }
   const logs = encodeLogs(logsOf([event, { attributes: { 'event.name': 'gen_ai.choice' } }]))
   const broken = fc

@@ -31,7 +31,7 @@ async function compare(t: Test, sql: Sql, what: string): Promise<void> {
   }
 }
 
-t.test('the size after a rebuild is foreseen, whatever was deleted', async t => {
+t.test('the size after a rebuild is predicted, whatever was deleted', async t => {
   const database = await testDatabase(t)
   const path = testWritePath(t, database)
   await database.pool.run(async sql => {

@@ -162,7 +162,7 @@ t.test('through any history', async t => {
   t.ok(fortnights > 0, `${fortnights} times there was a fortnight`)
 })
 
-t.test('beside other folds, and writers, and folds that are broken off', async t => {
+t.test('concurrently with other folds, writers, and interrupted folds', async t => {
   const { pool } = await testDatabase(t)
   const project = await pool.run(seedProject)
   const seed = (name: string) =>
@@ -193,7 +193,7 @@ t.test('beside other folds, and writers, and folds that are broken off', async t
   t.equal(await pool.run(sql => countWrongSums(sql, project)), 0)
 })
 
-t.test('where names are made up for every trace', async t => {
+t.test('with a new name for every trace', async t => {
   const { pool } = await testDatabase(t)
   const project = await pool.run(seedProject)
   const traces = Array.from({ length: ROOM.n + 40 }, (_, i) => ({ name: `run ${i}`, durationMs: i }))
@@ -212,7 +212,7 @@ t.test('where names are made up for every trace', async t => {
   t.equal(left!.left, 0)
 })
 
-t.test('history is counted a day at a time, and what is wrong is found and mended', async t => {
+t.test('history is counted one day at a time, and errors are found and repaired', async t => {
   const { pool } = await testDatabase(t)
   const project = await pool.run(seedProject)
   const days = ['2025-01-01', '2026-03-04', '2026-03-05']
@@ -257,7 +257,7 @@ t.test('history is counted a day at a time, and what is wrong is found and mende
   })
 })
 
-t.test('traces counted in the old buckets of durations are neither wrong nor lost', async t => {
+t.test('traces counted in old duration buckets are neither wrong nor lost', async t => {
   const { pool } = await testDatabase(t)
   const project = await pool.run(seedProject)
   const day = '2026-03-05T00:00:00.000Z'

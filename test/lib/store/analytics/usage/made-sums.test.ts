@@ -7,7 +7,7 @@ import { seedProject } from '../../../../fixtures/database/seed.ts'
 import { makeSomeUsage } from '../../../../fixtures/database/usage-sums.ts'
 import { bytes, testWritePath, writer } from '../../../../fixtures/database/write-path.ts'
 
-t.test('few traces with many steps are not read one by one: their sums are made', async t => {
+t.test('few traces with many steps are not read one by one: sums are computed for them', async t => {
   const database = await testDatabase(t)
   const path = testWritePath(t, database)
   await database.pool.run(async sql => {
