@@ -110,7 +110,7 @@ t.test('after=now lists the writes from now on', async t => {
   t.same((await sync(service, nextCursor)).ids, [late], 'whenever it started')
 })
 
-t.test('a trace is listed after each change, once a page, and not after its deletion or repacking', async t => {
+t.test('a trace is listed after each change, once per page, and not after its deletion or repacking', async t => {
   const service = await testService(t)
   const { call, database } = service
   const run = <T>(work: (sql: Sql) => Promise<T>) => database.pool.run(work)
@@ -199,7 +199,7 @@ t.test('a write that commits late is listed late, on any server, and delays no o
 })
 
 t.test(
-  'a server that may not write lists what has its place already',
+  'a server that cannot write lists changes that already have a position',
   { skip: isOnCluster() && 'roles of a cluster must be made on every node' },
   async t => {
     const service = await testService(t)
@@ -251,7 +251,7 @@ t.test('concurrent readers see every write that precedes their request', async t
   t.same((await sync(service, cursor)).ids.sort(), [...ids].sort())
 })
 
-t.test('a page begins within a row of the log', async t => {
+t.test('a page can begin within a row of the log', async t => {
   const service = await testService(t)
   const { cursor } = await sync(service)
   const { pool } = service.database
@@ -333,7 +333,7 @@ t.test('a cursor that cannot be continued is rejected with advice', async t => {
   t.equal((await sync(service)).ids.length, 3)
 })
 
-t.test('folds of several processes give each write one place', async t => {
+t.test('folds by several processes give each write one position', async t => {
   const { database } = await testService(t)
   const { pool } = database
   const project = await pool.run(sql => seedProject(sql))

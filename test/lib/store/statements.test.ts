@@ -154,12 +154,12 @@ const WRONG: Readonly<Record<string, RegExp>> = {
     /gets a project_id that is not that of what is read/
 }
 
-t.test('a statement that a cluster takes is let be, one that it does not is named', async t => {
+t.test('a statement that a cluster accepts passes, and one that it rejects is named', async t => {
   for (const statement of JUST) t.same(lintStatement(statement), [], statement)
   for (const [statement, fault] of Object.entries(WRONG)) t.match(lintStatement(statement).join('\n'), fault, statement)
 })
 
-t.test('maintenance sends none that it does not', async t => {
+t.test('maintenance sends no statement that a cluster rejects', async t => {
   const { database } = await fullInstance(t)
   const recording = new Recording()
   const seen = recorded(database, recording)

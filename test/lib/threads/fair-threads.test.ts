@@ -3,7 +3,7 @@ import { createLog } from '../../../lib/log.ts'
 import { FairThreads } from '../../../lib/threads/fair-threads.ts'
 import { ingestBody } from '../../fixtures/bodies/bodies.ts'
 
-t.test('what one project sends at once waits behind itself, not others behind it', async t => {
+t.test("a project's burst waits behind itself, and other projects do not wait behind it", async t => {
   const threads = new FairThreads(1, createLog('silent'))
   t.teardown(() => threads.close())
   const done: string[] = []

@@ -27,7 +27,7 @@ const nested = (levels: number) => JSON.parse('['.repeat(levels) + ']'.repeat(le
 const chars = (count: number) => '😀'.repeat(count)
 const spans = (count: number) => Array.from({ length: count }, (_, i) => span({ id: i.toString(16).padStart(16, '0') }))
 
-t.test('refuses what violates the schema of a trace, naming the field and the rule', async t => {
+t.test('rejects violations of the trace schema, and names the field and the rule', async t => {
   const table: [string, unknown, RegExp][] = [
     ['empty body', '', /^invalid_json .*empty/],
     ['only space', ' \n', /^invalid_json .*empty/],
@@ -112,7 +112,7 @@ t.test('refuses what violates the schema of a trace, naming the field and the ru
   for (const [what, body, expected] of table) t.match(refusal('record', body), expected, what)
 })
 
-t.test('refuses what violates the schema of a span, naming its place', async t => {
+t.test('rejects violations of the span schema, and names the position', async t => {
   const event = (over: object) => span({ events: [{ name: 'e', timestamp: AT, ...over }] })
   const table: [string, unknown, RegExp][] = [
     ['not an object', 1, /spans\[1\]: must be an object/],
@@ -160,7 +160,7 @@ t.test('refuses what violates the schema of a span, naming its place', async t =
   }
 })
 
-t.test('refuses what violates the schema of an append or an end', async t => {
+t.test('rejects violations of the append or end schema', async t => {
   const table: [Prepared['operation'], string, unknown, RegExp][] = [
     ['append', 'an empty batch', { schemaVersion: 1, spans: [] }, /spans: must have at least 1 item/],
     ['append', 'no spans', { schemaVersion: 1 }, /spans: is required/],
@@ -181,7 +181,7 @@ t.test('refuses what violates the schema of an append or an end', async t => {
   }
 })
 
-t.test('accepts the near side of every limit', async t => {
+t.test('accepts values at every limit', async t => {
   const bodies = [
     ingest({ name: chars(500), provider: chars(200), model: chars(200), sessionId: chars(200), userId: chars(200) }),
     ingest({ tags: Array.from({ length: 20 }, (_, i) => chars(63) + String.fromCharCode(97 + i)) }),

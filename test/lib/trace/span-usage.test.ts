@@ -90,7 +90,7 @@ function traceOf(calls: readonly Call[]): GatheredSpan[] {
 
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0)
 
-t.test('each call counts once, in whatever order and portions the spans come', async () => {
+t.test('each call counts once, in any order and portions of the spans', async () => {
   const histories = fc.array(call, { minLength: 1, maxLength: 8 }).chain(calls => {
     const spans = traceOf(calls)
     const order = fc.shuffledSubarray(spans, { minLength: spans.length })
@@ -112,7 +112,7 @@ t.test('each call counts once, in whatever order and portions the spans come', a
 
 const ONE_ID = { hints: { responseId: 'chatcmpl-1' } }
 
-t.test('calls that only look alike all count', async t => {
+t.test('calls that only look alike are all counted', async t => {
   const alike = (id: number, from: number, to: number, over = {}) =>
     span(id, from, to, { kind: 'llm', parentId: idOf(1), model: 'm', inputTokens: 10, outputTokens: 2, ...over })
   const root = span(1, 0, 99, { kind: 'agent', hints: { level: 1 } })
@@ -136,7 +136,7 @@ t.test('calls that only look alike all count', async t => {
     t.equal(exported([root, ...calls]).trace.inputTokens, inputTokens, name)
 })
 
-t.test('a call that two libraries report counts once by clocks of whole milliseconds', async t => {
+t.test('a call that two libraries report with millisecond clocks counts once', async t => {
   const root = span(1, 0, 99, { kind: 'agent', hints: { level: 1 } })
   const call = (id: number, startMicros: number, endMicros: number, responseId?: string) => {
     const usage = { model: 'm', inputTokens: 10, outputTokens: 2 }
@@ -160,7 +160,7 @@ t.test('a call that two libraries report counts once by clocks of whole millisec
     t.equal(exported([root, ...calls]).trace.inputTokens, inputTokens, name)
 })
 
-t.test('of calls whose parents form a circle, one counts', async t => {
+t.test('of calls whose parents form a cycle, one counts', async t => {
   const call = (id: string, parentId: string): SpanUsage => ({
     id,
     parentId,
@@ -178,7 +178,7 @@ t.test('of calls whose parents form a circle, one counts', async t => {
   t.equal(sumSpending(new SpanTree([call('a', 'a')])).inputTokens, 1)
 })
 
-t.test('usage and cost that any kind of span states count, unless another span restates them', async t => {
+t.test('usage and cost stated by spans of any kind count, unless another span restates them', async t => {
   const root = span(1, 0, 99, { hints: { level: 1 } })
   const at = (id: number, kind: string, parent: number, tokens: number | null, over: object = {}) =>
     span(id, id, id + 1, { kind, parentId: idOf(parent), inputTokens: tokens, ...over })
@@ -230,7 +230,7 @@ t.test('usage and cost that any kind of span states count, unless another span r
   }
 })
 
-t.test('random trees count as the rules say, in any order and portions', async () => {
+t.test('random trees are counted according to the rules, in any order and portions', async () => {
   const node = fc.record({
     kind: fc.constantFrom('llm', 'llm', 'embedding', 'agent', 'chain', 'custom', 'tool', 'reranker'),
     parent: fc.nat(),
@@ -343,7 +343,7 @@ const BASE_MICROS = Date.parse(timeAt(0)) * 1000
 /** The ways in which a report of a call may have a cost. */
 const COSTS = ['stated', 'computed', 'none'] as const
 
-t.test('of the reports of a call, a stated cost counts before a computed one, in any order and portions', async () => {
+t.test('of several reports of a call, a stated cost precedes a computed one, in any order and portions', async () => {
   const calls = fc.array(fc.tuple(call, fc.constantFrom(...COSTS), fc.constantFrom(...COSTS)), {
     minLength: 1,
     maxLength: 8
@@ -385,7 +385,7 @@ t.test('of the reports of a call, a stated cost counts before a computed one, in
   )
 })
 
-t.test('a computed cost counts only where no stated cost around or inside the call does', async t => {
+t.test('a computed cost counts only if no stated cost around or inside the call does', async t => {
   const root = span(1, 0, 99, { hints: { level: 1 } })
   const at = (
     id: number,

@@ -15,7 +15,7 @@ const shown = (text: string) =>
     .map(({ span, depth }) => `${depth}${span.id}`)
     .join(' ')
 
-t.test('spans are followed by their children, in the order given', async t => {
+t.test('spans are followed by their children, in the given order', async t => {
   const trees: [string, string, string][] = [
     ['nothing', '', ''],
     ['a list', 'b a', '0b 0a'],
@@ -29,7 +29,7 @@ t.test('spans are followed by their children, in the order given', async t => {
   for (const [what, spans, order] of trees) t.equal(shown(spans), order, what)
 })
 
-t.test('every span stands once, below its parent or at the top', async () => {
+t.test('every span occurs once, below its parent or at the top', async () => {
   const ids = 'abcdefgh'.split('')
   const node = fc.record({ id: fc.constantFrom(...ids), parentSpanId: fc.option(fc.constantFrom(...ids, 'x')) })
   fc.assert(
@@ -45,7 +45,7 @@ t.test('every span stands once, below its parent or at the top', async () => {
   )
 })
 
-t.test('a chain as long as a trace may be is no trouble', async t => {
+t.test('a chain of the maximum length of a trace is handled', async t => {
   const chain = Array.from({ length: 200 }, (_, i) => ({ id: `${i}`, parentSpanId: i === 0 ? null : `${i - 1}` }))
   t.equal(inTreeOrder(chain).at(-1)?.depth, 199)
 })

@@ -34,7 +34,7 @@ async function setUp(t: Test) {
   })
 }
 
-t.test('visits are read for several at once, each with what they are in the project asked for', async t => {
+t.test('several visits are read at once, each with its role in the requested project', async t => {
   const { pool, ada, bob } = await setUp(t)
   const ask = (more: Partial<sessions.Visiting>) => ({ digest: null, email: null, slug: null, ...more })
   const rows = await pool.run(sql =>
@@ -58,7 +58,7 @@ t.test('visits are read for several at once, each with what they are in the proj
   t.equal(rows.length, 3)
 })
 
-t.test('the answer to a sign-in that was lost is found again, and no second session is made', async t => {
+t.test('a sign-in whose response was lost is found again, without a second session', async t => {
   const { pool, ada } = await setUp(t)
   await pool.run(async sql => {
     const [link, session] = [digest(), newSession()]
@@ -76,7 +76,7 @@ t.test('the answer to a sign-in that was lost is found again, and no second sess
   })
 })
 
-t.test('a session replaces that of the same browser, and the agent is cut', async t => {
+t.test("a session replaces the same browser's earlier one, and the agent is truncated", async t => {
   const { pool, ada, bob } = await setUp(t)
   await pool.run(async sql => {
     const link = digest()
@@ -91,7 +91,7 @@ t.test('a session replaces that of the same browser, and the agent is cut', asyn
   })
 })
 
-t.test('attempts are counted within a quarter of an hour, whoever counts', async t => {
+t.test('attempts within a quarter of an hour are counted, by any server', async t => {
   const { pool } = await setUp(t)
   const subjects = [
     { name: 'b', most: 3 },
@@ -115,7 +115,7 @@ t.test('attempts are counted within a quarter of an hour, whoever counts', async
   })
 })
 
-t.test('the end of a session moves when it is used, at most every five minutes', async t => {
+t.test("a session's expiry is extended when it is used, at most every five minutes", async t => {
   const { pool, ada, bob } = await setUp(t)
   const left = async () =>
     pool.run(async sql => {

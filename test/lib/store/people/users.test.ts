@@ -19,7 +19,7 @@ async function setUp(t: Test) {
 
 const plain = { name: '', role: 'viewer' } as const
 
-t.test('the first user owns the oldest owner account, and is made once', async t => {
+t.test('the first user owns the oldest owner account, and is created once', async t => {
   const { pool, owner } = await setUp(t)
   await Promise.all(Array.from({ length: 4 }, () => pool.run(sql => users.insertFirstUser(sql, 'owner'))))
   await pool.run(async sql => {
@@ -35,7 +35,7 @@ t.test('the first user owns the oldest owner account, and is made once', async t
   })
 })
 
-t.test('without an owner account there is no first user', async t => {
+t.test('without an owner account, there is no first user', async t => {
   const { pool } = await testDatabase(t)
   await pool.run(async sql => {
     await users.insertFirstUser(sql, 'owner')
@@ -45,7 +45,7 @@ t.test('without an owner account there is no first user', async t => {
   })
 })
 
-t.test('whoever is added to a second account is signed out, and has no password', async t => {
+t.test('a user who is added to a second account is signed out, and loses their password', async t => {
   const { pool, trial, owner } = await setUp(t)
   await pool.run(async sql => {
     const add = (accountId: number, more = {}) => users.addUserRow(sql, { email: 'a@b', accountId, ...plain, ...more })
@@ -67,7 +67,7 @@ t.test('whoever is added to a second account is signed out, and has no password'
   })
 })
 
-t.test('a user is removed with all that is theirs, but not the last owner', async t => {
+t.test('a user is removed with all their data, except for the last owner', async t => {
   const { pool, owner } = await setUp(t)
   const add = (email: string) =>
     pool.run(sql => users.addUserRow(sql, { email, name: '', accountId: owner, role: 'owner' }))
@@ -86,7 +86,7 @@ t.test('a user is removed with all that is theirs, but not the last owner', asyn
   })
 })
 
-t.test('whom a proxy vouches for is made once, and a known user is left as they are', async t => {
+t.test('a person authenticated by a proxy is created once, and a known user is unchanged', async t => {
   const { pool, owner } = await setUp(t)
   await pool.run(sql => users.addUserRow(sql, { email: 'a@b', name: '', accountId: owner, role: 'owner' }))
   await Promise.all(

@@ -36,7 +36,7 @@ function newKey(projectId: number, more: Partial<keys.NewKey> = {}): keys.NewKey
   }
 }
 
-t.test('authentication reads a key with its account, and as much for an id that no key has', async t => {
+t.test('authentication reads a key with its account, and does the same work for an unknown id', async t => {
   const database = await testDatabase(t)
   const projectId = await makeProject(database, 'trial')
   const key = newKey(projectId, { environment: 'prod', expiresInDays: 30 })
@@ -56,7 +56,7 @@ t.test('authentication reads a key with its account, and as much for an id that 
   })
 })
 
-t.test('last use moves at most every five minutes, and every caller is told the value in force', async t => {
+t.test('the last use changes at most every five minutes, and every caller gets the current value', async t => {
   const { pool, ...database } = await testDatabase(t)
   const projectId = await makeProject({ pool, ...database })
   const key = newKey(projectId)
@@ -73,7 +73,7 @@ t.test('last use moves at most every five minutes, and every caller is told the 
   t.ok(Date.now() - Date.parse(used) < 4 * 60_000)
 })
 
-t.test('processes that touch the same keys in different orders do not block each other', async t => {
+t.test('processes that update the same keys in different orders do not block each other', async t => {
   const database = await testDatabase(t)
   const projectId = await makeProject(database)
   const made = Array.from({ length: 20 }, () => newKey(projectId))
@@ -110,7 +110,7 @@ t.test('rotation keeps label, scopes, environment and expiry, and revokes the ol
   })
 })
 
-t.test('what cannot be rotated stays as it is', async t => {
+t.test('a key that cannot be rotated is unchanged', async t => {
   const database = await testDatabase(t)
   const projectId = await makeProject(database)
   await database.pool.run(async sql => {
@@ -129,7 +129,7 @@ t.test('what cannot be rotated stays as it is', async t => {
   })
 })
 
-t.test('of two rotations at the same moment one makes a key', async t => {
+t.test('of two concurrent rotations, one creates a key', async t => {
   const database = await testDatabase(t)
   const projectId = await makeProject(database)
   const old = await database.pool.run(sql => keys.insertKey(sql, newKey(projectId)))
@@ -140,7 +140,7 @@ t.test('of two rotations at the same moment one makes a key', async t => {
   t.equal((await database.pool.run(sql => keys.readKeys(sql))).length, 2)
 })
 
-t.test('a key keeps the moment when it was first revoked', async t => {
+t.test('a key keeps the time of its first revocation', async t => {
   const database = await testDatabase(t)
   const projectId = await makeProject(database)
   await database.pool.run(async sql => {
@@ -153,7 +153,7 @@ t.test('a key keeps the moment when it was first revoked', async t => {
   })
 })
 
-t.test('keys are listed in the order they were made, of one project or of all', async t => {
+t.test('keys are listed in order of creation, for one project or all', async t => {
   const database = await testDatabase(t)
   const [one, other] = [await makeProject(database), await makeProject(database)]
   await database.pool.run(async sql => {

@@ -5,7 +5,7 @@ import { indexTraces, seedProject, seedTraces } from '../../../fixtures/database
 
 const ACT = { by: null, action: 'project.update' } as const
 
-t.test('a project is shown with what it holds, alone as in the list', async t => {
+t.test('a project is shown with its totals, alone as in the list', async t => {
   const { pool } = await testDatabase(t)
   await pool.run(async sql => {
     const [empty, full, gone] = [await seedProject(sql), await seedProject(sql), await seedProject(sql)]

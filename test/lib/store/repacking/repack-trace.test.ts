@@ -10,7 +10,7 @@ import { countOrphans, NO_ORPHANS, seedProject } from '../../../fixtures/databas
 import { countShared } from '../../../fixtures/database/stored-spans.ts'
 import { bytes, testWritePath, writer } from '../../../fixtures/database/write-path.ts'
 
-t.test('a run that came in pieces takes hardly more disk than a whole one, once repacked', async t => {
+t.test('once repacked, a run that arrived in pieces takes hardly more disk space than a whole one', async t => {
   const database = await testDatabase(t)
   const path = testWritePath(t, database)
   await database.pool.run(async sql => {
@@ -40,7 +40,7 @@ t.test('a run that came in pieces takes hardly more disk than a whole one, once 
   })
 })
 
-t.test('a trace shares no text with a step, and another late text is its own', async t => {
+t.test('a trace shares no text with a step, and a different late text is its own', async t => {
   const database = await testDatabase(t)
   const path = testWritePath(t, database)
   await database.pool.run(async sql => {

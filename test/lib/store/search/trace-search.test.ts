@@ -19,7 +19,7 @@ import {
 import { seedProject } from '../../../fixtures/database/seed.ts'
 import { bytes, testWritePath, writer } from '../../../fixtures/database/write-path.ts'
 
-t.test('finds what has all words, newest first, whatever is recorded, changed, deleted and indexed', t =>
+t.test('finds traces with all words, newest first, whatever is recorded, changed, deleted and indexed', t =>
   searchHistories(t, 4)
 )
 
@@ -61,7 +61,7 @@ t.test('older traces are indexed newest first, and turning search off drops the 
   })
 })
 
-t.test('a search past its deadline still examines a trace on each page', async t => {
+t.test('after its deadline, a search still examines one trace per page', async t => {
   const database = await testDatabase(t)
   const path = testWritePath(t, database)
   await database.pool.run(async sql => {
@@ -88,7 +88,7 @@ t.test('a search past its deadline still examines a trace on each page', async t
   })
 })
 
-t.test('without search nothing is written', async t => {
+t.test('without search, nothing is written', async t => {
   const database = await testDatabase(t)
   const path = testWritePath(t, database)
   await database.pool.run(async sql => {
@@ -98,7 +98,7 @@ t.test('without search nothing is written', async t => {
   })
 })
 
-t.test('a trace of OpenTelemetry that grows is found by what came later, also as log records', async t => {
+t.test('a growing OpenTelemetry trace is found by later spans, and by log records', async t => {
   const database = await testDatabase(t)
   const path = testWritePath(t, database)
   await database.pool.run(async sql => {

@@ -34,7 +34,7 @@ t.test('a span gets up to 50 events, and any number of messages', async t => {
   })
 })
 
-t.test('what waits for its span too long is deleted, and counted by name', async t => {
+t.test('messages that wait too long for their span are deleted, and counted by name', async t => {
   const { pool } = await testDatabase(t)
   await pool.run(async sql => {
     const projectId = await seedProject(sql)

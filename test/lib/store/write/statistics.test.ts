@@ -7,7 +7,7 @@ import { until } from '../../../fixtures/until.ts'
 
 const key = writer()
 
-t.test('a trace is found by its key also where the plan for that was made while nothing was stored', async t => {
+t.test('a trace is found by its key even if that plan was made while the table was empty', async t => {
   const database = await testDatabase(t)
   const path = testWritePath(t, database)
   const running = startBody()
@@ -45,7 +45,7 @@ t.test('a trace is found by its key also where the plan for that was made while 
   t.pass('each resend looks once, by the key')
 })
 
-t.test('where tables cannot be analyzed the log says so, and writing goes on', async t => {
+t.test('if tables cannot be analyzed, the log says so, and writing continues', async t => {
   const database = await testDatabase(t)
   const lines: string[] = []
   const log = createLog('warn', { write: line => lines.push(line) })

@@ -35,7 +35,7 @@ function passing(text: string): () => void {
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0)
 
-t.test('no search goes past the end of the string that it is in', async t => {
+t.test('no search goes beyond the end of its string', async t => {
   const members = '"name":"value",'.repeat(1000)
   for (const text of [`{"first":0,${unequal(1000)}}`, `["\\n",${members.replaceAll(':', ',')}"\\n"]`]) {
     const searches = searchesDuring(passing(text))
@@ -43,7 +43,7 @@ t.test('no search goes past the end of the string that it is in', async t => {
   }
 })
 
-t.test('the searches in one string look at each of its characters once', async t => {
+t.test('the searches in a string visit each of its characters once', async t => {
   for (const escaped of ['\\n', '\\"', '\\\\', '\\u0061']) {
     const text = `"${escaped.repeat(10_000)}"`
     t.ok(sum(searchesDuring(passing(text))) <= text.length, escaped)
@@ -51,7 +51,7 @@ t.test('the searches in one string look at each of its characters once', async t
 })
 
 // If a search for trailing zeros started at each zero, this test would take a quarter of an hour.
-t.test('a number of a million digits is read as every other', async t => {
+t.test('a number with a million digits is read like any other', async t => {
   const zeros = '0'.repeat(1_000_000)
   // Each number with its canonical form, which is empty if the number is already canonical.
   const numbers = [

@@ -13,7 +13,7 @@ const own = (over: Partial<OwnPrice> = {}): OwnPrice => ({
 })
 const sources = (...prices: OwnPrice[]) => ({ own: prices, mayLoad: true })
 
-t.test('a cost comes from all tokens that a call states', async t => {
+t.test('a cost covers all tokens that a call states', async t => {
   const price = own({ cacheRead: 100_000, cacheWrite: 3_000_000 })
   const cases: [string, Partial<PricedCall>, Parameters<typeof priceCall>[1], number | undefined][] = [
     ['input and output', { inputTokens: 10, outputTokens: 5 }, null, 20],
@@ -35,7 +35,7 @@ t.test('a cost comes from all tokens that a call states', async t => {
   }
 })
 
-t.test('the cost says which prices it comes from', async t => {
+t.test('the cost names the prices that it comes from', async t => {
   const tokens = { inputTokens: 1_000_000, outputTokens: 1_000_000, provider: 'openai', model: 'gpt-4o' }
   t.strictSame(priceCall(call(tokens), null, sources()), {
     costUsd: 12.5,
@@ -49,7 +49,7 @@ t.test('the cost says which prices it comes from', async t => {
   t.equal(priceCall(call({ inputTokens: 1 }), null, sources(own({ input: 0 })))?.costUsd, 0, 'a price of 0')
 })
 
-t.test("the price in force at the start applies: the project's before that of all projects", async t => {
+t.test("the price in force at the start applies, and a project's price precedes that for all projects", async t => {
   const [day1, day2, day3] = ['2026-01-01T00:00:00.000Z', '2026-02-01T00:00:00.000Z', '2026-03-01T00:00:00.000Z']
   const prices = [
     own({ input: 1 }),

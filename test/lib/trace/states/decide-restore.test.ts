@@ -99,7 +99,7 @@ function decided(before: Moment, sent: Moment): string {
   return decision.type === 'contradiction' ? decision.reason : decision.type
 }
 
-t.test('the later of two states is where the trace goes, whichever is stored', async t => {
+t.test('the later of two states wins, whichever is stored', async t => {
   const two = { spans: [...running.spans, ['b', 'h'] as const] }
   const scored = { scores: [...running.scores, score('2')] }
   const patched = { metadata: '{"b":2}', patchedAt: LATER }
@@ -144,7 +144,7 @@ t.test('the later of two states is where the trace goes, whichever is stored', a
   t.equal(decided({ ...ended, metadata: '{"a":2,"b":1}' }, reordered), 'known', 'metadata is compared by values')
 })
 
-t.test('what contradicts is told in words', async t => {
+t.test('contradictions are described in words', async t => {
   const other = (over: Partial<Moment>) => ({ ...ended, ...over })
   const table: [string, Moment, Moment, string][] = [
     ['another start', ended, other({ hash: 'x' }), 'trace t already exists with different content'],
@@ -183,7 +183,7 @@ t.test('what contradicts is told in words', async t => {
   for (const [what, before, sent, expected] of table) t.equal(decided(before, sent), expected, what)
 })
 
-t.test('an edited field contradicts, whatever hash stands beside it', async t => {
+t.test("an edited field contradicts, whatever the line's hash", async t => {
   const edits: [string, Partial<Fields>][] = [
     ['name', { name: 'x' }],
     ['provider', { provider: 'x' }],
@@ -225,7 +225,7 @@ t.test('an edited field contradicts, whatever hash stands beside it', async t =>
   t.equal(decided(spelled, respelled), 'known', 'values are compared, and counts as answers show them')
 })
 
-t.test('an advance is the trace of the line, with what is new in it', async t => {
+t.test("an advance is the line's trace, with its new data", async t => {
   const sent = { ...ended, spans: [...ended.spans, ['b', 'h'] as const], scores: [score('0'), score('1'), score('2')] }
   t.match(decideRestore(stored(running, sent), line(sent)), {
     advance: {
@@ -238,7 +238,7 @@ t.test('an advance is the trace of the line, with what is new in it', async t =>
   t.match(decideRestore(stored(ended, scored), line(scored)), { advance: { input: undefined, output: undefined } })
 })
 
-t.test('a cost that was computed may differ, because prices change, but no other field may', async t => {
+t.test('a computed cost may differ, because prices change, but no other field may', async t => {
   const priced = (costUsd: number | null, hasComputedCosts: boolean): Moment => ({
     ...{ ...rooted, fields: { costUsd }, hasComputedCosts }
   })

@@ -12,7 +12,7 @@ const called = (id: number, start: number, end: number, given: Given = {}) =>
   span(id, start, end, { ...given, hints: { level: PROCESS_ROOT } })
 const future = { hints: { endsInFuture: true } }
 
-t.test('a trace runs from the earliest start to the latest end, and fails with any of its roots', async t => {
+t.test('a trace lasts from the earliest start to the latest end, and fails with any of its roots', async t => {
   const cases: [string, ReturnType<typeof span>[], object][] = [
     [
       'a child outlives its root',

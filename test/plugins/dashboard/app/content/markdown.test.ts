@@ -116,11 +116,11 @@ const READ: [text: string, tree: string][] = [
   ['<doc>\n  *a*\n</doc>', 'p(<doc><br>em(a)<br></doc>)']
 ]
 
-t.test('Markdown is read as CommonMark and GitHub have it', async t => {
+t.test('Markdown is parsed as by CommonMark and GitHub', async t => {
   for (const [text, tree] of READ) t.equal(brief(readMarkdown(text)!), tree, JSON.stringify(text))
 })
 
-t.test('a long text is drawn in portions, in which nothing is missing', async t => {
+t.test('a long text is drawn in portions, without gaps', async t => {
   const items = Array.from({ length: 500 }, (_, i) => `${i + 7}. item ${i}`).join('\n')
   const table = `| a |\n|---|\n${'| 1 |\n'.repeat(300)}`
   const tree = readMarkdown(`# Title\n\n${items}\n\ntext\n\n${table}\n> ${'long '.repeat(2000)}`)!
@@ -137,7 +137,7 @@ t.test('a long text is drawn in portions, in which nothing is missing', async t 
   t.same(portionsOf(readMarkdown('a\n\nb')!, 100), [readMarkdown('a\n\nb')], 'a short one is one portion')
 })
 
-t.test('what people and models write is drawn', async t => {
+t.test('typical texts of people and models are drawn', async t => {
   t.same(readMarkdown('Hello **you** and `x < y`'), [
     {
       tag: 'p',
@@ -156,7 +156,7 @@ t.test('what people and models write is drawn', async t => {
   t.match(readMarkdown(`![dot](${PIXEL})`), [{ children: [{ tag: 'img', data: PIXEL, alt: 'dot' }] }])
 })
 
-t.test('formulas stay as they are, and amounts of money are no formulas', async t => {
+t.test('formulas are not changed, and amounts of money are not formulas', async t => {
   const line = (text: string) => brief(readMarkdown(text)!)
   for (const formula of ['$f(t)\\,dt$', '$a_1 * b_2$', '$$\\int_0^1 *x*$$', '\\(x^2 * y_1\\)', '\\[a_i *b*\\]']) {
     t.same(readMarkdown(`so ${formula} is`), [{ tag: 'p', children: [`so ${formula} is`] }], formula)
@@ -174,7 +174,7 @@ t.test('formulas stay as they are, and amounts of money are no formulas', async 
   t.equal(line('$$\nnever closed *a*'), 'p($$<br>never closed em(a))')
 })
 
-t.test('HTML is text, and links and images lead nowhere bad', async t => {
+t.test('HTML is text, and links and images have only safe targets', async t => {
   const corpus = [
     '<script>alert(1)</script>',
     'a <img src=x onerror=alert(1)> b',
@@ -210,7 +210,7 @@ t.test('HTML is text, and links and images lead nowhere bad', async t => {
   t.equal(safeAddress(' https://example.com/ '), 'https://example.com/')
 })
 
-t.test('no text breaks it, or keeps it busy', async t => {
+t.test('no text breaks the parser, or takes long', async t => {
   const units = [
     ...['>', '> ', '- ', '1. ', '- a\n', '  - a\n', '- \n', '- a\n\n', '1) a\n2. b\n', 'a\n> b\n- c\n'],
     ...[
@@ -251,7 +251,7 @@ t.test('no text breaks it, or keeps it busy', async t => {
   )
 })
 
-t.test('only images and sounds of known types are media', async t => {
+t.test('only images and audio of known types are media', async t => {
   t.match(readDataUri(PIXEL), { kind: 'image', type: 'image/png' })
   t.match(readDataUri('data:audio/wav;base64,UklGRg=='), { kind: 'audio' })
   t.match(readDataUri('data:image/svg+xml;base64,PHN2Zz4='), { kind: 'file' })
