@@ -23,7 +23,7 @@ const auditOf = ({ database }: TestService) =>
     sql => sql`select action, user_id as "userId", project_id as "projectId", detail from audit order by id`
   )
 
-t.test('members annotate traces, and delete what is theirs; owners delete all', async t => {
+t.test('members annotate traces and delete their own annotations, and owners delete any', async t => {
   const service = await testService(t)
   const owner = await signedIn(service, 'owner@example.com', 'owner')
   const member = await signedIn(service, 'member@example.com', 'member')
@@ -53,7 +53,7 @@ t.test('members annotate traces, and delete what is theirs; owners delete all', 
   t.match(entries[0], { projectId: 1, detail: `{"traceId":"${id}","scoreId":"${added.body.score.id}"}` })
 })
 
-t.test('the API shows an annotation as any other score, and not who gave it', async t => {
+t.test('the API shows an annotation like any other score, without its author', async t => {
   const service = await testService(t)
   const member = await signedIn(service, 'member@example.com', 'member')
   const id = await recordTrace(service)
@@ -66,7 +66,7 @@ t.test('the API shows an annotation as any other score, and not who gave it', as
   )
 })
 
-t.test('members patch metadata, owners delete traces, viewers neither', async t => {
+t.test('members patch metadata, owners delete traces, and viewers do neither', async t => {
   const service = await testService(t)
   const owner = await signedIn(service, 'owner@example.com', 'owner')
   const member = await signedIn(service, 'member@example.com', 'member')
@@ -84,7 +84,7 @@ t.test('members patch metadata, owners delete traces, viewers neither', async t 
   t.match((await auditOf(service)).at(-1), { action: 'trace.delete', projectId: 1 })
 })
 
-t.test('owners make, rotate and revoke keys, which are shown once', async t => {
+t.test('owners create, rotate and revoke keys, which are shown once', async t => {
   const service = await testService(t)
   const { ask } = await signedIn(service, 'owner@example.com', 'owner')
   const asked = { label: 'ci', scopes: ['traces:read'], environment: 'Prod', expiresInDays: 30 }
@@ -140,7 +140,7 @@ t.test('owners make, rotate and revoke keys, which are shown once', async t => {
   )
 })
 
-t.test('owners invite people by a link, give them roles and remove them', async t => {
+t.test('owners invite people with a link, assign roles and remove them', async t => {
   const service = await testService(t)
   const { ask } = await signedIn(service, 'owner@example.com', 'owner')
   const invited = await ask('POST', `${P}/members`, { body: { email: ' New@Example.com ', role: 'viewer' } })
@@ -204,7 +204,7 @@ t.test('owners invite people by a link, give them roles and remove them', async 
   t.equal(again.body.member.id, invited.body.member.id)
 })
 
-t.test('an account keeps an owner', async t => {
+t.test('an account always has an owner', async t => {
   const service = await testService(t)
   const ada = await signedIn(service, 'ada@example.com', 'owner')
   const bob = await signedIn(service, 'bob@example.com', 'owner')
@@ -221,7 +221,7 @@ t.test('an account keeps an owner', async t => {
   t.equal((await owner.ask('PATCH', path(ownId), { body: { role: 'owner' } })).status, 200, 'nothing is changed')
 })
 
-t.test('owners get no way into accounts of others', async t => {
+t.test('owners gain no access to other accounts', async t => {
   const service = await testService(t)
   const { database } = service
   const { id: account } = await database.pool.run(sql => createAccount(sql, 'others', 'owner'))
@@ -247,7 +247,7 @@ t.test('owners get no way into accounts of others', async t => {
   t.equal(users[0]?.n, 1, 'and no other')
 })
 
-t.test('everybody reads the project, owners rename it', async t => {
+t.test('everyone can read the project, and owners can rename it', async t => {
   const service = await testService(t)
   const owner = await signedIn(service, 'owner@example.com', 'owner')
   const viewer = await signedIn(service, 'viewer@example.com', 'viewer')

@@ -33,7 +33,7 @@ t.test('a link signs in, once', async t => {
   t.match((await stranger('GET', 'session')).body, { user: null, projects: [] })
 })
 
-t.test('of several who open a link at the same moment one is signed in', async t => {
+t.test('of several people who open a link concurrently, one is signed in', async t => {
   const service = await testService(t)
   await addPerson(service, 'ada@example.com', 'owner')
   const token = await linkFor(service, 'ada@example.com')
@@ -43,7 +43,7 @@ t.test('of several who open a link at the same moment one is signed in', async t
   t.same(answers.map(({ status }) => status).sort(), [204, ...Array(7).fill(401)])
 })
 
-t.test('a link that is too old does not sign in, and asking for one uses nothing up', async t => {
+t.test('an expired link does not sign in, and checking it does not use it up', async t => {
   const service = await testService(t)
   await addPerson(service, 'ada@example.com', 'owner')
   const token = await linkFor(service, 'ada@example.com')
@@ -52,7 +52,7 @@ t.test('a link that is too old does not sign in, and asking for one uses nothing
   t.equal((await asking(service)('POST', 'sign-in/link', { body: { token } })).status, 401)
 })
 
-t.test('where one person must sign in, nobody else does, and nothing is used up or told', async t => {
+t.test('if a particular person must sign in, nobody else can, and nothing is used up or revealed', async t => {
   const service = await testService(t)
   const ada = await signedIn(service, 'ada@example.com', 'owner')
   await addPerson(service, 'eve@example.com', 'owner')
@@ -83,22 +83,25 @@ t.test('where one person must sign in, nobody else does, and nothing is used up 
   t.equal((await byPassword('ada@example.com')).status, 204)
 })
 
-t.test('signing in again ends the session of the same browser; signing out ends it and forgets the cookie', async t => {
-  const service = await testService(t)
-  const first = await signedIn(service, 'ada@example.com', 'owner')
-  const token = await linkFor(service, 'ada@example.com')
-  const again = await first.ask('POST', 'sign-in/link', { body: { token } })
-  const ask = asking(service, cookieOf(again))
-  t.equal((await ask('GET', 'sessions')).body.sessions.length, 1)
-  const out = await ask('DELETE', 'session')
-  t.match(out, { status: 204 })
-  t.match(out.headers['set-cookie'], /^spoor_session_[0-9a-f]{8}=; Max-Age=0; Path=\/app/)
-  t.match(await ask('GET', 'sessions'), { status: 401, body: { error: { code: 'sign_in_required' } } })
-  t.equal((await first.ask('GET', 'sessions')).status, 401)
-  t.equal((await ask('DELETE', 'session')).status, 204, 'whoever is signed out may sign out')
-})
+t.test(
+  "signing in again ends the browser's earlier session, and signing out ends it and deletes the cookie",
+  async t => {
+    const service = await testService(t)
+    const first = await signedIn(service, 'ada@example.com', 'owner')
+    const token = await linkFor(service, 'ada@example.com')
+    const again = await first.ask('POST', 'sign-in/link', { body: { token } })
+    const ask = asking(service, cookieOf(again))
+    t.equal((await ask('GET', 'sessions')).body.sessions.length, 1)
+    const out = await ask('DELETE', 'session')
+    t.match(out, { status: 204 })
+    t.match(out.headers['set-cookie'], /^spoor_session_[0-9a-f]{8}=; Max-Age=0; Path=\/app/)
+    t.match(await ask('GET', 'sessions'), { status: 401, body: { error: { code: 'sign_in_required' } } })
+    t.equal((await first.ask('GET', 'sessions')).status, 401)
+    t.equal((await ask('DELETE', 'session')).status, 204, 'whoever is signed out may sign out')
+  }
+)
 
-t.test('people see where they are signed in, end one of these, and no other’s', async t => {
+t.test("people see their sessions, and can end their own but nobody else's", async t => {
   const service = await testService(t)
   const ada = await signedIn(service, 'ada@example.com', 'viewer')
   const bob = await signedIn(service, 'bob@example.com', 'owner')
@@ -110,7 +113,7 @@ t.test('people see where they are signed in, end one of these, and no other’s'
   t.equal((await ada.ask('GET', 'sessions')).status, 401)
 })
 
-t.test('a session ends after its time, and lives longer while it is used, up to 90 days', async t => {
+t.test('a session expires, and is extended while it is used, up to 90 days', async t => {
   const service = await testService(t)
   const { sqlAccess, pool } = service.database
   const { ask } = await signedIn(service, 'ada@example.com', 'viewer')
@@ -142,7 +145,7 @@ t.test('a session ends after its time, and lives longer while it is used, up to 
   while ((await ask('GET', 'session')).body.user !== null) await new Promise(resolve => setTimeout(resolve, 20))
 })
 
-t.test('a password signs in; each wrong one is answered alike, and after five none is looked at', async t => {
+t.test('a password signs in; all wrong passwords get the same response, and after five none is checked', async t => {
   const service = await testService(t)
   await addPerson(service, 'ada@example.com', 'member')
   await addPerson(service, 'bob@example.com', 'member')
@@ -173,7 +176,7 @@ t.test('a password signs in; each wrong one is answered alike, and after five no
   t.equal((await attempt('ada@example.com', 'not the password')).status, 401)
 })
 
-t.test('from one network 50 passwords are tried, of however many addresses', async t => {
+t.test('50 passwords can be tried from one network, for any number of addresses', async t => {
   const service = await testService(t)
   await service.database.pool.run(
     sql => sql`
@@ -191,7 +194,7 @@ t.test('from one network 50 passwords are tried, of however many addresses', asy
   t.equal((await attempt('b@example.com')).status, 429)
 })
 
-t.test('what is refused writes nothing, and what waits for its turn is not counted', async t => {
+t.test('rejected attempts write nothing, and queued attempts are not counted', async t => {
   const service = await testService(t)
   const { pool } = service.database
   const rows = async () => {
@@ -220,46 +223,49 @@ t.test('what is refused writes nothing, and what waits for its turn is not count
   t.same(await rows(), { n: looked + 1, sum: 2 * looked }, 'and not counted')
 })
 
-t.test('strangers who guess lock nobody out who has signed in before, and a guess from there counts too', async t => {
-  const service = await testService(t)
-  const { pool } = service.database
-  for (const email of ['ada@example.com', 'eve@example.com']) {
-    await addPerson(service, email, 'member')
-    await givePassword(service, email, PASSWORD)
-  }
-  const attempt = (cookie: string | undefined, password: string, email = 'ada@example.com') =>
-    asking(service, cookie)('POST', 'sign-in/password', { body: { email, password } })
-  const signIn = async (email: string) => {
-    const answer = await attempt(undefined, PASSWORD, email)
-    const [session, device] = [answer.headers['set-cookie']].flat().map(each => String(each).split(';')[0])
-    return { session: session!, device: device!, all: String(answer.headers['set-cookie']) }
-  }
-  const [ada, eve] = [await signIn('ada@example.com'), await signIn('eve@example.com')]
-  t.match(
-    ada.all,
-    /spoor_device_[0-9a-f]{8}=[\w-]{22}\.[\w-]{43}; Max-Age=31536000; Path=\/app\/api; HttpOnly; SameSite=Lax/
-  )
-  await pool.run(
-    sql => sql`
+t.test(
+  'guesses by strangers lock out nobody who has signed in before, and guesses from a known browser count too',
+  async t => {
+    const service = await testService(t)
+    const { pool } = service.database
+    for (const email of ['ada@example.com', 'eve@example.com']) {
+      await addPerson(service, email, 'member')
+      await givePassword(service, email, PASSWORD)
+    }
+    const attempt = (cookie: string | undefined, password: string, email = 'ada@example.com') =>
+      asking(service, cookie)('POST', 'sign-in/password', { body: { email, password } })
+    const signIn = async (email: string) => {
+      const answer = await attempt(undefined, PASSWORD, email)
+      const [session, device] = [answer.headers['set-cookie']].flat().map(each => String(each).split(';')[0])
+      return { session: session!, device: device!, all: String(answer.headers['set-cookie']) }
+    }
+    const [ada, eve] = [await signIn('ada@example.com'), await signIn('eve@example.com')]
+    t.match(
+      ada.all,
+      /spoor_device_[0-9a-f]{8}=[\w-]{22}\.[\w-]{43}; Max-Age=31536000; Path=\/app\/api; HttpOnly; SameSite=Lax/
+    )
+    await pool.run(
+      sql => sql`
       insert into sign_in_attempts
       select encode(sha256('network 127.0.0'), 'hex'), 50, now() + interval '1 minute'
       union all select encode(sha256('person ada@example.com'), 'hex'), 5, now() + interval '1 minute'
       on conflict (subject) do update set attempts = excluded.attempts`
-  )
-  t.equal((await attempt(undefined, PASSWORD)).status, 429, 'strangers have guessed')
-  for (const foreign of [eve.device, eve.session, ada.device.slice(0, -1), `${ada.device.split('=')[0]}=x.y`]) {
-    t.equal((await attempt(foreign, PASSWORD)).status, 429, 'another’s cookie is none')
+    )
+    t.equal((await attempt(undefined, PASSWORD)).status, 429, 'strangers have guessed')
+    for (const foreign of [eve.device, eve.session, ada.device.slice(0, -1), `${ada.device.split('=')[0]}=x.y`]) {
+      t.equal((await attempt(foreign, PASSWORD)).status, 429, 'another’s cookie is none')
+    }
+    for (const [name, cookie] of Object.entries({ device: ada.device, session: ada.session })) {
+      for (let i = 0; i < 4; i++) t.equal((await attempt(cookie, 'not the password')).status, 401, name)
+      t.equal((await attempt(cookie, PASSWORD)).status, 204, `${name}: in spite of the strangers`)
+    }
+    for (let i = 0; i < 5; i++) t.equal((await attempt(ada.device, 'not the password')).status, 401)
+    t.equal((await attempt(ada.device, PASSWORD)).status, 429, 'five of its own')
+    t.equal((await attempt(undefined, PASSWORD)).status, 429, 'which free nobody else')
   }
-  for (const [name, cookie] of Object.entries({ device: ada.device, session: ada.session })) {
-    for (let i = 0; i < 4; i++) t.equal((await attempt(cookie, 'not the password')).status, 401, name)
-    t.equal((await attempt(cookie, PASSWORD)).status, 204, `${name}: in spite of the strangers`)
-  }
-  for (let i = 0; i < 5; i++) t.equal((await attempt(ada.device, 'not the password')).status, 401)
-  t.equal((await attempt(ada.device, PASSWORD)).status, 429, 'five of its own')
-  t.equal((await attempt(undefined, PASSWORD)).status, 429, 'which free nobody else')
-})
+)
 
-t.test('behind a trusted proxy the network of the client counts, and else that of whoever connects', async t => {
+t.test("behind a trusted proxy, the client's network counts, and otherwise the network of the connection", async t => {
   const trusting = await testService(t, { config: { trustProxy: ['127.0.0.1/32'] } })
   const { database } = trusting
   const full = (network: string) =>
@@ -280,7 +286,7 @@ t.test('behind a trusted proxy the network of the client counts, and else that o
   t.equal(await attempt(plain, '192.0.2.9'), 401, 'nobody is trusted here')
 })
 
-t.test('what makes a stolen session last asks for a fresh sign-in', async t => {
+t.test('actions that could make a stolen session permanent require a fresh sign-in', async t => {
   const service = await testService(t)
   const owner = await signedIn(service, 'owner@example.com', 'owner')
   const { keyId } = await service.makeKey()
@@ -362,7 +368,7 @@ t.test('people set, change and remove their password, which ends their other ses
   t.equal((await here.ask('GET', 'session')).body.user.hasPassword, false)
 })
 
-t.test('what is stored of sign-ins holds neither tokens nor passwords, and says who came how', async t => {
+t.test('stored sign-in data contains neither tokens nor passwords, and shows who signed in and how', async t => {
   const service = await testService(t)
   const { ask, cookie } = await signedIn(service, 'ada@example.com', 'owner')
   await ask('POST', 'password', { body: { password: PASSWORD } })

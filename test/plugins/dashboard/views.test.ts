@@ -22,7 +22,7 @@ const names = async ({ ask }: Person, project = P) =>
   )
 const save = async ({ ask }: Person, view: object) => ask('POST', `${P}/views`, { body: { ...VIEW, ...view } })
 
-t.test('everybody has views of their own, and members share some', async t => {
+t.test('everyone has private views, and members can share some', async t => {
   const own = await save(viewer, { name: ' Failures ' })
   t.match(own, { status: 201, body: { view: { ...VIEW, shared: false } } })
   t.match(await save(viewer, {}), conflict(/^name: one of your views is called Failures already$/))
@@ -56,7 +56,7 @@ t.test('everybody has views of their own, and members share some', async t => {
   t.match(await viewer.ask('DELETE', at(own)), gone)
 })
 
-t.test('what is no view is refused with the field and the rule', async t => {
+t.test('an invalid view is rejected with the field and the rule', async t => {
   const wrong: [object, RegExp][] = [
     [{ name: '' }, /^name: must have at least 1 character/],
     [{ name: '  ' }, /^name: must not be empty$/],
@@ -80,7 +80,7 @@ t.test('what is no view is refused with the field and the rule', async t => {
     t.match(await viewer.ask('DELETE', `${P}/views/${at}`), gone)
 })
 
-t.test(`there are at most ${MOST_VIEWS} of one's own, and as many that are shared`, async t => {
+t.test(`there are at most ${MOST_VIEWS} private views, and as many shared ones`, async t => {
   const { ask } = await signedIn(service, 'collector@example.com', 'member')
   const fill = (owner: string) =>
     service.database.pool.run(sql =>
@@ -97,7 +97,7 @@ t.test(`there are at most ${MOST_VIEWS} of one's own, and as many that are share
   t.equal((await ask('PATCH', path, { body: { query: '' } })).status, 200, 'one that is there can be changed')
 })
 
-t.test('who goes takes their own along, and leaves what is shared', async t => {
+t.test("a removed user's private views are deleted, and shared ones stay", async t => {
   const leaver = await signedIn(service, 'leaver@example.com', 'member')
   await save(leaver, { name: 'of the leaver' })
   await save(leaver, { name: 'left', shared: true })

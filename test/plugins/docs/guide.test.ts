@@ -16,7 +16,7 @@ const APPLICATIONS = 'plugins/docs/examples'
 /** Line that marks the end of an example's output. */
 const END = '-- end of the example --'
 
-t.test("the guide's examples run as they stand", async t => {
+t.test("the guide's examples run as written", async t => {
   const { url, call, database, makeProject, makeKey } = await testService(t)
   const html = await readGuide(async path => (await call('GET', path)).text)
   const examples = guideExamples(html)
@@ -31,7 +31,7 @@ t.test("the guide's examples run as they stand", async t => {
   // The guide deletes the traces of this user.
   t.equal((await call('POST', '/api/v1/traces', { key, body: ingestBody({ userId: 'customer-8' }) })).status, 201)
 
-  t.test('in curl, with the answers that are shown', async t => {
+  t.test('in curl, with the responses shown', async t => {
     for (const tool of ['curl', 'openssl']) {
       if (await isInstalled(tool)) continue
       t.comment(`${tool} is not installed: the curl examples were not run.`)
@@ -91,7 +91,7 @@ t.test("the guide's examples run as they stand", async t => {
     })
   })
 
-  t.test('and leave nothing but the streamed traces behind', async t => {
+  t.test('and leave only the streamed traces behind', async t => {
     const { traces } = (await call('GET', '/api/v1/traces')).body
     const firstTraces = traces.filter(({ name }: { name: string }) => name === 'first-trace')
     t.same(firstTraces.length, 2, 'one of curl, one of TypeScript')

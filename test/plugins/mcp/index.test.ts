@@ -34,7 +34,7 @@ async function record(fields: object = {}): Promise<string> {
   return body.trace.id
 }
 
-t.test('offers the tools of the key, and no others', async t => {
+t.test("offers only the key's tools", async t => {
   const offers: [Scope[], string[]][] = [
     [['traces:write'], WRITE],
     [['traces:read'], READ],
@@ -52,7 +52,7 @@ t.test('offers the tools of the key, and no others', async t => {
   }
 })
 
-t.test('says of each tool what it is, when to use it, and what it may change', async t => {
+t.test('says what each tool does, when to use it, and what it can change', async t => {
   const { tools } = await client.listTools()
   for (const tool of tools) {
     const { name, title, description = '', annotations, inputSchema, outputSchema } = tool
@@ -75,7 +75,7 @@ t.test('introduces itself', async t => {
   t.same(await client.ping(), {})
 })
 
-t.test('the newest clients speak 2026-07-28 with it, pinned or by themselves, and have the same tools', async t => {
+t.test('the newest clients use 2026-07-28, pinned or negotiated, and get the same tools', async t => {
   const id = await record()
   const { tools } = await client.listTools()
   for (const version of ['2026-07-28', undefined]) {
@@ -95,7 +95,7 @@ t.test('the newest clients speak 2026-07-28 with it, pinned or by themselves, an
   }
 })
 
-t.test('get_ingest_schema gives a schema, and examples that it and record_trace take', async t => {
+t.test('get_ingest_schema returns a schema, and examples that it and record_trace accept', async t => {
   const { value } = await use('get_ingest_schema')
   t.same(Object.keys(value), ['schema', 'examples'])
   const check = compile(value.schema)
@@ -108,7 +108,7 @@ t.test('get_ingest_schema gives a schema, and examples that it and record_trace 
   t.notOk(check({ ...value.examples.minimal, extra: 1 }))
 })
 
-t.test('record_trace stores what POST /api/v1/traces would', async t => {
+t.test('record_trace stores the same as POST /api/v1/traces', async t => {
   const body = ingestBody({ spans: [span()], metadata: { a: 1 } })
   const { value } = await use('record_trace', body)
   t.match(value, { ok: true, traceId: body.trace.id, spanCount: 1, duplicate: false, running: false })
@@ -116,7 +116,7 @@ t.test('record_trace stores what POST /api/v1/traces would', async t => {
   t.match(await use('record_trace', body), { isError: false, value: { duplicate: true } })
 })
 
-t.test('record_trace stamps the environment of the key, and has room for a large trace', async t => {
+t.test("record_trace sets the key's environment, and accepts a large trace", async t => {
   const { key } = await service.makeKey({ environment: 'staging' })
   const { use } = await mcpClient(t, service, key)
   const spans = Array.from({ length: 3 }, () => span({ input: 'x'.repeat(600_000) }))
@@ -127,7 +127,7 @@ t.test('record_trace stamps the environment of the key, and has room for a large
   })
 })
 
-t.test('free JSON is kept exactly, with numbers that a double cannot hold', async t => {
+t.test('free JSON is preserved exactly, with numbers that a double cannot hold', async t => {
   const id = traceId()
   const step = spanId()
   const input = '{"big":12345678901234567890,"huge":1e400,"__proto__":{"":1},"nul":"\\u0000"}'
@@ -184,7 +184,7 @@ t.test('the list of tools is short', async t => {
   t.ok(Buffer.byteLength(text) < 39_000, `${Buffer.byteLength(text)} bytes`)
 })
 
-t.test('the arguments of add_score are an object without alternatives, which not all models can read', async t => {
+t.test('the arguments of add_score are an object without alternatives, which some models cannot read', async t => {
   const { tools } = await client.listTools()
   const { inputSchema } = tools.find(({ name }) => name === 'add_score')!
   t.same(Object.keys(inputSchema.properties ?? {}), ['traceId', 'name', 'dataType', 'value', 'comment', 'spanId'])
@@ -193,7 +193,7 @@ t.test('the arguments of add_score are an object without alternatives, which not
   t.notOk(['oneOf', 'anyOf', 'allOf'].some(keyword => keyword in inputSchema))
 })
 
-t.test('half a surrogate pair is U+FFFD in the structured content, and as it was in the text', async t => {
+t.test('an unpaired surrogate is U+FFFD in the structured content, and unchanged in the text', async t => {
   const pair = '\\\\ud800 \\ud83d\\ude00 \\ud800 \\uDFFFx \\ud800\\ud83d\\ude00 \\\\\\ud800'
   const read = '\\ud800 😀 \ufffd \ufffdx \ufffd😀 \\\ufffd'
   const body = ingestBody({ input: 'HALVES', metadata: { HALVES: 1 } })

@@ -5,7 +5,7 @@ import { hasChromium } from '../../browser.ts'
 import { recordAgent, recordAgentAgain } from './traces.ts'
 import { visit } from './visit.ts'
 
-t.test('two traces are chosen, compared and swapped, and what is picked is in the address', async t => {
+t.test('two traces are selected, compared and swapped, and the selection is in the address', async t => {
   if (!(await hasChromium())) {
     t.comment("Debian's package chromium is not installed: no page was opened in a browser.")
     return

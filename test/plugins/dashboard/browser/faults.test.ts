@@ -19,7 +19,7 @@ t.test('in a browser', async t => {
   const page = await visit(t, service, 'owner', between.address)
   const pages = `${between.address}/app/p/default`
 
-  t.test('a hostile trace runs nothing, leads nowhere and fetches nothing', async t => {
+  t.test('a hostile trace runs no code, links nowhere and fetches nothing', async t => {
     const { id, spans } = await recordHostile(service)
     await page.open(`${pages}/traces?range=all`)
     await page.untilText('[U+202E]evil', '.traces')
@@ -58,7 +58,7 @@ t.test('in a browser', async t => {
     t.same(elsewhere(page, between.address), [])
   })
 
-  t.test('two hundred spans and 750 KiB are shown a part at a time', async t => {
+  t.test('two hundred spans and 750 KiB are shown in portions', async t => {
     page.errors.length = 0
     const [deep, large] = [await recordDeep(service), await recordLarge(service)]
     await page.open(`${pages}/traces/${deep.id}`)
@@ -92,7 +92,7 @@ t.test('in a browser', async t => {
     t.same(page.errors, [])
   })
 
-  t.test('under a path behind a proxy all is found', async t => {
+  t.test('everything is found under a path behind a proxy', async t => {
     page.errors.length = 0
     const { id } = await recordAgent(service, { name: 'behind a proxy' })
     await page.open(`${pages}/traces?range=all`)
@@ -110,7 +110,7 @@ t.test('in a browser', async t => {
     t.same(elsewhere(page, between.address), [])
   })
 
-  t.test('a project that nobody may see is said to be none, without asking for its traces', async t => {
+  t.test('an invisible project is reported as missing, without requesting its traces', async t => {
     page.errors.length = 0
     await page.open(`${between.address}/app/p/nope/traces?range=all`)
     await page.untilText('No project nope', 'h1')
@@ -119,7 +119,7 @@ t.test('in a browser', async t => {
     t.same(page.errors, [])
   })
 
-  t.test('a server that is away is told of, what is seen stays, and it goes on by itself', async t => {
+  t.test('an unreachable server is reported, the page stays, and it continues by itself', async t => {
     const { id } = await recordAgent(service, { name: 'while away' })
     await page.open(`${pages}/traces?range=all`)
     await page.untilText('while away', '.traces')
@@ -156,7 +156,7 @@ t.test('in a browser', async t => {
     await page.until("!document.querySelector('dialog[open]')")
   })
 
-  t.test('a session that ends in the middle is asked for, and what was wanted comes', async t => {
+  t.test('when a session ends, the page asks for a sign-in and repeats the request', async t => {
     await recordAgent(service, { name: 'signed out' })
     await page.open(`${pages}/traces?range=all`)
     await page.untilText('signed out', '.traces')

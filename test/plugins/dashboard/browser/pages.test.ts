@@ -13,7 +13,7 @@ import { elsewhere, visit } from './visit.ts'
 const MOST_ELEMENTS = 3000
 const OPENED = 'dialog[open], [role=menu]'
 
-t.test('every page is accessible, narrow, and of this server alone', async t => {
+t.test('every page is accessible, fits a narrow screen, and loads only from this server', async t => {
   if (!(await hasChromium())) {
     t.comment("Debian's package chromium is not installed: no page was opened in a browser.")
     return

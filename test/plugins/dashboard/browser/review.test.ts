@@ -48,7 +48,7 @@ t.test('in a browser', async t => {
           where slug = ${slug}`
     )
 
-  t.test('an annotation judges the trace in three keys, and the span only from its panel', async t => {
+  t.test('an annotation scores the trace in three key presses, and the span only from its panel', async t => {
     const project = await ownProject(service)
     await define(project.slug)
     const { id, spanId } = await record(project, 'one')
@@ -82,7 +82,7 @@ t.test('in a browser', async t => {
     ])
   })
 
-  t.test('twenty verdicts take fewer than sixty keys and no click', async t => {
+  t.test('twenty scores take fewer than sixty key presses and no click', async t => {
     const project = await ownProject(service)
     await define(project.slug)
     for (let i = 0; i < 20; i++) await record(project, `question ${i}`)
@@ -127,7 +127,7 @@ t.test('in a browser', async t => {
     t.match(scores.at(-1), { value: 1, comment: 'Needs a source.', spanId: null })
   })
 
-  t.test('two people get different traces, and judged traces are not offered again', async t => {
+  t.test('two people get different traces, and scored traces are not offered again', async t => {
     const project = await ownProject(service)
     await define(project.slug)
     for (const name of ['one', 'two', 'three']) await record(project, name)
@@ -149,7 +149,7 @@ t.test('in a browser', async t => {
     t.same(page.errors, [])
   })
 
-  t.test('a review takes the filters and times of a list, and offers running traces last', async t => {
+  t.test("a review uses a list's filters and times, and offers running traces last", async t => {
     const project = await ownProject(service)
     await define(project.slug)
     const ids = { running: freshId(32), old: freshId(32) }
@@ -180,7 +180,7 @@ t.test('in a browser', async t => {
     t.same(page.errors, [])
   })
 
-  t.test('a typed value is checked against its range, and typing never judges', async t => {
+  t.test('a typed value is checked against its range, and typing never adds a score', async t => {
     const project = await ownProject(service)
     await pool.run(
       sql => sql`

@@ -9,7 +9,7 @@ import { visit } from './visit.ts'
 
 const at = (minute: number) => new Date(Date.parse('2026-11-20T10:00:00Z') + minute * 60_000).toISOString()
 
-t.test('a session is read from its beginning to its end, and scores lead to traces', async t => {
+t.test('a session is read from start to end, and scores link to traces', async t => {
   if (!(await hasChromium())) {
     t.comment("Debian's package chromium is not installed: no page was opened in a browser.")
     return

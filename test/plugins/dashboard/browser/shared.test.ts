@@ -14,7 +14,7 @@ t.test('in a browser', async t => {
   const { url } = service
   const agent = await recordAgent(service)
 
-  t.test('an owner makes a link, anyone sees the trace by it, and nobody after it is revoked', async t => {
+  t.test('an owner creates a link, anyone can see the trace with it, and nobody after it is revoked', async t => {
     const page = await visit(t, service)
     await page.open(`${url}/app/p/default/traces/${agent.id}`)
     await page.untilText('agent run', '.row')

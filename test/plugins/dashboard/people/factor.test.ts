@@ -58,7 +58,7 @@ async function enrol(service: TestService, { ask }: Person): Promise<{ secret: s
   return { secret, codes: confirmed.body.codes }
 }
 
-t.test('enrolling needs a password and a code of the app, and ends other sessions', async t => {
+t.test('enrolling requires a password and a code from the app, and ends other sessions', async t => {
   const service = await testService(t)
   const ada = await signedIn(service, EMAIL, 'owner')
   t.match(await ada.ask('POST', 'factor', { body: {} }), {
@@ -87,7 +87,7 @@ t.test('enrolling needs a password and a code of the app, and ends other session
   for (const secret of [begun.secret, ...confirmed.body.codes, codeOf(begun.secret)]) t.notMatch(stored[0]!.row, secret)
 })
 
-t.test('a password alone does not sign in; a code works once', async t => {
+t.test('a password alone does not sign in, and a code works once', async t => {
   const { service, secret } = await enrolled(t)
   const without = await enter(service, {})
   t.match(without, { status: 403, body: { error: { code: 'code_required', message: /^Enter the code/ } } })
@@ -108,14 +108,14 @@ t.test('a password alone does not sign in; a code works once', async t => {
   t.equal((await enter(service, { code: codeOf(secret, 1) })).status, 204, 'the next code')
 })
 
-t.test('of several sign-ins with one code at once, one succeeds', async t => {
+t.test('of several concurrent sign-ins with one code, one succeeds', async t => {
   const { service, secret } = await enrolled(t)
   const code = codeOf(secret)
   const answers = await Promise.all(Array.from({ length: 4 }, () => enter(service, { code })))
   t.same(answers.map(({ status }) => status).sort(), [204, 403, 403, 403])
 })
 
-t.test('codes share the limit of passwords', async t => {
+t.test('codes and passwords share a limit', async t => {
   const { service, secret } = await enrolled(t)
   for (let i = 0; i < 5; i++) t.equal((await enter(service, { code: '000000' })).status, 403)
   t.equal((await enter(service, { code: codeOf(secret) })).status, 429, 'even the right code')
@@ -137,7 +137,7 @@ t.test('a recovery code works once, and new ones replace the old', async t => {
   for (const action of ['factor.enrol', 'factor.renew', 'sign-in.fail']) t.ok(actions.includes(action), action)
 })
 
-t.test('turning it off needs a fresh sign-in; an owner and a command can do it for others', async t => {
+t.test('turning it off requires a fresh sign-in; an owner and a command can do it for others', async t => {
   const { service, ada } = await enrolled(t)
   const { pool } = service.database
   await pool.run(sql => sql`update web_sessions set proven_at = now() - interval '1 hour'`)
@@ -208,26 +208,29 @@ t.test('an account can require it of people with passwords', async t => {
   t.equal((await require(false)).status, 200)
 })
 
-t.test('another KEY_DIGEST_SECRET: codes go on with both, and with the new one after a sign-in', async t => {
-  const { service, secret, codes } = await enrolled(t)
-  const { digestSecret: old, ...rest } = service.database
-  const start = (digestSecret: string, previousSecret?: string) =>
-    testService(t, {
-      database: { ...rest, digestSecret: undefined } as typeof service.database,
-      view: { digestSecret, previousSecret },
-      key: service.key
-    })
-  const both = await start('the secret from now on', old)
-  t.equal((await enter(both, { code: codeOf(secret) })).status, 204)
-  await forget(service)
-  const next = await start('the secret from now on')
-  t.equal((await enter(next, { code: codeOf(secret) })).status, 204)
-  await forget(service)
-  t.equal((await enter(service, { code: codeOf(secret) })).status, 403, 'the old secret alone cannot read it')
-  t.equal((await enter(service, { code: codes[0] })).status, 204, 'recovery codes depend on no secret')
-})
+t.test(
+  'after a change of KEY_DIGEST_SECRET, codes work with both secrets, and with the new one after a sign-in',
+  async t => {
+    const { service, secret, codes } = await enrolled(t)
+    const { digestSecret: old, ...rest } = service.database
+    const start = (digestSecret: string, previousSecret?: string) =>
+      testService(t, {
+        database: { ...rest, digestSecret: undefined } as typeof service.database,
+        view: { digestSecret, previousSecret },
+        key: service.key
+      })
+    const both = await start('the secret from now on', old)
+    t.equal((await enter(both, { code: codeOf(secret) })).status, 204)
+    await forget(service)
+    const next = await start('the secret from now on')
+    t.equal((await enter(next, { code: codeOf(secret) })).status, 204)
+    await forget(service)
+    t.equal((await enter(service, { code: codeOf(secret) })).status, 403, 'the old secret alone cannot read it')
+    t.equal((await enter(service, { code: codes[0] })).status, 204, 'recovery codes depend on no secret')
+  }
+)
 
-t.test('a backup has the second factor, which no other deployment can read', async t => {
+t.test('a backup contains the second factor, which no other deployment can read', async t => {
   const { service, ada, secret, codes } = await enrolled(t)
   t.equal((await ada.ask('PATCH', 'p/default/members', { body: { requiresFactor: true } })).status, 200)
   // A restore refuses the cheap password of tests.

@@ -63,7 +63,7 @@ const entries = async () =>
     )
   ).map(({ action, detail }) => `${action} ${detail ?? ''}`)
 
-t.test('somebody with a role comes in, to the page that they wanted', async t => {
+t.test('a person with a role is admitted, to the requested page', async t => {
   const browser = newBrowser()
   const page = await signIn(
     person('ada', { groups: ['staff', 'others'] }),
@@ -92,7 +92,7 @@ t.test('somebody with a role comes in, to the page that they wanted', async t =>
   )
 })
 
-t.test('what is carried there and back is only for that way, and for ten minutes', async t => {
+t.test('the state that is carried there and back is valid only for that attempt, for ten minutes', async t => {
   const answer = await service.call('GET', START, { key: null, headers: { host: 'spoor.example' } })
   t.equal(answer.status, 302)
   t.match(
@@ -111,7 +111,7 @@ t.test('what is carried there and back is only for that way, and for ten minutes
   )
 })
 
-t.test('a role follows the claims; one given by hand stays', async t => {
+t.test('a role follows the claims, and a manually assigned one stays', async t => {
   const roleOf = async (groups: unknown, more: object = {}) => {
     const browser = newBrowser()
     const page = await signIn(person('bob', { groups, ...more }), browser)
@@ -138,7 +138,7 @@ t.test('a role follows the claims; one given by hand stays', async t => {
   t.equal(await roleOf([]), 'viewer')
 })
 
-t.test('nobody comes in by a session, a link or a password that another account’s owner may have made', async t => {
+t.test('nobody is admitted by a session, link or password that another account’s owner may have created', async t => {
   const others = (
     await database.pool.run(sql => sql`insert into accounts (name, type) values ('others', 'owner') returning id`)
   )[0]
@@ -162,7 +162,7 @@ t.test('nobody comes in by a session, a link or a password that another account�
 const withHost: TestService['call'] = (method, path, options = {}) =>
   service.call(method, path, { ...options, headers: { host: 'spoor.example', ...options.headers } })
 
-t.test('whom nobody knows, whose address is of elsewhere or is not verified, is told so', async t => {
+t.test('an unknown person, or one with a foreign or unverified address, is told so', async t => {
   const small = await serve({ domains: ['example.com'] }, database)
   const ends = async (who: typeof provider.person) => signIn(who, newBrowser(small))
   t.equal(await ends(person('carl')), 'sign-in?oidc=unknown')
@@ -191,7 +191,7 @@ const auditOf = async (action: string) => {
   return JSON.parse(audit?.slice(action.length + 1) ?? 'null')
 }
 
-t.test('somebody is known by the provider’s subject, not by an address', async t => {
+t.test('a person is identified by the provider’s subject, not by an address', async t => {
   await addPerson(service, 'boss@example.com', 'owner')
   const unflagged = { email_verified: undefined }
   t.equal(await signIn(said('attacker', 'boss', unflagged), newBrowser()), 'sign-in?oidc=unproven')
@@ -223,7 +223,7 @@ t.test('somebody is known by the provider’s subject, not by an address', async
   t.equal(await signIn(said('boss-1', 'boss'), newBrowser()), '', 'made again, the user is a new one')
 })
 
-t.test('where the operator trusts its addresses, a provider need not say that they are verified', async t => {
+t.test("if the operator trusts a provider's addresses, it need not verify them", async t => {
   const trusting = await serve({ trustEmail: true }, database)
   await addPerson(service, 'entra@example.com', 'member')
   const unflagged = { email_verified: undefined }
@@ -237,7 +237,7 @@ t.test('where the operator trusts its addresses, a provider need not say that th
   )
 })
 
-t.test('who signed in before identities were stored is linked by the address, once, for 90 days', async t => {
+t.test('people who signed in before identities were stored are linked by address, once, within 90 days', async t => {
   const unflagged = { email_verified: undefined }
   for (const name of ['early', 'late']) await addPerson(service, `${name}@example.com`, 'member')
   const until = (email: string, days: number) =>
@@ -257,7 +257,7 @@ t.test('who signed in before identities were stored is linked by the address, on
   t.equal(left.length, 0)
 })
 
-t.test('an ID token must be signed by the provider, and be for this client', async t => {
+t.test('an ID token must be signed by the provider, and issued for this client', async t => {
   const ends = (forge: Forging) => {
     provider.forge = forge
     return signIn(person('ada', { groups: 'staff' }), newBrowser())
@@ -274,7 +274,7 @@ t.test('an ID token must be signed by the provider, and be for this client', asy
   provider.forge = undefined
 })
 
-t.test('what lasts asks for a fresh sign-in, which the provider must confirm', async t => {
+t.test('lasting changes require a fresh sign-in, which the provider must confirm', async t => {
   const browser = newBrowser()
   const boss = person('fresh', { groups: 'admins' })
   provider.forge = { claims: { auth_time: undefined } }
@@ -303,7 +303,7 @@ t.test('what lasts asks for a fresh sign-in, which the provider must confirm', a
   provider.forge = undefined
 })
 
-t.test('what comes back must be what was begun, in this browser, once', async t => {
+t.test('a response must match an attempt that this browser started, once', async t => {
   const browser = newBrowser()
   await signIn(person('ada', { groups: 'staff' }), browser)
   const callback = browser.passed.find(each => each.includes('/callback?'))!
@@ -337,7 +337,7 @@ t.test('what comes back must be what was begun, in this browser, once', async t 
   t.equal((await sessionOf(other)).user, null)
 })
 
-t.test('no address leads elsewhere', async t => {
+t.test('no address redirects to another site', async t => {
   const elsewhere = [
     'https://evil.example',
     '//evil.example',
@@ -368,7 +368,7 @@ t.test('clocks may differ by half a minute', async t => {
   provider.behindMs = 0
 })
 
-t.test('while the provider is away the server goes on, and says so; afterwards people come in', async t => {
+t.test('while the provider is unreachable, the server runs and reports it; afterwards, people can sign in', async t => {
   provider.isAway = true
   const late = await serve({}, database)
   const away = async (of: TestService) =>
@@ -388,7 +388,7 @@ t.test('while the provider is away the server goes on, and says so; afterwards p
   t.equal(await away(late), 'p/default/traces')
 })
 
-t.test('where the provider is the only way in, passwords are none, and links are', async t => {
+t.test('if the provider is the only way in, passwords do not work, and links do', async t => {
   const only = await serve({ only: true }, database)
   await addPerson(only, 'fred@example.com', 'viewer')
   await givePassword(only, 'fred@example.com', 'correct horse battery')
@@ -404,7 +404,7 @@ t.test('where the provider is the only way in, passwords are none, and links are
   t.equal((await stranger('POST', 'sign-in/link', { body: { token } })).status, 204)
 })
 
-t.test('a server without a provider has no such way, and the log tells nothing of people', async t => {
+t.test('a server without a provider offers no such sign-in, and the log contains no personal data', async t => {
   const plain = await testService(t, { database })
   for (const path of [START, `${START}/callback?code=x`]) {
     t.match(await plain.call('GET', path, { key: null }), { status: 404, body: { error: { code: 'not_found' } } })

@@ -64,7 +64,7 @@ t.test("a trace's sums are those of its roots, in any order", async () => {
   )
 })
 
-t.test('what a trace does not state is taken from its steps, and marked', async t => {
+t.test('totals that a trace does not state are taken from its steps, and marked', async t => {
   const none = { inputTokens: 0, outputTokens: 0, totalTokens: 0 }
   const trace = { usage: none, costUsd: null, model: null } as Outline['trace']
   const spans = [call('a', null, 10, 0.5), call('b', null, 5), span('c', null, { model: 'other' })]

@@ -7,7 +7,7 @@ import {
   promptOf
 } from '../../../../../plugins/dashboard/app/content/step-preview.ts'
 
-t.test('the main argument of a call', async t => {
+t.test("a call's main argument", async t => {
   t.equal(mainArgument({ limit: 5, command: 'ls -la', cwd: '/' }), 'ls -la')
   t.equal(mainArgument('{"file_path":"a.ts","content":"long"}'), 'a.ts', 'of arguments that are JSON in a string')
   t.equal(mainArgument({ arguments: '{"query":"red shoes"}' }), 'red shoes', 'of wrapped arguments')
@@ -28,7 +28,7 @@ t.test('the main argument of a call', async t => {
   for (const nothing of [undefined, null, {}, [], '']) t.equal(mainArgument(nothing), '')
 })
 
-t.test('what a model answers is its text or, without text, its calls', async t => {
+t.test("a model's answer is its text or, without text, its calls", async t => {
   const call = { id: '1', type: 'function', function: { name: 'search', arguments: '{"q":"tea"}' } }
   t.equal(answerOf({ choices: [{ message: { role: 'assistant', content: 'Hello.' } }] }), 'Hello.')
   t.equal(answerOf({ role: 'assistant', content: '', tool_calls: [call, call] }), '→ search tea, → search tea')
@@ -38,7 +38,7 @@ t.test('what a model answers is its text or, without text, its calls', async t =
   t.equal(answerOf(undefined), '')
 })
 
-t.test('a prompt is the message of the user that nothing has answered yet', async t => {
+t.test("a prompt is the user's message that has no answer yet", async t => {
   const asked = { role: 'user', content: 'And now?' }
   t.equal(promptOf([{ role: 'assistant', content: 'Hello.' }, asked]), 'And now?')
   t.equal(promptOf([asked, { role: 'assistant', content: 'Hello.' }]), '')
@@ -51,7 +51,7 @@ t.test('a prompt is the message of the user that nothing has answered yet', asyn
   t.equal(promptOf([asked, result]), '', "Anthropic's results of tools are in messages of the user")
 })
 
-t.test('each kind of step says what matters for it', async t => {
+t.test('each kind of step shows its most informative part', async t => {
   t.equal(previewOfStep('llm', [{ role: 'user', content: 'Q' }], 'A'), 'A')
   t.equal(previewOfStep('tool', { path: 'a' }, 'long result'), 'a')
   t.equal(previewOfStep('tool', undefined, { found: 3 }), '3')
@@ -70,7 +70,7 @@ t.test('a large value takes linear time and little stack', async t => {
   t.equal(promptOf(`${'<system-reminder>x</system-reminder>'.repeat(20_000)}now`), 'now')
 })
 
-t.test('whatever was recorded, a preview is text', async () => {
+t.test('any recorded value has a text preview', async () => {
   const kinds = fc.constantFrom('llm', 'tool', 'agent', 'custom', 'retriever')
   fc.assert(
     fc.property(kinds, fc.jsonValue(), fc.jsonValue(), (kind, input, output) => {

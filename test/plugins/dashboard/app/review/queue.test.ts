@@ -24,7 +24,7 @@ const settled = (queue: ReviewQueue): ReviewQueue => {
   return shownTrace(queue) === undefined && next !== undefined ? withShown(queue, next) : queue
 }
 
-t.test('verdicts lead from trace to trace, and the summary counts them', async t => {
+t.test('each verdict leads to the next trace, and the summary counts them', async t => {
   let queue = settled(newQueue([...IDS, 'a']))
   t.same(progressOf(queue), { done: 0, total: 5 })
   queue = settled(withVerdict(queue, 'a', { scoreId: '1', value: 4 }))
@@ -50,7 +50,7 @@ t.test('verdicts lead from trace to trace, and the summary counts them', async t
   t.equal(shownTrace(queue), 'b', 'skipped traces can be reviewed after all')
 })
 
-t.test('undo shows the last judged trace again, and the way forward stays', async t => {
+t.test('undo shows the last judged trace again, and keeps the later ones', async t => {
   let queue = settled(newQueue(IDS))
   queue = settled(withVerdict(queue, 'a', { scoreId: '1', value: true }))
   queue = settled(withVerdict(queue, 'b', { scoreId: '2', value: false }))

@@ -15,7 +15,7 @@ import { outlineSpan as span, timeAfter } from './spans.ts'
 const trace = (over: object = {}) => ({ status: 'ok', inputBytes: 0, outputBytes: 0, ...over }) as Outline['trace']
 const failed = { status: 'error' } as const
 
-t.test('a single root stands for the trace', async t => {
+t.test('a single root represents the trace', async t => {
   t.equal(soleRoot(growTree([span('a'), span('b', 'a')]))?.id, 'a')
   t.equal(soleRoot(growTree([span('a'), span('b', 'gone')]))?.id, 'a', 'also beside spans without their parent')
   t.equal(soleRoot(growTree([span('a'), span('b')])), undefined)
@@ -23,7 +23,7 @@ t.test('a single root stands for the trace', async t => {
   t.equal(soleRoot([]), undefined)
 })
 
-t.test('the page opens on a failure, otherwise on what has content', async t => {
+t.test('the page opens at a failure, or else at a row with content', async t => {
   const opens = (spans: OutlineSpan[], over: object = {}) => openingRow(growTree(spans), trace(over))
   const texts = { inputBytes: 5 }
   t.equal(opens([span('a', null, texts), span('b', 'a', failed)], failed), 'b')
@@ -35,7 +35,7 @@ t.test('the page opens on a failure, otherwise on what has content', async t => 
   t.equal(opens([]), 'trace')
 })
 
-t.test('an address that cannot be followed is explained', async t => {
+t.test('an invalid address is explained', async t => {
   const said = (query: string) => faultsOf(new URLSearchParams(query), key => key === 'abc')
   t.same(said('span=ABC&tab=json&view=turns&q=x'), [])
   t.same(said('span=x'), ['This trace has no span x.'])
@@ -57,7 +57,7 @@ t.test('a long trace is collapsed below its root', async t => {
   t.same(foldedAtFirst(roots, 300), [], 'a shorter one is open')
 })
 
-t.test('failures are gone through in the order of the tree, round and round', async t => {
+t.test('failures are visited in tree order, wrapping around', async t => {
   const spans = [span('a', null, failed), span('b'), span('c', 'b', failed), span('d', 'b')]
   const rows = visibleRows(growTree(spans), new Set())
   t.equal(nextFailure(rows, 'a', 1), 'c')
