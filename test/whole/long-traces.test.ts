@@ -51,7 +51,7 @@ const spanIdsOf = ({ spans }: LongTrace, kind: string): string[] =>
     name.startsWith(kind) ? spanId : []
   )
 
-t.test('beyond OTLP_MAX_TRACE_BYTES the texts of spans are cut, and the steps stay', async t => {
+t.test("beyond OTLP_MAX_TRACE_BYTES, spans' texts are cut, and the steps are kept", async t => {
   const service = await testService(t, { config: { maxTraceBytes: 1024 ** 2 } })
   const { call, database } = service
   const trace = longTrace(1200, 4000)
@@ -83,7 +83,7 @@ t.test('beyond OTLP_MAX_TRACE_BYTES the texts of spans are cut, and the steps st
   t.same(counters, rows)
 })
 
-t.test('a trace that is too long to be in memory is sent as one that is not', async t => {
+t.test('a trace that is too long for memory is sent like any other', async t => {
   const service = await testService(t)
   const { call, database } = service
   const trace = longTrace(1500, 20_000)
@@ -130,7 +130,7 @@ async function sendWithMessages(service: TestService, steps: number): Promise<st
   return traceId
 }
 
-t.test('a long trace with messages of log records is the same wherever it is read', async t => {
+t.test('a long trace with messages from log records is the same wherever it is read', async t => {
   const service = await testService(t)
   const { call, database } = service
   const id = await sendWithMessages(service, 400)
@@ -147,7 +147,7 @@ t.test('a long trace with messages of log records is the same wherever it is rea
   t.ok((await other.call('GET', `${TRACES}/${id}`)).text === whole)
 })
 
-longTest('a long trace with messages of log records is read a few megabytes at a time', async t => {
+longTest('a long trace with messages from log records is read a few megabytes at a time', async t => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   const service = await testService(t)
@@ -177,7 +177,7 @@ longTest('a long trace with messages of log records is read a few megabytes at a
   t.ok(most < 16 * MIB, `${most} bytes were held at once`)
 })
 
-t.test('the outline of a long trace has the sizes of texts that were packed', async t => {
+t.test("a long trace's outline has the sizes of texts that were packed", async t => {
   const service = await testService(t)
   const trace = longTrace(2500, 9500)
   for (const body of exportsOf(trace, 24)) {
@@ -198,7 +198,7 @@ t.test('the outline of a long trace has the sizes of texts that were packed', as
   })
 })
 
-t.test(`${SPANS} spans go through everything`, async t => {
+t.test(`${SPANS} spans pass through everything`, async t => {
   const service = await testService(t)
   const { call, database } = service
   await searchOn(service)

@@ -184,7 +184,7 @@ t.test('every field of every body', async t => {
   }
 })
 
-t.test('every JSON value is read as it was recorded', async t => {
+t.test('every JSON value is returned as it was recorded', async t => {
   const { call } = await testService(t)
   for (const value of ANY.right()) {
     const id = traceId()

@@ -303,7 +303,7 @@ t.test('list_traces names the nearest existing values if it finds nothing', asyn
   t.equal((await use('list_traces', { status: 'running', model: 'none', after: 'x' })).isError, true)
 })
 
-t.test('list_changes follows writes, and list_users lists the users of traces', async t => {
+t.test("list_changes follows writes, and list_users lists the traces' users", async t => {
   const { value: now } = await use('list_changes', { after: 'now' })
   t.match(now, {
     detail: 'outline',
@@ -323,7 +323,7 @@ t.test('list_changes follows writes, and list_users lists the users of traces', 
   t.match((await users('writen-')).value, { users: [], hint: /"writen-"/ })
 })
 
-t.test('walks through a list by its cursors', async t => {
+t.test('pages through a list with its cursors', async t => {
   for (let i = 0; i < 3; i++) await record({ name: 'walked' })
   const first = await use('list_traces', { name: 'walked', limit: 2 })
   const second = await use('list_traces', { name: 'walked', limit: 2, after: first.value.nextCursor })
@@ -339,7 +339,7 @@ t.test('add_score scores a trace, and delete_trace deletes it with its scores', 
   t.match(await use('delete_trace', { traceId: id }), { isError: true, value: { error: { code: 'not_found' } } })
 })
 
-t.test('what HTTP refuses, a tool refuses in the same words, as a result', async t => {
+t.test('a request that HTTP rejects is rejected by the tool in the same words, as a result', async t => {
   const id = await record({ name: 'taken' })
   const score = { name: 'ok', dataType: 'boolean', value: true }
   const huge = ingestBody({ input: 'x'.repeat(768_000) })
@@ -386,7 +386,7 @@ t.test('what HTTP refuses, a tool refuses in the same words, as a result', async
   }
 })
 
-t.test('arguments that no route knows are refused by name', async t => {
+t.test('unknown arguments are rejected by name', async t => {
   const id = await record()
   const refusals: [string, object, string][] = [
     ['get_trace', {}, 'traceId: is required'],
@@ -410,45 +410,48 @@ t.test('arguments that no route knows are refused by name', async t => {
   }
 })
 
-t.test('a result that is too long to be given twice is whole as structured content, and shortened as text', async t => {
-  const big = { input: `${'漢字'.repeat(20_000)}\ud800`, output: 'x'.repeat(260_000) }
-  const first = span(big)
-  const id = await record({ spans: [first, span(big)] })
-  const comment = 'c'.repeat(2000)
-  const score = { name: 'quality', dataType: 'numeric', value: 1, comment }
-  for (let i = 0; i < 100; i++) await service.call('POST', `${TRACES}/${id}/scores`, { body: score })
-  const other = await record()
-  for (let i = 0; i < 60; i++) await service.call('POST', `${TRACES}/${other}/scores`, { body: score })
-  const whole = (await service.call('GET', `${TRACES}/${id}`)).text.replaceAll('\\ud800', '\ufffd')
-  const results: [tool: string, args: object, structured: RegExp | string, text: RegExp][] = [
-    [
-      'get_trace',
-      { traceId: id, detail: 'full' },
-      whole,
-      /^This is an outline .* structuredContent have the full trace\.$/
-    ],
-    ['get_trace', { traceId: id, spanIds: [first.id] }, /^\{"traceId"/, /the beginning of the first of 1 spans/],
-    ['list_scores', { limit: 150, detail: 'full' }, /^\{"scores"/, /the first \d+ of 150 scores/]
-  ]
-  for (const [tool, args, structured, note] of results) {
-    const message = callMessage(tool, args)
-    // The SDK must answer the second message.
-    for (const body of [message, [message, callMessage('get_project', {}, 2)]]) {
-      const { status, text, body: answer } = await post(service, body)
-      t.equal(status, 200)
-      const { result } = Array.isArray(answer) ? answer[0] : answer
-      const shown = JSON.parse(result.content[0].text)
-      t.match(shown.note, note, tool)
-      t.ok(result.content[0].text.length < 37_000)
-      if (typeof structured === 'string') t.ok(text.includes(`"structuredContent":${structured}`), `${tool}: whole`)
-      else t.match(JSON.stringify(result.structuredContent), structured)
-      t.ok(JSON.stringify(result.structuredContent).length > 256 * 1024)
-      t.ok(text.isWellFormed() && !/\\ud8/.test(text), 'without halves of surrogate pairs')
+t.test(
+  'a result that is too long to be sent twice is complete as structured content, and shortened as text',
+  async t => {
+    const big = { input: `${'漢字'.repeat(20_000)}\ud800`, output: 'x'.repeat(260_000) }
+    const first = span(big)
+    const id = await record({ spans: [first, span(big)] })
+    const comment = 'c'.repeat(2000)
+    const score = { name: 'quality', dataType: 'numeric', value: 1, comment }
+    for (let i = 0; i < 100; i++) await service.call('POST', `${TRACES}/${id}/scores`, { body: score })
+    const other = await record()
+    for (let i = 0; i < 60; i++) await service.call('POST', `${TRACES}/${other}/scores`, { body: score })
+    const whole = (await service.call('GET', `${TRACES}/${id}`)).text.replaceAll('\\ud800', '\ufffd')
+    const results: [tool: string, args: object, structured: RegExp | string, text: RegExp][] = [
+      [
+        'get_trace',
+        { traceId: id, detail: 'full' },
+        whole,
+        /^This is an outline .* structuredContent have the full trace\.$/
+      ],
+      ['get_trace', { traceId: id, spanIds: [first.id] }, /^\{"traceId"/, /the beginning of the first of 1 spans/],
+      ['list_scores', { limit: 150, detail: 'full' }, /^\{"scores"/, /the first \d+ of 150 scores/]
+    ]
+    for (const [tool, args, structured, note] of results) {
+      const message = callMessage(tool, args)
+      // The SDK must answer the second message.
+      for (const body of [message, [message, callMessage('get_project', {}, 2)]]) {
+        const { status, text, body: answer } = await post(service, body)
+        t.equal(status, 200)
+        const { result } = Array.isArray(answer) ? answer[0] : answer
+        const shown = JSON.parse(result.content[0].text)
+        t.match(shown.note, note, tool)
+        t.ok(result.content[0].text.length < 37_000)
+        if (typeof structured === 'string') t.ok(text.includes(`"structuredContent":${structured}`), `${tool}: whole`)
+        else t.match(JSON.stringify(result.structuredContent), structured)
+        t.ok(JSON.stringify(result.structuredContent).length > 256 * 1024)
+        t.ok(text.isWellFormed() && !/\\ud8/.test(text), 'without halves of surrogate pairs')
+      }
     }
   }
-})
+)
 
-t.test('a batch gathers 32 MiB of results, and tells the calls beyond that to come by themselves', async t => {
+t.test('a batch collects 32 MiB of results, and tells further calls to come separately', async t => {
   const id = await record({ spans: Array.from({ length: 4 }, () => span({ input: 'x'.repeat(250_000) })) })
   const reads = Array.from({ length: 46 }, (_, i) => callMessage('get_trace', { traceId: id, detail: 'full' }, i))
   const trace = ingestBody()
@@ -475,7 +478,7 @@ interface Answered {
   readonly result: Result
 }
 
-t.test('an outline fits where the whole does not, and its spans can be had whole', async t => {
+t.test('an outline fits if the whole does not, and whole spans can be requested', async t => {
   const root = spanId()
   const texts = Array.from({ length: 150 }, (_, index) => `${index} ${'long '.repeat(200)}`)
   const children = texts.map(text =>

@@ -55,7 +55,7 @@ async function assertCounts(t: Any, { database }: TestService) {
   t.same([sums!.total, sums!.bytes], [sums!.spans, sums!.estimated])
 }
 
-t.test('Claude Code: records fill the spans of their calls', async t => {
+t.test('Claude Code: records fill in the spans of their calls', async t => {
   const { service, send, read } = await setUp(t)
   const { traceId, session, exports } = claudeCode()
   await send(exports.spans)
@@ -80,7 +80,7 @@ t.test('Claude Code: records fill the spans of their calls', async t => {
   await assertCounts(t, service)
 })
 
-t.test('Claude Code: records alone make the trace', async t => {
+t.test('Claude Code: records alone form the trace', async t => {
   const { service, send, read } = await setUp(t)
   const { traceId, session, exports } = claudeCode()
   await send(exports.first)
@@ -102,7 +102,7 @@ t.test('Claude Code: records alone make the trace', async t => {
   await assertCounts(t, service)
 })
 
-t.test('Claude Code: without tracing, the trace has its id from the session and the prompt', async t => {
+t.test('Claude Code: without tracing, the trace id is derived from the session and the prompt', async t => {
   const { send, read, service } = await setUp(t)
   const { session, exports } = claudeCode()
   const strip = (body: Any) =>
@@ -131,7 +131,7 @@ function singles(exports: readonly Any[]): Any[] {
   })
 }
 
-t.test('spans and records in any order and portions make the same trace', async t => {
+t.test('spans and records in any order and portions form the same trace', async t => {
   const { service, send, read } = await setUp(t)
   const count = singles(Object.values(claudeCode().exports)).length
   let expected: Any
@@ -181,7 +181,7 @@ t.test('Codex: tokens count once, and the prompt, the tool call and its output a
   t.same(results[1], results[0])
 })
 
-t.test('Codex: records alone make a trace', async t => {
+t.test('Codex: records alone form a trace', async t => {
   const { send, read } = await setUp(t)
   const { traceId, session, exports } = codex()
   await send(exports.first)
@@ -235,7 +235,7 @@ t.test('Gemini CLI, Qwen Code: prompts, requests and tool uses', async t => {
   }
 })
 
-t.test('a trace of records goes along with an export', async t => {
+t.test('a trace of records is exported', async t => {
   const { service, send, read } = await setUp(t)
   const run = claudeCode()
   for (const part of [run.exports.first, run.exports.second]) await send(part)

@@ -33,7 +33,7 @@ function family() {
   return { traceId, root, child }
 }
 
-t.test('one trace comes in any order, in portions, and again', async t => {
+t.test('a trace arrives in any order, in portions, and repeatedly', async t => {
   const service = await testService(t)
   const { send, read } = sendTo(service)
   const { traceId, root, child } = family()
@@ -87,7 +87,7 @@ async function assertCounted(t: Tap, { database }: TestService) {
 }
 type Tap = { same(found: unknown, wanted: unknown): unknown }
 
-t.test('long texts of each export are packed, unless some of it is there, and read as they were sent', async t => {
+t.test("each export's long texts are packed, unless some are already stored, and are read as sent", async t => {
   const service = await testService(t)
   const { send, read } = sendTo(service)
   const { traceId, root, child } = family()
@@ -116,7 +116,7 @@ t.test('exports that race for a trace lose nothing', async t => {
   await assertCounted(t, service)
 })
 
-t.test('one export holds spans of many traces', async t => {
+t.test('one export contains spans of many traces', async t => {
   const service = await testService(t)
   const { send } = sendTo(service)
   const spans = Array.from({ length: 64 }, () => family()).flatMap(({ root, child }) => [child(), root, child()])
@@ -126,7 +126,7 @@ t.test('one export holds spans of many traces', async t => {
   await assertCounted(t, service)
 })
 
-t.test('what cannot be stored is counted and said, and the rest is stored', async t => {
+t.test('spans that cannot be stored are counted and reported, and the rest is stored', async t => {
   const service = await testService(t, SMALL)
   const { send, read } = sendTo(service)
   const rejected = (count: number, message: RegExp) => ({
@@ -154,7 +154,7 @@ t.test('what cannot be stored is counted and said, and the rest is stored', asyn
 })
 
 t.test(
-  'spans beyond 200 count in the trace and are told of; the root and errors are kept; all of it moves',
+  'spans beyond 200 count in the trace and are reported; the root and errors are kept; all of it can be moved',
   async t => {
     const service = await testService(t, SMALL)
     const { traceId, root, child } = family()
@@ -184,7 +184,7 @@ t.test(
   }
 )
 
-t.test('whatever was stored before an export, each of its spans is readable, or counted as refused', async t => {
+t.test('whatever was stored before an export, each of its spans is readable or counted as rejected', async t => {
   const service = await testService(t, SMALL)
   const { read } = sendTo(service)
   const encodings = {
@@ -230,7 +230,7 @@ t.test('whatever was stored before an export, each of its spans is readable, or 
   t.match(await service.database.pool.run(sql => recountProject(sql, 'default', false)), { agree: true })
 })
 
-t.test('an export that is cut into portions keeps errors, agents and calls of models as well', async t => {
+t.test('an export that is divided into portions also keeps errors, agents and model calls', async t => {
   const service = await testService(t, SMALL)
   const { send, read } = sendTo(service)
   const { traceId, root, child } = family()
@@ -254,7 +254,7 @@ t.test('an export that is cut into portions keeps errors, agents and calls of mo
   )
 })
 
-t.test('what is left out is told of: failures, session, model and output count', async t => {
+t.test('spans that are not stored contribute failures, session, model and output', async t => {
   const service = await testService(t, SMALL)
   const { send, read } = sendTo(service)
   const { traceId, root, child } = family()
@@ -281,7 +281,7 @@ t.test('what is left out is told of: failures, session, model and output count',
     t.match(await database.pool.run(sql => recountProject(sql, 'default', false)), { agree: true })
 })
 
-t.test('a call that two libraries report counts once, in whatever exports its spans come', async t => {
+t.test('a call that two libraries report counts once, in any exports', async t => {
   const service = await testService(t)
   const { send, read } = sendTo(service)
   const { traceId, root, child } = family()
@@ -305,7 +305,7 @@ t.test('a call that two libraries report counts once, in whatever exports its sp
   t.match(await testImporter(t, other.database)(1, lines.join('\n')), { problems: [] }, 'ids of answers move with it')
 })
 
-t.test('a span that is too large is cut, its usage counts, and its resend is known', async t => {
+t.test('a span that is too large is cut, its usage counts, and its resend is recognised', async t => {
   const service = await testService(t)
   const { send, read } = sendTo(service)
   const prompt = 'x'.repeat(400_000)
@@ -328,7 +328,7 @@ t.test('a span that is too large is cut, its usage counts, and its resend is kno
   await assertCounted(t, service)
 })
 
-t.test('an export of many large spans is stored, gzip or not', async t => {
+t.test('an export of many large spans is stored, with or without gzip', async t => {
   const service = await testService(t)
   const bodies = Array.from({ length: 3 }, () => {
     const { traceId, root, child } = family()
@@ -356,7 +356,7 @@ t.test('an export of many large spans is stored, gzip or not', async t => {
   await assertCounted(t, service)
 })
 
-t.test('answers in the encoding of the request, gzip or not', async t => {
+t.test("responds in the request's encoding, with or without gzip", async t => {
   const service = await testService(t)
   const text = JSON.stringify(exportOf(otlpSpan()))
   const post = (body: string | Uint8Array, headers: Record<string, string>) =>
@@ -374,7 +374,7 @@ t.test('answers in the encoding of the request, gzip or not', async t => {
   t.match(await post('{"resourceSpans":[]}', json), ALL_STORED, 'a request without spans')
 })
 
-t.test('refuses as a whole only what cannot be read, and who may not send', async t => {
+t.test('rejects an export as a whole only if it is unreadable or not allowed', async t => {
   const service = await testService(t)
   const { key: reader } = await service.makeKey({ scopes: ['traces:read'] })
   const json = { 'content-type': 'application/json' }
@@ -449,7 +449,7 @@ function varint(number: number): Buffer {
   return Buffer.from(bytes)
 }
 
-t.test('a trace belongs to the route that it began on', async t => {
+t.test('a trace belongs to the route on which it began', async t => {
   const service = await testService(t)
   const { send, read } = sendTo(service)
   const { traceId, root, child } = family()
@@ -478,7 +478,7 @@ t.test('a trace belongs to the route that it began on', async t => {
   t.match((await read(ours.traceId)).trace, { environment: 'staging' })
 })
 
-t.test('is scored, patched, deleted and moved as any other trace', async t => {
+t.test('is scored, patched, deleted and moved like any other trace', async t => {
   const service = await testService(t)
   const { send, read } = sendTo(service)
   const { traceId, root, child } = family()
@@ -505,7 +505,7 @@ t.test('is scored, patched, deleted and moved as any other trace', async t => {
   t.match((await read(traceId)).trace, { spanCount: 1 })
 })
 
-t.test('a trial account records the traces allotted to it', async t => {
+t.test('a trial account records its allotted traces', async t => {
   const service = await testService(t, { config: { trialTraces: 2 } })
   const key = await service.database.pool.run(async sql => {
     const { id } = await createAccount(sql, 'guest', 'trial')
@@ -524,7 +524,7 @@ t.test('a trial account records the traces allotted to it', async t => {
   t.match(await send(otlpSpan()), { status: 403, body: { error: { code: 'trial_limit_reached' } } })
 })
 
-t.test('a fault of the database is told so that exporters try again, and nothing is stored twice', async t => {
+t.test('a database failure makes exporters retry, and nothing is stored twice', async t => {
   const database = await testDatabase(t)
   const relay = await testRelay(t, database.target)
   const service = await testService(t, { database, view: { connect: relay.connect } })

@@ -13,7 +13,7 @@ import { configurationFor, runSpoor, start } from '../../fixtures/service/spoor.
 import { until } from '../../fixtures/until.ts'
 import { figure, isLong, longTest, rounds } from '../orders.ts'
 
-t.test('a backup under load has every trace that was answered before it, each whole', async t => {
+t.test('a backup under load has every previously acknowledged trace, each complete', async t => {
   const service = await testService(t)
   const answered: string[] = []
   const deleted = new Set<string>()
@@ -61,7 +61,7 @@ t.test('a backup under load has every trace that was answered before it, each wh
 const KILLS = 10
 const TRACES = 600
 
-longTest('a restore that is killed in the middle, again and again, has in the end what was backed up', async t => {
+longTest('a restore that is killed repeatedly finally yields the backed-up data', async t => {
   const original = await fullInstance(t)
   for (let n = 0; n < TRACES; n++) {
     const body = ingestBody({ input: 'x'.repeat(20_000), spans: [span()] })

@@ -26,7 +26,7 @@ const oneOf = <T>(list: readonly T[]): T | undefined => list[Math.floor(random()
 const VICTIMS = ['PostgreSQL', 'a server process', 'the server', 'a backend'] as const
 const SHORT = 1
 
-t.test('kill -9 of whatever runs, under load, loses nothing and leaves nothing in pieces', async t => {
+t.test('kill -9 of any process under load loses nothing, and leaves nothing half-written', async t => {
   const folder = await dataFolder(t)
   const env = { DATA_DIR: folder, PROCESSES: '2', OTLP_MAX_SPANS: '200', REPACK_AFTER: '0s' }
   let server = await serve(t, env)

@@ -35,7 +35,7 @@ async function ready(address: string): Promise<unknown> {
 }
 
 for (const PROCESSES of ['1', '2']) {
-  longTest(`a server listens while PostgreSQL recovers, and says so (PROCESSES=${PROCESSES})`, async t => {
+  longTest(`a server listens while PostgreSQL recovers, and reports it (PROCESSES=${PROCESSES})`, async t => {
     const folder = await dataFolder(t)
     const { child, address, key, greeting, ended, log } = await startInRecovery(t, { PROCESSES }, folder)
     t.not(address, '', log())

@@ -29,7 +29,7 @@ const secret = 'the secret of a rehearsal'
 
 // This test takes an hour and downloads PostgreSQL. `npm test` covers all of its steps separately.
 longTest(
-  'what was recorded is backed up, restored into the oldest PostgreSQL, compared and pruned by half',
+  'recorded data is backed up, restored into the oldest PostgreSQL, compared, and half of it pruned',
   async t => {
     const folder = await testFolder(t)
     await chmod(folder, 0o755)

@@ -144,7 +144,7 @@ async function administer({ target }: TestDatabase, statement: (name: string) =>
   await runOn(main, `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`)
 }
 
-t.test('a store that is away: cut off, hanging, without connections, read-only', async t => {
+t.test('an unavailable database: cut off, hanging, without connections, read-only', async t => {
   const database = await testDatabase(t)
   const relay = await testRelay(t, database.target)
   const service = await testService(t, { database, view: { connect: relay.connect } })
@@ -164,7 +164,7 @@ t.test('a store that is away: cut off, hanging, without connections, read-only',
   }
 })
 
-longTest('a store that does not get writes done: lock and statement time-outs', async t => {
+longTest('a database that completes no writes: lock and statement timeouts', async t => {
   const limits: [name: string, limit: ConnectOptions][] = [
     ['lock time-out', { settings: { lock_timeout: '300ms' } }],
     ['statement time-out', { statementTimeoutMs: 500 }]
@@ -186,7 +186,7 @@ longTest('a store that does not get writes done: lock and statement time-outs', 
   }
 })
 
-longTest('a PostgreSQL that has no room: connections, disk', async t => {
+longTest('a PostgreSQL at capacity: connections, disk', async t => {
   const database = await testClusterDatabase(t, { max_connections: '40', autovacuum: 'off' })
   const service = await testService(t, { database })
   const { dataDir, target } = database.cluster
@@ -261,7 +261,7 @@ function fullDisk(dataDir: string, paths: readonly string[]) {
   }
 }
 
-longTest('restarts of PostgreSQL under load lose nothing', async t => {
+longTest('restarting PostgreSQL under load loses nothing', async t => {
   const database = await testClusterDatabase(t)
   const { url, key } = await testService(t, { database })
   const load = startLoad(url, key)
@@ -283,7 +283,7 @@ longTest('restarts of PostgreSQL under load lose nothing', async t => {
   await checkLoad(t, url, key, [load])
 })
 
-longTest('a log of PostgreSQL without room ends it again and again, and loses nothing', async t => {
+longTest('a PostgreSQL whose log disk is full crashes repeatedly, and loses nothing', async t => {
   const folder = await dataFolder(t)
   const env = { DATA_DIR: folder, LOG_LEVEL: 'silent' }
   const { address, key } = await serve(t, env)

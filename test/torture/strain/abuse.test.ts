@@ -48,7 +48,7 @@ function checkQuick(t: Test, ms: number, what = 'health'): void {
   if (isLong) t.ok(ms < QUICK_MS, `${what}: after ${ms} ms`)
 }
 
-t.test('idle and slow clients take nothing from the others', async t => {
+t.test('idle and slow clients take nothing from others', async t => {
   const before = await memory()
   const sockets: Socket[] = []
   for (let i = 0; i < IDLE; i++) sockets.push(await open(t, ''))
@@ -69,13 +69,13 @@ t.test('idle and slow clients take nothing from the others', async t => {
   t.equal(await metric('spoor_pending_write_bytes'), 0, 'whoever goes away in the middle of a body leaves nothing')
 })
 
-t.test('headers beyond the limit are 431 in the form of every error', async t => {
+t.test('headers beyond the limit get 431 in the usual envelope', async t => {
   const answer = parseRaw(await sendRaw(port, `GET /healthz HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`))
   t.equal(answer.status, 431)
   t.match(JSON.parse(answer.body).error, { code: 'invalid_request', requestId: answer.headers['x-request-id'] })
 })
 
-t.test('requests in one go on one connection are answered in order', async t => {
+t.test('pipelined requests on one connection are answered in order', async t => {
   const count = 1000
   const socket = connect(port, '127.0.0.1')
   const one = (path: string, more = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`
@@ -88,7 +88,7 @@ t.test('requests in one go on one connection are answered in order', async t => 
   t.ok(statuses.slice(0, -1).every(status => status === '200'))
 })
 
-t.test('wrong keys leave nothing behind, and cost the database little', async t => {
+t.test('wrong keys leave no trace, and cost the database little', async t => {
   const { pool } = database
   const transactions = async () =>
     pool.run(async sql => {
@@ -126,7 +126,7 @@ t.test('wrong keys leave nothing behind, and cost the database little', async t 
   checkQuick(t, await health())
 })
 
-t.test('wrong sessions leave nothing behind, and cost the database little', async t => {
+t.test('wrong sessions leave no trace, and cost the database little', async t => {
   const dispatcher = new Agent({ connections: 64, pipelining: 1 })
   t.teardown(() => dispatcher.destroy())
   const transactions = async () =>
@@ -163,7 +163,7 @@ t.test('wrong sessions leave nothing behind, and cost the database little', asyn
   checkQuick(t, await health())
 })
 
-longTest('a flood of passwords is stopped, takes bounded memory, and nothing from the others', async t => {
+longTest('a flood of passwords is stopped, takes bounded memory, and takes nothing from others', async t => {
   const dispatcher = new Agent({ connections: PASSWORDS, pipelining: 1 })
   t.teardown(() => dispatcher.destroy())
   const before = await memory()
@@ -257,7 +257,7 @@ for (const [who, count, times] of [
   ['who ask for much and read nothing', READERS, TIMES],
   ['who ask for much again and again in one go and read nothing', PIPELINERS, AHEAD]
 ] as const) {
-  t.test(`${who} take a bounded room, for a while, and others are served`, async t => {
+  t.test(`${who} use bounded memory, for a while, and others are served`, async t => {
     const body = largeBody(LARGE_BYTES)
     t.equal(await record(body), 201)
     const { statusCode: recorded, body: answer } = await request(`${address}/api/v1/traces`, {
@@ -309,7 +309,7 @@ for (const [who, count, times] of [
   })
 }
 
-t.test('large answers to requests in one go are all sent, in order, to a client that reads slowly', async t => {
+t.test('large responses to pipelined requests are all sent, in order, to a client that reads slowly', async t => {
   const bodies = [largeBody(LARGE_BYTES), largeBody(LARGE_BYTES)]
   for (const body of bodies) t.equal(await record(body), 201)
   const slow = bodies.map(body => readSlowly(t, get(body.trace.id), 5, 20_000_000))
@@ -317,7 +317,7 @@ t.test('large answers to requests in one go are all sent, in order, to a client 
   await until(async () => (await metric('spoor_unread_bytes')) === 0)
 })
 
-t.test('bodies that never end, bombs and floods of headers are refused at once, and leave nothing', async t => {
+t.test('endless bodies, bombs and floods of headers are rejected at once, and leave nothing behind', async t => {
   const endless = async () => {
     const socket = await open(t, `${post}Transfer-Encoding: chunked\r\n\r\n`)
     const chunk = `10000\r\n${'x'.repeat(65_536)}\r\n`
@@ -358,25 +358,22 @@ t.test('bodies that never end, bombs and floods of headers are refused at once, 
   t.equal(await metric('spoor_pending_write_bytes'), 0)
 })
 
-t.test(
-  'messages to the tools that never come whole keep no more than their room, and writers none of theirs',
-  async t => {
-    const count = isLong ? 400 : 60
-    const before = await memory()
-    const head = post.replace('/api/v1/traces', '/api/mcp')
-    const refused: Promise<unknown>[] = []
-    for (let i = 0; i < count; i++) {
-      const socket = await open(t, `${head}Content-Length: 2000000\r\n\r\n`)
-      refused.push(once(socket.setEncoding('latin1'), 'data').then(([answer]) => answer))
-      socket.write('x'.repeat(1_500_000))
-    }
-    t.match(await Promise.race(refused), /^HTTP\/1\.1 429 [\s\S]*\r\nRetry-After: \d+\r\n/)
-    t.equal(await record(largeBody(LARGE_BYTES)), 201)
-    const grown = (await memory()) - before
-    figure(`memory that ${count} unfinished messages to the tools take, MiB`, Math.round(grown))
-    t.ok(grown < 256, `${grown} MiB`)
+t.test("incomplete messages to the tools hold no more than their own memory, and none of the writers'", async t => {
+  const count = isLong ? 400 : 60
+  const before = await memory()
+  const head = post.replace('/api/v1/traces', '/api/mcp')
+  const refused: Promise<unknown>[] = []
+  for (let i = 0; i < count; i++) {
+    const socket = await open(t, `${head}Content-Length: 2000000\r\n\r\n`)
+    refused.push(once(socket.setEncoding('latin1'), 'data').then(([answer]) => answer))
+    socket.write('x'.repeat(1_500_000))
   }
-)
+  t.match(await Promise.race(refused), /^HTTP\/1\.1 429 [\s\S]*\r\nRetry-After: \d+\r\n/)
+  t.equal(await record(largeBody(LARGE_BYTES)), 201)
+  const grown = (await memory()) - before
+  figure(`memory that ${count} unfinished messages to the tools take, MiB`, Math.round(grown))
+  t.ok(grown < 256, `${grown} MiB`)
+})
 
 /** Number of simultaneous exports. */
 const EXPORTS = 12
@@ -391,7 +388,7 @@ const KINDS_OF_EXPORT = [
 ] as const
 
 longTest(
-  'a dozen exports of the largest size, at once, are each answered, and what is acknowledged is there',
+  'a dozen concurrent exports of the maximum size are each answered, and acknowledged data is stored',
   async t => {
     const database = await testDatabase(t)
     const { address, key, serving } = await serve(t, configurationFor(database))
@@ -451,7 +448,7 @@ function exportOf(number: number, bytes: number, spansEach: number) {
   return { resourceSpans: [{ scopeSpans: [{ spans: Array.from({ length: count }, (_, i) => spanOf(i)) }] }] }
 }
 
-t.test('large bodies in one go on one connection are all answered, in order', async t => {
+t.test('large pipelined bodies on one connection are all answered, in order', async t => {
   const bodies = Array.from({ length: 20 }, () => JSON.stringify(ingestBody({ input: 'x'.repeat(40_000) })))
   const texts = bodies.map(body => `${post}Content-Length: ${body.length}\r\n\r\n${body}`)
   const text = await sendRaw(port, `${texts.join('')}GET /nowhere HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)

@@ -37,7 +37,7 @@ const HEAVY_SHARE = 0.7
 const STATUS_CODE_TAG = 0x08
 const LEAVE = /^HTTP\/1\.1 100 Continue\r\n\r\n/
 
-t.test('no request holds the server up', async t => {
+t.test('no request blocks the server', async t => {
   const database = await testDatabase(t)
   const stalls = join(await testFolder(t), 'stalls')
   const env = { ...configurationFor(database), [STALLS_VARIABLE]: stalls }
@@ -90,9 +90,9 @@ t.test('no request holds the server up', async t => {
   t.same(serving.err.split('\n').filter(isWarning), [], 'nothing to warn of in the log')
 })
 
-longTest('whatever is searched for in whatever was recorded is found, or refused in a sentence', fuzzSearches)
+longTest('any search in any recorded data succeeds, or is rejected in a sentence', fuzzSearches)
 
-t.test('whatever is sent, the service answers as it should, and goes on', async t => {
+t.test('the service responds to any request as it should, and continues', async t => {
   const lines: string[] = []
   const log = createLog('warn', { write: line => lines.push(line) })
   const { call, key, makeKey, port } = await testService(t, { log })
@@ -154,7 +154,7 @@ t.test('whatever is sent, the service answers as it should, and goes on', async 
   )
 })
 
-t.test('whatever is sent to the dashboard, it answers as it should, and goes on', async t => {
+t.test('the dashboard responds to any request as it should, and continues', async t => {
   const lines: string[] = []
   const log = createLog('warn', { write: line => lines.push(line) })
   const service = await testService(t, { log })

@@ -23,7 +23,7 @@ interface Asked {
   readonly ms: number
 }
 
-longTest('whatever one project reads, the small lists of another one are answered soon', async t => {
+longTest("whatever one project reads, another project's short lists are answered quickly", async t => {
   const database = await testDatabase(t)
   const env = configurationFor(database)
   const { address, key } = await serve(t, env)
@@ -132,7 +132,7 @@ const SLOW = 20
 /** An exporter gives up after this time. */
 const EXPORTER_MS = 10_000
 
-longTest('whoever sends slowly, the large exports of another project are taken', async t => {
+longTest("however slowly one project sends, another project's large exports are accepted", async t => {
   const database = await testDatabase(t)
   const env = configurationFor(database)
   const { address, key } = await serve(t, env)

@@ -14,7 +14,7 @@ import { figure, longTest, rounds } from '../orders.ts'
 /** The time for a server to complete requests in flight and write its queue, and for its PostgreSQL to stop. */
 const GRACE_MS = 30_000
 
-t.test('SIGTERM under load loses nothing, and ends in time', async t => {
+t.test('SIGTERM under load loses nothing, and stops the server in time', async t => {
   const env = { DATA_DIR: await dataFolder(t) }
   const loads: Load[] = []
   let { serving, address, key } = await serve(t, env)
@@ -36,7 +36,7 @@ t.test('SIGTERM under load loses nothing, and ends in time', async t => {
   await checkLoad(t, address, key!, loads)
 })
 
-longTest('SIGTERM resets no connection that its clients use', async t => {
+longTest('SIGTERM resets no connection that clients are using', async t => {
   const env = { ...configurationFor(await testDatabase(t)), SHUTDOWN_GRACE: '3s' }
   for (const round of rounds(1, 10, 0.5)) {
     const { serving, address, key } = await serve(t, env)
@@ -82,7 +82,7 @@ async function readiness(address: string): Promise<{ status: number; body: unkno
   return { status: response.status, body: await response.json() }
 }
 
-t.test('threads that die under requests are replaced, and the requests are answered', async t => {
+t.test('threads that die during requests are replaced, and the requests are answered', async t => {
   const threads: Worker[] = []
   const note = (thread: Worker) => void threads.push(thread)
   process.on('worker', note)

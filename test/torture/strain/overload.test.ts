@@ -37,7 +37,7 @@ const { address, port, key, authorization, post, open, record, health, metric, m
 const fillUp = ({ ingest }: App) =>
   Array.from({ length: MOST_PENDING - 1 }, (_, i) => ingest.admit(0, 1, 1_000_000 + i))
 
-t.test('a body that there is no room for is refused before it is read', async t => {
+t.test('a body without available memory is rejected before it is read', async t => {
   const { call, key, port, app } = await testService(t)
   const full = fillUp(app)
   const head = `POST /api/v1/traces HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n`
@@ -58,7 +58,7 @@ t.test('a body that there is no room for is refused before it is read', async t 
   t.equal((await call('POST', '/api/v1/traces', { body: ingestBody() })).status, 201)
 })
 
-t.test('who is still sending when it is refused gets its answer, however slowly it sends', async t => {
+t.test('a client that is still sending when it is rejected gets its response, however slowly it sends', async t => {
   const { key, port, app } = await testService(t)
   const full = fillUp(app)
   t.teardown(() => {
@@ -86,7 +86,7 @@ t.test('who is still sending when it is refused gets its answer, however slowly 
 })
 
 longTest(
-  'who announces much and sends nothing keeps large bodies out for a moment, and small ones not at all',
+  'a client that declares much and sends nothing blocks large bodies briefly, and small ones not at all',
   async t => {
     const start = performance.now()
     for (let i = 0; i < CLIENTS; i++) await open(t, `${post}Content-Length: 2000000\r\n\r\n`)
@@ -212,7 +212,7 @@ async function check(t: Test, name: string, plan: Omit<FloodPlan, 'port' | 'key'
   t.ok(later < 3 * quiet + 20, `${quiet} ms before, ${later} ms afterwards`)
 }
 
-t.test('twice the load that can be served', async t => {
+t.test('twice the load that the server can handle', async t => {
   const sender = startSender()
   t.teardown(() => sender.stop())
   const measureMs = isLong ? 10_000 : 200
@@ -232,6 +232,6 @@ t.test('twice the load that can be served', async t => {
   await check(t, 'twice the load', { kind: 'typical', clients: CROWD, rate })
 })
 
-longTest('clients with large bodies that come again as soon as they are told to', async t => {
+longTest('clients with large bodies that retry as soon as they are told to', async t => {
   await check(t, 'large bodies', { kind: 'large', clients: CLIENTS })
 })

@@ -50,7 +50,7 @@ async function measureHeap(serving: Serving): Promise<number> {
   return result.usedSize / MIB
 }
 
-longTest('half of what a server can do leaves memory and file descriptors as they are', async t => {
+longTest('half of the maximum load does not grow memory or file descriptors', async t => {
   const { address, key, serving } = await serve(t, { DATA_DIR: await dataFolder(t) }, ['--inspect=127.0.0.1:0'])
   const unavailable = { lists: 0 }
   const get = async (path: string) => {

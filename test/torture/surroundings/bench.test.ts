@@ -27,7 +27,7 @@ function start(parameters: readonly string[], env: NodeJS.ProcessEnv = {}) {
   return { child, result: Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]) }
 }
 
-longTest('measures a case against COPY and beside another PostgreSQL, and leaves nothing behind', async t => {
+longTest('measures a case against COPY and with another PostgreSQL, and leaves nothing behind', async t => {
   const folder = await emptyFolder(t)
   const quick = ['--case', 'small', '--runs', '1', '--seconds', '0.2', '--connections', '8']
   const { target } = readTestServer()

@@ -191,7 +191,7 @@ await worker.dispose()
     })
   })
 
-  t.test('the oldest supported SDKs of models', async t => {
+  t.test('the oldest supported model SDKs', async t => {
     const { folder, write, run } = await startProject(t)
     await run('npm', 'install', '--no-audit', '--no-fund', ...OLDEST)
     const provider = await startProvider()
@@ -204,7 +204,7 @@ await worker.dispose()
     ])
   })
 
-  t.test('a route handler of Next.js', async t => {
+  t.test('a Next.js route handler', async t => {
     const { folder, write, run, taken } = await startProject(t)
     await run('npm', 'install', '--no-audit', '--no-fund', 'next', 'react', 'react-dom')
     write('app/layout.js', 'export default ({ children }) => <html><body>{children}</body></html>\n')
