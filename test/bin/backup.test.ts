@@ -53,7 +53,7 @@ t.test('a backup file is private, verified and restored', async t => {
   })
   t.equal((await stat(file)).mode & 0o777, 0o600)
   t.match(await runHere(['backup', file], env), { code: 1, err: /exists: use another name, or add --force/ })
-  t.match(await jsonHere(['backup', '--force', file], env), { file, ...SIZE }, 'over the one before')
+  t.match(await jsonHere(['backup', '--force', file], env), { file, ...SIZE }, 'replacing the previous one')
   t.match(await jsonHere(['backup', '--verify', file]), SIZE)
   t.match(await runHere(['backup', '--verify', file]), { code: 0, out: /^a complete backup: 1 project, 40 traces/ })
 
@@ -208,6 +208,6 @@ t.test('refusals are one line on stderr', async t => {
     t.match(result, { code, out: '', err: message }, args.join(' '))
     t.match(result.err, /^spoor: [^\n]+\n$/, 'in one line')
   }
-  t.notOk((await readdir(folder)).includes('none'), 'what is refused makes no database')
+  t.notOk((await readdir(folder)).includes('none'), 'a rejected restore creates no database')
   t.match(await runSpoor(['backup', '--help']), { code: 0, out: /Back up an entire instance/ })
 })

@@ -27,7 +27,7 @@ t.test('accounts, projects and keys are managed from scripts, in JSON', async t 
   t.match(key, { projectId: project.id, label: 'ci', scopes: ['traces:read'], environment: 'staging' })
 
   const rotated = await jsonHere(['key', 'rotate', key.keyId], env)
-  t.same({ ...rotated, key: key.key, keyId: key.keyId }, key, 'all but the key itself is the same')
+  t.same({ ...rotated, key: key.key, keyId: key.keyId }, key, 'everything except the key itself is the same')
   t.not(rotated.keyId, key.keyId)
   t.match(await jsonHere(['key', 'set-environment', rotated.keyId, 'unassigned'], env), { environment: null })
   t.match(await jsonHere(['key', 'revoke', rotated.keyId], env), { keyId: rotated.keyId, state: 'revoked' })
@@ -62,7 +62,7 @@ t.test('texts from others stay on their line, and cannot control the terminal', 
   }
   for (const list of lists.slice(0, 4)) {
     const [row] = (await jsonHere(list.split(' '), env)) as [{ name?: string; label?: string }]
-    t.equal(list === 'key list' ? row.label : row.name, hostile, `${list} --json says it as it is stored`)
+    t.equal(list === 'key list' ? row.label : row.name, hostile, `${list} --json returns it as stored`)
   }
 })
 
@@ -81,7 +81,7 @@ t.test('a key is shown when it is created, and never again', async t => {
     ['status', '--json']
   ]) {
     const shown = await runHere(args, env)
-    t.match(shown.out, 'default', 'something is shown')
+    t.match(shown.out, 'default', 'output is not empty')
     t.notOk(shown.out.includes(secret!) || shown.out.includes(key))
   }
 })
@@ -126,7 +126,7 @@ t.test('tables are readable by people', async t => {
     t.match(await runHere(args, env), { code: 0, out: text, err: '' }, args.join(' '))
   }
   const status = /^spoor +\d[\s\S]*not running[\s\S]*schema +current[\s\S]*default/
-  t.match(await runHere(['status'], env), { out: status }, 'what is amiss here is that the tests risk their data')
+  t.match(await runHere(['status'], env), { out: status }, 'the only problem here is that the tests risk their data')
 })
 
 t.test('status reports problems, and migrate repairs a schema', async t => {
@@ -247,7 +247,7 @@ t.test('during a change of the secret, status lists the keys that still need the
     KEY_DIGEST_SECRET: 'the secret from now on',
     KEY_DIGEST_SECRET_PREVIOUS: env.KEY_DIGEST_SECRET
   }
-  t.match(await runHere(create, both), { code: 0 }, 'a command takes either secret')
+  t.match(await runHere(create, both), { code: 0 }, 'a command accepts either secret')
   const view = { digestSecret: both.KEY_DIGEST_SECRET, previousSecret: database.digestSecret }
   await testService(t, { database, view, key: 'none' })
   t.match(
@@ -280,7 +280,7 @@ t.test('a secret that does not match the keys is rejected, and can be replaced',
   const replace = ['key', 'replace-secret']
   t.same(await jsonHere([...replace, '--apply'], env), { keys: 0, differs: false, applied: false })
   t.same(await jsonHere(replace, other), { keys: 1, differs: true, applied: false })
-  t.match(await jsonHere(['key', 'list'], env), [{ keyId, state: 'active' }], 'nothing was changed yet')
+  t.match(await jsonHere(['key', 'list'], env), [{ keyId, state: 'active' }], 'nothing has changed yet')
   t.match(await runHere(replace, other), { code: 0, out: /would stop working: 1\..*--apply/ })
   t.same(await jsonHere([...replace, '--apply'], other), { keys: 1, differs: true, applied: true })
   t.match(await jsonHere(['key', 'list'], env), [{ keyId, state: 'revoked' }])

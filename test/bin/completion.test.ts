@@ -44,7 +44,7 @@ t.test('zsh and fish offer the same words, and installed shells can read the scr
     const file = join(t.testdir({ script: out }), 'script')
     const { error, status, stderr } = spawnSync(shell, [check, file], { encoding: 'utf8' })
     if (error === undefined) t.same([status, stderr], [0, ''], shell)
-    else t.comment(`${shell} is not installed: its script was not checked`)
+    else t.comment(`${shell} is not installed, so its script was not checked`)
   }
   t.match(await runHere(['completion', 'tcsh']), { code: 2, err: /SHELL must be one of bash, zsh, fish/ })
 })

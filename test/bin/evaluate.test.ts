@@ -49,7 +49,7 @@ t.test('each trace is evaluated once, and again after it has grown', async t => 
       runId: first.runId
     }
   ])
-  t.match((await evaluate()).evaluators, [{ judged: 0 }], 'nothing is judged twice')
+  t.match((await evaluate()).evaluators, [{ judged: 0 }], 'nothing is evaluated twice')
 
   await record('/api/v1/otlp/v1/traces', exportOf(otlpSpan({ traceId: grown, parentSpanId: 'f'.repeat(16) })))
   await record(`/api/v1/traces/${running.trace.id}/end`, {
@@ -57,7 +57,7 @@ t.test('each trace is evaluated once, and again after it has grown', async t => 
     endedAt: running.trace.startedAt,
     output: 'ok'
   })
-  t.match((await evaluate()).evaluators, [{ judged: 2 }], 'what has grown, and what has ended since')
+  t.match((await evaluate()).evaluators, [{ judged: 2 }], 'traces that have grown or ended since')
 
   t.match((await evaluate()).evaluators, [{ judged: 0 }])
   const runs = await jsonHere(['evaluate', 'list', '--project', 'default'], env)

@@ -90,7 +90,7 @@ t.test('both modes find the same steps, failures, sums, sessions and words', asy
   )
   const costs = await both(['usage', '--by', 'name', ...period])
   t.match(costs, /^b [^\n]*\$0\.25/m)
-  t.notMatch(costs, /^a [^\n]*\$/m, 'a cost that is not known is not $0.00')
+  t.notMatch(costs, /^a [^\n]*\$/m, 'an unknown cost is not $0.00')
   t.match(await json('usage', '--by', 'step', '--step-kind', 'tool', '--sort', 'errors', '--limit', '1', ...period), {
     rows: [{ key: 'search', kind: 'tool', steps: 2, errors: 2 }],
     others: 0

@@ -10,6 +10,6 @@ t.test('an old Node gets a one-sentence message', t => {
     t.equal(complainOfNode(version), undefined, version)
   }
   const { engines } = JSON.parse(readFileSync('package.json', 'utf8'))
-  t.equal(engines.node, '>=20.19', 'as package.json says')
+  t.equal(engines.node, '>=20.19', 'as in package.json')
   t.end()
 })

@@ -95,7 +95,7 @@ t.test('workflows run existing scripts, on every supported Node', t => {
   t.match(release.jobs.npm, { needs: 'ci', permissions: { 'id-token': 'write' } })
   t.match(commands.join('\n'), 'npm publish --provenance')
   t.match(commands.join('\n'), '.ci/tarball dist')
-  t.ok(statSync('.ci/tarball').mode & 0o100, 'can be run')
+  t.ok(statSync('.ci/tarball').mode & 0o100, 'is executable')
   t.end()
 })
 

@@ -269,7 +269,7 @@ t.test('a process follows new traces until Ctrl-C', async t => {
   await until(() => out.split('later').length === 3)
   t.match(out, /^[0-9a-f]{32} {2}12:00:00 {2}running +later\\u001b\[2J$/m)
   t.match(out, /^[0-9a-f]{32} {2}12:00:00 {2}ok {8,}5\.00 s {2}later\\u001b\[2J$/m)
-  t.equal(out.split('before').length, 2, 'what has not changed is not repeated')
+  t.equal(out.split('before').length, 2, 'unchanged traces are not repeated')
   child.kill('SIGINT')
   t.equal(await closed, 0)
 })

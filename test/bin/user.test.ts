@@ -41,7 +41,7 @@ t.test(
     for (const settings of [{}, { BASE_URL: 'https://spoor.example' }, { HOST: '0.0.0.0' }]) {
       const later = await startSpoor(t, { ...env, ...settings })
       const said = /^Dashboard: https?:\/\/[\w.:]+\/app \(sign in with a link: npx spoor user link EMAIL/m
-      t.match(later.out, said, `no link in what is no terminal: ${JSON.stringify(settings)}`)
+      t.match(later.out, said, `no link outside a terminal: ${JSON.stringify(settings)}`)
       t.notMatch(later.out + later.err, /sign-in#/)
       t.equal((await stop(later)).code, 0)
     }

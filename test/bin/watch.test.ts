@@ -67,7 +67,7 @@ t.test('a breach is reported once, again if the report fails, and when it is ove
 t.test('each measure is read from the API', async t => {
   const { env, record, call } = await testProject(t)
   const silent = await runHere([...WATCH, '--once', '--when', 'silence > 5m'], env)
-  t.match(silent, { code: 0, out: /silence > 5m: ok, now none/ }, 'a project that was never heard of')
+  t.match(silent, { code: 0, out: /silence > 5m: ok, now none/ }, 'an unknown project')
   for (let n = 0; n < 4; n++) await record(n === 0 ? 'error' : 'ok', 10)
   const id = await record('ok', 10)
   const score = { name: 'quality', dataType: 'numeric', value: 0.25 }

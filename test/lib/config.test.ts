@@ -48,7 +48,11 @@ t.test('every setting has a default', t => {
     shutdownGraceMs: 3000
   })
   t.equal(readConfig({ OTLP_IDLE_COMPLETE: 'off' }).idleCompleteMs, undefined)
-  t.strictSame(readConfig({ PORT: '', DATABASE_URL: '  ', BASE_URL: '' }), readConfig({}), 'empty is unset')
+  t.strictSame(
+    readConfig({ PORT: '', DATABASE_URL: '  ', BASE_URL: '' }),
+    readConfig({}),
+    'an empty value counts as unset'
+  )
   t.end()
 })
 
@@ -283,7 +287,7 @@ t.test('error messages contain no secret', t => {
   for (const [name, value] of Object.entries(secrets)) {
     try {
       readConfig({ [name]: value })
-      t.fail(`${name} was taken`)
+      t.fail(`${name} was accepted`)
     } catch (error) {
       t.notMatch((error as Error).message, 'hush')
     }

@@ -70,5 +70,5 @@ t.test("a line has the cause and PostgreSQL's code, and no data from clients", a
   ])
   t.equal(lines.length, 3)
   t.notMatch(JSON.stringify(lines), /secret/)
-  t.notOk('stack' in lines[0]!, 'the stack of a refusal says nothing')
+  t.notOk('stack' in lines[0]!, "a refusal's stack adds nothing")
 })

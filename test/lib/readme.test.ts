@@ -118,7 +118,7 @@ t.test('each module is on the map, and imports exactly the modules in its row', 
     const imported = [...(arrows.get(room) ?? [])].filter(to => to !== SHARED)
     t.same(imported.sort(), allowed.map(name => (rooms.has(`lib/${name}`) ? `lib/${name}` : name)).sort(), room)
   }
-  t.same([...(arrows.get(SHARED) ?? [])].sort(), ['lib/limits', 'lib/schema'], 'the files that every room may use')
+  t.same([...(arrows.get(SHARED) ?? [])].sort(), ['lib/limits', 'lib/schema'], 'the files that every module may use')
   t.end()
 })
 

@@ -97,7 +97,7 @@ t.test('a database that starts late, or is briefly unreachable, requires no rest
     await delay(300)
     return (await call('GET', '/api/v1/key', { key })).status === 401
   }, 30_000)
-  t.pass('notices come again')
+  t.pass('notifications arrive again')
 })
 
 t.test('a read-only database is not ready', async t => {
@@ -155,7 +155,7 @@ t.test('closing answers requests in flight and accepts no new ones', async t => 
   const underWay = sendRaw(service.port, 'GET /slow HTTP/1.1\r\nHost: x\r\n\r\n')
   await started.given
   const closing = service.close()
-  t.equal(service.close(), closing, 'closing twice is closing once')
+  t.equal(service.close(), closing, 'closing twice has the same effect as closing once')
   // Connections that were opened before the close are still accepted.
   const refusal = () =>
     request(service.url).then(
@@ -181,7 +181,7 @@ t.test('closing writes queued operations', async t => {
   const answers = await Promise.allSettled(writes)
   const stored = answers.filter(answer => answer.status === 'fulfilled' && answer.value.status === 201).length
   const [row] = await service.database.pool.run(sql => sql`select count(*) as count from traces`)
-  t.equal(row?.count, stored, 'what was answered is there, and nothing else')
+  t.equal(row?.count, stored, 'exactly the acknowledged traces are stored')
 })
 
 t.test('an unavailable address is rejected in one line', async t => {

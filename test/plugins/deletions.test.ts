@@ -61,7 +61,7 @@ t.test('only the traces of a user, of a session or of a list are deleted', async
   const [first = '', second = ''] = listed
   const ids = { traceIds: [first.toUpperCase(), first, traceId(), second] }
   t.strictSame((await remove(ids)).body, { ok: true, deleted: 2, remaining: 0 })
-  t.strictSame((await remove(ids)).body, { ok: true, deleted: 0, remaining: 0 }, 'again, it does nothing')
+  t.strictSame((await remove(ids)).body, { ok: true, deleted: 0, remaining: 0 }, 'repeating it has no effect')
   t.same(await counts(), NONE)
   t.same((await call('GET', '/api/v1/scores')).body.scores, [])
   t.same((await call('GET', '/api/v1/users')).body.users, [])

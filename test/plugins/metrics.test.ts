@@ -30,7 +30,7 @@ t.test('counts requests by route and status, refusals by code, and batches, with
   }
   t.match(text, /^spoor_database_bytes [1-9]\d{6,}$/m)
   t.match(text, /^nodejs_eventloop_lag_seconds /m)
-  t.notMatch(text, /spoor_live_|nowhere/, 'nothing that a client sent')
+  t.notMatch(text, /spoor_live_|nowhere/, 'no data from clients')
 })
 
 t.test('an idle process wakes 20 times a second to measure the event loop', async t => {
@@ -126,7 +126,7 @@ t.test('every metric has a description, and changes when it should', async t => 
   t.same(
     ours.filter(name => !(name in PROMISED)),
     [],
-    'a new metric stands above'
+    'a new metric belongs in the list above'
   )
 
   const room = app.ingest.admit(1000)
@@ -152,7 +152,7 @@ t.test('every metric has a description, and changes when it should', async t => 
   const stored = (what: string, way: string) => value(`spoor_${what}_recorded_total\\{way="${way}"\\}`)
   const [traces, spans] = [await stored('traces', 'native'), await stored('spans', 'native')]
   for (const status of [201, 200]) t.equal((await call('POST', '/api/v1/traces', { body })).status, status)
-  t.equal(await stored('traces', 'native'), traces + 1, 'a resend is none')
+  t.equal(await stored('traces', 'native'), traces + 1, 'a resend does not count')
   t.equal(await stored('spans', 'native'), spans + 2)
   const started = startBody()
   const path = `/api/v1/traces/${started.trace.id}`

@@ -54,7 +54,7 @@ t.test('the document over HTTP', async t => {
     const answer = await ask('traces.example.com')
     t.same(answer.body.servers, [{ url: 'http://traces.example.com' }])
     t.not(answer.headers.etag, first.headers.etag)
-    t.equal(answer.headers.vary, 'Host', 'so that a shared cache does not answer one name with the other')
+    t.equal(answer.headers.vary, 'Host', "so that a shared cache does not return one name's document for another")
     const known = { 'if-none-match': String(answer.headers.etag), host: 'traces.example.com' }
     t.match(await call('GET', PATH, { headers: known }), { status: 304, headers: { vary: 'Host' } })
     // There are more names than the server caches.

@@ -256,7 +256,7 @@ t.test('random searches of random histories match a model', async t => {
       }),
     runs(25)
   )
-  t.same(lintAll(recording.texts), [], 'a cluster takes every statement')
+  t.same(lintAll(recording.texts), [], 'a cluster accepts every statement')
 })
 
 const invalid = (message: RegExp) => ({ status: 400, body: { error: { code: 'invalid_request', message } } })
@@ -365,7 +365,7 @@ t.test("summaries equal the list's, with the first error and the beginnings of t
   const ids = async (query: string) =>
     (await call('GET', `/api/v1/search?${query}`)).body.traces.map(({ id }: { id: string }) => id)
   t.same(await ids('error=TimeoutError&step=lookup'), [body.trace.id])
-  t.same(await ids('error=TimeoutError&step=agent'), [], 'all conditions hold for the same step')
+  t.same(await ids('error=TimeoutError&step=agent'), [], 'all conditions apply to the same step')
   t.same(await ids('error=respond+order&stepKind=tool'), [body.trace.id])
 })
 
@@ -417,7 +417,7 @@ t.test('the list of spans and a search read the same errors', async t => {
     ['record+tells', 4]
   ] as const)
     t.same(await ids(`error=${words}`), [bodies[i]!.trace.id], words)
-  t.same(await ids('error=answered'), [], 'an output of a model is not an error')
+  t.same(await ids('error=answered'), [], "a model's output is not an error")
 })
 
 t.test('previews show messages that arrived as log records', async t => {

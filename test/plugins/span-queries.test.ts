@@ -85,7 +85,7 @@ t.test('a cursor belongs to its list', async t => {
   t.match(await call('GET', `${ERRORS}?after=${nextCursor}`), { status: 400 })
   t.match(await call('GET', `${SPANS}?after=${traces.nextCursor}`), { status: 400 })
   t.match(await call('GET', `${SPANS}?sort=slowest&after=${nextCursor}`), { status: 400 })
-  t.equal((await get(`${SPANS}?after=${nextCursor}&status=unset`)).spans.length, 5, 'other filters go on from there')
+  t.equal((await get(`${SPANS}?after=${nextCursor}&status=unset`)).spans.length, 5, 'other filters continue from there')
 })
 
 t.test('pages neither lose nor repeat spans while traces and spans arrive or are deleted', async t => {

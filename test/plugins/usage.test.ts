@@ -515,7 +515,7 @@ t.test('without times, the last seven days are summed, as the response states', 
     ['day', DAY]
   ] as const) {
     const { from, to } = (await call('GET', `/api/v1/usage?interval=${interval}`)).body
-    t.equal(Date.parse(from) % length, 0, `it begins with a whole ${interval}`)
+    t.equal(Date.parse(from) % length, 0, `it starts with a whole ${interval}`)
     t.equal(Math.ceil(Date.parse(to) / length) * length - Date.parse(from), 7 * DAY)
   }
   const to = iso(at + 1)

@@ -68,8 +68,8 @@ t.test('OpenInference', async t => {
     const call = { function: { name: 'get_weather', arguments: '{"city":"Graz"}' } }
     t.match(first, { status: 'ok', output: [{ message: { tool_calls: [{ tool_call: call }] } }] })
     t.match(second.input[3], { message: { role: 'tool', content: TOOL_RESULT } })
-    t.equal(first.attributes['input.value'], undefined, 'the request says the same')
-    t.match(first.attributes['output.value'], /"usage":/, 'the answer says more')
+    t.equal(first.attributes['input.value'], undefined, 'the request states the same')
+    t.match(first.attributes['output.value'], /"usage":/, 'the response states more')
   })
 
   t.test('a stream, without tokens', async t => {

@@ -66,11 +66,11 @@ t.test('access', async t => {
       }
       if (!path.includes('{traceId}')) return
       for (const id of ['x', hexId(15), `${traceId()}0`, 'g'.repeat(32), `${traceId()}%20`, '%00']) {
-        t.match(await send(key, at(path, id)), missing, `${id} is no trace`)
+        t.match(await send(key, at(path, id)), missing, `${id} is not a trace`)
       }
       if (!path.includes('{scoreId}')) return
       for (const id of ['x', hexId(7), hexId(9), 'g'.repeat(16)]) {
-        t.match(await send(key, at(path, body.trace.id, id)), missing, `${id} is no score`)
+        t.match(await send(key, at(path, body.trace.id, id)), missing, `${id} is not a score`)
       }
     })
   }

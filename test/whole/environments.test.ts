@@ -49,7 +49,7 @@ t.test('environments', async t => {
       body: { error: { code: 'invalid_request', message: /^environment: / } }
     })
     t.match(await call('PATCH', `${TRACES}/${id}`, { body: { metadata: extra } }), { status: 200 })
-    t.match(await read(id), { environment: null, metadata: extra }, 'metadata is not it')
+    t.match(await read(id), { environment: null, metadata: extra }, 'metadata does not set it')
   })
 
   await t.test('2. traces of a key without one are unassigned', async t => {
@@ -154,13 +154,17 @@ t.test('environments', async t => {
       const id = await record(recording, startBody({ spans: [first] }))
       const send = (step: string, body: object) => call('POST', `${TRACES}/${id}${step}`, { key: other, body })
       t.match(await send('/spans', spansBody(span())), forbidden)
-      t.match(await send('/spans', spansBody(first)), forbidden, 'nor where nothing would be written')
-      t.match(await send('/spans', spansBody(span({ id: first.id, name: 'another' }))), forbidden, 'before a conflict')
-      t.match(await send('/spans', spansBody()), { status: 400 }, 'but after the schema')
+      t.match(await send('/spans', spansBody(first)), forbidden, 'even if nothing would be written')
+      t.match(
+        await send('/spans', spansBody(span({ id: first.id, name: 'another' }))),
+        forbidden,
+        'before a conflict is detected'
+      )
+      t.match(await send('/spans', spansBody()), { status: 400 }, 'but after the schema is checked')
       t.match(await send('/end', endBody({ endedAt: '2001-01-01T00:00:00Z' })), forbidden)
       t.match(await call('POST', `${TRACES}/${traceId()}/end`, { key: other, body: endBody() }), { status: 404 })
       t.match(await call('POST', `${TRACES}/${id}/end`, { key: recording, body: endBody() }), { status: 200 })
-      t.match(await send('/end', endBody()), forbidden, 'nor send the end again')
+      t.match(await send('/end', endBody()), forbidden, 'or resend the end')
       t.match(await send('/spans', spansBody(span())), forbidden, 'before 409')
       t.match(await read(id), { spanCount: 1 })
       t.match(await send('/scores', SCORE), { status: 201 })

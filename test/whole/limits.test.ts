@@ -204,7 +204,7 @@ t.test('a trace can have 200 spans, however they arrive', async t => {
     t.match(
       await call('POST', `${path}/${way}`, { body }),
       { status: 200, body: { spanCount: 200 } },
-      'known ones do not count'
+      'known spans do not count'
     )
     t.equal((await call('GET', path)).body.spans.length, 200)
   }

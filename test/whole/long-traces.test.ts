@@ -71,13 +71,13 @@ t.test("beyond OTLP_MAX_TRACE_BYTES, spans' texts are cut, and the steps are kep
   await send(service, trace)
   t.same((await call('GET', `${TRACES}/${trace.traceId}`)).body.trace, before, 'a resend changes nothing')
   const lines = (await exportLines(database, 'default')).join('\n')
-  t.match(await testImporter(t, database)(1, lines), { skipped: 1, refused: 0 }, 'its own line says nothing new')
+  t.match(await testImporter(t, database)(1, lines), { skipped: 1, refused: 0 }, 'its own line adds nothing')
   const other = await testService(t, { config: { maxTraceBytes: 1024 ** 2 } })
   t.match(await testImporter(t, other.database)(1, lines), { imported: 1, problems: [] })
   await send(other, trace)
   t.equal((await exportLines(other.database, 'default')).length, 1)
   const moved = (await other.call('GET', `${TRACES}/${trace.traceId}`)).body
-  t.same(moved.trace, before, 'nor does a resend where it was imported')
+  t.same(moved.trace, before, 'and neither does a resend to the imported trace')
   t.same(moved.spans, body.spans)
   const { rows, counters } = await database.pool.run(sql => checkTotals(sql, 1, false))
   t.same(counters, rows)
@@ -93,7 +93,7 @@ t.test('a trace that is too long for memory is sent like any other', async t => 
   t.ok(Buffer.byteLength(whole!) > STREAMED_BYTES)
   const answer = await call('GET', `${TRACES}/${id}`)
   t.equal(answer.text, whole)
-  t.equal(answer.headers['content-length'], undefined, 'the length is not known beforehand')
+  t.equal(answer.headers['content-length'], undefined, 'the length is not known in advance')
   t.match(await call('HEAD', `${TRACES}/${id}`), { status: 200, text: '' })
   t.match(await call('GET', `${TRACES}/${freshId(32)}`), { status: 404 })
 
@@ -114,7 +114,7 @@ t.test('a trace that is too long for memory is sent like any other', async t => 
     await response.body?.getReader().read()
     leaving.abort()
   }
-  t.equal((await call('GET', `${TRACES}/${id}`)).text, whole, 'a client that leaves meanwhile frees its place')
+  t.equal((await call('GET', `${TRACES}/${id}`)).text, whole, 'a client that disconnects meanwhile frees its slot')
 })
 
 /** Records a long trace whose tool calls have messages of log records. */

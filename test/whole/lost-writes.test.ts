@@ -41,7 +41,7 @@ t.test("every write is answered correctly if the database's response is lost", a
   const added = await lose('POST', `${trace}/scores`, score)
   t.match(added, { status: 201, body: { score: { value: 1 } } })
   const { scores } = (await call('GET', `${trace}/scores`)).body
-  t.same(scores, [added.body.score], 'one score, the one that was answered')
+  t.same(scores, [added.body.score], 'one score, the one in the response')
   t.match(await lose('DELETE', `${trace}/scores/${added.body.score.id}`), { status: 200 })
   t.match(await call('DELETE', `${trace}/scores/${added.body.score.id}`), { status: 404 })
   t.match(await lose('DELETE', trace), { status: 200 })

@@ -76,7 +76,7 @@ t.test('numbers keep their spelling', async t => {
       t.match(await post(`/${id}/end`, end(OTHER)), { status: 200, body: { duplicate: true } })
       const again = await service.call('PATCH', `${TRACES}/${id}`, { body: `{"metadata":{"patch":${OTHER}}}` })
       t.match(again, { status: 200, body: { changed: false } })
-      t.equal(await read(id), detail, 'what was stored first stays')
+      t.equal(await read(id), detail, 'the first stored value is kept')
     })
   }
 
@@ -131,7 +131,7 @@ t.test('numbers keep their spelling', async t => {
     t.match(recorded[0], rc1Hash(body))
     const [started, , finished, taken] = await sendAll()
     t.match([started, finished], [{ duplicate: true }, { duplicate: true }])
-    t.same(taken, {}, 'nothing of the export is refused')
+    t.same(taken, {}, 'no part of the export is rejected')
     t.same(await Promise.all([read(id), read(gathered)]), recorded)
   })
 

@@ -145,7 +145,7 @@ t.test('every route and every tool is tested here', async t => {
   t.same(
     guarded.map(nameOf).sort(),
     Object.keys(ATTEMPTS).sort(),
-    'a route that needs a key stands in test/whole/attempts.ts'
+    'a route that requires a key is listed in test/whole/attempts.ts'
   )
   t.same(
     app.routes
@@ -153,10 +153,10 @@ t.test('every route and every tool is tested here', async t => {
       .map(nameOf)
       .sort(),
     [...PUBLIC].sort(),
-    'a route that needs none stands above'
+    'a route that requires none is listed above'
   )
   const { toolNames } = await mcpClient(t, service)
-  t.same((await toolNames()).sort(), [...KNOWN_TOOLS].sort(), 'so does a tool')
+  t.same((await toolNames()).sort(), [...KNOWN_TOOLS].sort(), 'and so is a tool')
 })
 
 t.test('another project’s data gets the same response as missing data, and is neither changed nor shown', async t => {
@@ -216,7 +216,7 @@ t.test('an invalid key gets 401 wherever one is required, and changes nothing', 
       answers.set(`${answer.headers['www-authenticate']} ${plain(answer)}`, `${name}, ${kind}`)
     }
   }
-  t.equal(answers.size, 1, `the answer is always the same: ${[...answers.values()]}`)
+  t.equal(answers.size, 1, `the response is always the same: ${[...answers.values()]}`)
   t.match([...answers.keys()][0], /^Bearer 401 .*"invalid_api_key"/)
   t.equal(await readAll(), before)
 })
@@ -239,7 +239,7 @@ t.test(
         ['GET /api/v1/key', 'key'],
         [`POST ${ENDPOINT}`, 'key']
       ],
-      'only these two need none'
+      'only these two require none'
     )
     for (const [name, attemptsWith] of Object.entries(ATTEMPTS)) {
       const ids = await makeTrace(owner.key, owner.keyId, MARK)
@@ -265,5 +265,6 @@ const isDenied = ({ status, body }: Answer): boolean => status === 403 && body.e
 t.test('every statement that was sent has the form that a cluster requires', async t => {
   t.ok(recording.texts.size > 30, `${recording.texts.size} statements`)
   t.same(lintAll(recording.texts), [])
-  if (isOnCluster()) t.same(await routingFaults(database, recording.bound.values()), [], 'and is handed to one node')
+  if (isOnCluster())
+    t.same(await routingFaults(database, recording.bound.values()), [], 'and can be routed to one node')
 })

@@ -30,17 +30,17 @@ t.test('an account records its allotted traces, and none beyond', async t => {
   const started = startBody()
   const { id } = started.trace
   t.match(await record(started), { status: 201 }, 'a streamed trace is charged when it starts')
-  t.match(await record(started), { status: 200 }, 'a resend is not')
+  t.match(await record(started), { status: 200 }, 'a resend is not charged')
   t.match(await record(ingestBody({ id })), { status: 409 }, 'nor is a conflict')
-  t.match(await record(ingestBody({ name: '' })), { status: 400 }, 'nor what is not valid')
-  t.match(await record(ingestBody({ input: 'x'.repeat(768_000) })), { status: 413 }, 'nor what is too large')
+  t.match(await record(ingestBody({ name: '' })), { status: 400 }, 'nor is an invalid trace')
+  t.match(await record(ingestBody({ input: 'x'.repeat(768_000) })), { status: 413 }, 'nor is one that is too large')
   const complete = ingestBody()
-  t.match(await record(complete, sibling), { status: 201 }, "the account's projects share what is allotted")
+  t.match(await record(complete, sibling), { status: 201 }, "the account's projects share the allowance")
   for (const key of [trial, sibling]) {
     t.match(await record(ingestBody(), key), LIMIT)
     t.match(await record(startBody(), key), LIMIT)
   }
-  t.match(await record(ingestBody({ input: 'x'.repeat(768_000) })), LIMIT, 'which comes before the size')
+  t.match(await record(ingestBody({ input: 'x'.repeat(768_000) })), LIMIT, 'which is checked before the size')
 
   await t.test('everything else continues to work', async t => {
     const send = (method: string, path: string, body?: object) => call(method, path, { key: trial, body })

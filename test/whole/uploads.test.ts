@@ -104,7 +104,7 @@ t.test('a slow body yields its slot to a waiting body, and can be resent; alone,
     honest.write(body.subarray(at, at + 3 * MIB))
     await new Promise(resolve => setTimeout(resolve, 2.5 * QUICK.periodMs))
   }
-  t.equal((await answerOf(honest)).status, 200, 'while nobody waits, a slow body may take its time')
+  t.equal((await answerOf(honest)).status, 200, 'while nobody waits, a slow body can take its time')
 })
 
 t.test("a request's own time limit does not run while it waits for its turn", async t => {
@@ -119,7 +119,7 @@ t.test("a request's own time limit does not run while it waits for its turn", as
   answer()
   for (const each of [...waiting, ...held]) t.equal((await each).status, 200)
   const late = open(keys.a, announce(1000))
-  t.match(await answerOf(late), { status: 408, body: /took too long/ }, 'one that is read, and does not come')
+  t.match(await answerOf(late), { status: 408, body: /took too long/ }, 'a body that is being read and does not arrive')
   await once(late, 'close')
 })
 
@@ -177,13 +177,13 @@ t.test('gRPC calls that send nothing do not block those of another project', asy
   const call = grpcClient(t, port)
   stall(keys.a, 40)
   await new Promise(resolve => session.ping(resolve))
-  t.match(await call(TRACES, new Uint8Array(), `Bearer ${keys.b}`), { status: 'OK' }, 'there are places for others')
+  t.match(await call(TRACES, new Uint8Array(), `Bearer ${keys.b}`), { status: 'OK' }, 'others have slots')
   for (const key of [keys.c, keys.d, keys.e]) stall(key, 10)
   await new Promise(resolve => session.ping(resolve))
   t.match(
     await call(TRACES, new Uint8Array(), `Bearer ${keys.b}`),
     { status: 'OK' },
-    'and others that are in the way go'
+    'and those that block others are rejected'
   )
-  t.equal(await Promise.race(ended), '8', 'RESOURCE_EXHAUSTED: exporters send again')
+  t.equal(await Promise.race(ended), '8', 'RESOURCE_EXHAUSTED: exporters retry')
 })

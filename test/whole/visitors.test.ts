@@ -302,8 +302,8 @@ t.test(
       const inOwn = name.includes('/:') ? await send(stranger, method, 'theirs', visit) : undefined
       if (inOwn !== undefined) {
         const unknown = await send(stranger, method, 'theirs', IN_PROJECT[name]!(nowhere()))
-        t.equal(plain(inOwn), plain(unknown), `${name}, in the own project`)
-        t.equal(inOwn.status, 404, `${name}, in the own project`)
+        t.equal(plain(inOwn), plain(unknown), `${name}, in the person's own project`)
+        t.equal(inOwn.status, 404, `${name}, in the person's own project`)
       }
       t.notOk(
         [theirs, inOwn].some(answer => answer?.text.includes(MARK)),
@@ -330,7 +330,7 @@ t.test('a signed-out visitor gets 401 wherever a user is required, and changes n
       const { path, body } = visitWith(ids)
       answers.add(plain(await nobody.ask(name.split(' ')[0]!, path, body && { body })))
     }
-    t.equal(answers.size, 1, 'the answer is always the same')
+    t.equal(answers.size, 1, 'the response is always the same')
     t.match([...answers][0], /^401 .*"sign_in_required"/)
   }
   t.equal(await readAll(), before)
@@ -357,7 +357,7 @@ t.test('an insufficient role gets 403 and changes nothing, and a sufficient one 
       const answer = await send(people[role], method, 'default', visit)
       if (isEnough(role, neededFor(access))) {
         t.ok(isDone(answer), `${name} as ${role}: ${answer.status} ${answer.text}`)
-        t.not(await readAll(), before, `${name} as ${role}: it changes something`)
+        t.not(await readAll(), before, `${name} as ${role}: it has an effect`)
       } else {
         t.match(answer, { status: 403, body: { error: { code: 'forbidden' } } }, `${name} as ${role}`)
         t.notOk(answer.text.includes(MARK))
@@ -377,7 +377,7 @@ t.test('routes that need no role concern only the visitor', async t => {
     t.notOk(answer.text.includes(MARK) || answer.text.includes(ids.sessionId), name)
     if (name !== 'POST /app/api/password') t.equal(await readAll(), before, `${name}: nothing is changed`)
   }
-  t.equal((await victim.ask('GET', 'sessions')).status, 200, 'whose session was named is signed in still')
+  t.equal((await victim.ask('GET', 'sessions')).status, 200, "the session's owner is still signed in")
   const { body } = await stranger.ask('GET', 'session')
   t.same(body.projects, [{ slug: 'theirs', name: 'Theirs', role: 'owner', search: false }])
 })
@@ -385,5 +385,6 @@ t.test('routes that need no role concern only the visitor', async t => {
 t.test('every statement that was sent has the form that a cluster requires', async t => {
   t.ok(recording.texts.size > 60, `${recording.texts.size} statements`)
   t.same(lintAll(recording.texts), [])
-  if (isOnCluster()) t.same(await routingFaults(database, recording.bound.values()), [], 'and is handed to one node')
+  if (isOnCluster())
+    t.same(await routingFaults(database, recording.bound.values()), [], 'and can be routed to one node')
 })

@@ -20,7 +20,7 @@ t.test('several processes share the port, a dead process is replaced, and all st
   const portsOf = () => [...serving.err.matchAll(/"port":(\d+),"tls":false/g)].map(([, port]) => Number(port))
   await until(() => portsOf().length === 2)
   const [port = 0, other] = portsOf()
-  t.equal(port, other, 'that of gRPC too')
+  t.equal(port, other, 'including the gRPC port')
   // Each call uses its own connection, so that both processes get some of the calls.
   const overGrpc = () => grpcClient(t, port)(METRICS, new Uint8Array(), `Bearer ${key}`)
   for (let i = 0; i < 4; i++) t.match(await overGrpc(), { status: 'OK' })

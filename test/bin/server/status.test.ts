@@ -51,7 +51,7 @@ t.test('status beside a running server', async t => {
     await until(() => stranger.listening)
     const PORT = String((stranger.address() as AddressInfo).port)
     const { status } = await look({ ...env, PORT })
-    t.equal(status.server, null, 'nor is something else')
+    t.equal(status.server, null, 'and neither is another program')
     t.match(status.problems.join('\n'), `The program at http://127.0.0.1:${PORT} is not spoor: set HOST and PORT`)
   })
 

@@ -44,7 +44,7 @@ t.test('a text is as wide as a terminal shows it, and is truncated to a width', 
   ]
   for (const [text, width] of widths) t.equal(widthOf(text), width, text)
   t.equal(cutTo('abcdef', 4), 'abc…')
-  t.equal(cutTo('日本語', 4), '日…', 'a wide character is not halved')
+  t.equal(cutTo('日本語', 4), '日…', 'a wide character is not split')
   t.equal(cutTo('abc', 3), 'abc')
   t.equal(cutTo('abc', 0), '')
   fc.assert(
@@ -124,11 +124,11 @@ t.test('only long output on a terminal goes through the pager', async t => {
   t.equal(await show(terminal, { PAGER: `cat > ${file}` }), '')
   t.equal(await readFile(file, 'utf8'), all)
   t.equal(await show(terminal, { PAGER: `tail -n 1 > ${file}` }, lines.slice(0, 20)), all.split('line 20')[0])
-  t.equal(await readFile(file, 'utf8'), all, 'what fits is written at once')
+  t.equal(await readFile(file, 'utf8'), all, 'short output is written at once')
   t.equal(await show({}, { PAGER: `tail -n 1 > ${file}` }), all)
   t.equal(await readFile(file, 'utf8'), all, 'a file needs no pager')
   for (const PAGER of ['', 'cat', 'no-such-pager 2>&-']) t.equal(await show(terminal, { PAGER }), all, PAGER)
-  t.equal(await show(terminal, { PAGER: 'true' }), '', 'a pager that is quit early has had its text')
+  t.equal(await show(terminal, { PAGER: 'true' }), '', 'a pager that is quit early has received its text')
 
   const red: Line[] = [[{ text: 'x', style: 'red' }]]
   t.equal(await show(terminal, {}, red), '\u001b[31mx\u001b[0m\n')

@@ -65,7 +65,7 @@ t.test('steps are drawn as a tree', async t => {
     runs(300)
   )
   const [, child] = nestedSteps([spanOf(1), spanOf(2, { parentSpanId: idOf(1) }), spanOf(3, { parentSpanId: idOf(2) })])
-  t.equal(child!.below, '   │  ', 'lines below a step leave room for its children')
+  t.equal(child!.below, '   │  ', 'lines below a step are connected to its children')
 })
 
 t.test('the failed step is the first to end without a failed descendant', async t => {

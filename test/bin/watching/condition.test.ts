@@ -25,7 +25,7 @@ t.test('conditions are read as people write them', async t => {
     ['silence > 10m', { measure: { of: 'silence' }, operator: '>', limit: 600_000, windowMs: 600_000 }]
   ]
   for (const [text, condition] of read) t.match(parseCondition(text), condition, text)
-  t.equal(parseCondition('  errors   > 5%  over 15m ').text, 'errors > 5% over 15m', 'spaces do not make another one')
+  t.equal(parseCondition('  errors   > 5%  over 15m ').text, 'errors > 5% over 15m', 'spaces make no difference')
 })
 
 t.test('an unreadable condition is rejected with the rule', async t => {

@@ -131,7 +131,7 @@ t.test('the package is self-contained', async t => {
         conditions: [condition]
       } satisfies BuildOptions
       await build({ ...options, mainFields: [], entryPoints: [entry], outfile })
-      t.notMatch(readFileSync(outfile, 'utf8'), /from ["']node:/, 'no module of Node is imported')
+      t.notMatch(readFileSync(outfile, 'utf8'), /from ["']node:/, 'no Node module is imported')
     }
     t.equal(await runNode(folder, 'edge.mjs', { SPOOR_URL: url }), SENT)
     const page = readFileSync(join(folder, 'page.mjs'), 'utf8')

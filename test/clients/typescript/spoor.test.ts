@@ -28,7 +28,7 @@ t.test('the client, against a server', async t => {
     t.equal(formatted.status, 0, formatted.stderr)
     // `npm run client-types` sets SPOOR_CLIENT_TYPES.
     if (process.env.SPOOR_CLIENT_TYPES === 'write') writeFileSync(FILE, formatted.stdout)
-    t.equal(existsSync(FILE) && readFileSync(FILE, 'utf8'), formatted.stdout, 'npm run client-types writes them')
+    t.equal(existsSync(FILE) && readFileSync(FILE, 'utf8'), formatted.stdout, 'npm run client-types generates them')
   })
 
   t.test('stores a whole trace with more than 200 spans, whose URL is the dashboard’s', async t => {
@@ -270,7 +270,7 @@ t.test('the client, against a server', async t => {
     // If a retry cannot succeed either, a rejected request ends the run.
     const wrong = evaluate(spoor, evaluator, { limit: -1 }, { follow: true })
     await t.rejects(wrong, { name: 'SpoorError', status: 400 })
-    t.match(await evaluate(spoor, evaluator, {}, { signal: end.signal }), { passed: 0 }, 'nothing is begun')
+    t.match(await evaluate(spoor, evaluator, {}, { signal: end.signal }), { passed: 0 }, 'nothing is started')
   })
   t.same(problems, [])
 })

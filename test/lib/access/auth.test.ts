@@ -44,7 +44,7 @@ t.test('a missing, malformed, unknown, wrong, expired or revoked key gets the sa
     t.equal(answer.headers['www-authenticate'], 'Bearer')
     bodies.add(answer.text.replace(answer.body.error.requestId, ''))
   }
-  t.equal(bodies.size, 1, 'but for the request id')
+  t.equal(bodies.size, 1, 'except for the request id')
   for (const scheme of ['Bearer', 'bearer', 'BEARER', 'Bearer ']) {
     const answer = await call('GET', PATH, { key: null, headers: { authorization: `${scheme} ${key}` } })
     t.equal(answer.status, 200, scheme)
@@ -117,7 +117,7 @@ t.test("one key's secret authenticates no other key, whichever row is read", asy
     t.equal(answer.status, 401, id)
   }
   await database.pool.run(sql => sql`delete from api_keys`)
-  t.equal((await call('GET', PATH, { key: wrongSecret(key) })).status, 401, 'nor where there are no keys')
+  t.equal((await call('GET', PATH, { key: wrongSecret(key) })).status, 401, 'even if no keys exist')
 })
 
 t.test('describes the calling key', async t => {
@@ -136,7 +136,7 @@ t.test('describes the calling key', async t => {
   await database.pool.run(sql => sql`notify spoor_keys`)
   await until(async () => (await call('GET', PATH, { key })).body.scopes[0] === 'traces:write')
   const { scopes } = (await call('GET', PATH, { key })).body
-  t.same(scopes, ['traces:write'], 'a key from before scopes existed may write')
+  t.same(scopes, ['traces:write'], 'a key from before scopes can write')
 })
 
 t.test("a key without a route's scope is rejected", async t => {
@@ -197,7 +197,7 @@ t.test('the last use is stored at most every five minutes', async t => {
   const moved = await lastUsed()
   for (const service of [first, second]) await untilAnswered(service, moved)
   await delay(200)
-  t.equal(await lastUsed(), moved, 'once, whichever process')
+  t.equal(await lastUsed(), moved, 'once, in any process')
 })
 
 t.test("the request that updates a key's last use returns the new time", async t => {

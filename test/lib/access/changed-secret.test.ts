@@ -28,12 +28,12 @@ t.test('keys of both secrets work, and a key moves to the new secret when it is 
   await before.database.pool.run(sql => sql`update api_keys set revoked_at = now() where id = ${revoked.keyId}`)
   const old = before.database.digestSecret!
   const during = await onSecrets(t, before, NEXT, old)
-  t.ok((await toMove(before)).includes(keyId), 'nothing was used yet')
+  t.ok((await toMove(before)).includes(keyId), 'no key has been used yet')
   t.equal(await withKey(during, used), 200, 'a key of the previous secret')
   t.equal(await withKey(during, revoked.key), 401)
   t.equal(await withKey(during, used.slice(0, -1) + (used.endsWith('A') ? 'B' : 'A')), 401)
   await until(async () => !(await toMove(before)).includes(keyId))
-  t.ok((await toMove(before)).includes(unused.keyId), 'an unused key stays')
+  t.ok((await toMove(before)).includes(unused.keyId), 'an unused key does not move')
   t.notOk((await toMove(before)).includes(revoked.keyId), 'a revoked key needs no secret')
   t.equal(await withKey(during, used), 200, 'the moved key')
 

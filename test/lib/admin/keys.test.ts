@@ -138,7 +138,7 @@ t.test('the first start creates an account, a project and a key, once', async t 
   const database = await testDatabase(t)
   const starts = await Promise.all(Array.from({ length: 4 }, () => prepareFirstStart(database, 'my_app')))
   const [key, ...others] = starts.flatMap(start => start.key ?? [])
-  t.same(others, [], 'of several starts at the same moment one makes them')
+  t.same(others, [], 'of several concurrent starts, one creates them')
   t.match(await prepareFirstStart(database, 'my_app'), { key: undefined, link: undefined, obstacle: undefined })
   await database.pool.run(async sql => {
     const { keyId, secret } = parseKey('my_app', key!)!

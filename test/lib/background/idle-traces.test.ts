@@ -26,7 +26,7 @@ t.test(
     const second = round(first.watched, 9, [1, 1], [2, 7])
     t.same(second.idle, [])
     const third = round(second.watched, 10, [1, 1], [2, 7], [3, 3])
-    t.same(third.idle, [1], 'the others changed, or were not running meanwhile')
+    t.same(third.idle, [1], 'the others changed, or were not running in between')
     t.same(round(third.watched, 20, [2, 7], [3, 3]).idle, [2, 3])
   }
 )
@@ -66,7 +66,7 @@ t.test('a trace without a root completes when it has been idle for a while, and 
   const listed = async (query: string) =>
     (await service.call('GET', `/api/v1/traces?${query}`)).body.traces.map(({ id }: { id: string }) => id)
   t.same(await listed('status=ok&sort=slowest'), [traceId])
-  t.same(await listed('status=running'), [native], 'those that were not recorded by OpenTelemetry go on')
+  t.same(await listed('status=running'), [native], 'traces that were not recorded over OpenTelemetry keep running')
   t.match((await service.call('PATCH', `/api/v1/traces/${traceId}`, { body: { metadata: { a: 1 } } })).status, 200)
 
   await send(orphan({ start: 4, end: 7, status: 2 }))

@@ -134,6 +134,6 @@ t.test('traces are examined in portions of few spans', async t => {
   const trace = (spanCount: number) => ({ spanCount })
   const counts = (...all: number[]) => tracePortions(all.map(trace)).map(part => part.map(({ spanCount }) => spanCount))
   t.same(counts(), [])
-  t.same(counts(0, 0, 5000, 0, 1), [[0, 0, 5000, 0], [1]], 'a trace without spans may come first')
+  t.same(counts(0, 0, 5000, 0, 1), [[0, 0, 5000, 0], [1]], 'a trace without spans can come first')
   t.same(counts(2000, 3000, 1, 9000, 1), [[2000, 3000], [1], [9000], [1]])
 })

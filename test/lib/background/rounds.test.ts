@@ -38,11 +38,11 @@ t.test('while the database accepts no writes, failing rounds do not log a line e
   t.same(lines, [])
   error = new TypeError('a fault of ours')
   await until(() => lines.length > 0)
-  t.match(lines, [{ cause: 'a fault of ours' }], 'a fault of our own is told all the same')
+  t.match(lines, [{ cause: 'a fault of ours' }], 'a bug of our own is still logged')
   isReady = true
   error = refused()
   await until(() => lines.length > 1)
-  t.match(lines[1], { code: '57014' }, 'and so is one that the database has only for this work')
+  t.match(lines[1], { code: '57014' }, 'and so is a database error that affects only this work')
 })
 
 t.test('rounds wait for the schema', async t => {

@@ -63,7 +63,11 @@ t.test(
       if (!isOnCluster()) return
       await sql`select undistribute_table('user_sums')`
       await sql`select undistribute_table('search_news')`
-      t.same(await readLeftBehind(sql), ['user_sums', 'search_news'], 'what is not distributed otherwise is named')
+      t.same(
+        await readLeftBehind(sql),
+        ['user_sums', 'search_news'],
+        'tables that are distributed differently are named'
+      )
     })
   }
 )

@@ -110,7 +110,7 @@ t.test('each table in the schema has its distribution, and distributed tables al
     t.same(
       owned.map(({ name }) => name),
       OF_PROJECTS,
-      'what belongs to a project is distributed, unless there is little of it'
+      "a project's tables are distributed, except small ones"
     )
     const unique = await sql<{ table: string; first: string }[]>`
       select c.relname as table, a.attname as first from pg_index i

@@ -29,7 +29,7 @@ t.test(
     )
     t.teardown(() => routes.close())
     const batch = [{ projectId: 7 }]
-    t.equal(routes.groupOf?.({ projectId: 7 }), -8, 'nobody knows yet')
+    t.equal(routes.groupOf?.({ projectId: 7 }), -8, 'not known yet')
     t.strictSame(routes.routeOf(batch), BY_ADDRESS)
     routes.learn(batch)
     routes.learn(batch)
@@ -39,7 +39,7 @@ t.test(
       await until(() => (routes.groupOf?.({ projectId: 7 }) ?? -1) >= 0)
       t.match(routes.routeOf(batch), { host: { port: Number }, homes: { of: Function } })
       routes.forget()
-      t.equal(routes.groupOf?.({ projectId: 7 }), -8, 'after it was moved')
+      t.equal(routes.groupOf?.({ projectId: 7 }), -8, 'after it has moved')
     } else {
       t.equal(routes.groupOf, undefined)
       t.strictSame(routes.routeOf(batch), BY_ADDRESS)

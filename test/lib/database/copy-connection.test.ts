@@ -86,7 +86,7 @@ t.test('a broken connection leaves the outcome unknown', async t => {
   t.equal(classifyFailure(await lost), 'lost')
   t.ok(connection.isDead)
   const error = await CopyConnection.open(relay.connect, {}).catch(error => error)
-  t.match(error, { code: 'NOT_CONNECTED' }, 'while it is away, none is to be had')
+  t.match(error, { code: 'NOT_CONNECTED' }, 'while it is unreachable, none can be opened')
 })
 
 t.test('has the settings with which it was opened', async t => {

@@ -70,7 +70,7 @@ t.test("recognises a coordinator's messages about its workers by their words if 
     'connection not open'
   ])
     t.equal(classifyFailure(say(words)), 'lost', words)
-  t.notOk(endsConnection(away), 'the coordinator is there')
+  t.notOk(endsConnection(away), 'the coordinator is reachable')
   t.equal(classifyFailure(say('connection to the remote node spoor@10.0.0.7:5432 failed')), 'lost')
   t.equal(classifyFailure(say('cache lookup failed')), 'bug')
   t.end()

@@ -132,7 +132,7 @@ t.test('a query on a failed connection that is not closed yet fails when it clos
   await closed
   await turn()
   t.equal(outcome, 'lost')
-  t.not(await pool.run(readPid), pid, 'another connection takes its place')
+  t.not(await pool.run(readPid), pid, 'another connection replaces it')
 })
 
 t.test('commits a transaction', async t => {
@@ -241,7 +241,7 @@ t.test('loses no acknowledged write while backends are killed under many writers
     answered.filter(id => !stored.has(id)),
     []
   )
-  t.comment(`${answered.length} answered, ${unanswered} lost`)
+  t.comment(`${answered.length} acknowledged, ${unanswered} lost`)
 })
 
 t.test('abandons a connection that hangs, but not one that is only slow', async t => {
@@ -255,7 +255,7 @@ t.test('abandons a connection that hangs, but not one that is only slow', async 
   t.not(await pool.run(readPid), pid)
   relay.hang()
   const unanswered = await Promise.all([1, 2, 3, 4, 5].map(() => pool.run(readPid).catch(classifyFailure)))
-  t.same(new Set(unanswered), new Set(['lost', 'refused']), 'what waits for a connection does not try in its turn')
+  t.same(new Set(unanswered), new Set(['lost', 'refused']), 'waiting queries do not retry one by one')
 })
 
 t.test('rejects at once if nothing can have been sent', async t => {

@@ -89,7 +89,7 @@ t.test('a renewed certificate is used without a restart, and a mismatched pair i
   t.equal(
     lines.filter(line => line.includes('does not match the certificate')).length,
     1,
-    'the same fault is logged once'
+    'the same error is logged once'
   )
 })
 
@@ -225,7 +225,7 @@ t.test('a draining server tells its connections to end, answers calls in flight,
   size.writeUInt32BE(message.length, 1)
   const trailers = once(open, 'trailers')
   open.resume().end(Buffer.concat([size, message]))
-  t.equal((await trailers)[0]['grpc-status'], '0', 'what was under way is answered')
+  t.equal((await trailers)[0]['grpc-status'], '0', 'calls in flight are answered')
   await once(session, 'close')
 
   const calls = Array.from({ length: 20 }, () => call(TRACES, exportOf(spanOf()), authorization))

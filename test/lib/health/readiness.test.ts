@@ -80,7 +80,7 @@ t.test("a database's failure and return are one line each, even without requests
   t.equal((await call('POST', '/api/v1/traces', { body: ingestBody() })).status, 201)
   relay.cut()
   await until(() => all().length > 0)
-  t.same(requests().length, 1, 'no request came meanwhile')
+  t.same(requests().length, 1, 'no request arrived in between')
   for (let probe = 0; probe < 5; probe++) t.equal((await call('GET', '/readyz')).status, 503)
   const [one, other] = await Promise.all([
     call('GET', '/api/v1/traces'),

@@ -28,7 +28,7 @@ t.test('every report names the privilege that a read-only role lacks', { skip },
 
   const refused = await call('POST', '/api/v1/traces', { key, body: ingestBody() })
   t.match(refused, { status: 429, body: { error: { code: 'quota_exhausted' } } }, 'nothing was stored')
-  t.equal((await call('GET', '/api/v1/traces', { key })).status, 200, 'reads are answered')
+  t.equal((await call('GET', '/api/v1/traces', { key })).status, 200, 'reads are served')
   const denied =
     /^permission denied for table \w+: grant select, insert, update and delete on spoor's tables to the role/
   t.match(await call('GET', '/readyz'), { status: 503, body: { reasons: [denied] } })
@@ -41,7 +41,7 @@ t.test('every report names the privilege that a read-only role lacks', { skip },
   const env = { ...configurationFor(database), ...configurationFor({ ...database, target }), PORT: '2' }
   const seen = await runHere(['status', '--json'], env)
   const status = JSON.parse(seen.out)
-  t.match(status, { schema: { state: 'current' }, projects: [{ slug: 'default' }] }, 'status says what it can')
+  t.match(status, { schema: { state: 'current' }, projects: [{ slug: 'default' }] }, 'status reports what it can')
   const asked = await runHere(['project', 'create', 'More'], env)
   t.match(asked, { code: 1, out: '', err: /^spoor: permission denied for table \w+: grant [^\n]*\n$/ })
 

@@ -77,7 +77,7 @@ t.test('a table that is not distributed, while traces are, is reported', async t
   if (isOnCluster()) await runOn(database.target, `select undistribute_table('user_sums')`)
   const { lacking } = await setUp(t, database)
   if (isOnCluster()) t.match(lacking, /^the table user_sums is not distributed.*spoor migrate --distributed --apply/)
-  else t.equal(lacking, undefined, 'on one PostgreSQL none is')
+  else t.equal(lacking, undefined, 'on a single PostgreSQL, no table is')
 })
 
 t.test('a migration that cannot be applied is reported', async t => {
@@ -99,7 +99,7 @@ t.test('a passed check is repeated on demand', async t => {
   const database = await testDatabase(t)
   const setup = await setUp(t, database)
   await database.pool.run(sql => sql`update key_digest_secret set fingerprint = sha256(fingerprint)`)
-  t.ok(isReady(setup), 'nobody has looked')
+  t.ok(isReady(setup), 'no check has run')
   setup.lookAgain()
   await until(() => !isReady(setup))
   t.match(setup.lacking, /^KEY_DIGEST_SECRET differs from/)
@@ -117,6 +117,6 @@ t.test('a server waits while a server from before 1.0.0 is connected, and says w
   await t.rejects(migrateSchema(database, createLog('silent')), { message: /process 4711/ })
   await old.unsafe("set application_name = 'spoor[4711/1] reader'")
   await until(() => isReady(setup))
-  t.same(await migrateSchema(database, createLog('silent')), [], 'servers of later versions go on')
+  t.same(await migrateSchema(database, createLog('silent')), [], 'servers of later versions continue')
   await old.end()
 })

@@ -35,8 +35,8 @@ t.test('each upcoming problem is a sentence with a remedy in status, and a few w
     t.match(problems, [problem])
     t.match(lacks, [lack])
     t.equal(problems.length + lacks.length, 2)
-    t.ok(lacks.every(isUpkeepLack), 'so that status does not say it twice')
-    t.notMatch(lacks.join(), /k1|bot|default/, 'without names, as /readyz is public')
+    t.ok(lacks.every(isUpkeepLack), 'so that status does not repeat it')
+    t.notMatch(lacks.join(), /k1|bot|default/, 'without names, because /readyz is public')
   }
   t.match(describeUpkeep({ ...WELL, storageUsed: 0.8 }, undefined, NOW), [/^storage: a project/])
   t.same(upkeepProblems({ ...WELL, lastBackupAt: inDays(-7.9) }, NOW), [], 'a weekly backup is recent')

@@ -43,9 +43,9 @@ t.test('every kind of body is sent with its length and its type', async t => {
     t.match(response.headers.get('x-request-id'), /^[0-9a-z]{24}$/)
     t.equal(await response.text(), text)
     const head = await fetch(url, { method: 'HEAD' })
-    t.equal(head.headers.get('content-length'), String(Buffer.byteLength(text)), 'HEAD tells the length too')
+    t.equal(head.headers.get('content-length'), String(Buffer.byteLength(text)), 'HEAD also has the length')
     t.equal(await head.text(), '')
-    t.strictSame(sizes, [Buffer.byteLength(text), 0], 'what is noted for the log')
+    t.strictSame(sizes, [Buffer.byteLength(text), 0], 'the data for the log')
   }
 })
 
@@ -89,7 +89,7 @@ t.test('a response that is sent while it is generated arrives whole, or is cut o
   t.equal(await (await fetch(url, { method: 'HEAD' })).text(), '')
 
   const early = await fetch((await serveStream(streamOf([], true))).url)
-  t.equal(early.status, 503, 'nothing was sent yet')
+  t.equal(early.status, 503, 'nothing has been sent yet')
   const late = await fetch((await serveStream(streamOf(long, true))).url)
   t.equal(late.status, 200)
   await t.rejects(late.text())

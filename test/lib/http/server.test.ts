@@ -53,7 +53,7 @@ t.test('the first check that fails determines the response', async t => {
   }
   const answer = await call('PATCH', `${path}?limit=3`, { body: 'four' })
   t.equal(answer.status, 200)
-  t.same(answer.body, { traceId: TRACE_ID, query: { limit: 3 }, bytes: 4 }, 'ids are folded')
+  t.same(answer.body, { traceId: TRACE_ID, query: { limit: 3 }, bytes: 4 }, 'ids are lowercased')
 })
 
 t.test('every response has its own request id, and is not cached', async t => {
@@ -247,7 +247,7 @@ t.test('a complete request is served, and then invalid data after it gets a resp
       })
     )
   )
-  t.same(warnings, [], 'what node says of one again and again is heard once')
+  t.same(warnings, [], "Node's repeated warnings are logged once")
   t.match((await call('GET', '/metrics')).text, /^spoor_pending_writes 0$/m)
 })
 
@@ -282,10 +282,10 @@ t.test('expectations', async t => {
       `POST /api/v1/traces HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${key}\r\n${more}\r\n\r\n{}`
     )
   const asked = await post('Expect: 100-continue\r\nContent-Length: 2')
-  t.match(asked, /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 400 /, 'leave is given before the body is read')
+  t.match(asked, /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 400 /, '100 Continue is sent before the body is read')
   const refused = await post('Expect: 100-continue\r\nContent-Length: 3000000')
-  t.match(refused, /^HTTP\/1\.1 413 /, 'no leave is given for a body that is too large')
-  t.match(await post('Expect: something\r\nContent-Length: 2'), /^HTTP\/1\.1 400 /, 'others are passed over')
+  t.match(refused, /^HTTP\/1\.1 413 /, 'no 100 Continue is sent for a body that is too large')
+  t.match(await post('Expect: something\r\nContent-Length: 2'), /^HTTP\/1\.1 400 /, 'other expectations are ignored')
 })
 
 t.test('addresses in responses are under BASE_URL, or under the requested Host', async t => {
@@ -354,7 +354,7 @@ t.test('pipelined requests on one connection are served one after the other', as
       post(`/${trace.id}/end`, endBody()) +
       `GET /api/v1/traces/${trace.id} ${head}Connection: close\r\n\r\n`
   )
-  t.same(statuses(text), [201, 200, 200, 200], 'what is asked first is there for what follows')
+  t.same(statuses(text), [201, 200, 200, 200], 'the data of an earlier request is visible to later ones')
   t.match(text, '"spanCount":1')
 })
 

@@ -32,5 +32,5 @@ t.test('with much work in flight, 56 consecutive long bodies of each 128 are pac
   })
   for (const turn of [hurried.slice(0, 128), hurried.slice(128)]) t.equal(turn.filter(each => !each).length, 56)
   const changes = hurried.filter((each, i) => i > 0 && each !== hurried[i - 1])
-  t.equal(changes.length, 4, 'packed and others change places but twice a turn')
+  t.equal(changes.length, 4, 'packed and unpacked bodies alternate only twice per cycle')
 })

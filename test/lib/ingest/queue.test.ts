@@ -94,7 +94,7 @@ t.test('objects that leave the queue die young', t => {
     if (i % 100 === 0) collect({ type: 'minor' })
   }
   const grown = oldBytes() - before
-  t.ok(grown < 5_000_000, `${grown} of 50 million bytes are kept`)
+  t.ok(grown < 5_000_000, `${grown} of 50 million bytes were retained`)
   t.end()
 })
 
@@ -108,7 +108,7 @@ t.test(
     const keys = (bounds = wide) => queue.take(bounds, groupOf).map(({ key }) => key)
     t.same(keys({ operations: 2, bytes: 100 }), ['a1', 'c1'])
     t.same(keys(), ['b2', 'd2'])
-    t.same(keys(), ['e1'], 'one that must stand alone does')
+    t.same(keys(), ['e1'], 'an operation that must be alone is')
     t.same(keys(), ['f1'])
     t.same(keys(), [])
     for (const key of ['a1', 'b1', 'c1']) queue.add(operation(key.toUpperCase(), key === 'b1' ? 99 : 1))

@@ -43,10 +43,10 @@ t.test("the database determines the trace's current state", async t => {
   t.match(await path.record(writer({ projectId: 2 }), bytes(body)), { duplicate: false }, 'of another project')
 
   await database.pool.run(sql => deleteTrace(sql, key.projectId, traceId))
-  t.match(await path.record(key, bytes(body)), { duplicate: false, spanCount: 0 }, 'deleted: recorded anew')
+  t.match(await path.record(key, bytes(body)), { duplicate: false, spanCount: 0 }, 'deleted and recorded again')
   await database.pool.run(sql => deleteTrace(sql, key.projectId, traceId))
   await path.record(key, bytes(ingestBody({ id: traceId })))
-  await t.rejects(path.record(key, bytes(body)), { code: 'trace_id_conflict' }, 'another one took its id')
+  await t.rejects(path.record(key, bytes(body)), { code: 'trace_id_conflict' }, 'another trace took its id')
 })
 
 /** Returns a body and the operation prepared from it. */
@@ -98,11 +98,15 @@ t.test('forgets the oldest digests, and computes none of large bodies', async t 
   resends.remember(keyOf(first), first.ready)
   resends.remember(keyOf(second), second.ready)
   for (let i = 0; i < LEAST_BODIES; i++) resends.remember(`other ${i}`, first.ready)
-  t.match(await resends.find(key.projectId, keyOf(second)), { duplicate: true }, 'so many are remembered')
+  t.match(await resends.find(key.projectId, keyOf(second)), { duplicate: true }, 'that many are remembered')
   resends.remember(keyOf(second), second.ready)
   for (let i = 0; i < LEAST_BODIES; i++) resends.remember(`another ${i}`, first.ready)
   t.equal(await resends.find(key.projectId, keyOf(first)), undefined, 'older ones are not')
-  t.match(await resends.find(key.projectId, keyOf(second)), { duplicate: true }, 'recorded again, it is a late one')
+  t.match(
+    await resends.find(key.projectId, keyOf(second)),
+    { duplicate: true },
+    'when recorded again, it is a late resend'
+  )
   t.equal(resends.keyOf(1, Buffer.alloc(MAX_BYTES + 1)), undefined)
 })
 
@@ -110,14 +114,14 @@ t.test('computes digests of bodies only while resends arrive', async t => {
   const { path, resends } = await setUp(t)
   const { body, ready } = recordedBody(0)
   await path.record(key, body)
-  t.equal(new Resends((await testDatabase(t)).pool, () => false).keyOf(1, body), undefined, 'none came yet')
+  t.equal(new Resends((await testDatabase(t)).pool, () => false).keyOf(1, body), undefined, 'none has arrived yet')
   const name = resends.keyOf(key.projectId, body) as string
   const digest = (count: number) => Array.from({ length: count }, () => resends.keyOf(key.projectId, body))
   t.same(new Set(digest(DIGESTS_PER_RESEND - 1)), new Set([name]))
-  t.equal(resends.keyOf(key.projectId, body), undefined, 'no more came')
+  t.equal(resends.keyOf(key.projectId, body), undefined, 'no more arrived')
   resends.remember(name, ready)
   t.match(await resends.find(key.projectId, name), { duplicate: true })
-  t.equal(resends.keyOf(key.projectId, body), name, 'one that was found counts too')
+  t.equal(resends.keyOf(key.projectId, body), name, 'one that was found also counts')
 })
 
 t.test('if the database cannot be read, nothing is found', async t => {

@@ -22,7 +22,7 @@ t.test('a state is remembered until it is dropped', async t => {
   running.set('1/b', second)
   t.equal(running.get('1/a'), first)
   running.set('1/a', second)
-  t.equal(running.get('1/a'), second, 'a later state takes its place')
+  t.equal(running.get('1/a'), second, 'a later state replaces it')
   running.forget('1/a')
   t.equal(running.get('1/a'), undefined)
   t.equal(running.get('1/b'), second)
@@ -95,7 +95,7 @@ t.test('remembered states serve appends and ends without a look; responses witho
   t.match(await path.end(key, start.trace.id, bytes(endBody())), { duplicate: false, spanCount: 2 })
   t.equal(looks, 1)
   t.match(await path.end(key, start.trace.id, bytes(endBody())), { duplicate: true })
-  t.equal(looks, 2, 'what has ended')
+  t.equal(looks, 2, 'the trace has ended')
 })
 
 t.test('a large start is remembered like any other', async t => {

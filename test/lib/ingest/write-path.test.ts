@@ -180,8 +180,12 @@ t.test('two processes that record, append to and end the same traces agree', asy
   )
   const ended = await Promise.all(ends.map(outcome))
   t.equal(ended.filter(answer => typeof answer === 'object' && !answer.duplicate).length, 1, 'one end wins')
-  t.equal(ended.filter(answer => typeof answer === 'object' && answer.duplicate).length, 1, 'its twin is a duplicate')
-  t.equal(ended.filter(answer => answer === 'trace_finished').length, 2, 'the other end is refused')
+  t.equal(
+    ended.filter(answer => typeof answer === 'object' && answer.duplicate).length,
+    1,
+    'the identical one is a duplicate'
+  )
+  t.equal(ended.filter(answer => answer === 'trace_finished').length, 2, 'the other end is rejected')
   await checkAudit(t, database)
 })
 
@@ -193,7 +197,7 @@ t.test('an append is written completely or not at all, and the span limit holds 
   const batch = () => bytes(spansBody(...Array.from({ length: 30 }, () => span())))
   const appends = Array.from({ length: 10 }, (_, i) => (i % 2 ? path : other).append(key, trace.id, batch()))
   const answers = await Promise.all(appends.map(outcome))
-  t.equal(answers.filter(answer => typeof answer === 'object').length, 6, 'six times 30 fit')
+  t.equal(answers.filter(answer => typeof answer === 'object').length, 6, 'six batches of 30 fit')
   t.equal(answers.filter(answer => answer === 'invalid_trace').length, 4)
   t.equal((await audit(database)).spans, 180)
   await checkAudit(t, database)

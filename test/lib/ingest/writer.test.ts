@@ -102,10 +102,14 @@ t.test('a trace continues and ends, even if another lane has changed it meanwhil
     return answer()
   }
   await here.process([recording(body as never).pending])
-  t.match(await step(here, 'append', spansBody(span())), { type: 'change', added: 1 }, 'by what is remembered')
-  t.match(await step(there, 'append', spansBody(span())), { type: 'change', added: 1 }, 'by what is read')
+  t.match(await step(here, 'append', spansBody(span())), { type: 'change', added: 1 }, 'from the remembered state')
+  t.match(await step(there, 'append', spansBody(span())), { type: 'change', added: 1 }, 'from the stored state')
   const last = spansBody(span(), span())
-  t.match(await step(here, 'append', last), { type: 'change', added: 2 }, 'what was remembered is old, and is read')
+  t.match(
+    await step(here, 'append', last),
+    { type: 'change', added: 2 },
+    'the remembered state is outdated, so the stored one is read'
+  )
   t.match(await stored(id), { status: 'running', spans: 4 })
   t.match(await step(there, 'append', last), { type: 'duplicate', duplicate: 2 })
   t.match(await step(there, 'end', endBody({ status: 'ok' })), { type: 'change' })
@@ -171,7 +175,7 @@ t.test('a write that lacks rows is rejected alone, in every operation, and its n
   }
   const whole = exportPending(false, ...spansOfTrace)
   await writer.process([whole.pending])
-  t.match(whole.answer(), { type: 'grow' }, 'what is whole is written')
+  t.match(whole.answer(), { type: 'grow' }, 'complete operations are written')
   t.match(await stored(traceId), { spans: 3 })
   t.strictSame(sentBack, [])
 })

@@ -44,7 +44,7 @@ t.test('a reservation that shrinks keeps at most its size, and is released once'
   room.release()
   room.release()
   t.same([admission.bytes, admission.requests], [0, 0])
-  t.equal(fill(admission, 'a', 100).length, 5, 'nothing of it is left')
+  t.equal(fill(admission, 'a', 100).length, 5, 'nothing remains reserved')
 })
 
 t.test('any history respects the bounds and releases what it took', async () => {

@@ -7,7 +7,7 @@ t.test('rejects the excess of one party, and nothing of another', async t => {
   under.enter(1)
   t.throws(() => under.enter(1), { code: 'too_many_requests', status: 429, message: /at most 2/ })
   under.enter(2)
-  t.equal(under.count, 3, 'a refused request is not under way')
+  t.equal(under.count, 3, 'a rejected request is not in flight')
   under.leave(1)
   under.enter(1)
   for (const party of [1, 1, 2]) under.leave(party)

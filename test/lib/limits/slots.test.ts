@@ -33,7 +33,7 @@ t.test('a party never has all slots, and each release admits the next in line', 
   t.ok(other.isInside)
   own[0]?.leave()
   own[0]?.leave()
-  t.ok(own[5]?.isInside, 'the next of the same party')
+  t.ok(own[5]?.isInside, 'the next in line of the same party')
   t.notOk(own[6]?.isInside, 'and only that one')
 })
 
@@ -56,11 +56,11 @@ t.test('work is told to yield while another party waits for its slots', async t 
   const [a, b] = [begin(slots, 'a', 5), begin(slots, 'b', 5)]
   t.same([a.isWanted, b.isWanted], [false, false])
   const next = begin(slots, 'b', 5)
-  t.same([a.isWanted, b.isWanted], [false, true], 'a project that has its share wants only its own room')
+  t.same([a.isWanted, b.isWanted], [false, true], 'a party that has its share wants only its own slots')
   const third = begin(slots, 'c', 5)
   t.same([a.isWanted, b.isWanted], [true, true])
   for (const each of [next, third]) each.leave()
-  t.same([a.isWanted, b.isWanted], [false, false], 'whoever has left wants nothing')
+  t.same([a.isWanted, b.isWanted], [false, false], 'work that has left wants nothing')
 })
 
 t.test('a wait ends with a refusal, as does a queue that is too long', async t => {

@@ -14,7 +14,7 @@ function outlineTest(t: Test, values: Values) {
     bytes: Buffer.byteLength(detail)
   })
   const outline = JSON.parse(text)
-  t.ok(isOutline(outline), 'is as the schema has it')
+  t.ok(isOutline(outline), 'matches the schema')
   t.match(outline.note, `an outline of a trace of ${Buffer.byteLength(detail)} bytes`)
   return { text, outline }
 }
@@ -26,7 +26,7 @@ t.test('an outline keeps short values unchanged, and omits empty ones', async t 
   t.same(outline.trace, { ...trace, scores })
   const { depth, bytes, ...fields } = outline.spans[0]
   t.same([depth, bytes], [0, Buffer.byteLength(JSON.stringify(JSON.parse(answer({})).spans[0]))])
-  t.match(DETAIL.spans[1], { ...fields, id: String }, 'the fields of a span that has them all')
+  t.match(DETAIL.spans[1], { ...fields, id: String }, 'the fields of a span that has all of them')
   t.same(Object.keys(outline.spans[1]), ['depth', 'id', 'name', 'kind', 'status', 'startedAt', 'durationMs', 'bytes'])
   t.equal(outline.scoreCount, 1)
 })
@@ -40,7 +40,7 @@ t.test('a truncated text shows its beginning, and states how much is missing', a
   t.match(output, /^\{"text":"é+… \[\d+ of 2011 bytes left out\]$/)
   t.match(attributes, /^\{"long":"é+… \[/)
   t.match(outline.trace.input, /^"y{3999}… \[6002 of 10002 bytes left out\]$/)
-  t.same(outline.trace.metadata, { long }, 'a trace has more room for its own')
+  t.same(outline.trace.metadata, { long }, 'a trace has more space for its own fields')
 })
 
 t.test('an outline states how many spans are not stored, whatever part of the metadata is cut', async t => {
@@ -82,7 +82,7 @@ t.test('long names are truncated if there are many', async t => {
   })
   t.match(outline.spans[199].name, /^n{20}… \[480 of 500 bytes left out\]$/)
   t.match(outline.note, /names of spans, after about 20 bytes/)
-  t.ok(text.length < 40_000, `${text.length} characters: no client cuts it`)
+  t.ok(text.length < 40_000, `${text.length} characters, which no client truncates`)
 })
 
 t.test('spans are a tree, each with its depth, in any order of input', async t => {
@@ -103,7 +103,11 @@ t.test('a truncated text ends with a whole character, and numbers that a double 
   const { outline } = outlineTest(t, { span: () => ({ input: `x${'😀'.repeat(300)}` }) })
   t.match(outline.spans[0].input, /^"x(😀){99}… \[805 of 1203 bytes left out\]$/)
   const nearly = 'x'.repeat(440)
-  t.equal(outlineTest(t, { span: () => ({ input: nearly }) }).outline.spans[0].input, nearly, 'a mark would be as long')
+  t.equal(
+    outlineTest(t, { span: () => ({ input: nearly }) }).outline.spans[0].input,
+    nearly,
+    'a marker would be as long'
+  )
   const exact = answer({ span: () => ({ input: 'NUMBER' }) }).replace('"NUMBER"', '{"n":12345678901234567890}')
   const options = { inexact: true, bytes: 1 }
   t.match(outlineTrace(parseInexact(exact) as never, options), '"input":{"n":12345678901234567890}')
@@ -120,7 +124,7 @@ t.test('the first 400 characters of the note say how to get the rest', async t =
         /^This is an outline of a trace of 3900000 bytes\. To read full spans, call get_trace with spanIds/
       )
       for (const way of ['with field', 'get_trace_scores']) t.match(start, way)
-      t.equal(start.includes('detail "full"'), !isText, 'it was asked for in full')
+      t.equal(start.includes('detail "full"'), !isText, 'it was requested in full')
       t.equal(note.endsWith('Clients that read structuredContent have the full trace.'), isText)
     }
   }

@@ -92,7 +92,7 @@ t.test("accepts its route's fields as one object, and returns the route's respon
   ])
   const answers = traceView.outputs.flatMap(output => Object.keys((output as { properties: object }).properties))
   const told = Object.keys((outputSchema as { properties: object }).properties)
-  for (const field of [...answers, 'error']) t.ok(told.includes(field), `it may answer ${field}`)
+  for (const field of [...answers, 'error']) t.ok(told.includes(field), `it may respond with ${field}`)
   t.strictSame(rest, TEXT)
   t.equal(tool.scope, 'traces:write')
   t.strictSame(Object.keys((scene({ body }).tool.listing.inputSchema as typeof body).properties), [

@@ -41,7 +41,7 @@ t.test('exports every trace once, by start and id, with its own spans and scores
     'in order'
   )
   t.equal(new Set(found.map(([, id]) => id)).size, 600)
-  t.equal(projectId > 0 && lines.every(line => checker(ExportLine).check(line)), true, 'as the schema says')
+  t.equal(projectId > 0 && lines.every(line => checker(ExportLine).check(line)), true, 'according to the schema')
   const having = (part: 'spans' | 'scores') => lines.filter(line => line[part].length > 0).reverse()
   t.same(
     having('spans').map(({ trace, spans }) => [trace.id, ...spans.map((span: { id: string }) => span.id)]),

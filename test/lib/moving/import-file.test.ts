@@ -100,7 +100,7 @@ t.test('a later line advances the stored trace; a contradiction is reported, and
     trace: { status: 'ok', endedAt: LATER, model: 'm', tags: ['x'], spanCount: 2, errorCount: 1, keyId: null },
     scores: [score]
   })
-  t.equal(JSON.parse(after[0] as string).trace.environment, undefined, 'the environment is no state of a trace')
+  t.equal(JSON.parse(after[0] as string).trace.environment, undefined, "the environment is not part of a trace's state")
   const result = await write(
     { trace: start, spans: [one] },
     whole,
@@ -180,7 +180,7 @@ t.test('gzipped input is decompressed, in chunks of any size', async t => {
     await t.rejects(importInto(projectId, broken), { name: 'AdminError', message })
   }
   t.match(await importInto(projectId, ''), { traces: 0 })
-  t.match(await importInto(projectId, Buffer.from([0x1f])), { refused: 1 }, 'one byte is no gzip')
+  t.match(await importInto(projectId, Buffer.from([0x1f])), { refused: 1 }, 'a single byte is not gzip')
 })
 
 t.test('stops if the database accepts no writes, and reports its progress', async t => {

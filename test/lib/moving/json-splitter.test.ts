@@ -28,7 +28,7 @@ t.test('lines: each by itself, numbered as in an editor', async t => {
       ['line 4', '\ufefftwo'],
       ['line 5', '{"b":2}']
     ],
-    'blank lines are passed over; a last line needs no line break'
+    'blank lines are skipped, and the last line needs no line break'
   )
   t.same(await split('{"a":1}\n{"b":'), [
     ['line 1', '{"a":1}'],
@@ -143,5 +143,5 @@ t.test('reads a long blank beginning once, in chunks of any size', async t => {
   const values: string[] = []
   for await (const { place } of splitValues(pieces())) values.push(place)
   t.same(values, ['element 1', 'element 2'])
-  t.ok(looked <= 2 * 5005, `${looked} bytes looked at or copied, of 5005`)
+  t.ok(looked <= 2 * 5005, `${looked} bytes read or copied, of 5005`)
 })

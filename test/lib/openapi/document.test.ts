@@ -136,7 +136,7 @@ t.test('the document of the service', async t => {
       const ajv = new Ajv2020({ strict: false, validateFormats: false })
       for (const { operation, access, body, replies } of documented) {
         const { body: bodies = {}, replies: answers = {} } = EXAMPLES[operation] ?? {}
-        t.equal(Object.keys(bodies).length > 0, body !== undefined, `${operation} takes a body`)
+        t.equal(Object.keys(bodies).length > 0, body !== undefined, `${operation} accepts a body`)
         for (const [name, value] of Object.entries(bodies)) {
           t.ok(ajv.validate(JSON.parse(JSON.stringify(body)), value), `${operation} ${name}: ${ajv.errorsText()}`)
         }
@@ -149,7 +149,7 @@ t.test('the document of the service', async t => {
       const operations = new Set(documented.map(route => route.operation))
       t.ok(
         Object.keys(EXAMPLES).every(operation => operations.has(operation)),
-        'no example is without an operation'
+        'every example belongs to an operation'
       )
     }
   )

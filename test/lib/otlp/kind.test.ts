@@ -101,5 +101,5 @@ t.test('token counts make a span without a kind a call, under each of their name
     t.equal(mapAttributes(attributes).kind, 'llm', JSON.stringify(attributes))
   }
   const served = { attributes: { 'gen_ai.usage.input_tokens': 1 }, kind: 2 }
-  t.match(mapOne(served), { kind: 'custom', usage: { inputTokens: 1 } }, 'a server adds up the calls of its request')
+  t.match(mapOne(served), { kind: 'custom', usage: { inputTokens: 1 } }, "a server span adds up its request's calls")
 })

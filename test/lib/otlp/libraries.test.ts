@@ -14,7 +14,7 @@ t.test('pydantic-ai: a run has all messages in one list, and its result separate
   const all = JSON.stringify(messages)
   const first = mapAttributes({ ...run, 'pydantic_ai.all_messages': all, final_result: 'Yes.' })
   t.strictSame([first.input, first.output], [[system, user], 'Yes.'])
-  t.equal(first.attributes['pydantic_ai.all_messages'], all, 'which say more')
+  t.equal(first.attributes['pydantic_ai.all_messages'], all, 'which contain more')
   t.equal(first.attributes.final_result, undefined)
   const second = mapAttributes({ ...run, 'pydantic_ai.all_messages': all, 'pydantic_ai.new_message_index': 2 })
   t.strictSame([second.input, second.output], [[system, ...messages.slice(0, 3)], undefined])

@@ -125,9 +125,9 @@ t.test('kinds, in each dialect', async t => {
   t.equal(mapAttributes({ 'db.vector.query.top_k': 3 }).kind, 'retriever')
   t.equal(mapAttributes({ 'db.system': 'postgresql' }).kind, 'custom')
   for (const name of ['db.system', ...Object.keys(kinds)]) {
-    t.equal(mapAttributes({ [name]: { toString: 1, valueOf: 1 } }).kind, 'custom', `${name} is no text`)
+    t.equal(mapAttributes({ [name]: { toString: 1, valueOf: 1 } }).kind, 'custom', `${name} is not text`)
   }
-  t.equal(mapAttributes({ 'gen_ai.request.model': 'm' }).kind, 'llm', 'a span that names a model')
+  t.equal(mapAttributes({ 'gen_ai.request.model': 'm' }).kind, 'llm', 'a span with a model name')
   t.equal(
     mapAttributes({ 'ai.model.id': 'm', 'ai.operationId': 'ai.streamText' }).kind,
     'chain',
@@ -356,15 +356,15 @@ t.test('repeated values are kept once', async t => {
   t.equal(span.attributes['output.value'], `{"id":"r-1","choices":[{"message":{"content":"${NOTE}"}}]}`)
   const [message, other] = request.messages
   const left = { ...request, messages: [{ ...message, content: NOTE }, other] }
-  t.equal(span.attributes['input.value'], JSON.stringify(left), 'a text that is only alike stays')
-  t.equal(span.attributes['llm.prompt'], question, 'what is no raw request or response stays')
+  t.equal(span.attributes['input.value'], JSON.stringify(left), 'a text that is only similar is kept')
+  t.equal(span.attributes['llm.prompt'], question, 'values that are not raw requests or responses are kept')
   const python = `ChatMessage(content='${question}')`
   const repr = mapAttributes({
     'openinference.span.kind': 'LLM',
     'llm.input_messages.0.message.content': question,
     'input.value': python
   })
-  t.equal(repr.attributes['input.value'], python, 'what is no JSON stays')
+  t.equal(repr.attributes['input.value'], python, 'invalid JSON is kept')
 })
 
 t.test('values that no column can hold are repaired, and kept as sent', async t => {
@@ -378,7 +378,11 @@ t.test('values that no column can hold are repaired, and kept as sent', async t 
   const backwards = mapOne({ start: 5, end: 3 })
   t.equal(backwards.endedAt, backwards.startedAt)
   t.equal(backwards.attributes['otel.end_time'], '2026-11-21T00:00:03.000Z')
-  t.equal(mapAttributes({ 'otel.span_kind': 'mine' }).attributes['otel.span_kind'], 'mine', 'what was sent comes first')
+  t.equal(
+    mapAttributes({ 'otel.span_kind': 'mine' }).attributes['otel.span_kind'],
+    'mine',
+    'the sent value comes first'
+  )
 })
 
 t.test('if there are more events or links than a document can hold, reading stops at the limit', async t => {

@@ -35,7 +35,7 @@ t.test('ids, names, models, providers and tags are repaired by one rule', async 
       const expected = name === 'tag' ? [...text].slice(0, [...String(read(long))].length).join('') : text
       t.equal(read(value), expected, `${name}: ${String(value).slice(0, 9)}`)
     }
-    for (const value of ['', ['a'], { a: 1 }]) t.equal(read(value), undefined, `${name} is no text`)
+    for (const value of ['', ['a'], { a: 1 }]) t.equal(read(value), undefined, `${name} is not text`)
   }
   t.match(mapAttributes({ 'gen_ai.request.model': long }).attributes, { 'gen_ai.request.model': long }, 'kept as sent')
   t.equal(mapAttributes({ 'gen_ai.request.model': 'm' }).attributes['gen_ai.request.model'], undefined)

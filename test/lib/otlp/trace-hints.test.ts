@@ -52,7 +52,7 @@ t.test("a span's claims about its trace", async t => {
   for (const [attributes, expected] of cases) {
     const { hints, attributes: kept } = mapAttributes(attributes)
     t.match(hints, expected, JSON.stringify(attributes).slice(0, 99))
-    t.match(kept, attributes, 'and it stays with the span')
+    t.match(kept, attributes, 'and it is kept on the span')
   }
   const parentSpanId = 'b'.repeat(16)
   t.equal(mapOne({}).hints.level, 1)

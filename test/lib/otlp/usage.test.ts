@@ -110,17 +110,21 @@ t.test('counts under separate names, whose parts they may include', async t => {
     const title = Object.keys(cached).join(' ')
     const attributes = { ...wholes, ...cached }
     const mapped = mapAttributes(attributes)
-    t.strictSame(mapped.usage, usageOf([1210, 5]), `${title}: larger than the whole`)
+    t.strictSame(mapped.usage, usageOf([1210, 5]), `${title}: larger than the total`)
     const { cacheReadTokens, cacheWriteTokens } = mapped.callDetails
     t.equal((cacheReadTokens ?? 0) + (cacheWriteTokens ?? 0), 1200)
-    t.match(mapped.attributes, cached, 'the parts stay attributes')
+    t.match(mapped.attributes, cached, 'the parts remain attributes')
     const [input] = Object.keys(wholes) as [string]
-    t.equal(mapped.attributes[input], wholes[input], 'and so does the count that is not the whole')
-    t.strictSame(mapAttributes({ ...attributes, [input]: 2000 }).usage, usageOf([2000, 5]), `${title}: in the whole`)
+    t.equal(mapped.attributes[input], wholes[input], 'and so does the count that is not the total')
+    t.strictSame(
+      mapAttributes({ ...attributes, [input]: 2000 }).usage,
+      usageOf([2000, 5]),
+      `${title}: included in the total`
+    )
     t.equal(mapAttributes({ ...attributes, [input]: 2000 }).attributes[input], undefined)
     const total = (count: number) => ({ ...attributes, 'gen_ai.usage.total_tokens': count })
     t.strictSame(mapAttributes(total(1215)).usage, usageOf([1210, 5, 1215]), 'with a total')
-    t.strictSame(mapAttributes(total(15)).usage, usageOf([1210, 5, 1215]), 'with a total of the rest')
+    t.strictSame(mapAttributes(total(15)).usage, usageOf([1210, 5, 1215]), 'with a total of the remainder')
     t.strictSame(mapAttributes({ ...total(3205), [input]: 2000 }).usage, usageOf([3200, 5, 3205]), 'beside it')
   }
   const total = { 'gen_ai.usage.total_tokens': 90 }
@@ -187,11 +191,7 @@ t.test('cached and reasoning tokens have one form, whichever dialect states them
   for (const [details, parts] of objects) {
     for (const attributes of inObject(details)) t.match(mapAttributes(attributes).callDetails, parts)
   }
-  t.match(
-    mapAttributes({ 'gen_ai.usage.cached_tokens': 7 }),
-    { usage: undefined, callDetails: {} },
-    'a part of nothing'
-  )
+  t.match(mapAttributes({ 'gen_ai.usage.cached_tokens': 7 }), { usage: undefined, callDetails: {} }, 'a part of zero')
 })
 
 t.test('for any input, totals include their parts, and input, output and total agree', async () => {

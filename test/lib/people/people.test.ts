@@ -96,7 +96,7 @@ t.test('passwords that would wait too long are rejected at once, and no party fi
   t.same(
     refused.map(({ length }) => length),
     [35, 0, 18],
-    'of those that come at once, ten of one party have a place, and thirty of all'
+    'of concurrent attempts, ten of one party get a place, and thirty in total'
   )
   for (const { code, headers } of refused.flat())
     t.match({ code, headers }, { code: 'too_many_attempts', headers: { 'Retry-After': '5' } })
@@ -133,7 +133,7 @@ t.test('attempts are counted by the network that one customer has', t => {
   const strange = subjectsOf('a@b', '10.0.0.1', undefined)
   t.match(strange, { own: { name: /^[0-9a-f]{64}$/, most: 5 }, network: { name: /^[0-9a-f]{64}$/, most: 50 } })
   const known = subjectsOf('a@b', '10.0.0.1', 'device')
-  t.match(known, { own: { name: /^[0-9a-f]{64}$/, most: 5 }, network: undefined }, 'apart from strangers')
+  t.match(known, { own: { name: /^[0-9a-f]{64}$/, most: 5 }, network: undefined }, 'separately from strangers')
   t.not(known.own.name, strange.own.name)
   t.end()
 })

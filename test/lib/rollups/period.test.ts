@@ -23,7 +23,7 @@ t.test('a range ends with the step in progress, and uses suitable steps', t => {
   t.equal(shown(periodOf('7d', NOW)), '2026-11-14T11:00:00.000Z 2026-11-21T11:00:00.000Z hour')
   t.equal(shown(periodOf('30d', NOW)), '2026-10-23T00:00:00.000Z 2026-11-22T00:00:00.000Z day')
   const hour = Date.parse('2026-11-21T10:00:00Z')
-  t.equal(periodOf('24h', hour).to, hour + STEPS.hour, 'an hour that has just begun goes on')
+  t.equal(periodOf('24h', hour).to, hour + STEPS.hour, 'an hour that has just begun is included')
   t.equal(shown(byTheHour(periodOf('1h', NOW))), '2026-11-21T09:00:00.000Z 2026-11-21T11:00:00.000Z hour')
   t.equal(shown(periodBefore(periodOf('24h', NOW))), '2026-11-19T11:00:00.000Z 2026-11-20T11:00:00.000Z hour')
   t.end()

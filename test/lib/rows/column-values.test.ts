@@ -61,7 +61,7 @@ t.test("a trace has its body's values in each column", async t => {
   })
   t.equal(estimatedBytes(trace), trace.bytes + trace.spans.reduce((sum, { bytes }) => sum + bytes, 0))
   const running = { ended_at: null, duration_ms: null, status: 'running', tags: null, input: null, user_id: null }
-  t.match(traceRow(startBody()), running, 'what is not there is null, and so are no tags')
+  t.match(traceRow(startBody()), running, 'a missing value is null, and so are missing tags')
 })
 
 t.test('a text that a span also has is only in the span', t => {

@@ -54,7 +54,7 @@ t.test('every copied column exists in its table, and every required one is copie
       if (column.fixed) t.ok(notNull, `${table}.${column.name} is never null`)
     }
     const names = new Set(columns.map(({ name }) => name))
-    t.equal(names.size, columns.length, 'none comes twice')
+    t.equal(names.size, columns.length, 'none is repeated')
     for (const { name, notNull, hasDefault } of there.values()) {
       if (notNull && !hasDefault) t.ok(names.has(name), `${table}.${name}`)
     }

@@ -96,7 +96,7 @@ t.test('slices fill the rows evenly; if they would be large, one row has everyth
   t.ok(Math.min(...even) > 0 && Math.max(...even) - Math.min(...even) < 20)
   const large = lengthsOf(store(Array.from({ length: 3 }, () => spanOf({ output: digits(9000) }))))
   t.ok(large[0]! > 9000)
-  t.same(large.slice(1), [10, 10], 'the others name the group')
+  t.same(large.slice(1), [10, 10], 'the others refer to the group')
 })
 
 t.test('a long run is packed in blocks, each of which can be read alone', async t => {
@@ -117,7 +117,7 @@ t.test('a long run is packed in blocks, each of which can be read alone', async 
   t.same(
     larger.map(({ packed }) => packed !== null),
     [false, true, true],
-    'a span that is too long by itself is left to PostgreSQL'
+    'a span that is too long is left to PostgreSQL'
   )
   const bytes = store([spanOf({ input: JSON.stringify('é'.repeat(2 * MIB)) }), ...spans.slice(0, 2)])
   t.same(

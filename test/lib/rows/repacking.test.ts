@@ -37,7 +37,7 @@ t.test('a trace may shrink if it has several groups, or plain texts that are wor
 t.test("a long text of a short trace that arrived in pieces may equal a span's", t => {
   const grown = { ownBytes: 5000, isGrown: true }
   t.ok(mayShare(LIVE, grown))
-  t.ok(mayShare({ ...LIVE, hasSteps: true }, grown), 'other spans may have it')
+  t.ok(mayShare({ ...LIVE, hasSteps: true }, grown), 'other spans may contain it')
   t.notOk(mayShare(LIVE, { ...grown, isGrown: false }), 'it was compared when the trace was recorded')
   t.notOk(mayShare(LIVE, { ...grown, ownBytes: 1000 }))
   t.notOk(mayShare({ ...LIVE, packedBytes: 70_000 }, grown))

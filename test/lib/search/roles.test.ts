@@ -18,14 +18,14 @@ t.test("a text has its message's role, in any order of members", t => {
   }
   const json = JSON.stringify(conversation)
   t.equal(roleOf(json, 'You help "people".'), 'system')
-  t.equal(roleOf(json, 'You help'), 'system', 'the text may be cut')
+  t.equal(roleOf(json, 'You help'), 'system', 'the text may be truncated')
   t.equal(roleOf(json, 'where is it'), 'user')
   t.equal(roleOf(json, 'on its way'), 'assistant')
   t.equal(roleOf(json, 'free text'), null)
   t.equal(roleOf(json, 'not there'), null)
   t.equal(roleOf('"where is it"', 'where is it'), null)
   for (let end = json.indexOf('on its way') + 10; end < json.length; end++) {
-    t.equal(roleOf(json.slice(0, end), 'on its way'), 'assistant', 'the JSON may be cut')
+    t.equal(roleOf(json.slice(0, end), 'on its way'), 'assistant', 'the JSON may be truncated')
   }
   t.end()
 })
@@ -53,7 +53,7 @@ t.test('an excerpt names its span and role, and is not from a system prompt if a
     )
   const asked = call('a1', prompt, message('user', 'I want refunds'))
   t.match(excerpt('refunds', [asked]), { spanId: 'a1', role: 'user', text: 'I want refunds' })
-  t.match(excerpt('refunds orders', [asked]), { spanId: 'a1', role: 'user' }, 'the words may be in several texts')
+  t.match(excerpt('refunds orders', [asked]), { spanId: 'a1', role: 'user' }, 'the words may be in different texts')
   t.match(excerpt('orders', [asked]), { spanId: 'a1', role: 'system', text: /about refunds and orders/ })
   const later = call('b2', prompt, message('developer', 'No refunds.'), message('tool', 'orders: none'))
   t.match(excerpt('refunds', [later]), { spanId: 'b2', role: 'system' })

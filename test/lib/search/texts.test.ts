@@ -40,7 +40,7 @@ t.test('strings are taken from any JSON, up to the limit, without half character
     texts.slice(1).reduce((sum, { text }) => sum + text.length, 0),
     SEARCHED.all
   )
-  t.equal(texts.filter(({ text }) => text === 'same').length, 1, 'what is repeated counts once')
+  t.equal(texts.filter(({ text }) => text === 'same').length, 1, 'repeated text counts once')
   t.end()
 })
 

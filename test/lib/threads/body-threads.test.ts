@@ -146,7 +146,7 @@ t.test('shuts down cleanly at any moment of its threads’ start', async t => {
     await delay(moment * 120)
     await Promise.all([made.catch(() => {}), threads.close()])
   }
-  t.pass('the process lives')
+  t.pass('the process is alive')
 })
 
 t.test('a body that needs more memory than a thread has is rejected, without affecting others', async t => {
@@ -167,7 +167,7 @@ t.test('a body that needs more memory than a thread has is rejected, without aff
     t.match(each, { reason: { code: 'payload_too_large', message: /^body: needs more memory/ } })
   }
   for (const record of records) t.match(record, { value: { operation: 'record' } })
-  t.match(await makeRecord(100_000), { operation: 'record' }, 'and it goes on')
+  t.match(await makeRecord(100_000), { operation: 'record' }, 'and it continues')
 })
 
 t.test('prices are loaded only on a thread, and are then known on the main thread', async t => {
@@ -182,7 +182,7 @@ t.test('prices are loaded only on a thread, and are then known on the main threa
   t.throws(() => makeReady(task, false), { message: 'the prices are not loaded on this thread' })
   const first = (await threads.makeReady(task)) as ReadyExport
   const { heaps } = threads
-  t.equal(heaps.length, 1, 'it went to a thread')
+  t.equal(heaps.length, 1, 'it was sent to a thread')
   t.match(makeReady(task, false), { ready: { traces: [{ first: { rows: { keys: { costUsd: 2.5 } } } }] } })
   t.match(first.traces, [{ first: { rows: { keys: { costUsd: 2.5 } } } }])
   t.notOk(Object.keys(createRequire(import.meta.url).cache).some(name => name.includes('genai-prices')))

@@ -85,10 +85,10 @@ t.test('each trace of an export has its spans, and the trace that they would for
   ])
   const write = new ExportWrite(traces[1], null)
   t.equal(write.spans.length, MAX_SPANS + 1)
-  t.equal(traces[1].first.rows.spans.length, MAX_SPANS - KEPT_PLACES, 'rows of what is stored first')
-  t.equal(write.rowsOf(write.spans)?.spans.length, MAX_SPANS - KEPT_PLACES, 'and of nothing else')
+  t.equal(traces[1].first.rows.spans.length, MAX_SPANS - KEPT_PLACES, 'rows of stored spans first')
+  t.equal(write.rowsOf(write.spans)?.spans.length, MAX_SPANS - KEPT_PLACES, 'and of no others')
   t.strictSame([portions, refusals], [[], []])
-  t.equal(traces[0].first.started, undefined, 'a gathered trace is not one that appends go to')
+  t.equal(traces[0].first.started, undefined, 'a gathered trace does not accept appends')
 })
 
 t.test('an export has the rows of the spans that get a slot, whatever is stored', async () => {
@@ -190,7 +190,7 @@ t.test('a refusal is a value, and an internal error is thrown', async t => {
   t.match(
     ready('record', large).oversize,
     /768000/,
-    'a document that is too large is refused only where its trace is new'
+    'a document that is too large is rejected only if its trace is new'
   )
   t.throws(() => makeReady(taskOf('record', undefined as never)), TypeError)
 })

@@ -132,7 +132,7 @@ t.test('bodyHash is the SHA-256 of the canonical normalised body, and sizes are 
 
 t.test('an end contains only the fields that were sent', async t => {
   t.match(end(), { status: 'unset', tags: [], usage: undefined, metadata: undefined, output: undefined, spans: [] })
-  t.equal(end({ metadata: {} }).hash, end().hash, 'merging nothing is not merging')
+  t.equal(end({ metadata: {} }).hash, end().hash, 'merging with nothing is not a merge')
   t.match(end({ output: null }), { output: null })
   t.match(end({ usage: {} }), { usage: { inputTokens: null, outputTokens: null, totalTokens: null } })
   t.strictSame(end({ tags: ['b', 'a', 'b'] }).tags, ['b', 'a'])
@@ -169,7 +169,7 @@ t.test('rejects what no schema can express, and names the field', async t => {
     [ingest({ spans: [span({ events })] }), /^trace\.spans\[0\]\.events\[0\]\.name: must not contain unpaired/]
   ]
   for (const [body, message] of table) t.throws(() => record(body), { code: 'invalid_trace', message })
-  t.ok(record(ingest({ startedAt: LATER, endedAt: LATER })), 'an end at the start is fine')
+  t.ok(record(ingest({ startedAt: LATER, endedAt: LATER })), 'an end equal to the start is valid')
 })
 
 t.test('explains why a text cannot be stored in a text column', async t => {

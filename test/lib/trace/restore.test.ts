@@ -72,7 +72,7 @@ t.test('fields that only responses add are ignored, and null counts as missing',
   const { id } = known as { id: string }
   const recorded = { usage: {}, spanUsage: { [id]: usage } }
   const sent = { trace: { ...trace, status: 'ok' }, spans: [{ ...plain.spans[0], usage }] }
-  t.equal(restore({ ...line, recorded }).hash, restore(sent).hash, 'what was sent comes before what is shown')
+  t.equal(restore({ ...line, recorded }).hash, restore(sent).hash, 'the sent value precedes the shown one')
 })
 
 t.test('preserves messages that arrived separately, in their order', t => {

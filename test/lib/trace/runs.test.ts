@@ -18,12 +18,12 @@ t.test('model calls, agents, tools and retrievers make a run; chains and custom 
   t.same(
     SPAN_KINDS.filter(makes),
     ['llm', 'agent', 'tool', 'retriever', 'embedding', 'reranker'],
-    'of the kinds that spans may have'
+    'of the kinds that spans can have'
   )
   t.same([...RUN_KINDS].sort(), SPAN_KINDS.filter(makes).sort())
   t.notOk(isRun(fields, []))
   t.ok(isRun({ ...fields, model: 'm' }, []))
-  t.ok(isRun({ ...fields, costUsd: 0 }, []), 'a cost of nothing is one')
+  t.ok(isRun({ ...fields, costUsd: 0 }, []), 'a cost of 0 is a cost')
 })
 
 const kind: fc.Arbitrary<string> = fc.constantFrom(...SPAN_KINDS, 'custom', 'chain', 'custom', 'chain')

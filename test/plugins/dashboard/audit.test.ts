@@ -212,7 +212,7 @@ t.test('AUDIT_VIEWS=on records who opened which trace, once an hour; by default,
   for (const path of paths) {
     const person = await signedIn(service, `reader${paths.indexOf(path)}@example.com`, 'viewer')
     await person.ask('GET', `p/default/traces/${id}${path}`)
-    t.match((await views())[0], { by: person.email }, `each way to read a trace counts: ${path}`)
+    t.match((await views())[0], { by: person.email }, `each way of reading a trace counts: ${path}`)
   }
 
   const plain = await testService(t, { database: service.database })

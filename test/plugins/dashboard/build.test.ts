@@ -7,7 +7,7 @@ import { BUILT, bundleBytes, needsOf, readBuilt, readManifest } from './bundle.t
 t.test('a list takes at most 40 kB, and a trace 35 kB more', async t => {
   const { app, preload } = await readManifest()
   const list = await needsOf(app)
-  t.same([...list].sort(), [app, ...preload].sort(), 'the shell knows all that the page begins with')
+  t.same([...list].sort(), [app, ...preload].sort(), 'the shell lists everything that the page needs at first')
   const bytes = await bundleBytes()
   t.ok(bytes.list <= 40_000, `${bytes.list} bytes`)
   t.ok(bytes.trace <= 35_000, `${bytes.trace} bytes`)

@@ -136,7 +136,7 @@ t.test('series equal the sums of the traces, for each range and filter, split or
       const { body } = await ask('GET', `${P}/series?range=${range}${filter}&compare=1&offset=${offset}`)
       const { from, to, starts, groups, before } = body
       t.match(body, { step, offset: hours * 60, countedFrom: null, approximate: true })
-      if (step === 'day') t.equal((Date.parse(from) / HOUR + hours) % 24, 0, 'days begin at midnight there')
+      if (step === 'day') t.equal((Date.parse(from) / HOUR + hours) % 24, 0, 'days begin at midnight in that zone')
       t.equal(starts.length, length)
       const [all] = groups
       const expected = fitting(from, to, fits)
@@ -216,7 +216,7 @@ t.test('a time can be given by its ends, and running traces are counted separate
   const { body } = await ask('GET', `${P}/series?from=${from}&to=${to}&env=prod`)
   t.match(body, { step: 'minute5', running: 1, before: null })
   t.match((await ask('GET', `${P}/series?from=${from}`)).body, { step: 'minute5' })
-  t.match((await ask('GET', `${P}/series?to=${to}`)).body, { step: 'hour' }, 'as long as it is without both')
+  t.match((await ask('GET', `${P}/series?to=${to}`)).body, { step: 'hour' }, 'as long as without either')
   t.match((await ask('GET', `${P}/series?range=24h&status=running`)).body, {
     running: 1,
     groups: [{ total: { traces: 0 } }]

@@ -44,7 +44,7 @@ t.test('owners define scores, everyone sees the definitions, and the API accepts
   await service.makeProject('second')
   t.same(await defined('p/second'), [])
 
-  t.equal((await judge(ada, await record('any'), { value: 99 })).status, 201, 'a definition validates nothing')
+  t.equal((await judge(ada, await record('any'), { value: 99 })).status, 201, 'a definition does not validate scores')
   const remove = (name: string, person = owner) => person.ask('DELETE', `${P}/score-definitions/${name}`)
   t.match(await remove('verdict', ada), forbidden)
   t.match(await remove('verdict'), { status: 200 })
@@ -87,7 +87,11 @@ t.test('a project has a limited number of definitions', async t => {
       select 1, 'filler-' || n, 'boolean' from generate_series(2, ${MOST_DEFINITIONS}) n`
   )
   t.match(await define({ name: 'beyond', dataType: 'boolean' }), { status: 409 })
-  t.match(await define({ name: 'filler-2', dataType: 'numeric' }), { status: 201 }, 'one can still be replaced')
+  t.match(
+    await define({ name: 'filler-2', dataType: 'numeric' }),
+    { status: 201 },
+    'an existing one can still be replaced'
+  )
   await database.pool.run(sql => sql`delete from score_definitions where name like 'filler%'`)
 })
 
@@ -131,7 +135,7 @@ t.test('no two people get the same trace, and leases expire', async t => {
   t.match((await claim(ada, ids)).body, { traceId: ids[0] }, 'renewed')
   t.match((await claim(bob, ids)).body, { traceId: ids[1] })
   t.match((await claim(bob, [ids[0]!])).body, { traceId: null })
-  t.match((await claim(bob, [ids[0]!], 'other')).body, { traceId: ids[0] }, 'another score is another review')
+  t.match((await claim(bob, [ids[0]!], 'other')).body, { traceId: ids[0] }, 'a different score is a different review')
   t.equal((await judge(ada, ids[0]!)).status, 201)
   await database.pool.run(sql => sql`update review_leases set until = now() where score_name = 'quality'`)
   t.match((await claim(bob, ids)).body, { traceId: ids[1], judged: [ids[0]] }, 'a judged trace is not leased again')

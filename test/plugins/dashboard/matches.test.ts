@@ -170,7 +170,7 @@ t.test('matches', async t => {
     ])
       await record(ingestBody({ name: 'described', metadata }))
     const read = async (query: string) => (await ask('GET', `${P}/traces?name=described&${query}`)).body.metadata
-    t.same(await read(''), {}, 'no metadata unless it is asked for')
+    t.same(await read(''), {}, 'no metadata unless requested')
     const { body } = await ask('GET', `${P}/suggestions?field=metadata`)
     const names = body.values.map(({ value }: { value: string }) => value)
     for (const name of ['release', 'customer.plan', 'odd']) t.ok(names.includes(name), name)

@@ -38,7 +38,11 @@ t.test("owners set and remove the project's prices, next to those for all projec
   t.match((await owner.ask('GET', 'p/second/prices')).body.prices, [{ model: 'all' }])
 
   const at = (id: number) => `${P}/prices/${id}`
-  t.match(await owner.ask('DELETE', at(prices[0].id)), { status: 404 }, 'that of all is no business of a project')
+  t.match(
+    await owner.ask('DELETE', at(prices[0].id)),
+    { status: 404 },
+    'a project cannot change the prices for all projects'
+  )
   t.match(await viewer.ask('DELETE', at(prices[1].id)), { status: 403 })
   t.match(await owner.ask('DELETE', at(prices[1].id)), { status: 200 })
   t.match(await owner.ask('DELETE', at(prices[1].id)), { status: 404 })

@@ -115,7 +115,7 @@ t.test("a long trace's outline has pages", async t => {
   t.match((await ask('GET', `${path}?after=${'9'.repeat(16)}`)).body, { spans: [], nextAfter: null })
   t.match(await ask('GET', `${path}?after=9`), invalid(/^after: must be 16 hexadecimal/))
   const short = (await ask('GET', `${path}?limit=3`)).body
-  t.same([idsOf(short), short.nextAfter], [sent.slice(0, 3), sent[2]], 'shorter ones, if asked for')
+  t.same([idsOf(short), short.nextAfter], [sent.slice(0, 3), sent[2]], 'shorter pages on request')
   t.same(idsOf((await ask('GET', `${path}?limit=2&after=${sent[2]}`)).body), sent.slice(3, 5))
   for (const limit of ['0', '5001', 'x']) t.match(await ask('GET', `${path}?limit=${limit}`), invalid(/^limit: /))
 })

@@ -101,7 +101,7 @@ t.test("a bar's traces are found by value, bounds and source", async t => {
   t.same(await idsOf('depth&source=annotation'), [ids[1]])
   t.same(await idsOf(`tier&value=${encodeURIComponent('gold "1"')}`), [ids[2]])
   t.same(await idsOf('tier&value=gold'), [])
-  t.same(await idsOf('tier&min=0'), [], 'a category is no number')
+  t.same(await idsOf('tier&min=0'), [], 'a category is not a number')
 })
 
 t.test("on request, scores count at their traces' times", async t => {
@@ -114,7 +114,7 @@ t.test("on request, scores count at their traces' times", async t => {
   }
   for (const [i, value] of [1, 2, 4, 9].entries()) await give(made[i]!, 'rating', value)
   const time = 'from=2026-09-01T00:00:00Z&to=2026-09-04T00:00:00Z'
-  t.same((await ask('GET', `${P}/score-series?name=rating&${time}`)).body.names, [], 'they were given today')
+  t.same((await ask('GET', `${P}/score-series?name=rating&${time}`)).body.names, [], 'they were added today')
   const { body } = await ask('GET', `${P}/score-series?name=rating&by=trace&${time}`)
   t.match(body, { newest: null, names: [{ count: 3, average: 7 / 3 }] })
   const means = body.names[0].mean.flatMap((mean: number | null, i: number) => (mean === null ? [] : [[i, mean]]))

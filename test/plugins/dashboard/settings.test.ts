@@ -136,7 +136,7 @@ t.test('owners create, rotate and revoke keys, which are shown once', async t =>
       { action: 'key.rotate', keyId: first, by: second, projectId: 1 },
       { action: 'key.revoke', keyId: second, projectId: 1 }
     ],
-    'after a leak it is known who made which key'
+    'after a leak, it is known who created which key'
   )
 })
 
@@ -160,7 +160,7 @@ t.test('owners invite people with a link, assign roles and remove them', async t
     status: 200,
     body: { member: { role: 'member' } }
   })
-  t.equal((await guest('GET', 'sessions')).status, 401, 'another role ends the sessions')
+  t.equal((await guest('GET', 'sessions')).status, 401, 'a different role ends the sessions')
   const link = await ask('POST', `${member}/link`)
   t.match(link, { status: 201, body: { link: /\/app\/sign-in#[\w-]{43}$/ } })
   t.equal(
@@ -194,13 +194,13 @@ t.test('owners invite people with a link, assign roles and remove them', async t
       { action: 'link.make', email: 'new@example.com' },
       { action: 'member.remove', email: 'new@example.com' }
     ],
-    'of whom is told by the address'
+    'the audit entry names the address'
   )
   for (const id of [invited.body.member.id, 'x', '0', '99999999999', '-1']) {
     t.equal((await ask('DELETE', `${P}/members/${id}`)).status, 404)
   }
   const again = await ask('POST', `${P}/members`, { body: { email: 'new@example.com', role: 'viewer' } })
-  t.equal(again.status, 201, 'who was removed can be invited again')
+  t.equal(again.status, 201, 'a removed member can be invited again')
   t.equal(again.body.member.id, invited.body.member.id)
 })
 
@@ -214,7 +214,7 @@ t.test('an account always has an owner', async t => {
     ada.ask('PATCH', path(other.id), { body: { role: 'viewer' } }),
     bob.ask('PATCH', path(own.id), { body: { role: 'viewer' } })
   ])
-  t.same(both.map(({ status }) => status === 200).sort(), [false, true], 'of two at the same moment one is done')
+  t.same(both.map(({ status }) => status === 200).sort(), [false, true], 'of two concurrent requests, one succeeds')
   const [owner, ownId] = both[0]!.status === 200 ? [ada, own.id] : [bob, other.id]
   t.match(await owner.ask('PATCH', path(ownId), { body: { role: 'member' } }), conflict(/without an owner/))
   t.match(await owner.ask('DELETE', path(ownId)), conflict(/without an owner/))
@@ -234,7 +234,7 @@ t.test('owners gain no access to other accounts', async t => {
   await shared.ask('POST', 'password', { body: { password: 'correct horse battery' } })
   const before = await linkFor(service, 'shared@example.com')
   await database.pool.run(sql => addUser(sql, { email: 'shared@example.com', accountId: account }))
-  t.equal((await shared.ask('GET', 'sessions')).status, 401, 'whoever was signed in as them is no longer')
+  t.equal((await shared.ask('GET', 'sessions')).status, 401, 'sessions of that user have ended')
   t.equal((await asking(service)('POST', 'sign-in/link', { body: { token: before } })).status, 401)
   const body = { email: 'shared@example.com', password: 'correct horse battery' }
   t.equal((await asking(service)('POST', 'sign-in/password', { body })).status, 401)
@@ -242,9 +242,9 @@ t.test('owners gain no access to other accounts', async t => {
     ({ email }: { email: string }) => email === 'shared@example.com'
   )
   t.match(await owner.ask('POST', `${P}/members/${id}/link`), conflict(/other accounts/))
-  t.equal((await owner.ask('DELETE', `${P}/members/${id}`)).status, 200, 'out of the own account')
+  t.equal((await owner.ask('DELETE', `${P}/members/${id}`)).status, 200, "from the owner's account")
   const users = await database.pool.run(sql => sql`select count(*)::int as n from memberships where user_id = ${id}`)
-  t.equal(users[0]?.n, 1, 'and no other')
+  t.equal(users[0]?.n, 1, 'and from no other')
 })
 
 t.test('everyone can read the project, and owners can rename it', async t => {

@@ -71,9 +71,9 @@ t.test('if a particular person must sign in, nobody else can, and nothing is use
   t.match(
     await byPassword('eve@example.com', 'not the password'),
     { status: 401 },
-    'who does not have the password does not hear whose address it is'
+    "without the password, the link's address is not revealed"
   )
-  t.equal((await ada.ask('GET', 'session')).body.user.email, 'ada@example.com', 'the session stays')
+  t.equal((await ada.ask('GET', 'session')).body.user.email, 'ada@example.com', 'the session continues')
   t.equal((await byLink(link)).status, 204, 'the link is not used up')
   for (const wrong of [0, -1, 1.5, 2 ** 31, 'x']) {
     const answer = await ada.ask('POST', 'sign-in/link', { body: { token: link, userId: wrong } })
@@ -97,7 +97,7 @@ t.test(
     t.match(out.headers['set-cookie'], /^spoor_session_[0-9a-f]{8}=; Max-Age=0; Path=\/app/)
     t.match(await ask('GET', 'sessions'), { status: 401, body: { error: { code: 'sign_in_required' } } })
     t.equal((await first.ask('GET', 'sessions')).status, 401)
-    t.equal((await ask('DELETE', 'session')).status, 204, 'whoever is signed out may sign out')
+    t.equal((await ask('DELETE', 'session')).status, 204, 'a signed-out visitor can sign out')
   }
 )
 
@@ -169,7 +169,7 @@ t.test('a password signs in; all wrong passwords get the same response, and afte
 
   for (let i = 0; i < 4; i++) t.equal((await attempt('ada@example.com', 'not the password')).status, 401)
   const refused = await attempt('ada@example.com', PASSWORD)
-  t.match(refused, { status: 429, body: { error: { code: 'too_many_attempts' } } }, 'not even the right one')
+  t.match(refused, { status: 429, body: { error: { code: 'too_many_attempts' } } }, 'not even the correct one')
   t.ok(Number(refused.headers['retry-after']) > 800)
   await service.database.pool.run(sql => sql`update sign_in_attempts set until = now()`)
   t.equal((await attempt('ada@example.com', PASSWORD)).status, 204, 'a quarter of an hour later')
@@ -188,7 +188,7 @@ t.test('50 passwords can be tried from one network, for any number of addresses'
   await givePassword(service, 'ada@example.com', PASSWORD)
   const right = { body: { email: 'ada@example.com', password: PASSWORD } }
   for (let i = 0; i < 2; i++) {
-    t.equal((await asking(service)('POST', 'sign-in/password', right)).status, 204, 'right ones do not count')
+    t.equal((await asking(service)('POST', 'sign-in/password', right)).status, 204, 'correct ones do not count')
   }
   t.equal((await attempt('a@example.com')).status, 401)
   t.equal((await attempt('b@example.com')).status, 429)
@@ -212,14 +212,14 @@ t.test('rejected attempts write nothing, and queued attempts are not counted', a
       union all select encode(sha256('person ada@example.com'), 'hex'), 5, now() + interval '1 minute'`
   )
   for (let i = 0; i < 20; i++) t.equal((await attempt(`${i}@example.com`)).status, 429)
-  t.same(await rows(), { n: 2, sum: 55 }, 'beyond the limit of the network')
+  t.same(await rows(), { n: 2, sum: 55 }, "beyond the network's limit")
   await pool.run(sql => sql`update sign_in_attempts set attempts = 0 where attempts = 50`)
   for (let i = 0; i < 3; i++) t.equal((await attempt('ada@example.com')).status, 429)
-  t.same(await rows(), { n: 2, sum: 5 }, 'beyond that of the address')
+  t.same(await rows(), { n: 2, sum: 5 }, "beyond the address's limit")
   await pool.run(sql => sql`delete from sign_in_attempts`)
   const answers = await Promise.all(Array.from({ length: 45 }, (_, i) => attempt(`${i}@example.com`)))
   const looked = answers.filter(({ status }) => status === 401).length
-  t.ok(looked < 45, `${45 - looked} of 45 at once are refused by the queue`)
+  t.ok(looked < 45, `the queue rejects ${45 - looked} of 45 concurrent attempts`)
   t.same(await rows(), { n: looked + 1, sum: 2 * looked }, 'and not counted')
 })
 
@@ -253,15 +253,15 @@ t.test(
     )
     t.equal((await attempt(undefined, PASSWORD)).status, 429, 'strangers have guessed')
     for (const foreign of [eve.device, eve.session, ada.device.slice(0, -1), `${ada.device.split('=')[0]}=x.y`]) {
-      t.equal((await attempt(foreign, PASSWORD)).status, 429, 'another’s cookie is none')
+      t.equal((await attempt(foreign, PASSWORD)).status, 429, 'another user’s cookie does not help')
     }
     for (const [name, cookie] of Object.entries({ device: ada.device, session: ada.session })) {
       for (let i = 0; i < 4; i++) t.equal((await attempt(cookie, 'not the password')).status, 401, name)
-      t.equal((await attempt(cookie, PASSWORD)).status, 204, `${name}: in spite of the strangers`)
+      t.equal((await attempt(cookie, PASSWORD)).status, 204, `${name}: despite the strangers`)
     }
     for (let i = 0; i < 5; i++) t.equal((await attempt(ada.device, 'not the password')).status, 401)
     t.equal((await attempt(ada.device, PASSWORD)).status, 429, 'five of its own')
-    t.equal((await attempt(undefined, PASSWORD)).status, 429, 'which free nobody else')
+    t.equal((await attempt(undefined, PASSWORD)).status, 429, 'which unlocks nobody else')
   }
 )
 
@@ -281,9 +281,9 @@ t.test("behind a trusted proxy, the client's network counts, and otherwise the n
   }
   await full('192.0.2')
   t.equal(await attempt(trusting, '192.0.2.9'), 429)
-  t.equal(await attempt(trusting, '192.0.2.9, 198.51.100.7'), 401, 'what the client itself sent is not believed')
+  t.equal(await attempt(trusting, '192.0.2.9, 198.51.100.7'), 401, 'a header sent by the client itself is ignored')
   const plain = await testService(t, { database })
-  t.equal(await attempt(plain, '192.0.2.9'), 401, 'nobody is trusted here')
+  t.equal(await attempt(plain, '192.0.2.9'), 401, 'no proxy is trusted here')
 })
 
 t.test('actions that could make a stolen session permanent require a fresh sign-in', async t => {
@@ -324,7 +324,7 @@ t.test('actions that could make a stolen session permanent require a fresh sign-
     }
     t.same(await state(), before, 'nothing is changed')
   }
-  t.equal((await owner.ask('PATCH', 'p/default', { body: { name: 'other' } })).status, 200, 'all else goes on')
+  t.equal((await owner.ask('PATCH', 'p/default', { body: { name: 'other' } })).status, 200, 'everything else continues')
 
   const proxied = await testService(t, {
     database: service.database,
@@ -332,7 +332,7 @@ t.test('actions that could make a stolen session permanent require a fresh sign-
   })
   const headers = { 'x-email': 'owner@example.com' }
   const made = await asking(proxied)('POST', 'p/default/keys', { body: { label: 'x' }, headers })
-  t.equal(made.status, 201, 'a trusted proxy answers for whom it lets in')
+  t.equal(made.status, 201, 'a trusted proxy vouches for the people it admits')
 
   const token = await linkFor(service, 'owner@example.com')
   const again = asking(service, cookieOf(await owner.ask('POST', 'sign-in/link', { body: { token } })))
@@ -342,7 +342,7 @@ t.test('actions that could make a stolen session permanent require a fresh sign-
   await pool.run(sql => sql`select pg_notify('spoor_keys', 'a test')`)
   await until(async () => (await again('POST', 'p/default/keys', { body: { label: '' } })).status === 403)
   const changed = await again('POST', 'password', { body: { current: PASSWORD, password: `${PASSWORD}!` } })
-  t.equal(changed.status, 200, 'the password so far is proof enough to change it')
+  t.equal(changed.status, 200, 'the current password is sufficient proof to change it')
 })
 
 t.test('people set, change and remove their password, which ends their other sessions', async t => {

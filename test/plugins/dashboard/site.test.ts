@@ -84,7 +84,7 @@ t.test('a changing request must come from a page of the dashboard, as JSON', asy
   const json = { 'content-type': 'application/json' }
   for (const site of ['cross-site', 'same-site', 'none'])
     t.match(await rename({ ...json, 'sec-fetch-site': site }), refused)
-  t.match(await rename(json), refused, 'it must be said')
+  t.match(await rename(json), refused, 'the type must be stated')
   for (const origin of [
     'null',
     'http://evil.example',
@@ -141,7 +141,7 @@ t.test(
     t.match(await ask('GET', 'session'), { status: 503 })
     t.match(await asking(service)('POST', 'sign-in/link', { body: { token: 'x'.repeat(43) } }), { status: 429 })
     const { status } = await ask('PATCH', 'p/default', { body: { name: 'x' } })
-    t.ok([429, 503].includes(status), `${status}: 503 once the server has forgotten who asks`)
+    t.ok([429, 503].includes(status), `${status}: 503 once the server no longer caches the visitor`)
     t.equal((await ask('GET', '/app')).status, 200)
   }
 )

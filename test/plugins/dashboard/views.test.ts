@@ -30,13 +30,13 @@ t.test('everyone has private views, and members can share some', async t => {
   const shared = await save(member, { shared: true })
   t.match(shared, { status: 201, body: { view: { shared: true } } })
   t.match(await save(member, { shared: true }), conflict(/^name: a shared view is called Failures already$/))
-  t.equal((await save(member, {})).status, 201, 'an own one beside it')
+  t.equal((await save(member, {})).status, 201, 'a private one with the same name')
   t.same(await names(viewer), ['Failures', 'Failures (shared)'])
   await service.makeProject('second')
-  t.same(await names(viewer, 'p/second'), [], 'they are of one project')
+  t.same(await names(viewer, 'p/second'), [], 'views belong to one project')
 
   const at = (answer: typeof own) => `${P}/views/${answer.body.view.id}`
-  t.match(await member.ask('DELETE', at(own)), gone, 'somebody else’s own one is nowhere')
+  t.match(await member.ask('DELETE', at(own)), gone, 'another user’s private view does not exist')
   t.match(await member.ask('PATCH', at(own), { body: { name: 'x' } }), gone)
   for (const [method, body] of [
     ['PATCH', { name: 'x' }],
@@ -47,7 +47,7 @@ t.test('everyone has private views, and members can share some', async t => {
   }
   t.match(await viewer.ask('PATCH', at(own), { body: { shared: true } }), forbidden)
   const renamed = await viewer.ask('PATCH', at(own), { body: { name: 'Mine' } })
-  t.match(renamed.body.view, { ...VIEW, name: 'Mine' }, 'what is not said stays')
+  t.match(renamed.body.view, { ...VIEW, name: 'Mine' }, 'omitted fields are kept')
   t.match(await member.ask('PATCH', at(shared), { body: { shared: false } }), conflict(/^name: one of your views/))
   t.match(await member.ask('PATCH', at(shared), { body: { shared: false, name: 'Taken back' } }), { status: 200 })
   t.same(await names(viewer), ['Mine'])
@@ -94,7 +94,7 @@ t.test(`there are at most ${MOST_VIEWS} private views, and as many shared ones`,
   t.equal(shared.status, 201)
   const path = `${P}/views/${shared.body.view.id}`
   t.match(await ask('PATCH', path, { body: { shared: false } }), conflict(/^There are at most 100 views of your own/))
-  t.equal((await ask('PATCH', path, { body: { query: '' } })).status, 200, 'one that is there can be changed')
+  t.equal((await ask('PATCH', path, { body: { query: '' } })).status, 200, 'an existing one can be changed')
 })
 
 t.test("a removed user's private views are deleted, and shared ones stay", async t => {

@@ -84,7 +84,7 @@ t.test('the image is built from everything that a build needs', t => {
   for (const name of needed) t.ok(isAllowed(name), name)
   for (const name of allowed) t.ok(existsSync(name), name)
   for (const folder of JSON.parse(readFileSync('package.json', 'utf8')).workspaces) {
-    t.ok(values('COPY').includes(`${folder}/package.json ${folder}/`), `npm ci asks for ${folder}`)
+    t.ok(values('COPY').includes(`${folder}/package.json ${folder}/`), `npm ci needs ${folder}`)
   }
   for (const value of values('COPY').filter(value => !value.startsWith('--from'))) {
     for (const name of value.split(' ').slice(0, -1)) t.ok(name === '.' || allowed.includes(name), name)

@@ -118,7 +118,7 @@ t.test('the guide', async t => {
       look()
     })`)
     const { endpoints } = (await call('GET', '/api/v1')).body
-    t.equal(operations, Object.keys(endpoints).length, 'every operation is there')
+    t.equal(operations, Object.keys(endpoints).length, 'every operation is listed')
     const shown = `[...document.querySelectorAll('figure')].map(figure => figure.querySelectorAll('pre:not([hidden])').length)`
     await send('Emulation.setDeviceMetricsOverride', { width: 390, height: 844, deviceScaleFactor: 1, mobile: true })
     for (const page of PAGES.slice(0, -1)) {

@@ -50,7 +50,7 @@ t.test('the tools accept each call in its recipes', async t => {
       )
       t.ok(check(filled), `${question} ${name}`)
       const { isError, value } = await use(name, filled)
-      if ('q' in filled) t.match(value.error?.message, /turn it on/, 'the words need an index')
+      if ('q' in filled) t.match(value.error?.message, /turn it on/, 'searching words requires an index')
       else t.notOk(isError, `${question} ${name}`)
     }
   }

@@ -56,9 +56,13 @@ t.test('says what each tool does, when to use it, and what it can change', async
   const { tools } = await client.listTools()
   for (const tool of tools) {
     const { name, title, description = '', annotations, inputSchema, outputSchema } = tool
-    t.ok(title && description.length > 80, `${name} presents itself`)
-    t.same(annotations?.readOnlyHint, [...READ, 'get_ingest_schema'].includes(name), `${name} reads only, or does not`)
-    t.same(annotations?.destructiveHint ?? false, name === 'delete_trace', `${name} destroys, or does not`)
+    t.ok(title && description.length > 80, `${name} describes itself`)
+    t.same(
+      annotations?.readOnlyHint,
+      [...READ, 'get_ingest_schema'].includes(name),
+      `${name}: the read-only hint is right`
+    )
+    t.same(annotations?.destructiveHint ?? false, name === 'delete_trace', `${name}: the destructive hint is right`)
     t.same([inputSchema.type, inputSchema.additionalProperties], ['object', false])
     t.equal(outputSchema?.type, 'object')
     const check = compile(inputSchema)
@@ -206,7 +210,7 @@ t.test('an unpaired surrogate is U+FFFD in the structured content, and unchanged
     t.equal(structuredContent.trace.input, read)
     t.same(structuredContent.trace.metadata, { [read]: 1 })
     t.equal(JSON.parse(content[0].text).trace.input, JSON.parse(`"${pair}"`), 'the text is exact')
-    t.notOk(/(?<!\\)(?:\\\\)*\\ud800/i.test(text), 'a strict parser can read the answer')
+    t.notOk(/(?<!\\)(?:\\\\)*\\ud800/i.test(text), 'a strict parser can read the response')
   }
 })
 
@@ -445,7 +449,7 @@ t.test(
         if (typeof structured === 'string') t.ok(text.includes(`"structuredContent":${structured}`), `${tool}: whole`)
         else t.match(JSON.stringify(result.structuredContent), structured)
         t.ok(JSON.stringify(result.structuredContent).length > 256 * 1024)
-        t.ok(text.isWellFormed() && !/\\ud8/.test(text), 'without halves of surrogate pairs')
+        t.ok(text.isWellFormed() && !/\\ud8/.test(text), 'without unpaired surrogates')
       }
     }
   }
@@ -460,12 +464,12 @@ t.test('a batch collects 32 MiB of results, and tells further calls to come sepa
   const results = new Map<unknown, Result>(body.map(({ id, result }: Answered) => [id, result]))
   const refused = reads.filter(({ id }) => results.get(id)?.isError)
   const gathered = (reads.length - refused.length) * 1_000_000
-  t.ok(refused.length > 0 && gathered > 31e6 && gathered < 38e6, `${refused.length} of ${reads.length} are refused`)
+  t.ok(refused.length > 0 && gathered > 31e6 && gathered < 38e6, `${refused.length} of ${reads.length} are rejected`)
   for (const { id } of refused) {
     const { error } = results.get(id)?.structuredContent ?? {}
     t.match(error, { code: 'invalid_request', message: /^batch: .* Send this call in another message\.$/ })
   }
-  t.match(results.get('last')?.structuredContent, { traceId: trace.trace.id }, 'what writes is not refused')
+  t.match(results.get('last')?.structuredContent, { traceId: trace.trace.id }, 'a write is not rejected')
 })
 
 /** The parts of the protocol's responses that the tests use. */

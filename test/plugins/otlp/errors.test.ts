@@ -56,7 +56,7 @@ t.test('errors to protobuf are google.rpc.Status, errors to JSON the envelope', 
     t.equal(json.headers['content-type'], 'application/json', title)
   }
   const elsewhere = await service.call('POST', '/api/v1/traces', { body: '', headers: { 'content-type': TYPE } })
-  t.match(elsewhere, { status: 400, body: { error: { code: 'invalid_json' } } }, 'other routes know no protobuf')
+  t.match(elsewhere, { status: 400, body: { error: { code: 'invalid_json' } } }, 'other routes do not support protobuf')
 })
 
 t.test('a retryable write states this, and when, in its Status', async t => {

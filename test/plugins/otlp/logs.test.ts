@@ -55,7 +55,7 @@ t.test('messages are shown with the span that they name, whichever arrives first
   const again = await read(one.traceId)
   t.match(await sendLogs(one.question, one.answer), ALL_TAKEN)
   t.match(await sendSpans(one.span()), ALL_TAKEN)
-  t.same(await read(one.traceId), again, 'what is sent again changes nothing')
+  t.same(await read(one.traceId), again, 'a resend changes nothing')
 })
 
 t.test("messages are in chronological order, and a span's own data takes precedence", async t => {
@@ -162,7 +162,7 @@ t.test('they are deleted with their trace, and exported with it', async t => {
   t.equal((await exportLines(target, 'default')).join('\n'), lines)
   const other = lines.replace('"kind":"llm"', '"kind":"tool"').replaceAll(/"digest":"../g, '"digest":"00')
   t.match((await importer(project!.id, other)).problems.join(), /stored with different content/)
-  t.same(await restored.read(moved.traceId), there, 'a line that is refused adds no messages')
+  t.same(await restored.read(moved.traceId), there, 'a rejected line adds no messages')
 
   t.match(await call('DELETE', `/api/v1/traces/${moved.traceId}`), { status: 200 })
   t.equal((await storedMessages(service)).length, 1)
@@ -219,7 +219,7 @@ t.test('a record that names a span becomes its event, whichever arrives first', 
     ]
   ])
   t.match(await sendLogs(plain, named, long), ALL_TAKEN)
-  t.same((await read(traceId)).spans, spans, 'what is sent again changes nothing')
+  t.same((await read(traceId)).spans, spans, 'a resend changes nothing')
 
   const lines = (await exportLines(service.database, 'default')).join('\n')
   const target = await testDatabase(t)

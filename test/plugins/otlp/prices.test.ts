@@ -53,7 +53,7 @@ t.test('a new price applies at once, and a resend remains a duplicate', async t 
     await send(service, callOf('gpt-4o', {}, { traceId }))
     return (await costOf(service, traceId)) === 7
   })
-  t.equal(await send(service, early), '{}', 'nothing was refused')
+  t.equal(await send(service, early), '{}', 'nothing was rejected')
   t.equal(await costOf(service, before), 3.5)
   await pool.run(sql => removePrices(sql, { project: 'default', model: 'gpt-4o' }))
   await until(async () => {
@@ -80,12 +80,16 @@ t.test('a trace with computed costs is unchanged after an import, and its spans 
   t.same(await exportLines(database, 'copy'), lines)
   const wanted = await projectRows(database, 1)
   t.same(await projectRows(database, copy), wanted)
-  t.equal((await service.call('POST', PATH, { key, body: exportOf(...spans) })).text, '{}', 'no span is other content')
+  t.equal(
+    (await service.call('POST', PATH, { key, body: exportOf(...spans) })).text,
+    '{}',
+    'no span has different content'
+  )
   t.same(await exportLines(database, 'copy'), lines)
   const other = lines.map(line =>
     line.replaceAll('"costUsd":4.5', '"costUsd":5').replaceAll('"costUsd":3.5', '"costUsd":4')
   )
-  t.match(await importTo(copy, other.join('\n')), { skipped: 1, problems: [] }, 'as with other prices')
+  t.match(await importTo(copy, other.join('\n')), { skipped: 1, problems: [] }, 'even with other prices')
 })
 
 t.test('calls without a price are counted by model', async t => {

@@ -166,7 +166,11 @@ t.test(
     const batches = [steps.slice(0, 200), steps.slice(150), [...calls, failed], [root]]
     for (const each of batches.slice(0, 2)) await sendTo(service).send(...each)
     const lines = await exportLines(service.database, 'default')
-    t.match(await testImporter(t, other.database)(1, lines.join('\n')), { problems: [] }, 'what was left out moves')
+    t.match(
+      await testImporter(t, other.database)(1, lines.join('\n')),
+      { problems: [] },
+      'the data about spans without a slot is moved too'
+    )
 
     for (const each of [service, other]) {
       const { send, read } = sendTo(each)
@@ -273,7 +277,7 @@ t.test('spans that are not stored contribute failures, session, model and output
   const lines = await exportLines(service.database, 'default')
   const importTo = await testImporter(t, other.database)
   t.match(await importTo(1, lines.join('\n')), { problems: [] })
-  t.match((await sendTo(other).read(traceId)).trace, { spanCount: 200, errorCount: 230 }, 'and move with it')
+  t.match((await sendTo(other).read(traceId)).trace, { spanCount: 200, errorCount: 230 }, 'and is moved with the trace')
   await sendTo(other).send(...failed)
   t.match((await sendTo(other).read(traceId)).trace, { spanCount: 200, errorCount: 230 })
   t.match(await importTo(1, lines.join('\n')), { problems: [] })
@@ -302,7 +306,11 @@ t.test('a call that two libraries report counts once, in any exports', async t =
   await assertCounted(t, service)
   const other = await testService(t)
   const lines = await exportLines(service.database, 'default')
-  t.match(await testImporter(t, other.database)(1, lines.join('\n')), { problems: [] }, 'ids of answers move with it')
+  t.match(
+    await testImporter(t, other.database)(1, lines.join('\n')),
+    { problems: [] },
+    'response ids are moved with the trace'
+  )
 })
 
 t.test('a span that is too large is cut, its usage counts, and its resend is recognised', async t => {
@@ -346,7 +354,7 @@ t.test('an export of many large spans is stored, with or without gzip', async t 
     )
   )
   const small = family()
-  t.match(await sendTo(service).send(small.root), ALL_STORED, 'a small one beside them')
+  t.match(await sendTo(service).send(small.root), ALL_STORED, 'a small one next to them')
   for (const answer of await Promise.all(answers)) t.match(answer, ALL_STORED)
   const { traces } = (await service.call('GET', TRACES)).body
   for (const { traceId } of bodies) {
@@ -501,7 +509,7 @@ t.test('is scored, patched, deleted and moved like any other trace', async t => 
   }
   t.match(await service.call('DELETE', `${TRACES}/${traceId}`), { status: 200 })
   await assertCounted(t, service)
-  t.match(await send(child()), ALL_STORED, 'what comes after a deletion begins anew')
+  t.match(await send(child()), ALL_STORED, 'spans that arrive after a deletion start a new trace')
   t.match((await read(traceId)).trace, { spanCount: 1 })
 })
 
@@ -515,7 +523,7 @@ t.test('a trial account records its allotted traces', async t => {
   const send = (...spans: object[]) => service.call('POST', PATH, { key, body: exportOf(...spans) })
   const { root, child } = family()
   t.match(await send(child()), ALL_STORED)
-  t.match(await send(root), ALL_STORED, 'a trace that is there is not charged again')
+  t.match(await send(root), ALL_STORED, 'an existing trace is not charged again')
   const both = await send(otlpSpan(), child(), otlpSpan())
   t.match(both.body.partialSuccess, {
     rejectedSpans: '1',

@@ -32,7 +32,7 @@ t.test('DELETE /api/v1/traces/{traceId}', async t => {
     t.strictSame((await call('GET', '/api/v1/scores')).body.scores, [])
     t.match(await remove(id), { status: 404 })
 
-    t.match(await record(body), { status: 201, body: { duplicate: false } }, 'the id is free again')
+    t.match(await record(body), { status: 201, body: { duplicate: false } }, 'the id can be used again')
     const again = (await call('GET', `/api/v1/traces/${id}`)).body
     t.strictSame([again.trace.metadata, again.spans.length, again.scores], [{ a: 1 }, 2, []])
     await remove(id)

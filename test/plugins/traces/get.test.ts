@@ -115,7 +115,7 @@ t.test('GET /api/v1/traces/{traceId}', async t => {
     t.equal(detail.trace.input, body.trace.input)
     const inputs = new Map(sent.map(({ id, input }) => [id, input]))
     for (const { id, input } of detail.spans) t.equal(input, inputs.get(id))
-    t.equal(text.split(raw).length, 6, 'free JSON is left as it was')
+    t.equal(text.split(raw).length, 6, 'free JSON is unchanged')
     const head = await call('HEAD', `/api/v1/traces/${id}`)
     t.same([head.status, head.headers['content-length'], head.text], [200, headers['content-length'], ''])
   })

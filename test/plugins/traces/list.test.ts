@@ -112,7 +112,7 @@ t.test('GET /api/v1/traces', async t => {
       t.strictSame([names(second), second.nextCursor], [order.slice(2), null])
       t.strictSame((await get(`sort=${sort}&limit=2&before=${second.prevCursor}`)).body, first)
       const other = (await get(`sort=${sort}&limit=1&before=${second.prevCursor}&name=${order[0]}`)).body
-      t.strictSame(names(other), [order[0]], 'a cursor holds under other filters and another limit')
+      t.strictSame(names(other), [order[0]], 'a cursor works with other filters and another limit')
       for (const elsewhere of ['newest', 'slowest', 'costliest'].filter(name => name !== sort)) {
         const { status, body } = await get(`sort=${elsewhere}&after=${first.nextCursor}`)
         t.match([status, body.error.message], [400, /^after: /])

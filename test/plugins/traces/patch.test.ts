@@ -35,7 +35,7 @@ t.test('PATCH /api/v1/traces/{traceId}', async t => {
     t.strictSame(await read(id), after)
 
     t.match(await patch(id, { metadata: { b: 2 } }), { status: 200, body: { metadata, changed: false } })
-    t.strictSame(await read(id), after, 'what changes nothing writes nothing')
+    t.strictSame(await read(id), after, 'a patch without changes writes nothing')
   })
 
   await t.test('preserves numbers and keys exactly, even on a running trace', async t => {

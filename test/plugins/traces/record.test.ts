@@ -184,7 +184,7 @@ t.test('recording over HTTP', async t => {
       { status: 200, body: { duplicate: false } },
       '20 tags, at once'
     )
-    t.match(await append(id, known), refused(409, 'trace_finished'), 'even where nothing would be written')
+    t.match(await append(id, known), refused(409, 'trace_finished'), 'even if nothing would be written')
     t.match(await read(id), { trace: { durationMs: 0 } })
     const complete = ingestBody()
     await record(complete)
@@ -203,7 +203,7 @@ t.test('recording over HTTP', async t => {
     t.match(
       await call('POST', TRACES, { key, body: ingestBody({ id }) }),
       { status: 201 },
-      'the same id is free in another'
+      'the same id is free in another project'
     )
     t.match(await read(id), { trace: { status: 'running' } })
   })

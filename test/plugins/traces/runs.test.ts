@@ -159,7 +159,7 @@ t.test('an import yields the same runs as the writes, and a recount repairs a wr
   }
   t.same(await move(), [{ name: 'run' }])
   await post(OTLP, exportOf(otlpSpan({ traceId: growing, parentSpanId: freshId(16), attributes: LLM })))
-  t.same(await move(), [{ name: 'grows' }, { name: 'run' }], 'a line that is further on turns it on')
+  t.same(await move(), [{ name: 'grows' }, { name: 'run' }], 'a line with a later state sets it')
 
   const recount = (apply: boolean) => pool.run(sql => recountProject(sql, 'default', apply))
   t.match(await recount(false), { agree: true })

@@ -85,7 +85,7 @@ longTest('a restore that is killed repeatedly finally yields the backed-up data'
     child.kill('SIGKILL')
     const [code, signal] = await closed
     if (signal === 'SIGKILL') killed++
-    else t.equal(code, 0, 'this computer was quicker')
+    else t.equal(code, 0, 'this machine was faster')
     if (code === 0) break
     const [doors] = await copy.pool.run(
       sql => sql`select (select count(*) from api_keys) + (select count(*) from memberships) as doors`

@@ -64,7 +64,7 @@ t.test('kill -9 of any process under load loses nothing, and leaves nothing half
   await witness.stop()
   await witness.check()
   figure('wrong answers, and traces in pieces', witness.wrong.length)
-  t.same(witness.wrong.slice(0, 5), [], 'every answer and every trace is as the model has it')
+  t.same(witness.wrong.slice(0, 5), [], 'every response and every trace agrees with the model')
   await checkRows(t, folder)
 })
 
@@ -74,7 +74,7 @@ async function checkRows(t: Test, folder: string): Promise<void> {
     await countStrays(sql),
     await countRepacked(sql)
   ])
-  t.same(orphans, NO_ORPHANS, 'no row is without its trace, and every number is that of its rows')
+  t.same(orphans, NO_ORPHANS, 'no row is orphaned, and every count equals its rows')
   t.same(strays, NO_STRAYS)
   t.ok(repacked! > 0, 'traces were repacked')
   figure('traces that were repacked', repacked)

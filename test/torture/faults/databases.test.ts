@@ -57,7 +57,7 @@ t.test('a server that starts on a standby serves reads, rejects writes, and acce
   ] as const) {
     t.match(await ask(service, method, place, key, sent), { status: 429 }, `${method} ${place}`)
   }
-  t.same(await prepareFirstStart(there, 'spoor'), { key: undefined, obstacle: undefined }, 'there is a project already')
+  t.same(await prepareFirstStart(there, 'spoor'), { key: undefined, obstacle: undefined }, 'a project already exists')
   await runOn(standby.target, 'select pg_promote()')
   const promoted = performance.now()
   await until(async () => (await ask(service, 'GET', '/readyz')).status === 200)
@@ -128,7 +128,7 @@ if (isLong) {
     t.strictSame(
       [...statuses].filter(status => ![201, 429].includes(status)),
       [],
-      'nothing else was answered'
+      'there were no other responses'
     )
     await until(async () => (await ask(service, 'GET', '/readyz')).status === 200)
     for (const id of stored) {

@@ -36,7 +36,7 @@ longTest("a copied folder starts, beside the original's server", async t => {
   t.match(await runForJson(['status'], { DATA_DIR: copy }), { server: { address: other.address } })
   t.match(await runForJson(['status'], { DATA_DIR: folder }), { server: { address } })
   await stop(other.serving)
-  t.equal(await tryKey(address, key!), 200, 'the first one notices nothing')
+  t.equal(await tryKey(address, key!), 200, 'the first one is not affected')
   await stop(serving)
 })
 
@@ -53,7 +53,7 @@ longTest('a server in another PID namespace is detected, and its folder is free 
   // Not every user may create the namespaces that a container engine creates. The previous test covers everything
   // except the kernel's part.
   if (!mayUnshare) {
-    t.pass('this user may not make a namespace')
+    t.pass('this user cannot create a namespace')
     return
   }
   const refused = run(inside)
@@ -63,7 +63,7 @@ longTest('a server in another PID namespace is detected, and its folder is free 
   })
   await once(refused, 'close')
   t.match(said, IN_USE)
-  t.equal((await fetch(`${address}/readyz`)).status, 200, 'the first server goes on')
+  t.equal((await fetch(`${address}/readyz`)).status, 200, 'the first server continues')
   await stop(serving)
 
   const other = run(inside)

@@ -48,7 +48,11 @@ for (const PROCESSES of ['1', '2']) {
     await until(() => existsSync(join(folder, 'server.json')))
     child.kill('SIGTERM')
     t.equal(await ended, 0, log())
-    t.match(JSON.parse(await greeting), { address, key: null, obstacle: null }, 'greets when all is well')
+    t.match(
+      JSON.parse(await greeting),
+      { address, key: null, obstacle: null },
+      'prints its greeting once everything works'
+    )
     t.notOk(existsSync(join(pgDataOf(folder), 'postmaster.pid')), 'PostgreSQL has stopped')
   })
 }

@@ -66,7 +66,7 @@ async function refuseAndReturn(t: Test, name: string, service: TestService, faul
   const took = performance.now() - returned
   figure(`${name}: whole again after, ms`, Math.round(took))
   checkRecovery(t, took, name)
-  t.equal((await write()).status, 201, `${name}: ready means that a write is taken`)
+  t.equal((await write()).status, 201, `${name}: ready means that writes are accepted`)
   if (!fault.mayBeStored) await checkUntouched(t, name, service, there, fresh)
   if (isLong && !fault.takesSmallWrites) await checkReadiness(fault, ready)
   const { traceCount } = (await call('GET', '/api/v1/project')).body
@@ -85,7 +85,7 @@ async function checkReadiness(fault: Fault, ready: () => Promise<number>): Promi
 
 /** Checks the recovery time in the long form only, because other load on the machine affects it. */
 function checkRecovery(t: Test, tookMs: number, name: string): void {
-  if (isLong) t.ok(tookMs < RECOVERY_MS, `${name}: whole again after ${tookMs} ms`)
+  if (isLong) t.ok(tookMs < RECOVERY_MS, `${name}: recovered after ${tookMs} ms`)
 }
 
 const REFUSED = { status: 429, headers: { 'retry-after': '1' }, body: { error: { code: 'quota_exhausted' } } }

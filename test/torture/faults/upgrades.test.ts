@@ -80,7 +80,7 @@ t.test('a migration waits for a long transaction without blocking writers, and o
 
   const second = await testService(t, { database })
   for (const one of [service, second]) {
-    t.equal((await record(one)).status, 201, 'a server of the version before writes')
+    t.equal((await record(one)).status, 201, 'a server of the previous version writes')
     t.equal((await one.call('GET', '/api/v1/traces?limit=200')).status, 200)
     t.equal((await one.call('GET', '/readyz', { key: null })).status, 200)
   }
@@ -119,7 +119,7 @@ t.test('an index is built on a large table during writes, and rebuilt after an i
       where datname = current_database() and pid <> pg_backend_pid() and query like '%create index concurrently%'`
   )
   t.equal(await interrupted, 'interrupted')
-  t.equal(await validity(), false, 'half an index is left')
+  t.equal(await validity(), false, 'half of an index remains')
   finish()
   await transaction
 
@@ -135,7 +135,7 @@ t.test('an index is built on a large table during writes, and rebuilt after an i
     longest = Math.max(longest, performance.now() - asked)
   }
   t.same(await again, versions)
-  t.equal(await validity(), true, 'the index is whole')
+  t.equal(await validity(), true, 'the index is complete')
   t.same([...statuses], [201], 'every write was stored')
   figure(`longest write while an index is built on ${ROWS} rows, ms`, Math.round(longest))
 })
@@ -191,14 +191,14 @@ longTest('servers of adjacent versions run side by side under load, before, duri
   await untilAllAnswered(40)
 
   const next = await testService(t, { database, migrations: folder })
-  t.equal(await status(next, '/api/v1/key'), 200, 'it serves once it has migrated')
+  t.equal(await status(next, '/api/v1/key'), 200, 'it serves after migrating')
   t.equal((await database.pool.run(sql => readSchemaState(sql, folder))).version, versions.at(-1))
   await until(async () => (await status(waiting, '/api/v1/key')) === 200)
   await until(async () => (await status(waiting, '/readyz')) === 200)
 
   const again = await testService(t, { database })
   t.equal(await status(again, '/readyz'), 200, 'older code starts on a newer schema')
-  t.same(await prepareFirstStart(database, 'spoor'), { key: undefined, obstacle: undefined }, 'and finds nothing amiss')
+  t.same(await prepareFirstStart(database, 'spoor'), { key: undefined, obstacle: undefined }, 'and reports no problem')
   for (const { url } of [next, waiting, again]) loads.push(startLoad(url, old.key))
   await untilAllAnswered(400)
   isParsedName = false
@@ -206,7 +206,7 @@ longTest('servers of adjacent versions run side by side under load, before, duri
   await Promise.all(loads.map(load => load.stop()))
   t.ok(
     [...reads].every(code => code === 200 || code === 404),
-    `reads are ${[...reads]}: the load deletes what it reads`
+    `reads got ${[...reads]}: the load deletes what it reads`
   )
   await checkLoad(t, next.url, old.key, loads)
   t.same(await database.pool.run(countOrphans), NO_ORPHANS)
@@ -282,7 +282,7 @@ longTest('an embedded database is upgraded to another PostgreSQL completely, how
       if (await isUpgraded(killed)) break
       const said = await runSpoor(['status'], killed)
       t.match(said, { code: 1 })
-      t.same(await oldRows(killed.DATA_DIR, programs), rows, 'an earlier spoor can go on')
+      t.same(await oldRows(killed.DATA_DIR, programs), rows, 'an earlier spoor can continue')
     }
     figure(`kills of an upgrade`, kills)
     t.ok(kills > KILLS / 2)

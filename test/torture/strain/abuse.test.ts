@@ -66,7 +66,7 @@ t.test('idle and slow clients take nothing from others', async t => {
   t.equal(await record(), 201)
   for (const socket of sockets) socket.destroy()
   await until(async () => (await metric('spoor_pending_writes')) === 0)
-  t.equal(await metric('spoor_pending_write_bytes'), 0, 'whoever goes away in the middle of a body leaves nothing')
+  t.equal(await metric('spoor_pending_write_bytes'), 0, 'clients that disconnect within a body leave nothing behind')
 })
 
 t.test('headers beyond the limit get 431 in the usual envelope', async t => {
@@ -187,10 +187,10 @@ longTest('a flood of passwords is stopped, takes bounded memory, and takes nothi
   figure(`of ${PASSWORDS} passwords from one network, looked at`, tried)
   figure('most memory that they take, MiB', Math.round(most))
   figure('health beside them, ms', Math.round(slowest))
-  t.ok(tried > 0 && tried <= MOST_TRIED, `${tried} were looked at`)
+  t.ok(tried > 0 && tried <= MOST_TRIED, `${tried} were checked`)
   t.ok(
     all.every(([status, wait]) => status === 401 || (status === 429 && Number(wait) > 0)),
-    'the others were told when to come again'
+    'the others were told when to retry'
   )
   const attempts = () => database.pool.run(sql => sql`select from sign_in_attempts`)
   // The table has a row for the network, and a row for each email address whose password was checked. Attempts that are
@@ -212,7 +212,7 @@ longTest('a flood of passwords is stopped, takes bounded memory, and takes nothi
     return answer.statusCode
   })
   t.same([...new Set(await Promise.all(late))], [429])
-  t.equal((await attempts()).length, full, 'who is refused leaves nothing')
+  t.equal((await attempts()).length, full, 'rejected clients leave nothing behind')
   t.ok(most < 192, `${most} MiB`)
   checkQuick(t, slowest)
 })
@@ -266,7 +266,7 @@ for (const [who, count, times] of [
       body: JSON.stringify(body)
     })
     await answer.dump()
-    t.equal(recorded, 201, 'another project has the same')
+    t.equal(recorded, 201, 'another project gets the same')
     const before = await memory()
     let closed = 0
     for (let i = 0; i < count; i++) {
@@ -301,8 +301,9 @@ for (const [who, count, times] of [
     figure(`${name}: most that waited, MiB`, Math.round(mostUnread))
     figure(`${name}: the last was let go after, ms`, Math.round(performance.now() - start))
     figure(`${name}: slowest health answer, ms`, Math.round(slowest))
-    if (slow !== undefined) t.same(await slow, Array(30).fill(body.trace.id), 'who reads slowly is served meanwhile')
-    if (isLong) t.equal(await metric('spoor_unread_bytes'), 0, 'they were let go')
+    if (slow !== undefined)
+      t.same(await slow, Array(30).fill(body.trace.id), 'clients that read slowly are served meanwhile')
+    if (isLong) t.equal(await metric('spoor_unread_bytes'), 0, 'they were disconnected')
     t.ok(mostUnread < UNREAD_MIB + 16, `${mostUnread} MiB wait`)
     t.ok(most < UNREAD_MIB + MAKING_MIB, `${most} MiB`)
     checkQuick(t, slowest)
@@ -417,7 +418,7 @@ longTest(
       t.ok(peak < MOST_MIB, `${what}: ${peak} MiB`)
       t.ok(
         all.every(([status, wait]) => status === 200 || (status === 429 && Number(wait) > 0)),
-        `${what}: the others were told to send again`
+        `${what}: the others were told to retry`
       )
     }
     for (const id of traceIds) {
@@ -425,7 +426,7 @@ longTest(
         headers: { authorization: `Bearer ${key}` }
       })
       await body.dump()
-      t.equal(statusCode, 200, 'what was acknowledged is there')
+      t.equal(statusCode, 200, 'acknowledged data is stored')
     }
   }
 )

@@ -87,7 +87,7 @@ t.test('no request blocks the server', async t => {
     longest = held
     figure('longest stall, ms, and what made it', `${Math.round(held)}, ${heavy.name}`)
   }
-  t.same(serving.err.split('\n').filter(isWarning), [], 'nothing to warn of in the log')
+  t.same(serving.err.split('\n').filter(isWarning), [], 'the log has no warnings')
 })
 
 longTest('any search in any recorded data succeeds, or is rejected in a sentence', fuzzSearches)
@@ -145,12 +145,12 @@ t.test('the service responds to any request as it should, and continues', async 
     runs(120)
   )
 
-  t.equal((await call('GET', '/api/v1/key')).status, 200, 'it still answers')
+  t.equal((await call('GET', '/api/v1/key')).status, 200, 'it still responds')
   // A few random requests may all fail to record, or never request anything that is missing.
   const wanted = isLong ? [200, 201, 400, 404] : [200, 400]
   t.ok(
     wanted.every(status => seen.has(status)),
-    'and the requests went everywhere'
+    'and the requests reached everything'
   )
 })
 
@@ -192,7 +192,7 @@ t.test('the dashboard responds to any request as it should, and continues', asyn
   )
   t.ok(
     [200, 400, 401, 403, 404].every(status => seen.has(status)),
-    `the requests went everywhere: ${[...seen]}`
+    `the requests reached everything: ${[...seen]}`
   )
 })
 

@@ -119,7 +119,7 @@ longTest("whatever one project reads, another project's short lists are answered
     t.same([...statuses], [200], `${way}: ${READERS} connections are not too many`)
     figure(`small list beside ${READERS} × ${way}, p50 in ms`, beside.toFixed(1))
     figure(`longest delay of the main thread beside ${READERS} × ${way}, ms`, held.toFixed(1))
-    t.ok(beside <= Math.max(MOST_TIMES * quiet, MOST_MS), `${way}: ${beside} ms beside ${quiet} ms`)
+    t.ok(beside <= Math.max(MOST_TIMES * quiet, MOST_MS), `${way}: ${beside} ms under load, ${quiet} ms without`)
   }
 })
 
@@ -156,7 +156,7 @@ longTest("however slowly one project sends, another project's large exports are 
     const answer = await request(address + path, { method: 'POST', headers, body })
     await answer.body.dump()
     const ms = performance.now() - began
-    t.equal(answer.statusCode, 200, 'who sends all at once is never refused for the slowness of others')
+    t.equal(answer.statusCode, 200, 'a client that sends everything at once is never rejected because others are slow')
     figure('large export beside slow ones of another project, ms', Math.round(ms))
     t.ok(ms < EXPORTER_MS, `${ms} ms`)
   }

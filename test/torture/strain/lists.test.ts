@@ -212,7 +212,7 @@ t.test('no list sorts or scans a project', async t => {
       for (const statement of await statementsOf(sql, read)) {
         const plan = await explain(sql, statement, 'analyze, timing off')
         most = Math.max(most, ...plan.map(seenBy))
-        t.same(plan.flatMap(faultsOf), [], 'nothing of the project is sorted or scanned')
+        t.same(plan.flatMap(faultsOf), [], 'no part of the project is sorted or scanned')
         if (!isOnCluster())
           t.same(shapeOf(plan), early.get(statement.text), 'the same plan as before anything was stored')
       }

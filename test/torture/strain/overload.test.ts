@@ -91,7 +91,7 @@ longTest(
     const start = performance.now()
     for (let i = 0; i < CLIENTS; i++) await open(t, `${post}Content-Length: 2000000\r\n\r\n`)
     const body = largeBody(1_900_000)
-    t.equal(await record(body), 429, 'there is no room for another large one')
+    t.equal(await record(body), 429, 'there is no memory for another large one')
     t.equal(await record(), 201, 'but for a small one')
     await until(async () => (await record(body)) === 201)
     const took = performance.now() - start
@@ -181,11 +181,11 @@ async function check(t: Test, name: string, plan: Omit<FloodPlan, 'port' | 'key'
   named(name, report)
   figure(`${name}: slowest health answer meanwhile, ms`, Math.round(slowest))
   figure(`${name}: most memory, MiB`, Math.round(most))
-  t.same(report.others, [], 'every answer was 201, or 429 with Retry-After')
+  t.same(report.others, [], 'every response was 201, or 429 with Retry-After')
   t.equal(await metric('spoor_pending_writes'), 0)
   t.equal(await metric('spoor_pending_write_bytes'), 0)
   const added = [...(await listIds())].filter(id => !there.has(id))
-  t.same(added.sort(), [...report.stored].sort(), 'what was answered 201 is there, and nothing else')
+  t.same(added.sort(), [...report.stored].sort(), 'exactly the traces with 201 are stored')
   const later = await quietTime()
   // In a flood of one second, times and memory are meaningless on any machine.
   if (!isLong) return
@@ -198,8 +198,8 @@ async function check(t: Test, name: string, plan: Omit<FloodPlan, 'port' | 'key'
       0.5
     )
   )
-  t.ok(report.refused > 0, 'it was more than could be served')
-  t.ok(announcedMs.length > 0, 'who sent no body was refused as well')
+  t.ok(report.refused > 0, 'the load exceeded the capacity')
+  t.ok(announcedMs.length > 0, 'clients that sent no body were rejected too')
   t.ok(most < MOST_MIB, `${most} MiB`)
   // Times mean something only on a machine without other load.
   if (!isLong) return

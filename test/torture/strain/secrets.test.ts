@@ -54,7 +54,7 @@ t.test('no secret is in the log, the responses, the metrics or an export', async
     t.notOk(log.includes(secret), 'not in the log')
     t.notOk(
       texts.some(text => text.includes(secret)),
-      'not in what is answered'
+      'not in the responses'
     )
   }
   t.notMatch(log, 'secret in a body')
@@ -111,11 +111,11 @@ t.test('no token, password or e-mail address is in the log, the metrics, or an u
     t.notOk(log.includes(secret), 'not in the log')
     t.notOk(
       texts.some(each => each.includes(secret)),
-      'not in what is answered'
+      'not in the responses'
     )
   }
   for (const address of [owner.email, 'invited@example.com'])
-    t.notOk(log.includes(address), 'nor is an address in the log')
+    t.notOk(log.includes(address), 'and no address is in the log')
 })
 
 /** Unreachable addresses, each with a password. */
@@ -137,7 +137,7 @@ t.test('an unusable database is named without its password', async t => {
       t.equal(code, 1, `${command}: ${what}`)
       for (const secret of ['hush', DIGEST_SECRET]) t.notOk((out + err).includes(secret), `${command}: ${what}`)
       if (command !== 'serve' && what.startsWith('nobody listens'))
-        t.match(out + err, '127.0.0.1:1/nowhere', 'where it is')
+        t.match(out + err, '127.0.0.1:1/nowhere', 'the location is reported')
     }
   }
 })

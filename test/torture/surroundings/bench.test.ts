@@ -43,7 +43,7 @@ longTest('measures a case against COPY and with another PostgreSQL, and leaves n
   t.equal(whole.small.ratio, whole.small.load.tracesPerSecond / whole.small.copy.tracesPerSecond)
   const [{ embedded, other: beyond, rate }] = beside.kinds
   t.equal(rate, embedded.tracesPerSecond / beyond.tracesPerSecond)
-  t.match(beside.settings, { fsync: ['on', 'off'] }, 'tells the settings that differ')
+  t.match(beside.settings, { fsync: ['on', 'off'] }, 'reports the settings that differ')
   t.strictSame(await readdir(folder), [])
   const sql = connectTo(target)
   const left = await sql`select datname from pg_database where datname like 'spoor_bench_%'`

@@ -86,12 +86,12 @@ if (isLong) {
     const thrown = await endsWhole(t, { traces: 50, end: 'throw' })
     t.equal(thrown.code, 1)
     const { trace } = (await service.call('GET', `/api/v1/traces/${thrown.taken.at(-1)}`)).body
-    t.match(trace, { name: 'fatal', status: 'unset' }, 'the trace in which it came is there as well')
+    t.match(trace, { name: 'fatal', status: 'unset' }, 'the trace that was running is also stored')
     t.match(await endsWhole(t, { traces: 50, end: 'reject' }), { code: 1 })
     t.match(await endsWhole(t, { traces: 50, end: 'return' }), { code: 0 })
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       const kill = (pid: number) => process.kill(pid, signal)
-      t.match(await endsWhole(t, { traces: 50, end: 'hang' }, kill), { code: null, signal }, `${signal} has its effect`)
+      t.match(await endsWhole(t, { traces: 50, end: 'hang' }, kill), { code: null, signal }, `${signal} takes effect`)
     }
     const own = await endsWhole(t, { traces: 50, end: 'wait', code: 9 }, pid => process.kill(pid, 'SIGTERM'))
     t.equal(own.code, 9, "the application's own listener decides")
@@ -186,7 +186,7 @@ if (isLong) {
     const { taken, flushed } = await app.ended
     t.match(flushed, { sent: 300, kept: 0, lostCount: 0 })
     t.same(await missing(url, key, taken), [])
-    t.ok(gate.rejected > 3 && gate.rejected < 40, 'it asks about once a second')
+    t.ok(gate.rejected > 3 && gate.rejected < 40, 'it retries about once a second')
     figure('requests while the service refuses for 10 s', gate.rejected)
   })
 
@@ -216,7 +216,7 @@ if (isLong) {
     try {
       execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=256k', 'tmpfs', spool], { stdio: 'pipe' })
     } catch {
-      t.comment('a disk of 256 kB cannot be made without being root: not looked at')
+      t.comment('creating a disk of 256 kB requires root: not tested')
       figure('disk full', 'not looked at: mount needs root')
       return
     }
@@ -231,7 +231,7 @@ if (isLong) {
     t.equal(flushed!.kept, 0)
     t.ok(flushed!.lostCount > 0)
     const lost = flushed!.lost.map(({ traceId }) => traceId).sort()
-    t.same((await missing(url, key, taken)).sort(), lost, 'those that are not there are named')
+    t.same((await missing(url, key, taken)).sort(), lost, 'missing traces are reported')
     t.match(flushed!.lost[0]!.reason, 'no room')
     figure('disk full: sent, named as lost, of 500', `${flushed!.sent}, ${flushed!.lostCount}`)
   })

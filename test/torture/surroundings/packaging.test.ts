@@ -77,7 +77,7 @@ if (isLong) {
         await until(() => takesConnections(port).then(takes => !takes))
         await containers.podman('start', 'embedded')
         await until(() => isReady(address))
-        t.equal(await post(`${address}/api/v1/traces`, key, body), 200, 'it is there')
+        t.equal(await post(`${address}/api/v1/traces`, key, body), 200, 'it exists')
         figure('containers killed and started again', round)
       }
       const start = performance.now()
@@ -135,10 +135,10 @@ if (isLong) {
       await containers.shell('systemd', 'systemctl kill --kill-who=main --signal=KILL spoor')
       await until(async () => /NRestarts=1/.test(await containers.shell('systemd', 'systemctl show spoor')))
       await until(() => isReady(address))
-      t.equal(await post(`${address}/api/v1/traces`, key, body), 200, 'it is there')
+      t.equal(await post(`${address}/api/v1/traces`, key, body), 200, 'it exists')
       await containers.shell('systemd', 'systemctl stop spoor')
       t.match(await containers.shell('systemd', 'systemctl show spoor --property Result'), 'Result=success')
-      t.equal(await containers.shell('systemd', 'pgrep --uid spoor || true'), '', 'nothing of it is left')
+      t.equal(await containers.shell('systemd', 'pgrep --uid spoor || true'), '', 'nothing of it remains')
       figure('unit', 'installed as the guide says, killed, started again, stopped')
     })
   })
@@ -160,7 +160,7 @@ if (isLong) {
     const { address, key } = JSON.parse(String(line))
     t.equal(await post(`${address}/api/v1/traces`, key, ingestBody()), 201)
     const demo = JSON.parse(await succeed(spoor, ['demo', '--json', '--url', address, '--key', key]))
-    t.equal(demo.traces.length, 12, 'the traces of the demo are in the package')
+    t.equal(demo.traces.length, 12, "the demo's traces are in the package")
     for (const path of ['/docs', '/app', '/docs/nginx.conf', '/docs/swagger-ui.css']) {
       t.equal((await fetch(address + path)).status, 200, path)
     }

@@ -41,8 +41,8 @@ t.test('a late failure replaces a span that did not fail and has no children', t
   t.same(
     buffer.take().map(({ id }) => id),
     ['0', '1', 'late'],
-    'its parent stays'
+    'its parent is kept'
   )
-  t.same(buffer.leftOut, { count: 2, kinds: { tool: 2 } }, 'that of the one which lost its place')
+  t.same(buffer.leftOut, { count: 2, kinds: { tool: 2 } }, 'the parent of the span that was replaced')
   t.end()
 })

@@ -91,7 +91,7 @@ t.test('work after the end is not recorded, and is reported', t => {
   t.equal(parts.length, 1)
   t.match(problems, [/span late began after its trace had ended/])
   trace.score('quality', true)
-  t.equal(parts.at(-1)?.kind, 'score', 'a score may come later')
+  t.equal(parts.at(-1)?.kind, 'score', 'a score can be added later')
   t.end()
 })
 

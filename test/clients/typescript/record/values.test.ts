@@ -89,7 +89,7 @@ t.test('values that are not JSON are described in words', t => {
   for (const [value, expected] of table) t.match(read(value), expected)
   t.match(read(error), { name: 'TypeError', message: 'odd', code: 7, cause: { name: 'RangeError', message: 'deep' } })
   const named = Object.assign(new Error('odd'), { name: 'Own' })
-  t.equal(write(named)!.text.split('"name"').length, 2, 'a member of its own that all errors have is there once')
+  t.equal(write(named)!.text.split('"name"').length, 2, 'an own property that all errors have appears once')
   let deep: unknown = 'end'
   for (let i = 0; i < 1000; i++) deep = [deep]
   t.match(write(deep)!.text, '"[deeper than 64 levels]"')

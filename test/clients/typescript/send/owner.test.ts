@@ -136,7 +136,7 @@ t.test('files of an earlier version are taken by a process with one key, and lef
   other.register('/spool')
   t.equal(claim(old, '/spool', owner), 'unnamed')
   const its = `1-${'0'.repeat(32)}-1-1${other.mark}`
-  t.equal(claim(its, '/spool', owner), 'spare', 'it is of another client here')
+  t.equal(claim(its, '/spool', owner), 'spare', 'here it belongs to another client')
   t.equal(claim(its, '/elsewhere', owner), 'other')
   t.end()
 })

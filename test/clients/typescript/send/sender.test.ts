@@ -58,7 +58,7 @@ t.test('the same bytes are resent until the server responds', async t => {
   t.equal(asked.length, 4)
   t.equal(new Set(asked.map(({ path, body }) => path + body)).size, 1)
   t.equal(asked[0]!.path, '/base/api/v1/traces')
-  t.ok(said.length >= 3, 'each kind of problem is said')
+  t.ok(said.length >= 3, 'each kind of problem is reported')
 })
 
 t.test('a trace is sent when it ends, without a timer or a flush', async t => {
@@ -82,7 +82,7 @@ t.test('a rejected key stops sending; waiting traces are kept and reported', asy
   const { spoor, asked, said } = await answering(t, () => refusal(401, 'invalid_api_key'), { spool })
   for (let i = 0; i < 30; i++) spoor.trace('kept', () => i)
   t.match(await spoor.flush(), { sent: 0, kept: 30, lostCount: 0 })
-  t.ok(asked.length <= 9, 'only what was in flight was refused')
+  t.ok(asked.length <= 9, 'only requests in flight were rejected')
   t.match(said, [/nothing is sent for a minute, but kept: 401/])
   await spoor.close()
   t.equal(readdirSync(spool).length, 30)
@@ -175,7 +175,7 @@ t.test('a score whose response was lost is not confused with an identical earlie
   t.same(
     stored.map(({ value }) => value),
     [true, false, true],
-    'the last one counts'
+    'the last one applies'
   )
 })
 

@@ -40,7 +40,7 @@ t.test('the folder of an exited process is taken over, and one of another machin
     writeFileSync(join(each, '1-x.spoor'), 'x')
   }
   const next = new Spool(folder, 10_000, owner)
-  t.equal(adoptFiles(next, 10).length, 1, 'that of this host')
+  t.equal(adoptFiles(next, 10).length, 1, 'the one of this host')
   t.notOk(existsSync(gone))
   t.ok(existsSync(elsewhere))
   const old = new Date(Date.now() - 120_000)

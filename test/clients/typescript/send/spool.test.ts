@@ -24,7 +24,7 @@ t.test('files are written, read, replaced, removed, and left to the next process
   const { file } = one
   one.parts = [{ kind: 'end', body: '{"a":1}' }]
   spool.write(one)
-  t.equal(one.file, file, 'in the place of its file')
+  t.equal(one.file, file, 'replacing its file')
   t.match(spool.read(file!), { parts: [{ kind: 'end' }] })
   spool.remove(file!)
   t.equal(spool.read(file!), undefined)
@@ -35,7 +35,7 @@ t.test('files are written, read, replaced, removed, and left to the next process
   const adopted = adoptFiles(next, 10)
   t.equal(adopted.length, 1)
   t.match(next.read(adopted[0]!), { traceId: other.traceId })
-  t.same(adoptFiles(new Spool(folder, 10_000, owner), 10), [], 'what one process sends, no other takes')
+  t.same(adoptFiles(new Spool(folder, 10_000, owner), 10), [], "one process's files are not taken by another")
   next.release()
 })
 

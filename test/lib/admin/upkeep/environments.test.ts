@@ -86,7 +86,7 @@ t.test('changes only traces without a recorded environment; with overwrite, all 
   t.equal(await apply(database, { keyId: 'key1' }), 1)
   t.same(await environments(database), [null, 'production', 'unassigned', 'staging', 'staging', null])
   t.equal(await apply(database, { environment: 'unassigned' }), 1)
-  t.equal(await apply(database), 0, 'unassigned is recorded')
+  t.equal(await apply(database), 0, 'unassigned counts as recorded')
   t.same(await environments(database), ['unassigned', 'production', 'unassigned', 'staging', 'staging', null])
   t.equal(await apply(database, { tag: 'nightly', environment: 'staging', overwrite: true }), 2)
   t.same(await environments(database), ['staging', 'production', 'staging', 'staging', 'staging', null])
@@ -134,7 +134,7 @@ t.test('works in batches, stops between two batches on request, and continues wh
     }
   )
   const [audit] = await database.pool.run(sql => sql`select detail from audit where action = 'environment.backfill'`)
-  t.match(JSON.parse(audit!.detail), { planned: 1200, traces: progress[1] }, 'what was planned, and what was done')
+  t.match(JSON.parse(audit!.detail), { planned: 1200, traces: progress[1] }, 'the planned and the actual number')
   t.match(await plan(database), { matched: 1800, changing: 1200 - progress[1]! })
   t.equal(await apply(database), 1200 - progress[1]!)
   const found = await environments(database)
@@ -175,7 +175,7 @@ t.test('rejects unknown values', async t => {
     [{ keyId: 'key9' }, /project default has no key "key9", and no traces were recorded with it: see `spoor key list/]
   ]
   for (const [over, message] of refused) await t.rejects(plan(database, over), { message }, JSON.stringify(over))
-  t.match(await plan(database, { keyId: 'key1', tag: 'nothing' }), { matched: 0 }, 'a key that only traces know')
+  t.match(await plan(database, { keyId: 'key1', tag: 'nothing' }), { matched: 0 }, 'a key that only occurs in traces')
   await database.pool.run(async sql => {
     const key = { digest: Buffer.alloc(32), label: '', scopes: [], environment: null, expiresInDays: null }
     const [project] = await sql<{ id: number }[]>`select id from projects where slug = 'default'`

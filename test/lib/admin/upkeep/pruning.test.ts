@@ -98,7 +98,7 @@ t.test('only traces that meet all conditions are exported and deleted, with all 
       const selected = traces.filter(each => fits(each, conditions)).length
       const plan = await database.pool.run(sql => planPruning(sql, { project, ...conditions }))
       t.equal(plan.traces, selected, 'the plan counts them')
-      t.equal((await exportLines(database, project, conditions)).length, selected, 'an export has them')
+      t.equal((await exportLines(database, project, conditions)).length, selected, 'an export contains them')
       t.equal(await countTraces(database, id), traces.length, 'and changes nothing')
       t.match(await database.pool.run(sql => applyPruning(sql, plan)), { traces: selected, kept: 0 })
       t.equal(await countTraces(database, id), traces.length - selected)
@@ -153,7 +153,7 @@ t.test('works in batches, stops between two batches on request, and continues wh
       sql =>
         sql`select detail->'planned' as planned, detail->'traces' as traces from audit where action = 'trace.prune'`
     )
-  t.same([...(await entries())], [{ planned: '2501', traces: '1000' }], 'what was planned, and what was deleted')
+  t.same([...(await entries())], [{ planned: '2501', traces: '1000' }], 'the planned and the deleted number')
   const second = await plan()
   t.equal(second.traces, 1501)
   t.match(await database.pool.run(sql => applyPruning(sql, second)), { traces: 1501, kept: 0 })

@@ -111,7 +111,7 @@ t.test('recomputed costs equal those of the same spans if they arrived now, and 
   t.match(await testImporter(t, database)(1, exported.join('\n')), { skipped: 40, problems: [] }, 'an older export')
   t.same(await costs(1), await costs(copy))
   const late = otlpSpan({ traceId: first[0]!.traceId, parentSpanId: 'f'.repeat(16), start: 60 })
-  t.equal(await send([late]), '{}', 'a trace goes on')
+  t.equal(await send([late]), '{}', 'a trace continues')
   t.match(await pool.run(sql => recountProject(sql, 'default', false)), { agree: true })
 
   await pool.run(sql => removePrices(sql, { model: 'mine' }))
@@ -147,7 +147,7 @@ t.test('only traces that started in the given period are affected, and concurren
   t.same(await write(version + 1), [], 'the trace has changed since its state was read')
   t.same(await projectRows(service.database, 1), before)
   t.match(await write(version), [{ seq }])
-  t.same(await write(version), [], 'it has another version now')
+  t.same(await write(version), [], 'its version is different now')
   const [{ detail }] = await pool.run(
     sql => sql<[{ detail: string }]>`select detail::text from audit where action = 'price.recompute'`
   )

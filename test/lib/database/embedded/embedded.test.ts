@@ -87,7 +87,7 @@ t.test('creates a private database in a new folder, which listens only on a sock
   t.notOk(existsSync(join(dataDir, 'spoor.pid')))
   for (const path of [dataDir, ...secrets.slice(0, 2)]) chmodSync(path, 0o755)
   const again = await open(t)
-  t.equal(statSync(dataDir).mode & 0o777, OWN, 'what others could read is closed to them again')
+  t.equal(statSync(dataDir).mode & 0o777, OWN, 'files that others could read are restricted again')
   for (const file of secrets.slice(0, 2)) t.equal(statSync(file).mode & 0o777, 0o600, file)
   t.equal(again.digestSecret, cluster.digestSecret)
   t.equal(await ask(again, 'select count(*) from notes'), 0)
@@ -116,7 +116,7 @@ t.test('refuses a second server on the same folder, and names the process that h
     name: 'ConfigError',
     message: `DATA_DIR ${dataDir} is in use by the server with process id ${server.pid}: stop that server`
   })
-  t.ok(await isRunning(), 'the first one goes on')
+  t.ok(await isRunning(), 'the first server keeps running')
   await stopOpener(server, 'SIGTERM')
   await open(t, 'serve')
 })

@@ -97,7 +97,7 @@ if (isRoot()) {
 
     const stranger = { uid: 4_242_424, gid: 4_242_424 }
     t.notOk(succeeds(stranger, ['ls', dataDir]), 'the names of its files')
-    for (const name of names) t.notOk(succeeds(stranger, ['ls', '-d', join(dataDir, name)]), `whether there is ${name}`)
+    for (const name of names) t.notOk(succeeds(stranger, ['ls', '-d', join(dataDir, name)]), `${name} exists or not`)
 
     t.notOk(succeeds(user, ['ls', dataDir]))
     t.notOk(succeeds(user, ['touch', join(dataDir, 'new')]))

@@ -26,7 +26,7 @@ t.test('the connection that has been idle longest is closed for a pool that has 
   const [one, other] = [holderOf(limit, [20, 30]), holderOf(limit, [10])]
   for (const holder of [one, other]) limit.join(holder)
   for (let i = 0; i < 3; i++) await limit.open(open)
-  t.equal(await limit.openIfFree(open), undefined, 'nothing is taken from others for what is not needed')
+  t.equal(await limit.openIfFree(open), undefined, 'nothing is taken from others unnecessarily')
   await limit.open(open)
   t.same([one.left, other.left], [[20, 30], []])
   await limit.open(open)
@@ -45,7 +45,7 @@ t.test('while all are busy, exactly one connection is requested as soon as it is
   await turn()
   t.ok(limit.isWanted)
   const left = limit.leaveAfter(turn())
-  t.notOk(limit.isWanted, 'a place is about to be free')
+  t.notOk(limit.isWanted, 'a slot will soon be free')
   t.notOk(isOpen)
   await left
   await waiting
@@ -59,7 +59,7 @@ t.test('a refusal lowers the limit to the number of open connections, until more
   t.equal(limit.shortage, undefined)
   t.equal(await limit.openIfFree(tooMany), undefined)
   t.same(limit.shortage, { allowed: 4, wanted: 10 })
-  t.equal(await limit.openIfFree(open), undefined, 'not tried again at once')
+  t.equal(await limit.openIfFree(open), undefined, 'not retried at once')
   t.same(told, [{ allowed: 4, wanted: 10 }])
 })
 
@@ -67,7 +67,7 @@ t.test('permanent connections do not free slots for others', async t => {
   const limit = new ConnectionLimit(3)
   await limit.openForGood(open)
   await t.rejects(limit.open(tooMany), { code: '53300' })
-  t.equal(await limit.open(open), 'connection', 'somebody must always be able to try')
+  t.equal(await limit.open(open), 'connection', 'one pool must always be able to retry')
   limit.leaveForGood()
 })
 

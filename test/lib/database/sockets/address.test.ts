@@ -35,8 +35,8 @@ t.test('reads user, password, database, and server options', t => {
   t.match(address, { user: 'müller', password: 'p@s:s+', database: 'd/b' })
   t.same(address.settings, { search_path: 'a', options: '-c a' })
   t.equal(address.parameter('sslmode'), 'require')
-  t.equal(address.parameter('sslcert'), '/c.pem', 'the environment has what the address lacks')
-  t.equal(describeAddress(address), 'h1:1,h2:2/d/b', 'tells no password')
+  t.equal(address.parameter('sslcert'), '/c.pem', 'the environment supplies what the address lacks')
+  t.equal(describeAddress(address), 'h1:1,h2:2/d/b', 'reveals no password')
   t.end()
 })
 

@@ -155,7 +155,7 @@ async function reach(t: Test, url: string): Promise<string> {
     },
     error => classifyFailure(error)
   )
-  t.equal(copied, asked, 'a connection for COPY is had like any other')
+  t.equal(copied, asked, 'a connection for COPY is opened like any other')
   return asked
 }
 
@@ -219,7 +219,11 @@ t.test('a client presents the certificate from sslcert, with the key from sslkey
   front.seen.length = 0
   t.equal(await reach(t, urlOf(hosts, 'sslmode=require')), 'refused')
   const strange = `sslcert=${file('localhost.pem')}&sslkey=${file('localhost.key')}`
-  t.not(await reach(t, urlOf(hosts, `sslmode=require&${strange}`)), 'answers', 'one that the server does not trust')
+  t.not(
+    await reach(t, urlOf(hosts, `sslmode=require&${strange}`)),
+    'answers',
+    'a certificate that the server does not trust'
+  )
   const wrong: [query: string, message: RegExp][] = [
     [`sslcert=${file('client.pem')}`, /^sslcert of DATABASE_URL needs sslkey/],
     [
@@ -283,7 +287,11 @@ t.test('of several hosts, the first that responds is used', async t => {
     const { port } = server.address() as AddressInfo
     for (const mode of ['disable', 'prefer', 'require']) {
       const hosts = `localhost:${port},localhost:${front.port}`
-      t.equal(await reach(t, urlOf(hosts, `sslmode=${mode}`)), 'answers', 'one that closes is passed over')
+      t.equal(
+        await reach(t, urlOf(hosts, `sslmode=${mode}`)),
+        'answers',
+        'a host that closes the connection is skipped'
+      )
     }
   }
   t.equal(await reach(t, urlOf('', `host=localhost,127.0.0.1&port=${nobody},${front.port}`)), 'answers')

@@ -60,7 +60,7 @@ t.test('keeps only the received part of a slow body', async t => {
   slow.grow(20_000)
   t.same(held(), [141_072, 0])
   slow.settle()
-  t.equal(held()[1], 1, 'when it is whole it is a request')
+  t.equal(held()[1], 1, 'a complete body counts as a request')
   slow.release()
   silent.release()
   t.same(held(), [0, 0])
@@ -88,7 +88,7 @@ t.test('gives up a slow body whose slot another body needs, and one that is slow
     refusal = error
   })
   await delay(50)
-  t.equal(refusal, undefined, 'while nobody waits it goes on')
+  t.equal(refusal, undefined, 'while no body waits, it continues')
   const waiting = slots.of(PARTY)
   void waiting.enter()
   await until(async () => refusal !== undefined)

@@ -48,7 +48,7 @@ t.test('a project is read back as exported, however much of it is stored at a ti
 
   const gap = new ReadBack(database.pool, project, 1)
   gap.stored('f'.repeat(32))
-  t.not((await gap.finish()).sha256, sha256, 'what is said to be stored and is not makes a difference')
+  t.not((await gap.finish()).sha256, sha256, 'rows that are claimed but not stored are detected')
   const odd = new ReadBack(database.pool, project, 1)
   odd.stored('no id')
   await t.rejects(odd.finish(), /uuid/, 'a failure is reported at the end')

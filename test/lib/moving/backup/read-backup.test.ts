@@ -108,7 +108,7 @@ const spoiled: [string, (lines: string[]) => readonly string[], RegExp][] = [
 
 t.test('an incomplete backup is rejected with a sentence', async t => {
   const lines = linesOf(await backupOf((await fullInstance(t)).database))
-  t.equal((await readAll(bytesOf(lines))).at(-1), 'end', 'as it was written')
+  t.equal((await readAll(bytesOf(lines))).at(-1), 'end', 'the unchanged backup is accepted')
   for (const [title, spoil, message] of spoiled) {
     const error = await readAll(bytesOf(spoil([...lines]))).catch(error => error)
     t.type(error, AdminError, title)

@@ -52,9 +52,9 @@ t.test('restoring into an empty database yields the backed-up data', async t => 
   t.same(await copy.pool.run(countOrphans), NO_ORPHANS)
 
   const service = await testService(t, { database: copy })
-  t.same([await answers(service, keys[0]!), await answers(service, keys[1]!)], before, 'the API answers the same')
+  t.same([await answers(service, keys[0]!), await answers(service, keys[1]!)], before, 'the API returns the same')
   t.equal((await service.call('POST', '/api/v1/traces', { key: keys[0]!, body: ingestBody() })).status, 201)
-  t.equal(await service.makeProject('third'), '3', 'numbers go on')
+  t.equal(await service.makeProject('third'), '3', 'new numbers follow the restored ones')
   const [a, b] = [linesOf(await backupOf(copy)), linesOf(backup)]
   t.equal(a.length > b.length, true, 'a backup of the copy has more')
   await t.rejects(restore(t, copy, backup), { message: /has already been restored into this database/ })
@@ -124,7 +124,7 @@ t.test('a restore into existing data assigns new numbers, and leaves the existin
   const before = await instanceRows(taken)
   const secret = { ...taken, digestSecret: 'another' }
   await t.rejects(restore(t, secret, backup, { into: true }), { message: /use --revoke-keys/ })
-  t.same(await instanceRows(taken), before, 'what is refused changes nothing')
+  t.same(await instanceRows(taken), before, 'a rejected restore changes nothing')
 
   // The secret is the same although the salt differs, so keys work.
   const restored = await restore(t, taken, backup, { into: true })
@@ -135,7 +135,7 @@ t.test('a restore into existing data assigns new numbers, and leaves the existin
   t.same(
     after.users.map(user => user.email),
     ['ada@example.com', 'bob@example.com'],
-    'known by their addresses'
+    'identified by their addresses'
   )
   t.equal(after.members.length, 4)
   t.same(

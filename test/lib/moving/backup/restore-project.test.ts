@@ -81,7 +81,7 @@ t.test('an older state is restored next to the project, which keeps its keys', a
     message: /there is no account "99"/
   })
   const { acts: _, ...rows } = await instanceRows(database)
-  t.same(rows, (({ acts: __, ...others }) => others)(before), 'what is refused changes nothing')
+  t.same(rows, (({ acts: __, ...others }) => others)(before), 'a rejected restore changes nothing')
   const { keptKeys, counts } = await restore(t, database, backup, as('old'))
   t.equal(keptKeys?.length, before.keys.filter(({ project_id: id }) => id === 1).length)
   t.equal(counts.keys, 0)

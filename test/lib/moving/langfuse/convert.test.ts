@@ -300,7 +300,7 @@ t.test("the other formats of Langfuse's traces", async t => {
     spans: [{ attributes: { 'langfuse.type': 'SPAN' } }, {}],
     scores: [{ value: 0.5 }]
   })
-  t.strictSame(Object.keys(download.spans[0].attributes), ['langfuse.type'], 'what the trace says is not said again')
+  t.strictSame(Object.keys(download.spans[0].attributes), ['langfuse.type'], "the trace's own data is not repeated")
   t.match(one({ observations: undefined }), { spans: [], mapped: { 'trace.observations missing → no spans': 1 } })
 })
 
@@ -318,7 +318,7 @@ t.test('rejects invalid traces one by one, with the reason', async t => {
     [trace({ scores: many(101, score) }), /has 101 scores, but at most 100/]
   ]
   const long = one({ observations: many(201, observation) })
-  t.equal(long.spans.length, 201, 'a trace may have more steps than one that is recorded natively')
+  t.equal(long.spans.length, 201, 'a trace can have more steps than one that is recorded natively')
   for (const [value, message] of refused) t.match(convert(value), [{ refusal: message }], String(message))
   t.throws(() => convert('{"id":'), { code: 'invalid_json' })
   t.match(

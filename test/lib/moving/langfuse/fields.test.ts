@@ -37,7 +37,7 @@ t.test('fields that nothing reads are kept under their names', async t => {
     ['odd', [1]],
     ['same', 2]
   ])
-  t.strictSame(fields.rest({ same: 2, odd: [2] }), [['odd', [1]]], 'but for what others say in a field of that name')
+  t.strictSame(fields.rest({ same: 2, odd: [2] }), [['odd', [1]]], 'except for values in a field of that name')
   const target: Record<string, Json> = { 'langfuse.odd': 'taken' }
   fields.keepRest(target, 'attributes', { same: 2 })
   t.strictSame(target, { 'langfuse.odd': 'taken', 'langfuse.langfuse.odd': [1] })
@@ -47,7 +47,7 @@ t.test('fields that nothing reads are kept under their names', async t => {
     'observation.odd → attributes langfuse.odd': 1
   })
   fields.took('model', 'model')
-  t.equal(counts.get('observation.model → model'), 1, 'what was taken is counted once')
+  t.equal(counts.get('observation.model → model'), 1, 'a consumed field is counted once')
 })
 
 t.test('texts that do not fit are kept apart; a name is cut, and kept apart as well', async t => {

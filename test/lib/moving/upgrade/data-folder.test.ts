@@ -110,7 +110,7 @@ t.test('missing programs are named, with the way to get them', t => {
   t.ok(Object.entries(RELEASES).every(([major, release]) => release.startsWith(`${major}.`)))
   const { optionalDependencies } = JSON.parse(readFileSync(new URL(import.meta.resolve('#package.json')), 'utf8'))
   for (const release of Object.values<string>(optionalDependencies)) {
-    t.ok(majorOf(release) in RELEASES, 'that of this spoor will be an earlier one')
+    t.ok(majorOf(release) in RELEASES, 'this version will be an earlier one')
   }
   t.end()
 })

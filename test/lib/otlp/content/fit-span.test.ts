@@ -52,7 +52,7 @@ t.test('the longest texts are cut to one length, and the others are unchanged', 
   const span = spanOf({ input: [{ role: 'user', content: question }], output: answer, attributes: { a: 'kept', n: 1 } })
   const fitted = fitSpan(span)
   t.ok(bytesOf(fitted) <= MAX_DOCUMENT_BYTES)
-  t.ok(bytesOf(fitted) > MAX_DOCUMENT_BYTES - 70_000, 'and no more is cut than must be')
+  t.ok(bytesOf(fitted) > MAX_DOCUMENT_BYTES - 70_000, 'and no more is cut than necessary')
   const [message] = parsed(fitted.input)
   t.match(message, { role: 'user', content: /^what\? what\?.*… \[cut: 600002 bytes in all\]$/ })
   t.match(parsed(fitted.output), /^so\. so\..*… \[cut: 480002 bytes in all\]$/)

@@ -72,7 +72,7 @@ t.test('calls of models, retrievers and rerankers show their messages and docume
     []
   )
   const crossed = mapAttributes({ ...llm, 'input.value': 'yes', 'output.value': 'hi' })
-  t.match(crossed, { ...shown, attributes: { 'input.value': 'yes', 'output.value': 'hi' } }, 'each side for itself')
+  t.match(crossed, { ...shown, attributes: { 'input.value': 'yes', 'output.value': 'hi' } }, 'each side separately')
   t.match(mapAttributes({ 'openinference.span.kind': 'LLM', 'input.value': dump }), { input: dump })
 
   const chain = mapAttributes({ ...llm, 'openinference.span.kind': 'CHAIN', 'input.value': 'asked' })

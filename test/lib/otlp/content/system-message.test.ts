@@ -29,7 +29,7 @@ t.test('instructions in any form are a system message, on spans and in log recor
       const attributes = { 'gen_ai.system_instructions': instructions, 'gen_ai.input.messages': JSON.stringify([USER]) }
       t.strictSame(mapAttributes(attributes).input, [SYSTEM, USER], title)
       const both = { ...attributes, 'gen_ai.input.messages': JSON.stringify([SYSTEM, USER]) }
-      t.strictSame(mapAttributes(both).input, [SYSTEM, USER], `${title} among the messages as well`)
+      t.strictSame(mapAttributes(both).input, [SYSTEM, USER], `${title}, which is also among the messages`)
       t.strictSame(mapAttributes({ 'gen_ai.system_instructions': instructions }).input, [SYSTEM], `${title} alone`)
       const record = { eventName: 'gen_ai.client.inference.operation.details', body: null } as never
       const said = messagesOf(Object.assign({ attributes: new Map(Object.entries(attributes)) }, record))

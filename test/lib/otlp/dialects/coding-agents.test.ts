@@ -18,11 +18,15 @@ t.test("Claude Code's counts exclude the cache, and its GenAI counts are not add
   })
   const genAi = { 'gen_ai.usage.input_tokens': 18_912, 'gen_ai.usage.output_tokens': 340 }
   const cached = { 'gen_ai.usage.cache_read.input_tokens': 18_000, 'gen_ai.usage.cache_write.input_tokens': 900 }
-  t.strictSame(mapOne({ name, attributes: { ...net, ...genAi, ...cached } }).usage, usage, 'gross names win')
+  t.strictSame(
+    mapOne({ name, attributes: { ...net, ...genAi, ...cached } }).usage,
+    usage,
+    'gross counts take precedence'
+  )
   t.strictSame(mapOne({ name, attributes: { ...net, ...genAi } }).usage, usage)
   const half = { ...net, 'gen_ai.usage.output_tokens': 340 }
-  t.strictSame(mapOne({ name, attributes: half }).usage, usage, 'each count has its names')
-  t.equal(mapOne({ name: 'other', attributes: net }).usage, undefined, 'the names are too general for others')
+  t.strictSame(mapOne({ name, attributes: half }).usage, usage, 'each count under its own name')
+  t.equal(mapOne({ name: 'other', attributes: net }).usage, undefined, 'the names are too general for other dialects')
 })
 
 t.test('Claude Code: prompts, arguments and outputs', async t => {
@@ -81,7 +85,7 @@ t.test('Codex: turns, usage and sessions', async t => {
   t.equal(mapFrom(codex, { attributes: { 'thread.id': '7' } }).hints.sessionId, undefined, 'a thread of the process')
   t.equal(mapFrom(codex, { attributes: { ...ids, 'session.id': 's' } }).hints.sessionId, 's')
   t.equal(mapOne({ attributes: { ...ids, 'codex.turn.phase': 'sampling' } }).hints.sessionId, 'c')
-  t.equal(mapOne({ attributes: ids }).hints.sessionId, undefined, 'not of Codex')
+  t.equal(mapOne({ attributes: ids }).hints.sessionId, undefined, 'not from Codex')
   t.equal(mapFrom({ 'service.name': 'codexes' }, { attributes: ids }).hints.sessionId, undefined)
 })
 

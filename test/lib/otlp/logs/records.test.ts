@@ -117,7 +117,7 @@ t.test("messages have the sender's time, or else the time of observation, and th
     [0, 2]
   ])
   t.match(messages[0], { ...IDS, digest: /^[0-9a-f]{32}$/ })
-  t.equal(new Set(messages.map(({ digest }) => digest)).size, 3, 'the time makes messages of the same words different')
+  t.equal(new Set(messages.map(({ digest }) => digest)).size, 3, 'the time distinguishes messages with the same words')
   t.end()
 })
 

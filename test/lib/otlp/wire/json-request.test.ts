@@ -92,7 +92,7 @@ t.test('values become exactly the JSON that they represent', async t => {
   t.strictSame(
     [...readSpan({ attributes: twice })!.attributes],
     [['k', 'last']],
-    'of a key that comes twice the last counts'
+    'the last value of a repeated key applies'
   )
 })
 
@@ -265,6 +265,6 @@ t.test('a large body with too many values is rejected before it is parsed', asyn
   t.throws(() => decodeLargeJson(large('"     "', MAX_EXPORT_VALUES - 1)), tooMany)
   t.same(decodeLargeJson(large('"     "', MAX_EXPORT_VALUES - 5)), [])
   t.throws(() => decodeLargeJson(bytes('['.repeat(LARGE_BODY_BYTES + 1))), tooMany)
-  t.same(decodeLargeJson(large(`"${','.repeat(LARGE_BODY_BYTES)}"`, 1)), [], 'commas of texts are no values')
+  t.same(decodeLargeJson(large(`"${','.repeat(LARGE_BODY_BYTES)}"`, 1)), [], 'commas in texts are not values')
   t.throws(() => decodeLargeJson(bytes('{"a":"')), { code: 'invalid_json', message: /ends within a string/ })
 })

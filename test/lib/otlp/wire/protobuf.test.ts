@@ -197,11 +197,11 @@ t.test('rejects an invalid request, and one with too many parts', async t => {
   t.throws(() => decodeProtobuf(Buffer.from('{"resourceSpans":[]}')), cut)
   let deep = text(1, 'x')
   for (let level = 0; level < 60; level++) deep = inside(5, inside(1, deep))
-  t.throws(() => decodeProtobuf(requestOf(attribute(9, 'k', deep))), cut, 'nested deeper than the decoder goes')
+  t.throws(() => decodeProtobuf(requestOf(attribute(9, 'k', deep))), cut, "nested deeper than the decoder's limit")
   const many = inside(1, Buffer.alloc(2 * MAX_EXPORT_PARTS, inside(2)))
   t.throws(() => decodeProtobuf(many), { code: 'payload_too_large' })
   const large = requestOf(SPAN_BYTES, Buffer.alloc(2 * MAX_EXPORT_PARTS, inside(9)), text(5, 'last'))
-  t.throws(() => decodeProtobuf(large), { code: 'payload_too_large' }, 'also within a span')
+  t.throws(() => decodeProtobuf(large), { code: 'payload_too_large' }, 'even within a span')
 })
 
 t.test('responds with an empty message, or with the rejections', async t => {

@@ -83,7 +83,7 @@ t.test('a rule matches a claim that equals its value, or a list that contains it
     t.match(as('groups', 'x', none), { role: undefined }, JSON.stringify(none))
   }
   t.match(as('a.b', 'undefined', { a: {} }), { role: undefined })
-  t.match(as('constructor.name', 'Object', {}), { role: undefined }, 'only what was said')
+  t.match(as('constructor.name', 'Object', {}), { role: undefined }, 'only stated values')
 })
 
 t.test('of several matching rules, the highest role applies', async t => {

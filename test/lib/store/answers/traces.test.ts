@@ -137,7 +137,7 @@ t.test('a trace detail', async t => {
     t.strictSame(
       spans.map((span: { id: string }) => span.id),
       [SPANS[2], SPANS[0], SPANS[1]],
-      'spans stand in order of start, then id'
+      'spans are ordered by start, then by id'
     )
     t.strictSame(
       spans.map((span: { durationMs: number }) => span.durationMs),
@@ -163,10 +163,10 @@ t.test('a trace detail', async t => {
       usage: null,
       costUsd: null
     })
-    t.strictSame(spans[1].usage, { inputTokens: 0, outputTokens: 0, totalTokens: 0 }, 'one count sent is usage')
+    t.strictSame(spans[1].usage, { inputTokens: 0, outputTokens: 0, totalTokens: 0 }, 'a single sent count is usage')
     t.equal(spans[1].parentSpanId, SPANS[1])
     t.equal(spans[1].costUsd, 0)
-    t.ok(checker(TraceDetail).check(JSON.parse(text)), 'the text satisfies the schema of the answer')
+    t.ok(checker(TraceDetail).check(JSON.parse(text)), "the text matches the response's schema")
   })
 
   await t.test('a minimal running trace has nulls and empty values', async t => {

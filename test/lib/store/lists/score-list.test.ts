@@ -126,12 +126,12 @@ t.test('the list of scores', async t => {
       t.strictSame(
         none.map(page => page.ids),
         [[], [], []],
-        'pages may be empty'
+        'pages can be empty'
       )
       const last = Number(none[0]!.next!.tie)
       const [examined] = await sql`select id from scores where project_id = ${projectId} and seq = ${last}`
       t.equal(Number.parseInt(examined!.id, 16), 999, 'the cursor points at the last score examined')
-      t.equal((await walk(sql, projectId, { limit: 500 })).length, 5, 'without one there is no such bound')
+      t.equal((await walk(sql, projectId, { limit: 500 })).length, 5, 'without one, there is no such limit')
     })
 
     await t.test('ends if exactly 1000 scores can be examined', async t => {

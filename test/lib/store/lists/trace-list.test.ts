@@ -243,7 +243,7 @@ t.test('the trace list', async t => {
       const empty = await readPage(sql, projectId, { ...query, after: second.next })
       t.strictSame({ ids: empty.ids, next: empty.next }, { ids: [], next: undefined })
       const back = await readPage(sql, projectId, { ...query, before: empty.previous })
-      t.strictSame(back.ids, [b], 'the row at the cursor included')
+      t.strictSame(back.ids, [b], 'including the row at the cursor')
       t.strictSame((await readPage(sql, projectId, { ...query, before: back.previous })).ids, [c])
 
       const above = await readPage(sql, projectId, { ...query, before: { ...first.next!, inclusive: false } })
@@ -264,7 +264,7 @@ t.test('the trace list', async t => {
       const first = await readPage(sql, projectId, { ...query, before: second.previous })
       t.strictSame(first.ids, [a])
       t.strictSame((await readPage(sql, projectId, { ...query, after: first.next })).ids, [c])
-      t.ok(first.next, 'though nothing behind it is ranked')
+      t.ok(first.next, 'although nothing behind it is ranked')
     })
 
     await t.test("returns the newest score of each name on the page's traces", async t => {

@@ -82,7 +82,7 @@ t.test("a member only of the owner's accounts is invited to another and keeps th
     await members.removeMember(sql, elsewhere, id)
     const back = await members.inviteMember(sql, acting, { email: 'new@b', role: 'viewer', link: link() })
     t.equal(back, id)
-    t.match(await findUser(sql, 'new@b'), { hasPassword: false }, 'who was left without any is taken as new')
+    t.match(await findUser(sql, 'new@b'), { hasPassword: false }, 'a user without any membership is treated as new')
   })
 })
 

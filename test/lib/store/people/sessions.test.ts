@@ -64,7 +64,7 @@ t.test('a sign-in whose response was lost is found again, without a second sessi
     const [link, session] = [digest(), newSession()]
     await insertLink(sql, ada.userId, link, null)
     t.equal(await signInByLink(sql, link, session), ada.userId)
-    t.equal(await signInByLink(sql, link, session, { sent: true }), ada.userId, 'the attempt before did it')
+    t.equal(await signInByLink(sql, link, session, { sent: true }), ada.userId, 'the earlier attempt stored it')
     t.equal(await signInByLink(sql, link, newSession(), { sent: true }), undefined)
     const proven = { userId: ada.userId, password: 'stored', own: 's', network: 'n', factor: undefined }
     await setPassword(sql, ada.userId, 'stored', { by: null })
@@ -84,7 +84,7 @@ t.test("a session replaces the same browser's earlier one, and the agent is trun
     await signInByLink(sql, link, newSession({ replaces: bob.session, agent: 'x'.repeat(1000) }))
     t.equal(await sessions.userOfAttempt(sql, newSession({ digest: bob.session }), { sent: true }), undefined)
     t.same((await sessions.listWebSessions(sql, ada.userId)).map(({ agent }) => agent.length).sort(), [1, 200])
-    t.equal(await sessions.endSession(sql, bob.userId, ada.session), false, 'of others none is ended')
+    t.equal(await sessions.endSession(sql, bob.userId, ada.session), false, "nobody else's session ends")
     t.equal(await sessions.endSession(sql, ada.userId, ada.session), true)
     t.equal(await sessions.endAllSessions(sql, ada.userId, null), 1)
     t.same(await sessions.countSessions(sql), { users: 2, sessions: 0 })
@@ -110,7 +110,7 @@ t.test('attempts within a quarter of an hour are counted, by any server', async 
         ['a', 1],
         ['b', 1]
       ],
-      'and what is past is forgotten'
+      'and past attempts are deleted'
     )
   })
 })
@@ -132,5 +132,5 @@ t.test("a session's expiry is extended when it is used, at most every five minut
     sql => sql`update web_sessions set created_at = now() - interval '89 days' where user_id = ${bob.userId}`
   )
   await touch()
-  t.same(await left(), [30, 1], '90 days after it was made it ends')
+  t.same(await left(), [30, 1], 'it ends 90 days after it began')
 })

@@ -27,7 +27,7 @@ t.test('the first user owns the oldest owner account, and is created once', asyn
     t.match(first, { email: 'owner', memberships: `[{"account" : "${owner}", "role" : "owner"}]` })
     t.same(others, [])
     t.equal(await users.findOperator(sql, 'owner'), first!.id)
-    t.equal(await users.findOperator(sql, 'nobody'), first!.id, 'else the oldest owner')
+    t.equal(await users.findOperator(sql, 'nobody'), first!.id, 'or else the oldest owner')
     await users.insertFirstUser(sql, 'second')
     t.equal((await users.readAllUsers(sql)).length, 1)
     await sql`update memberships set role = 'viewer'`
@@ -76,7 +76,7 @@ t.test('a user is removed with all their data, except for the last owner', async
   const all = await pool.run(sql => users.readAllUsers(sql))
   await pool.run(sql => insertLink(sql, all[0]!.id, digestToken(makeToken())!, null))
   const gone = await Promise.all(all.map(({ id, email }) => pool.run(sql => users.deleteUser(sql, id, email))))
-  t.same(gone.toSorted(), [false, true], 'of two at the same moment one stays')
+  t.same(gone.toSorted(), [false, true], 'of two concurrent removals, one succeeds')
   await pool.run(async sql => {
     const [left] = await users.readAllUsers(sql)
     t.equal(await users.deleteUser(sql, left!.id, left!.email), false)

@@ -14,8 +14,8 @@ const OTHER = 'the secret of a deployment.'
 t.test('the first server decides the secret', async t => {
   const { pool } = await testDatabase(t)
   await pool.run(async sql => {
-    t.equal(await isOtherSecret(sql, OURS), false, 'none is another while none is known')
-    t.equal(await readFingerprint(sql), undefined, 'to look stores nothing')
+    t.equal(await isOtherSecret(sql, OURS), false, 'no secret is wrong while none is known')
+    t.equal(await readFingerprint(sql), undefined, 'checking stores nothing')
     t.equal(await claimSecret(sql, OURS), true)
     t.equal(await claimSecret(sql, OURS), true)
     t.equal(await claimSecret(sql, OTHER), false)

@@ -41,11 +41,11 @@ t.test('authentication reads a key with its account, and does the same work for 
   const projectId = await makeProject(database, 'trial')
   const key = newKey(projectId, { environment: 'prod', expiresInDays: 30 })
   await database.pool.run(async sql => {
-    t.same(await keys.readKeysForAuth(sql, ['no-such-key']), [], 'there is no key at all')
+    t.same(await keys.readKeysForAuth(sql, ['no-such-key']), [], 'no key exists')
     await keys.insertKey(sql, key)
     const rows = await keys.readKeysForAuth(sql, [key.id, 'no-such-key', ''])
     t.same(new Set(rows.map(({ wanted }) => wanted)), new Set([key.id, 'no-such-key', '']))
-    for (const each of rows) t.equal(each.key.id, key.id, 'the only one that there is')
+    for (const each of rows) t.equal(each.key.id, key.id, 'the only key')
     const row = rows.find(({ wanted }) => wanted === key.id)?.key
     t.match(row, { id: key.id, projectId, scopes: ['traces:read'], environment: 'prod', accountType: 'trial' })
     t.match(row, { revokedAt: null, lastUsedAt: null, accountId: Number })
@@ -85,7 +85,7 @@ t.test('processes that update the same keys in different orders do not block eac
     database.pool.run(sql => keys.touchKeys(sql, i % 2 === 0 ? ids : ids.toReversed()))
   )
   const distinct = new Set((await Promise.all(touches)).flat().map(key => `${key.id} ${key.lastUsedAt}`))
-  t.equal(distinct.size, ids.length, 'each key was written once')
+  t.equal(distinct.size, ids.length, 'each key was updated once')
 })
 
 t.test('rotation keeps label, scopes, environment and expiry, and revokes the old key', async t => {
@@ -123,8 +123,8 @@ t.test('a key that cannot be rotated is unchanged', async t => {
     for (const id of [revoked.id, expired.id, 'no-such-key']) {
       t.equal(await keys.insertRotatedKey(sql, id, newKey(projectId)), undefined)
     }
-    await t.rejects(keys.insertRotatedKey(sql, taken.id, taken), { code: '23505' }, 'an id that exists')
-    t.equal((await keys.readKey(sql, taken.id))!.revokedAt, null, 'the old key of a rotation that failed still works')
+    await t.rejects(keys.insertRotatedKey(sql, taken.id, taken), { code: '23505' }, 'an existing id')
+    t.equal((await keys.readKey(sql, taken.id))!.revokedAt, null, 'the old key of a failed rotation still works')
     t.equal((await keys.readKeys(sql)).length, 3)
   })
 })
@@ -149,7 +149,7 @@ t.test('a key keeps the time of its first revocation', async t => {
     await delay(5)
     t.equal((await keys.setKeyRevoked(sql, id))!.revokedAt, revokedAt)
     t.equal(await keys.setKeyRevoked(sql, 'no-such-key'), undefined)
-    t.equal(await keys.writeKeyEnvironment(sql, id, 'prod'), undefined, 'its environment does not change any more')
+    t.equal(await keys.writeKeyEnvironment(sql, id, 'prod'), undefined, 'its environment no longer changes')
   })
 })
 

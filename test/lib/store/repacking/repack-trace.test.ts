@@ -24,7 +24,7 @@ t.test('once repacked, a run that arrived in pieces takes hardly more disk space
         const rows = await projectRows(database, key.projectId)
         const outcomes = await repackAll(sql, key.projectId)
         const after = await storedTexts(sql, key.projectId, id)
-        t.same(await projectRows(database, key.projectId), rows, 'and everything is as it was')
+        t.same(await projectRows(database, key.projectId), rows, 'and everything is unchanged')
         t.equal(outcomes.length, way === 'whole' ? 0 : 1)
         t.same([after.groups, after.plain], [1, 0])
         if (way !== 'whole') t.ok(after.bytes < before.bytes / 2, `${after.bytes} of ${before.bytes} bytes, ${way}`)
@@ -36,7 +36,7 @@ t.test('once repacked, a run that arrived in pieces takes hardly more disk space
       }
     }
     t.same(await countOrphans(sql), NO_ORPHANS)
-    t.same(await repackAll(sql, key.projectId), [], 'nothing is left to repack')
+    t.same(await repackAll(sql, key.projectId), [], 'nothing remains to be repacked')
   })
 })
 

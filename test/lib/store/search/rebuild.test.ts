@@ -75,7 +75,7 @@ t.test('a server of the previous version can write beside a server that indexes 
   await upsertOld()
   await pool.run(async sql => {
     await foldTerms(sql, projectId, rest, 1)
-    t.match(await readSearchState(sql, projectId), { partlyIndexed: 3 }, 'its rows are known by their terms')
+    t.match(await readSearchState(sql, projectId), { partlyIndexed: 3 }, 'its rows are recognised by their terms')
     await deleteTrace(sql, projectId, ids[1]!)
     await rebuildAll(sql, projectId)
     t.same(await findAll(sql, projectId, 'acme'), [ids[0], ids[2]])
@@ -83,7 +83,7 @@ t.test('a server of the previous version can write beside a server that indexes 
     await deleteTrace(sql, projectId, ids[2]!)
     await sql`update search_segments set texts = 1`
     await rebuildAll(sql, projectId)
-    t.same(await sql`select from search_segments`, [], 'nothing is left of a segment without traces')
+    t.same(await sql`select from search_segments`, [], 'nothing remains of a segment without traces')
     t.same(await sql`select from search_postings`, [])
   })
 })

@@ -69,8 +69,8 @@ t.test('deleting a trace', async t => {
     t.strictSame(await totals(projectId), { traces: 1, spans: 1, bytes: 300 })
     t.strictSame(await sqlAccess.read(countStrays), NO_STRAYS)
     const project = await sqlAccess.read(sql => readProject(sql, projectId))
-    t.equal(project?.lastTraceAt, '2026-02-01T00:00:00.000Z', 'lastTraceAt falls back')
-    t.equal(await sqlAccess.write(sql => deleteTrace(sql, projectId, id)), false, 'a second time finds nothing')
+    t.equal(project?.lastTraceAt, '2026-02-01T00:00:00.000Z', 'lastTraceAt goes back')
+    t.equal(await sqlAccess.write(sql => deleteTrace(sql, projectId, id)), false, 'deleting again finds nothing')
     t.strictSame(await totals(projectId), { traces: 1, spans: 1, bytes: 300 })
   })
 

@@ -30,7 +30,7 @@ t.test('a span gets up to 50 events, and any number of messages', async t => {
     )
     t.equal(stored.length, 52)
     await addMessages(sql, projectId, [...events, message(1)])
-    t.same(await read(), stored, 'what is sent again changes nothing')
+    t.same(await read(), stored, 'a resend changes nothing')
   })
 })
 

@@ -83,7 +83,7 @@ t.test('patching metadata', async t => {
     t.match(await patch(fits, value(room)), { changed: true })
     await t.rejects(patch(exceeds, value(room + 1)), { code: 'payload_too_large' })
     t.match(await stored(exceeds), { metadata: null, documentBytes: 1000 })
-    t.match(await patch(fits, '{"k":"short"}'), { changed: true }, 'and a shorter value makes room again')
+    t.match(await patch(fits, '{"k":"short"}'), { changed: true }, 'and a shorter value frees space')
   })
 
   await t.test('of different keys concurrently loses none', async t => {

@@ -103,7 +103,7 @@ t.test('the scores of a trace', async t => {
     t.match(await counted(traceId), { counted: 100, real: 100 })
     const [newest] = await list(traceId)
     t.ok(await remove(traceId, newest!.id))
-    t.ok(await add(traceId), 'and deleting one makes room for one')
+    t.ok(await add(traceId), 'and deleting a score allows another')
     await t.rejects(add(traceId), { code: 'conflict' })
   })
 

@@ -82,7 +82,7 @@ t.test('an append adds up, and applies to the version that it was decided for', 
         changesOf([change], () => 0)
       ),
       { code: '22012' },
-      'the version has moved'
+      'the version has changed'
     )
     t.strictSame(await read(sql, target), after)
   })
@@ -133,7 +133,7 @@ t.test('an end sets the values that it sends, and moves its trace from its old l
       ranked: 1
     })
     const tags = await sql`select tag from trace_tags where project_id = ${projectId}`
-    t.strictSame([...tags], [], 'the rows of its old tags are gone; the new ones are copied')
+    t.strictSame([...tags], [], 'the rows of its old tags are deleted, and the new ones are copied')
     const [times] =
       await sql`select extract(epoch from ended_at - started_at)::float8 as s from traces where id = ${whole.traceId}`
     t.equal(times?.s, (Date.parse(LATER) - Date.parse(AT)) / 1000)

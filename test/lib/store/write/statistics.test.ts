@@ -42,7 +42,7 @@ t.test('a trace is found by its key even if that plan was made while the table w
   const appends = 20
   for (let i = 0; i < appends; i++) await append()
   await until(async () => (await uses()) >= before + appends)
-  t.pass('each resend looks once, by the key')
+  t.pass('each resend performs one look-up, by key')
 })
 
 t.test('if tables cannot be analyzed, the log says so, and writing continues', async t => {
@@ -60,5 +60,5 @@ t.test('if tables cannot be analyzed, the log says so, and writing continues', a
   await Promise.all(Array.from({ length: 120 }, () => path.record(key, bytes(ingestBody()))))
   await until(() => lines.length > 0)
   t.match(lines.join(''), /could not be analyzed/)
-  t.equal((await path.record(key, bytes(ingestBody()))).duplicate, false, 'and writing goes on')
+  t.equal((await path.record(key, bytes(ingestBody()))).duplicate, false, 'and writing continues')
 })

@@ -98,6 +98,6 @@ t.test('few groups that differ in one word stay separate, as do many that differ
   t.equal(groupsOf(NAMES.slice(0, 7).map(name => ({ message: `city ${name} was not found` }))).length, 7)
   const statuses = [400, 401, 403, 404, 409, 422, 429, 500, 502, 503]
   t.equal(groupsOf(statuses.map(code => ({ message: `Request failed with status code ${code}` }))).length, 10)
-  t.equal(groupsOf(NAMES.map(name => ({ message: `it failed in a way`, name }))).length, 9, 'of different steps')
+  t.equal(groupsOf(NAMES.map(name => ({ message: `it failed in a way`, name }))).length, 9, 'from different steps')
   t.equal(groupsOf(NAMES.map(type => ({ message: 'it failed in a way', type }))).length, 9, 'of different types')
 })

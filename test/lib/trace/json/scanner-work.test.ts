@@ -39,7 +39,7 @@ t.test('no search goes beyond the end of its string', async t => {
   const members = '"name":"value",'.repeat(1000)
   for (const text of [`{"first":0,${unequal(1000)}}`, `["\\n",${members.replaceAll(':', ',')}"\\n"]`]) {
     const searches = searchesDuring(passing(text))
-    t.ok(Math.max(...searches) < 20, `the longest of ${searches.length} looked at ${Math.max(...searches)} characters`)
+    t.ok(Math.max(...searches) < 20, `the longest of ${searches.length} read ${Math.max(...searches)} characters`)
   }
 })
 
@@ -66,9 +66,9 @@ t.test('a number with a million digits is read like any other', async t => {
     t.equal(scanner.value(), canonical)
   }
   const sent = `[1.5${zeros}]`
-  t.equal(canonicalise(parseExact(sent)), '[1.5]', 'zeros that say nothing make no other number')
+  t.equal(canonicalise(parseExact(sent)), '[1.5]', 'insignificant zeros do not change a number')
   // The test does not use t.equal, because the reporter would take minutes to print a diff of two long texts.
-  t.ok(stringifyExact(parseExact(sent)) === sent, 'and come back as they were sent')
+  t.ok(stringifyExact(parseExact(sent)) === sent, 'and are returned as sent')
 })
 
 /** Returns members in no particular order, each with a unique name. */

@@ -38,14 +38,14 @@ t.test('keeps spans up to the limit, counts the others, and reserves slots for t
   t.match(store.export([ROOT_SPAN]), { added: [{ name: 'root' }], refusals: [] })
   const mark = { spoor: { spansLeftOut: { count: 70, kinds: { custom: 70 } } } }
   t.match(store.trace, { name: 'root', status: 'ok', endedAt: at(9), spanCount: 181, metadata: mark })
-  t.match(store.export(many), { growth: undefined, added: [], refusals: [{ count: 70 }] }, 'also behind the root')
+  t.match(store.export(many), { growth: undefined, added: [], refusals: [{ count: 70 }] }, 'even after the root')
   const failed = Array.from({ length: 30 }, (_, i) => span(i + 1000, 1, 2, { status: 'error' }))
   t.match(store.export(failed), { added: { length: 19 }, refusals: [{ count: 11 }] })
   t.match(store.trace, { spanCount: MAX_SPANS, errorCount: 30, metadata: { spoor: { spansLeftOut: { count: 81 } } } })
   t.match(
     store.export([...many, ...failed]),
     { growth: undefined, refusals: [{ count: 81 }] },
-    'nothing new in a resend'
+    'a resend contains nothing new'
   )
 })
 
@@ -61,7 +61,7 @@ t.test('plain steps get the same slots before the root, with it and after it', a
     exported([ROOT_SPAN], fitting),
     exported(fitting, [ROOT_SPAN])
   ])
-    t.match(store.trace, { spanCount: limit, metadata: {} }, 'a trace that fits is kept whole')
+    t.match(store.trace, { spanCount: limit, metadata: {} }, 'a trace that fits is kept completely')
 })
 
 t.test('the last slot is for the root, which completes its trace even without a slot', async t => {
@@ -132,8 +132,8 @@ t.test('a span that an older version left out can get a slot, and counts once', 
   store.state = { ...(store.state as ExportState), gathered: { ...store.gathered, ranks } }
   store.export([span(501, 1, 2)])
   const mark = { spoor: { spansLeftOut: { count: 1, kinds: { llm: 1 } } } }
-  t.match(store.trace, { inputTokens: 7, errorCount: 0, metadata: mark }, 'what it remembered is readable')
-  t.strictSame(ranksOfLeftOut(ranks, [gatheredUsage(call)]), { [name]: rank }, 'a resend tells that it failed')
+  t.match(store.trace, { inputTokens: 7, errorCount: 0, metadata: mark }, 'the remembered data is readable')
+  t.strictSame(ranksOfLeftOut(ranks, [gatheredUsage(call)]), { [name]: rank }, 'a resend shows that it failed')
   t.strictSame(ranksOfLeftOut({ [name]: rank }, [gatheredUsage(call), { ...gatheredUsage(call), failed: false }]), {})
   store.export([call])
   t.match(store.trace, { inputTokens: 7, errorCount: 1, spanCount: 13, metadata: {} })
@@ -305,7 +305,7 @@ t.test("beyond a trace's bytes, further spans' texts are cut, and the sums count
     [idOf(5)],
     'a cut that would save nothing is not made'
   )
-  t.equal(added.length, 4, 'the steps stay')
+  t.equal(added.length, 4, 'the steps are kept')
   const documents = store.gathered.documentBytes
   t.equal(growth?.estimatedBytes, documents + 4 * 1000 + 300 + 100)
   t.equal(growth?.addedBytes, store.gathered.estimatedBytes - before)

@@ -139,7 +139,7 @@ t.test('the later of two states wins, whichever is stored', async t => {
   }
   const letters = Array.from({ length: 21 }, (_, i) => String.fromCharCode(97 + i))
   const tags = { ...gathered, tags: letters.slice(0, 20) }
-  t.equal(decided(tags, { ...gathered, tags: letters.slice(1) }), 'known', 'of too many tags nothing follows')
+  t.equal(decided(tags, { ...gathered, tags: letters.slice(1) }), 'known', 'too many tags prove nothing')
   const reordered = { ...ended, metadata: '{"b":1.0,"a":2}' }
   t.equal(decided({ ...ended, metadata: '{"a":2,"b":1}' }, reordered), 'known', 'metadata is compared by values')
 })
@@ -222,7 +222,7 @@ t.test("an edited field contradicts, whatever the line's hash", async t => {
 
   const spelled = { ...ended, fields: { input: '{"a":1.0,"b":10e399}', inputTokens: 0 } }
   const respelled = { ...ended, fields: { input: '{"b":1e400,"a":1}' } }
-  t.equal(decided(spelled, respelled), 'known', 'values are compared, and counts as answers show them')
+  t.equal(decided(spelled, respelled), 'known', 'values are compared, and counts as responses show them')
 })
 
 t.test("an advance is the line's trace, with its new data", async t => {

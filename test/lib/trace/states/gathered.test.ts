@@ -266,7 +266,7 @@ t.test('if input and output do not fit together, one is kept, whichever arrived 
   }
   const before = [span(2, 1, 2, { input: '"in"', output: '"out"' })]
   const kept = exported(before, [span(1, 0, 9, { hints: { level: ROOT, metadata: { k: huge } } })])
-  t.match(kept, { input: '"in"', output: '"out"' }, 'metadata that fits nowhere takes nothing away')
+  t.match(kept, { input: '"in"', output: '"out"' }, 'metadata that does not fit displaces nothing')
   t.strictSame(kept.trace.metadata, {})
 })
 

@@ -28,7 +28,7 @@ t.test('a completed trace continues when a span arrives, and its root completes 
   store.complete()
   t.match(store.trace, { status: 'ok', startedAt: at(1), endedAt: at(5), metadata: { spoor: { completed: 'idle' } } })
   store.export([span(2, 1, 2, { status: 'ok' })])
-  t.match(store.trace, { status: 'ok' }, 'what comes again changes nothing')
+  t.match(store.trace, { status: 'ok' }, 'a resend changes nothing')
   store.export([span(4, 3, 4)])
   t.match(store.trace, { status: 'running', endedAt: null })
   t.same(store.trace.metadata, {})

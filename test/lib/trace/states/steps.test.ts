@@ -31,7 +31,7 @@ t.test("a span belongs to a step's call", t => {
   t.equal(isOf(span(Number.parseInt('0', 10), 0, 1, { kind: 'tool' }), step), false)
   t.equal(isOf(tool(2, 5, 't'), toolStep(1, 9, 't')), true)
   t.equal(isOf(tool(2, 5, 'u'), toolStep(1, 5, 't')), false)
-  t.equal(isOf(toolStep(2, 5, 't'), toolStep(1, 5, 't')), false, 'a step is no span of a call')
+  t.equal(isOf(toolStep(2, 5, 't'), toolStep(1, 5, 't')), false, "a step is not a call's span")
   t.equal(isOf({ ...span(1, 0, 1), id: callOf(1) }, step), true, 'a span made from a transcript')
   t.end()
 })
@@ -54,7 +54,7 @@ t.test('a step is replaced by its span, and its cost counts for the span', t => 
     t.equal(gathered.ranks[`step.${idOf(501)}`]?.length, 3)
   }
   const stated = exported([requestStep(1, 5, 'r')], [request(1, 5, 'r', { costUsd: 0.5, inputTokens: 1 })])
-  t.match(stated.trace, { costUsd: 0.5, inputTokens: 1 }, 'what the span states wins')
+  t.match(stated.trace, { costUsd: 0.5, inputTokens: 1 }, "the span's own value takes precedence")
   t.end()
 })
 

@@ -28,7 +28,7 @@ t.test('two traces are selected, compared and swapped, and the selection is in t
   t.equal(await page.evaluate('location.search'), `?a=${agent.id}&b=${again.id}`)
   t.equal(await page.evaluate('document.activeElement.tagName'), 'H1')
   await page.untilText('It comes on Monday.', 'ins')
-  t.same(await seen('.diff del'), ['It comes tomorrow.'], 'input and output of the traces themselves')
+  t.same(await seen('.diff del'), ['It comes tomorrow.'], "the traces' own input and output")
   t.match((await seen('.totals .is-difference td'))[0], /^−1\.20 s −29/)
 
   // The keyboard moves to the model call, which both traces contain.

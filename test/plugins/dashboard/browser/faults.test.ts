@@ -80,12 +80,12 @@ t.test('in a browser', async t => {
     await page.open(`${pages}/traces/${large.id}?span=${large.spans[1]}`)
     await page.untilText('0: A paragraph', '.message')
     const count = "document.querySelectorAll('.message').length"
-    t.ok(((await page.evaluate(count)) as number) <= 41, 'a part of the messages at first')
+    t.ok(((await page.evaluate(count)) as number) <= 41, 'only some messages at first')
     const reached = "document.querySelectorAll('.messages > .offscreen').length"
     await page.until(
       `(() => { const panel = document.getElementById('tab-panel'); panel.scrollTop = panel.scrollHeight; return ${reached} > 60 })()`
     )
-    t.ok(((await page.evaluate(count)) as number) < 40, 'those that were scrolled past are not in the page any more')
+    t.ok(((await page.evaluate(count)) as number) < 40, 'messages that were scrolled past are no longer in the page')
     await page.click('[role=tab]', 'JSON')
     await page.until("document.querySelectorAll('.json-item').length > 1")
     t.ok(((await page.evaluate("document.querySelectorAll('*').length")) as number) < 3000)
@@ -143,7 +143,7 @@ t.test('in a browser', async t => {
     await page.click('dialog button', 'Add score')
     await page.until("!document.querySelector('dialog[open]')")
     const { scores } = (await service.call('GET', `/api/v1/traces/${id}`)).body
-    t.equal(scores.length, 1, 'what was typed was still there')
+    t.equal(scores.length, 1, 'the typed text was still there')
 
     await page.open(`${pages}/settings/keys`)
     await page.click('button', 'Create a key')

@@ -55,7 +55,7 @@ t.test('in a browser', async t => {
     await page.press('ArrowDown')
     await page.press('Enter')
     await page.until(`${NAMES} === 'summed,refunds'`)
-    t.same(await page.evaluate(PARAMETERS), { range: 'all', sort: 'slowest', tag: 'vip' }, 'the order stays')
+    t.same(await page.evaluate(PARAMETERS), { range: 'all', sort: 'slowest', tag: 'vip' }, 'the order is kept')
     await page.until("document.activeElement.id === 'filter'")
     await page.type('status:err')
     await page.untilText('error1', '[role=option]')

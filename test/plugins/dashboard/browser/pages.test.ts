@@ -47,7 +47,7 @@ t.test('every page is accessible, fits a narrow screen, and loads only from this
   t.same(
     page.errors.filter(error => !/status of 404/.test(error)),
     [],
-    'no error, and no violation of the policy'
+    'no error, and no policy violation'
   )
   t.same(elsewhere(page, service.url), [])
 })

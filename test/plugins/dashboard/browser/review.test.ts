@@ -231,7 +231,7 @@ t.test('in a browser', async t => {
     await page.until(`document.querySelector('dialog[open] input') !== null`)
     await page.press('Escape')
     await page.until(`document.querySelector('dialog') === null`)
-    t.equal((await scoresOf(project.slug)).length, 1, 'no key judged')
+    t.equal((await scoresOf(project.slug)).length, 1, 'no key added a score')
     await page.press('o')
     await page.untilText('2 of 3', '.review-progress')
     t.match((await scoresOf(project.slug)).at(-1), { name: 'verdict', value: 'good', comment: 'ow' })

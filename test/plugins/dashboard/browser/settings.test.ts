@@ -187,7 +187,7 @@ t.test('in a browser', async t => {
     const { text } = await call('GET', `/api/v1/traces/${id}`)
     t.match(text, '"id":107505301260286111')
     t.match(text, '"more":[1.50]')
-    t.match(text, '"ticket":48213', 'what was left out stays')
+    t.match(text, '"ticket":48213', 'omitted fields are kept')
     await page.click('.menu button', 'More')
     await page.click('[role=menuitem]', 'Metadata and details')
     await page.untilText('Metadata edited', 'dialog')

@@ -36,11 +36,11 @@ t.test('in a browser', async t => {
     t.equal(
       await guest.evaluate(`document.querySelectorAll('nav a:not(.skip)').length`),
       0,
-      'no page of the project is offered'
+      "no link to the project's pages is shown"
     )
     t.notOk(
       guest.requests.some(address => address.includes(link.split('#')[1]!)),
-      'the token is in no address'
+      'the token is in no request address'
     )
     t.same(elsewhere(guest, url), [])
     for (const theme of ['light', 'dark'] as const) {

@@ -109,7 +109,7 @@ t.test("a trace's page", async t => {
     await page.untilText('2.15.0', '.trace-head')
     await page.open(`${service.pages}/compare?a=${one.id}&b=${other.id}`)
     await page.untilText('2.14.0 → 2.15.0', '.metadata-changes')
-    t.same(await textsOf(page, '.metadata-changes dt'), ['release'], 'the same value in both is left out')
+    t.same(await textsOf(page, '.metadata-changes dt'), ['release'], 'equal values are omitted')
     t.same(page.errors, [])
   })
 

@@ -74,12 +74,12 @@ t.test('in a browser', async t => {
     await page.evaluate('history.back()')
     await page.until("document.querySelectorAll('.traces a.open').length === 50")
     t.equal(await page.evaluate(FOCUSED), 'support-agent', 'the row has the focus')
-    t.equal(await page.evaluate('scrollY'), scroll, 'the list is scrolled as it was')
+    t.equal(await page.evaluate('scrollY'), scroll, 'the scroll position is restored')
     await page.press('Enter')
     await page.untilText('agent run', '.row')
     await page.press('Escape')
     await page.until("document.querySelectorAll('.traces a.open').length === 50")
-    t.same(await page.evaluate(`[${FOCUSED}, scrollY]`), ['support-agent', scroll], 'also by Escape')
+    t.same(await page.evaluate(`[${FOCUSED}, scrollY]`), ['support-agent', scroll], 'Escape has the same effect')
     t.same(page.errors, [])
   })
 
@@ -111,7 +111,7 @@ t.test('in a browser', async t => {
     await tab.until(`${names} === 'other'`)
     await tab.click('.zone')
     await page.untilText('UTC', '.zone')
-    t.pass('what is preferred in one tab counts in the other')
+    t.pass('a preference set in one tab applies in the other')
     t.same([...page.errors, ...tab.errors], [])
   })
 

@@ -68,7 +68,7 @@ t.test('enrolling requires a password and a code from the app, and ends other se
   await givePassword(service, EMAIL, PASSWORD)
   service.app.forget()
   t.same((await ada.ask('GET', 'factor')).body, { isOn: false, recoveryCodes: 0 })
-  t.match(await ada.ask('POST', 'factor/confirm', { body: { code: '123456' } }), { status: 409 }, 'nothing was begun')
+  t.match(await ada.ask('POST', 'factor/confirm', { body: { code: '123456' } }), { status: 409 }, 'nothing was started')
   const { body: first } = await ada.ask('POST', 'factor', { body: {} })
   const { body: begun } = await ada.ask('POST', 'factor', { body: {} })
   t.match(begun, { secret: /^[A-Z2-7]{32}$/, address: /^otpauth:\/\/totp\/spoor:ada%40example\.com\?/ })
@@ -81,7 +81,7 @@ t.test('enrolling requires a password and a code from the app, and ends other se
   t.equal(new Set(confirmed.body.codes).size, 10)
   t.same((await ada.ask('GET', 'factor')).body, { isOn: true, recoveryCodes: 10 })
   t.match((await ada.ask('GET', 'session')).body, { user: { hasFactor: true } })
-  t.equal((await ada.ask('GET', 'sessions')).body.sessions.length, 1, 'the session by password is over')
+  t.equal((await ada.ask('GET', 'sessions')).body.sessions.length, 1, 'the session started with a password has ended')
   t.match(await ada.ask('POST', 'factor', { body: {} }), { status: 409, body: { error: { message: /already on/ } } })
   const stored = await service.database.pool.run(sql => sql`select to_jsonb(f)::text as row from second_factors f`)
   for (const secret of [begun.secret, ...confirmed.body.codes, codeOf(begun.secret)]) t.notMatch(stored[0]!.row, secret)
@@ -92,7 +92,11 @@ t.test('a password alone does not sign in, and a code works once', async t => {
   const without = await enter(service, {})
   t.match(without, { status: 403, body: { error: { code: 'code_required', message: /^Enter the code/ } } })
   t.equal(without.headers['set-cookie'], undefined)
-  t.match(await enter(service, { password: 'wrong', code: codeOf(secret) }), { status: 401 }, 'a code alone neither')
+  t.match(
+    await enter(service, { password: 'wrong', code: codeOf(secret) }),
+    { status: 401 },
+    'and neither does a code alone'
+  )
   for (const code of ['000000', codeOf(secret, 9), 'abcdef', 'k7m2-9xqa-wwww-2345']) {
     t.match(
       await enter(service, { code }),
@@ -226,7 +230,7 @@ t.test(
     t.equal((await enter(next, { code: codeOf(secret) })).status, 204)
     await forget(service)
     t.equal((await enter(service, { code: codeOf(secret) })).status, 403, 'the old secret alone cannot read it')
-    t.equal((await enter(service, { code: codes[0] })).status, 204, 'recovery codes depend on no secret')
+    t.equal((await enter(service, { code: codes[0] })).status, 204, 'recovery codes do not depend on a secret')
   }
 )
 

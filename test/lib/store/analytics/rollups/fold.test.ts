@@ -187,7 +187,7 @@ t.test('concurrently with other folds, writers, and interrupted folds', async t 
     })
   )
   await pool.run(sql => sql`alter table rollups drop constraint none`)
-  t.equal(await pool.run(sql => countWrongSums(sql, project)), 0, 'a fold that fails leaves the deltas')
+  t.equal(await pool.run(sql => countWrongSums(sql, project)), 0, 'a failing fold leaves the deltas')
   while ((await pool.run(sql => foldDeltas(sql, project, 20))) > 0) {}
   t.equal(await pool.run(countDeltas), 0)
   t.equal(await pool.run(sql => countWrongSums(sql, project)), 0)
@@ -227,7 +227,7 @@ t.test('history is counted one day at a time, and errors are found and repaired'
     // The state after the migration, except for a trace that arrived since.
     await sql`delete from rollup_news where started_at < '2026-03-05'`
     await sql`insert into rollup_history (project_id, uncounted) values (${project}, 'infinity')`
-    t.same(await findWrongDays(sql, project), [], 'what is yet to be counted is not wrong')
+    t.same(await findWrongDays(sql, project), [], 'uncounted history is not an error')
     t.equal(await countOneDay(sql, project), true)
     t.equal(await countOneDay(sql, project), true)
     t.match(await sql`select uncounted from rollup_history`, [{ uncounted: '2026-03-04T00:00:00.000Z' }])
@@ -250,7 +250,7 @@ t.test('history is counted one day at a time, and errors are found and repaired'
     while (await makeFortnight(sql, project)) {}
     t.same(await findWrongDays(sql, project), [])
     await sql`update rollups set errors = errors + 1 where level = '2' and start < '2025-01-01'`
-    t.same(await findWrongDays(sql, project), ['2024-12-28T00:00:00.000Z'], 'a fortnight that is not what its days are')
+    t.same(await findWrongDays(sql, project), ['2024-12-28T00:00:00.000Z'], 'a fortnight that does not match its days')
     await recountDay(sql, project, '2024-12-28T00:00:00.000Z')
     t.same(await findWrongDays(sql, project), [])
     t.equal(await countWrongSums(sql, project), 0)

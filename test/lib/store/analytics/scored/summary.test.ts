@@ -99,7 +99,7 @@ t.test('names are counted by step, source and value', async t => {
     1
   )
   t.equal(Object.keys(many!.shares).length, 20)
-  t.same(many!.other, [10], 'values beyond the most frequent are counted together')
+  t.same(many!.other, [10], 'values beyond the most frequent are combined')
 })
 
 t.test('two sources are compared by type', async t => {
@@ -132,5 +132,5 @@ t.test('two sources are compared by type', async t => {
       meanDistance: null
     }
   ])
-  t.equal(pairsOf([of(-1.7e308, 1.7e308)])[0]!.meanDifference, null, 'what no double holds is not told')
+  t.equal(pairsOf([of(-1.7e308, 1.7e308)])[0]!.meanDifference, null, 'values that no double holds are omitted')
 })

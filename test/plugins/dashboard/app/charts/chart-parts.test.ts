@@ -50,7 +50,7 @@ t.test('a value axis covers all values in a few round steps', async t => {
     { numRuns: 60 }
   )
   t.same(valueAxis([0, null], 'count').ticks, [0, 1])
-  t.same(valueAxis([3], 'count').ticks, [0, 1, 2, 3], 'no halves of traces')
+  t.same(valueAxis([3], 'count').ticks, [0, 1, 2, 3], 'no fractions of traces')
   t.same(valueAxis([0.6], 'share').ticks, [0, 0.2, 0.4, 0.6])
   t.same(valueAxis([2700], 'ms').ticks, [0, 1000, 2000, 3000])
   t.same(valueAxis([130_000], 'ms').ticks, [0, 60_000, 120_000, 180_000])
@@ -191,7 +191,7 @@ t.test('lines break at missing values, and bars are stacked', async t => {
     [4, 1]
   )
   const [tiny] = stackPaths([[0.0001]], axis)
-  t.match(tiny, /V99\.2h/, 'what is not zero is seen')
+  t.match(tiny, /V99\.2h/, 'a value above zero is visible')
 })
 
 t.test('an overview follows its address, and always has a time range', async t => {

@@ -87,11 +87,11 @@ t.test("a model's name does not keep spans apart", async t => {
     span('a2', 'gpt-5', 'a0', 'gpt-5')
   ]
   const b = [span('b0', 'run'), span('b1', 'chat claude-opus', 'b0', 'claude-opus'), span('b2', 'gpt-4', 'b0', 'gpt-4')]
-  t.same(rowsOf(a, b), ['a0 b0', 'a1 b1', 'a2 −', '+ b2'], 'but a name that is the model alone is a name')
+  t.same(rowsOf(a, b), ['a0 b0', 'a1 b1', 'a2 −', '+ b2'], 'but a name that consists only of the model is a name')
   t.same(
     stepsOf([span('1', 'a chat o1', null, 'o1'), span('2', 'step 1', null, 'step')]).map(({ path }) => path),
     ['a chat o1', '1'],
-    'words of three letters are no model'
+    'three-letter words are not models'
   )
 })
 

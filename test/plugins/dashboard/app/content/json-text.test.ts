@@ -140,7 +140,7 @@ t.test('arrow keys move through rows as through a tree', async t => {
   const text = '{"a":{"b":1},"c":2}'
   const rows = jsonRowsOf(text, nodeAt(text)!, NO_CHOICES)
   const [root, a, b, c] = rows
-  t.equal(rowAfter(rows, 0, 'ArrowRight'), a, 'into what is open')
+  t.equal(rowAfter(rows, 0, 'ArrowRight'), a, 'into an expanded value')
   t.equal(rowAfter(rows, 2, 'ArrowLeft'), a, 'out of it')
   t.equal(rowAfter(rows, 2, 'ArrowDown'), c)
   t.equal(rowAfter(rows, 3, 'ArrowDown'), undefined)

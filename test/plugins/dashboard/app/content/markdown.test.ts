@@ -132,7 +132,7 @@ t.test('a long text is drawn in portions, without gaps', async t => {
   t.same(
     lists.map(({ start }) => start).slice(0, 3),
     [7, 7 + lists[0]!.children.length, 7 + lists[0]!.children.length + lists[1]!.children.length],
-    'numbers go on'
+    'numbering continues'
   )
   t.same(portionsOf(readMarkdown('a\n\nb')!, 100), [readMarkdown('a\n\nb')], 'a short one is one portion')
 })
@@ -203,7 +203,7 @@ t.test('HTML is text, and links and images have only safe targets', async t => {
       if (node.tag === 'img') t.match(node.data, /^data:image\/(?:png|jpeg|gif|webp);base64,/, text)
     }
   }
-  t.match(textOf(readMarkdown('a <b>c</b>')!), '<b>c</b>', 'tags are seen')
+  t.match(textOf(readMarkdown('a <b>c</b>')!), '<b>c</b>', 'tags are visible')
   for (const address of ['javascript:x', ' javascript:x', 'https:\u0001//x', '//x', '/x', '#x', 'data:text/html,x']) {
     t.equal(safeAddress(address), undefined, address)
   }
@@ -237,7 +237,7 @@ t.test('no text breaks the parser, or takes long', async t => {
     const { user } = process.cpuUsage(before)
     // The limit is far above the time of a single pass, and far below that of quadratic growth.
     t.ok(user < 700_000, `${JSON.stringify(unit)}, ${text.length} characters: ${user / 1000} ms`)
-    t.ok(depthOf(nodes!) < 60, `${JSON.stringify(unit)} is not nested without end`)
+    t.ok(depthOf(nodes!) < 60, `${JSON.stringify(unit)} is not nested endlessly`)
   }
   t.equal(readMarkdown('a'.repeat(200_000)), undefined, 'a long text is text')
   fc.assert(

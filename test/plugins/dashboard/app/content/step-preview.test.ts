@@ -9,7 +9,7 @@ import {
 
 t.test("a call's main argument", async t => {
   t.equal(mainArgument({ limit: 5, command: 'ls -la', cwd: '/' }), 'ls -la')
-  t.equal(mainArgument('{"file_path":"a.ts","content":"long"}'), 'a.ts', 'of arguments that are JSON in a string')
+  t.equal(mainArgument('{"file_path":"a.ts","content":"long"}'), 'a.ts', 'of arguments encoded as JSON in a string')
   t.equal(mainArgument({ arguments: '{"query":"red shoes"}' }), 'red shoes', 'of wrapped arguments')
   t.equal(mainArgument({ input: 'plain' }), 'plain')
   t.equal(mainArgument({ cmd: ['git', 'log'] }), 'git log')
@@ -17,14 +17,14 @@ t.test("a call's main argument", async t => {
   t.equal(mainArgument(['a', 1]), 'a 1')
   t.equal(mainArgument({ nested: { deep: true } }), '')
   const call = { id: 'call_1', type: 'function', function: { name: 'open', arguments: '{"path":"a.ts"}' } }
-  t.equal(mainArgument([call]), 'open a.ts', "of a model's call that is the tool's input")
+  t.equal(mainArgument([call]), 'open a.ts', "of a model's call recorded as the tool's input")
   t.equal(mainArgument([call, call]), 'open a.ts, open a.ts')
   t.equal(mainArgument({ type: 'tool_use', id: 't1', name: 'open', input: { path: 'a.ts' } }), 'open a.ts')
   t.equal(mainArgument({ name: 'open', args: { path: 'a.ts' }, id: '1', type: 'tool_call' }), 'open a.ts')
   t.equal(mainArgument({ type: 'tool-call', toolCallId: '1', toolName: 'open', args: { path: 'a.ts' } }), 'open a.ts')
   t.equal(mainArgument({ functionCall: { name: 'open', args: { path: 'a.ts' } } }), 'open a.ts')
   t.equal(mainArgument({ name: 'list', arguments: {} }), 'list')
-  t.equal(mainArgument({ name: 'Ada', args: 1, more: true }), 'Ada', 'not of arguments that have a name')
+  t.equal(mainArgument({ name: 'Ada', args: 1, more: true }), 'Ada', 'not of arguments with a known name')
   for (const nothing of [undefined, null, {}, [], '']) t.equal(mainArgument(nothing), '')
 })
 
@@ -45,10 +45,10 @@ t.test("a prompt is the user's message that has no answer yet", async t => {
   t.equal(promptOf([asked, { role: 'tool', tool_call_id: '1', content: 'x' }]), '')
   t.equal(promptOf('Hello?'), 'Hello?')
   const added = '<system-reminder>\nBe careful.\n</system-reminder>\nAnd now?'
-  t.equal(promptOf([{ role: 'user', content: added }]), 'And now?', 'without what a coding agent adds')
+  t.equal(promptOf([{ role: 'user', content: added }]), 'And now?', 'without additions by a coding agent')
   t.equal(promptOf('<system-reminder>x</system-reminder>'), '<system-reminder>x</system-reminder>')
   const result = { role: 'user', content: [{ type: 'tool_result', tool_use_id: '1', content: 'x' }] }
-  t.equal(promptOf([asked, result]), '', "Anthropic's results of tools are in messages of the user")
+  t.equal(promptOf([asked, result]), '', "Anthropic's tool results are in user messages")
 })
 
 t.test('each kind of step shows its most informative part', async t => {

@@ -32,7 +32,7 @@ t.test('each verdict leads to the next trace, and the summary counts them', asyn
   queue = settled(withoutVerdict(queue))
   queue = settled(withOthers(queue, ['d', 'a']))
   queue = settled(withVerdict(queue, 'c', { scoreId: '2', value: 5 }))
-  t.equal(shownTrace(queue), 'e', 'd is with somebody else')
+  t.equal(shownTrace(queue), 'e', 'someone else has d')
   queue = settled(withVerdict(queue, 'e', { scoreId: '3', value: 4 }))
   t.equal(shownTrace(queue), undefined)
   t.same(progressOf(queue), { done: 5, total: 5 })

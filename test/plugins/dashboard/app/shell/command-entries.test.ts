@@ -30,7 +30,7 @@ const shown = (entries: readonly Entry[]) => entries.map(({ kind, label }) => `$
 
 t.test('each entry contains the typed words, and entries that begin with the text come first', async t => {
   t.same(shown(matching(all, 'AGENT')), ['name Agent for travel', 'name support-agent'])
-  t.same(shown(matching(all, ' shop ')), ['project Another shop'], 'not the project that one is in')
+  t.same(shown(matching(all, ' shop ')), ['project Another shop'], 'not the current project')
   t.same(shown(matching(all, 'status error')), ['view Failures'])
   t.same(shown(matching(all, 'dark')), ['command Dark theme'])
   t.same(shown(matching(all, 'set key')), ['page Settings: keys'])
@@ -84,7 +84,7 @@ t.test('recent places belong to one user and project, newest first, each once', 
     ['a: Session', 'b: User']
   )
   text = writeRecent(recent, recent[1]!, 7, 'shop')
-  t.equal(readRecent(text, 7, 'shop')[0]?.note, 'User', 'chosen from the recent ones it is what it was')
+  t.equal(readRecent(text, 7, 'shop')[0]?.note, 'User', 'an entry chosen from the recent ones is unchanged')
   for (let i = 0; i < 20; i++) text = writeRecent(readRecent(text, 7, 'shop'), tagEntry('shop', String(i)), 7, 'shop')
   t.equal(readRecent(text, 7, 'shop').length, 6)
   t.same(readRecent(text, 8, 'shop'), [], 'somebody else')

@@ -17,7 +17,7 @@ const failed = { status: 'error' } as const
 
 t.test('a single root represents the trace', async t => {
   t.equal(soleRoot(growTree([span('a'), span('b', 'a')]))?.id, 'a')
-  t.equal(soleRoot(growTree([span('a'), span('b', 'gone')]))?.id, 'a', 'also beside spans without their parent')
+  t.equal(soleRoot(growTree([span('a'), span('b', 'gone')]))?.id, 'a', 'even beside spans without a parent')
   t.equal(soleRoot(growTree([span('a'), span('b')])), undefined)
   t.equal(soleRoot(growTree([span('b', 'gone')])), undefined)
   t.equal(soleRoot([]), undefined)
@@ -30,7 +30,7 @@ t.test('the page opens at a failure, or else at a row with content', async t => 
   t.equal(opens([span('a'), span('b', 'a', texts)]), 'b', 'the first span with a text')
   t.equal(opens([span('a'), span('b', 'a', texts)], { outputBytes: 2 }), 'a', 'the root, if the trace has a text')
   t.equal(opens([span('a'), span('b', null, texts)], { outputBytes: 2 }), 'trace', 'the trace, if it has several roots')
-  t.equal(opens([span('a', null, texts)], failed), 'a', 'a failed trace none of whose steps failed')
+  t.equal(opens([span('a', null, texts)], failed), 'a', 'a failed trace without a failed step')
   t.equal(opens([span('a'), span('b', 'a')]), 'a', 'nothing has a text')
   t.equal(opens([]), 'trace')
 })
@@ -54,7 +54,7 @@ t.test('a long trace is collapsed below its root', async t => {
   ].flat()
   const roots = growTree(spans)
   t.equal(visibleRows(roots, new Set(foldedAtFirst(roots, spans.length))).length, 151)
-  t.same(foldedAtFirst(roots, 300), [], 'a shorter one is open')
+  t.same(foldedAtFirst(roots, 300), [], 'a shorter one is expanded')
 })
 
 t.test('failures are visited in tree order, wrapping around', async t => {
@@ -66,7 +66,7 @@ t.test('failures are visited in tree order, wrapping around', async t => {
   t.equal(nextFailure(rows, 'a', -1), 'c')
   t.equal(nextFailure(rows, 'trace', 1), 'a')
   const within = visibleRows(growTree([span('a', null, failed), span('b', 'a', failed)]), new Set())
-  t.equal(nextFailure(within, 'b', 1), 'b', 'a span whose child failed is passed')
+  t.equal(nextFailure(within, 'b', 1), 'b', 'a span with a failed child is skipped')
   t.equal(nextFailure(visibleRows(growTree([span('a')]), new Set()), 'a', 1), undefined)
   fc.assert(
     fc.property(fc.array(fc.boolean(), { maxLength: 12 }), fc.nat(11), (fails, from) => {

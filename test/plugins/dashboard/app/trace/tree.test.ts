@@ -86,14 +86,14 @@ t.test("a waterfall has bars at the spans' positions, even beyond their parents"
   const trace = { startedAt: '2026-11-25T10:00:00.000Z', endedAt: '2026-11-25T10:00:04.000Z' }
   const late = span('a', null, { endedAt: '2026-11-25T10:00:08.000Z' })
   const frame = frameOf(trace, [late], 0)
-  t.equal(frame.end - frame.start, 8000, 'the frame holds what ended after the trace')
+  t.equal(frame.end - frame.start, 8000, 'the frame includes spans that ended after the trace')
   t.same(barOf(trace.startedAt, trace.endedAt, frame), { left: 0, width: 0.5 })
   t.equal(barOf('2026-11-25T10:00:09.000Z', '2026-11-25T10:00:10.000Z', frame), undefined)
   const running = frameOf({ ...trace, endedAt: null }, [], Date.parse('2026-11-25T10:00:02.000Z'))
   t.equal(running.end - running.start, 2000)
   t.ok(
     frameOf({ startedAt: trace.startedAt, endedAt: trace.startedAt }, [], 0).end > frame.start,
-    'never without length'
+    'never of length zero'
   )
 })
 

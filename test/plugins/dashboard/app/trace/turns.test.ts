@@ -61,7 +61,7 @@ t.test('steps are in chronological order, parents first', async t => {
     inTime(spans).map(({ id }) => id),
     ['z', 'a', 'b', 'c']
   )
-  t.same(inTime([span('a', 'b'), span('b', 'a')]).length, 2, 'parents in a circle')
+  t.same(inTime([span('a', 'b'), span('b', 'a')]).length, 2, 'a cycle of parents')
   t.same(
     stepsOfTurns([span('a'), span('b', null, { kind: 'llm' }), span('c', 'a', { status: 'error' })]).map(
       ({ id }) => id
@@ -98,7 +98,11 @@ t.test('the same step after a failure is a further attempt', async t => {
     { '3': { attempt: 2 }, '4': { attempt: 3 } }
   )
   t.same(marks(step('1', 'tool', failed), step('2', 'tool', { name: 'other' })), {})
-  t.same(marks(step('1', 'tool', { name: 'run' }), step('2', 'tool', { name: 'run' })), {}, 'after a success it is not')
+  t.same(
+    marks(step('1', 'tool', { name: 'run' }), step('2', 'tool', { name: 'run' })),
+    {},
+    'after a success, it is not'
+  )
 })
 
 t.test('steps of a kind that ran at the same time are parallel', async t => {
