@@ -127,7 +127,7 @@ assert any("the spool cannot be written" in problem for problem in result.proble
     client.leave(0)
 
 
-def test_a_key_that_is_accepted_again_is_found_out(
+def test_a_key_that_is_accepted_again_is_noticed(
     server: Server, way: FaultyWay, tag: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from spoor_client.sending import answers
