@@ -54,7 +54,7 @@ t.test('a backup under load has every previously acknowledged trace, each comple
   }
   goesOn = false
   await writers
-  figure('traces answered while backups were made', answered.length)
+  figure('traces acknowledged during backups', answered.length)
 })
 
 /** Number of points at which a restore is killed, and the number of traces to restore. */

@@ -61,7 +61,7 @@ t.test('a server that starts on a standby serves reads, rejects writes, and acce
   await runOn(standby.target, 'select pg_promote()')
   const promoted = performance.now()
   await until(async () => (await ask(service, 'GET', '/readyz')).status === 200)
-  figure('a promoted standby is written to after, ms', Math.round(performance.now() - promoted))
+  figure('time until a promoted standby accepts writes, ms', Math.round(performance.now() - promoted))
   t.equal((await ask(service, 'POST', '/api/v1/traces', key, ingestBody())).status, 201)
   t.equal((await ask(service, 'DELETE', path, key)).status, 200)
 })
@@ -122,7 +122,7 @@ if (isLong) {
     await runOn(standby.target, 'select pg_promote()')
     const before = stored.length
     await until(() => stored.length > before + 200)
-    figure('after a failover 200 more are stored after, ms', Math.round(performance.now() - ended))
+    figure('time until 200 more are stored after a failover, ms', Math.round(performance.now() - ended))
     isOver = true
     await Promise.all(clients)
     t.strictSame(

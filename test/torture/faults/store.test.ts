@@ -276,8 +276,8 @@ longTest('restarting PostgreSQL under load loses nothing', async t => {
     await until(() => load.answered() > stopped + 40)
     const took = performance.now() - start
     checkRecovery(t, took, '40 more answers')
-    figure('restarts of PostgreSQL under load; 2xx answers', `${round}; ${load.answered()}`)
-    figure('40 more 2xx answers after the last of them, ms', Math.round(took))
+    figure('restarts of PostgreSQL under load; 2xx responses', `${round}; ${load.answered()}`)
+    figure('time until 40 more 2xx responses after the last restart, ms', Math.round(took))
   }
   await load.stop()
   await checkLoad(t, url, key, [load])
@@ -325,8 +325,8 @@ longTest('a PostgreSQL whose log disk is full crashes repeatedly, and loses noth
     await until(async () => (await read('/readyz')) === 200)
     const took = performance.now() - returned
     checkRecovery(t, took, 'with room for the log')
-    figure('full disk of the log; writes; reads', `${round}; ${[...writes]}; ${[...reads]}`)
-    figure('whole again after the return of PostgreSQL, ms', Math.round(took))
+    figure('full log disk; writes; reads', `${round}; ${[...writes]}; ${[...reads]}`)
+    figure('recovery after PostgreSQL’s return, ms', Math.round(took))
   }
   await load.stop()
   const orphans = await withEmbedded(folder, countOrphans)

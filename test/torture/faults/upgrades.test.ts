@@ -76,7 +76,7 @@ t.test('a migration waits for a long transaction without blocking writers, and o
   await transaction
   t.same(await migration, versions)
   t.same([...statuses], [201], 'every write was stored')
-  figure('longest write beside a migration that waits for a transaction, ms', Math.round(longest))
+  figure('longest write during a migration that waits for a transaction, ms', Math.round(longest))
 
   const second = await testService(t, { database })
   for (const one of [service, second]) {

@@ -60,7 +60,7 @@ t.test('idle and slow clients take nothing from others', async t => {
   const slowest = await health()
   const grown = (await memory()) - before
   figure(`health beside ${sockets.length} idle and slow connections, ms`, Math.round(slowest))
-  figure('memory that they take, MiB', Math.round(grown))
+  figure('their memory, MiB', Math.round(grown))
   checkQuick(t, slowest)
   t.ok(grown < 32 + (sockets.length * 64) / 1024, `${grown} MiB`)
   t.equal(await record(), 201)
@@ -118,8 +118,8 @@ t.test('wrong keys leave no trace, and cost the database little', async t => {
   await flood(WRONG_KEYS)
   const [grown, made] = [(await memory()) - before, (await transactions()) - asked]
   figure('wrong keys', WRONG_KEYS)
-  figure('memory that they leave taken, MiB', Math.round(grown))
-  figure('transactions of the database for each', (made / (WRONG_KEYS * 0.9)).toFixed(3))
+  figure('memory that they leave behind, MiB', Math.round(grown))
+  figure('database transactions per request', (made / (WRONG_KEYS * 0.9)).toFixed(3))
   t.same([...statuses], [401])
   t.ok(grown < 64, `${grown} MiB`)
   t.ok(made < WRONG_KEYS / 2, `${made} transactions`)
@@ -155,8 +155,8 @@ t.test('wrong sessions leave no trace, and cost the database little', async t =>
   await flood(WRONG_KEYS)
   const [grown, made] = [(await memory()) - before, (await transactions()) - asked]
   figure('wrong sessions', WRONG_KEYS)
-  figure('memory that they leave taken, MiB', Math.round(grown))
-  figure('transactions of the database for each wrong session', (made / WRONG_KEYS).toFixed(3))
+  figure('memory that they leave behind, MiB', Math.round(grown))
+  figure('database transactions per wrong session', (made / WRONG_KEYS).toFixed(3))
   t.same([...statuses], [401])
   t.ok(grown < 64, `${grown} MiB`)
   t.ok(made < WRONG_KEYS / 2, `${made} transactions`)
@@ -185,8 +185,8 @@ longTest('a flood of passwords is stopped, takes bounded memory, and takes nothi
   clearInterval(watch)
   const tried = all.filter(([status]) => status === 401).length
   figure(`of ${PASSWORDS} passwords from one network, looked at`, tried)
-  figure('most memory that they take, MiB', Math.round(most))
-  figure('health beside them, ms', Math.round(slowest))
+  figure('their maximum memory, MiB', Math.round(most))
+  figure('health response meanwhile, ms', Math.round(slowest))
   t.ok(tried > 0 && tried <= MOST_TRIED, `${tried} were checked`)
   t.ok(
     all.every(([status, wait]) => status === 401 || (status === 429 && Number(wait) > 0)),

@@ -85,7 +85,7 @@ t.test('no request blocks the server', async t => {
     if (held > MOST_STALL_MS) t.fail(`${heavy.name}: ${Math.round(held)} ms`)
     if (held <= longest) continue
     longest = held
-    figure('longest stall, ms, and what made it', `${Math.round(held)}, ${heavy.name}`)
+    figure('longest stall, ms, and its cause', `${Math.round(held)}, ${heavy.name}`)
   }
   t.same(serving.err.split('\n').filter(isWarning), [], 'the log has no warnings')
 })
@@ -107,7 +107,7 @@ t.test('the service responds to any request as it should, and continues', async 
   let sent = 0
   const count = (status: number) => {
     seen.set(status, (seen.get(status) ?? 0) + 1)
-    if (++sent % 100 === 0) figure('requests that are nearly right', `${sent}, answered ${[...seen.keys()].sort()}`)
+    if (++sent % 100 === 0) figure('almost valid requests', `${sent}, answered ${[...seen.keys()].sort()}`)
   }
 
   const checkQuiet = () => assert.deepEqual(lines.filter(isWarning), [], 'nothing to warn of in the log')
@@ -180,8 +180,7 @@ t.test('the dashboard responds to any request as it should, and continues', asyn
         headers: { ...encoding, ...headers }
       })
       seen.set(answer.status, (seen.get(answer.status) ?? 0) + 1)
-      if (++sent % 100 === 0)
-        figure('requests of the dashboard that are nearly right', `${sent}, ${[...seen.keys()].sort()}`)
+      if (++sent % 100 === 0) figure('almost valid dashboard requests', `${sent}, ${[...seen.keys()].sort()}`)
       // Only a few passwords are allowed at a time.
       if (answer.status === 429 && path.startsWith('/app/api/password')) return
       if (answer.headers['content-type'] === 'text/html; charset=utf-8') assert.equal(answer.status, 200)

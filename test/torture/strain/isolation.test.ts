@@ -102,7 +102,7 @@ longTest("whatever one project reads, another project's short lists are answered
 
   await smallList()
   const quiet = await smallList()
-  figure('small list on a quiet server, p50 in ms', quiet.toFixed(1))
+  figure('small list on an idle server, p50 in ms', quiet.toFixed(1))
   for (const [way, read] of Object.entries(WAYS)) {
     // The first call of a tool loads the protocol's code.
     await read()
@@ -157,7 +157,7 @@ longTest("however slowly one project sends, another project's large exports are 
     await answer.body.dump()
     const ms = performance.now() - began
     t.equal(answer.statusCode, 200, 'a client that sends everything at once is never rejected because others are slow')
-    figure('large export beside slow ones of another project, ms', Math.round(ms))
+    figure('large export during slow ones of another project, ms', Math.round(ms))
     t.ok(ms < EXPORTER_MS, `${ms} ms`)
   }
 })

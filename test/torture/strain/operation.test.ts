@@ -27,7 +27,7 @@ t.test('SIGTERM under load loses nothing, and stops the server in time', async t
     const took = performance.now() - start
     t.equal(code, 0, err)
     t.ok(took < GRACE_MS, `ended after ${took} ms`)
-    figure('stops under load; the last took, ms', `${round}; ${Math.round(took)}`)
+    figure('stops under load; duration of the last, ms', `${round}; ${Math.round(took)}`)
     await load.stop()
     const next = await serve(t, env)
     serving = next.serving
@@ -95,7 +95,7 @@ t.test('threads that die during requests are replaced, and the requests are answ
     await threads.at(-1)?.terminate()
     const statuses = (await Promise.all(answers)).map(answer => answer.status)
     t.same([...new Set(statuses)], [201])
-    figure('threads ended under 20 requests each, all answered 201', round)
+    figure('threads killed during 20 requests each, all answered with 201', round)
   }
   t.ok(threads.length > 1, `${threads.length} threads were started`)
 })

@@ -227,7 +227,7 @@ t.test('twice the load that the server can handle', async t => {
   } as const
   const { traces, seconds } = await sender.run(plan)
   const perSecond = traces / seconds
-  figure('typical traces that can be served, each second', Math.round(perSecond))
+  figure('maximum typical traces per second', Math.round(perSecond))
   const rate = Math.max(2 * perSecond, 50)
   await check(t, 'twice the load', { kind: 'typical', clients: CROWD, rate })
 })

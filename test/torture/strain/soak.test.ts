@@ -109,11 +109,11 @@ longTest('half of the maximum load does not grow memory or file descriptors', as
 
   function report(): void {
     const show = (kind: keyof Sample) => samples.map((_, i) => Math.round(typical(i + 1, kind))).join(', ')
-    figure('requests answered at once, each second', Math.round(perSecond))
+    figure('requests rejected at once, per second', Math.round(perSecond))
     figure('file descriptors in each quarter', show('descriptors'))
-    figure('alive on the heap after each quarter, MiB', heaps.map(heap => heap.toFixed(1)).join(', '))
-    figure('lists answered 503', unavailable.lists)
+    figure('live heap after each quarter, MiB', heaps.map(heap => heap.toFixed(1)).join(', '))
+    figure('lists that got 503', unavailable.lists)
     figure('resident memory in each quarter, MiB', show('residentMib'))
-    figure('requests answered 2xx at half of that', half.answered())
+    figure('2xx responses at half of that rate', half.answered())
   }
 })

@@ -95,7 +95,7 @@ if (isLong) {
     }
     const own = await endsWhole(t, { traces: 50, end: 'wait', code: 9 }, pid => process.kill(pid, 'SIGTERM'))
     t.equal(own.code, 9, "the application's own listener decides")
-    figure('ends of the process: exit, throw, reject, return, SIGTERM, SIGINT, own listener', 'whole')
+    figure('process exits: exit, throw, reject, return, SIGTERM, SIGINT, own listener', 'whole')
   })
 
   t.test('on SIGTERM, everything is sent before the process ends', async t => {
@@ -129,7 +129,7 @@ if (isLong) {
     t.equal(taken.length, 1000, err)
     t.match(flushed, { sent: 1000, kept: 0, lostCount: 0 })
     t.same(await missing(url, key, taken), [])
-    figure('traces beside kill -9 of the server; kills; lost', `1,000; ${kills}; ${flushed?.lostCount}`)
+    figure('traces during kill -9 of the server; kills; lost', `1,000; ${kills}; ${flushed?.lostCount}`)
   })
 
   t.test('the server is unreachable for a minute', async t => {
@@ -187,7 +187,7 @@ if (isLong) {
     t.match(flushed, { sent: 300, kept: 0, lostCount: 0 })
     t.same(await missing(url, key, taken), [])
     t.ok(gate.rejected > 3 && gate.rejected < 40, 'it retries about once a second')
-    figure('requests while the service refuses for 10 s', gate.rejected)
+    figure('requests while the service rejects them for 10 s', gate.rejected)
   })
 
   t.test('a key is rejected, then accepted a minute later', async t => {
@@ -233,7 +233,7 @@ if (isLong) {
     const lost = flushed!.lost.map(({ traceId }) => traceId).sort()
     t.same((await missing(url, key, taken)).sort(), lost, 'missing traces are reported')
     t.match(flushed!.lost[0]!.reason, 'no room')
-    figure('disk full: sent, named as lost, of 500', `${flushed!.sent}, ${flushed!.lostCount}`)
+    figure('disk full: sent, and reported as lost, of 500', `${flushed!.sent}, ${flushed!.lostCount}`)
   })
 
   t.test('values of any size, cycles, more than 200 spans, clock changes', async t => {
@@ -348,7 +348,7 @@ if (isLong) {
       }),
       runs(200)
     )
-    figure('random traces, all of which the service took', traces)
+    figure('random traces, all accepted', traces)
   })
 
   t.test('memory is bounded, however much is recorded while the server is unreachable', async t => {
@@ -366,7 +366,7 @@ if (isLong) {
     const { kept, lostCount } = await spoor.flush({ timeoutMs: 1 })
     t.equal(kept + lostCount, 20_000)
     t.ok(kept > 500 && more < 20, `${more} MiB more`)
-    figure('heap that 80 MB of traces take beyond a bound of 4 MiB, MiB', Math.round(more))
+    figure('heap that 80 MB of traces take beyond a limit of 4 MiB, MiB', Math.round(more))
   })
 
   t.test('CPU time', async t => {

@@ -244,14 +244,14 @@ if (isLong && (await hasChromium())) {
         }
       }
     }
-    figure('pages and dialogs that axe looked at', looked)
+    figure('pages and dialogs checked by axe', looked)
   })
 
   t.test('fifty live tabs use at most 3 % of the CPU time available for recording', async t => {
     const tabs = await LiveTabs.start(t)
     const { perLook, alone, beside } = await tabs.measure(LIVE_TABS)
     figure('traces/s alone, and beside 50 live tabs', `${alone}, ${beside}`)
-    figure('CPU of server and database for a look of a live tab', `${perLook.toFixed(2)} ms`)
+    figure('CPU of server and database per poll of a live tab', `${perLook.toFixed(2)} ms`)
     const looksPerSecond = LIVE_TABS / LOOK_S
     const share = (looksPerSecond * perLook) / (1000 * availableParallelism())
     budget(t, `50 live tabs, of the CPU of ${availableParallelism()} cores`, share * 100, 3, ' %')

@@ -41,7 +41,7 @@ if (isLong) {
     const containers = await openContainers(t)
     const dockerfile = readFileSync('Dockerfile', 'utf8')
     const [node = '', debian = ''] = ['NODE', 'DEBIAN'].map(name => dockerfile.match(`ARG ${name}=(.*)`)?.[1] ?? '')
-    figure('images to begin with', await containers.prepare(node, debian))
+    figure('base images', await containers.prepare(node, debian))
     // The base images are made here, so they have other digests.
     const digests = ['NODE', 'DEBIAN'].map(name => `--build-arg=${name}_DIGEST=`)
     await containers.build('localhost/spoor', 'Dockerfile', '.', '--ignorefile', '.dockerignore', ...digests)
@@ -78,11 +78,11 @@ if (isLong) {
         await containers.podman('start', 'embedded')
         await until(() => isReady(address))
         t.equal(await post(`${address}/api/v1/traces`, key, body), 200, 'it exists')
-        figure('containers killed and started again', round)
+        figure('containers killed and restarted', round)
       }
       const start = performance.now()
       await containers.podman('stop', '--time=60', 'embedded')
-      figure('a container stops after, s', ((performance.now() - start) / 1000).toFixed(1))
+      figure('time until a container stops, s', ((performance.now() - start) / 1000).toFixed(1))
       t.equal((await containers.podman('inspect', '--format={{.State.ExitCode}}', 'embedded')).out.trim(), '0')
     })
 
@@ -181,7 +181,7 @@ if (isLong) {
     const { out } = await run('systemd-analyze', ['security', '--offline=yes', unit])
     const exposure = Number(out.match(/exposure level for \S+: ([\d.]+)/)?.[1])
     t.ok(exposure < 2, String(exposure))
-    figure('exposure of the unit, of 10 (systemd-analyze security)', exposure)
+    figure('the unit’s exposure, of 10 (systemd-analyze security)', exposure)
   })
 
   t.test('nginx with TLS', { skip: lacksNginx || (missing(['openssl']) ?? false) }, async t => {
