@@ -40,7 +40,7 @@ t.test('stored documents can have 768000 bytes, but not one more', async t => {
    */
   const cases: readonly [string, (id: string) => object | undefined, (id: string, text: string) => Sent][] = [
     ['a trace, by its input', () => undefined, (id, input) => post('', ingestBody({ id, input }))],
-    ['a trace, by its output, beside a span', () => undefined, (id, output) => post('', ingestBody({ id, output }))],
+    ['a trace, by its output, next to a span', () => undefined, (id, output) => post('', ingestBody({ id, output }))],
     [
       'a running trace, by its metadata',
       () => undefined,
@@ -92,9 +92,9 @@ t.test('stored documents can have 768000 bytes, but not one more', async t => {
   }
 
   const spanCases: readonly [string, (id: string, spans: object[]) => Sent][] = [
-    ['a span that is recorded', (id, spans) => post('', ingestBody({ id, spans }))],
-    ['a span that is appended', (id, spans) => post(`/${id}/spans`, spansBody(...spans))],
-    ['a span that comes with the end', (id, spans) => post(`/${id}/end`, endBody({ spans }))]
+    ['a recorded span', (id, spans) => post('', ingestBody({ id, spans }))],
+    ['an appended span', (id, spans) => post(`/${id}/spans`, spansBody(...spans))],
+    ['a span sent with the end', (id, spans) => post(`/${id}/end`, endBody({ spans }))]
   ]
   for (const [claim, request] of spanCases) {
     await t.test(claim, async t => {

@@ -39,7 +39,7 @@ const spanOf = (id: string, free: string) =>
 /** Two layouts of a body. The second layout is not read in one pass. */
 const LAYOUTS: [string, (body: string) => string][] = [
   ['compact', body => body],
-  ['with a name that stands twice', body => body.replace('{"schemaVersion":1', '{"schemaVersion":2,"schemaVersion":1')]
+  ['with a repeated name', body => body.replace('{"schemaVersion":1', '{"schemaVersion":2,"schemaVersion":1')]
 ]
 
 t.test('numbers keep their spelling', async t => {

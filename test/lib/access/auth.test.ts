@@ -89,10 +89,10 @@ t.test('every 401 takes the same work: queries, rows, digests and comparisons', 
   const unknown = (id: string) => `spoor_live_${id}_${'0'.repeat(43)}`
   const tokens: [string, string][] = [
     ['a wrong secret', wrongSecret(key)],
-    ['an unknown id before all others', unknown('0'.repeat(16))],
-    ['an unknown id behind all others', unknown('z'.repeat(16))],
+    ['an unknown id that sorts before all others', unknown('0'.repeat(16))],
+    ['an unknown id that sorts after all others', unknown('z'.repeat(16))],
     [
-      'an unknown id beside one that is known',
+      'an unknown id next to a known one',
       unknown(ids[0]!.id.replace(/.$/, (last: string) => (last === 'Q' ? 'R' : 'Q')))
     ],
     ['a revoked key', revoked.key],

@@ -19,15 +19,15 @@ t.test('text without the form of a key is not a key', async t => {
     'empty text': '',
     'another prefix': `other_live_${id}_${secret}`,
     'the prefix in capitals': `SPOOR_live_${id}_${secret}`,
-    'another word than live': `spoor_test_${id}_${secret}`,
+    'a word other than live': `spoor_test_${id}_${secret}`,
     'a short key id': `spoor_live_${id.slice(1)}_${secret}`,
     'a long key id': `spoor_live_${id}a_${secret}`,
     'a short secret': `spoor_live_${id}_${secret.slice(1)}`,
     'a long secret': `spoor_live_${id}_${secret}b`,
-    'a line end behind it': `spoor_live_${id}_${secret}\n`,
-    'a blank before it': ` spoor_live_${id}_${secret}`,
+    'a trailing line break': `spoor_live_${id}_${secret}\n`,
+    'a leading space': ` spoor_live_${id}_${secret}`,
     'an underscore in the secret': `spoor_live_${id}_${'_'.repeat(43)}`,
-    'letters that only look alike': `spoor_live_${'а'.repeat(16)}_${secret}`,
+    'lookalike letters': `spoor_live_${'а'.repeat(16)}_${secret}`,
     'U+0000 in the key id': `spoor_live_${'\0'.repeat(16)}_${secret}`
   }
   for (const [what, text] of Object.entries(refused)) t.equal(parseKey('spoor', text), undefined, what)

@@ -60,14 +60,14 @@ t.test('obstacles are reported, with remedies', async t => {
   const byName = { ...laid('spans'), distributed: { column: 'name', shards: 32, colocation: 1 } }
   for (const [claim, more, rule] of [
     ['no extension', { citus: undefined, nodes: [] }, /create extension citus/],
-    ['no Citus at all', { citus: undefined, isAvailable: false, nodes: [] }, /install it on every node/],
-    ['an old one', { citus: '11.3-1' }, /too old/],
+    ['no Citus', { citus: undefined, isAvailable: false, nodes: [] }, /install it on every node/],
+    ['an old Citus', { citus: '11.3-1' }, /too old/],
     ['no worker', { nodes: [COORDINATOR] }, /citus_add_node/],
     ['no coordinator', { nodes: [WORKER] }, /citus_set_coordinator_host/],
-    ['a node that is away', { nodes: [COORDINATOR, { ...WORKER, isActive: false }] }, /w1:5432 is not active/],
-    ['no right there', { nodes: [COORDINATOR, { ...WORKER, hindrance: 'it may not' }] }, /w1:5432: it may not/],
+    ['an unreachable node', { nodes: [COORDINATOR, { ...WORKER, isActive: false }] }, /w1:5432 is not active/],
+    ['no privilege there', { nodes: [COORDINATOR, { ...WORKER, hindrance: 'it may not' }] }, /w1:5432: it may not/],
     ['servers', { users: ['spoor[1/1] writer', 'spoor[1/1] reader'] }, /Other spoor processes are connected .*stop/],
-    ['tables of others', { tables: [table('traces', { isOurs: false })] }, /traces belongs to another role/],
+    ['tables of other owners', { tables: [table('traces', { isOurs: false })] }, /traces belongs to another role/],
     ['another column', { tables: [laid('traces'), byName] }, /spans is distributed by name: undistribute_table/],
     ['another place', { tables: [laid('traces'), elsewhere] }, /spans is not colocated with traces/]
   ] as const) {

@@ -185,7 +185,7 @@ t.test('loses the whole transaction when its backend is killed', async t => {
     ['during a query', (sql, pid) => Promise.all([sleep(sql), terminate(pid)])],
     ['between two queries', (_, pid) => terminate(pid)],
     [
-      'during a query that the work did not mind',
+      'during a query whose failure the work ignored',
       (sql, pid) => Promise.all([sleep(sql).catch(() => {}), terminate(pid)])
     ]
   ]

@@ -140,7 +140,7 @@ t.test('refusals have the gRPC status and its details, and are not retryable', a
     ['no key', TRACES, NOTHING, undefined, 'UNAUTHENTICATED', /key is missing/],
     ['a wrong key', TRACES, NOTHING, `${ours}x`, 'UNAUTHENTICATED', /key is missing/],
     ['a key without the scope', METRICS, NOTHING, `Bearer ${reader}`, 'PERMISSION_DENIED', /lacks the scope/],
-    ['no message of OTLP', TRACES, Buffer.from('{}'), ours, 'INVALID_ARGUMENT', /not a protobuf/]
+    ['a message that is not OTLP', TRACES, Buffer.from('{}'), ours, 'INVALID_ARGUMENT', /not a protobuf/]
   ]
   for (const [title, path, message, authorization, status, details] of cases) {
     const answer = await call(path, message, authorization)

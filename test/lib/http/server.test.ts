@@ -170,10 +170,10 @@ t.test("an unexpected error is a bare 500, logged without the client's data", as
 t.test("requests that Node's parser rejects get the error envelope", async t => {
   const { port } = await testService(t)
   const refused: [string, number, string][] = [
-    ['no HTTP at all', 400, 'hello\r\n\r\n'],
+    ['not HTTP', 400, 'hello\r\n\r\n'],
     ['a header without a colon', 400, 'GET / HTTP/1.1\r\nHost: x\r\nbroken\r\n\r\n'],
     ['two lengths', 400, 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n'],
-    ['a length that is none', 400, 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n'],
+    ['an invalid length', 400, 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n'],
     [
       'a length and chunks',
       400,
@@ -223,12 +223,12 @@ t.test('a complete request is served, and then invalid data after it gets a resp
   }
   const chunked = `POST /api/v1/traces ${head}Transfer-Encoding: chunked\r\n\r\n`
   const broken: [string, number, string][] = [
-    ['no request line', 400, 'nonsense\r\n\r\n'],
+    ['not a request line', 400, 'nonsense\r\n\r\n'],
     ['headers over the limit', 431, `GET / HTTP/1.1\r\nLong: ${'x'.repeat(20_000)}\r\n\r\n`],
     ['CONNECT', 400, 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n'],
     ['no chunk', 400, `${chunked}no chunk\r\n`],
-    ['a chunk and no other', 400, `${chunked}2\r\n{}\r\nno chunk\r\n`],
-    ['no chunk, and more', 400, `${chunked}no chunk\r\n${'x'.repeat(2_000_000)}`]
+    ['a chunk, and no other', 400, `${chunked}2\r\n{}\r\nno chunk\r\n`],
+    ['an invalid chunk, and more', 400, `${chunked}no chunk\r\n${'x'.repeat(2_000_000)}`]
   ]
   const whole: [string, number[], () => string][] = [
     ['nothing', [], () => ''],

@@ -20,51 +20,47 @@ const inObject = (details: object): Attributes[] =>
 t.test('counts in an object: every way to state the total, and the parts that it may include', async t => {
   const cases: [string, object, Counts][] = [
     ['wholes', { input: 5, output: 6, total: 11 }, [5, 6, 11]],
-    ['as OpenAI names them', { prompt_tokens: 5, completion_tokens: 6, total_tokens: 11 }, [5, 6, 11]],
+    ["with OpenAI's names", { prompt_tokens: 5, completion_tokens: 6, total_tokens: 11 }, [5, 6, 11]],
     ['with parts in objects', { prompt_tokens: 5, prompt_tokens_details: { cached_tokens: 4 } }, [5]],
-    [
-      'with a part in an object that is larger',
-      { prompt_tokens: 5, prompt_tokens_details: { cached_tokens: 40 } },
-      [45]
-    ],
-    ['as Responses name them', { input_tokens: 5, output_tokens: 6, input_cached_tokens: 4 }, [5, 6]],
+    ['with a part in a larger object', { prompt_tokens: 5, prompt_tokens_details: { cached_tokens: 40 } }, [45]],
+    ['with the names of Responses', { input_tokens: 5, output_tokens: 6, input_cached_tokens: 4 }, [5, 6]],
     [
       "Anthropic's cache",
       { input_tokens: 5, output_tokens: 6, cache_creation_input_tokens: 100, cache_read_input_tokens: 20 },
       [125, 6]
     ],
     ["Anthropic's cache, smaller than the rest", { input_tokens: 50, cache_read_input_tokens: 20 }, [70]],
-    ["Anthropic's cache beside Langfuse's names", { input: 5, cache_read_input_tokens: 20 }, [25]],
-    ['a cache in the whole', { input: 17903, input_cached_tokens: 17817, output: 120 }, [17903, 120]],
-    ["the same in Anthropic's words", { input: 17903, cache_read_input_tokens: 17817, output: 120 }, [17903, 120]],
-    ['reasoning in the whole', { input: 3, output: 120, output_reasoning_tokens: 100 }, [3, 120]],
-    ['reasoning beside the whole', { input: 3, output: 20, output_reasoning_tokens: 100 }, [3, 120]],
+    ["Anthropic's cache with Langfuse's names", { input: 5, cache_read_input_tokens: 20 }, [25]],
+    ['a cache included in the total', { input: 17903, input_cached_tokens: 17817, output: 120 }, [17903, 120]],
+    ["the same with Anthropic's names", { input: 17903, cache_read_input_tokens: 17817, output: 120 }, [17903, 120]],
+    ['reasoning included in the total', { input: 3, output: 120, output_reasoning_tokens: 100 }, [3, 120]],
+    ['reasoning not included in the total', { input: 3, output: 20, output_reasoning_tokens: 100 }, [3, 120]],
     [
-      "Gemini's thoughts beside the output, as the total says",
+      "Gemini's thoughts not included in the output, as the total shows",
       { input: 17903, input_cached_tokens: 17817, output: 120, thoughts: 40, total: 18063 },
       [17903, 160, 18063]
     ],
     [
-      'parts beside the rest',
+      'parts not included in the rest',
       { input: 60, output: 12, total: 120, input_cached_tokens: 30, input_cache_read: 10, output_reasoning_tokens: 8 },
       [100, 20, 120]
     ],
     ['parts alone', { input_cache_read: 10, output_audio: 3 }, [10, 3]],
     [
-      'the total says that the parts are in',
+      'the total shows that the parts are included',
       { input: 100, output: 20, total: 120, input_cached_tokens: 40 },
       [100, 20, 120]
     ],
     [
-      'the cache is in, says the total',
+      'the total shows that the cache is included',
       { input_tokens: 100, output_tokens: 20, total_tokens: 120, cache_read_input_tokens: 40 },
       [100, 20, 120]
     ],
-    ['a total that nothing explains', { input: 100, output: 20, total: 500 }, [100, 20, 120]],
+    ['an unexplained total', { input: 100, output: 20, total: 500 }, [100, 20, 120]],
     ['a total below its parts', { input: 100, output: 20, total: 90 }, [100, 20, 120]],
-    ['a total below the only whole', { input: 100, total: 90 }, [100]],
+    ['a total below the only count', { input: 100, total: 90 }, [100]],
     ['a total alone', { total: 90 }, [undefined, undefined, 90]],
-    ['a whole twice', { input: 5, input_tokens: 5 }, [5]],
+    ['a count stated twice', { input: 5, input_tokens: 5 }, [5]],
     ['no counts', { input: -1, inputs: 7, output: 'x', total: 0.5 }, []],
     ['more than a number holds', { input: Number.MAX_SAFE_INTEGER, input_x: 1 }, [Number.MAX_SAFE_INTEGER]],
     ['more than a number holds, added', { input: 1, input_x: Number.MAX_SAFE_INTEGER }, [Number.MAX_SAFE_INTEGER]]

@@ -58,9 +58,9 @@ t.test('rejects violations of the trace schema, and names the field and the rule
     ['an unknown status', ingest({ status: 'running' }), /trace\.status: must be one of ok, error, unset/],
     ['status of a running trace', ingest({ endedAt: undefined, status: 'ok' }), /trace\.status: must be absent/],
     ['no startedAt', ingest({ startedAt: undefined }), /trace\.startedAt: is required/],
-    ['a startedAt that is no time', ingest({ startedAt: 'today' }), /trace\.startedAt: must be an ISO 8601/],
+    ['a startedAt that is not a time', ingest({ startedAt: 'today' }), /trace\.startedAt: must be an ISO 8601/],
     ['a startedAt that is a number', ingest({ startedAt: 1 }), /trace\.startedAt: must be a string/],
-    ['an endedAt that is no time', ingest({ endedAt: '' }), /trace\.endedAt: must be an ISO 8601/],
+    ['an endedAt that is not a time', ingest({ endedAt: '' }), /trace\.endedAt: must be an ISO 8601/],
     [
       'an end before the start',
       ingest({ endedAt: '2026-11-21T11:59:59.999999Z' }),
@@ -101,7 +101,7 @@ t.test('rejects violations of the trace schema, and names the field and the rule
     ],
     ['U+0000 in a name', ingest({ name: 'a\u0000' }), /trace\.name: must not contain U\+0000/],
     [
-      'half a surrogate pair in a tag',
+      'an unpaired surrogate in a tag',
       ingest({ tags: ['a', '\ud800'] }),
       /trace\.tags\[1\]: must not contain unpaired surrogates/
     ],
@@ -146,7 +146,7 @@ t.test('rejects violations of the span schema, and names the position', async t 
     ['an unknown event field', event({ level: 1 }), /spans\[1\]\.events\[0\]\.level: unknown field/],
     ['usage that is null', span({ usage: null }), /spans\[1\]\.usage: must be an object/],
     ['a negative cost', span({ costUsd: -1 }), /spans\[1\]\.costUsd: must be at least 0/],
-    ['half a surrogate pair in the name', span({ name: '\udc00' }), /spans\[1\]\.name: must not contain unpaired/]
+    ['an unpaired surrogate in the name', span({ name: '\udc00' }), /spans\[1\]\.name: must not contain unpaired/]
   ]
   for (const [what, bad, expected] of table) {
     const list = [span({ id: 'f'.repeat(16) }), bad]

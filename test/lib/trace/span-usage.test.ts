@@ -119,17 +119,17 @@ t.test('calls that only look alike are all counted', async t => {
   const cases: [string, GatheredSpan[], number][] = [
     ['one after the other', [alike(2, 0, 5), alike(3, 5, 9)], 20],
     ['at the same time', [alike(2, 0, 5), alike(3, 0, 5)], 20],
-    ['begun before the other ended', [alike(2, 0, 5), alike(3, 1, 6)], 20],
-    ['of other usage', [alike(2, 0, 9), alike(3, 1, 5, { outputTokens: 3 })], 20],
-    ['of another model', [alike(2, 0, 9), alike(3, 1, 5, { model: 'n' })], 20],
+    ['started before the other ended', [alike(2, 0, 5), alike(3, 1, 6)], 20],
+    ['with different usage', [alike(2, 0, 9), alike(3, 1, 5, { outputTokens: 3 })], 20],
+    ['with a different model', [alike(2, 0, 9), alike(3, 1, 5, { model: 'n' })], 20],
     ['below another step', [alike(2, 0, 9), alike(3, 1, 5, { parentId: idOf(4) })], 20],
     [
-      'with two answers',
+      'with two responses',
       [alike(2, 0, 9, { hints: { responseId: 'a' } }), alike(3, 1, 5, { hints: { responseId: 'b' } })],
       20
     ],
-    ['one after the other, of a server that gives one id', [2, 3].map(id => alike(id, id, id + 1, ONE_ID)), 20],
-    ['two within one: it has one twin', [alike(2, 0, 9), alike(3, 1, 4), alike(4, 5, 8)], 20],
+    ['one after the other, from a server with a single id', [2, 3].map(id => alike(id, id, id + 1, ONE_ID)), 20],
+    ['two inside one, which has one duplicate', [alike(2, 0, 9), alike(3, 1, 4), alike(4, 5, 8)], 20],
     ['two pairs at the same time', [alike(2, 0, 9), alike(3, 1, 10), alike(4, 2, 7), alike(5, 3, 8)], 20]
   ]
   for (const [name, calls, inputTokens] of cases)
@@ -144,17 +144,17 @@ t.test('a call that two libraries report with millisecond clocks counts once', a
     return span(id, 0, 1, { kind: 'llm', parentId: idOf(1), ...usage, hints })
   }
   const cases: [string, GatheredSpan[], number][] = [
-    ['both begun in one millisecond', [call(2, 5_000, 9_400), call(3, 5_000, 9_300, 'a')], 10],
+    ['both started in the same millisecond', [call(2, 5_000, 9_400), call(3, 5_000, 9_300, 'a')], 10],
     ['the same, of which the outer one is last', [call(2, 5_000, 9_300, 'a'), call(3, 5_000, 9_400)], 10],
-    ['the inner one begun in the next', [call(2, 5_000, 9_400), call(3, 6_000, 10_200, 'a')], 10],
+    ['the inner one started in the next', [call(2, 5_000, 9_400), call(3, 6_000, 10_200, 'a')], 10],
     [
       'two pairs at the same time',
       [2, 3, 4, 5].map(id => call(id, 5_000, 9_000 + id, id < 4 ? `answer ${id}` : undefined)),
       20
     ],
-    ['of a library that gives no ids', [call(2, 5_000, 9_400), call(3, 5_000, 9_300)], 20],
+    ['from a library without ids', [call(2, 5_000, 9_400), call(3, 5_000, 9_300)], 20],
     ['ended a millisecond later', [call(2, 5_000, 9_400), call(3, 7_000, 10_400, 'a')], 20],
-    ['by exact clocks', [call(2, 5_001, 9_400), call(3, 5_002, 9_500, 'a')], 20]
+    ['with exact clocks', [call(2, 5_001, 9_400), call(3, 5_002, 9_500, 'a')], 20]
   ]
   for (const [name, calls, inputTokens] of cases)
     t.equal(exported([root, ...calls]).trace.inputTokens, inputTokens, name)
@@ -187,7 +187,7 @@ t.test('usage and cost stated by spans of any kind count, unless another span re
     ['an agent over tools', [at(2, 'agent', 1, 330), at(3, 'tool', 2, null)], 330, null],
     ['two agents', [at(2, 'agent', 1, 330), at(3, 'agent', 1, 110)], 440, null],
     [
-      'an agent beside one with a call',
+      'an agent next to one with a call',
       [at(2, 'agent', 1, 330), at(3, 'agent', 1, 110), at(4, 'llm', 3, 110)],
       440,
       null
@@ -222,7 +222,7 @@ t.test('usage and cost stated by spans of any kind count, unless another span re
       1
     ],
     ['an embedding inside a call', [at(2, 'llm', 1, 110), at(3, 'embedding', 2, 8)], 118, null],
-    ['a cost that only the agent knows', [at(2, 'agent', 1, 110, priced(0.5)), at(3, 'llm', 2, 110)], 110, 0.5]
+    ['a cost that only the agent states', [at(2, 'agent', 1, 110, priced(0.5)), at(3, 'llm', 2, 110)], 110, 0.5]
   ]
   for (const [name, spans, inputTokens, costUsd] of cases) {
     t.match(exported([root, ...spans]).trace, { inputTokens, costUsd }, name)
@@ -407,17 +407,17 @@ t.test('a computed cost counts only if no stated cost around or inside the call 
       0.5
     ],
     ['below an agent that states 0', [at(2, 'agent', 1, 0), at(3, 'llm', 2, 1, true)], 0],
-    ['beside an agent that states one', [at(2, 'agent', 1, 0.5), at(3, 'llm', 1, 1, true)], 1.5],
-    ['beside a call that states one', [at(2, 'llm', 1, 0.5), at(3, 'llm', 1, 1, true)], 1.5],
+    ['next to an agent that states one', [at(2, 'agent', 1, 0.5), at(3, 'llm', 1, 1, true)], 1.5],
+    ['next to a call that states one', [at(2, 'llm', 1, 0.5), at(3, 'llm', 1, 1, true)], 1.5],
     [
-      'beside a call that states one, below an agent whose cost gives way to that',
+      'next to a call that states one, below an agent whose cost yields to it',
       [at(2, 'agent', 1, 0.7), at(3, 'llm', 2, 0.5), at(4, 'llm', 2, 1, true)],
       1.5
     ],
     ['inside a call that states one', [at(2, 'llm', 1, 0.5), at(3, 'chain', 2, null), at(4, 'llm', 3, 1, true)], 0.5],
     ['around a call that states one', [at(2, 'llm', 1, 1, true), at(3, 'chain', 2, null), at(4, 'llm', 3, 0.5)], 0.5],
     ['around an agent that states one', [at(2, 'llm', 1, 1, true), at(3, 'agent', 2, 0.5)], 0.5],
-    ['around a tool with a cost of its own', [at(2, 'llm', 1, 1, true), at(3, 'tool', 2, 0.5)], 1.5],
+    ['around a tool with its own cost', [at(2, 'llm', 1, 1, true), at(3, 'tool', 2, 0.5)], 1.5],
     ['an embedding inside a call', [at(2, 'llm', 1, 0.5), at(3, 'embedding', 2, 1, true)], 1.5],
     [
       'calls with two response ids, one inside the other',

@@ -21,10 +21,10 @@ t.test('spans are followed by their children, in the given order', async t => {
     ['a list', 'b a', '0b 0a'],
     ['a tree', 'a b<a c d<a e<b', '0a 1b 2e 1d 0c'],
     ['children before their parents', 'c<b b<a a', '0a 1b 2c'],
-    ['a parent that is not there', 'a<x b<a', '0a 1b'],
+    ['a missing parent', 'a<x b<a', '0a 1b'],
     ['its own parent', 'a<a b', '0b 0a'],
-    ['a circle with a tail', 'c<a a<b b<a d', '0d 0c 0a 1b'],
-    ['a tail below a circle', 'a<b b<a c<b', '0a 1b 2c']
+    ['a cycle with a tail', 'c<a a<b b<a d', '0d 0c 0a 1b'],
+    ['a tail below a cycle', 'a<b b<a c<b', '0a 1b 2c']
   ]
   for (const [what, spans, order] of trees) t.equal(shown(spans), order, what)
 })

@@ -86,24 +86,19 @@ t.test('errors of 2026-07-28 follow its specification', async t => {
   const errors: [string, Promise<Answer>, number, number][] = [
     ['an unknown method', modern('tools/delete'), 404, -32601],
     ['prompts', modern('prompts/list'), 404, -32601],
-    ['a method of the versions before', modern('ping'), 404, -32601],
-    [
-      'a stream of changes, of which there are none',
-      modern('subscriptions/listen', { notifications: {} }),
-      404,
-      -32601
-    ],
+    ['a method of earlier versions', modern('ping'), 404, -32601],
+    ['a stream of changes, which is not supported', modern('subscriptions/listen', { notifications: {} }), 404, -32601],
     ['an unknown tool', modern('tools/call', { name: 'drop_tables' }), 200, -32602],
     ['a list of arguments', modern('tools/call', { name: 'list_traces', arguments: [] }), 200, -32602],
-    ['a version that nobody knows', modern('tools/list', {}, '2030-01-01'), 400, -32022],
+    ['an unknown version', modern('tools/list', {}, '2030-01-01'), 400, -32022],
     [
-      'a request that does not say who asks',
+      'a request that does not identify its client',
       post(service, PING, { headers: { 'mcp-protocol-version': '2026-07-28' } }),
       400,
       -32602
     ],
     [
-      'headers that say something else',
+      'contradictory headers',
       post(service, request('tools/list', { _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' } })),
       400,
       -32602
@@ -150,24 +145,24 @@ t.test('protocol errors follow the specification', async t => {
     ['null', 'null', 400, -32600],
     ['no version', { id: 1, method: 'ping' }, 400, -32600],
     ['an unknown field', { ...PING, extra: 1 }, 400, -32600],
-    ['an id that is none', { ...PING, id: {} }, 400, -32600],
-    ['a batch of nothing', [], 400, -32600],
-    ['a batch with something else', [PING, 1], 400, -32600],
+    ['an invalid id', { ...PING, id: {} }, 400, -32600],
+    ['an empty batch', [], 400, -32600],
+    ['a batch with an invalid item', [PING, 1], 400, -32600],
     ['a handshake without parameters', { jsonrpc: '2.0', id: 1, method: 'initialize' }, 200, -32602],
     ['a handshake with too few', request('initialize', { protocolVersion: '2025-11-25' }), 200, -32602],
-    ['a handshake with odd ones', request('initialize', { protocolVersion: 1 }), 200, -32602],
+    ['a handshake with invalid ones', request('initialize', { protocolVersion: 1 }), 200, -32602],
     ['101 messages', Array(101).fill(PING), 400, -32600],
     ['an unknown method', request('tools/delete', {}), 200, -32601],
     ['prompts', request('prompts/list', {}), 200, -32601],
     ['an unknown resource', request('resources/read', { uri: 'spoor://other' }), 200, -32602],
     ['a resource without an address', request('resources/read', {}), 200, -32602],
     ['an unknown tool', callMessage('drop_tables'), 200, -32602],
-    ['a tool of every object', callMessage('constructor'), 200, -32602],
+    ["a tool named like an object's property", callMessage('constructor'), 200, -32602],
     ['no name', request('tools/call', {}), 200, -32602],
     ['no parameters', { jsonrpc: '2.0', id: 1, method: 'tools/call' }, 200, -32602],
     ['a list of arguments', request('tools/call', { name: 'list_traces', arguments: [] }), 200, -32602],
     ['null for arguments', request('tools/call', { name: 'list_traces', arguments: null }), 200, -32602],
-    ['a cursor that nobody gave', request('tools/list', { cursor: 'x' }), 200, -32602]
+    ['an unknown cursor', request('tools/list', { cursor: 'x' }), 200, -32602]
   ]
   for (const [what, message, status, code] of errors) {
     const { status: given, body, headers } = await post(service, message)

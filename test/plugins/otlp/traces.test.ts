@@ -391,14 +391,14 @@ t.test('rejects an export as a whole only if it is unreadable or not allowed', a
     ['no JSON', '{"resourceSpans":', json, 400, 'invalid_json'],
     ['an empty body', '', json, 400, 'invalid_json'],
     ['JSON as protobuf', '{"resourceSpans":[]}', PROTOBUF, 400, 'invalid_request', /body: is not a protobuf/],
-    ['half a message', Buffer.from('0a0a1202', 'hex'), PROTOBUF, 400, 'invalid_request'],
+    ['a truncated message', Buffer.from('0a0a1202', 'hex'), PROTOBUF, 400, 'invalid_request'],
     ['an array', '[]', json, 400, 'invalid_request', /^body: must be an object/],
     ['no list', '{"resourceSpans":{}}', json, 400, 'invalid_request', /^resourceSpans: must be an array/],
-    ['a name that is none', within({ name: 7 }), json, 400, 'invalid_request', /spans\[0\].name: must be a string/],
-    ['a time that is none', within({ endTimeUnixNano: 'now' }), json, 400, 'invalid_request', /nanoseconds/],
-    ['a count that is none', within({ flags: 'x' }), json, 400, 'invalid_request', /flags: must be a whole number/],
+    ['an invalid name', within({ name: 7 }), json, 400, 'invalid_request', /spans\[0\].name: must be a string/],
+    ['an invalid time', within({ endTimeUnixNano: 'now' }), json, 400, 'invalid_request', /nanoseconds/],
+    ['an invalid count', within({ flags: 'x' }), json, 400, 'invalid_request', /flags: must be a whole number/],
     [
-      'a value that is none',
+      'an invalid value',
       within({ attributes: [{ key: 'k', value: 7 }] }),
       json,
       400,
@@ -406,7 +406,7 @@ t.test('rejects an export as a whole only if it is unreadable or not allowed', a
       /must be an object/
     ],
     [
-      'a number that is none',
+      'an invalid number',
       within({ attributes: [{ key: 'k', value: { intValue: 'x' } }] }),
       json,
       400,

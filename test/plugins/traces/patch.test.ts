@@ -61,14 +61,14 @@ t.test('PATCH /api/v1/traces/{traceId}', async t => {
     ['no metadata', {}, 400, 'invalid_request', /metadata/],
     ['metadata that is null', { metadata: null }, 400, 'invalid_request', /^metadata: /],
     ['metadata that is a list', { metadata: [] }, 400, 'invalid_request', /^metadata: /],
-    ['metadata that is a text', { metadata: 'x' }, 400, 'invalid_request', /^metadata: /],
+    ['metadata that is a string', { metadata: 'x' }, 400, 'invalid_request', /^metadata: /],
     ['another field', { metadata: {}, name: 'x' }, 400, 'invalid_request', /^name: /],
     ['__proto__ beside metadata', '{"metadata":{},"__proto__":1}', 400, 'invalid_request', /__proto__/],
     ['a list', [], 400, 'invalid_request', /^body: /],
     ['an empty body', '', 400, 'invalid_json', /./],
     ['broken JSON', '{"metadata":', 400, 'invalid_json', /./],
     ['101 levels', `{"metadata":{"a":${nested(99)}}}`, 400, 'invalid_request', /100/],
-    ['a document over its limit', { metadata: { x: 'x'.repeat(768_000) } }, 413, 'payload_too_large', /768000/],
+    ['a document above its limit', { metadata: { x: 'x'.repeat(768_000) } }, 413, 'payload_too_large', /768000/],
     ['a request over 2 MiB', { metadata: { x: 'x'.repeat(2_097_152) } }, 413, 'payload_too_large', /2097152/]
   ] as const) {
     await t.test(`rejects ${claim}`, async t => {

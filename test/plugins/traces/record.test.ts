@@ -153,19 +153,19 @@ t.test('recording over HTTP', async t => {
         refused(400, 'invalid_trace', /^schemaVersion: /)
       ],
       [
-        'an end of another version',
+        'an end with another version',
         await call('POST', `${TRACES}/${id}/end`, { body: { endedAt: LATER } }),
         refused(400, 'invalid_trace', /^schemaVersion: /)
       ],
       ['broken JSON', await call('POST', `${TRACES}/${id}/spans`, { body: '{' }), refused(400, 'invalid_json')],
-      ['a broken end', await call('POST', `${TRACES}/${id}/end`, { body: '' }), refused(400, 'invalid_json')],
+      ['an invalid end', await call('POST', `${TRACES}/${id}/end`, { body: '' }), refused(400, 'invalid_json')],
       ['other content', await append(id, span(), other), refused(409, 'span_conflict')],
       [
-        'other content in one batch',
+        'different content in one batch',
         await append(id, { ...other, id: 'A'.repeat(16) }, { ...known, id: 'a'.repeat(16) }),
         refused(409, 'span_conflict')
       ],
-      ['other content in an end', await end(id, { spans: [span(), other] }), refused(409, 'span_conflict')],
+      ['different content in an end', await end(id, { spans: [span(), other] }), refused(409, 'span_conflict')],
       [
         'an early end',
         await end(id, { endedAt: '2026-11-21T11:59:59.999999Z' }),

@@ -254,8 +254,8 @@ async function readSlowly(t: Test, sent: string, times: number, bytesPerSecond: 
 }
 
 for (const [who, count, times] of [
-  ['who ask for much and read nothing', READERS, TIMES],
-  ['who ask for much again and again in one go and read nothing', PIPELINERS, AHEAD]
+  ['clients that request much and read nothing', READERS, TIMES],
+  ['clients that pipeline large requests and read nothing', PIPELINERS, AHEAD]
 ] as const) {
   t.test(`${who} use bounded memory, for a while, and others are served`, async t => {
     const body = largeBody(LARGE_BYTES)
@@ -339,11 +339,11 @@ t.test('endless bodies, bombs and floods of headers are rejected at once, and le
   const brotli = brotliCompressSync(zeros, { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } })
   const headers = 'X: y\r\n'.repeat(20_000)
   const abuses: [name: string, send: () => Promise<number>, status: number][] = [
-    ['a body that never ends', endless, 413],
+    ['an endless body', endless, 413],
     [`gzip of ${Math.round(zeros.length / bomb.length)} times its size`, sendEncoded(bomb, 'gzip'), 413],
     [`br of ${Math.round(zeros.length / brotli.length)} times its size`, sendEncoded(brotli, 'br'), 413],
     ['gzip of gzip', sendEncoded(gzipSync(bomb), 'gzip'), 400],
-    ['gzip of gzip, and said so', sendEncoded(gzipSync(bomb), 'gzip, gzip'), 415],
+    ['gzip of gzip, declared as such', sendEncoded(gzipSync(bomb), 'gzip, gzip'), 415],
     ['many headers', async () => parseRaw(await sendRaw(port, `${post}${headers}\r\n`)).status, 431]
   ]
   const times = isLong ? 50 : 4

@@ -166,9 +166,9 @@ async function besiege(t: Test, plan: Omit<FloodPlan, 'port' | 'key' | 'seconds'
 const named = (name: string, { stored, refused, storedMs, refusedMs, openedMs }: FloodReport) => {
   figure(`${name}: stored, and refused with 429`, `${stored.length}, ${refused}`)
   for (const [what, times] of [
-    ['what was stored', storedMs],
-    ['what was refused', refusedMs],
-    ['the first answer of a new connection', openedMs]
+    ['stored requests', storedMs],
+    ['rejected requests', refusedMs],
+    ['the first response of a new connection', openedMs]
   ] as const) {
     figure(`${name}: p50, p99 and slowest of ${what}, ms`, [0.5, 0.99, 1].map(p => at(times, p)).join(', '))
   }

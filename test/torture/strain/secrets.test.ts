@@ -122,11 +122,11 @@ t.test('no token, password or e-mail address is in the log, the metrics, or an u
 const ADDRESSES = {
   'nobody listens': 'postgres://me:hush-hush@127.0.0.1:1/nowhere?password=hush-hush',
   'nobody listens, for TLS': 'postgres://me:hush-hush@127.0.0.1:1/nowhere?sslmode=require',
-  'nobody has the name': 'postgres://me:hush-hush@nowhere.invalid/nowhere',
+  'an unknown host name': 'postgres://me:hush-hush@nowhere.invalid/nowhere',
   'no such port': 'postgres://me:hush-hush@127.0.0.1:99999/nowhere',
   'another protocol': 'mysql://me:hush-hush@127.0.0.1:1/nowhere',
   'a password that is not encoded': 'postgres://me:hush-hush%/?#@127.0.0.1:1/nowhere',
-  'no address at all': 'me:hush-hush@127.0.0.1'
+  'not an address': 'me:hush-hush@127.0.0.1'
 }
 
 t.test('an unusable database is named without its password', async t => {

@@ -41,12 +41,12 @@ const SAID: readonly (readonly [string, GivenRecord, unknown, unknown])[] = [
     null
   ],
   [
-    'attributes in place of a body',
+    'attributes instead of a body',
     { eventName: 'gen_ai.tool.message', attributes: { 'gen_ai.system': 'openai', content: '42', id: 'c1' } },
     [{ role: 'tool', content: '42', id: 'c1' }],
     null
   ],
-  ['no content, as OpenAI’s has it by default', { eventName: 'gen_ai.user.message' }, null, null],
+  ['no content, as in OpenAI’s default', { eventName: 'gen_ai.user.message' }, null, null],
   [
     'a choice without content',
     { eventName: 'gen_ai.choice', body: { index: 0, finish_reason: 'stop', message: { role: 'assistant' } } },
@@ -63,7 +63,7 @@ const SAID: readonly (readonly [string, GivenRecord, unknown, unknown])[] = [
     [{ role: 'assistant', content: 'hi', index: 0, finish_reason: 'stop' }]
   ],
   [
-    'a choice whose message is a text',
+    'a choice whose message is a string',
     { eventName: 'gen_ai.choice', body: { index: 0, message: 'hi' } },
     null,
     [{ role: 'assistant', content: 'hi', index: 0 }]
@@ -81,7 +81,7 @@ const SAID: readonly (readonly [string, GivenRecord, unknown, unknown])[] = [
     ANSWER
   ],
   [
-    'a whole call in its attributes',
+    'a complete call in its attributes',
     {
       eventName: DETAILS,
       attributes: {
@@ -94,12 +94,12 @@ const SAID: readonly (readonly [string, GivenRecord, unknown, unknown])[] = [
     ANSWER
   ],
   [
-    'a whole call in its body, as texts',
+    'a complete call in its body, as strings',
     { eventName: DETAILS, body: { 'gen_ai.input.messages': JSON.stringify(PARTS) } },
     PARTS,
     null
   ],
-  ['a whole call without content', { eventName: DETAILS, attributes: { 'gen_ai.request.model': 'm' } }, null, null]
+  ['a complete call without content', { eventName: DETAILS, attributes: { 'gen_ai.request.model': 'm' } }, null, null]
 ]
 
 t.test('the events of libraries', t => {

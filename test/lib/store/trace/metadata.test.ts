@@ -35,7 +35,7 @@ t.test('patching metadata', async t => {
       '{"a":12345678901234567890,"b":1e400}'
     ],
     [
-      'takes any key',
+      'accepts any key',
       '{"":1}',
       '{"__proto__":{"x":1},"a.b":"\\u0000\\ud800"}',
       '{"":1,"__proto__":{"x":1},"a.b":"\\u0000\\ud800"}'
@@ -62,7 +62,7 @@ t.test('patching metadata', async t => {
 
   for (const [claim, before, change] of [
     ['an empty patch', '{"a":1}', '{}'],
-    ['an empty patch of nothing', null, '{}'],
+    ['an empty patch of empty metadata', null, '{}'],
     ['equal values in another order', '{"a":{"x":1,"y":[1,2]},"b":2}', '{"b":2,"a":{"y":[1,2],"x":1}}'],
     ['another spelling of the same number', '{"a":100}', '{"a":1e2}']
   ] as const) {

@@ -88,7 +88,7 @@ t.test('errors, agents and model calls precede plain steps at any depth', async 
     ['in one export', exported([...many, ...needed])],
     ['in later exports', exported(many, ...needed.map(each => [each]))],
     ['the root first', exported([ROOT_SPAN], many, needed)],
-    ['the root between', exported(many, [ROOT_SPAN], needed)]
+    ['the root in the middle', exported(many, [ROOT_SPAN], needed)]
   ] as const) {
     t.strictSame(
       needed.filter(({ id }) => !store.spans.has(id)),

@@ -148,13 +148,13 @@ t.test('contradictions are described in words', async t => {
   const other = (over: Partial<Moment>) => ({ ...ended, ...over })
   const table: [string, Moment, Moment, string][] = [
     ['another start', ended, other({ hash: 'x' }), 'trace t already exists with different content'],
-    ['a gathered trace for a native one', ended, rooted, 'trace t already exists with different content'],
-    ['a native trace for a gathered one', rooted, ended, 'trace t already exists with different content'],
+    ['a gathered trace instead of a native one', ended, rooted, 'trace t already exists with different content'],
+    ['a native trace instead of a gathered one', rooted, ended, 'trace t already exists with different content'],
     ['another span', ended, other({ spans: [['a', 'x']] }), 'span a is stored with different content'],
     ['another score', ended, other({ scores: [score('1', { value: 2 })] }), 'score 1 is stored with different content'],
     ['another end', ended, other({ endHash: 'x' }), 'its end is stored with different content'],
     [
-      'another status, without a hash',
+      'a different status, without a hash',
       ended,
       other({ endHash: null, status: 'error' }),
       'its end is stored with different content'
@@ -162,7 +162,7 @@ t.test('contradictions are described in words', async t => {
     ['the same end, without a hash', ended, other({ endHash: null }), 'known'],
     ['other metadata', ended, other({ metadata: '{"a":2}' }), 'its metadata is stored with different values'],
     [
-      'a patch that the line has not, and an end that it has',
+      'a patch that the line lacks, and an end that it has',
       { ...running, patchedAt: AT },
       ended,
       'the stored trace lacks the end from this line, and this line lacks the last patch from the stored trace'

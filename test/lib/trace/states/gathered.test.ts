@@ -211,13 +211,13 @@ t.test('counts the usage of model calls once', async t => {
     ],
     ['two libraries report one call', [root({}), call(2, 1), call(3, 2)], { inputTokens: 10, outputTokens: 2 }],
     [
-      'the outer one says nothing',
+      'the outer one states nothing',
       [call(2, 1, { inputTokens: null, outputTokens: null }), call(3, 2)],
       { inputTokens: 10 }
     ],
     ['embeddings count', [call(2, 1), call(3, 1, { kind: 'embedding', outputTokens: null })], { inputTokens: 20 }],
-    ['only the root says it', [root({ inputTokens: 5, costUsd: 2 }), span(2, 0, 1)], { inputTokens: 5, costUsd: 2 }],
-    ['a tool says it', [span(2, 0, 1, { kind: 'tool', inputTokens: 5 })], { inputTokens: 5, costUsd: null }],
+    ['only the root states it', [root({ inputTokens: 5, costUsd: 2 }), span(2, 0, 1)], { inputTokens: 5, costUsd: 2 }],
+    ['a tool states it', [span(2, 0, 1, { kind: 'tool', inputTokens: 5 })], { inputTokens: 5, costUsd: null }],
     ['totals are added to sums', [call(2, 1, { totalTokens: 99 }), call(3, 1)], { totalTokens: 111 }],
     [
       'more than a number holds',

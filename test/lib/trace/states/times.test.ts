@@ -39,7 +39,11 @@ t.test('a trace lasts from the earliest start to the latest end, and fails with 
       [root(1, 0, 9, { status: 'ok' }), called(2, 1, 2, { status: 'error' })],
       { status: 'ok', errorCount: 1 }
     ],
-    ['one root is ok, and the other says nothing', [root(1, 0, 1, { status: 'ok' }), root(2, 2, 3)], { status: 'ok' }],
+    [
+      'one root is ok, and the other states nothing',
+      [root(1, 0, 1, { status: 'ok' }), root(2, 2, 3)],
+      { status: 'ok' }
+    ],
     [
       'a failed step',
       [root(1, 0, 5), span(2, 1, 2, { status: 'error', parentId: idOf(1) })],
