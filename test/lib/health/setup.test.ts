@@ -90,7 +90,7 @@ t.test('the server waits for an unreachable database, and reports nothing missin
   const relay = await testRelay(t, database.target)
   relay.cut()
   const setup = await setUp(t, { ...database, connect: relay.connect })
-  t.strictSame([setup.obstacle, setup.lacking], ['the database is unreachable', undefined])
+  t.strictSame([setup.obstacle, setup.lacking], ['the database cannot be reached', undefined])
   relay.mend()
   await until(() => isReady(setup))
 })

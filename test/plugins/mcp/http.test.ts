@@ -108,7 +108,7 @@ t.test('errors of 2026-07-28 follow its specification', async t => {
     const { status: given, body } = await answer
     t.same(
       [given, body.jsonrpc, body.id, body.error.code],
-      [status, '2.0', what === 'a request that does not say who asks' ? 7 : 1, code],
+      [status, '2.0', what === 'a request that does not identify its client' ? 7 : 1, code],
       what
     )
   }
