@@ -1,4 +1,4 @@
-/** Commands that ask for steps, failures, sums, sessions and words, with a key and beside the database. */
+/** Tests commands that query steps, failures, sums, sessions and words, with a key and next to the database. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'

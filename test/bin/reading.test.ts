@@ -1,4 +1,4 @@
-/** Commands that read and change recorded data, with a key against a server, and beside the database. */
+/** Tests commands that read and change recorded data, with a key against a server, and next to the database. */
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'

@@ -1,4 +1,4 @@
-/** Tests what the lists of spans and failures do with single requests: wrong input, times, hints, late arrivals. */
+/** Tests single requests to the lists of spans and failures: invalid input, times, hints, late arrivals. */
 import t from 'tap'
 import { AT, ingestBody, span, spanId, spansBody, startBody, traceId } from '../fixtures/bodies/bodies.ts'
 import { exportOf, otlpSpan } from '../fixtures/bodies/otlp.ts'

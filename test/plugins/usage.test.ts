@@ -649,7 +649,7 @@ longTest('beyond 20,000 traces, sums that the server has computed are read', asy
     return answer.status === 200 ? answer.body : answer.body.error.message
   }
   t.match(await ask('by=tag:prompt'), /more than 20,000 traces; .* spoor project update SLUG --usage-tags prompt$/)
-  // Nothing is made yet, so the newest traces are read one by one.
+  // No sums are computed yet, so the newest traces are read one by one.
   const first = await ask('by=user')
   t.match(first, { approximate: true, to: iso(begin + 3 * DAY), countedFrom: first.from })
   t.ok(first.total.traces > 19_900 && first.total.traces <= 20_000)

@@ -79,7 +79,10 @@ const QUERIES: readonly (readonly [name: string, query: string])[] = [
   ['costliest, tag: rare', 'sort=costliest&tag=incident']
 ]
 
-/** Searches, each a line of the report. fill.ts stores no spans, so a step is sought in vain, on a whole walk. */
+/**
+ * Searches, each a line of the report. fill.ts stores no spans, so a search for a step examines everything and finds
+ * nothing.
+ */
 const SEARCHES: readonly (readonly [name: string, query: string])[] = [
   ['newest', ''],
   ['slowest of one user', 'sort=slowest&userId=user-0'],
@@ -137,7 +140,7 @@ export async function makeCases(sql: Sql, projectId: number, traces: number): Pr
     { name: 'scores: name, a time of 2,000', path: () => `${SCORES}?name=quality&${window(2000)}` },
     fixed('scores: name, environment', `${SCORES}?name=quality&environment=canary`),
     fixed('project', '/api/v1/project'),
-    // fill.ts stores no spans, so these walk as far as a request may.
+    // fill.ts stores no spans, so these walk as far as a request is allowed to.
     fixed('spans: all', '/api/v1/spans'),
     fixed('spans: failed tools', '/api/v1/spans?kind=tool&status=error'),
     fixed('spans: slow', '/api/v1/spans?kind=llm&minDurationMs=30000'),

@@ -87,7 +87,7 @@ t.test('a table fits the width if its columns can be truncated or omitted, and s
       )
       const lines = fitTable(columns, rows, width)
       assert.equal(lines.length, rows.length + 1)
-      // The columns that are never left out need these widths, if they are cut as far as they may be.
+      // The columns that are never omitted need these widths when they are cut to their minimum.
       const kept = columns.filter(({ rank }) => rank === undefined)
       const needs = kept.map(column => {
         const natural = Math.max(column.title.length, ...rows.map(row => widthOf(escaped(pieceText(column.of(row))))))

@@ -41,7 +41,7 @@ async function runNode(cwd: string, file: string, env: object = {}): Promise<str
   return stderr + stdout
 }
 
-/** A server that takes every trace, and the names of the traces that it has taken. */
+/** A server that accepts every trace, and the names of the traces that it has accepted. */
 async function takingServer(t: Test) {
   const taken: string[] = []
   const server = createServer(async (request, response) => {

@@ -20,7 +20,7 @@ const someSpans = fc.uniqueArray(
   { selector: ({ id }) => id, maxLength: 12 }
 )
 
-/** The rule: the first span with the text that is no step, if the text is long enough. */
+/** The rule: the first span with the text that is not a step, if the text is long enough. */
 const spanWith = (side: 'input' | 'output', text: string | null, spans: readonly PreparedSpan[]) =>
   text === null || text.length < LEAST_SHARED
     ? null

@@ -55,7 +55,7 @@ import { lintAll } from '../../fixtures/statements/lint-all.ts'
 import { Recording, recorded } from '../../fixtures/statements/record.ts'
 import { routingFaults } from '../../fixtures/statements/routing.ts'
 
-/** Makes and reads a project's usage by every field. */
+/** Computes and reads a project's usage by every field. */
 async function readUsage(sql: Sql, projectId: number): Promise<void> {
   await setUsageTags(sql, projectId, ['prompt'], { by: null, action: 'project.update', projectId })
   t.equal(await makeSomeUsage(sql, projectId, Date.UTC(2100, 0), 0), true)

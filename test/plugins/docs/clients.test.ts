@@ -1,5 +1,5 @@
 /**
- * Checks that the chapter about clients names an existing test for each promise. guide.test.ts runs the chapter's
+ * Checks that the chapter about clients names an existing test for each claim. guide.test.ts runs the chapter's
  * examples.
  */
 import { readdirSync, readFileSync } from 'node:fs'

@@ -23,7 +23,7 @@ import { until } from '../../fixtures/until.ts'
 import { checkLoad, startLoad } from '../load/load.ts'
 import { figure, isLong, longTest, rounds } from '../orders.ts'
 
-/** Promised maximum time from the store's return until everything works as before. */
+/** Guaranteed maximum time from the database's return until everything works as before. */
 const RECOVERY_MS = 5000
 
 interface Fault {

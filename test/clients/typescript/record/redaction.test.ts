@@ -1,4 +1,4 @@
-/** `redact` sees everything that is recorded, except ids and the names of scores. */
+/** `redact` receives everything that is recorded, except ids and the names of scores. */
 import t from 'tap'
 import { Trace } from '../../../../clients/typescript/record/trace.ts'
 import { redactedScore } from '../../../../clients/typescript/record/values.ts'

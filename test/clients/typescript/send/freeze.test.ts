@@ -1,4 +1,4 @@
-/** A serverless platform freezes a process while it sends. No trace is lost or doubled. */
+/** A serverless platform freezes a process while it sends. No trace is lost or duplicated. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,4 @@
-/** Tests where a search stops, and how it goes on. test/plugins/search.test.ts tests what it finds. */
+/** Tests where a search stops, and how it continues. test/plugins/search.test.ts tests what it finds. */
 import t from 'tap'
 import { SCHEMA_NAMES } from '../../../../lib/database/tables.ts'
 import { CANDIDATE_BOUNDS } from '../../../../lib/store/finding/candidates.ts'

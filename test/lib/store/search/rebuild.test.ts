@@ -1,4 +1,4 @@
-/** Tests how the index of a version that searched fewer texts becomes one of all texts. */
+/** Tests how the index of a version that searched fewer texts is rebuilt to cover all texts. */
 import t from 'tap'
 import { connectTo } from '../../../../lib/database/connection.ts'
 import { termsOf } from '../../../../lib/search/words.ts'

@@ -1,4 +1,4 @@
-/** Tests public links in a browser: an owner makes one, and a visitor without an account opens it. */
+/** Tests public links in a browser: an owner creates one, and a visitor without an account opens it. */
 import t from 'tap'
 import { testService } from '../../../fixtures/service/service.ts'
 import { hasChromium, openPage } from '../../browser.ts'

@@ -1,4 +1,4 @@
-/** Tests what the page of a trace says about an agent's run: steps, failures, turns, metadata, and long traces. */
+/** Tests what a trace's page shows of an agent's run: steps, failures, turns, metadata, and long traces. */
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { testService } from '../../../fixtures/service/service.ts'

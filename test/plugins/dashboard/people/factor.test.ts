@@ -1,4 +1,4 @@
-/** Tests two-step sign-in: codes of an authenticator app beside a password. */
+/** Tests two-step sign-in: codes from an authenticator app in addition to a password. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { brotliDecompressSync } from 'node:zlib'
@@ -31,7 +31,7 @@ const codeOf = (secret: string, steps = 0): string =>
 const enter = (service: TestService, body: object, cookie?: string) =>
   asking(service, cookie)('POST', 'sign-in/password', { body: { email: EMAIL, password: PASSWORD, ...body } })
 
-/** Forgets counted attempts and used codes, which a test would otherwise have to wait for. */
+/** Clears counted attempts and used codes, for whose expiry a test would otherwise have to wait. */
 const forget = ({ database }: TestService) =>
   database.pool.run(async sql => {
     await sql`delete from sign_in_attempts`
@@ -237,7 +237,7 @@ t.test(
 t.test('a backup contains the second factor, which no other deployment can read', async t => {
   const { service, ada, secret, codes } = await enrolled(t)
   t.equal((await ada.ask('PATCH', 'p/default/members', { body: { requiresFactor: true } })).status, 200)
-  // A restore refuses the cheap password of tests.
+  // A restore rejects the tests' cheap password hashes.
   const stored = await hashPassword(PASSWORD)
   await service.database.pool.run(sql => sql`update users set password = ${stored}`)
   const file = join(await testFolder(t), 'spoor.backup')

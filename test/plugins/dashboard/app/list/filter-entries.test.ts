@@ -1,4 +1,4 @@
-/** Tests what the filter box offers for what is typed. */
+/** Tests the entries that the filter box offers for typed text. */
 import t from 'tap'
 import { entriesFor, lastPart, loneValue } from '../../../../../plugins/dashboard/app/list/filter-entries.ts'
 import { FIELDS, parseFilters } from '../../../../../plugins/dashboard/app/state/filter-text.ts'

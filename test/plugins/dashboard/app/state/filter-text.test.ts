@@ -1,4 +1,4 @@
-/** Tests that filters come back from their text, and that what cannot be understood is named. */
+/** Tests that filters are restored from their text, and that unreadable parts are named. */
 import fc from 'fast-check'
 import t from 'tap'
 import {

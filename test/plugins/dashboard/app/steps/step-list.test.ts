@@ -1,4 +1,4 @@
-/** Tests the query of the list of steps, and how the parts of a list add up. */
+/** Tests the query of the list of steps, and how the parts of a list are combined. */
 import t from 'tap'
 import type { ListedStep, StepPage } from '../../../../../plugins/dashboard/app/contract.ts'
 import { ignoredParameters, writeQuery } from '../../../../../plugins/dashboard/app/state/list-query.ts'

@@ -6,7 +6,7 @@ import { markSteps } from '../../../../../plugins/dashboard/app/trace/step-marks
 import { inTime, stepsOfTurns, type Told, turnsOf } from '../../../../../plugins/dashboard/app/trace/turns.ts'
 import { lasting, outlineSpan as span } from './spans.ts'
 
-/** Makes the step that begins `id` seconds after the trace. */
+/** Creates the step that starts `id` seconds after the trace. */
 const step = (id: string, kind: OutlineSpan['kind'], over: Partial<OutlineSpan> = {}) =>
   span(id, 'root', { kind, ...lasting(1000 * Number(id), 1000 * Number(id) + 900), ...over })
 /** Draws turns as lines. */
