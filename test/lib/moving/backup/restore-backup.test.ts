@@ -94,7 +94,7 @@ t.test('an interrupted restore lets nobody in, and continues when it is run agai
   const backup = await backupOf(original.database)
   const lines = linesOf(backup)
   for (let place = 1; place <= 10; place++) {
-    await t.test(`at place ${place} of 10`, async t => {
+    await t.test(`killed at point ${place} of 10`, async t => {
       const copy = await testDatabase(t)
       const cut = Math.max(12, Math.floor((lines.length * place) / 10) - 1)
       const source = async function* () {
