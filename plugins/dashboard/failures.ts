@@ -1,6 +1,6 @@
 /**
  * Route that groups a period's failures, and counts those of the preceding period. With `earlier`, it reads the
- * failures before both, so that failures that never occurred before stand out.
+ * failures before both, so that new failures stand out.
  */
 import Type from 'typebox'
 import type { App } from '../../lib/app.ts'

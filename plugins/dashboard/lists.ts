@@ -130,7 +130,7 @@ function chosenOf(
 
 const seqsOf = ({ found }: Pick<FoundPage, 'found'>): number[] => found.map(({ seq }) => seq)
 
-/** The members of a response with listed traces that describe a page. */
+/** The members that describe a page in a response that lists traces. */
 const ALONE = {
   nextCursor: null,
   prevCursor: null,

@@ -1,4 +1,4 @@
-/** Serves the lines that a trace's page shows for its steps: what each step did, and why it failed. */
+/** Serves the previews that a trace's page shows for its steps: what each step did, and why it failed. */
 import Type from 'typebox'
 import type { App } from '../../lib/app.ts'
 import { found, refuseField } from '../../lib/http/refuse.ts'

@@ -1,5 +1,5 @@
 /**
- * Routes of public links. An owner makes a link to a trace, and anyone who has the link sees this trace without
+ * Routes of public links. An owner creates a link to a trace, and anyone who has the link can see this trace without
  * signing in. The token is in the address's fragment and in a request's body, so it appears in no log.
  */
 import Type from 'typebox'

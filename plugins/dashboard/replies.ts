@@ -1,7 +1,7 @@
 /**
  * Responses of the dashboard's routes as typebox schemas. Tests compare every response with its schema
  * (test/fixtures/service/reply-check.ts), and the page takes its types from the schemas
- * (plugins/dashboard/app/contract.ts), so this file imports nothing that browsers lack.
+ * (plugins/dashboard/app/contract.ts), so this file imports nothing that is unavailable in browsers.
  */
 import Type, { type TArray, type TSchema } from 'typebox'
 import { STEPS } from '../../lib/rollups/period.ts'
@@ -57,7 +57,7 @@ const SearchState = {
   isFilled: flag,
   /** Number of writes not yet indexed. */
   waiting: Count,
-  /** Number of traces that are not yet found by all their texts. */
+  /** Number of traces whose texts are only partly indexed. */
   partlyIndexed: Count
 }
 
@@ -84,7 +84,7 @@ export const TracePageReply = closed({
   metadata: mapOf(mapOf(text))
 })
 
-/** A page of summaries alone. */
+/** A page that contains only summaries. */
 export const TraceSummariesReply = closed({ traces: Type.Array(TraceSummary) })
 /** The number of matching traces, counted up to a limit. */
 export const MatchCountReply = closed({ traces: Count, isMore: flag })
@@ -149,7 +149,7 @@ export const SeriesReply = closed({
 })
 
 /**
- * Label of a group of traces, or of steps. The key is the value that these share; null if they have none, and for the
+ * Label of a group of traces or of steps. The key is the value that they share; null if they have none, and for the
  * group of all others.
  */
 const label = { key: nullable(text), kind: nullable(text), isOther: flag }
@@ -157,11 +157,11 @@ const label = { key: nullable(text), kind: nullable(text), isOther: flag }
 export const SplitReply = closed({
   ...Covered,
   by: text,
-  /** Why the sums are not known: their stored sums do not exist, or have no filters. */
+  /** Why the sums are unknown: no sums are stored, or the stored sums cannot be filtered. */
   missing: nullable(Type.Enum(['sums', 'filters'])),
   /** `before` is the total of the preceding period; null if it was not requested or is not known. */
   groups: Type.Array(closed({ ...label, total: Total, before: nullable(Total) })),
-  /** The groups that are first by any of their numbers, and all others. */
+  /** The groups that rank first by any of their numbers, and all others. */
   lines: Type.Array(closed({ ...label, ...Steps })),
   /** Number of groups combined in the group of all others. */
   others: Count
@@ -193,7 +193,7 @@ const ComparedScore = closed({
   values: Type.Array(closed({ value: text, ...pairOfCounts }))
 })
 const groupSide = closed({ total: Total, ...Steps, examples: Type.Array(FoundTrace) })
-/** Two groups of traces in the same time. */
+/** Two groups of traces in the same period. */
 export const GroupPairReply = closed({
   from: Bound,
   to: Bound,
@@ -295,7 +295,7 @@ export const TraceTextsReply = closed({
 })
 /**
  * Previews of spans, in words. `text` says what the span did, `prompt` is the user's message that a model call answers,
- * and `error` states why the span failed. Each is empty if the span does not say.
+ * and `error` states why the span failed. Each is empty if the span does not show it.
  */
 export const PreviewsReply = closed({
   previews: Type.Array(closed({ id: ShownSpanId, text, prompt: text, error: text }))
@@ -384,7 +384,7 @@ const SessionRow = closed({
     closed({ name: text, dataType: DataType, count: Count, average: nullable(Type.Number()), value: nullable(text) })
   )
 })
-/** Start of the oldest trace that was summed, if a sorted list leaves out older traces of the period. */
+/** Start of the oldest trace that was summed, if a sorted list omits older traces in the period. */
 const since = nullable(DateTime)
 export const SessionPageReply = closed({ groups: Type.Array(SessionRow), nextCursor: cursor, since })
 export const UserPageReply = closed({ groups: Type.Array(GroupSums), nextCursor: cursor, since, countedFrom })
@@ -538,7 +538,7 @@ const ProjectSeen = closed({ slug: text, name: text, role: RoleReply, search: fl
 export const SessionReply = closed({
   user: nullable(closed({ id: Count, email: text, name: text, hasPassword: flag, hasFactor: flag })),
   projects: Type.Array(ProjectSeen),
-  /** Whether owners can make public links to traces. */
+  /** Whether owners can create public links to traces. */
   publicLinks: flag,
   signIn: closed({
     password: flag,

@@ -1,4 +1,4 @@
-/** Routes of a review: the traces of a queue, and leases of traces, so that no two people judge the same trace. */
+/** Routes of a review: the traces of a queue, and leases of traces, so that no two people score the same trace. */
 import type { Sql } from 'postgres'
 import Type from 'typebox'
 import type { App } from '../../lib/app.ts'

@@ -15,7 +15,7 @@ function run(...parameters: string[]) {
   return Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
 }
 
-t.test('a command line that cannot be used is refused in one line', async t => {
+t.test('an invalid command line is rejected in one line', async t => {
   const [out, err, [code]] = await run('--case', 'huge')
   t.equal(code, 2)
   t.equal(out, '')
@@ -39,18 +39,18 @@ const UNUSABLE: readonly [read: (parameters: string[]) => object, parameters: st
   [readTreesOptions, ['--nothing', '.', '.']]
 ]
 for (const [read, parameters] of UNUSABLE) {
-  t.test(`${read.name} refuses ${parameters.join(' ')} in one line`, async t => {
+  t.test(`${read.name} rejects ${parameters.join(' ')} in one line`, async t => {
     t.throws(() => read(parameters), { name: 'UsageError', message: /^.+$/ })
   })
 }
 
-t.test('--help says what it does', async t => {
+t.test('--help describes the command', async t => {
   const [out, , [code]] = await run('--help')
   t.equal(code, 0)
   t.match(out, 'npm run bench -- [flags]')
 })
 
-t.test('the tree that it stands in can be measured', async t => {
+t.test('the current working tree can be measured', async t => {
   t.type(serviceOf(fileURLToPath(new URL('../../..', import.meta.url))), 'string')
   t.equal(serviceOf(tmpdir()), undefined)
 })

@@ -64,7 +64,7 @@ export function median(values: readonly number[]): number {
  */
 const CONNECTIONS = 256
 const LARGE_CONNECTIONS = 16
-/** Number of connections that copy at the same time, equal to the number with which the server writes. */
+/** Number of connections that copy at the same time, as many as the server uses for writing. */
 const PARALLEL_COPIES = 2
 /**
  * Time for V8 to compile. With typical traces, compilation takes a quarter of the server's CPU time in the first
@@ -240,7 +240,7 @@ function perTrace({ traces, spans, walBytes, diskBytes, spanIndexBytes }: Storag
   }
 }
 
-/** Returns the number of responses with another status than 2xx. */
+/** Returns the number of responses with a status other than 2xx. */
 export function countRefused({ statuses }: Pick<LoadReport, 'statuses'>): number {
   return Object.entries(statuses).reduce((sum, [status, count]) => (status < '300' ? sum : sum + count), 0)
 }

@@ -197,7 +197,7 @@ function renderTls({ tls: result }: Results): string {
   const { tls, plain, ratio } = result
   return table(
     [
-      'typical traces, the database over TCP',
+      'typical traces, with the database over TCP',
       'traces/s',
       'of without',
       'p99 ms',
@@ -229,7 +229,7 @@ function renderSearched({ search: result }: Results): string {
 function renderResends({ resends }: Results): string {
   if (resends === undefined) return ''
   return table(
-    ['typical traces, sent again as they are', 'traces/s', 'of none', 'p99 ms', 'node µs', 'of none', 'PostgreSQL µs'],
+    ['typical traces, resent unchanged', 'traces/s', 'of none', 'p99 ms', 'node µs', 'of none', 'PostgreSQL µs'],
     resends.map(({ share, load, cost, rate }) => [
       `${round(share * 100)} %`,
       round(load.tracesPerSecond),
@@ -295,7 +295,7 @@ function renderLongCost({ long }: Results): string {
   )
   return table(
     [`an export that adds ${spansAdded} spans to`, 'node µs', 'PostgreSQL µs', 'WAL bytes'],
-    [row(short), row(other), ['the long one to the short one', ...ratios]]
+    [row(short), row(other), ['the long trace, relative to the short one', ...ratios]]
   )
 }
 
@@ -318,7 +318,7 @@ function renderBeside({ beside }: Results): string {
   const { kinds, settings } = beside
   const figures = table(
     [
-      'embedded PostgreSQL, and another',
+      'embedded PostgreSQL and another',
       'traces/s',
       'other',
       'to it',

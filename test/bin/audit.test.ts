@@ -10,7 +10,7 @@ import { configurationFor, jsonHere, runHere } from '../fixtures/service/spoor.t
 
 const BY_COMMAND = `command (${userInfo().username})`
 
-t.test('what commands and keys did other than recording can be read', async t => {
+t.test('the actions of commands and keys, other than recording, can be read', async t => {
   const database = await testDatabase(t)
   const env = configurationFor(database)
   t.match(await runHere(['audit'], env), { code: 0, out: 'There are no entries yet.\n' })
@@ -33,11 +33,7 @@ t.test('what commands and keys did other than recording can be read', async t =>
   const rotated = await jsonHere(['key', 'rotate', keyId], env)
   await jsonHere(['key', 'revoke', rotated.keyId], env)
   const again = await jsonHere(['key', 'revoke', rotated.keyId], env)
-  t.match(
-    again,
-    { keyId: rotated.keyId, state: 'revoked' },
-    'revoked once more it is still revoked, and that is no audit entry'
-  )
+  t.match(again, { keyId: rotated.keyId, state: 'revoked' }, 'revoking it again has no effect, and adds no audit entry')
 
   const traceId = body.trace.id
   const entries = await jsonHere(['audit'], env)
@@ -74,7 +70,7 @@ t.test('what commands and keys did other than recording can be read', async t =>
   t.match(await runHere(['audit', '--project', 'nowhere'], env), { code: 1, err: /no project "nowhere"/ })
 })
 
-t.test('the log can be copied, entry by entry, without missing or repeating one', async t => {
+t.test('the log can be copied entry by entry, with no gaps or repetitions', async t => {
   const database = await testDatabase(t)
   const env = configurationFor(database)
   await jsonHere(['account', 'create', 'owner'], env)
@@ -103,7 +99,7 @@ t.test('the log can be copied, entry by entry, without missing or repeating one'
   }
 })
 
-t.test('what commands change of many traces at once is written down, and by whom', async t => {
+t.test('bulk changes by commands are recorded with their author', async t => {
   const database = await testDatabase(t)
   const env = configurationFor(database)
   await jsonHere(['account', 'create', 'owner'], env)
@@ -130,7 +126,7 @@ t.test('what commands change of many traces at once is written down, and by whom
     { action: 'project.recount', project: 'default' },
     { action: 'backup' }
   ])
-  t.equal(entries.length, 4, 'what changes nothing is no audit entry, except a backup')
+  t.equal(entries.length, 4, 'actions without effect are not audited, except a backup')
   const copy = configurationFor(await testDatabase(t))
   await jsonHere(['restore', backup], copy)
   const restored = await jsonHere(['audit'], copy)
@@ -148,7 +144,7 @@ t.test('what commands change of many traces at once is written down, and by whom
   t.ok(restored.every(({ by }: { by: string }) => by === BY_COMMAND))
 })
 
-t.test('an account that was renamed or deleted is named', async t => {
+t.test('a renamed or deleted account is still named', async t => {
   const env = configurationFor(await testDatabase(t))
   const { id } = await jsonHere(['account', 'create', 'Ada'], env)
   await jsonHere(['account', 'rename', id, 'Ada and sons'], env)

@@ -45,7 +45,7 @@ async function makeRoom(t: Test) {
   return { folder, file: join(folder, 'spoor.backup') }
 }
 
-t.test('a backup in a file is private, is verified, and is restored', async t => {
+t.test('a backup file is private, verified and restored', async t => {
   const { file } = await makeRoom(t)
   t.match(await runHere(['backup', file], env), {
     code: 0,
@@ -53,7 +53,7 @@ t.test('a backup in a file is private, is verified, and is restored', async t =>
   })
   t.equal((await stat(file)).mode & 0o777, 0o600)
   t.match(await runHere(['backup', file], env), { code: 1, err: /exists: use another name, or add --force/ })
-  t.match(await jsonHere(['backup', '--force', file], env), { file, ...SIZE }, 'over the one before')
+  t.match(await jsonHere(['backup', '--force', file], env), { file, ...SIZE }, 'replacing the previous one')
   t.match(await jsonHere(['backup', '--verify', file]), SIZE)
   t.match(await runHere(['backup', '--verify', file]), { code: 0, out: /^a complete backup: 1 project, 40 traces/ })
 
@@ -92,7 +92,7 @@ t.test('backup --keep names its files by time, and deletes all but the newest', 
   t.match(await runHere(['status', '--no-server'], env), { out: /^backup +(?:now|\d+ seconds ago)/m })
 })
 
-t.test('a project is restored next to the project that it was', async t => {
+t.test('a project is restored next to the existing one', async t => {
   const { file } = await makeRoom(t)
   const copy = configurationFor(await testDatabase(t))
   await runHere(['backup', file], env)
@@ -153,7 +153,7 @@ t.test('an encrypted backup is recognised, and its decrypted bytes are restored 
   t.notOk((await readdir(folder)).includes('none'), 'no database is created for it')
 })
 
-t.test('a backup that is ended in the middle leaves no file that could be taken for one', async t => {
+t.test('an interrupted backup leaves no file that looks complete', async t => {
   const { folder, file } = await makeRoom(t)
   for (const [signal, code] of [
     ['SIGINT', 130],
@@ -176,7 +176,7 @@ t.test('a backup that is ended in the middle leaves no file that could be taken 
   t.notOk((await readdir(folder)).includes('spoor.backup.partial'), 'leftovers go')
 })
 
-t.test('what is refused is one line on stderr', async t => {
+t.test('refusals are one line on stderr', async t => {
   const { folder, file } = await makeRoom(t)
   await runHere(['backup', file], env)
   const bytes = await readFile(file)
@@ -208,6 +208,6 @@ t.test('what is refused is one line on stderr', async t => {
     t.match(result, { code, out: '', err: message }, args.join(' '))
     t.match(result.err, /^spoor: [^\n]+\n$/, 'in one line')
   }
-  t.notOk((await readdir(folder)).includes('none'), 'what is refused makes no database')
+  t.notOk((await readdir(folder)).includes('none'), 'a rejected restore creates no database')
   t.match(await runSpoor(['backup', '--help']), { code: 0, out: /Back up an entire instance/ })
 })

@@ -7,12 +7,12 @@ import { runHere, runSpoor } from '../fixtures/service/spoor.ts'
 
 const BACKFILL = ['environment', 'backfill', '--project', 'a', '--environment', 'e']
 
-t.test('spoor alone and NOUN help show the help', async t => {
+t.test('spoor without arguments and NOUN help show the help', async t => {
   t.match(await runHere([]), { code: 0, out: /^spoor .* records traces[\s\S]*\n {2}serve / })
   t.match(await runHere(['key', 'help']), { code: 0, out: /Usage: spoor key <command>[\s\S]*key revoke/ })
 })
 
-t.test('what deletes, replaces or moves stored data can be previewed with --dry-run', async t => {
+t.test('commands that delete, replace or move stored data have --dry-run', async t => {
   const takesAway =
     /(?:^| )(?:delete|remove|revoke|run|recompute|backfill|compact|replace-secret|recount|migrate|upgrade)$/
   for (const [name, { usage }] of Object.entries(commands)) {
@@ -24,7 +24,7 @@ t.test('what deletes, replaces or moves stored data can be previewed with --dry-
   }
 })
 
-t.test('a wrong command line is one line on stderr that says what there is, and exit code 2', async t => {
+t.test('an invalid command line is one line on stderr that lists the choices, with exit code 2', async t => {
   const wrong: [string[], RegExp][] = [
     [['sta\u009b\u202e\u2066tus'], /no command "sta\\u009b\\u202e\\u2066tus"/],
     [['sttaus'], /no command "sttaus"\. Did you mean status\?/],
@@ -71,7 +71,7 @@ t.test('a wrong command line is one line on stderr that says what there is, and 
   }
 })
 
-t.test('configuration that cannot be used is one line on stderr, and exit code 1', async t => {
+t.test('an invalid configuration is one line on stderr, with exit code 1', async t => {
   const wrong: [NodeJS.ProcessEnv, RegExp][] = [
     [{ PORT: 'http' }, /PORT must be a whole number/],
     [{ DATABASE_URL: 'mysql://127.0.0.1/' }, /DATABASE_URL must be an address/],
@@ -85,7 +85,7 @@ t.test('configuration that cannot be used is one line on stderr, and exit code 1
   }
 })
 
-t.test('help is there on every level, without a database', async t => {
+t.test('every level has help, without a database', async t => {
   const overview = await runHere(['--help'])
   t.match(overview, { code: 0, err: '' })
   const names = [...overview.out.matchAll(/^ {2}([a-z]+(?: [a-z-]+)?) {2,}\S/gm)].map(match => match[1]!)
@@ -98,7 +98,7 @@ t.test('help is there on every level, without a database', async t => {
   }
 })
 
-t.test('help may be asked for in other words', async t => {
+t.test('help accepts alternative spellings', async t => {
   const asked: [string[], RegExp][] = [
     [['help'], /Usage: spoor <command>/],
     [['-h'], /Usage: spoor <command>/],
@@ -114,7 +114,7 @@ t.test('help may be asked for in other words', async t => {
   t.match(await runHere(['help', 'frobnicate']), { code: 2, out: '' })
 })
 
-t.test('the process ends with the code, and writes where it should', async t => {
+t.test('the process exits with the code, and writes to the right stream', async t => {
   t.match(await runSpoor(['key', '--help']), { code: 0, out: /^spoor [\s\S]*key rotate/, err: '' })
   t.match(await runSpoor(['key', 'lst']), { code: 2, out: '', err: /^spoor: .*Did you mean key list\?.*\n$/ })
   t.match(await runSpoor(['status'], { PORT: 'http' }), { code: 1, out: '', err: /^spoor: PORT must be .*\n$/ })
@@ -124,7 +124,7 @@ const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 /** Matches the imports that run when a file is loaded. Type imports and dynamic imports do not match. */
 const LOADED = /^(?:import|export) (?!type )(?:[^'"]*? from )?'([^']+)'/gm
 
-t.test('to start a command, no package is loaded', async t => {
+t.test('starting a command loads no package', async t => {
   const packages = new Map<string, string>()
   const seen = new Set<string>()
   const open = ['bin/spoor.ts', 'bin/command-line.ts', 'bin/commands/index.ts'].map(name => join(ROOT, name))

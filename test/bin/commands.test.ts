@@ -9,7 +9,7 @@ import { configurationFor, jsonHere, runForJson, runHere, runSpoor } from '../fi
 /** A complete key, as a user might paste it instead of the key's id. */
 const WHOLE = `spoor_live_4fT0qLm2XbC8vNwZ_${'Secret9'.repeat(6)}x`
 
-t.test('accounts, projects and keys from scripts, in JSON', async t => {
+t.test('accounts, projects and keys are managed from scripts, in JSON', async t => {
   const env = configurationFor(await testDatabase(t))
   t.same(await runForJson(['account', 'list'], env), [])
   const account = await jsonHere(['account', 'create', 'Müller & Töchter', '--trial'], env)
@@ -27,7 +27,7 @@ t.test('accounts, projects and keys from scripts, in JSON', async t => {
   t.match(key, { projectId: project.id, label: 'ci', scopes: ['traces:read'], environment: 'staging' })
 
   const rotated = await jsonHere(['key', 'rotate', key.keyId], env)
-  t.same({ ...rotated, key: key.key, keyId: key.keyId }, key, 'all but the key itself is the same')
+  t.same({ ...rotated, key: key.key, keyId: key.keyId }, key, 'everything except the key itself is the same')
   t.not(rotated.keyId, key.keyId)
   t.match(await jsonHere(['key', 'set-environment', rotated.keyId, 'unassigned'], env), { environment: null })
   t.match(await jsonHere(['key', 'revoke', rotated.keyId], env), { keyId: rotated.keyId, state: 'revoked' })
@@ -39,7 +39,7 @@ t.test('accounts, projects and keys from scripts, in JSON', async t => {
   ])
 })
 
-t.test('texts that others made up stay on their line, and control no terminal', async t => {
+t.test('texts from others stay on their line, and cannot control the terminal', async t => {
   const database = await testDatabase(t)
   const env = configurationFor(database)
   await jsonHere(['account', 'create', 'owner'], env)
@@ -62,11 +62,11 @@ t.test('texts that others made up stay on their line, and control no terminal', 
   }
   for (const list of lists.slice(0, 4)) {
     const [row] = (await jsonHere(list.split(' '), env)) as [{ name?: string; label?: string }]
-    t.equal(list === 'key list' ? row.label : row.name, hostile, `${list} --json says it as it is stored`)
+    t.equal(list === 'key list' ? row.label : row.name, hostile, `${list} --json returns it as stored`)
   }
 })
 
-t.test('a key is shown when it is made, and never again', async t => {
+t.test('a key is shown when it is created, and never again', async t => {
   const database = await testDatabase(t)
   const env = { ...configurationFor(database), KEY_PREFIX: 'my_app' }
   await jsonHere(['account', 'create', 'owner'], env)
@@ -81,12 +81,12 @@ t.test('a key is shown when it is made, and never again', async t => {
     ['status', '--json']
   ]) {
     const shown = await runHere(args, env)
-    t.match(shown.out, 'default', 'something is shown')
+    t.match(shown.out, 'default', 'output is not empty')
     t.notOk(shown.out.includes(secret!) || shown.out.includes(key))
   }
 })
 
-t.test('what is refused is one line on stderr, and exit code 1', async t => {
+t.test('refusals are one line on stderr, with exit code 1', async t => {
   const env = configurationFor(await testDatabase(t))
   t.match(await runHere(['project', 'create', 'A'], env), { code: 1, err: /no owner account/ })
   await jsonHere(['account', 'create', 'owner'], env)
@@ -109,7 +109,7 @@ t.test('what is refused is one line on stderr, and exit code 1', async t => {
   }
 })
 
-t.test('people read tables', async t => {
+t.test('tables are readable by people', async t => {
   const env = configurationFor(await testDatabase(t))
   const texts: [string[], RegExp][] = [
     [['account', 'list'], /^There are no accounts yet\.\n$/],
@@ -126,10 +126,10 @@ t.test('people read tables', async t => {
     t.match(await runHere(args, env), { code: 0, out: text, err: '' }, args.join(' '))
   }
   const status = /^spoor +\d[\s\S]*not running[\s\S]*schema +current[\s\S]*default/
-  t.match(await runHere(['status'], env), { out: status }, 'what is amiss here is that the tests risk their data')
+  t.match(await runHere(['status'], env), { out: status }, 'the only problem here is that the tests risk their data')
 })
 
-t.test('status says what is amiss, and migrate mends a schema', async t => {
+t.test('status reports problems, and migrate repairs a schema', async t => {
   const database = await testDatabase(t)
   const env = { ...configurationFor(database), PORT: '2' }
   await jsonHere(['account', 'create', 'visitors', '--trial'], env)
@@ -164,7 +164,7 @@ t.test('status says what is amiss, and migrate mends a schema', async t => {
   t.same(await jsonHere(['key', 'list'], bare), [])
 })
 
-t.test('commands work beside a newer schema, but for those that must know every table', async t => {
+t.test('commands work with a newer schema, except those that must know every table', async t => {
   const database = await testDatabase(t)
   const env = configurationFor(database)
   await jsonHere(['account', 'create', 'owner'], env)
@@ -190,7 +190,7 @@ t.test('commands work beside a newer schema, but for those that must know every 
   t.notOk(existsSync(file))
 })
 
-t.test('migrate --distributed says what stands in its way, and changes nothing', async t => {
+t.test('migrate --distributed lists the obstacles, and changes nothing', async t => {
   const database = await testDatabase(t)
   const env = configurationFor(database)
   for (const [parameters, rule] of [
@@ -221,7 +221,7 @@ t.test('migrate --distributed says what stands in its way, and changes nothing',
   t.match(await runHere(['migrate', '--distributed', '--apply'], env), { code: 1, out: '', err: /does not have Citus/ })
 })
 
-t.test('project isolate gives a project a shard of its own, where there are shards', async t => {
+t.test('project isolate gives a project its own shard on a cluster', async t => {
   const env = configurationFor(await testDatabase(t))
   await jsonHere(['account', 'create', 'owner'], env)
   await jsonHere(['project', 'create', 'Large'], env)
@@ -235,7 +235,7 @@ t.test('project isolate gives a project a shard of its own, where there are shar
   t.match(await jsonHere(['project', 'isolate', 'large', '--apply'], env), { isAlone: true, applied: false })
 })
 
-t.test('while the secret changes, status says which keys still need the previous one', async t => {
+t.test('during a change of the secret, status lists the keys that still need the previous secret', async t => {
   const database = await testDatabase(t)
   const env = configurationFor(database)
   await jsonHere(['account', 'create', 'owner'], env)
@@ -247,7 +247,7 @@ t.test('while the secret changes, status says which keys still need the previous
     KEY_DIGEST_SECRET: 'the secret from now on',
     KEY_DIGEST_SECRET_PREVIOUS: env.KEY_DIGEST_SECRET
   }
-  t.match(await runHere(create, both), { code: 0 }, 'a command takes either secret')
+  t.match(await runHere(create, both), { code: 0 }, 'a command accepts either secret')
   const view = { digestSecret: both.KEY_DIGEST_SECRET, previousSecret: database.digestSecret }
   await testService(t, { database, view, key: 'none' })
   t.match(
@@ -261,7 +261,7 @@ t.test('while the secret changes, status says which keys still need the previous
   )
 })
 
-t.test('a secret that is not that of the keys is refused, and may be replaced', async t => {
+t.test('a secret that does not match the keys is rejected, and can be replaced', async t => {
   const env = configurationFor(await testDatabase(t))
   const other = { ...env, KEY_DIGEST_SECRET: 'a secret of somebody else' }
   const create = ['key', 'create', '--project', 'default']
@@ -280,7 +280,7 @@ t.test('a secret that is not that of the keys is refused, and may be replaced', 
   const replace = ['key', 'replace-secret']
   t.same(await jsonHere([...replace, '--apply'], env), { keys: 0, differs: false, applied: false })
   t.same(await jsonHere(replace, other), { keys: 1, differs: true, applied: false })
-  t.match(await jsonHere(['key', 'list'], env), [{ keyId, state: 'active' }], 'nothing was changed yet')
+  t.match(await jsonHere(['key', 'list'], env), [{ keyId, state: 'active' }], 'nothing has changed yet')
   t.match(await runHere(replace, other), { code: 0, out: /would stop working: 1\..*--apply/ })
   t.same(await jsonHere([...replace, '--apply'], other), { keys: 1, differs: true, applied: true })
   t.match(await jsonHere(['key', 'list'], env), [{ keyId, state: 'revoked' }])

@@ -4,7 +4,7 @@ import t from 'tap'
 import { commands } from '../../bin/commands/index.ts'
 import { runHere } from '../fixtures/service/spoor.ts'
 
-t.test('bash completes commands, verbs and flags by the script', async t => {
+t.test('bash completes commands, verbs and flags with the script', async t => {
   const { out } = await runHere(['completion'])
   const complete = (...words: string[]) => {
     const set = `COMP_WORDS=(spoor ${words.map(word => `'${word}'`).join(' ')}); COMP_CWORD=${words.length}; _spoor`
@@ -24,7 +24,7 @@ t.test('bash completes commands, verbs and flags by the script', async t => {
   t.equal(complete('nothing', ''), '')
 })
 
-t.test('zsh and fish get the same words, and shells that are here can read the scripts', async t => {
+t.test('zsh and fish offer the same words, and installed shells can read the scripts', async t => {
   const words = Object.entries(commands).flatMap(([name, { usage }]) => [
     ...name.split(' '),
     ...Object.keys(usage.flags)
@@ -44,7 +44,7 @@ t.test('zsh and fish get the same words, and shells that are here can read the s
     const file = join(t.testdir({ script: out }), 'script')
     const { error, status, stderr } = spawnSync(shell, [check, file], { encoding: 'utf8' })
     if (error === undefined) t.same([status, stderr], [0, ''], shell)
-    else t.comment(`${shell} is not installed: its script was not checked`)
+    else t.comment(`${shell} is not installed, so its script was not checked`)
   }
   t.match(await runHere(['completion', 'tcsh']), { code: 2, err: /SHELL must be one of bash, zsh, fish/ })
 })

@@ -4,7 +4,7 @@ import t from 'tap'
 import { testFolder } from '../fixtures/folder.ts'
 import { jsonHere, runHere } from '../fixtures/service/spoor.ts'
 
-t.test('config shows what is in force, and no secret', async t => {
+t.test('config shows the effective settings without secrets', async t => {
   const file = join(await testFolder(t), 'secret')
   await writeFile(file, 'hush hush hush hush')
   const key = `spoor_live_${'A'.repeat(16)}_${'h'.repeat(43)}`

@@ -18,7 +18,7 @@ async function listDemo(address: string, key: string, query = ''): Promise<Liste
   return ((await response.json()) as { traces: Listed[] }).traces
 }
 
-t.test('the demo records through the API what can be read back', async t => {
+t.test('the demo records traces through the API that can be read back', async t => {
   const env = configurationFor(await testDatabase(t))
   const { address, key } = await serve(t, env)
   // A server with its own database does not write its address to a folder, so commands find it by HOST and PORT.
@@ -45,7 +45,7 @@ t.test('the demo records through the API what can be read back', async t => {
       ['bookseller', 'ok', 2, 0]
     ]
   )
-  t.same(await listDemo(address, key!, '&runsOnly=true'), listed, 'each is a run')
+  t.same(await listDemo(address, key!, '&runsOnly=true'), listed, 'each trace is a run')
   t.match(await jsonHere(['key', 'list'], env), [{}, { label: 'demo', scopes: ['traces:write'], state: 'revoked' }])
 
   const again = await runHere(['demo'], { ...at, SPOOR_API_KEY: key! })
@@ -53,12 +53,12 @@ t.test('the demo records through the API what can be read back', async t => {
   t.equal((await listDemo(address, key!)).length, 24, 'every run adds its traces')
   const many = await runForJson(['demo', '--traces', '60'], { ...at, SPOOR_API_KEY: key! })
   t.equal(many.traces.length, 60)
-  t.equal((await jsonHere(['key', 'list'], env)).length, 2, 'a key that is given is enough')
+  t.equal((await jsonHere(['key', 'list'], env)).length, 2, 'a key is sufficient')
 
   t.match(
     await runHere(['demo', '--project', 'nowhere'], { ...at, SPOOR_API_KEY: key! }),
     { code: 1, err: /no project "nowhere"/ },
-    'a project that is named comes before the key of the environment'
+    'a named project takes precedence over the key in the environment'
   )
   t.match(await runHere(['demo', '--project', 'default', '--key', key!], at), { code: 2, err: /--project cannot/ })
 

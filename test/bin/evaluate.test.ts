@@ -25,7 +25,7 @@ const SHORT = `export default {
   evaluate: ({ trace, spans }) => ({ value: String(trace.output).length < 5, comment: \`\${spans.length} spans\` })
 }`
 
-t.test('each trace is judged once, and again when it has grown', async t => {
+t.test('each trace is evaluated once, and again after it has grown', async t => {
   const { call, database } = await testService(t)
   const env = configurationFor(database)
   const file = await moduleOf(t, SHORT)
@@ -49,7 +49,7 @@ t.test('each trace is judged once, and again when it has grown', async t => {
       runId: first.runId
     }
   ])
-  t.match((await evaluate()).evaluators, [{ judged: 0 }], 'nothing is judged twice')
+  t.match((await evaluate()).evaluators, [{ judged: 0 }], 'nothing is evaluated twice')
 
   await record('/api/v1/otlp/v1/traces', exportOf(otlpSpan({ traceId: grown, parentSpanId: 'f'.repeat(16) })))
   await record(`/api/v1/traces/${running.trace.id}/end`, {
@@ -57,7 +57,7 @@ t.test('each trace is judged once, and again when it has grown', async t => {
     endedAt: running.trace.startedAt,
     output: 'ok'
   })
-  t.match((await evaluate()).evaluators, [{ judged: 2 }], 'what has grown, and what has ended since')
+  t.match((await evaluate()).evaluators, [{ judged: 2 }], 'traces that have grown or ended since')
 
   t.match((await evaluate()).evaluators, [{ judged: 0 }])
   const runs = await jsonHere(['evaluate', 'list', '--project', 'default'], env)
@@ -69,7 +69,7 @@ t.test('each trace is judged once, and again when it has grown', async t => {
   t.match(shown.out, /RUN +EVALUATOR[\s\S]*short-answer +short +3 +66\.7 % true/)
 })
 
-t.test('two runs at the same time give one verdict', async t => {
+t.test('two concurrent runs produce one verdict', async t => {
   const { call, database } = await testService(t)
   const env = configurationFor(database)
   const file = await moduleOf(t, SHORT)
@@ -82,7 +82,7 @@ t.test('two runs at the same time give one verdict', async t => {
   }
 })
 
-t.test('errors are counted and told, filters and limits select, and the exit code is a gate', async t => {
+t.test('errors are counted and reported, filters and limits apply, and the exit code can gate CI', async t => {
   const { call, database } = await testService(t)
   const env = configurationFor(database)
   for (const tags of [['a'], ['a'], ['b']]) await call('POST', '/api/v1/traces', { body: ingestBody({ tags }) })

@@ -39,7 +39,7 @@ async function record({ call }: TestService, over: object = {}): Promise<string>
   return body.trace.id
 }
 
-t.test('rows of an export have the values of the API in every format', async t => {
+t.test("exported rows contain the API's values in every format", async t => {
   const { call, service, env, run, lines, asked, makeProject } = await setUp(t)
   const step = span({ kind: 'llm', name: '=cmd()', model: 'm', input: ['é\u2028😀\ud83d'], usage: { inputTokens: 5 } })
   const id = await record(service, {
@@ -140,7 +140,7 @@ t.test('rows of an export have the values of the API in every format', async t =
   t.match(await runHere(['import', '--project', 'copy', file, '--json'], env), { code: 0 }, 'the lines can be imported')
 
   const dataset = await lines('--as', 'dataset')
-  t.equal(dataset.length, 1, 'running traces are left out')
+  t.equal(dataset.length, 1, 'running traces are omitted')
   t.same(dataset[0], {
     id,
     name: 'naïve, "quoted"\nname',
@@ -152,7 +152,7 @@ t.test('rows of an export have the values of the API in every format', async t =
   })
 })
 
-t.test('an export since a cursor contains each later write once', async t => {
+t.test('an export from a cursor contains each later write once', async t => {
   const { call, service, run, lines, asked, folder } = await setUp(t)
   const cursorOf = ({ err }: { err: string }) => /^next cursor: (\S+)$/m.exec(err)?.[1] as string
   const idsIn = (out: string) =>
@@ -184,11 +184,15 @@ t.test('an export since a cursor contains each later write once', async t => {
   t.same(idsIn(ofKey.out).sort(), [one, id].sort(), 'a key reads the same changes')
   t.match(await asked('--since', cursorOf(ofKey)), { code: 0, out: '' })
   const page = (await call('GET', `/api/v1/changes?after=${cursorOf(third)}`)).body
-  t.match(page, { traces: [], caughtUp: true }, 'the API takes the cursor')
-  t.match(await run('--since', page.nextCursor), { code: 0, out: '' }, 'and the command that of the API')
+  t.match(page, { traces: [], caughtUp: true }, 'the API accepts the cursor')
+  t.match(await run('--since', page.nextCursor), { code: 0, out: '' }, "and the command accepts the API's")
 
   const file = join(folder, 'sync.cursor')
-  t.equal((await lines('--cursor-file', file, '--rows', 'traces')).length, 3, 'without a file, all traces')
+  t.equal(
+    (await lines('--cursor-file', file, '--rows', 'traces')).length,
+    3,
+    'without a cursor file, all traces are exported'
+  )
   await call('POST', `${TRACES}/${two}/scores`, { body: SCORE })
   const scores = await lines('--cursor-file', file, '--rows', 'scores')
   t.same(

@@ -1,4 +1,4 @@
-/** Commands that ask for steps, failures, sums, sessions and words, with a key and beside the database. */
+/** Tests commands that query steps, failures, sums, sessions and words, with a key and next to the database. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
@@ -15,7 +15,7 @@ import { runs } from '../torture/orders.ts'
 const failed = (name: string, message: string, more = {}) =>
   span({ name, kind: 'tool', status: 'error', attributes: { 'error.type': 'E', 'error.message': message }, ...more })
 
-t.test('both ways find the same steps, failures, sums, sessions and words', async t => {
+t.test('both modes find the same steps, failures, sums, sessions and words', async t => {
   const service = await testService(t)
   const env = { SPOOR_URL: service.url, SPOOR_API_KEY: service.key }
   const beside = configurationFor(service.database)
@@ -90,7 +90,7 @@ t.test('both ways find the same steps, failures, sums, sessions and words', asyn
   )
   const costs = await both(['usage', '--by', 'name', ...period])
   t.match(costs, /^b [^\n]*\$0\.25/m)
-  t.notMatch(costs, /^a [^\n]*\$/m, 'a cost that is not known is not $0.00')
+  t.notMatch(costs, /^a [^\n]*\$/m, 'an unknown cost is not $0.00')
   t.match(await json('usage', '--by', 'step', '--step-kind', 'tool', '--sort', 'errors', '--limit', '1', ...period), {
     rows: [{ key: 'search', kind: 'tool', steps: 2, errors: 2 }],
     others: 0
@@ -210,7 +210,7 @@ t.test('both ways find the same steps, failures, sums, sessions and words', asyn
   }
 })
 
-t.test("the guide's commands do what it says", async t => {
+t.test("the guide's commands do what the guide says", async t => {
   const service = await testService(t)
   const env = { SPOOR_URL: service.url, SPOOR_API_KEY: service.key }
   await jsonHere(['project', 'update', 'default', '--search', 'on'], configurationFor(service.database))
@@ -241,7 +241,7 @@ const group = fc.record({
   example: fc.constantFrom('x', 'y').map(traceId => ({ traceId, spanId: null, message: null }))
 })
 
-t.test('groups of failures of several answers add up', async () => {
+t.test('failure groups from several responses are added up', async () => {
   const keyOf = ({ kind, name, type, message }: Group) => JSON.stringify([kind, name, type, message])
   const answer = fc.uniqueArray(group, { selector: keyOf })
   const total = (groups: readonly Group[], of: 'count' | 'traces') => groups.reduce((sum, each) => sum + each[of], 0)
@@ -273,7 +273,7 @@ t.test('groups of failures of several answers add up', async () => {
   )
 })
 
-t.test('an excerpt is one line with its words in bold', async t => {
+t.test('an excerpt is one line with the matching words in bold', async t => {
   const line = excerptLine({ place: 'input', role: null, text: 'a\n[b]\u001b c', marks: [[2, 5]] })
   t.equal(renderLine(line, true), '    \u001b[2minput: \u001b[0ma \u001b[1m[b]\u001b[0m  c')
 })

@@ -48,7 +48,7 @@ const outline = ({ spans }: Any): string[] => {
 }
 
 t.test(
-  'transcripts of Claude Code go into the database, and the same ones through a server are duplicates',
+  'Claude Code transcripts are imported into the database, and sending them again through a server yields duplicates',
   async t => {
     const service = await testService(t)
     const env = configurationFor(service.database)
@@ -111,7 +111,7 @@ t.test(
   }
 )
 
-t.test('transcripts of Codex come through a server, forks and subagents included', async t => {
+t.test('Codex transcripts are imported through a server, including forks and subagents', async t => {
   const service = await testService(t)
   const counts = await jsonHere(['import', '--format', 'codex', CODEX], remote(service))
   t.match(counts, { files: 3, prompts: 4, refused: 0, broken: 0, open: 0 })
@@ -147,7 +147,7 @@ t.test('transcripts of Codex come through a server, forks and subagents included
   t.equal(traces[3].usage.inputTokens, 17_007 + 17_011 + 17_021 + 17_015 + 17_018)
 })
 
-t.test('the transcript and the log records of a session are one trace, whichever comes first', async t => {
+t.test("a session's transcript and log records form one trace, whichever arrives first", async t => {
   const folder = join(TRANSCRIPTS, '..', 'both-ways', 'claude-code-2.1.332')
   const { requests } = JSON.parse(await readFile(join(folder, 'logs.json'), 'utf8'))
   const seen: string[][] = []
@@ -193,7 +193,7 @@ t.test('a transcript that has grown adds the rest, and is complete at the end', 
   )
 })
 
-t.test('--follow sends what is new until it is interrupted', async t => {
+t.test('--follow sends new steps until it is interrupted', async t => {
   const service = await testService(t)
   const folder = await testFolder(t)
   const file = join(folder, FIRST)
@@ -218,7 +218,7 @@ t.test('--follow sends what is new until it is interrupted', async t => {
   t.match(out, /^7 transcripts read: 9 prompts/)
 })
 
-t.test('what cannot be read or stored is named, and stops nothing else', async t => {
+t.test('unreadable or unstorable lines are reported, and stop nothing else', async t => {
   const service = await testService(t)
   const env = configurationFor(service.database)
   const folder = await testFolder(t)
@@ -254,7 +254,7 @@ t.test('what cannot be read or stored is named, and stops nothing else', async t
   })
 })
 
-t.test('an export that the server cannot take is sent again when the server says', async t => {
+t.test('an export that the server cannot accept is resent after the requested delay', async t => {
   const service = await testService(t)
   const url = await refusing(t, service)
   t.match(await runHere(['import', '--format', 'codex', CODEX], { ...remote(service), SPOOR_URL: url }), {
@@ -264,7 +264,7 @@ t.test('an export that the server cannot take is sent again when the server says
   t.equal((await tracesOf(service)).length, 4)
 })
 
-t.test('Ctrl-C ends an import that waits for its server', async t => {
+t.test('Ctrl-C ends an import that is waiting for its server', async t => {
   const server = createServer((_, response) => response.writeHead(503, { 'retry-after': '60' }).end())
   server.listen(0, '127.0.0.1')
   t.teardown(() => server.close())

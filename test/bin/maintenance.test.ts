@@ -6,7 +6,7 @@ import { testDatabase } from '../fixtures/database/database.ts'
 import { testFolder } from '../fixtures/folder.ts'
 import { configurationFor, jsonHere, runHere, runWith } from '../fixtures/service/spoor.ts'
 
-t.test('trace delete counts, then deletes when it is told to, and says what room there is', async t => {
+t.test('trace delete counts, deletes only with --apply, and reports the freed space', async t => {
   const database = await testDatabase(t)
   const env = configurationFor(database)
   await runHere(['account', 'create', 'owner'], env)
@@ -55,7 +55,7 @@ t.test('trace delete counts, then deletes when it is told to, and says what room
   for (const [args, code, message] of refused) t.match(await runHere(args, env), { code, out: '', err: message })
 })
 
-t.test('retention run deletes what projects no longer keep, and nothing is deleted before', async t => {
+t.test('retention run deletes traces past their retention period, and nothing earlier', async t => {
   const env = configurationFor(await testDatabase(t))
   await runHere(['account', 'create', 'owner'], env)
   await runHere(['project', 'create', 'default'], env)
@@ -160,7 +160,7 @@ t.test('projects, accounts and keys are changed and deleted', async t => {
   for (const [args, code, message] of refused) t.match(await runHere(args, env), { code, out: '', err: message })
 })
 
-t.test('compact reports, and rebuilds tables beside a server only when it is told to', async t => {
+t.test('compact reports, and rebuilds tables beside a server only on request', async t => {
   const database = await testDatabase(t)
   const env = configurationFor(database)
   await runHere(['account', 'create', 'owner'], env)

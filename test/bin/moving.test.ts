@@ -35,7 +35,7 @@ async function importHere(folder: string, lines: readonly string[], env: NodeJS.
 const environments = async ({ pool }: TestDatabase) =>
   (await pool.run(sql => sql`select environment from traces order by started_at`)).map(row => row.environment)
 
-t.test('import, export, and import again, through files and pipes', async t => {
+t.test('traces are imported, exported and imported again, through files and pipes', async t => {
   const { env, folder } = await setUp(t)
   const file = join(folder, 'traces.ndjson')
   await writeFile(file, `${line()}\n${line({ environment: 'prod' })}\nnonsense\n`)
@@ -72,7 +72,7 @@ t.test('import, export, and import again, through files and pipes', async t => {
   t.match(await runHere(['project', 'list'], env), { out: /copy +copy +2 +2 / })
 })
 
-t.test('a copy is kept up to date by exports that follow, and what contradicts it is reported', async t => {
+t.test('successive exports keep a copy up to date, and contradictions are reported', async t => {
   const { env, folder } = await setUp(t)
   const known = { ...startBody().trace, bodyHash: 'ab'.repeat(32) }
   const file = join(folder, 'traces.ndjson')
@@ -94,7 +94,7 @@ t.test('a copy is kept up to date by exports that follow, and what contradicts i
   })
 })
 
-t.test('traces of Langfuse come in with a summary of what became what', async t => {
+t.test('Langfuse traces are imported, with a summary of the mapping', async t => {
   const { env, folder, database } = await setUp(t)
   const file = join(folder, 'langfuse.json')
   const observation = { id: 'o1', type: 'GENERATION', startTime: '2026-01-01T12:00:00Z', level: 'ERROR' }
@@ -117,7 +117,7 @@ t.test('traces of Langfuse come in with a summary of what became what', async t 
   ])
 })
 
-t.test('backfill counts, then changes when it is told to', async t => {
+t.test('backfill counts, and changes traces only on request', async t => {
   const { database, env, folder } = await setUp(t)
   const lines = ['a', 'b', 'c'].map(tag => line({ tags: [tag] }))
   await importHere(folder, lines, env)
@@ -148,7 +148,7 @@ t.test('backfill counts, then changes when it is told to', async t => {
   t.same(await environments(database), ['staging', 'staging', 'staging'])
 })
 
-t.test('recount says what does not agree, and repairs it', async t => {
+t.test('recount reports discrepancies, and repairs them', async t => {
   const { database, env, folder } = await setUp(t)
   await importHere(folder, [line()], env)
   t.match(await runHere(['project', 'recount', 'default'], env), { code: 0, out: /\nThey match\.\n$/ })
@@ -176,7 +176,7 @@ t.test('recount says what does not agree, and repairs it', async t => {
   t.match(await runHere(['project', 'recount', 'default'], env), { code: 0, out: /\nThey match\.\n$/ })
 })
 
-t.test('what is refused is one line on stderr; nothing is half done', async t => {
+t.test('refusals are one line on stderr, and nothing is half done', async t => {
   const { env, folder } = await setUp(t)
   const refused: [string[], number, RegExp, NodeJS.ProcessEnv?][] = [
     [['import', '--project', 'default', join(folder, 'none')], 1, /cannot read .*none: there is no such file/],
@@ -202,7 +202,7 @@ t.test('what is refused is one line on stderr; nothing is half done', async t =>
   }
 })
 
-t.test('an export that nobody reads to its end is not whole, and says so', async t => {
+t.test('an export that is not read to the end reports that it is incomplete', async t => {
   const { env, folder } = await setUp(t)
   const large = line({ input: 'x'.repeat(700_000) })
   await importHere(folder, [large, line(), line({ input: 'y'.repeat(700_000) })], env)
@@ -214,7 +214,7 @@ t.test('an export that nobody reads to its end is not whole, and says so', async
   t.match({ code, err }, { code: 1, err: /^spoor: cannot write to stdout .*: the output is incomplete\n$/ })
 })
 
-t.test('Ctrl-C stops an import in good order, and it goes on when run again', async t => {
+t.test('Ctrl-C stops an import cleanly, and running it again continues', async t => {
   const { database, env } = await setUp(t)
   const child = start(['import', '--project', 'default', '-'], env)
   let err = ''

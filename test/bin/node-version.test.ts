@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { complainOfNode } from '../../bin/node-version.ts'
 
-t.test('an old Node is told so in one sentence', t => {
+t.test('an old Node gets a one-sentence message', t => {
   for (const version of ['18.20.4', '20.18.3', '16.0.0']) {
     t.match(complainOfNode(version), new RegExp(`needs Node\\.js 20\\.19 or newer, but this is ${version}`))
   }
@@ -10,6 +10,6 @@ t.test('an old Node is told so in one sentence', t => {
     t.equal(complainOfNode(version), undefined, version)
   }
   const { engines } = JSON.parse(readFileSync('package.json', 'utf8'))
-  t.equal(engines.node, '>=20.19', 'as package.json says')
+  t.equal(engines.node, '>=20.19', 'as in package.json')
   t.end()
 })

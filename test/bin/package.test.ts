@@ -16,12 +16,12 @@ const IMPORT =
 /** Matches a data file that a program reads from the package, by its path from the root. */
 const DATA = /new URL\('([^']*[^'/])', import\.meta\.resolve\('#package\.json'\)\)/g
 
-t.test('npm ci without what only development needs does not fail for want of a compiler', async t => {
+t.test('npm ci without development dependencies does not fail for lack of a compiler', async t => {
   const said = execFileSync('sh', ['-c', own.scripts.prepare], { cwd: await testFolder(t), encoding: 'utf8' })
   t.match(said, /^not built: /)
 })
 
-t.test('the package has all that it imports, and installs all that it imports of others', t => {
+t.test('the package contains all modules that it imports, and depends on the packages that it imports', t => {
   const shipped = files.filter(name => !name.startsWith('!')).flatMap(filesIn)
   const there = new Set(shipped)
   // The build folder may contain output of deleted sources, which a fresh clone lacks.
@@ -50,7 +50,7 @@ t.test('the package has all that it imports, and installs all that it imports of
   t.end()
 })
 
-t.test('what is reached into is pinned', t => {
+t.test('packages whose internals are used are pinned', t => {
   const [, section = ''] = readFileSync('CONTRIBUTING.md', 'utf8').split('## Dependencies that are pinned exactly')
   const named = [...section.slice(0, section.indexOf('\n## ')).matchAll(/`([@\w/-]+)`/g)].map(([, name]) => name!)
   const dependencies: Record<string, string> = { ...own.dependencies, ...own.optionalDependencies }
@@ -70,7 +70,7 @@ t.test('the guide lists every command and every variable', t => {
   t.end()
 })
 
-t.test('the guide names the PostgreSQL that is embedded, and its licence', t => {
+t.test('the guide names the embedded PostgreSQL version and its licence', t => {
   const [version = ''] = Object.values<string>(own.optionalDependencies)
   const guide = readFileSync('plugins/docs/chapters/operating.html', 'utf8')
   t.match(guide, `PostgreSQL ${version.match(/^\d+\.\d+/)?.[0]}`)
@@ -78,7 +78,7 @@ t.test('the guide names the PostgreSQL that is embedded, and its licence', t => 
   t.end()
 })
 
-t.test('workflows run what there is, on every Node that will do', t => {
+t.test('workflows run existing scripts, on every supported Node', t => {
   const read = (name: string) => parse(readFileSync(`.github/workflows/${name}`, 'utf8'))
   const [ci, release] = [read('ci.yml'), read('release.yml')]
   const jobs: { steps?: { run?: string }[] }[] = [
@@ -95,11 +95,11 @@ t.test('workflows run what there is, on every Node that will do', t => {
   t.match(release.jobs.npm, { needs: 'ci', permissions: { 'id-token': 'write' } })
   t.match(commands.join('\n'), 'npm publish --provenance')
   t.match(commands.join('\n'), '.ci/tarball dist')
-  t.ok(statSync('.ci/tarball').mode & 0o100, 'can be run')
+  t.ok(statSync('.ci/tarball').mode & 0o100, 'is executable')
   t.end()
 })
 
-t.test('workflows and the Dockerfile pin what they use by its digest', t => {
+t.test('workflows and the Dockerfile pin actions and images by digest', t => {
   const workflows = readdirSync('.github/workflows').map(name => readFileSync(`.github/workflows/${name}`, 'utf8'))
   const actions = [...workflows.join('\n').matchAll(/\buses: (\S+)(.*)/g)].filter(([, name]) => !name?.startsWith('./'))
   t.ok(actions.length > 15, `${actions.length} uses of actions`)

@@ -11,7 +11,7 @@ t.test('prices are set, listed and removed, for all projects and for one', async
 
   const all = { project: null, model: 'm', from: null, input: 2.5, output: 10, cacheRead: null, cacheWrite: null }
   t.strictSame(await price('set m --input 1 --output 10'), { ...all, input: 1 })
-  t.strictSame(await price('set m --input 2.5 --output 10'), all, 'in place of the one before')
+  t.strictSame(await price('set m --input 2.5 --output 10'), all, 'replacing the previous one')
   const own = {
     ...all,
     project: 'default',
@@ -57,7 +57,7 @@ t.test('prices are set, listed and removed, for all projects and for one', async
   ])
 })
 
-t.test('a price that is none is refused', async t => {
+t.test('an invalid price is rejected', async t => {
   const env = configurationFor(await testDatabase(t))
   const cases: [string, RegExp, number][] = [
     ['set m --input 1', /--output/, 2],

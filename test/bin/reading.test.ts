@@ -1,4 +1,4 @@
-/** Commands that read and change recorded data, with a key against a server, and beside the database. */
+/** Tests commands that read and change recorded data, with a key against a server, and next to the database. */
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
@@ -35,7 +35,7 @@ async function place(t: Test): Promise<Place> {
   return { service, env, beside: configurationFor(service.database), record }
 }
 
-t.test('both ways list, show and judge the same traces', async t => {
+t.test('both modes list, show and score the same traces', async t => {
   const { service, env, beside, record } = await place(t)
   const failing = span({ name: 'search', status: 'error', kind: 'tool', attributes: { 'error.type': 'Timeout' } })
   const id = await record({ name: 'a', status: 'error', userId: 'u', spans: [failing], startedAt: at(0) })
@@ -136,7 +136,7 @@ t.test('long lists are read page by page', async t => {
   }
 })
 
-t.test('numbers and large values of a trace arrive as they were sent', async t => {
+t.test('numbers and large values of a trace are returned exactly as sent', async t => {
   const { service, env, beside } = await place(t)
   const id = traceId()
   const head = `{"schemaVersion":1,"trace":{"id":"${id}","name":"n","startedAt":"${at(0)}","endedAt":"${at(1)}"`
@@ -269,12 +269,12 @@ t.test('a process follows new traces until Ctrl-C', async t => {
   await until(() => out.split('later').length === 3)
   t.match(out, /^[0-9a-f]{32} {2}12:00:00 {2}running +later\\u001b\[2J$/m)
   t.match(out, /^[0-9a-f]{32} {2}12:00:00 {2}ok {8,}5\.00 s {2}later\\u001b\[2J$/m)
-  t.equal(out.split('before').length, 2, 'what has not changed is not repeated')
+  t.equal(out.split('before').length, 2, 'unchanged traces are not repeated')
   child.kill('SIGINT')
   t.equal(await closed, 0)
 })
 
-t.test('following shows traces that started long ago, and only those that meet the conditions', async t => {
+t.test('following shows old traces that arrive now, and only those that meet the conditions', async t => {
   const { service, env, record } = await place(t)
   const old = await record({ name: 'old' })
   const child = start(['trace', 'tail', '-f', '--step', 'search', '--ndjson', '--environment', 'unassigned'], env)
@@ -297,7 +297,7 @@ t.test('following shows traces that started long ago, and only those that meet t
   for (const each of [child, failing]) each.kill('SIGINT')
 })
 
-t.test('following goes on after an outage of the server', async t => {
+t.test('following continues after an outage of the server', async t => {
   const database = await testDatabase(t)
   const PORT = String(await freePort())
   const beside = { ...configurationFor(database), PORT }
@@ -335,7 +335,7 @@ t.test('following goes on after an outage of the server', async t => {
   for (const line of out.trimEnd().split('\n')) t.match(JSON.parse(line), { id: /^[0-9a-f]{32}$/ })
 })
 
-t.test('a trace that is too long for one string is read both ways', async t => {
+t.test('a trace that is too long for one string is read in both modes', async t => {
   const { service, env, beside } = await place(t)
   const body = startBody()
   await service.call('POST', '/api/v1/traces', { body })
@@ -425,7 +425,7 @@ t.test('evaluate, export and trace delete select the traces that trace list show
   t.same((await service.call('GET', '/api/v1/traces')).body.traces, [])
 })
 
-t.test('a process writes JSON to a pipe without colours and pager', async t => {
+t.test('a process writes JSON to a pipe without colours or a pager', async t => {
   const { env, record } = await place(t)
   const id = await record({ spans: [span({ id: spanId() })] })
   const { code, out, err } = await runSpoor(['trace', 'show', id, '--json'], { ...env, PAGER: 'false' })
@@ -434,7 +434,7 @@ t.test('a process writes JSON to a pipe without colours and pager', async t => {
   t.notMatch((await runSpoor(['trace', 'show', id], env)).out, '\u001b')
 })
 
-t.test('values and times are converted to the format of the API', async t => {
+t.test("values and times are converted to the API's format", async t => {
   const values: [string, unknown][] = [
     ['0.8', { dataType: 'numeric', value: 0.8 }],
     ['-3', { dataType: 'numeric', value: -3 }],

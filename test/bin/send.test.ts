@@ -7,7 +7,7 @@ import { freePort } from '../fixtures/ports.ts'
 import { testService } from '../fixtures/service/service.ts'
 import { jsonHere, runHere } from '../fixtures/service/spoor.ts'
 
-t.test('spoor send sends what an application has left on disk, or says why not', async t => {
+t.test('spoor send sends the traces that an application left on disk, or explains why not', async t => {
   const { url, key, call, makeKey, makeProject } = await testService(t)
   const folder = join(await testFolder(t), 'spool')
   const nowhere = `http://127.0.0.1:${await freePort()}`

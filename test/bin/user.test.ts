@@ -19,7 +19,7 @@ async function open(link: string): Promise<string | undefined> {
 }
 
 t.test(
-  'the first start prints a link that signs its owner in, later ones only on a terminal; the log never has it',
+  'the first start prints a sign-in link for its owner, later starts only on a terminal, and the log never contains it',
   async t => {
     const env = configurationFor(await testDatabase(t))
     const first = await startSpoor(t, { ...env, LOG_LEVEL: 'trace' })
@@ -42,7 +42,7 @@ t.test(
       const later = await startSpoor(t, { ...env, ...settings })
       const said =
         /^Dashboard: https?:\/\/[\w.:]+\/app \(sign in with a link: node build\/bin\/spoor\.js user link EMAIL/m
-      t.match(later.out, said, `no link in what is no terminal: ${JSON.stringify(settings)}`)
+      t.match(later.out, said, `no link outside a terminal: ${JSON.stringify(settings)}`)
       t.notMatch(later.out + later.err, /sign-in#/)
       t.equal((await stop(later)).code, 0)
     }
@@ -52,7 +52,7 @@ t.test(
   }
 )
 
-t.test('people are added, listed, changed and removed', async t => {
+t.test('users are added, listed, changed and removed', async t => {
   const env = configurationFor(await testDatabase(t))
   t.match(await runHere(['user', 'list'], env), { out: /^There are no users yet/ })
   t.match(await runHere(['user', 'add', 'a@b.example'], env), { code: 1, err: /no owner account/ })
@@ -104,7 +104,7 @@ t.test('people are added, listed, changed and removed', async t => {
   t.equal((await jsonHere(['user', 'list'], env)).length, 1)
 })
 
-t.test('links, passwords and signing out, beside a server', async t => {
+t.test('links, passwords and sign-outs take effect in a running server', async t => {
   const env = configurationFor(await testDatabase(t))
   const { address, dashboard } = await serve(t, env)
   await open(dashboard!)

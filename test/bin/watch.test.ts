@@ -67,7 +67,7 @@ t.test('a breach is reported once, again if the report fails, and when it is ove
 t.test('each measure is read from the API', async t => {
   const { env, record, call } = await testProject(t)
   const silent = await runHere([...WATCH, '--once', '--when', 'silence > 5m'], env)
-  t.match(silent, { code: 0, out: /silence > 5m: ok, now none/ }, 'a project that was never heard of')
+  t.match(silent, { code: 0, out: /silence > 5m: ok, now none/ }, 'an unknown project')
   for (let n = 0; n < 4; n++) await record(n === 0 ? 'error' : 'ok', 10)
   const id = await record('ok', 10)
   const score = { name: 'quality', dataType: 'numeric', value: 0.25 }
@@ -87,7 +87,7 @@ t.test('each measure is read from the API', async t => {
   t.match(await runHere([...WATCH, '--once', '--when', 'errors > 19% over 1h'], env), { code: 0 }, 'five are too few')
 })
 
-t.test('a command gets the notice, and a watch that runs reports without a restart', async t => {
+t.test('a command receives the notice, and a running watch reports without a restart', async t => {
   const { env, record } = await testProject(t)
   const file = join(await testFolder(t), 'notice')
   const part = `${file}.partial`
@@ -107,7 +107,7 @@ t.test('a command gets the notice, and a watch that runs reports without a resta
   t.match(failing, { code: 1, err: /the --exec command exited with 3; reporting again/ })
 })
 
-t.test('wrong usage is refused, and what cannot be measured is said', async t => {
+t.test('incorrect usage is rejected, and conditions that cannot be measured are reported', async t => {
   const { env } = await testProject(t)
   const wrong: [string[], RegExp][] = [
     [[], /--when is missing/],

@@ -27,7 +27,7 @@ const MOST_MOVING_MS = 600_000
 /** Shards are copied by logical replication, so that writers wait only for the end of each move. */
 export const GROWING_SETTINGS = { synchronous_commit: 'on', wal_level: 'logical' }
 
-/** Starts with all nodes except the last. Prints figures. Throws if a promise is broken. */
+/** Starts with all nodes except the last. Prints figures. Throws if a guarantee is broken. */
 export async function tryGrowth({ coordinator, workers }: Nodes): Promise<void> {
   const added = workers.at(-1)!
   const first = workers.slice(0, -1)

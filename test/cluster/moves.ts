@@ -21,7 +21,7 @@ const MODES = ['block_writes', 'force_logical'] as const
 const ENOUGH = 20
 const MOST_MS = 120_000
 
-/** Prints figures. Throws if a promise is broken. */
+/** Prints figures. Throws if a guarantee is broken. */
 export async function tryMoves({ workers }: Nodes, target: SocketTarget): Promise<void> {
   await withServer(target, { PROCESSES: '2' }, async ({ pool, server }) => {
     const projects = await makeProjects(pool, 'moving', PROJECTS)

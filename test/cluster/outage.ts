@@ -16,7 +16,7 @@ const AWAY_MS = 8000
 /** Maximum time until all projects are served again. */
 const MOST_RECOVERY_MS = 120_000
 
-/** Prints figures. Throws if a promise is broken. */
+/** Prints figures. Throws if a guarantee is broken. */
 export async function tryOutage({ workers }: Nodes, target: SocketTarget): Promise<void> {
   await withServer(target, {}, async ({ pool, server }) => {
     const [lost] = workers

@@ -45,7 +45,7 @@ const CASES = [
   'costliest, two filters',
   'newest, page 1000',
   'slowest by name, back from page 1000',
-  'a time of 500, by name',
+  'a period of 500, by name',
   'scores',
   'scores: name',
   'scores: name, environment',

@@ -7,7 +7,7 @@ import { readConfig, VARIABLES } from '../../lib/config.ts'
 import { parallelismOf } from '../../lib/limits/parallelism.ts'
 import { testFolder } from '../fixtures/folder.ts'
 
-t.test('has a default for everything', t => {
+t.test('every setting has a default', t => {
   t.strictSame(readConfig({}), {
     databaseUrl: undefined,
     init: { project: undefined, key: undefined, owner: undefined },
@@ -48,11 +48,15 @@ t.test('has a default for everything', t => {
     shutdownGraceMs: 3000
   })
   t.equal(readConfig({ OTLP_IDLE_COMPLETE: 'off' }).idleCompleteMs, undefined)
-  t.strictSame(readConfig({ PORT: '', DATABASE_URL: '  ', BASE_URL: '' }), readConfig({}), 'empty is unset')
+  t.strictSame(
+    readConfig({ PORT: '', DATABASE_URL: '  ', BASE_URL: '' }),
+    readConfig({}),
+    'an empty value counts as unset'
+  )
   t.end()
 })
 
-t.test('a proxy that signs people in is named with the addresses that it comes from', t => {
+t.test('a sign-in proxy is configured with its addresses', t => {
   const names = { AUTH_PROXY_HEADER: 'X-Forwarded-Email', AUTH_PROXY_FROM: '127.0.0.1, 10.0.0.0/8,::1,fd00::/8' }
   const from = ['127.0.0.1', '10.0.0.0/8', '::1', 'fd00::/8']
   t.strictSame(readConfig(names).authProxy, {
@@ -73,7 +77,7 @@ t.test('a proxy that signs people in is named with the addresses that it comes f
   t.end()
 })
 
-t.test('a provider of OpenID Connect is named whole, with who may come in', t => {
+t.test('an OpenID Connect provider is configured completely, with the people who may sign in', t => {
   const names = {
     BASE_URL: 'https://spoor.example.com',
     OIDC_ISSUER: 'https://id.example.com/realms/us',
@@ -132,7 +136,7 @@ t.test('a provider of OpenID Connect is named whole, with who may come in', t =>
   t.end()
 })
 
-t.test('every variable is read, whatever the others are, and therefore has its name in the list', t => {
+t.test('every variable is read, whatever the others are, and is therefore in the list', t => {
   const source = readFileSync('lib/config.ts', 'utf8')
   const named = source.matchAll(/read\.(?<kind>\w+)\('(?<name>[A-Z_]+)'/g)
   const names = Array.from(named, ({ groups: { kind, name } = {} }) =>
@@ -142,7 +146,7 @@ t.test('every variable is read, whatever the others are, and therefore has its n
   t.end()
 })
 
-t.test('a secret is read from a file as well, and is in no message', async t => {
+t.test('a secret can be read from a file, and is in no message', async t => {
   const folder = await testFolder(t)
   const file = join(folder, 'secret')
   const secrets: [string, string, (config: ReturnType<typeof readConfig>) => unknown][] = [
@@ -167,7 +171,7 @@ t.test('a secret is read from a file as well, and is in no message', async t => 
   t.throws(() => readConfig({ SPOOR_INIT_KEY: 'hush' }), { message: /^(?!.*hush)/ })
 })
 
-t.test('takes every value', t => {
+t.test('accepts every valid value', t => {
   const taken: [name: string, value: string, field: string, expected: unknown][] = [
     ['DATABASE_URL', 'postgres://me:secret@db.example.com:5433/traces', 'databaseUrl', undefined],
     ['DATABASE_URL', 'postgresql:///traces?host=/var/run/postgresql', 'databaseUrl', undefined],
@@ -217,7 +221,7 @@ t.test('takes every value', t => {
   t.end()
 })
 
-t.test('refuses every bad value in one line that names the variable', t => {
+t.test('rejects every invalid value in one line that names the variable', t => {
   const refused: [name: string, values: string[]][] = [
     ['DATABASE_URL', ['localhost', 'mysql://localhost/x', 'postgres', '/var/run/postgresql']],
     ['OTLP_GRPC_PORT', ['-1', '65536', 'grpc']],
@@ -265,7 +269,7 @@ t.test('refuses every bad value in one line that names the variable', t => {
   t.end()
 })
 
-t.test('a certificate needs its key, and the other way round', t => {
+t.test('a certificate requires its key, and vice versa', t => {
   t.match(readConfig({ OTLP_GRPC_CERT: '/c.pem', OTLP_GRPC_KEY: '/k.pem' }).grpcTls, { cert: '/c.pem', key: '/k.pem' })
   for (const name of ['OTLP_GRPC_CERT', 'OTLP_GRPC_KEY']) {
     t.throws(() => readConfig({ [name]: '/x.pem' }), { name: 'ConfigError', message: /must both be set, or neither/ })
@@ -273,7 +277,7 @@ t.test('a certificate needs its key, and the other way round', t => {
   t.end()
 })
 
-t.test('repeats no secret in its refusals', t => {
+t.test('error messages contain no secret', t => {
   const secrets = {
     DATABASE_URL: 'mysql://me:hush@localhost/x',
     KEY_DIGEST_SECRET: 'hush',
@@ -283,7 +287,7 @@ t.test('repeats no secret in its refusals', t => {
   for (const [name, value] of Object.entries(secrets)) {
     try {
       readConfig({ [name]: value })
-      t.fail(`${name} was taken`)
+      t.fail(`${name} was accepted`)
     } catch (error) {
       t.notMatch((error as Error).message, 'hush')
     }

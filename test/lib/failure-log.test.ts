@@ -11,7 +11,7 @@ const STEP = fc.record({
   what: fc.constantFrom('disk full', 'locked', 'away', 'success' as const)
 })
 
-t.test('each cause has a line at once, then one per interval, and no failure is left out of the counts', async t => {
+t.test('each cause has a line at once, then one per interval, and the counts include every failure', async t => {
   const property = fc.property(fc.array(STEP, { maxLength: 60 }), steps => {
     const recurrence = new Recurrence(REMIND_MS)
     let now = 0
@@ -48,7 +48,7 @@ function capture(options: { recovered?: string } = {}) {
   return { lines, failures: new FailureLog(log, { failed: 'it failed', remindMs: 60_000, ...options }) }
 }
 
-t.test('a line has the cause and the code of PostgreSQL, and nothing that clients sent', async t => {
+t.test("a line has the cause and PostgreSQL's code, and no data from clients", async t => {
   const { lines, failures } = capture({ recovered: 'it works again' })
   const said = {
     name: 'PostgresError',
@@ -70,5 +70,5 @@ t.test('a line has the cause and the code of PostgreSQL, and nothing that client
   ])
   t.equal(lines.length, 3)
   t.notMatch(JSON.stringify(lines), /secret/)
-  t.notOk('stack' in lines[0]!, 'the stack of a refusal says nothing')
+  t.notOk('stack' in lines[0]!, "a refusal's stack adds nothing")
 })

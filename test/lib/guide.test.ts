@@ -45,7 +45,7 @@ t.test('links are relative to the page', t => {
 t.test('passages have the text below a heading, without markup', t => {
   const { passages } = renderGuide(chapters)
   const errors = passages.find(({ address }) => address === 'docs/errors#errors')
-  t.match(errors, { page: 'Errors', heading: 'When it goes wrong', text: /Fix the request before you send it again\./ })
+  t.match(errors, { page: 'Errors', heading: 'Handle errors', text: /Fix the request before you send it again\./ })
   for (const { text, heading, address } of passages) {
     t.notMatch(text, /<\/[a-z]|&(?:amp|lt|gt|quot);|\s\s/, address)
     t.not(heading, '', address)

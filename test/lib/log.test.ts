@@ -25,7 +25,7 @@ const REQUEST = {
   project: 1
 }
 
-t.test('a line says its level by name, and a request’s line is as pino would write it', t => {
+t.test('a line states its level by name, and a request’s line is what pino would write', t => {
   const { lines, log } = collect()
   log.warn({ a: 1 }, 'something')
   t.match(JSON.parse(lines[0] ?? ''), { level: 'warn', time: /Z$/, a: 1, msg: 'something' })
@@ -36,7 +36,7 @@ t.test('a line says its level by name, and a request’s line is as pino would w
   t.end()
 })
 
-t.test('LOG_REQUESTS chooses which requests have a line', t => {
+t.test('LOG_REQUESTS selects the requests that are logged', t => {
   const expected: [LoggedRequests, number[]][] = [
     ['all', [201, 404, 500, 200]],
     ['errors', [404, 500]],
@@ -58,7 +58,7 @@ t.test('LOG_REQUESTS chooses which requests have a line', t => {
   t.end()
 })
 
-t.test('text is for people: one line each, whatever is in it', t => {
+t.test('the text format is for people: one line each, whatever it contains', t => {
   const { lines, log } = collect({ format: 'text' })
   logRequest(log, { ...REQUEST, path: '/x\u001b[2J' })
   log.info({ port: 8787, host: 'a b' }, 'listening\non')
@@ -72,7 +72,7 @@ t.test('text is for people: one line each, whatever is in it', t => {
   t.end()
 })
 
-t.test('a request’s line has the client behind a trusted proxy, and the label of its key', async t => {
+t.test("a request’s line has the client behind a trusted proxy, and its key's label", async t => {
   const { lines, log } = collect()
   const service = await testService(t, { log, config: { trustProxy: ['127.0.0.1'] } })
   const { key } = await service.makeKey({ label: 'nightly' })
@@ -81,7 +81,7 @@ t.test('a request’s line has the client behind a trusted proxy, and the label 
   t.match(line, { route: 'getKey', client: '198.51.100.1', keyLabel: 'nightly' })
 })
 
-t.test('what was logged in the last moment of a process is written as well', async t => {
+t.test('lines from the last moment of a process are written too', async t => {
   const database = await testDatabase(t)
   const env = { ...configurationFor(database), LOG_LEVEL: 'info' }
   // A single process could write its last line in time by chance.

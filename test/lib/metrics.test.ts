@@ -20,7 +20,7 @@ function processWith(requests: number, waiting: number, size: number | undefined
   return metrics
 }
 
-t.test('what is not known is absent, and comes when it is known', async t => {
+t.test('an unknown value is absent, and appears once it is known', async t => {
   const metrics = new Metrics()
   let size: number | undefined
   metrics.watch('size', 'How large.', () => size)
@@ -31,7 +31,7 @@ t.test('what is not known is absent, and comes when it is known', async t => {
   t.equal(await read(metrics, 'size'), undefined)
 })
 
-t.test('several processes answer as one: counts are added, gauges are what their help says', async t => {
+t.test('several processes respond as one: counts are added, and gauges are combined as their help says', async t => {
   const [one, other] = [processWith(2, 3, undefined), processWith(5, 4, 7)]
   one.showAll(() => Promise.all([one.snapshot(), other.snapshot()]))
   t.equal(await read(one, REQUESTS), 7)
@@ -44,7 +44,7 @@ t.test('several processes answer as one: counts are added, gauges are what their
   t.match(text, '# HELP size How large. Of several processes the greatest.')
 })
 
-t.test('what processes counted that have ended is never lost, and nothing else of them is kept', async t => {
+t.test('counts of processes that have ended are never lost, and nothing else of them is kept', async t => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.nat({ max: 5 }), { minLength: 1, maxLength: 4 }), async counts => {
       let ended: Snapshot = []

@@ -39,14 +39,14 @@ const files = ['lib', 'clients/typescript'].flatMap(folder =>
 const isLong = (file: string) => readFileSync(join(ROOT, file), 'utf8').split('\n').length - 1 > MAX_LINES
 const mirrorOf = (file: string) => join('test', file.replace(/\.ts$/, '.test.ts'))
 
-t.test(`every file of lib and of the client of more than ${MAX_LINES} lines has a test in its place`, t => {
+t.test(`every file in lib and the client with more than ${MAX_LINES} lines has a test at the same path`, t => {
   const long = files.filter(isLong)
   t.ok(long.length > 20)
   for (const file of long) if (!(file in DATA)) t.ok(existsSync(join(ROOT, mirrorOf(file))), mirrorOf(file))
   t.end()
 })
 
-t.test('what is excepted is a long file still, without a test, and is held right by what it says', t => {
+t.test('each exception is still a long file without a test, with a reason', t => {
   for (const [file, reason] of Object.entries(DATA)) {
     t.ok(files.includes(file) && isLong(file), file)
     t.notOk(existsSync(join(ROOT, mirrorOf(file))), mirrorOf(file))

@@ -24,13 +24,13 @@ t.test('the nearest names come first', async t => {
     t.equal(found.names[0], nearest, wanted)
     t.ok(found.areLike)
   }
-  t.same(nearestNames('xyzzy', MODELS), { names: MODELS, areLike: false }, 'if none is near, those that there are')
+  t.same(nearestNames('xyzzy', MODELS), { names: MODELS, areLike: false }, 'if none is near, existing ones')
   t.same(nearestNames('any', []), { names: [], areLike: false })
   const begins = ['two', 'one', 'chat/7 of ada with a long name']
-  t.equal(nearestNames('chta', begins, true).names[0], begins[2], 'by their beginnings')
+  t.equal(nearestNames('chta', begins, true).names[0], begins[2], 'by prefix')
 })
 
-t.test('at most five names are given, each once and only those that exist, an existing name first', async () => {
+t.test('at most five names are suggested, each once and only existing ones, an exact match first', async () => {
   const name = fc.string({ unit: 'grapheme', maxLength: 80 })
   fc.assert(
     fc.property(name, fc.uniqueArray(name, { maxLength: 30 }), fc.boolean(), (wanted, names, isPrefix) => {

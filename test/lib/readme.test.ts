@@ -52,7 +52,7 @@ for (const document of DOCUMENTS) {
   })
 }
 
-t.test('the map leads to every other document', t => {
+t.test('the map links to every other document', t => {
   for (const document of DOCUMENTS.filter(each => ![MAP, 'AGENTS.md'].includes(each))) {
     t.ok(map.includes(`(${relative('lib', document)})`), document)
   }
@@ -60,7 +60,7 @@ t.test('the map leads to every other document', t => {
   t.end()
 })
 
-t.test('every question of the map is answered by a name in the files beside it', t => {
+t.test('the answer to every question on the map is a name in the files beside it', t => {
   const [, table = ''] = map.split('## Where it is decided')
   const rows = table.split('\n## ')[0]!.match(/^\| .*\? .*$/gm) ?? []
   t.ok(rows.length >= 15)
@@ -81,7 +81,7 @@ t.test('every question of the map is answered by a name in the files beside it',
   t.end()
 })
 
-t.test('every heading of test/bench/RESULTS.md that lib/DECISIONS.md cites is there', t => {
+t.test('every heading of test/bench/RESULTS.md that lib/DECISIONS.md cites exists', t => {
   const text = textOf('lib/DECISIONS.md').replaceAll(/\s+/g, ' ')
   const headings = textOf('test/bench/RESULTS.md').match(/^#+ .*$/gm) ?? []
   const cited = Array.from(text.matchAll(/\(((?:"[^"]+"(?:, )?)+)\)/g), ([, list]) => list!.match(/[^",][^"]+/g) ?? [])
@@ -95,7 +95,7 @@ t.test('every heading of test/bench/RESULTS.md that lib/DECISIONS.md cites is th
   t.end()
 })
 
-t.test('every attribute that lib/otlp/README.md names is one that the code reads', t => {
+t.test('the code reads every attribute that lib/otlp/README.md names', t => {
   const files = readdirSync(join(ROOT, 'lib/otlp'), { recursive: true, encoding: 'utf8' })
   const code = files.filter(name => name.endsWith('.ts')).map(name => textOf(join('lib/otlp', name)))
   const named = Array.from(textOf('lib/otlp/README.md').matchAll(/`([a-z][\w]*(?:\.\w+)+)\.?`/g), ([, name]) => name!)
@@ -109,7 +109,7 @@ t.test('every attribute that lib/otlp/README.md names is one that the code reads
   t.end()
 })
 
-t.test('each room is on the map, and imports the rooms that its row names, no more and no fewer', t => {
+t.test('each module is on the map, and imports exactly the modules in its row', t => {
   const arrows = arrowsBetween(roomOf)
   const rooms = new Set([...imports.keys()].map(roomOf))
   t.same([...rowsOfTheMap.keys()].sort(), [...rooms].filter(room => room !== SHARED).sort())
@@ -118,11 +118,11 @@ t.test('each room is on the map, and imports the rooms that its row names, no mo
     const imported = [...(arrows.get(room) ?? [])].filter(to => to !== SHARED)
     t.same(imported.sort(), allowed.map(name => (rooms.has(`lib/${name}`) ? `lib/${name}` : name)).sort(), room)
   }
-  t.same([...(arrows.get(SHARED) ?? [])].sort(), ['lib/limits', 'lib/schema'], 'the files that every room may use')
+  t.same([...(arrows.get(SHARED) ?? [])].sort(), ['lib/limits', 'lib/schema'], 'the files that every module may use')
   t.end()
 })
 
-t.test('no two rooms import each other, and the arrows between rooms stay few', t => {
+t.test('no two modules import each other, and there are few dependencies', t => {
   const arrows = arrowsBetween(file => (roomOf(file) === SHARED ? file : roomOf(file)))
   const mutual = [...arrows].flatMap(([from, tos]) => [...tos].filter(to => arrows.get(to)?.has(from) && from < to))
   t.same(mutual, [])
@@ -132,7 +132,7 @@ t.test('no two rooms import each other, and the arrows between rooms stay few', 
   t.end()
 })
 
-t.test('no file imports itself by way of others, but for completion and the table of commands', t => {
+t.test('no file imports itself through others, except completion and the table of commands', t => {
   const files = [...imports.keys()].filter(file => file.endsWith('.ts'))
   const circles = files.filter(file => reaches(imports, file))
   t.same(circles.sort(), ['bin/commands/completion.ts', 'bin/commands/index.ts'])

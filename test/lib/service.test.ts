@@ -19,39 +19,45 @@ import { until } from '../fixtures/until.ts'
 const TIME = '2026-01-02T03:04:05Z'
 const TRACE = { schemaVersion: 1, trace: { id: 'a'.repeat(32), name: 'run', startedAt: TIME, endedAt: TIME } }
 
-t.test('without a digest secret the service starts, says so once, and refuses what needs a key', async t => {
-  const lines: string[] = []
-  const log = createLog('warn', { write: line => lines.push(line) })
-  const { call } = await testService(t, { log, view: { digestSecret: undefined } })
-  await assertUnconfigured(t, call)
-  await delay(1500)
-  t.equal(lines.length, 1)
-  t.match(lines[0], /not configured: KEY_DIGEST_SECRET is not set/)
-})
+t.test(
+  'without a digest secret, the service starts, reports it once, and rejects requests that need a key',
+  async t => {
+    const lines: string[] = []
+    const log = createLog('warn', { write: line => lines.push(line) })
+    const { call } = await testService(t, { log, view: { digestSecret: undefined } })
+    await assertUnconfigured(t, call)
+    await delay(1500)
+    t.equal(lines.length, 1)
+    t.match(lines[0], /not configured: KEY_DIGEST_SECRET is not set/)
+  }
+)
 
-t.test('with another digest secret than that of the keys the service starts, says so once, and refuses', async t => {
-  const { database, call, key } = await testService(t)
-  const lines: string[] = []
-  const log = createLog('warn', { write: line => lines.push(line) })
-  const config = readConfig({ PORT: '0', WORKERS: '1' })
-  const other = await startService(config, log, { ...database, digestSecret: 'the secret of somebody else' })
-  t.teardown(() => other.close())
-  await assertUnconfigured(t, (method, path) => get(other, path, method))
-  t.equal(lines.length, 1)
-  t.match(
-    lines[0],
-    /not configured: KEY_DIGEST_SECRET differs from the secret that this database's keys were created with/
-  )
-  t.equal((await call('GET', '/api/v1/key', { key })).status, 200)
+t.test(
+  "with a digest secret other than the keys', the service starts, reports it once, and rejects requests",
+  async t => {
+    const { database, call, key } = await testService(t)
+    const lines: string[] = []
+    const log = createLog('warn', { write: line => lines.push(line) })
+    const config = readConfig({ PORT: '0', WORKERS: '1' })
+    const other = await startService(config, log, { ...database, digestSecret: 'the secret of somebody else' })
+    t.teardown(() => other.close())
+    await assertUnconfigured(t, (method, path) => get(other, path, method))
+    t.equal(lines.length, 1)
+    t.match(
+      lines[0],
+      /not configured: KEY_DIGEST_SECRET differs from the secret that this database's keys were created with/
+    )
+    t.equal((await call('GET', '/api/v1/key', { key })).status, 200)
 
-  const making = { keyPrefix: 'spoor', digestSecret: 'the secret of somebody else' }
-  await database.pool.run(sql => replaceKeySecret(sql, making, true))
-  await until(async () => (await get(other, '/readyz')).status === 200)
-  await until(async () => (await call('GET', '/api/v1/key', { key })).status === 500)
-  await assertUnconfigured(t, call)
-})
+    const making = { keyPrefix: 'spoor', digestSecret: 'the secret of somebody else' }
+    await database.pool.run(sql => replaceKeySecret(sql, making, true))
+    await until(async () => (await get(other, '/readyz')).status === 200)
+    await until(async () => (await call('GET', '/api/v1/key', { key })).status === 500)
+    await assertUnconfigured(t, call)
+  }
+)
 
-t.test('without a schema the service waits for one, unless it may make it', async t => {
+t.test('without a schema, the service waits for one, unless it may create it', async t => {
   const target = await emptyDatabase(t)
   const config = { ...readConfig({ PORT: '0', WORKERS: '1' }), autoMigrate: false }
   const waiting = await startService(config, createLog('silent'), databaseAt(target))
@@ -64,7 +70,7 @@ t.test('without a schema the service waits for one, unless it may make it', asyn
   t.equal((await get(waiting, '/api/v1/key')).status, 401)
 })
 
-t.test('a database that comes up late, or goes away and comes back, needs no restart', async t => {
+t.test('a database that starts late, or is briefly unreachable, requires no restart', async t => {
   const database = await testDatabase(t)
   const relay = await testRelay(t, database.target)
   relay.cut()
@@ -91,7 +97,7 @@ t.test('a database that comes up late, or goes away and comes back, needs no res
     await delay(300)
     return (await call('GET', '/api/v1/key', { key })).status === 401
   }, 30_000)
-  t.pass('notices come again')
+  t.pass('notifications arrive again')
 })
 
 t.test('a read-only database is not ready', async t => {
@@ -105,7 +111,7 @@ t.test('a read-only database is not ready', async t => {
   t.equal((await call('GET', '/readyz')).status, 503)
 })
 
-t.test('where traces cannot be written the server is not ready, whatever else works', async t => {
+t.test('a server that cannot write traces is not ready, whatever else works', async t => {
   const database = await testDatabase(t)
   const relay = await testRelay(t, database.target)
   // Small writes and reads use another connection.
@@ -124,7 +130,7 @@ t.test('where traces cannot be written the server is not ready, whatever else wo
   t.equal((await record()).status, 201)
 })
 
-t.test('the log says why the database cannot be reached', async t => {
+t.test('the log says why the database is unreachable', async t => {
   const database = await testDatabase(t)
   const lines: string[] = []
   const log = createLog('warn', { write: line => lines.push(line) })
@@ -135,7 +141,7 @@ t.test('the log says why the database cannot be reached', async t => {
   t.match(lines.join(''), /"cause":"connect ECONNREFUSED 127.0.0.1:1".*the database cannot be reached/)
 })
 
-t.test('closing answers what is under way and takes nothing new', async t => {
+t.test('closing answers requests in flight and accepts no new ones', async t => {
   const started = signal()
   const finish = signal()
   const slow = publicRoute('/slow', async () => {
@@ -149,7 +155,7 @@ t.test('closing answers what is under way and takes nothing new', async t => {
   const underWay = sendRaw(service.port, 'GET /slow HTTP/1.1\r\nHost: x\r\n\r\n')
   await started.given
   const closing = service.close()
-  t.equal(service.close(), closing, 'closing twice is closing once')
+  t.equal(service.close(), closing, 'closing twice has the same effect as closing once')
   // Connections that were opened before the close are still accepted.
   const refusal = () =>
     request(service.url).then(
@@ -164,7 +170,7 @@ t.test('closing answers what is under way and takes nothing new', async t => {
   idle.destroy()
 })
 
-t.test('closing writes what is queued', async t => {
+t.test('closing writes queued operations', async t => {
   const service = await testService(t)
   const writes = Array.from({ length: 40 }, (_, index) => {
     const id = index.toString(16).padStart(32, '0')
@@ -175,10 +181,10 @@ t.test('closing writes what is queued', async t => {
   const answers = await Promise.allSettled(writes)
   const stored = answers.filter(answer => answer.status === 'fulfilled' && answer.value.status === 201).length
   const [row] = await service.database.pool.run(sql => sql`select count(*) as count from traces`)
-  t.equal(row?.count, stored, 'what was answered is there, and nothing else')
+  t.equal(row?.count, stored, 'exactly the acknowledged traces are stored')
 })
 
-t.test('an address that cannot be had is refused in one line', async t => {
+t.test('an unavailable address is rejected in one line', async t => {
   const { port, database, config } = await testService(t)
   const start = (more: object) => startService({ ...config, ...more }, createLog('silent'), database)
   await t.rejects(start({ port }), new ConfigError(`PORT ${port} on 127.0.0.1 is in use by another process`))

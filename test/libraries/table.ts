@@ -82,6 +82,6 @@ function outagesOf(kept: readonly Outage[]): string {
     list.map(({ library, version }) => `${library} <code>${version()}</code>`).join('; ')
   const through = kept.filter(({ collector }) => collector !== undefined)
   const direct = kept.filter(({ collector }) => collector === undefined)
-  const always = `spoor stores every span once from these exporters: ${names(direct)}.`
-  return `    <p>${always} The same holds through two outages of spoor for these: ${names(through)}.</p>\n`
+  const always = `In our tests, spoor stored each span from these exporters exactly once: ${names(direct)}.`
+  return `    <p>${always} It did so even across two outages of spoor with these: ${names(through)}.</p>\n`
 }

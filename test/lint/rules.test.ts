@@ -8,7 +8,7 @@ import { exportedNames, type Finding, headlessComments, longLines } from './rule
 const linesOf = (findings: readonly Finding[]) => findings.map(each => each.line)
 const at = (path: string, text = ''): Finding => ({ path, line: 1, text })
 
-t.test('a comment that begins without a subject is found, in each form of a comment', t => {
+t.test('a comment without a subject is found, in each form of comment', t => {
   const text = [
     '/** What a trace costs. */',
     '/**',
@@ -23,7 +23,7 @@ t.test('a comment that begins without a subject is found, in each form of a comm
   t.end()
 })
 
-t.test('a comment with a subject passes, and so do later lines of a comment', t => {
+t.test('a comment with a subject passes, as do later lines of a comment', t => {
   const text = [
     '/** The cost of a trace. */',
     '/** Whether a trace ended. */',
@@ -40,7 +40,7 @@ t.test('a comment with a subject passes, and so do later lines of a comment', t 
   t.end()
 })
 
-t.test('a line is found from the 121st column on, counted in characters', t => {
+t.test('a line is too long from column 121 on, counted in characters', t => {
   const words = (length: number) => 'word '.repeat(40).slice(0, length)
   t.same(linesOf(longLines('a.ts', `${words(120)}\n${words(119)}ab\n${'🙂 '.repeat(60)}`)), [2])
   t.end()
@@ -82,14 +82,14 @@ t.test('a name counts once for each file that exports it', t => {
   t.end()
 })
 
-t.test('a finding belongs to the longest allowed path that has its file', t => {
+t.test('a finding belongs to the longest allowed path that contains its file', t => {
   const findings = [at('lib/a/x.ts'), at('lib/a/b/y.ts'), at('lib/ab.ts')]
   const keys = [...byPath(findings, { 'lib/a': 1, 'lib/a/b': 1 }).keys()]
   t.same(keys, ['lib/a', 'lib/a/b', 'lib/ab.ts'])
   t.end()
 })
 
-t.test('more than is allowed is broken, less is loose, and shrinking lowers without raising', t => {
+t.test('exceeding the limit fails, undercutting it is loose, and shrinking only lowers limits', t => {
   const found = new Map([
     ['more', [at('more'), at('more')]],
     ['equal', [at('equal')]],

@@ -9,7 +9,7 @@ import { indexNow, searchOn } from '../fixtures/service/searching.ts'
 import { testService } from '../fixtures/service/service.ts'
 import { until } from '../fixtures/until.ts'
 
-t.test('words of errors, tool calls and metadata are found, once the index has them', async t => {
+t.test('words in errors, tool calls and metadata are found once they are indexed', async t => {
   const service = await testService(t)
   const { pool } = service.database
   const { ask } = await signedIn(service, 'viewer@example.com', 'viewer')

@@ -77,7 +77,7 @@ t.test('a first sync lists all stored traces, and later syncs list later writes'
   t.same(await read(service, empty.nextCursor), empty)
   const ids: string[] = []
   for (let i = 0; i < 5; i++) ids.push(await record(service))
-  t.same((await sync(service, empty.nextCursor)).ids, ids, 'the first cursor goes on')
+  t.same((await sync(service, empty.nextCursor)).ids, ids, 'the first cursor continues')
   for (const limit of [1, 2, 5, 500]) t.same((await sync(service, undefined, limit)).ids, ids, `pages of ${limit}`)
   const first = await read(service, undefined, 2)
   t.equal(first.caughtUp, false)
@@ -85,7 +85,7 @@ t.test('a first sync lists all stored traces, and later syncs list later writes'
   await call('DELETE', `${TRACES}/${ids[3]}`)
   await call('POST', `${TRACES}/${ids[0]}/scores`, { body: NUMBER })
   const rest = await sync(service, first.nextCursor, 2)
-  t.same(rest.ids, [ids[2], ids[4], ids[0], late], 'what changes during the first sync is listed after it')
+  t.same(rest.ids, [ids[2], ids[4], ids[0], late], 'changes during the first sync are listed after it')
   const listed = (await call('GET', TRACES)).body.traces
   const { traces } = await read(service)
   t.same(
@@ -106,12 +106,12 @@ t.test('after=now lists the writes from now on', async t => {
   const first = await record(service)
   t.same((await sync(service, empty.nextCursor)).ids, [first])
   const { nextCursor } = await read(service, 'now', 1)
-  t.same((await sync(service, nextCursor)).ids, [], 'what was written before is not listed')
+  t.same((await sync(service, nextCursor)).ids, [], 'earlier writes are not listed')
   const late = await record(service, ingestBody({ startedAt: '2020-01-01T00:00:00Z', endedAt: '2020-01-01T00:00:01Z' }))
   t.same((await sync(service, nextCursor)).ids, [late], 'whenever it started')
 })
 
-t.test('a trace is listed after each change, once a page, and not after its deletion or repacking', async t => {
+t.test('a trace is listed after each change, once per page, and not after its deletion or repacking', async t => {
   const service = await testService(t)
   const { call, database } = service
   const run = <T>(work: (sql: Sql) => Promise<T>) => database.pool.run(work)
@@ -165,7 +165,7 @@ t.test('a trace is listed after each change, once a page, and not after its dele
 
   await run(sql => setPrice(sql, { project: 'default', model: 'own', input: 1, output: 1 }))
   await run(sql => recomputeCosts(sql, { project: 'default', apply: true }))
-  t.same(await next(), [grown], 'a cost that is computed again')
+  t.same(await next(), [grown], 'a recomputed cost')
   await run(sql => sql`update traces set span_count = 7 where id = ${id}`)
   await run(sql => recountProject(sql, 'default', true))
   t.same(await next(), [id], 'a count that is corrected')
@@ -199,7 +199,7 @@ t.test('a write that commits late is listed late, on any server, and delays no o
 })
 
 t.test(
-  'a server that may not write lists what has its place already',
+  'a server that cannot write lists changes that already have a position',
   { skip: isOnCluster() && 'roles of a cluster must be made on every node' },
   async t => {
     const service = await testService(t)
@@ -251,7 +251,7 @@ t.test('concurrent readers see every write that precedes their request', async t
   t.same((await sync(service, cursor)).ids.sort(), [...ids].sort())
 })
 
-t.test('a page begins within a row of the log', async t => {
+t.test('a page can begin within a row of the log', async t => {
   const service = await testService(t)
   const { cursor } = await sync(service)
   const { pool } = service.database
@@ -308,7 +308,7 @@ t.test('a cursor that cannot be continued is rejected with advice', async t => {
   t.match(await call('GET', path(future)), expired(/restored to a state before this cursor: start again/))
 
   await pool.run(async sql => {
-    t.equal(await dropOldChanges(sql, 1), 0, 'new rows stay')
+    t.equal(await dropOldChanges(sql, 1), 0, 'new rows are kept')
     await sql`update change_log set noted_at = now() - interval '31 days'`
   })
   const late = await record(service)
@@ -322,7 +322,7 @@ t.test('a cursor that cannot be continued is rejected with advice', async t => {
     t.equal(await dropOldChanges(sql, 1), 0)
     t.equal((await sql`select from change_log where project_id = 1`).length, 1)
   })
-  t.equal((await read(service, cursor)).traces.length, 1, 'a cursor behind which nothing was dropped goes on')
+  t.equal((await read(service, cursor)).traces.length, 1, 'a cursor behind which nothing was dropped continues')
   await pool.run(async sql => {
     await sql`update change_log set noted_at = now() - interval '31 days'`
     await dropOldChanges(sql, 1)
@@ -333,7 +333,7 @@ t.test('a cursor that cannot be continued is rejected with advice', async t => {
   t.equal((await sync(service)).ids.length, 3)
 })
 
-t.test('folds of several processes give each write one place', async t => {
+t.test('folds by several processes give each write one position', async t => {
   const { database } = await testService(t)
   const { pool } = database
   const project = await pool.run(sql => seedProject(sql))

@@ -30,7 +30,7 @@ const consistent = async (t: Test) => {
   t.same(await database.pool.run(countStrays), NO_STRAYS)
 }
 
-t.test('the traces of a user, of a session or of a list are deleted, and no others', async t => {
+t.test('only the traces of a user, of a session or of a list are deleted', async t => {
   const ofAda = [await record({ userId: 'ada' }), await record({ userId: 'ada', model: 'm', sessionId: 'one' })]
   const ofOne = [await record({ userId: 'bob', sessionId: 'one' }), await record({ sessionId: 'one' })]
   const listed = [await record(), await record({ userId: 'bob' })]
@@ -61,7 +61,7 @@ t.test('the traces of a user, of a session or of a list are deleted, and no othe
   const [first = '', second = ''] = listed
   const ids = { traceIds: [first.toUpperCase(), first, traceId(), second] }
   t.strictSame((await remove(ids)).body, { ok: true, deleted: 2, remaining: 0 })
-  t.strictSame((await remove(ids)).body, { ok: true, deleted: 0, remaining: 0 }, 'again, it does nothing')
+  t.strictSame((await remove(ids)).body, { ok: true, deleted: 0, remaining: 0 }, 'repeating it has no effect')
   t.same(await counts(), NONE)
   t.same((await call('GET', '/api/v1/scores')).body.scores, [])
   t.same((await call('GET', '/api/v1/users')).body.users, [])
@@ -77,7 +77,7 @@ t.test('the traces of a user, of a session or of a list are deleted, and no othe
   await consistent(t)
 })
 
-t.test('a request deletes a bounded number of traces and spans, and says how many are left', async t => {
+t.test('a request deletes a bounded number of traces and spans, and reports how many are left', async t => {
   const spans = Array.from({ length: 200 }, () => span())
   for (let i = 0; i < 53; i++)
     await record({ sessionId: 'long', spans: spans.map(each => ({ ...each, id: hexId(8) })) })
@@ -117,7 +117,7 @@ t.test('deletions race with recording, appends, ends, patches, scores and each o
   }
 })
 
-t.test('another project’s traces stay, and a key needs the scope', async t => {
+t.test('another project’s traces are untouched, and a key needs the scope', async t => {
   await makeProject('other')
   const { key } = await makeKey({ project: 'other' })
   const id = await record({ userId: 'ada', sessionId: 'one' }, key)
@@ -129,7 +129,7 @@ t.test('another project’s traces stay, and a key needs the scope', async t => 
   t.match(await remove({ userId: 'ada' }, reader), { status: 403, body: { error: { code: 'insufficient_scope' } } })
 })
 
-t.test('exactly one valid target is needed', async t => {
+t.test('exactly one valid target is required', async t => {
   const id = traceId()
   for (const [body, rule] of [
     [{}, 'body: must have exactly one of traceIds, userId or sessionId'],

@@ -5,7 +5,7 @@ import { testRelay } from '../fixtures/database/relay.ts'
 import { testService } from '../fixtures/service/service.ts'
 import { until } from '../fixtures/until.ts'
 
-t.test('names say what is what: only counters end with _total, and all end so', async t => {
+t.test('names follow the conventions: counters, and only counters, end with _total', async t => {
   const { call } = await testService(t)
   const { text } = await call('GET', '/metrics')
   for (const [, name = '', kind] of text.matchAll(/^# TYPE (\w+) (\w+)$/gm)) {
@@ -16,7 +16,7 @@ t.test('names say what is what: only counters end with _total, and all end so', 
   if (error === undefined) t.equal(status, 0, `${stdout}${stderr}`)
 })
 
-t.test('the size of a database that is away is not said to be 0', async t => {
+t.test('the size of an unreachable database is not reported as 0', async t => {
   const database = await testDatabase(t)
   const relay = await testRelay(t, database.target)
   relay.cut()

@@ -30,10 +30,10 @@ t.test('counts requests by route and status, refusals by code, and batches, with
   }
   t.match(text, /^spoor_database_bytes [1-9]\d{6,}$/m)
   t.match(text, /^nodejs_eventloop_lag_seconds /m)
-  t.notMatch(text, /spoor_live_|nowhere/, 'nothing that a client sent')
+  t.notMatch(text, /spoor_live_|nowhere/, 'no data from clients')
 })
 
-t.test('an idle process is woken 20 times a second to measure the event loop', async t => {
+t.test('an idle process wakes 20 times a second to measure the event loop', async t => {
   const { call } = await testService(t)
   const read = async () => (await call('GET', '/metrics', { key: null })).text
   // Each read starts a new measurement.
@@ -43,7 +43,7 @@ t.test('an idle process is woken 20 times a second to measure the event loop', a
   t.ok(least >= 0.045, `the shortest sample is ${least} s`)
 })
 
-t.test('counts by the id of the project where that is wanted, and nowhere else', async t => {
+t.test('counts by project id if enabled, and not otherwise', async t => {
   const database = await testDatabase(t)
   for (const metricsProjects of [false, true]) {
     const { call, makeProject, makeKey } = await testService(t, { database, config: { metricsProjects } })
@@ -113,7 +113,7 @@ const PROMISED = {
   process_open_fds: 'gauge'
 }
 
-t.test('every metric says what it is, and moves when it should', async t => {
+t.test('every metric has a description, and changes when it should', async t => {
   const { call, app, database } = await testService(t)
   const read = async () => (await call('GET', '/metrics', { key: null })).text
   const value = async (name: string) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(await read())?.[1])
@@ -126,7 +126,7 @@ t.test('every metric says what it is, and moves when it should', async t => {
   t.same(
     ours.filter(name => !(name in PROMISED)),
     [],
-    'a new metric stands above'
+    'a new metric belongs in the list above'
   )
 
   const room = app.ingest.admit(1000)
@@ -152,7 +152,7 @@ t.test('every metric says what it is, and moves when it should', async t => {
   const stored = (what: string, way: string) => value(`spoor_${what}_recorded_total\\{way="${way}"\\}`)
   const [traces, spans] = [await stored('traces', 'native'), await stored('spans', 'native')]
   for (const status of [201, 200]) t.equal((await call('POST', '/api/v1/traces', { body })).status, status)
-  t.equal(await stored('traces', 'native'), traces + 1, 'a resend is none')
+  t.equal(await stored('traces', 'native'), traces + 1, 'a resend does not count')
   t.equal(await stored('spans', 'native'), spans + 2)
   const started = startBody()
   const path = `/api/v1/traces/${started.trace.id}`
@@ -165,7 +165,7 @@ t.test('every metric says what it is, and moves when it should', async t => {
   t.ok((await value('spoor_worker_heap_bytes')) > 1e6)
 })
 
-t.test('clients cannot add labels: what is unknown shares one', async t => {
+t.test('clients cannot add labels: unknown values share one', async t => {
   const { call, port } = await testService(t)
   const series = async () =>
     new Set((await call('GET', '/metrics')).text.split('\n').map(line => line.replace(/ \S+$/, '')))

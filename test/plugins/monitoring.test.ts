@@ -4,7 +4,7 @@ import { ingestBody } from '../fixtures/bodies/bodies.ts'
 import { alertQueries, dashboardQueries, RULES_FILE } from '../fixtures/service/monitoring.ts'
 import { testService } from '../fixtures/service/service.ts'
 
-t.test('the dashboard and the alert rules can be fetched, and ask only for metrics that there are', async t => {
+t.test('the dashboard and the alert rules can be downloaded, and use only existing metrics', async t => {
   const { call, database } = await testService(t)
   await call('POST', '/api/v1/traces', { body: ingestBody() })
   const names = new Set<string>()

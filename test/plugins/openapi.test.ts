@@ -24,14 +24,14 @@ t.test('the document over HTTP', async t => {
   const { call, url, app } = await testService(t)
   const first = await call('GET', PATH, { key: null })
 
-  t.test('is the description of the routes that the service has, with the address it was asked at', async t => {
+  t.test("describes the service's routes, with the requested address", async t => {
     t.equal(first.status, 200)
     t.equal(first.headers['content-type'], 'application/json')
     t.equal(first.text, JSON.stringify(describeApi(app.routes, { baseUrl: url, keyPrefix: 'spoor' })))
     t.match(first.body, { openapi: /^3\.1\./, info: { version: '1.0.0' }, servers: [{ url }] })
   })
 
-  t.test('may be cached, and is not sent again to who has it', async t => {
+  t.test('can be cached, and is not sent again if unchanged', async t => {
     const etag = String(first.headers.etag)
     t.equal(first.headers['cache-control'], 'public, max-age=300')
     for (const known of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
@@ -43,18 +43,18 @@ t.test('the document over HTTP', async t => {
     }
   })
 
-  t.test('answers HEAD with the headers alone', async t => {
+  t.test('responds to HEAD with only the headers', async t => {
     const head = await call('HEAD', PATH)
     t.match(head, { status: 200, text: '', headers: { etag: String(first.headers.etag) } })
     t.equal(head.headers['content-length'], first.headers['content-length'])
   })
 
-  t.test('goes with the name under which the service is reached', async t => {
+  t.test('follows the name under which the service is reached', async t => {
     const ask = (host: string) => call('GET', PATH, { headers: { host } })
     const answer = await ask('traces.example.com')
     t.same(answer.body.servers, [{ url: 'http://traces.example.com' }])
     t.not(answer.headers.etag, first.headers.etag)
-    t.equal(answer.headers.vary, 'Host', 'so that a shared cache does not answer one name with the other')
+    t.equal(answer.headers.vary, 'Host', "so that a shared cache does not return one name's document for another")
     const known = { 'if-none-match': String(answer.headers.etag), host: 'traces.example.com' }
     t.match(await call('GET', PATH, { headers: known }), { status: 304, headers: { vary: 'Host' } })
     // There are more names than the server caches.
@@ -78,7 +78,7 @@ t.test('the document over HTTP', async t => {
   })
 })
 
-t.test('the document names BASE_URL where it is set', async t => {
+t.test('the document names BASE_URL if it is set', async t => {
   const baseUrl = 'https://example.com/spoor'
   const { call } = await testService(t, { config: { baseUrl } })
   const [index, document] = [await call('GET', '/api/v1'), await call('GET', PATH)]

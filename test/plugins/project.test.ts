@@ -37,7 +37,7 @@ t.test('GET /api/v1/project', async t => {
     t.equal(body.lastTraceAt, (await call('GET', `/api/v1/traces/${last.trace.id}`)).body.trace.ingestedAt)
   })
 
-  await t.test('warns from 80 % of its own limit, and calls 95 % critical', async t => {
+  await t.test('warns at 80 % of its own limit, and is critical at 95 %', async t => {
     const setBytes = (bytes: number) =>
       database.pool.run(async sql => {
         await sql`update projects set storage_limit = 10000`

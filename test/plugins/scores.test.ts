@@ -51,11 +51,11 @@ t.test('scores', async t => {
     { name: 'A-b_9', dataType: 'numeric', value: 2 },
     { name: '__proto__', dataType: 'numeric', value: -1.5e300 }
   ]) {
-    await t.test(`are taken: ${score.dataType} ${score.name}`, async t => {
+    await t.test(`are accepted: ${score.dataType} ${score.name}`, async t => {
       t.match(await add(id, score), { status: 201, body: { score } })
     })
   }
-  await t.test('stand in the list of traces as in the detail, the newest of each name', async t => {
+  await t.test('appear in the trace list as in the detail, the newest of each name', async t => {
     const { trace } = (await call('GET', `/api/v1/traces/${id}`)).body
     const { traces } = (await call('GET', '/api/v1/traces')).body
     const summary = traces.find((each: { id: string }) => each.id === id)
@@ -70,27 +70,27 @@ t.test('scores', async t => {
     ['no name', { dataType: 'numeric', value: 1 }, 'name'],
     ['an empty name', { ...GOOD, name: '' }, 'name'],
     ['a name with a space', { ...GOOD, name: 'a b' }, 'name'],
-    ['a name with a line break at its end', { ...GOOD, name: 'a\n' }, 'name'],
+    ['a name with a trailing line break', { ...GOOD, name: 'a\n' }, 'name'],
     ['a name of 65 characters', { ...GOOD, name: 'n'.repeat(65) }, 'name'],
     ['an unknown dataType', { ...GOOD, dataType: 'text' }, 'dataType'],
     ['no value', { name: 'a', dataType: 'numeric' }, 'value'],
     ['a null value', { ...GOOD, value: null }, 'value'],
     ['a text as a number', { ...GOOD, value: '1' }, 'value'],
-    ['a number beyond doubles', '{"name":"a","dataType":"numeric","value":1e400}', 'value'],
+    ['a number beyond the range of doubles', '{"name":"a","dataType":"numeric","value":1e400}', 'value'],
     ['a number as a category', { ...GOOD, dataType: 'categorical' }, 'value'],
     ['a number as a boolean', { ...GOOD, dataType: 'boolean', value: 1 }, 'value'],
     ['a category of 201 characters', { name: 'a', dataType: 'categorical', value: 'x'.repeat(201) }, 'value'],
     ['U+0000 in a category', { name: 'a', dataType: 'categorical', value: 'a\u0000' }, 'value'],
-    ['half a pair in a category', { name: 'a', dataType: 'categorical', value: '\ud800' }, 'value'],
+    ['an unpaired surrogate in a category', { name: 'a', dataType: 'categorical', value: '\ud800' }, 'value'],
     ['a comment of 2001 characters', { ...GOOD, comment: 'x'.repeat(2001) }, 'comment'],
     ['U+0000 in a comment', { ...GOOD, comment: '\u0000' }, 'comment'],
-    ['half a pair in a comment', { ...GOOD, comment: 'x\udc00' }, 'comment'],
+    ['an unpaired surrogate in a comment', { ...GOOD, comment: 'x\udc00' }, 'comment'],
     ['a comment that is null', { ...GOOD, comment: null }, 'comment'],
     ['a short spanId', { ...GOOD, spanId: 'abc' }, 'spanId'],
     ['a source', { ...GOOD, source: 'eval' }, 'source'],
     ['a list', [GOOD], 'body']
   ] as const) {
-    await t.test(`are refused with ${claim}`, async t => {
+    await t.test(`are rejected with ${claim}`, async t => {
       const { status, body: answer } = await add(id, body)
       t.match([status, answer.error.code], [400, 'invalid_request'])
       t.match(answer.error.message, new RegExp(`^${field}: `))
@@ -100,7 +100,7 @@ t.test('scores', async t => {
   t.match(await add(id, { ...GOOD, comment: 'x'.repeat(2_097_152) }), { status: 413 })
   t.match(await add(traceId(), GOOD), { status: 404, body: { error: { code: 'not_found' } } })
 
-  await t.test('stop at 100 for one trace', async t => {
+  await t.test('are limited to 100 per trace', async t => {
     const full = await makeTrace()
     const answers = await Promise.all(Array.from({ length: 105 }, () => add(full, GOOD)))
     t.equal(answers.filter(answer => answer.status === 201).length, 100)
@@ -153,7 +153,7 @@ t.test('scores', async t => {
     })
   }
 
-  await t.test('ask for the scope of the route', async t => {
+  await t.test("require the route's scope", async t => {
     const [write, read, remove] = [
       (await makeKey({ scopes: ['traces:write'] })).key,
       (await makeKey({ scopes: ['traces:read'] })).key,

@@ -276,7 +276,7 @@ t.test('random searches of random histories match a model', async t => {
       }),
     runs(25)
   )
-  t.same(lintAll(recording.texts), [], 'a cluster takes every statement')
+  t.same(lintAll(recording.texts), [], 'a cluster accepts every statement')
 })
 
 const invalid = (message: RegExp) => ({ status: 400, body: { error: { code: 'invalid_request', message } } })
@@ -345,7 +345,7 @@ t.test('invalid parameters are rejected by name', async t => {
   t.match(await call('GET', `/api/v1/traces?after=${newest}`), invalid(/^after: must be a cursor/))
 })
 
-t.test('summaries are those of the list, with the first error and the beginnings of the texts', async t => {
+t.test("summaries equal the list's, with the first error and the beginnings of the texts", async t => {
   const { call } = await testService(t)
   const message = 'The order service did not respond. '.repeat(20)
   const failed = span({ name: 'lookup', kind: 'tool', status: 'error', startedAt: TIMES[0], endedAt: ENDS[0] })
@@ -385,7 +385,7 @@ t.test('summaries are those of the list, with the first error and the beginnings
   const ids = async (query: string) =>
     (await call('GET', `/api/v1/search?${query}`)).body.traces.map(({ id }: { id: string }) => id)
   t.same(await ids('error=TimeoutError&step=lookup'), [body.trace.id])
-  t.same(await ids('error=TimeoutError&step=agent'), [], 'all conditions hold for the same step')
+  t.same(await ids('error=TimeoutError&step=agent'), [], 'all conditions apply to the same step')
   t.same(await ids('error=respond+order&stepKind=tool'), [body.trace.id])
 })
 
@@ -479,10 +479,10 @@ t.test('the list of spans and a search read the same errors', async t => {
     ['record+tells', 4]
   ] as const)
     t.same(await ids(`error=${words}`), [bodies[i]!.trace.id], words)
-  t.same(await ids('error=answered'), [], 'an output of a model is not an error')
+  t.same(await ids('error=answered'), [], "a model's output is not an error")
 })
 
-t.test('previews show messages that were received as log records', async t => {
+t.test('previews show messages that arrived as log records', async t => {
   const { call, database } = await testService(t)
   const [traceId, id] = [IDS[0]!, spanId()]
   const attributes = { 'gen_ai.operation.name': 'chat' }
@@ -548,7 +548,7 @@ t.test('an empty page names existing values', async t => {
   t.equal(await hint('name=answer-question&tag=web&errors=true'), `${none} Each of the values exists. ${newest}`)
 })
 
-t.test('words are found together with every other condition and sort', async t => {
+t.test('words can be combined with every other condition and sort', async t => {
   const service = await testService(t)
   const { call } = service
   await searchOn(service)

@@ -6,7 +6,7 @@ import { testService } from '../fixtures/service/service.ts'
 const PATH = '/.well-known/security.txt'
 const HEADER = 'strict-transport-security'
 
-t.test('security.txt names the contacts, and a date that is in the future and less than a year away', async t => {
+t.test('security.txt names the contacts, and an expiry date less than a year away', async t => {
   const securityContacts = ['mailto:security@example.com', 'https://example.com/security']
   const { call } = await testService(t, { config: { securityContacts, baseUrl: 'https://traces.example.com' } })
   const { status, headers, text } = await call('GET', PATH, { key: null })
@@ -22,12 +22,12 @@ t.test('security.txt names the contacts, and a date that is in the future and le
   t.same(rest, [`Canonical: https://traces.example.com${PATH}`])
 })
 
-t.test('without a contact there is no security.txt', async t => {
+t.test('without a contact, there is no security.txt', async t => {
   const { call } = await testService(t)
   t.equal((await call('GET', PATH, { key: null })).status, 404)
 })
 
-t.test('pages for browsers are kept on HTTPS if BASE_URL is, and not otherwise', async t => {
+t.test('pages for browsers require HTTPS if BASE_URL does, and not otherwise', async t => {
   const database = await testDatabase(t)
   const host = 'traces.example.com'
   const secure = await testService(t, { database, config: { baseUrl: `https://${host}` } })

@@ -19,7 +19,7 @@ async function record(more: object): Promise<string> {
 const ODD = 'chat/7 ä?#%"1'
 const usage = { usage: { inputTokens: 10, outputTokens: 2 } }
 
-t.test('a session is summed, and its traces come oldest first', async t => {
+t.test('a session is summed, and its traces are listed oldest first', async t => {
   const ids: string[] = []
   for (let minute = 0; minute < 5; minute++) {
     const more = { sessionId: ODD, userId: minute === 0 ? 'ada' : 'bob', status: minute === 3 ? 'error' : 'ok' }
@@ -75,7 +75,7 @@ t.test('a failed turn states its first error', async t => {
   t.ok(shown.startsWith('order 12 is unknown') && shown.length <= 201, shown)
 })
 
-t.test('a session is found by its user, and a user by how the id begins', async t => {
+t.test('a session is found by its user, and a user by id prefix', async t => {
   for (const [sessionId, userId, minute] of [
     ['one', 'ada', 10],
     ['one', 'eve', 11],
@@ -116,7 +116,7 @@ t.test('a response without sessions or users names existing ones', async t => {
   t.match(structuredContent, { sessions: [], hint: /The nearest: "eve"/ })
 })
 
-t.test('an unknown session is 404, and an impossible id is rejected', async t => {
+t.test('an unknown session gets 404, and an invalid id is rejected', async t => {
   for (const path of ['sessions/none', 'sessions/%00', 'sessions/a%2Fb']) {
     t.match(await read(path), { status: 404, body: { error: { code: 'not_found' } } }, path)
   }

@@ -1,4 +1,4 @@
-/** Tests what the lists of spans and failures do with single requests: wrong input, times, hints, late arrivals. */
+/** Tests single requests to the lists of spans and failures: invalid input, times, hints, late arrivals. */
 import t from 'tap'
 import { AT, ingestBody, span, spanId, spansBody, startBody, traceId } from '../fixtures/bodies/bodies.ts'
 import { exportOf, otlpSpan } from '../fixtures/bodies/otlp.ts'
@@ -85,7 +85,7 @@ t.test('a cursor belongs to its list', async t => {
   t.match(await call('GET', `${ERRORS}?after=${nextCursor}`), { status: 400 })
   t.match(await call('GET', `${SPANS}?after=${traces.nextCursor}`), { status: 400 })
   t.match(await call('GET', `${SPANS}?sort=slowest&after=${nextCursor}`), { status: 400 })
-  t.equal((await get(`${SPANS}?after=${nextCursor}&status=unset`)).spans.length, 5, 'other filters go on from there')
+  t.equal((await get(`${SPANS}?after=${nextCursor}&status=unset`)).spans.length, 5, 'other filters continue from there')
 })
 
 t.test('pages neither lose nor repeat spans while traces and spans arrive or are deleted', async t => {
@@ -123,7 +123,7 @@ t.test('pages neither lose nor repeat spans while traces and spans arrive or are
   for (const id of before) if (!deleted.includes(id)) t.ok(seen.includes(id), 'none is lost')
 })
 
-t.test('without times, failures of the last seven days are grouped; one time decides the other', async t => {
+t.test('without times, failures of the last seven days are grouped; one time determines the other', async t => {
   const { get, post } = await newProject('times')
   const days = (count: number) => new Date(Date.now() - count * 86_400_000).toISOString()
   const failing = (startedAt: string, name: string) =>
@@ -182,7 +182,7 @@ t.test('empty responses name existing values', async t => {
   t.match((await get(`${ERRORS}?${RANGE}&name=cha`)).hint, /No recent step is named "cha"\. The nearest: "chat"/)
 })
 
-t.test('log records that state an exception say why a step failed', async t => {
+t.test('log records that state an exception explain why a step failed', async t => {
   const { get, post } = await newProject('records')
   const exported = otlpSpan({ start: 12 * 3600, status: 2, name: 'call' })
   await post('/api/v1/otlp/v1/traces', exportOf(exported))

@@ -241,7 +241,7 @@ const of = <T>(values: readonly T[], n: number): T => values[n % values.length] 
 const KINDS = ['llm', 'tool', 'agent', 'custom'] as const
 let projects = 0
 
-t.test('sums are those of the traces, after any history', async () => {
+t.test('sums equal those of the traces, after any history', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(ops, { minLength: 15, maxLength: 35 }),
@@ -518,7 +518,7 @@ t.test('sums are those of the traces, after any history', async () => {
   )
 })
 
-t.test('without times, the last seven days are summed, and the response says so', async t => {
+t.test('without times, the last seven days are summed, as the response states', async t => {
   const at = Date.now() - 3 * DAY
   const body = ingestBody({ startedAt: iso(at), endedAt: iso(at + 3000), model: 'm1', tags: ['prompt:v7', 'tenant:a'] })
   t.equal((await call('POST', '/api/v1/traces', { body })).status, 201)
@@ -533,7 +533,7 @@ t.test('without times, the last seven days are summed, and the response says so'
     ['day', DAY]
   ] as const) {
     const { from, to } = (await call('GET', `/api/v1/usage?interval=${interval}`)).body
-    t.equal(Date.parse(from) % length, 0, `it begins with a whole ${interval}`)
+    t.equal(Date.parse(from) % length, 0, `it starts with a whole ${interval}`)
     t.equal(Math.ceil(Date.parse(to) / length) * length - Date.parse(from), 7 * DAY)
   }
   const to = iso(at + 1)
@@ -541,7 +541,7 @@ t.test('without times, the last seven days are summed, and the response says so'
   t.match((await call('GET', `/api/v1/usage?to=${iso(at)}`)).body, { total: { traces: 0 } }, 'to is exclusive')
 })
 
-t.test('scores are counted and averaged by group, the newest of each trace', async t => {
+t.test("scores are counted and averaged by group, using each trace's newest", async t => {
   await makeProject('scored')
   const { key } = await makeKey({ project: 'scored' })
   const record = async (hour: number, tags: string[], ...scores: [name: string, value: unknown][]) => {
@@ -600,7 +600,7 @@ t.test('an empty response names existing values', async t => {
   t.equal((await call('GET', '/api/v1/usage', { key })).body.hint, 'The project has no traces.')
 })
 
-t.test('an invalid query is rejected by the name of the parameter', async t => {
+t.test("an invalid query is rejected with the parameter's name", async t => {
   const wrong: Readonly<Record<string, RegExp>> = {
     'by=session': /^by: must be model, name, environment, user, step or tag:KEY/,
     'by=tag:': /^by: must be /,
@@ -644,7 +644,7 @@ t.test('an invalid query is rejected by the name of the parameter', async t => {
   }
 })
 
-longTest('beyond 20,000 traces, sums are read that the server has made', async t => {
+longTest('beyond 20,000 traces, sums that the server has computed are read', async t => {
   const id = Number(await makeProject('large'))
   const { key } = await makeKey({ project: 'large' })
   const begin = Date.UTC(2026, 9, 1)
@@ -667,7 +667,7 @@ longTest('beyond 20,000 traces, sums are read that the server has made', async t
     return answer.status === 200 ? answer.body : answer.body.error.message
   }
   t.match(await ask('by=tag:prompt'), /more than 20,000 traces; .* spoor project update SLUG --usage-tags prompt$/)
-  // Nothing is made yet, so the newest traces are read one by one.
+  // No sums are computed yet, so the newest traces are read one by one.
   const first = await ask('by=user')
   t.match(first, { approximate: true, to: iso(begin + 3 * DAY), countedFrom: first.from })
   t.ok(first.total.traces > 19_900 && first.total.traces <= 20_000)

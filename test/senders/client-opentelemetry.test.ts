@@ -6,7 +6,7 @@ import { Spoor } from '../../clients/typescript/index.ts'
 import { inside, sending } from './sending.ts'
 import { treeOf } from './tree.ts'
 
-t.test('steps and scores inside a span of OpenTelemetry are part of its trace', async t => {
+t.test('steps and scores inside an OpenTelemetry span are part of its trace', async t => {
   const sent = await sending(t)
   // The exporter is configured in code, so no environment variable reveals its settings.
   const spoor = new Spoor({ url: sent.url, key: sent.key, spool: false, openTelemetry: true })

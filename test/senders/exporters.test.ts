@@ -6,7 +6,7 @@ import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace
 import t from 'tap'
 import { type ExporterOptions, optionsOf, type Receiver, receiver } from './sending.ts'
 
-t.test('both exporters send what is stored, gzip or not', async t => {
+t.test('both exporters send traces that are stored, with or without gzip', async t => {
   const to = await receiver()
   const exporters = {
     protobuf: (options: ExporterOptions) => new ProtobufExporter(options),

@@ -43,7 +43,7 @@ t.test('Langfuse', async t => {
   const { read } = sent
   const said = { sessionId: 's-1', userId: 'u-1', tags: ['one', 'two'] }
 
-  t.test('observations by hand', async t => {
+  t.test('manual observations', async t => {
     await startActiveObservation('answer', async span => {
       span.update({ input: { question: QUESTION } })
       await propagateAttributes({ ...said, traceName: 'weather', metadata: { team: 'ops' } }, async () => {
@@ -111,7 +111,7 @@ t.test('Langfuse', async t => {
   })
 })
 
-t.test("Langfuse below the application's own root, which is sent if the processor is told so", async t => {
+t.test("Langfuse below the application's own root, which the processor sends on request", async t => {
   const sent = await langfuse(t, options => processorFor(options, { shouldExportSpan: () => true }))
   await inside(sent.tracer, 'answer', async () => startObservation('call', {}, { asType: 'generation' }).end())
   const { trace, spans } = await sent.read('answer')
@@ -119,7 +119,7 @@ t.test("Langfuse below the application's own root, which is sent if the processo
   t.same(treeOf(spans), ['custom answer', '  llm call'])
 })
 
-t.test('Langfuse beside OpenInference: each call counts once', async t => {
+t.test('Langfuse alongside OpenInference: each call counts once', async t => {
   // Langfuse's processor would drop OpenInference's spans.
   const sent = await langfuse(t)
   const instrumentation = new OpenAIInstrumentation({ tracerProvider: sent.provider })

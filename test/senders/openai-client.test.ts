@@ -68,11 +68,11 @@ t.test('OpenInference', async t => {
     const call = { function: { name: 'get_weather', arguments: '{"city":"Graz"}' } }
     t.match(first, { status: 'ok', output: [{ message: { tool_calls: [{ tool_call: call }] } }] })
     t.match(second.input[3], { message: { role: 'tool', content: TOOL_RESULT } })
-    t.equal(first.attributes['input.value'], undefined, 'the request says the same')
-    t.match(first.attributes['output.value'], /"usage":/, 'the answer says more')
+    t.equal(first.attributes['input.value'], undefined, 'the request states the same')
+    t.match(first.attributes['output.value'], /"usage":/, 'the response states more')
   })
 
-  t.test('a stream, of which it sends no tokens', async t => {
+  t.test('a stream, without tokens', async t => {
     await inside(tracer, 'flow', () => chatInStream(client))
     const { trace } = await read('flow')
     t.match(trace, {
@@ -93,7 +93,7 @@ t.test('OpenInference', async t => {
     t.match(await read('respond in stream'), { trace: { usage: chatsUsed(1), output: [answer] } })
   })
 
-  t.test('a failure, which it does not send', async t => {
+  t.test('a failure, which is not sent', async t => {
     await inside(tracer, 'failing', () => fail(client))
     t.same(treeOf((await read('failing')).spans), ['custom failing'])
   })
@@ -129,13 +129,13 @@ t.test('OpenLLMetry', async t => {
     t.match(ofKind(spans, 'llm')[0], { usage: chatsUsed(1), output: [{ parts: [call] }] })
   })
 
-  t.test('a stream, of which it sends no tokens', async t => {
+  t.test('a stream, without tokens', async t => {
     await inside(tracer, 'flow', () => chatInStream(client))
     const { trace } = await read('flow')
     t.match(trace, { model: 'gpt-4o-mini-2024-07-18', usage: NOT_SENT, input: [question], output: [answer] })
   })
 
-  t.test('a failure, which it does not send', async t => {
+  t.test('a failure, which is not sent', async t => {
     await inside(tracer, 'failing', () => fail(client))
     t.same(treeOf((await read('failing')).spans), ['custom failing'])
   })
@@ -147,7 +147,7 @@ t.test('OpenLLMetry', async t => {
   })
 })
 
-t.test('both at once: each call counts once', async t => {
+t.test('both together: each call counts once', async t => {
   const sent = await sending(t)
   openLlmetry(t, sent)
   openInference(t, sent)

@@ -1,6 +1,6 @@
 /**
  * `npm run torture [-- --only PART,PART --minutes N --traces N --seed N]`: runs the tests of test/torture in their long
- * form, part by part, and prints a table of their figures. The exit code is 1 if a promise was broken.
+ * form, part by part, and prints a table of their figures. The exit code is 1 if a guarantee was broken.
  */
 import { spawn } from 'node:child_process'
 import { createWriteStream } from 'node:fs'
@@ -12,19 +12,19 @@ import { readFlags, UsageError } from '../bench/options.ts'
 import { isTest } from '../suites.ts'
 import { type Figure, ORDERS_VARIABLE, type Orders } from './part-orders.ts'
 
-/** Each part's name and promise. */
+/** Each part's name and guarantee. */
 const PARTS = {
-  crashes: 'nothing that was answered is lost, whatever is killed',
-  store: 'writes are 429 and reads 503 while the store refuses, and all is well within 5 s of its return',
-  overload: 'of more than can be served, the rest is refused at once, and nobody else notices',
-  abuse: 'idle, slow, greedy and wrong clients take nothing from the others',
-  isolation: 'whatever one project reads, another one reads as before',
-  secrets: 'no answer and no time tells whether a key exists',
-  operation: 'a server that is told to go answers what is under way; threads that die are replaced',
-  input: 'no input is answered 5xx, or holds the server up for more than 100 ms',
-  readers: 'no bytes make a reader of requests or files fail otherwise than by refusing them',
-  upgrades: 'a migration never stands in the way of writers',
-  clients: 'clients that generators make of the OpenAPI document compile, and do what they should',
+  crashes: 'no acknowledged write is lost, whatever is killed',
+  store: 'while the database fails, writes get 429 and reads 503, and everything works within 5 s of its return',
+  overload: 'excess requests are rejected at once, without affecting other clients',
+  abuse: 'idle, slow, greedy and faulty clients do not affect others',
+  isolation: 'however much one project reads, other projects read as fast as before',
+  secrets: 'neither responses nor their timing reveal whether a key exists',
+  operation: 'a server that is told to stop answers requests in flight, and dead threads are replaced',
+  input: 'no input causes a 5xx response, or blocks the server for more than 100 ms',
+  readers: 'every reader of requests or files accepts or rejects any bytes, and never fails',
+  upgrades: 'a migration never blocks writers',
+  clients: 'clients generated from the OpenAPI document compile and work',
   agents: 'six coding agents offer their models each tool of the endpoint, and large traces as outlines',
   mcp: 'the endpoint passes the public conformance suite of its protocol, but for what it does not serve',
   client: 'each trace that the client has taken is stored once, or named as lost, whatever is killed',
@@ -39,10 +39,10 @@ const PARTS = {
   recovery: 'a server listens while PostgreSQL recovers, and says so',
   folders: 'all processes of a server are in its data folder, and a copied folder starts beside it',
   bench: 'the benchmark measures, and leaves nothing behind',
-  packaging: 'what is installed as the guide says works: image, unit, proxies, manifests, completion',
-  random: 'what holds of a few random cases and small sizes in `npm test` holds of all that come in minutes',
+  packaging: 'installations that follow the guide work: image, unit, proxies, manifests, completion',
+  random: 'the random tests of `npm test` pass with full sizes and many more cases',
   dashboard: 'its pages stay within their budgets, are accessible in each theme and width, and cost recording little',
-  soak: 'under half of what it can do, a server takes no more memory and no more file descriptors as time goes by'
+  soak: "at half of its maximum load, a server's memory and file descriptors do not grow"
 } as const
 type Part = keyof typeof PARTS
 
@@ -58,7 +58,7 @@ const TRACES = 1_000_000
 
 const PROGRESS_MS = 5000
 
-const HELP = `Keeps what the README promises under test for minutes: npm run torture -- [flags]
+const HELP = `Tests the guarantees in the README for minutes: npm run torture -- [flags]
 
   --only PART,PART   these parts only (default: all but rehearsal)
   --minutes N        for each part (default: ${MINUTES}, soak ${SOAK_MINUTES})

@@ -66,16 +66,16 @@ t.test('access', async t => {
       }
       if (!path.includes('{traceId}')) return
       for (const id of ['x', hexId(15), `${traceId()}0`, 'g'.repeat(32), `${traceId()}%20`, '%00']) {
-        t.match(await send(key, at(path, id)), missing, `${id} is no trace`)
+        t.match(await send(key, at(path, id)), missing, `${id} is not a trace`)
       }
       if (!path.includes('{scoreId}')) return
       for (const id of ['x', hexId(7), hexId(9), 'g'.repeat(16)]) {
-        t.match(await send(key, at(path, body.trace.id, id)), missing, `${id} is no score`)
+        t.match(await send(key, at(path, body.trace.id, id)), missing, `${id} is not a score`)
       }
     })
   }
 
-  await t.test('a score is there only on its own trace', async t => {
+  await t.test('a score exists only on its own trace', async t => {
     const other = ingestBody()
     await call('POST', TRACES, { body: other })
     const score = { name: 'n', dataType: 'boolean', value: true }
@@ -84,20 +84,17 @@ t.test('access', async t => {
     t.match(await call('DELETE', `${TRACES}/${other.trace.id}/scores/${id}`), { status: 200 })
   })
 
-  await t.test(
-    'a key may write and read unless it was made otherwise, and one from before scopes only write',
-    async t => {
-      t.strictSame(DEFAULT_SCOPES, ['traces:write', 'traces:read'])
-      const { key, keyId } = await makeKey()
-      await database.pool.run(sql => sql`update api_keys set scopes = null where id = ${keyId}`)
-      t.strictSame((await call('GET', '/api/v1/key', { key })).body.scopes, ['traces:write'])
-      t.match(await call('POST', TRACES, { key, body: ingestBody() }), { status: 201 })
-      t.match(await call('GET', TRACES, { key }), denied)
-      t.match(await call('DELETE', `${TRACES}/${traceId()}`, { key }), denied)
-    }
-  )
+  await t.test('by default, a key can write and read, and one from before scopes can only write', async t => {
+    t.strictSame(DEFAULT_SCOPES, ['traces:write', 'traces:read'])
+    const { key, keyId } = await makeKey()
+    await database.pool.run(sql => sql`update api_keys set scopes = null where id = ${keyId}`)
+    t.strictSame((await call('GET', '/api/v1/key', { key })).body.scopes, ['traces:write'])
+    t.match(await call('POST', TRACES, { key, body: ingestBody() }), { status: 201 })
+    t.match(await call('GET', TRACES, { key }), denied)
+    t.match(await call('DELETE', `${TRACES}/${traceId()}`, { key }), denied)
+  })
 
-  await t.test('the index and the document need no key, and pass over a wrong one', async t => {
+  await t.test('the index and the document need no key, and ignore a wrong one', async t => {
     for (const path of ['/api/v1', '/api/v1/openapi.json']) {
       t.equal((await call('GET', path, { key: null })).status, 200)
       t.equal((await call('GET', path, { key: 'nonsense' })).status, 200)
@@ -116,7 +113,7 @@ t.test('access', async t => {
   })
 })
 
-t.test('keys begin with the prefix of the deployment, which may hold an underscore', async t => {
+t.test("keys begin with the deployment's prefix, which may contain an underscore", async t => {
   const { call, key } = await testService(t, { config: { keyPrefix: 'acme_traces' } })
   t.match(key, /^acme_traces_live_[0-9A-Za-z]{16}_[0-9A-Za-z]{43}$/)
   t.equal((await call('GET', '/api/v1/key')).status, 200)

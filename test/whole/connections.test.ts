@@ -94,32 +94,35 @@ async function hearsOfKeys(t: Test, { call, makeKey }: TestService): Promise<voi
 }
 
 for (const most of [5, 10]) {
-  t.test(`a role that may have ${most} connections: all works, and the server says what it lacks`, async t => {
-    const target = await limitedTo(most)
-    const { connect } = databaseAt(target)
-    const told: object[] = []
-    const limit = new ConnectionLimit(16, shortage => told.push(shortage))
-    const service = await testService(t, { database, view: { connect, limit } })
-    t.same(await useAll(service, most * 1000, 20), allWell(20))
-    t.same(await useAll(service, most * 2000, 20), allWell(20))
-    await hearsOfKeys(t, service)
-    t.match(told[0], { wanted: 16 })
-    const { status, body } = await service.call('GET', '/readyz')
-    t.match(
-      { status, body },
-      { status: 200, body: { ready: true, lacks: [/the database allows this process \d+ of 16/] } }
-    )
-    await service.close()
-    await until(async () => (await countConnections(target.user)) === 0)
-    const env = { ...configurationFor({ ...database, target }), PORT: '2' }
-    t.match(
-      (await runHere(['status', '--json'], env)).out,
-      new RegExp(`The role of DATABASE_URL allows ${most} connections, .*DATABASE_CONNECTIONS`)
-    )
-  })
+  t.test(
+    `with a role limited to ${most} connections, everything works, and the server reports the shortage`,
+    async t => {
+      const target = await limitedTo(most)
+      const { connect } = databaseAt(target)
+      const told: object[] = []
+      const limit = new ConnectionLimit(16, shortage => told.push(shortage))
+      const service = await testService(t, { database, view: { connect, limit } })
+      t.same(await useAll(service, most * 1000, 20), allWell(20))
+      t.same(await useAll(service, most * 2000, 20), allWell(20))
+      await hearsOfKeys(t, service)
+      t.match(told[0], { wanted: 16 })
+      const { status, body } = await service.call('GET', '/readyz')
+      t.match(
+        { status, body },
+        { status: 200, body: { ready: true, lacks: [/the database allows this process \d+ of 16/] } }
+      )
+      await service.close()
+      await until(async () => (await countConnections(target.user)) === 0)
+      const env = { ...configurationFor({ ...database, target }), PORT: '2' }
+      t.match(
+        (await runHere(['status', '--json'], env)).out,
+        new RegExp(`The role of DATABASE_URL allows ${most} connections, .*DATABASE_CONNECTIONS`)
+      )
+    }
+  )
 }
 
-t.test('a process opens no more connections than DATABASE_CONNECTIONS says', async t => {
+t.test('a process opens no more than DATABASE_CONNECTIONS connections', async t => {
   const target = await limitedTo(100)
   const { connect } = databaseAt(target)
   const limit = new ConnectionLimit(5)
@@ -140,10 +143,10 @@ t.test('a process opens no more connections than DATABASE_CONNECTIONS says', asy
   // PostgreSQL still counts a backend for a moment after its client has disconnected.
   t.ok(most >= 4 && most <= 7, `${most} connections`)
   const { lacks = [] } = (await service.call('GET', '/readyz')).body
-  t.notMatch(lacks.join(), 'connections', 'no connections are lacking: it was told so')
+  t.notMatch(lacks.join(), 'connections', 'no connections are reported missing, because the limit is configured')
 })
 
-t.test('a pool that has a connection waits for it where no other is let in', async t => {
+t.test('a pool that has a connection waits for it if it cannot open another', async t => {
   const { connect } = databaseAt(await limitedTo(1))
   const pool = new Pool(onClose => connect({ onClose }), { size: 4 })
   t.teardown(() => pool.end())
@@ -156,7 +159,7 @@ t.test('a pool that has a connection waits for it where no other is let in', asy
   )
 })
 
-t.test('a pool that has none tries for a while, and then says why', async t => {
+t.test('a pool that has none retries for a while, and then gives the reason', async t => {
   const { connect } = databaseAt(await limitedTo(1))
   const other = connect()
   t.teardown(() => other.end({ timeout: 1 }))

@@ -22,14 +22,14 @@ t.test('environments', async t => {
     return body.traces.map((trace: { id: string }) => trace.id)
   }
 
-  await t.test('1. a trace has that of the key that recorded it', async t => {
+  await t.test('1. a trace has the environment of the key that recorded it', async t => {
     const id = await record(production.key)
     t.equal((await read(id)).environment, 'production')
     t.ok((await listed('production')).includes(id))
     t.match(await call('GET', '/api/v1/key', { key: production.key }), { body: { environment: 'production' } })
   })
 
-  await t.test('1. nothing in a request body can set it', async t => {
+  await t.test('1. no request body can set it', async t => {
     const id = await record(key, startBody())
     const extra = { environment: 'production' }
     for (const [path, body, field] of [
@@ -49,10 +49,10 @@ t.test('environments', async t => {
       body: { error: { code: 'invalid_request', message: /^environment: / } }
     })
     t.match(await call('PATCH', `${TRACES}/${id}`, { body: { metadata: extra } }), { status: 200 })
-    t.match(await read(id), { environment: null, metadata: extra }, 'metadata is not it')
+    t.match(await read(id), { environment: null, metadata: extra }, 'metadata does not set it')
   })
 
-  await t.test('2. a key without one leaves its traces unassigned', async t => {
+  await t.test('2. traces of a key without one are unassigned', async t => {
     const id = await record(key)
     t.equal((await read(id)).environment, null)
     t.ok((await listed('unassigned')).includes(id))
@@ -60,7 +60,7 @@ t.test('environments', async t => {
     t.match(await call('GET', '/api/v1/key'), { body: { environment: null } })
   })
 
-  await t.test('3. changing that of a key affects only what it records afterwards', async t => {
+  await t.test("3. changing a key's environment affects only later recordings", async t => {
     const moving = await makeKey({ environment: 'before' })
     const change = async (environment: string, shown: string | null) => {
       await database.pool.run(sql => setKeyEnvironment(sql, moving.keyId, environment))
@@ -90,7 +90,7 @@ t.test('environments', async t => {
     t.strictSame(await listed('leaving'), [id])
   })
 
-  await t.test("5. two keys may share one, and go on with each other's traces", async t => {
+  await t.test("5. two keys can share one, and continue each other's traces", async t => {
     const twin = await makeKey({ environment: 'production' })
     const id = await record(production.key, startBody())
     t.match(await call('POST', `${TRACES}/${id}/spans`, { key: twin.key, body: spansBody(span()) }), { status: 200 })
@@ -99,7 +99,7 @@ t.test('environments', async t => {
     t.strictSame((await listed('production')).filter((each: string) => [id, own].includes(each)).length, 2)
   })
 
-  await t.test('6. a score takes that of its trace, and follows it', async t => {
+  await t.test("6. a score has its trace's environment, and follows it", async t => {
     const id = await record((await makeKey({ environment: 'scored' })).key)
     const { score } = (await call('POST', `${TRACES}/${id}/scores`, { key: production.key, body: SCORE })).body
     t.notOk('environment' in score)
@@ -114,7 +114,7 @@ t.test('environments', async t => {
     t.strictSame(await scores('relabelled'), [score.id])
   })
 
-  await t.test('7. a resend through a key with another is still the same trace', async t => {
+  await t.test('7. a resend with a key of another environment is still the same trace', async t => {
     for (const [recording, resending, environment] of [
       [production.key, key, 'production'],
       [key, production.key, null]
@@ -131,7 +131,7 @@ t.test('environments', async t => {
     }
   })
 
-  await t.test('8. what carries none does not match unassigned until it is marked', async t => {
+  await t.test('8. a trace without one does not match unassigned until it is marked', async t => {
     const id = await record(key, startBody())
     await database.pool.run(sql => setEnvironment(sql, id, null))
     t.equal((await read(id)).environment, null)
@@ -143,7 +143,7 @@ t.test('environments', async t => {
     t.ok((await listed('unassigned')).includes(id))
   })
 
-  await t.test('a key from another may not append or end, and does everything else', async t => {
+  await t.test('a key of another environment cannot append or end, and can do everything else', async t => {
     const forbidden = { status: 403, body: { error: { code: 'forbidden' } } }
     for (const [recording, other] of [
       [production.key, key],
@@ -154,13 +154,17 @@ t.test('environments', async t => {
       const id = await record(recording, startBody({ spans: [first] }))
       const send = (step: string, body: object) => call('POST', `${TRACES}/${id}${step}`, { key: other, body })
       t.match(await send('/spans', spansBody(span())), forbidden)
-      t.match(await send('/spans', spansBody(first)), forbidden, 'nor where nothing would be written')
-      t.match(await send('/spans', spansBody(span({ id: first.id, name: 'another' }))), forbidden, 'before a conflict')
-      t.match(await send('/spans', spansBody()), { status: 400 }, 'but after the schema')
+      t.match(await send('/spans', spansBody(first)), forbidden, 'even if nothing would be written')
+      t.match(
+        await send('/spans', spansBody(span({ id: first.id, name: 'another' }))),
+        forbidden,
+        'before a conflict is detected'
+      )
+      t.match(await send('/spans', spansBody()), { status: 400 }, 'but after the schema is checked')
       t.match(await send('/end', endBody({ endedAt: '2001-01-01T00:00:00Z' })), forbidden)
       t.match(await call('POST', `${TRACES}/${traceId()}/end`, { key: other, body: endBody() }), { status: 404 })
       t.match(await call('POST', `${TRACES}/${id}/end`, { key: recording, body: endBody() }), { status: 200 })
-      t.match(await send('/end', endBody()), forbidden, 'nor send the end again')
+      t.match(await send('/end', endBody()), forbidden, 'or resend the end')
       t.match(await send('/spans', spansBody(span())), forbidden, 'before 409')
       t.match(await read(id), { spanCount: 1 })
       t.match(await send('/scores', SCORE), { status: 201 })

@@ -68,7 +68,7 @@ const held = new Promise<void>(resolve => {
 /** Maximum number of requests in flight per project. */
 const MOST_READS = 256
 
-t.test('every code is answered with its status and the envelope', async t => {
+t.test('every code has its status and the envelope', async t => {
   const database = await testDatabase(t)
   const relay = await testRelay(t, database.target)
   const service = await testService(t, {

@@ -13,7 +13,7 @@ import { until } from '../fixtures/until.ts'
 
 const HEAVY = 24
 
-t.test('a project that sends much at once does not keep another one waiting for all of it', async t => {
+t.test('a project that sends a burst does not make another project wait for all of it', async t => {
   const { call, makeKey, makeProject, key } = await testService(t)
   await makeProject('other')
   const other = await makeKey({ project: 'other' })
@@ -34,7 +34,7 @@ t.test('a project that sends much at once does not keep another one waiting for 
   t.ok(done.indexOf('b') < HEAVY - 4, `not behind all of them: ${done.join('')}`)
 })
 
-t.test('while all that one project reads is stuck, others read', async t => {
+t.test("while all of one project's reads are stuck, others can read", async t => {
   const service = await testService(t)
   const { call, makeKey, makeProject, key, database } = service
   await makeProject('other')

@@ -160,7 +160,7 @@ async function compareList(service: TestService, model: Model): Promise<void> {
   }
 }
 
-t.test('random histories, through two servers, agree with a model in every answer and every read-out', async t => {
+t.test('random histories, through two servers, agree with a model in every response and every read', async t => {
   const service = await testService(t)
   const other = await testService(t, { database: service.database })
   const turn = fc.constantFrom(service, service, service, other)

@@ -28,7 +28,7 @@ const spans = (count: number) => Array.from({ length: count }, () => span())
 const chars = (count: number) => '😀'.repeat(count)
 const words = (count: number) => Array.from({ length: count }, (_, i) => `tag ${i}`)
 
-t.test('stored documents may have 768000 bytes and not one more', async t => {
+t.test('stored documents can have 768000 bytes, but not one more', async t => {
   const { call } = await testService(t)
   const send: Send = ({ method, path, body }) => call(method, path, { body })
   const read = async (id: string) => (await call('GET', `${TRACES}/${id}`)).body
@@ -40,7 +40,7 @@ t.test('stored documents may have 768000 bytes and not one more', async t => {
    */
   const cases: readonly [string, (id: string) => object | undefined, (id: string, text: string) => Sent][] = [
     ['a trace, by its input', () => undefined, (id, input) => post('', ingestBody({ id, input }))],
-    ['a trace, by its output, beside a span', () => undefined, (id, output) => post('', ingestBody({ id, output }))],
+    ['a trace, by its output, next to a span', () => undefined, (id, output) => post('', ingestBody({ id, output }))],
     [
       'a running trace, by its metadata',
       () => undefined,
@@ -92,9 +92,9 @@ t.test('stored documents may have 768000 bytes and not one more', async t => {
   }
 
   const spanCases: readonly [string, (id: string, spans: object[]) => Sent][] = [
-    ['a span that is recorded', (id, spans) => post('', ingestBody({ id, spans }))],
-    ['a span that is appended', (id, spans) => post(`/${id}/spans`, spansBody(...spans))],
-    ['a span that comes with the end', (id, spans) => post(`/${id}/end`, endBody({ spans }))]
+    ['a recorded span', (id, spans) => post('', ingestBody({ id, spans }))],
+    ['an appended span', (id, spans) => post(`/${id}/spans`, spansBody(...spans))],
+    ['a span sent with the end', (id, spans) => post(`/${id}/end`, endBody({ spans }))]
   ]
   for (const [claim, request] of spanCases) {
     await t.test(claim, async t => {
@@ -132,7 +132,7 @@ t.test('stored documents may have 768000 bytes and not one more', async t => {
     return (await read(full.trace.id)).trace.estimatedBytes - (await read(bare.trace.id)).trace.estimatedBytes
   }
 
-  await t.test('the limit is of each document alone', async t => {
+  await t.test('the limit applies to each document alone', async t => {
     const large = () => span({ input: 'x'.repeat(500_000) })
     const body = ingestBody({ input: 'x'.repeat(500_000), spans: [large(), large()] })
     t.match(await send(post('', body)), { status: 201 })
@@ -145,7 +145,7 @@ function withoutRequestId(body: { error?: { requestId: string } }) {
   return body.error === undefined ? body : { error: { ...body.error, requestId: '' } }
 }
 
-t.test('request bodies may have 2097152 bytes and not one more', async t => {
+t.test('request bodies can have 2097152 bytes, but not one more', async t => {
   const { call } = await testService(t)
   const start = async () => {
     const body = startBody()
@@ -168,7 +168,7 @@ t.test('request bodies may have 2097152 bytes and not one more', async t => {
   }
 })
 
-t.test('a trace may have 200 spans, however they come', async t => {
+t.test('a trace can have 200 spans, however they arrive', async t => {
   const { call } = await testService(t)
   const start = async (count: number) => {
     const body = startBody({ spans: spans(count) })
@@ -204,13 +204,13 @@ t.test('a trace may have 200 spans, however they come', async t => {
     t.match(
       await call('POST', `${path}/${way}`, { body }),
       { status: 200, body: { spanCount: 200 } },
-      'known ones do not count'
+      'known spans do not count'
     )
     t.equal((await call('GET', path)).body.spans.length, 200)
   }
 })
 
-t.test('fields are taken up to their limits and refused beyond them', async t => {
+t.test('fields are accepted up to their limits and rejected beyond them', async t => {
   const { call } = await testService(t)
   const record = (over: object) => call('POST', TRACES, { body: ingestBody(over) })
   const onRunning = async (step: string, body: object) => {
@@ -276,7 +276,7 @@ t.test('fields are taken up to their limits and refused beyond them', async t =>
   }
 })
 
-t.test('lists are as long as the limit says, at most 500 scores and 200 of all else', async t => {
+t.test('lists respect the limit, at most 500 scores and 200 of everything else', async t => {
   const { call } = await testService(t)
   for (const [path, most] of [
     [TRACES, 200],
@@ -296,7 +296,7 @@ t.test('lists are as long as the limit says, at most 500 scores and 200 of all e
   }
 })
 
-t.test('times reach from the year 1 to the year 9999, to the microsecond', async t => {
+t.test('times range from the year 1 to the year 9999, to the microsecond', async t => {
   const { call } = await testService(t)
   const [first, last] = ['0001-01-01T00:00:00.000Z', '9999-12-31T23:59:59.999999Z']
   const body = ingestBody({ startedAt: first, endedAt: last, spans: [span({ startedAt: first, endedAt: last })] })

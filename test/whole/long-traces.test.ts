@@ -51,7 +51,7 @@ const spanIdsOf = ({ spans }: LongTrace, kind: string): string[] =>
     name.startsWith(kind) ? spanId : []
   )
 
-t.test('beyond OTLP_MAX_TRACE_BYTES the texts of spans are cut, and the steps stay', async t => {
+t.test("beyond OTLP_MAX_TRACE_BYTES, spans' texts are cut, and the steps are kept", async t => {
   const service = await testService(t, { config: { maxTraceBytes: 1024 ** 2 } })
   const { call, database } = service
   const trace = longTrace(900, 4000)
@@ -71,19 +71,19 @@ t.test('beyond OTLP_MAX_TRACE_BYTES the texts of spans are cut, and the steps st
   await send(service, trace)
   t.same((await call('GET', `${TRACES}/${trace.traceId}`)).body.trace, before, 'a resend changes nothing')
   const lines = (await exportLines(database, 'default')).join('\n')
-  t.match(await testImporter(t, database)(1, lines), { skipped: 1, refused: 0 }, 'its own line says nothing new')
+  t.match(await testImporter(t, database)(1, lines), { skipped: 1, refused: 0 }, 'its own line adds nothing')
   const other = await testService(t, { config: { maxTraceBytes: 1024 ** 2 } })
   t.match(await testImporter(t, other.database)(1, lines), { imported: 1, problems: [] })
   await send(other, trace)
   t.equal((await exportLines(other.database, 'default')).length, 1)
   const moved = (await other.call('GET', `${TRACES}/${trace.traceId}`)).body
-  t.same(moved.trace, before, 'nor does a resend where it was imported')
+  t.same(moved.trace, before, 'and neither does a resend to the imported trace')
   t.same(moved.spans, body.spans)
   const { rows, counters } = await database.pool.run(sql => checkTotals(sql, 1, false))
   t.same(counters, rows)
 })
 
-t.test('a trace that is too long to be in memory is sent as one that is not', async t => {
+t.test('a trace that is too long for memory is sent like any other', async t => {
   const service = await testService(t)
   const { call, database } = service
   const trace = longTrace(1500, 20_000)
@@ -93,7 +93,7 @@ t.test('a trace that is too long to be in memory is sent as one that is not', as
   t.ok(Buffer.byteLength(whole!) > STREAMED_BYTES)
   const answer = await call('GET', `${TRACES}/${id}`)
   t.equal(answer.text, whole)
-  t.equal(answer.headers['content-length'], undefined, 'the length is not known beforehand')
+  t.equal(answer.headers['content-length'], undefined, 'the length is not known in advance')
   t.match(await call('HEAD', `${TRACES}/${id}`), { status: 200, text: '' })
   t.match(await call('GET', `${TRACES}/${freshId(32)}`), { status: 404 })
 
@@ -114,7 +114,7 @@ t.test('a trace that is too long to be in memory is sent as one that is not', as
     await response.body?.getReader().read()
     leaving.abort()
   }
-  t.equal((await call('GET', `${TRACES}/${id}`)).text, whole, 'a client that leaves meanwhile frees its place')
+  t.equal((await call('GET', `${TRACES}/${id}`)).text, whole, 'a client that disconnects meanwhile frees its slot')
 })
 
 /** Records a long trace whose tool calls have messages of log records. */
@@ -130,7 +130,7 @@ async function sendWithMessages(service: TestService, steps: number): Promise<st
   return traceId
 }
 
-t.test('a long trace with messages of log records is the same wherever it is read', async t => {
+t.test('a long trace with messages from log records is the same wherever it is read', async t => {
   const service = await testService(t)
   const { call, database } = service
   const id = await sendWithMessages(service, 400)
@@ -147,7 +147,7 @@ t.test('a long trace with messages of log records is the same wherever it is rea
   t.ok((await other.call('GET', `${TRACES}/${id}`)).text === whole)
 })
 
-longTest('a long trace with messages of log records is read a few megabytes at a time', async t => {
+longTest('a long trace with messages from log records is read a few megabytes at a time', async t => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   const service = await testService(t)
@@ -177,7 +177,7 @@ longTest('a long trace with messages of log records is read a few megabytes at a
   t.ok(most < 16 * MIB, `${most} bytes were held at once`)
 })
 
-t.test('the outline of a long trace has the sizes of texts that were packed', async t => {
+t.test("a long trace's outline has the sizes of texts that were packed", async t => {
   const service = await testService(t)
   const trace = longTrace(2500, 9500)
   for (const body of exportsOf(trace, 24)) {
@@ -198,7 +198,7 @@ t.test('the outline of a long trace has the sizes of texts that were packed', as
   })
 })
 
-t.test(`${SPANS} spans go through everything`, async t => {
+t.test(`${SPANS} spans pass through everything`, async t => {
   const service = await testService(t)
   const { call, database } = service
   await searchOn(service)

@@ -9,7 +9,7 @@ import { type Relay, testRelay } from '../fixtures/database/relay.ts'
 import { testService } from '../fixtures/service/service.ts'
 import { until } from '../fixtures/until.ts'
 
-t.test('every write is answered truly when its answer is lost on the way from the database', async t => {
+t.test("every write is answered correctly if the database's response is lost", async t => {
   const database = await testDatabase(t)
   const relay = await testRelay(t, database.target)
   const { call } = await testService(t, { database, view: { connect: relay.connect } })
@@ -41,7 +41,7 @@ t.test('every write is answered truly when its answer is lost on the way from th
   const added = await lose('POST', `${trace}/scores`, score)
   t.match(added, { status: 201, body: { score: { value: 1 } } })
   const { scores } = (await call('GET', `${trace}/scores`)).body
-  t.same(scores, [added.body.score], 'one score, the one that was answered')
+  t.same(scores, [added.body.score], 'one score, the one in the response')
   t.match(await lose('DELETE', `${trace}/scores/${added.body.score.id}`), { status: 200 })
   t.match(await call('DELETE', `${trace}/scores/${added.body.score.id}`), { status: 404 })
   t.match(await lose('DELETE', trace), { status: 200 })
@@ -49,7 +49,7 @@ t.test('every write is answered truly when its answer is lost on the way from th
   t.match((await call('GET', '/api/v1/project')).body, { traceCount: 2, spanCount: 1 }, 'the totals agree')
 })
 
-t.test('the same where the connection is not cut, but hangs', async t => {
+t.test('the same if the connection hangs instead of breaking', async t => {
   const database = await testDatabase(t)
   const relay = await testRelay(t, database.target)
   const { call } = await testService(t, { database, view: { connect: relay.connect } })
@@ -61,7 +61,7 @@ t.test('the same where the connection is not cut, but hangs', async t => {
   t.match(patched, { status: 200, body: { changed: true } })
 })
 
-t.test('a write that cannot be looked up in time is 429', async t => {
+t.test('a write whose outcome cannot be looked up in time gets 429', async t => {
   const database = await testDatabase(t)
   const relay = await testRelay(t, database.target)
   const { call } = await testService(t, { database, view: { connect: relay.connect } })
@@ -75,7 +75,7 @@ t.test('a write that cannot be looked up in time is 429', async t => {
   t.match(await call('PATCH', path, { body: { metadata: { a: 1 } } }), { body: { changed: false } }, 'it was stored')
 })
 
-t.test('where the database has become read-only, a lost write is not tried for long', async t => {
+t.test('if the database has become read-only, a lost write is not retried for long', async t => {
   const database = await testDatabase(t)
   const relay = await testRelay(t, database.target)
   const lines: string[] = []

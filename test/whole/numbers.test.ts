@@ -39,16 +39,16 @@ const spanOf = (id: string, free: string) =>
 /** Two layouts of a body. The second layout is not read in one pass. */
 const LAYOUTS: [string, (body: string) => string][] = [
   ['compact', body => body],
-  ['with a name that stands twice', body => body.replace('{"schemaVersion":1', '{"schemaVersion":2,"schemaVersion":1')]
+  ['with a repeated name', body => body.replace('{"schemaVersion":1', '{"schemaVersion":2,"schemaVersion":1')]
 ]
 
-t.test('numbers keep their text', async t => {
+t.test('numbers keep their spelling', async t => {
   const service = await testService(t)
   const post = (path: string, body: string) => service.call('POST', TRACES + path, { body })
   const read = async (id: string) => (await service.call('GET', `${TRACES}/${id}`)).text
   const times = (text: string, part: string) => text.split(part).length - 1
   for (const [layout, lay] of LAYOUTS) {
-    await t.test(`of bodies that are ${layout}`, async t => {
+    await t.test(`in bodies that are ${layout}`, async t => {
       const [id, first, second, third] = [traceId(), spanId(), spanId(), spanId()]
       const start = (free: string) =>
         lay(
@@ -76,7 +76,7 @@ t.test('numbers keep their text', async t => {
       t.match(await post(`/${id}/end`, end(OTHER)), { status: 200, body: { duplicate: true } })
       const again = await service.call('PATCH', `${TRACES}/${id}`, { body: `{"metadata":{"patch":${OTHER}}}` })
       t.match(again, { status: 200, body: { changed: false } })
-      t.equal(await read(id), detail, 'what was stored first stays')
+      t.equal(await read(id), detail, 'the first stored value is kept')
     })
   }
 
@@ -131,18 +131,18 @@ t.test('numbers keep their text', async t => {
     t.match(recorded[0], rc1Hash(body))
     const [started, , finished, taken] = await sendAll()
     t.match([started, finished], [{ duplicate: true }, { duplicate: true }])
-    t.same(taken, {}, 'nothing of the export is refused')
+    t.same(taken, {}, 'no part of the export is rejected')
     t.same(await Promise.all([read(id), read(gathered)]), recorded)
   })
 
-  await t.test('through an export and an import', async t => {
+  await t.test('are preserved by an export and an import', async t => {
     const project = Number(await service.makeProject('copy'))
     const lines = await exportLines(service.database, 'default')
     t.match(await testImporter(t, service.database)(project, lines.join('\n')), { imported: 4, problems: [] })
     t.same(await exportLines(service.database, 'copy'), lines)
   })
 
-  await t.test('and count as long as they are stored', async t => {
+  await t.test('count with their stored length', async t => {
     const zeros = '0'.repeat(768_000)
     const body = (free: string) =>
       `{"schemaVersion":1,"trace":{"id":"${traceId()}","name":"n","startedAt":"${AT}","endedAt":"${LATER}","input":${free}}}`
@@ -157,7 +157,7 @@ t.test('numbers keep their text', async t => {
     t.equal((await size('1.000')) - (await size('1')), 4)
   })
 
-  await t.test('and fields with rules obey them as they are written', async t => {
+  await t.test("are checked against their fields' rules as written", async t => {
     const trace = (fields: string) =>
       `{"schemaVersion":1,"trace":{"id":"${traceId()}","name":"n","startedAt":"${AT}","endedAt":"${LATER}"${fields}}}`
     const usage = (tokens: string) => `,"usage":{"inputTokens":${tokens}}`
@@ -208,7 +208,7 @@ t.test('numbers keep their text', async t => {
     t.match(await end('1e0', ',"costUsd":0'), { status: 200, body: { duplicate: true } }, 'stored as the double 0')
   })
 
-  await t.test('but in fields that are numbers of their own, they are numbers', async t => {
+  await t.test('are numbers in fields that are numeric', async t => {
     const id = traceId()
     const trace = `"id":"${id}","name":"n","startedAt":"${AT}","endedAt":"${LATER}","costUsd":1.0,"usage":{"inputTokens":5.0}`
     t.match(await post('', `{"schemaVersion":1.0,"trace":{${trace}}}`), { status: 201 })

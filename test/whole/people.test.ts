@@ -142,7 +142,7 @@ function usersIn(traces: readonly Model[], query: Query, from: string) {
   })
 }
 
-t.test('sessions and users are those of the stored traces', async t => {
+t.test('sessions and users match the stored traces', async t => {
   const service = await testService(t)
   const { call, makeKey, makeProject, database } = service
   let projects = 0

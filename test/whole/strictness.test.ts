@@ -160,12 +160,12 @@ t.test('every field of every body', async t => {
         t.strictSame([status, body.error?.code], [400, code], claim)
         t.ok(body.error?.message.startsWith(field), `${claim}: ${body.error?.message}`)
       }
-      t.ok((await send(least(fields))).status < 300, 'is taken with what is required alone')
+      t.ok((await send(least(fields))).status < 300, 'is accepted with only the required fields')
       for (const [marked, type] of Object.entries(fields)) {
         const name = bare(marked)
         for (const value of type.right()) {
           const { status, text } = await send(withField(fields, name, value))
-          t.ok(status < 300, `${name} may be ${JSON.stringify(value)}: ${text.slice(0, 200)}`)
+          t.ok(status < 300, `${name} can be ${JSON.stringify(value)}: ${text.slice(0, 200)}`)
         }
         for (const value of type.wrong) {
           const object = withField(fields, name, value)
@@ -184,7 +184,7 @@ t.test('every field of every body', async t => {
   }
 })
 
-t.test('every JSON value is read as it was recorded', async t => {
+t.test('every JSON value is returned as it was recorded', async t => {
   const { call } = await testService(t)
   for (const value of ANY.right()) {
     const id = traceId()

@@ -141,11 +141,11 @@ const isNotFound = ({ status, body }: Answer): boolean =>
   (status === 200 && body.result?.isError === true && body.result.structuredContent.error.code === 'not_found')
 const isDone = ({ status, body }: Answer): boolean => status < 300 && body?.result?.isError !== true
 
-t.test('every route and every tool is gone through here', async t => {
+t.test('every route and every tool is tested here', async t => {
   t.same(
     guarded.map(nameOf).sort(),
     Object.keys(ATTEMPTS).sort(),
-    'a route that needs a key stands in test/whole/attempts.ts'
+    'a route that requires a key is listed in test/whole/attempts.ts'
   )
   t.same(
     app.routes
@@ -153,13 +153,13 @@ t.test('every route and every tool is gone through here', async t => {
       .map(nameOf)
       .sort(),
     [...PUBLIC].sort(),
-    'a route that needs none stands above'
+    'a route that requires none is listed above'
   )
   const { toolNames } = await mcpClient(t, service)
-  t.same((await toolNames()).sort(), [...KNOWN_TOOLS].sort(), 'so does a tool')
+  t.same((await toolNames()).sort(), [...KNOWN_TOOLS].sort(), 'and so is a tool')
 })
 
-t.test('what is another project’s is answered as what is nowhere, and neither changed nor shown', async t => {
+t.test('another project’s data gets the same response as missing data, and is neither changed nor shown', async t => {
   const own = await makeTrace(stranger.key, stranger.keyId, 'own')
   for (const [name, attemptsWith] of Object.entries(ATTEMPTS)) {
     const foreign = await makeTrace(owner.key, owner.keyId, MARK)
@@ -184,7 +184,7 @@ t.test('what is another project’s is answered as what is nowhere, and neither 
   }
 })
 
-t.test('a cursor of another project is a position among one’s own', async t => {
+t.test("a cursor of another project is a position in one's own", async t => {
   for (const path of ['/api/v1/traces', '/api/v1/scores', '/api/v1/spans', '/api/v1/search']) {
     const { nextCursor } = (await call('GET', `${path}?limit=1`)).body
     t.type(nextCursor, 'string')
@@ -194,7 +194,7 @@ t.test('a cursor of another project is a position among one’s own', async t =>
   }
 })
 
-t.test('a key that is none is 401 wherever one is needed, and changes nothing', async t => {
+t.test('an invalid key gets 401 wherever one is required, and changes nothing', async t => {
   const expired = await makeKey({ expiresInDays: 1 })
   const revoked = await makeKey()
   await database.pool.run(sql => sql`update api_keys set expires_at = now() where id = ${expired.keyId}`)
@@ -216,51 +216,55 @@ t.test('a key that is none is 401 wherever one is needed, and changes nothing', 
       answers.set(`${answer.headers['www-authenticate']} ${plain(answer)}`, `${name}, ${kind}`)
     }
   }
-  t.equal(answers.size, 1, `the answer is always the same: ${[...answers.values()]}`)
+  t.equal(answers.size, 1, `the response is always the same: ${[...answers.values()]}`)
   t.match([...answers.keys()][0], /^Bearer 401 .*"invalid_api_key"/)
   t.equal(await readAll(), before)
 })
 
-t.test('a key without the scope is 403 wherever it is needed, and one that has no other is enough', async t => {
-  const keys = new Map<string, { lacking: string; only: string }>()
-  const scopeOf = new Map<string, string>(guarded.map(route => [nameOf(route), route.access]))
-  for (const scope of SCOPES) {
-    const { key: lacking } = await makeKey({ scopes: SCOPES.filter(other => other !== scope) })
-    const { key: only } = await makeKey({ scopes: [scope] })
-    keys.set(scope, { lacking, only })
-    const { toolNames } = await mcpClient(t, service, only)
-    for (const tool of await toolNames()) scopeOf.set(tool, scope)
-  }
-  t.same(
-    [...scopeOf].filter(([, scope]) => !keys.has(scope)),
-    [
-      ['GET /api/v1/key', 'key'],
-      [`POST ${ENDPOINT}`, 'key']
-    ],
-    'only these two need none'
-  )
-  for (const [name, attemptsWith] of Object.entries(ATTEMPTS)) {
-    const ids = await makeTrace(owner.key, owner.keyId, MARK)
-    const before = await readAll()
-    const wrong: string[] = []
-    const expect = async (isRight: (answer: Answer) => boolean, attempt: Attempt, key: string) => {
-      const answer = await send(attempt, key)
-      if (!isRight(answer)) wrong.push(`${titleOf(attempt)}: ${answer.status} ${answer.text}`)
+t.test(
+  'a key without the scope gets 403 wherever it is required, and a key with only that scope is enough',
+  async t => {
+    const keys = new Map<string, { lacking: string; only: string }>()
+    const scopeOf = new Map<string, string>(guarded.map(route => [nameOf(route), route.access]))
+    for (const scope of SCOPES) {
+      const { key: lacking } = await makeKey({ scopes: SCOPES.filter(other => other !== scope) })
+      const { key: only } = await makeKey({ scopes: [scope] })
+      keys.set(scope, { lacking, only })
+      const { toolNames } = await mcpClient(t, service, only)
+      for (const tool of await toolNames()) scopeOf.set(tool, scope)
     }
-    const attempts = attemptsWith(ids, ids)
-      .map(attempt => ({ attempt, keys: keys.get(scopeOf.get(attempt.tool ?? name)!) }))
-      .filter(({ keys }) => keys !== undefined)
-    for (const { attempt, keys } of attempts) await expect(isDenied, attempt, keys!.lacking)
-    t.equal(await readAll(), before, `${name}: nothing is changed`)
-    for (const { attempt, keys } of attempts) await expect(answer => !isDenied(answer), attempt, keys!.only)
-    t.same(wrong, [], name)
+    t.same(
+      [...scopeOf].filter(([, scope]) => !keys.has(scope)),
+      [
+        ['GET /api/v1/key', 'key'],
+        [`POST ${ENDPOINT}`, 'key']
+      ],
+      'only these two require none'
+    )
+    for (const [name, attemptsWith] of Object.entries(ATTEMPTS)) {
+      const ids = await makeTrace(owner.key, owner.keyId, MARK)
+      const before = await readAll()
+      const wrong: string[] = []
+      const expect = async (isRight: (answer: Answer) => boolean, attempt: Attempt, key: string) => {
+        const answer = await send(attempt, key)
+        if (!isRight(answer)) wrong.push(`${titleOf(attempt)}: ${answer.status} ${answer.text}`)
+      }
+      const attempts = attemptsWith(ids, ids)
+        .map(attempt => ({ attempt, keys: keys.get(scopeOf.get(attempt.tool ?? name)!) }))
+        .filter(({ keys }) => keys !== undefined)
+      for (const { attempt, keys } of attempts) await expect(isDenied, attempt, keys!.lacking)
+      t.equal(await readAll(), before, `${name}: nothing is changed`)
+      for (const { attempt, keys } of attempts) await expect(answer => !isDenied(answer), attempt, keys!.only)
+      t.same(wrong, [], name)
+    }
   }
-})
+)
 
 const isDenied = ({ status, body }: Answer): boolean => status === 403 && body.error.code === 'insufficient_scope'
 
-t.test('every statement that was sent for it has the form that a cluster needs', async t => {
+t.test('every statement that was sent has the form that a cluster requires', async t => {
   t.ok(recording.texts.size > 30, `${recording.texts.size} statements`)
   t.same(lintAll(recording.texts), [])
-  if (isOnCluster()) t.same(await routingFaults(database, recording.bound.values()), [], 'and is handed to one node')
+  if (isOnCluster())
+    t.same(await routingFaults(database, recording.bound.values()), [], 'and can be routed to one node')
 })

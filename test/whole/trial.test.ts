@@ -24,25 +24,25 @@ async function trialService(t: Test, config: Partial<Config>) {
   return { ...service, trial: keys[0], sibling: keys[1] }
 }
 
-t.test('an account records the traces allotted to it, and none beyond', async t => {
+t.test('an account records its allotted traces, and none beyond', async t => {
   const { call, trial, sibling } = await trialService(t, { trialTraces: 2 })
   const record = (body: object, key: string = trial) => call('POST', TRACES, { key, body })
   const started = startBody()
   const { id } = started.trace
   t.match(await record(started), { status: 201 }, 'a streamed trace is charged when it starts')
-  t.match(await record(started), { status: 200 }, 'a resend is not')
+  t.match(await record(started), { status: 200 }, 'a resend is not charged')
   t.match(await record(ingestBody({ id })), { status: 409 }, 'nor is a conflict')
-  t.match(await record(ingestBody({ name: '' })), { status: 400 }, 'nor what is not valid')
-  t.match(await record(ingestBody({ input: 'x'.repeat(768_000) })), { status: 413 }, 'nor what is too large')
+  t.match(await record(ingestBody({ name: '' })), { status: 400 }, 'nor is an invalid trace')
+  t.match(await record(ingestBody({ input: 'x'.repeat(768_000) })), { status: 413 }, 'nor is one that is too large')
   const complete = ingestBody()
-  t.match(await record(complete, sibling), { status: 201 }, "the account's projects share what is allotted")
+  t.match(await record(complete, sibling), { status: 201 }, "the account's projects share the allowance")
   for (const key of [trial, sibling]) {
     t.match(await record(ingestBody(), key), LIMIT)
     t.match(await record(startBody(), key), LIMIT)
   }
-  t.match(await record(ingestBody({ input: 'x'.repeat(768_000) })), LIMIT, 'which comes before the size')
+  t.match(await record(ingestBody({ input: 'x'.repeat(768_000) })), LIMIT, 'which is checked before the size')
 
-  await t.test('everything else goes on', async t => {
+  await t.test('everything else continues to work', async t => {
     const send = (method: string, path: string, body?: object) => call(method, path, { key: trial, body })
     t.match(await record(started), { status: 200, body: { duplicate: true } })
     t.match(await record({ ...started, trace: { ...started.trace, name: 'another' } }), {
@@ -60,7 +60,7 @@ t.test('an account records the traces allotted to it, and none beyond', async t 
     t.match(await send('GET', '/api/v1/project'), { status: 200, body: { slug: 'one', traceCount: 1 } })
   })
 
-  await t.test('deleting gives nothing back', async t => {
+  await t.test('deleting restores no allowance', async t => {
     t.match(await call('DELETE', `${TRACES}/${id}`, { key: trial }), { status: 200 })
     t.match(await record(started), LIMIT)
   })
@@ -71,7 +71,7 @@ t.test('an account records the traces allotted to it, and none beyond', async t 
 })
 
 t.test(
-  'of twins that arrive at two processes, the first takes the last allowed trace and the others are resends',
+  'of identical traces sent to two processes, the first takes the last allowed trace, and the others are resends',
   async t => {
     const first = await trialService(t, { trialTraces: 1 })
     const second = await testService(t, { database: first.database, config: { trialTraces: 1 } })
@@ -83,7 +83,7 @@ t.test(
   }
 )
 
-t.test('a trace that comes from another process while the limit is looked up decides, not the limit', async t => {
+t.test('a trace that another process stores during the look-up decides, not the limit', async t => {
   const { call, trial, database } = await trialService(t, { trialTraces: 1 })
   const other = startBody()
   await call('POST', TRACES, { key: trial, body: other })
@@ -105,7 +105,7 @@ t.test('a trace that comes from another process while the limit is looked up dec
   t.match(await answer, { status: 409 }, 'another trace has this id')
 })
 
-t.test('an allowance of none allows none', async t => {
+t.test('an allowance of zero allows none', async t => {
   const { call, trial } = await trialService(t, { trialTraces: 0 })
   t.match(await call('POST', TRACES, { key: trial, body: startBody() }), LIMIT)
 })

@@ -80,7 +80,7 @@ const chunked = (bytes: Buffer) =>
   Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n0\r\n\r\n')])
 const answerOf = async (socket: Socket) => parseRaw(String((await once(socket, 'data'))[0]))
 
-t.test('slow large bodies of one project leave the other projects their room', async t => {
+t.test('slow large bodies of one project leave memory to other projects', async t => {
   const { keys, open, send } = await setUp(t)
   for (let i = 0; i < 20; i++) open(keys.a, announce(20 * MIB)).write('{')
   const body = blank(9 * MIB)
@@ -89,7 +89,7 @@ t.test('slow large bodies of one project leave the other projects their room', a
   t.equal((await send(keys.b, PACKED, `${announce(PACKED.length)}\r\nContent-Encoding: gzip`)).status, 200, 'in gzip')
 })
 
-t.test('a slow body gives its place to one that waits, and may be sent again; alone it goes on', async t => {
+t.test('a slow body yields its slot to a waiting body, and can be resent; alone, it continues', async t => {
   const { keys, open, send } = await setUp(t, { arrival: QUICK })
   const slow = [keys.a, keys.c].map(key => open(key, announce(MAX_EXPORT_BYTES)))
   for (const socket of slow) socket.write('{')
@@ -104,10 +104,10 @@ t.test('a slow body gives its place to one that waits, and may be sent again; al
     honest.write(body.subarray(at, at + 3 * MIB))
     await new Promise(resolve => setTimeout(resolve, 2.5 * QUICK.periodMs))
   }
-  t.equal((await answerOf(honest)).status, 200, 'while nobody waits, a slow body may take its time')
+  t.equal((await answerOf(honest)).status, 200, 'while nobody waits, a slow body can take its time')
 })
 
-t.test('a request that waits for its turn is not on its own clock', async t => {
+t.test("a request's own time limit does not run while it waits for its turn", async t => {
   const arrival = { periodMs: 100, periodBytes: 1, slowMs: 500 }
   const { keys, open, send, sendHeld, arrived, answer } = await setUp(t, { arrival })
   const held = [sendHeld(keys.a)]
@@ -119,11 +119,11 @@ t.test('a request that waits for its turn is not on its own clock', async t => {
   answer()
   for (const each of [...waiting, ...held]) t.equal((await each).status, 200)
   const late = open(keys.a, announce(1000))
-  t.match(await answerOf(late), { status: 408, body: /took too long/ }, 'one that is read, and does not come')
+  t.match(await answerOf(late), { status: 408, body: /took too long/ }, 'a body that is being read and does not arrive')
   await once(late, 'close')
 })
 
-t.test('who waits for too long is told to send again', async t => {
+t.test('a request that waits too long is told to retry', async t => {
   const { keys, send, sendHeld, arrived, answer } = await setUp(t, { arrival: { waitMs: 200 } })
   const held = sendHeld(keys.a)
   await arrived
@@ -141,7 +141,7 @@ t.test('who waits for too long is told to send again', async t => {
   t.equal((await held).status, 200)
 })
 
-t.test('room that one project announces and does not use is not taken from others', async t => {
+t.test('memory that a project declares and does not use is not taken from others', async t => {
   const { keys, open, call } = await setUp(t)
   const paths = ['/api/v1/traces', OTLP, '/api/mcp']
   const refused: unknown[] = []
@@ -160,7 +160,7 @@ t.test('room that one project announces and does not use is not taken from other
   t.equal((await call('POST', '/api/mcp', { key: keys.b, body: message, headers })).status, 200)
 })
 
-t.test('calls of gRPC that send nothing do not keep out those of another project', async t => {
+t.test('gRPC calls that send nothing do not block those of another project', async t => {
   const service = await setUp(t, { config: { grpcPort: 0 }, arrival: QUICK })
   const { keys } = service
   const port = service.grpcPort as number
@@ -177,13 +177,13 @@ t.test('calls of gRPC that send nothing do not keep out those of another project
   const call = grpcClient(t, port)
   stall(keys.a, 40)
   await new Promise(resolve => session.ping(resolve))
-  t.match(await call(TRACES, new Uint8Array(), `Bearer ${keys.b}`), { status: 'OK' }, 'there are places for others')
+  t.match(await call(TRACES, new Uint8Array(), `Bearer ${keys.b}`), { status: 'OK' }, 'others have slots')
   for (const key of [keys.c, keys.d, keys.e]) stall(key, 10)
   await new Promise(resolve => session.ping(resolve))
   t.match(
     await call(TRACES, new Uint8Array(), `Bearer ${keys.b}`),
     { status: 'OK' },
-    'and others that are in the way go'
+    'and those that block others are rejected'
   )
-  t.equal(await Promise.race(ended), '8', 'RESOURCE_EXHAUSTED: exporters send again')
+  t.equal(await Promise.race(ended), '8', 'RESOURCE_EXHAUSTED: exporters retry')
 })

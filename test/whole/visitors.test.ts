@@ -266,7 +266,7 @@ const send = ({ ask }: Pick<Person, 'ask'>, method: string, slug: string, { path
 const plain = ({ status, text }: Answer) => `${status} ${text.replace(/"requestId":"\w+"/, '')}`
 const isDone = ({ status }: Answer) => status >= 200 && status < 300
 
-t.test('every route of the dashboard is gone through here', async t => {
+t.test('every route of the dashboard is tested here', async t => {
   const names = inProject.map(({ name }) => name)
   t.same(names.sort(), Object.keys(IN_PROJECT).sort(), 'in a project')
   const others = routes
@@ -287,31 +287,34 @@ t.test('every route of the dashboard is gone through here', async t => {
   )
 })
 
-t.test('another account’s project is answered as one that is nowhere, and neither changed nor shown', async t => {
-  const ids = await makeAll()
-  const before = await readAll()
-  for (const { name, method } of inProject) {
-    const visit = IN_PROJECT[name]!(ids)
-    const theirs = await send(stranger, method, 'default', visit)
-    const none = await send(stranger, method, 'nowhere', visit)
-    t.equal(plain(theirs), plain(none), name)
-    t.match(theirs, { status: 404, body: { error: { code: 'not_found' } } }, name)
-    // An id in the path must not be found in the stranger's own project either.
-    const inOwn = name.includes('/:') ? await send(stranger, method, 'theirs', visit) : undefined
-    if (inOwn !== undefined) {
-      const unknown = await send(stranger, method, 'theirs', IN_PROJECT[name]!(nowhere()))
-      t.equal(plain(inOwn), plain(unknown), `${name}, in the own project`)
-      t.equal(inOwn.status, 404, `${name}, in the own project`)
+t.test(
+  'another account’s project gets the same response as a missing one, and is neither changed nor shown',
+  async t => {
+    const ids = await makeAll()
+    const before = await readAll()
+    for (const { name, method } of inProject) {
+      const visit = IN_PROJECT[name]!(ids)
+      const theirs = await send(stranger, method, 'default', visit)
+      const none = await send(stranger, method, 'nowhere', visit)
+      t.equal(plain(theirs), plain(none), name)
+      t.match(theirs, { status: 404, body: { error: { code: 'not_found' } } }, name)
+      // An id in the path must not be found in the stranger's own project either.
+      const inOwn = name.includes('/:') ? await send(stranger, method, 'theirs', visit) : undefined
+      if (inOwn !== undefined) {
+        const unknown = await send(stranger, method, 'theirs', IN_PROJECT[name]!(nowhere()))
+        t.equal(plain(inOwn), plain(unknown), `${name}, in the person's own project`)
+        t.equal(inOwn.status, 404, `${name}, in the person's own project`)
+      }
+      t.notOk(
+        [theirs, inOwn].some(answer => answer?.text.includes(MARK)),
+        name
+      )
     }
-    t.notOk(
-      [theirs, inOwn].some(answer => answer?.text.includes(MARK)),
-      name
-    )
+    t.equal(await readAll(), before, 'nothing is changed')
   }
-  t.equal(await readAll(), before, 'nothing is changed')
-})
+)
 
-t.test('who is signed out is 401 wherever somebody is needed, and changes nothing', async t => {
+t.test('a signed-out visitor gets 401 wherever a user is required, and changes nothing', async t => {
   const ids = await makeAll()
   const before = await readAll()
   const { name } = service.app.cookie
@@ -327,7 +330,7 @@ t.test('who is signed out is 401 wherever somebody is needed, and changes nothin
       const { path, body } = visitWith(ids)
       answers.add(plain(await nobody.ask(name.split(' ')[0]!, path, body && { body })))
     }
-    t.equal(answers.size, 1, 'the answer is always the same')
+    t.equal(answers.size, 1, 'the response is always the same')
     t.match([...answers][0], /^401 .*"sign_in_required"/)
   }
   t.equal(await readAll(), before)
@@ -335,7 +338,7 @@ t.test('who is signed out is 401 wherever somebody is needed, and changes nothin
 
 const neededFor = (access: string): Role => (access === 'visitor' ? 'viewer' : (access as Role))
 
-t.test('a role that is not enough is 403 and changes nothing, one that is enough is answered', async t => {
+t.test('an insufficient role gets 403 and changes nothing, and a sufficient one is accepted', async t => {
   const ids = await makeAll()
   const stored = await readAll()
   for (const { name, access } of inProject.filter(({ method }) => method === 'GET')) {
@@ -354,7 +357,7 @@ t.test('a role that is not enough is 403 and changes nothing, one that is enough
       const answer = await send(people[role], method, 'default', visit)
       if (isEnough(role, neededFor(access))) {
         t.ok(isDone(answer), `${name} as ${role}: ${answer.status} ${answer.text}`)
-        t.not(await readAll(), before, `${name} as ${role}: it changes something`)
+        t.not(await readAll(), before, `${name} as ${role}: it has an effect`)
       } else {
         t.match(answer, { status: 403, body: { error: { code: 'forbidden' } } }, `${name} as ${role}`)
         t.notOk(answer.text.includes(MARK))
@@ -364,7 +367,7 @@ t.test('a role that is not enough is 403 and changes nothing, one that is enough
   }
 })
 
-t.test('what needs no role is about nobody but the one who asks', async t => {
+t.test('routes that need no role concern only the visitor', async t => {
   for (const [name, visitWith] of Object.entries(ELSEWHERE)) {
     const ids = await makeAll()
     const before = await readAll()
@@ -374,13 +377,14 @@ t.test('what needs no role is about nobody but the one who asks', async t => {
     t.notOk(answer.text.includes(MARK) || answer.text.includes(ids.sessionId), name)
     if (name !== 'POST /app/api/password') t.equal(await readAll(), before, `${name}: nothing is changed`)
   }
-  t.equal((await victim.ask('GET', 'sessions')).status, 200, 'whose session was named is signed in still')
+  t.equal((await victim.ask('GET', 'sessions')).status, 200, "the session's owner is still signed in")
   const { body } = await stranger.ask('GET', 'session')
   t.same(body.projects, [{ slug: 'theirs', name: 'Theirs', role: 'owner', search: false }])
 })
 
-t.test('every statement that was sent for it has the form that a cluster needs', async t => {
+t.test('every statement that was sent has the form that a cluster requires', async t => {
   t.ok(recording.texts.size > 60, `${recording.texts.size} statements`)
   t.same(lintAll(recording.texts), [])
-  if (isOnCluster()) t.same(await routingFaults(database, recording.bound.values()), [], 'and is handed to one node')
+  if (isOnCluster())
+    t.same(await routingFaults(database, recording.bound.values()), [], 'and can be routed to one node')
 })

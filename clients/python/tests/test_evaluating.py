@@ -13,7 +13,7 @@ from tests.conftest import Server
 from tests.faults import FaultyWay
 
 
-def test_each_trace_is_judged_once_and_what_fails_again_by_the_next_run(client: Spoor, tag: str) -> None:
+def test_each_trace_is_evaluated_once_and_failures_again_by_the_next_run(client: Spoor, tag: str) -> None:
     for number in range(12):
         with client.trace(f"t{number}", tags=[tag]) as trace:
             trace.set_output(number)
@@ -47,7 +47,7 @@ def test_each_trace_is_judged_once_and_what_fails_again_by_the_next_run(client: 
     running.end()
 
 
-def test_following_judges_what_comes_once_until_it_is_stopped(
+def test_following_evaluates_new_traces_once_until_it_is_stopped(
     server: Server, client: Spoor, way: FaultyWay, tag: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(evaluating, "_PAUSE_SECONDS", 0.02)
@@ -95,12 +95,12 @@ def test_following_judges_what_comes_once_until_it_is_stopped(
     assert any("evaluate tries again later" in problem for problem in evaluator.flush(5).problems)
 
 
-def test_following_ends_where_the_server_would_say_the_same_again(client: Spoor) -> None:
+def test_following_ends_if_the_server_would_return_the_same_again(client: Spoor) -> None:
     with pytest.raises(SpoorError, match="invalid"):
         client.evaluate(lambda _: True, name="good", follow=True, limit=-1)
 
 
-def test_a_run_that_is_stopped_before_it_begins_judges_nothing(client: Spoor) -> None:
+def test_a_run_that_is_stopped_before_it_begins_evaluates_nothing(client: Spoor) -> None:
     stop = threading.Event()
     stop.set()
     assert client.evaluate(lambda _: True, name="good", stop=stop).judged == 0

@@ -45,7 +45,7 @@ def test_the_key_and_its_project(client: Spoor) -> None:
     assert client.project()["traceCount"] >= 0
 
 
-def test_errors_are_the_servers(client: Spoor, server: Server) -> None:
+def test_errors_are_those_of_the_server(client: Spoor, server: Server) -> None:
     with pytest.raises(SpoorError, match="404 not_found") as missing:
         client.traces.get("0" * 32)
     assert (missing.value.status, missing.value.code) == (404, "not_found")
@@ -60,13 +60,13 @@ def test_errors_are_the_servers(client: Spoor, server: Server) -> None:
         Spoor(server.url, "spoor_live_wrong", spool=False).traces.list()
 
 
-def test_a_read_is_patient_where_the_server_is_away_for_a_moment(server: Server, way: FaultyWay) -> None:
+def test_a_read_waits_if_the_server_is_briefly_unreachable(server: Server, way: FaultyWay) -> None:
     way.faults.extend(["lost", "503", "429"])
     assert Spoor(way.url, server.key, spool=False).key()["scopes"]
     assert len(way.seen) == 4
 
 
-def test_a_write_that_was_perhaps_done_is_not_repeated(client: Spoor, server: Server, way: FaultyWay, tag: str) -> None:
+def test_a_possibly_completed_write_is_not_repeated(client: Spoor, server: Server, way: FaultyWay, tag: str) -> None:
     with client.trace("t", tags=[tag]) as trace:
         pass
     assert client.flush(20).is_complete
@@ -76,12 +76,12 @@ def test_a_write_that_was_perhaps_done_is_not_repeated(client: Spoor, server: Se
     assert failed.value.code == "no_answer"
 
 
-def test_what_is_no_answer_of_spoor_is_said(server: Server, way: FaultyWay) -> None:
+def test_a_response_from_another_program_is_reported(server: Server, way: FaultyWay) -> None:
     way.always = "page"
     with pytest.raises(SpoorError, match="the answer is not JSON"):
         Spoor(way.url, server.key, spool=False).traces.list()
 
 
-def test_the_types_are_those_of_the_servers_document(openapi: Any) -> None:
+def test_the_types_match_the_servers_document(openapi: Any) -> None:
     written = Path(__file__).parents[1].joinpath("spoor_client", "types.py").read_text()
     assert make_types(openapi) == written

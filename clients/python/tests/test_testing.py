@@ -45,7 +45,7 @@ def test_traces_are_kept_in_memory() -> None:
     assert (len(live.spans), traces.problems) == (300, [])
 
 
-def test_a_name_that_is_not_there_is_said_with_those_that_are() -> None:
+def test_a_missing_name_is_reported_with_the_existing_ones() -> None:
     with recorded() as traces:
         answer("when?")
     with pytest.raises(AssertionError, match="0 traces are called 'anser'; recorded: answer"):

@@ -210,6 +210,6 @@ function App() {
 }
 
 const root = document.getElementById('app') ?? document.body
-// The outlines of a page (plugins/dashboard/pages.ts) are in its place until now.
+// Replaces the outlines of a page (plugins/dashboard/pages.ts), which are shown until now.
 root.replaceChildren()
 render(<App />, root)

@@ -51,7 +51,7 @@ export default function oidc(app: App): void {
     return goTo(`${config.baseUrl}/app/sign-in?${query}`, required().attempts.forget())
   }
 
-  /** Records that a person whom the provider knows was turned away here. */
+  /** Records that spoor rejected a person whom the provider identified. */
   async function refuse({ client }: Pick<RequestOf<unknown>, 'client'>, reason: Denial | Refused, page: string) {
     await noteUnlimited(sql, { userId: null, client, means: 'oidc', reason })
     return turnAway(reason, page)

@@ -112,7 +112,7 @@ export default function signIn(app: App): void {
     }
   })
 
-  /** Returns the second factor that the code shows. Throws `code_required` if it is missing or wrong. */
+  /** Returns the second factor that the code proves. Throws `code_required` if it is missing or wrong. */
   async function showFactor(given: GivenCode, client: string): Promise<ShownFactor> {
     const { userId } = given
     const stored = await sql.read(each => readFactor(each, userId))

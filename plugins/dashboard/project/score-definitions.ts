@@ -1,4 +1,4 @@
-/** Routes for the definitions of the scores that people give. Every visitor reads them; owners change them. */
+/** Routes for the definitions of the scores that people add. Every visitor can read them; owners can change them. */
 import type { App } from '../../../lib/app.ts'
 import { Refusal } from '../../../lib/errors.ts'
 import { found, refuseField } from '../../../lib/http/refuse.ts'

@@ -18,7 +18,7 @@ const REAL = {
 const runs = Array.from({ length: AGENT_RUNS }, (_, i) => agentRun(i))
 const bodies = runs.map(run => Buffer.from(JSON.stringify(run)))
 
-t.test('generated runs are valid, and the same each time', async t => {
+t.test('generated runs are valid, and identical each time', async t => {
   const schema = checker(IngestBody)
   for (const [i, run] of runs.entries()) {
     t.ok(schema.check(run), schema.check(run) ? '' : schema.explain(run))
@@ -27,7 +27,7 @@ t.test('generated runs are valid, and the same each time', async t => {
   t.strictSame(agentRun(5), runs[5])
 })
 
-t.test('generated runs are as large as real ones, and compress as they do', async t => {
+t.test('generated runs have the size of real runs, and compress as well', async t => {
   const isNear = (value: number, real: number, most: number, name: string) =>
     t.ok(Math.abs(value / real - 1) <= most, `${name}: ${value}, and ${real} of real runs`)
   const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length

@@ -8,7 +8,7 @@ const VARIANTS = 4
 const bytesOf = (body: unknown) => Buffer.from(JSON.stringify(body))
 
 for (const kind of Object.keys(SHAPES) as BodyKind[]) {
-  t.test(`${kind} bodies are valid, and as large as promised`, async t => {
+  t.test(`${kind} bodies are valid, and have the promised size`, async t => {
     const schema = checker(IngestBody)
     for (let variant = 0; variant < VARIANTS; variant++) {
       const body = ingestBody(kind, variant)
@@ -21,12 +21,12 @@ for (const kind of Object.keys(SHAPES) as BodyKind[]) {
   })
 }
 
-t.test('bodies are the same each time, and another one for each variant', async t => {
+t.test('bodies are identical each time, and differ between variants', async t => {
   t.strictSame(ingestBody('typical', 3), ingestBody('typical', 3))
   t.notSame(ingestBody('typical', 3), ingestBody('typical', 4))
 })
 
-t.test('a stored trace is found where the typical one is', async t => {
+t.test('a stored trace is found in the position of the typical trace', async t => {
   const found = (kind: BodyKind, variant: number) => {
     const { name, model, status, tags, userId, costUsd, startedAt, endedAt } = ingestBody(kind, variant).trace
     return { name, model, status, tags, userId, costUsd, startedAt, endedAt }
@@ -34,7 +34,7 @@ t.test('a stored trace is found where the typical one is', async t => {
   for (let variant = 0; variant < VARIANTS; variant++) t.strictSame(found('stored', variant), found('typical', variant))
 })
 
-t.test('a streamed trace has the spans of the whole one, two at a time', async t => {
+t.test('a streamed trace has the spans of the whole trace, two at a time', async t => {
   const { start, appends, end } = streamedBodies(0)
   t.ok(checker(IngestBody).check(start))
   t.equal(prepare('record', bytesOf(start)).endedAt, null)

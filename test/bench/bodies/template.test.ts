@@ -3,7 +3,7 @@ import { prepare } from '../../../lib/trace/prepare.ts'
 import { ingestBody } from './bodies.ts'
 import { COST_PLACE, createIdentities, createTemplate, DURATION_PLACE, END_PLACE, NUMBER_PLACE } from './template.ts'
 
-t.test('stamping changes what must differ from trace to trace, and nothing else', async t => {
+t.test('stamping changes only the values that must differ between traces', async t => {
   const body = Buffer.from(JSON.stringify(ingestBody('typical', 0)))
   const template = createTemplate(Buffer.from(body))
   const identities = createIdentities(1)
@@ -14,11 +14,11 @@ t.test('stamping changes what must differ from trace to trace, and nothing else'
   })
   t.equal(new Set(stamped.map(trace => trace.traceId)).size, 20)
   t.equal(new Set(stamped.map(trace => trace.hash)).size, 20)
-  t.equal(new Set(stamped.map(trace => trace.sessionId)).size, 3, 'eight traces are a session')
-  t.ok(new Set(stamped.map(trace => trace.costUsd)).size > 15, 'nearly every one costs something else')
-  t.ok(new Set(stamped.map(trace => trace.endedAt)).size > 15, 'and takes another time')
+  t.equal(new Set(stamped.map(trace => trace.sessionId)).size, 3, 'eight traces form a session')
+  t.ok(new Set(stamped.map(trace => trace.costUsd)).size > 15, 'nearly all costs differ')
+  t.ok(new Set(stamped.map(trace => trace.endedAt)).size > 15, 'and so do the durations')
   t.equal(stamped[0]!.startedAt, '2026-01-01T00:00:00.000Z')
-  t.equal(stamped[19]!.startedAt, '2026-01-01T00:01:00.000Z', 'sixteen traces are a minute')
+  t.equal(stamped[19]!.startedAt, '2026-01-01T00:01:00.000Z', 'sixteen traces share a minute')
   t.equal(stamped[0]!.spans[0]!.startedAt, stamped[0]!.startedAt)
   const original = prepare('record', body)
   for (const trace of stamped) {
@@ -30,7 +30,7 @@ t.test('stamping changes what must differ from trace to trace, and nothing else'
   }
 })
 
-t.test('a row says how long the trace took that a body tells of', async t => {
+t.test('a row contains the duration that its body implies', async t => {
   const identities = createIdentities(1)
   const body = createTemplate(Buffer.from(JSON.stringify(ingestBody('typical', 0))))
   const row = createTemplate(Buffer.from(`${END_PLACE}\t${DURATION_PLACE}\t${COST_PLACE}`))

@@ -7,7 +7,7 @@ const REQUEST = Buffer.from('GET / HTTP/1.1\r\n\r\n')
 const ANSWER = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}'
 const FAREWELL = 'HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n'
 
-t.test('what the server closes while it rests is opened again', async t => {
+t.test('a connection that the server closes while it is idle is reopened', async t => {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const answers: number[] = []

@@ -15,7 +15,7 @@ interface Sent {
 const HEAD_END = '\r\n\r\n'
 
 for (const kind of ['otlp-json', 'otlp-protobuf'] as const) {
-  t.test(`each request of ${kind} is an export of another trace`, async t => {
+  t.test(`each request of ${kind} is an export of a different trace`, async t => {
     const { requests, bodyBytes } = buildScript(kind, 0, { port: 1, key: 'the key' })
     const [request] = requests
     const identities = createIdentities(1)

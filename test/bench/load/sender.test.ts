@@ -44,7 +44,7 @@ function send(t: Test, plan: Partial<LoadPlan>): Promise<LoadReport & AcceptedTr
   return sender.run({ ...usual, measureMs: SOME_MS, ...plan })
 }
 
-t.test('every trace is sent once, and is another one', async t => {
+t.test('every trace is sent once, and all are different', async t => {
   const { seen, bodies, port } = await startReceiver(t)
   const report = await send(t, { port })
   t.equal(new Set(seen.map(({ traceId }) => traceId)).size, seen.length)
@@ -57,14 +57,14 @@ t.test('every trace is sent once, and is another one', async t => {
   t.ok(report.p50 > 0 && report.p50 <= report.p99 && report.p99 <= report.max)
 })
 
-t.test('of all traces the wanted share is sent again as it was', async t => {
+t.test('the requested share of traces is resent unchanged', async t => {
   const { seen, port } = await startReceiver(t)
   await send(t, { port, resends: 0.25 })
   const share = 1 - new Set(seen.map(({ traceId }) => traceId)).size / seen.length
   t.ok(Math.abs(share - 0.25) <= 4 / seen.length, `${share} of ${seen.length}`)
 })
 
-t.test('a refused trace is counted by its status only', async t => {
+t.test('a rejected trace is counted only by its status', async t => {
   const { port } = await startReceiver(t, { refusesSome: true })
   const { statuses, traces, requests } = await send(t, { port })
   t.ok(statuses[429]! > 0)
@@ -72,7 +72,7 @@ t.test('a refused trace is counted by its status only', async t => {
   t.equal(requests, statuses[201]! + statuses[429]!)
 })
 
-t.test('an export that is accepted in part is counted as partial, and its trace is not', async t => {
+t.test('a partly accepted export is counted as partial, and its trace is not counted', async t => {
   let requests = 0
   const server = createServer((request, response) => {
     request.resume().on('end', () => {
@@ -89,7 +89,7 @@ t.test('an export that is accepted in part is counted as partial, and its trace 
   for (const { id, spans } of report.last) t.match([id, spans], [/^[0-9a-f]{32}$/, 8])
 })
 
-t.test('a streamed trace is six requests about one trace, in order', async t => {
+t.test('a streamed trace is six requests for one trace, in order', async t => {
   const { seen, port } = await startReceiver(t)
   const report = await send(t, { port, kind: 'streaming', connections: 1 })
   const started = seen.filter(({ traceId }) => traceId !== undefined)
@@ -104,7 +104,7 @@ t.test('a streamed trace is six requests about one trace, in order', async t => 
   t.ok(report.traces === started.length || report.traces === started.length - 1)
 })
 
-t.test('at a fixed rate no more is sent than was asked for', async t => {
+t.test('at a fixed rate, no more is sent than requested', async t => {
   const { seen, port } = await startReceiver(t)
   const began = Date.now()
   await send(t, { port, rate: 100 })

@@ -86,7 +86,7 @@ async function findJaeger({ program, cache }: PeerPlace): Promise<{ program: str
   if (program !== undefined) return { program, installed: [] }
   const home = join(cache, 'jaeger')
   const found = join(home, 'jaeger')
-  // `go install` refuses a module that replaces others, so a module of its own requires Jaeger as a tool.
+  // `go install` refuses a module that replaces others, so a separate module requires Jaeger as a tool.
   const commands: Command[] = [
     { program: 'go', args: ['mod', 'init', 'jaeger'], cwd: home },
     { program: 'go', args: ['get', '-tool', `${MODULE}/cmd/jaeger@${VERSION}`], cwd: home },
@@ -107,7 +107,7 @@ async function readVersion(program: string): Promise<string> {
   return version ?? (await runCommand({ program, args: ['version'] })).trim().replaceAll('\n', ' ')
 }
 
-/** Returns the bytes of the blocks that the folder's files occupy: badger's files are longer than what they hold. */
+/** Returns the bytes of the blocks that the folder's files occupy: badger's files are longer than their content. */
 async function sumBlocks(folder: string): Promise<number> {
   const names = await readdir(folder)
   const sizes = await Promise.all(names.map(name => stat(join(folder, name)).catch(() => undefined)))

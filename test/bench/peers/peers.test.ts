@@ -11,12 +11,12 @@ import { renderPeers } from './report.ts'
 
 const traces = (count: number) => Array.from({ length: count }, (_, i) => ({ id: String(i), spans: 8 }))
 
-t.test('peers are measured only if they are chosen', async t => {
+t.test('peers are measured only on request', async t => {
   t.notOk(readOptions([]).cases.includes('peers'))
   t.strictSame(readOptions(['--case', 'peers']).cases, ['peers'])
 })
 
-t.test('the latest traces and a sample of all are remembered', async t => {
+t.test('the latest traces and a sample of all traces are remembered', async t => {
   for (const count of [0, 3, 4, 7, 100]) {
     const log = new AcceptedLog(4)
     for (const trace of traces(count)) log.add(() => trace)
@@ -27,7 +27,7 @@ t.test('the latest traces and a sample of all are remembered', async t => {
   }
 })
 
-t.test('a whole run is one export to the given endpoint, with the headers of that server alone', async t => {
+t.test("a whole run is one export to the given endpoint, with that server's headers only", async t => {
   const endpoint = { path: '/v1/traces', headers: { 'x-mlflow-experiment-id': '0' } }
   const { requests, spans } = buildScript('agent-otlp-whole', 0, { port: 1, key: 'the key', endpoint })
   t.equal(requests.length, 1)
@@ -38,7 +38,7 @@ t.test('a whole run is one export to the given endpoint, with the headers of tha
   t.equal(requests[0]!.traceBytes.length, spans)
 })
 
-t.test('a trace is readable when all of its spans are', async t => {
+t.test('a trace is readable once all of its spans are', async t => {
   const patience = { timeoutMs: 60_000, pauseMs: 1 }
   let looks = 0
   const late = await readBack(traces(4), async id => (id === '3' && looks++ < 2 ? 5 : 8), patience)
@@ -49,7 +49,7 @@ t.test('a trace is readable when all of its spans are', async t => {
   t.strictSame(lost, { atOnce: 0.75, finally: 0.75, seconds: Number.POSITIVE_INFINITY })
 })
 
-t.test('counts are summed over the turns, and figures are medians', async t => {
+t.test('counts are summed over the turns, and the figures are medians', async t => {
   const turn = (tracesPerSecond: number, refused: number) => ({
     figures: { tracesPerSecond } as PeerFigures,
     refused,
@@ -62,7 +62,7 @@ t.test('counts are summed over the turns, and figures are medians', async t => {
   })
 })
 
-t.test('a program that is missing or fails gives the reason', async t => {
+t.test('a missing or failing program gives the reason', async t => {
   await t.rejects(runCommand({ program: 'no-such-program', args: [] }), {
     name: 'Unavailable',
     message: 'no-such-program was not found'
@@ -71,7 +71,7 @@ t.test('a program that is missing or fails gives the reason', async t => {
   await t.rejects(runCommand({ program: process.execPath, args }), { name: 'Unavailable', message: /\(the reason\)$/ })
 })
 
-t.test('a server that is missing or ends at once gives the reason', async t => {
+t.test('a server that is missing or exits at once gives the reason', async t => {
   const place = { logFile: join(t.testdir(), 'log'), healthUrl: 'http://127.0.0.1:1/' }
   const undo = new Undo()
   t.teardown(() => undo.run())
@@ -86,7 +86,7 @@ t.test('a server that is missing or ends at once gives the reason', async t => {
   })
 })
 
-t.test('a command is printed as it is typed', async t => {
+t.test('a command is printed as it would be typed', async t => {
   const command = { program: 'mlflow', args: ['--opts', "it's on"], env: { A: 'true' }, cwd: '/tmp/x' }
   t.equal(renderCommand(command), `cd /tmp/x && A=true mlflow --opts 'it'\\''s on'`)
 })

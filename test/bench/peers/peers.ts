@@ -34,7 +34,7 @@ export type PeerFigures = Figures<
 export interface PeerRuns {
   /** Medians. */
   readonly figures: PeerFigures
-  /** Number of exports in all runs that were refused, whole or in part. */
+  /** Number of exports in all runs that were rejected, in whole or in part. */
   readonly refused: number
   readonly acknowledged: number
 }
@@ -92,7 +92,7 @@ function peersOf({ mlflow, jaeger }: Options): readonly (PeerStart & { readonly 
   ]
 }
 
-/** Measures each peer that can be had. `undo` stops and removes everything, even if this function rejects. */
+/** Measures each peer that is available. `undo` stops and removes everything, even if this function rejects. */
 export async function measurePeers(bench: Bench, progress: Progress, undo: Undo): Promise<PeersResult> {
   const { options, service } = bench
   const peers: PeerResult[] = []

@@ -3,11 +3,11 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { AcceptedTrace } from '../load/load.ts'
 
 export interface ReadBack {
-  /** Share of the traces that were whole at the first look. */
+  /** Share of the traces that were complete at the first attempt. */
   readonly atOnce: number
-  /** Share of the traces that were whole in the end. */
+  /** Share of the traces that were finally complete. */
   readonly finally: number
-  /** Seconds until all were whole, including the time of the requests; infinite if some never were. */
+  /** Seconds until all were complete, including the duration of the requests; infinite if some never were. */
   readonly seconds: number
 }
 
@@ -19,8 +19,8 @@ export interface Patience {
 const READERS = 8
 
 /**
- * Looks for each trace, the latest first, and then again for those that were missing or lacked spans, until all are
- * whole or the time is up.
+ * Requests each trace, the latest first, and then repeats the request for missing and incomplete ones, until all are
+ * complete or the time is up.
  */
 export async function readBack(
   traces: readonly AcceptedTrace[],

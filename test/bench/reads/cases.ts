@@ -79,13 +79,16 @@ const QUERIES: readonly (readonly [name: string, query: string])[] = [
   ['costliest, tag: rare', 'sort=costliest&tag=incident']
 ]
 
-/** Searches, each a line of the report. fill.ts stores no spans, so a step is sought in vain, on a whole walk. */
+/**
+ * Searches, each a line of the report. fill.ts stores no spans, so a search for a step examines everything and finds
+ * nothing.
+ */
 const SEARCHES: readonly (readonly [name: string, query: string])[] = [
   ['newest', ''],
-  ['slowest of a user', 'sort=slowest&userId=user-0'],
+  ['slowest of one user', 'sort=slowest&userId=user-0'],
   ['errors', 'errors=true'],
   ['errors, name: rare', 'errors=true&name=rare-run'],
-  ['errors of a user', 'errors=true&userId=user-0'],
+  ['errors of one user', 'errors=true&userId=user-0'],
   ['score: frequent', `score=${encodeURIComponent('quality<2')}`],
   ['score: rare', `score=${encodeURIComponent('rare-score<2')}`],
   ['score: never', `score=${encodeURIComponent('quality>20')}`],
@@ -120,10 +123,13 @@ export async function makeCases(sql: Sql, projectId: number, traces: number): Pr
     await deep(`name, from page ${DEEP_PAGE}`, 'newest', 'after', '&name=run-0'),
     await deep(`tag, back from page ${DEEP_PAGE}`, 'newest', 'before', '&tag=incident'),
     await deep(`two filters, back from page ${DEEP_PAGE}`, 'newest', 'before', '&status=error&environment=staging'),
-    { name: 'a time of 300 traces', path: () => `${LIST}?${window(300)}` },
-    { name: 'a time of 300 drawn anew', path: () => `${LIST}?${newWindow(300)}` },
-    { name: 'a time of 500, by name', path: () => `${LIST}?name=run-0&${window(500)}` },
-    { name: 'a time of 20,000, two filters', path: () => `${LIST}?status=error&environment=staging&${window(20_000)}` },
+    { name: 'a period of 300 traces', path: () => `${LIST}?${window(300)}` },
+    { name: 'a different period of 300 traces', path: () => `${LIST}?${newWindow(300)}` },
+    { name: 'a period of 500, by name', path: () => `${LIST}?name=run-0&${window(500)}` },
+    {
+      name: 'a period of 20,000, two filters',
+      path: () => `${LIST}?status=error&environment=staging&${window(20_000)}`
+    },
     ...SEARCHES.map(([name, query]) => fixed(`search: ${name}`, `${SEARCH}?${query}`)),
     { name: 'search: slowest in a time of 2,000', path: () => `${SEARCH}?sort=slowest&${window(2000)}` },
     { name: 'search: slowest in a time of 20,000', path: () => `${SEARCH}?sort=slowest&${window(20_000)}` },
@@ -134,7 +140,7 @@ export async function makeCases(sql: Sql, projectId: number, traces: number): Pr
     { name: 'scores: name, a time of 2,000', path: () => `${SCORES}?name=quality&${window(2000)}` },
     fixed('scores: name, environment', `${SCORES}?name=quality&environment=canary`),
     fixed('project', '/api/v1/project'),
-    // fill.ts stores no spans, so these walk as far as a request may.
+    // fill.ts stores no spans, so these walk as far as a request is allowed to.
     fixed('spans: all', '/api/v1/spans'),
     fixed('spans: failed tools', '/api/v1/spans?kind=tool&status=error'),
     fixed('spans: slow', '/api/v1/spans?kind=llm&minDurationMs=30000'),

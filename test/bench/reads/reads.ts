@@ -166,8 +166,8 @@ async function prepareCases(service: Service, traces: number, { isOfSums }: Read
 type Source = Pick<ReadPlan, 'port' | 'credentials' | 'path' | 'readTimes'>
 
 /**
- * Measures the same case on several sources in turns. If the first source does not fill a page, the other sources are
- * not asked for more rows.
+ * Measures the same case on several sources in turns. If the first source does not fill a page, no more rows are
+ * requested from the other sources.
  */
 async function measureCase(
   sources: readonly Source[],

@@ -61,16 +61,16 @@ export function readSearchOptions(parameters: readonly string[]): SearchOptions 
 
 /** The searches, each with its name in the report's table, its words, and its other filters. */
 const SEARCHES: readonly (readonly [name: string, words: string, filters?: Partial<TraceQuery>])[] = [
-  ['a word of each tenth trace', 'tenth'],
-  ['of each hundredth', 'hundredth'],
-  ['of 1 in 10,000', 'seldom'],
-  ['of 1 in 200,000', 'hardly'],
+  ['a word in every tenth trace', 'tenth'],
+  ['in every hundredth', 'hundredth'],
+  ['in 1 of 10,000', 'seldom'],
+  ['in 1 of 200,000', 'hardly'],
   ['of none', 'nowhere'],
-  ['two words, each in a tenth and a hundredth, never together', 'tenth hundredth'],
-  ['two words, of which one is rare', 'eaea0 seldom'],
-  ['a tenth, with an error, which 1 in 1,000 has', 'tenth', { status: 'error' }],
+  ['two words, in a tenth and a hundredth, never together', 'tenth hundredth'],
+  ['two words, one of them rare', 'eaea0 seldom'],
+  ['a word in a tenth, with an error in 1 of 1,000', 'tenth', { status: 'error' }],
   ['two Chinese characters', '世丕'],
-  ['two of them side by side hardly ever', '丞丟'],
+  ['two Chinese characters, rarely adjacent', '丞丟'],
   ['one Chinese character', '丟']
 ]
 

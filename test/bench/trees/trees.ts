@@ -103,7 +103,9 @@ export function renderTrees(results: readonly TreeResult[]): string {
   const rows = results.flatMap(({ tree, load, ratios }, i) => {
     const shown = { ...load, bytesPerSecond: load.bytesPerSecond / 1e6 }
     const row = [basename(tree), ...COLUMNS.map(([, name]) => round(shown[name]))]
-    return i === 0 ? [row] : [row, ['to the first', ...COLUMNS.map(([, name]) => `**${ratios[name].toFixed(2)}**`)]]
+    return i === 0
+      ? [row]
+      : [row, ['relative to the first', ...COLUMNS.map(([, name]) => `**${ratios[name].toFixed(2)}**`)]]
   })
   return `${table(['tree', ...COLUMNS.map(([title]) => title)], rows)}\n`
 }

@@ -6,7 +6,7 @@ import { until } from '../../fixtures/until.ts'
 
 const KEY_READS = 'spoor_http_requests_total{route="getKey",status="200"}'
 
-t.test('several processes share the port, a dead one is replaced, and all stop together', async t => {
+t.test('several processes share the port, a dead process is replaced, and all stop together', async t => {
   const database = await testDatabase(t)
   const env = {
     ...configurationFor(database),
@@ -20,7 +20,7 @@ t.test('several processes share the port, a dead one is replaced, and all stop t
   const portsOf = () => [...serving.err.matchAll(/"port":(\d+),"tls":false/g)].map(([, port]) => Number(port))
   await until(() => portsOf().length === 2)
   const [port = 0, other] = portsOf()
-  t.equal(port, other, 'that of gRPC too')
+  t.equal(port, other, 'including the gRPC port')
   // Each call uses its own connection, so that both processes get some of the calls.
   const overGrpc = () => grpcClient(t, port)(METRICS, new Uint8Array(), `Bearer ${key}`)
   for (let i = 0; i < 4; i++) t.match(await overGrpc(), { status: 'OK' })
@@ -45,7 +45,7 @@ t.test('several processes share the port, a dead one is replaced, and all stop t
   t.notOk([...before, ...after].some(isAlive), 'no process is left')
 })
 
-t.test('several processes that cannot listen are refused in one line', async t => {
+t.test('several processes that cannot listen fail with one line', async t => {
   const env = { ...configurationFor(await testDatabase(t)), PROCESSES: '2', LOG_LEVEL: 'silent' }
   const result = await runSpoor(['serve'], { ...env, PORT: await takenPort(t) })
   t.match(result, { code: 1, out: '', err: /^spoor: [^\n]+\n$/ })

@@ -41,7 +41,7 @@ function collectTitles(): () => string {
   }
 }
 
-t.test('the life of a data folder: first start, commands beside it, second start, kill -9', async t => {
+t.test('the life of a data folder: first start, concurrent commands, second start, kill -9', async t => {
   const folder = await dataFolder(t)
   const env = { DATA_DIR: folder, KEY_DIGEST_SECRET: 'a digest secret for titles' }
   const titles = collectTitles()
@@ -54,23 +54,23 @@ t.test('the life of a data folder: first start, commands beside it, second start
   t.match(first.out, `Data: embedded PostgreSQL in ${folder}`)
   t.match(first.out, `DATA_DIR='${folder}' node build/bin/spoor.js key create --project default`)
   t.match(first.out, /\nReady\..*\n$/)
-  t.notMatch(first.err, key!, 'the log never has it')
+  t.notMatch(first.err, key!, 'the log never contains it')
   t.equal((await stat(folder)).mode & 0o777, isRoot() ? 0o710 : 0o700)
   t.equal((await stat(join(folder, 'server.json'))).mode & 0o777, 0o600)
 
   const body = /-d '([^']*)'/.exec(first.out)![1]!
   const headers = { authorization: `Bearer ${key}` }
   const recorded = await fetch(`${address}/api/v1/traces`, { method: 'POST', headers, body })
-  t.equal(recorded.status, 201, 'the curl that is printed records a trace')
+  t.equal(recorded.status, 201, 'the printed curl command records a trace')
   const { traceId } = (await recorded.json()) as { traceId: string }
-  t.ok(first.out.includes(`${address}/api/v1/traces/${traceId}`), 'and the second one reads it')
+  t.ok(first.out.includes(`${address}/api/v1/traces/${traceId}`), 'and the second command reads it')
 
   const second = await runSpoor(['serve'], env)
-  t.match(second, { code: 1, out: '', err: `${first.pid}` }, 'a second server says which process holds the folder')
+  t.match(second, { code: 1, out: '', err: `${first.pid}` }, 'a second server names the process that holds the folder')
   t.match(second.err, /^spoor: [^\n]+\n$/)
 
   const made = await runForJson(['key', 'create', '--project', 'default'], env)
-  t.equal(await tryKey(address, made.key), 200, 'a key that a command made works at once')
+  t.equal(await tryKey(address, made.key), 200, 'a key created by a command works at once')
   await jsonHere(['key', 'revoke', made.keyId], env)
   // The notification reaches the server a moment later.
   await until(async () => (await tryKey(address, made.key)) === 401)
@@ -82,7 +82,7 @@ t.test('the life of a data folder: first start, commands beside it, second start
   const password = readFileSync(join(folder, 'database-password'), 'utf8').trim()
   const secrets = [key!, made.key].map(each => each.split('_').at(-1)!)
   for (const secret of [...secrets, password, env.KEY_DIGEST_SECRET]) {
-    t.notOk(seen.includes(secret), 'no process has a secret in its title')
+    t.notOk(seen.includes(secret), 'no process title contains a secret')
   }
 
   const { code, out, err } = await stop(first, 'SIGINT')
@@ -92,7 +92,7 @@ t.test('the life of a data folder: first start, commands beside it, second start
   t.notOk(existsSync(join(folder, 'server.json')))
 
   const stopped = await runHere(['status', '--json'], env)
-  t.equal(stopped.code, 1, 'that no server runs is amiss')
+  t.equal(stopped.code, 1, 'a stopped server is reported as a problem')
   t.match(JSON.parse(stopped.out), { server: null, projects: [{ slug: 'default', traceCount: 1 }] })
   t.match(JSON.parse(stopped.out).problems, [/^No server is running: start it with `spoor serve`\. .*--no-server/])
   t.match(await jsonHere(['status', '--no-server'], env), { server: null, problems: [] })
@@ -109,19 +109,19 @@ t.test('the life of a data folder: first start, commands beside it, second start
   t.match(
     await jsonHere(['status', '--no-server'], env),
     { server: null },
-    'a killed server is not taken for a running one'
+    'a killed server is not mistaken for a running one'
   )
   const third = await serve(t, env)
   t.equal(await tryKey(third.address, key!), 200)
   t.equal((await stop(third.serving)).code, 0)
 })
 
-t.test('a port that is taken stops the start in one line, and leaves nothing running', async t => {
+t.test('a port in use fails the start with one line, and leaves nothing running', async t => {
   const folder = await dataFolder(t)
   const port = await takenPort(t)
   const result = await runSpoor(['serve'], { DATA_DIR: folder, PORT: port, LOG_LEVEL: 'silent' })
   t.match(result, { code: 1, out: '', err: port })
   t.match(result.err, /^spoor: [^\n]+\n$/)
   t.equal(postgresOf(folder), undefined)
-  t.notOk(existsSync(folder), 'nothing was begun')
+  t.notOk(existsSync(folder), 'nothing was started')
 })

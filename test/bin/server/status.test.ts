@@ -23,19 +23,19 @@ async function look(env: NodeJS.ProcessEnv, ...flags: string[]): Promise<Seen> {
   return { code, text: err, status: out === '' ? undefined : JSON.parse(out) }
 }
 
-t.test('of a server beside it', async t => {
+t.test('status beside a running server', async t => {
   const database = await testDatabase(t)
   const env = { ...configurationFor(database), PORT: String(await freePort()) }
   const { address } = await serve(t, env)
 
-  t.test('status says what the running server says, and the size of all', async t => {
+  t.test("status repeats the running server's report, and adds total sizes", async t => {
     const { status } = await look(env)
     t.match(status.server, { address, ready: true, reasons: [], version: status.version })
     t.match(status.totals, { traces: 0, spans: 0, bytes: 0 })
     t.ok(status.database.bytes > 0)
   })
 
-  t.test('a server for another database is not taken for one of this', async t => {
+  t.test('a server for another database is not mistaken for this one', async t => {
     const other = { ...env, ...configurationFor(await testDatabase(t)) }
     const foreign = await look(other)
     t.match(foreign, { code: 1, status: { server: null } })
@@ -51,11 +51,11 @@ t.test('of a server beside it', async t => {
     await until(() => stranger.listening)
     const PORT = String((stranger.address() as AddressInfo).port)
     const { status } = await look({ ...env, PORT })
-    t.equal(status.server, null, 'nor is something else')
+    t.equal(status.server, null, 'and neither is another program')
     t.match(status.problems.join('\n'), `The program at http://127.0.0.1:${PORT} is not spoor: set HOST and PORT`)
   })
 
-  t.test('a server that nobody has configured is amiss, and so is none, unless none should run', async t => {
+  t.test('a server that is not configured or not running is a problem, unless none should run', async t => {
     const PORT = String(await freePort())
     const none = await look({ ...env, PORT })
     t.equal(none.code, 1)
@@ -82,7 +82,7 @@ t.test('of a server beside it', async t => {
     })
   })
 
-  t.test('totals that are not those of the traces are amiss', async t => {
+  t.test('totals that do not match the traces are a problem', async t => {
     await database.pool.run(
       sql => sql`insert into project_totals (project_id, slot, traces, spans, bytes)
         select id, 77, 1, 0, 0 from projects`
@@ -92,7 +92,7 @@ t.test('of a server beside it', async t => {
     t.match(await runHere(['status', '--quiet', '--recount'], env), { code: 1, out: named, err: /amiss: see above/ })
   })
 
-  t.test('a server that takes no writes is amiss, for its own reasons', async t => {
+  t.test('a server that accepts no writes is a problem, with its own reasons', async t => {
     await database.pool.run(async sql => {
       await sql.unsafe('alter table scores rename to elsewhere')
     })
@@ -104,7 +104,7 @@ t.test('of a server beside it', async t => {
   })
 })
 
-t.test('a database that cannot be asked is what is amiss', async t => {
+t.test('an unreachable database is reported as the problem', async t => {
   const DATABASE_URL = `postgres://nobody:secret@127.0.0.1:${await freePort()}/none`
   const { code, status } = await look({ DATABASE_URL, KEY_DIGEST_SECRET: 'a secret of sixteen', PORT: '2' })
   t.equal(code, 1)
@@ -113,7 +113,7 @@ t.test('a database that cannot be asked is what is amiss', async t => {
   t.notMatch(JSON.stringify(status), /secret/)
 })
 
-t.test('an embedded database that recovers is said to, by its server too', async t => {
+t.test('a recovering embedded database is reported, also by its server', async t => {
   const folder = await dataFolder(t)
   const env = { DATA_DIR: folder }
   await stop((await serve(t, env)).serving)

@@ -5,14 +5,14 @@ import t from 'tap'
 import { testDatabase } from '../../fixtures/database/database.ts'
 import { configurationFor, serve } from '../../fixtures/service/spoor.ts'
 
-t.test('a Ctrl-C that npm passes on a second time does not cut the stop short', async t => {
+t.test('a second Ctrl-C that npm forwards does not cut the shutdown short', async t => {
   const { serving } = await serve(t, configurationFor(await testDatabase(t)))
   serving.kill('SIGINT')
   serving.kill('SIGINT')
   t.match(await serving.finished, { code: 0 })
 })
 
-t.test('a second signal, later, does not wait for what is under way', async t => {
+t.test('a later second signal does not wait for requests in flight', async t => {
   const { serving, address, key } = await serve(t, configurationFor(await testDatabase(t)))
   const client = connect(Number(new URL(address).port), '127.0.0.1')
   t.teardown(() => client.destroy())

@@ -32,7 +32,7 @@ t.test('only styles control the terminal', async t => {
   )
 })
 
-t.test('a text is as wide as a terminal shows it, and is cut to a width', async t => {
+t.test('a text is as wide as a terminal shows it, and is truncated to a width', async t => {
   const widths: [string, number][] = [
     ['abc', 3],
     ['日本', 4],
@@ -44,7 +44,7 @@ t.test('a text is as wide as a terminal shows it, and is cut to a width', async 
   ]
   for (const [text, width] of widths) t.equal(widthOf(text), width, text)
   t.equal(cutTo('abcdef', 4), 'abc…')
-  t.equal(cutTo('日本語', 4), '日…', 'a wide character is not halved')
+  t.equal(cutTo('日本語', 4), '日…', 'a wide character is not split')
   t.equal(cutTo('abc', 3), 'abc')
   t.equal(cutTo('abc', 0), '')
   fc.assert(
@@ -66,7 +66,7 @@ const columnOf = fc.record({
   rank: fc.option(fc.nat(3))
 })
 
-t.test('a table fits the width if its columns can be cut or omitted, and shows no wrong value', async () => {
+t.test('a table fits the width if its columns can be truncated or omitted, and shows no wrong value', async () => {
   const tables = fc.integer({ min: 1, max: 5 }).chain(width =>
     fc.record({
       specs: fc.array(columnOf, { minLength: width, maxLength: width }),
@@ -87,7 +87,7 @@ t.test('a table fits the width if its columns can be cut or omitted, and shows n
       )
       const lines = fitTable(columns, rows, width)
       assert.equal(lines.length, rows.length + 1)
-      // The columns that are never left out need these widths, if they are cut as far as they may be.
+      // The columns that are never omitted need these widths when they are cut to their minimum.
       const kept = columns.filter(({ rank }) => rank === undefined)
       const needs = kept.map(column => {
         const natural = Math.max(column.title.length, ...rows.map(row => widthOf(escaped(pieceText(column.of(row))))))
@@ -107,7 +107,7 @@ t.test('a table fits the width if its columns can be cut or omitted, and shows n
 
 const escaped = (text: string): string => renderLine([text, '|'], false).slice(0, -1)
 
-t.test('long output goes through the pager of a terminal, and nothing else does', async t => {
+t.test('only long output on a terminal goes through the pager', async t => {
   const folder = await testFolder(t)
   const file = join(folder, 'paged')
   const lines: Line[] = Array.from({ length: 30 }, (_, i) => [`line ${i}`])
@@ -124,11 +124,11 @@ t.test('long output goes through the pager of a terminal, and nothing else does'
   t.equal(await show(terminal, { PAGER: `cat > ${file}` }), '')
   t.equal(await readFile(file, 'utf8'), all)
   t.equal(await show(terminal, { PAGER: `tail -n 1 > ${file}` }, lines.slice(0, 20)), all.split('line 20')[0])
-  t.equal(await readFile(file, 'utf8'), all, 'what fits is written at once')
+  t.equal(await readFile(file, 'utf8'), all, 'short output is written at once')
   t.equal(await show({}, { PAGER: `tail -n 1 > ${file}` }), all)
   t.equal(await readFile(file, 'utf8'), all, 'a file needs no pager')
   for (const PAGER of ['', 'cat', 'no-such-pager 2>&-']) t.equal(await show(terminal, { PAGER }), all, PAGER)
-  t.equal(await show(terminal, { PAGER: 'true' }), '', 'a pager that is quit early has had its text')
+  t.equal(await show(terminal, { PAGER: 'true' }), '', 'a pager that is quit early has received its text')
 
   const red: Line[] = [[{ text: 'x', style: 'red' }]]
   t.equal(await show(terminal, {}, red), '\u001b[31mx\u001b[0m\n')
@@ -137,7 +137,7 @@ t.test('long output goes through the pager of a terminal, and nothing else does'
   t.equal(await show({}, {}, red), 'x\n', 'a file gets no colours')
 })
 
-t.test('an empty list is followed by the hint of the server', async t => {
+t.test("an empty list is followed by the server's hint", async t => {
   const hint = 'No trace has the name "x". The nearest: "y".'
   const list = { columns: [], rows: [], width: 80 }
   const shown = { nouns: 'traces', limit: 20, most: 100 }

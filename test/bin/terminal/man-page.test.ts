@@ -24,7 +24,7 @@ t.test('the manual page has every command with its flags and examples', t => {
   t.end()
 })
 
-t.test('text of a command is never taken for a request of roff', t => {
+t.test("a command's text is never interpreted as a roff request", t => {
   const odd = command({
     summary: 'Do \\fBthis',
     details: ".SH NOT A HEADING\n'nor this\nprices — in €",

@@ -7,7 +7,7 @@ function terminal(isTTY: boolean) {
   return { written, isTTY, columns: 20, write: (text: string) => written.push(text) }
 }
 
-t.test('on a terminal one line is drawn anew, and gives way to lines that stay', async t => {
+t.test('on a terminal, one line is redrawn, and makes way for lines that stay', async t => {
   const screen = terminal(true)
   const progress = new Progress(screen)
   progress.show(() => 'a line that is longer than the screen is wide')
@@ -17,7 +17,7 @@ t.test('on a terminal one line is drawn anew, and gives way to lines that stay',
   t.same(screen.written, ['\r\u001b[Ka line that is long', '\r\u001b[K', 'this stays\n'])
 })
 
-t.test('elsewhere it says nothing of what is over in a moment', async t => {
+t.test('elsewhere, work that finishes at once prints nothing', async t => {
   const screen = terminal(false)
   const progress = new Progress(screen)
   progress.show(() => 'working')

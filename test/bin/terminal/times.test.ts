@@ -7,7 +7,7 @@ import { runs } from '../../torture/orders.ts'
 
 const NOW = Date.parse('2026-03-01T12:00:00Z')
 
-t.test('times are read as people write them, without a zone in UTC', async t => {
+t.test('times are read as people write them, and are in UTC if they have no zone', async t => {
   const written: [text: string, first: string, last?: string][] = [
     ['now', '2026-03-01T12:00:00.000Z'],
     ['0d', '2026-03-01T12:00:00.000Z'],

@@ -65,10 +65,10 @@ t.test('steps are drawn as a tree', async t => {
     runs(300)
   )
   const [, child] = nestedSteps([spanOf(1), spanOf(2, { parentSpanId: idOf(1) }), spanOf(3, { parentSpanId: idOf(2) })])
-  t.equal(child!.below, '   │  ', 'lines below a step leave room for its children')
+  t.equal(child!.below, '   │  ', 'lines below a step are connected to its children')
 })
 
-t.test('the failed step is the one below which none failed, the first that ended', async t => {
+t.test('the failed step is the first to end without a failed descendant', async t => {
   const isBelow = (spans: readonly Span[], span: Span, above: Span): boolean => {
     const parent = spans.find(({ id }) => id === span.parentSpanId)
     return parent !== undefined && (parent === above || isBelow(spans, parent, above))
@@ -114,7 +114,7 @@ const detailOf = (spans: Span[], more: Partial<DetailedTrace['trace']> = {}): De
 const shown = (detail: DetailedTrace, hasTexts = false, columns = 80) =>
   traceLines(detail, { columns, hasTexts }).map(line => renderLine(line, false))
 
-t.test('a trace is shown with its facts, the failed step first, and texts if wanted', async t => {
+t.test('a trace is shown with its facts, the failed step first, and texts on request', async t => {
   const events = [
     { name: 'exception', timestamp: '', attributes: { 'exception.type': 'E', 'exception.message': 'no\nway' } }
   ]
@@ -144,7 +144,7 @@ t.test('a trace is shown with its facts, the failed step first, and texts if wan
   t.ok(shown(detailOf([])).includes('The trace has no steps.'))
 })
 
-t.test('no text of a trace controls the terminal', async () => {
+t.test('no text in a trace controls the terminal', async () => {
   const text = fc.string({ unit: fc.constantFrom('a', '\u001b[2J', '\n', '\r', '\t', '\u009b', '\u202e', '語') })
   fc.assert(
     fc.property(text, fc.integer({ min: 20, max: 120 }), (text, columns) => {
@@ -163,7 +163,7 @@ t.test('no text of a trace controls the terminal', async () => {
   )
 })
 
-t.test('JSON is indented, with numbers as they were sent', async t => {
+t.test('JSON is indented, with numbers as sent', async t => {
   t.same(prettyLines(parseExact('{"a":[1.0,{}],"b":{"c":12345678901234567890}}')), [
     '{',
     '  "a": [',

@@ -2,7 +2,7 @@ import t from 'tap'
 import { testDatabase } from '../../fixtures/database/database.ts'
 import { configurationFor, serve, startSpoor, stop, tryKey } from '../../fixtures/service/spoor.ts'
 
-t.test("a database of one's own gets its first key at the first start as well", async t => {
+t.test("a user's own database also gets its first key at the first start", async t => {
   const env = configurationFor(await testDatabase(t))
   const first = await serve(t, env)
   t.equal(await tryKey(first.address, first.key!), 200)
@@ -11,7 +11,7 @@ t.test("a database of one's own gets its first key at the first start as well", 
   t.equal(await tryKey(second.address, first.key!), 200, 'two servers on one database')
 })
 
-t.test('a server that is not configured says so, and starts all the same', async t => {
+t.test('a server that is not configured says so, and starts anyway', async t => {
   const env = configurationFor(await testDatabase(t))
   const serving = await startSpoor(t, { ...env, KEY_DIGEST_SECRET: '' })
   t.match(serving.out, /Not configured: KEY_DIGEST_SECRET is not set/)

@@ -4,7 +4,7 @@ import { alignColumns, table } from '../../../bin/terminal/table.ts'
 import { relativeTime, size } from '../../../bin/terminal/words.ts'
 import { listenAddress } from '../../../lib/health/running-server.ts'
 
-t.test('times are said in the unit that fits', async t => {
+t.test('times are formatted in a suitable unit', async t => {
   const now = Date.parse('2026-01-31T12:00:00Z')
   const said: [string | null, string][] = [
     [null, '-'],
@@ -18,12 +18,12 @@ t.test('times are said in the unit that fits', async t => {
   for (const [iso, words] of said) t.equal(relativeTime(iso, now), words)
 })
 
-t.test('sizes are said in the unit that fits, round powers of 1024 as such', async t => {
+t.test('sizes are formatted in a suitable unit, with exact powers of 1024 as such', async t => {
   const said = { 0: '0 B', 999: '999 B', 1500: '1.5 kB', 1234567: '1.23 MB', 1048576: '1 MiB', 10737418240: '10 GiB' }
   for (const [bytes, words] of Object.entries(said)) t.equal(size(Number(bytes)), words)
 })
 
-t.test('columns are as wide as their widest cell, numbers to the right', async t => {
+t.test('columns are as wide as their widest cell, and numbers are right-aligned', async t => {
   t.same(
     alignColumns([
       ['A', 'COUNT', 'C'],
@@ -35,7 +35,7 @@ t.test('columns are as wide as their widest cell, numbers to the right', async t
   t.equal(table(['A'], [], 'nothing here'), 'nothing here')
 })
 
-t.test('the nearest name is one that a slip of the fingers makes', async t => {
+t.test('the nearest name is one that a typing error could produce', async t => {
   const names = ['serve', 'status', 'key list', 'key create']
   const typed = {
     sreve: 'serve',

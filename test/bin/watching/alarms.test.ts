@@ -5,7 +5,7 @@ import t from 'tap'
 import { alarmChange, applyChange, type Breaches, readBreaches, storeBreaches } from '../../../bin/watching/alarms.ts'
 import { testFolder } from '../../fixtures/folder.ts'
 
-t.test('reports alternate, begin with a breach, and are repeated until they succeed', async t => {
+t.test('reports alternate, start with a breach, and are repeated until they succeed', async t => {
   const step = fc.record({ observed: fc.constantFrom(true, false, undefined), isDelivered: fc.boolean() })
   fc.assert(
     fc.property(fc.array(step), steps => {
@@ -27,7 +27,7 @@ t.test('reports alternate, begin with a breach, and are repeated until they succ
   t.same(applyChange({ a: 't1', b: 't2' }, 'a', 'resolved', 't3'), { b: 't2' }, 'other conditions stay')
 })
 
-t.test('breaches are stored in a file, and another file is not taken for one', async t => {
+t.test('breaches are stored in a file, and an unrelated file is rejected', async t => {
   const file = join(await testFolder(t), 'watch.json')
   t.same(await readBreaches(file), {})
   await storeBreaches(file, { c: '2026-11-28T00:00:00.000Z' })

@@ -25,10 +25,10 @@ t.test('conditions are read as people write them', async t => {
     ['silence > 10m', { measure: { of: 'silence' }, operator: '>', limit: 600_000, windowMs: 600_000 }]
   ]
   for (const [text, condition] of read) t.match(parseCondition(text), condition, text)
-  t.equal(parseCondition('  errors   > 5%  over 15m ').text, 'errors > 5% over 15m', 'spaces do not make another one')
+  t.equal(parseCondition('  errors   > 5%  over 15m ').text, 'errors > 5% over 15m', 'spaces make no difference')
 })
 
-t.test('a condition that cannot be read is refused with the rule', async t => {
+t.test('an unreadable condition is rejected with the rule', async t => {
   const wrong: [string, RegExp][] = [
     ['', /must be such as `errors > 5% over 15m`/],
     ['failures > 5% over 15m', /must be such as/],
@@ -49,7 +49,7 @@ t.test('a condition that cannot be read is refused with the rule', async t => {
   for (const [text, message] of wrong) t.throws(() => parseCondition(text), { name: 'UsageError', message }, text)
 })
 
-t.test('whatever is given, a condition is read or refused as wrong usage', async () => {
+t.test('any input is read as a condition or rejected as incorrect usage', async () => {
   const words = fc.constantFrom(
     'errors',
     'p95',
@@ -82,7 +82,7 @@ t.test('whatever is given, a condition is read or refused as wrong usage', async
   )
 })
 
-t.test('values are compared with the limit, and few samples are no rate', async t => {
+t.test('values are compared with the limit, and too few samples give no rate', async t => {
   const met = (text: string, value: number | null, samples = 100) => isMet(parseCondition(text), { value, samples }, 10)
   t.same(
     ['>', '>=', '<', '<='].map(operator => [4, 5, 6].map(value => met(`errors ${operator} 5 over 1h`, value))),

@@ -7,7 +7,7 @@ import t from 'tap'
 const CLIENT = 'clients/typescript'
 const IMPORT = /(?:from |import\()'([^']+)'/g
 
-t.test('the client imports only its own files and modules of Node', t => {
+t.test("the client imports only its own files and Node's modules", t => {
   const files = readdirSync(CLIENT, { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.ts'))
   const imports = files.flatMap(file =>
     [...readFileSync(join(CLIENT, file), 'utf8').matchAll(IMPORT)].map(([, to = '']) => ({ file, to }))

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { readOptions } from '../../../clients/typescript/options.ts'
 
-t.test('traces of OpenTelemetry are joined where it exports to this service, or where one says so', t => {
+t.test('OpenTelemetry traces are joined if OpenTelemetry exports to this server, or on request', t => {
   const url = 'https://spoor.example.com/base'
   const here = 'https://spoor.example.com:443/base/api/v1/otlp'
   const [exporter, traces] = ['OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT']
@@ -26,7 +26,7 @@ t.test('traces of OpenTelemetry are joined where it exports to this service, or 
   t.end()
 })
 
-t.test('whatever is given, options are made of it: an application starts without its traces, too', t => {
+t.test('any input yields options, so an application starts even if its traces are lost', t => {
   for (const odd of [7, {}, [], true, '', null] as unknown[]) {
     const given = Object.fromEntries(['url', 'key', 'spool', 'memoryBytes', 'live'].map(name => [name, odd]))
     const { obstacle, spool, memoryBytes } = readOptions(given, {})

@@ -41,7 +41,7 @@ async function runNode(cwd: string, file: string, env: object = {}): Promise<str
   return stderr + stdout
 }
 
-/** A server that takes every trace, and the names of the traces that it has taken. */
+/** A server that accepts every trace, and the names of the traces that it has accepted. */
 async function takingServer(t: Test) {
   const taken: string[] = []
   const server = createServer(async (request, response) => {
@@ -70,7 +70,7 @@ const imported = (module: string) => `import * as client from '${module}'`
 const required = (module: string) => `const client = require('${module}')`
 const SENT = 'nested {"sent":1,"lost":[],"lostCount":0,"problems":[],"kept":0}\n'
 
-t.test('the package stands alone', async t => {
+t.test('the package is self-contained', async t => {
   const { folder, bytes } = await project(t)
   const { url, taken } = await takingServer(t)
 
@@ -88,7 +88,7 @@ t.test('the package stands alone', async t => {
     t.ok(total < 1_000_000, `${total}`)
   })
 
-  t.test('spoor/client is the same package, and importing spoor says so', async t => {
+  t.test('spoor/client is the same package, and importing spoor explains this', async t => {
     const server = 'spoor'
     await t.rejects(import(server), { message: /In applications, import spoor-client/ })
     for (const [entry, conditions] of Object.entries<Record<string, unknown>>(own.exports)) {
@@ -117,7 +117,7 @@ t.test('the package stands alone', async t => {
     t.equal(taken.length, files.length)
   })
 
-  t.test('sends from a bundle without Node’s modules, and refuses in a browser with a sentence', async t => {
+  t.test('sends from a bundle without Node’s modules, and refuses to run in a browser', async t => {
     const entry = join(folder, 'm.mjs')
     for (const [condition, file] of [
       ['workerd', 'edge.mjs'],
@@ -131,7 +131,7 @@ t.test('the package stands alone', async t => {
         conditions: [condition]
       } satisfies BuildOptions
       await build({ ...options, mainFields: [], entryPoints: [entry], outfile })
-      t.notMatch(readFileSync(outfile, 'utf8'), /from ["']node:/, 'no module of Node is imported')
+      t.notMatch(readFileSync(outfile, 'utf8'), /from ["']node:/, 'no Node module is imported')
     }
     t.equal(await runNode(folder, 'edge.mjs', { SPOOR_URL: url }), SENT)
     const page = readFileSync(join(folder, 'page.mjs'), 'utf8')
@@ -142,7 +142,7 @@ t.test('the package stands alone', async t => {
     )
   })
 
-  t.test('the README’s examples run as they are written', async t => {
+  t.test('the README’s examples run as written', async t => {
     const readme = readFileSync('clients/typescript/README.md', 'utf8')
     const examples = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, code = '']) => code)
     t.equal(examples.length, 4)
@@ -162,7 +162,7 @@ t.test('the package stands alone', async t => {
     t.same(taken.slice(-3), ['answer', 'agent', 'openai.chat'])
   })
 
-  t.test('its types compile under each setting', async t => {
+  t.test('its types compile with each setting', async t => {
     const source = `import { evaluate, Spoor, type Step, type TraceOptions } from 'spoor-client'
 import { wrapAnthropic } from 'spoor-client/anthropic'
 import { spoorMiddleware } from 'spoor-client/ai-sdk'

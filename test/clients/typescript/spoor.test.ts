@@ -28,10 +28,10 @@ t.test('the client, against a server', async t => {
     t.equal(formatted.status, 0, formatted.stderr)
     // `npm run client-types` sets SPOOR_CLIENT_TYPES.
     if (process.env.SPOOR_CLIENT_TYPES === 'write') writeFileSync(FILE, formatted.stdout)
-    t.equal(existsSync(FILE) && readFileSync(FILE, 'utf8'), formatted.stdout, 'npm run client-types writes them')
+    t.equal(existsSync(FILE) && readFileSync(FILE, 'utf8'), formatted.stdout, 'npm run client-types generates them')
   })
 
-  t.test('stores a trace of more than 200 spans whole, and its address is the dashboard’s', async t => {
+  t.test('stores a whole trace with more than 200 spans, whose URL is the dashboard’s', async t => {
     const spoor = await make(t)
     const trace = spoor.start('many', { input: 'in', sessionId: 's-many', tags: ['big'] })
     for (let i = 0; i < 450; i++) trace.startSpan(`step ${i}`, { kind: 'tool' }).end({ output: i })
@@ -52,7 +52,7 @@ t.test('the client, against a server', async t => {
     t.not((await call('GET', new URL(trace.url).pathname, { key: null })).status, 404)
   })
 
-  t.test('an observed function can leave out its arguments or its result', async t => {
+  t.test('an observed function can omit its arguments or its result', async t => {
     const spoor = await make(t)
     const ids: string[] = []
     const give = (text: string) => {
@@ -147,7 +147,7 @@ t.test('the client, against a server', async t => {
     })
   })
 
-  t.test('sends a trace of more than a request in several, and cuts what no document holds', async t => {
+  t.test('sends a trace that exceeds one request in several, and cuts values that no document can hold', async t => {
     const spoor = await make(t)
     const trace = spoor.start('large', { input: 'i'.repeat(4_000_000) })
     for (let i = 0; i < 5; i++)
@@ -161,7 +161,7 @@ t.test('the client, against a server', async t => {
     t.equal(spans[4].input.length, 300_000)
   })
 
-  t.test('joins the trace of another service, and lets others join', async t => {
+  t.test("joins another service's trace, and lets others join", async t => {
     const spoor = await make(t)
     const outer = spoor.start('caller', {
       input: { q: [1.5, true] },
@@ -205,7 +205,7 @@ t.test('the client, against a server', async t => {
     t.equal(scores[0].spanId, spans[2].id)
   })
 
-  t.test('reads, with cursors followed', async t => {
+  t.test('reads, following cursors', async t => {
     const spoor = await make(t)
     for (let i = 0; i < 3; i++) spoor.trace('listed', () => i)
     const scored = spoor.start('scored').score('n', 1).score('n', 2)
@@ -226,7 +226,7 @@ t.test('the client, against a server', async t => {
     await t.rejects(spoor.traces.list({ status: 'odd' as 'ok' }), { status: 400, code: 'invalid_request' })
   })
 
-  t.test('judges what is stored, once', async t => {
+  t.test('evaluates stored traces once', async t => {
     const spoor = await make(t)
     for (const output of [1, 2, 3]) spoor.trace('judged', () => output)
     await spoor.flush()
@@ -249,7 +249,7 @@ t.test('the client, against a server', async t => {
     t.match(await evaluate(spoor, evaluator, { name: 'judged' }), { judged: 0 })
   })
 
-  t.test('judges what comes, each trace once, until it is told to end', async t => {
+  t.test('evaluates new traces, each once, until it is stopped', async t => {
     const spoor = await make(t)
     const end = new AbortController()
     const asked: unknown[] = []
@@ -270,7 +270,7 @@ t.test('the client, against a server', async t => {
     // If a retry cannot succeed either, a rejected request ends the run.
     const wrong = evaluate(spoor, evaluator, { limit: -1 }, { follow: true })
     await t.rejects(wrong, { name: 'SpoorError', status: 400 })
-    t.match(await evaluate(spoor, evaluator, {}, { signal: end.signal }), { passed: 0 }, 'nothing is begun')
+    t.match(await evaluate(spoor, evaluator, {}, { signal: end.signal }), { passed: 0 }, 'nothing is started')
   })
   t.same(problems, [])
 })

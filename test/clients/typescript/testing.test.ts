@@ -2,7 +2,7 @@
 import t from 'tap'
 import { recordInMemory } from '../../../clients/typescript/testing.ts'
 
-t.test('traces are kept whole, with their spans and scores, and nothing is sent', async t => {
+t.test('whole traces are kept, with their spans and scores, and nothing is sent', async t => {
   const { spoor, traces, one, problems, clear } = recordInMemory({
     url: 'http://127.0.0.1:1',
     live: true,

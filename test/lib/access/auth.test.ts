@@ -15,7 +15,7 @@ import { until } from '../../fixtures/until.ts'
 const wrongSecret = (key: string) => key.slice(0, -1) + (key.endsWith('A') ? 'B' : 'A')
 const PATH = '/api/v1/key'
 
-t.test('a key that is missing, malformed, unknown, wrong, expired or revoked gets the same 401', async t => {
+t.test('a missing, malformed, unknown, wrong, expired or revoked key gets the same 401', async t => {
   const { call, makeKey, key, database } = await testService(t)
   const expired = await makeKey({ expiresInDays: 1 })
   await database.pool.run(sql => sql`update api_keys set expires_at = now() where id = ${expired.keyId}`)
@@ -44,7 +44,7 @@ t.test('a key that is missing, malformed, unknown, wrong, expired or revoked get
     t.equal(answer.headers['www-authenticate'], 'Bearer')
     bodies.add(answer.text.replace(answer.body.error.requestId, ''))
   }
-  t.equal(bodies.size, 1, 'but for the request id')
+  t.equal(bodies.size, 1, 'except for the request id')
   for (const scheme of ['Bearer', 'bearer', 'BEARER', 'Bearer ']) {
     const answer = await call('GET', PATH, { key: null, headers: { authorization: `${scheme} ${key}` } })
     t.equal(answer.status, 200, scheme)
@@ -89,10 +89,10 @@ t.test('every 401 takes the same work: queries, rows, digests and comparisons', 
   const unknown = (id: string) => `spoor_live_${id}_${'0'.repeat(43)}`
   const tokens: [string, string][] = [
     ['a wrong secret', wrongSecret(key)],
-    ['an unknown id before all others', unknown('0'.repeat(16))],
-    ['an unknown id behind all others', unknown('z'.repeat(16))],
+    ['an unknown id that sorts before all others', unknown('0'.repeat(16))],
+    ['an unknown id that sorts after all others', unknown('z'.repeat(16))],
     [
-      'an unknown id beside one that is known',
+      'an unknown id next to a known one',
       unknown(ids[0]!.id.replace(/.$/, (last: string) => (last === 'Q' ? 'R' : 'Q')))
     ],
     ['a revoked key', revoked.key],
@@ -109,7 +109,7 @@ t.test('every 401 takes the same work: queries, rows, digests and comparisons', 
   }
 })
 
-t.test('the secret of one key opens no other, whichever row is read for it', async t => {
+t.test("one key's secret authenticates no other key, whichever row is read", async t => {
   const { call, key, database } = await testService(t)
   const secret = key.slice(-43)
   for (const id of ['0'.repeat(16), 'z'.repeat(16), '']) {
@@ -117,7 +117,7 @@ t.test('the secret of one key opens no other, whichever row is read for it', asy
     t.equal(answer.status, 401, id)
   }
   await database.pool.run(sql => sql`delete from api_keys`)
-  t.equal((await call('GET', PATH, { key: wrongSecret(key) })).status, 401, 'nor where there are no keys')
+  t.equal((await call('GET', PATH, { key: wrongSecret(key) })).status, 401, 'even if no keys exist')
 })
 
 t.test('describes the calling key', async t => {
@@ -136,10 +136,10 @@ t.test('describes the calling key', async t => {
   await database.pool.run(sql => sql`notify spoor_keys`)
   await until(async () => (await call('GET', PATH, { key })).body.scopes[0] === 'traces:write')
   const { scopes } = (await call('GET', PATH, { key })).body
-  t.same(scopes, ['traces:write'], 'a key from before scopes existed may write')
+  t.same(scopes, ['traces:write'], 'a key from before scopes can write')
 })
 
-t.test('a key without the scope of a route is refused', async t => {
+t.test("a key without a route's scope is rejected", async t => {
   const { call, makeKey } = await testService(t)
   const { key } = await makeKey({ scopes: ['traces:read', 'traces:delete'] })
   const answer = await call('POST', '/api/v1/traces', { key, body: {} })
@@ -148,7 +148,7 @@ t.test('a key without the scope of a route is refused', async t => {
   t.match(answer.body.error.message, /traces:write/)
 })
 
-t.test('a revoked or rotated key is refused at once in every process', async t => {
+t.test('a revoked or rotated key is rejected at once in every process', async t => {
   const first = await testService(t)
   const { database, makeKey } = first
   const second = await joinDatabase(t, first)
@@ -197,10 +197,10 @@ t.test('the last use is stored at most every five minutes', async t => {
   const moved = await lastUsed()
   for (const service of [first, second]) await untilAnswered(service, moved)
   await delay(200)
-  t.equal(await lastUsed(), moved, 'once, whichever process')
+  t.equal(await lastUsed(), moved, 'once, in any process')
 })
 
-t.test('the request that moves the last use of a key answers the new time', async t => {
+t.test("the request that updates a key's last use returns the new time", async t => {
   const first = await testService(t)
   const { database, key } = first
   for (const minutes of [6, 60]) {
@@ -215,7 +215,7 @@ t.test('the request that moves the last use of a key answers the new time', asyn
   }
 })
 
-t.test('while the database is away: writes 429, reads 503, and what is no key 401', async t => {
+t.test('while the database is unreachable, writes get 429, reads 503, and malformed keys 401', async t => {
   const database = await testDatabase(t)
   const relay = await testRelay(t, database.target)
   const { call, key } = await testService(t, { database, view: { connect: relay.connect } })
@@ -241,7 +241,7 @@ t.test('while the database is away: writes 429, reads 503, and what is no key 40
   t.equal((await call('POST', '/api/v1/traces', { body: TRACE })).status, 201)
 })
 
-t.test('a flood of wrong keys makes few queries', async t => {
+t.test('a flood of wrong keys causes few queries', async t => {
   const { sqlAccess, digestSecret } = await testDatabase(t)
   let reads = 0
   const counting: SqlAccess = {

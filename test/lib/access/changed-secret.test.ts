@@ -28,12 +28,12 @@ t.test('keys of both secrets work, and a key moves to the new secret when it is 
   await before.database.pool.run(sql => sql`update api_keys set revoked_at = now() where id = ${revoked.keyId}`)
   const old = before.database.digestSecret!
   const during = await onSecrets(t, before, NEXT, old)
-  t.ok((await toMove(before)).includes(keyId), 'nothing was used yet')
+  t.ok((await toMove(before)).includes(keyId), 'no key has been used yet')
   t.equal(await withKey(during, used), 200, 'a key of the previous secret')
   t.equal(await withKey(during, revoked.key), 401)
   t.equal(await withKey(during, used.slice(0, -1) + (used.endsWith('A') ? 'B' : 'A')), 401)
   await until(async () => !(await toMove(before)).includes(keyId))
-  t.ok((await toMove(before)).includes(unused.keyId), 'an unused key stays')
+  t.ok((await toMove(before)).includes(unused.keyId), 'an unused key does not move')
   t.notOk((await toMove(before)).includes(revoked.keyId), 'a revoked key needs no secret')
   t.equal(await withKey(during, used), 200, 'the moved key')
 
@@ -44,7 +44,7 @@ t.test('keys of both secrets work, and a key moves to the new secret when it is 
   t.same(entries, [{ action: 'key.change-secret' }], 'the change is recorded once')
 })
 
-t.test('several servers change one after another if the new secret is first the second on each', async t => {
+t.test('several servers can change in turn if each first gets the new secret as its second', async t => {
   const before = await testService(t)
   const old = before.database.digestSecret!
   const { key } = await before.makeKey()
@@ -58,7 +58,7 @@ t.test('several servers change one after another if the new secret is first the 
   }
 })
 
-t.test('a server with neither secret of the keys is not configured', async t => {
+t.test("a server with neither of the keys' secrets is not configured", async t => {
   const before = await testService(t)
   const other = await onSecrets(t, before, NEXT, 'another secret than that')
   t.match((await other.call('GET', PATH)).body, { error: { code: 'not_configured' } })

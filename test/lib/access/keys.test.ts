@@ -2,7 +2,7 @@ import t from 'tap'
 import { digestSecret, generateKey, parseKey } from '../../../lib/access/keys.ts'
 import { effectiveScopes } from '../../../lib/schema/scopes.ts'
 
-t.test('a generated key is taken apart again, whatever the prefix', async t => {
+t.test('a generated key is parsed back, whatever the prefix', async t => {
   for (const prefix of ['spoor', 'my_app', 'a_live_b', 'x-1', '_live_'.slice(1)]) {
     const { key, keyId, secret } = generateKey(prefix)
     t.match(keyId, /^[0-9A-Za-z]{16}$/)
@@ -12,28 +12,28 @@ t.test('a generated key is taken apart again, whatever the prefix', async t => {
   }
 })
 
-t.test('text that has not the form of a key is no key', async t => {
+t.test('text without the form of a key is not a key', async t => {
   const id = 'a'.repeat(16)
   const secret = 'b'.repeat(43)
   const refused: Record<string, string> = {
     'empty text': '',
     'another prefix': `other_live_${id}_${secret}`,
     'the prefix in capitals': `SPOOR_live_${id}_${secret}`,
-    'another word than live': `spoor_test_${id}_${secret}`,
+    'a word other than live': `spoor_test_${id}_${secret}`,
     'a short key id': `spoor_live_${id.slice(1)}_${secret}`,
     'a long key id': `spoor_live_${id}a_${secret}`,
     'a short secret': `spoor_live_${id}_${secret.slice(1)}`,
     'a long secret': `spoor_live_${id}_${secret}b`,
-    'a line end behind it': `spoor_live_${id}_${secret}\n`,
-    'a blank before it': ` spoor_live_${id}_${secret}`,
+    'a trailing line break': `spoor_live_${id}_${secret}\n`,
+    'a leading space': ` spoor_live_${id}_${secret}`,
     'an underscore in the secret': `spoor_live_${id}_${'_'.repeat(43)}`,
-    'letters that only look alike': `spoor_live_${'а'.repeat(16)}_${secret}`,
+    'lookalike letters': `spoor_live_${'а'.repeat(16)}_${secret}`,
     'U+0000 in the key id': `spoor_live_${'\0'.repeat(16)}_${secret}`
   }
   for (const [what, text] of Object.entries(refused)) t.equal(parseKey('spoor', text), undefined, what)
 })
 
-t.test('every letter of the alphabet comes about equally often', async t => {
+t.test('every letter of the alphabet is about equally frequent', async t => {
   const counts = new Map<string, number>()
   for (let i = 0; i < 2000; i++) {
     const { keyId, secret } = generateKey('spoor')
@@ -45,7 +45,7 @@ t.test('every letter of the alphabet comes about equally often', async t => {
   for (const [letter, count] of counts) t.ok(Math.abs(count - 1903) < 6.5 * 43, `${letter}: ${count}`)
 })
 
-t.test('the digest of a secret depends on the secret and on the deployment', async t => {
+t.test("a secret's digest depends on the secret and on the deployment", async t => {
   const digest = digestSecret('secret', 'deployment')
   t.equal(digest.length, 32)
   t.same(digestSecret('secret', 'deployment'), digest)

@@ -31,7 +31,7 @@ const LOCAL: LocalFacts = {
   now: 1e12
 }
 
-t.test('each fault is one check with its remedy, and all others stay well', async t => {
+t.test('each fault fails one check with its remedy, and all others pass', async t => {
   t.ok(diagnose(SERVER, LOCAL).every(({ result }) => result === 'ok'))
   const faults: [Partial<ServerFacts>, Partial<LocalFacts>, string, 'warn' | 'fail', RegExp][] = [
     [{ version: '14.1', versionNumber: 140_001 }, {}, 'version', 'fail', /too old: spoor needs 15 or newer/],
@@ -68,7 +68,7 @@ t.test('each fault is one check with its remedy, and all others stay well', asyn
   t.ok(embedded.every(({ result }) => result === 'ok'))
 })
 
-t.test('the facts of a real server are read, and rights that a role lacks', async t => {
+t.test('the facts of a real server are read, including privileges that a role lacks', async t => {
   const { pool } = await testDatabase(t)
   await pool.run(async sql => {
     const facts = await readServerFacts(sql, PROJECT_TABLES)

@@ -19,7 +19,7 @@ async function withProject(t: Parameters<typeof testDatabase>[0]) {
   return database
 }
 
-t.test('a key may write and read unless it is told otherwise, and only its digest is stored', async t => {
+t.test('by default, a key may write and read, and only its digest is stored', async t => {
   const { pool } = await withProject(t)
   await pool.run(async sql => {
     const key = await keys.createKey(sql, making, { project: 'default' })
@@ -33,7 +33,7 @@ t.test('a key may write and read unless it is told otherwise, and only its diges
   })
 })
 
-t.test('label, scopes, environment and expiry are as asked for', async t => {
+t.test('label, scopes, environment and expiry are as requested', async t => {
   const { pool } = await withProject(t)
   await pool.run(async sql => {
     for (const days of [30, 90, 365]) {
@@ -46,7 +46,7 @@ t.test('label, scopes, environment and expiry are as asked for', async t => {
   })
 })
 
-t.test('a listing shows everything but secrets, and the state of each key', async t => {
+t.test("a listing shows everything except secrets, with each key's state", async t => {
   const { pool } = await withProject(t)
   await pool.run(async sql => {
     const active = await keys.createKey(sql, making, { project: 'default', expiresInDays: 30 })
@@ -68,7 +68,7 @@ t.test('a listing shows everything but secrets, and the state of each key', asyn
   })
 })
 
-t.test('a rotated key takes over everything but id and secret', async t => {
+t.test('a rotated key inherits everything except id and secret', async t => {
   const { pool } = await withProject(t)
   await pool.run(async sql => {
     const request = { project: 'default', label: 'ci', environment: 'prod', expiresInDays: 90 }
@@ -81,7 +81,7 @@ t.test('a rotated key takes over everything but id and secret', async t => {
   })
 })
 
-t.test('an environment is changed, folded and taken away', async t => {
+t.test('an environment is changed, lowercased and removed', async t => {
   const { pool } = await withProject(t)
   await pool.run(async sql => {
     const { keyId } = await keys.createKey(sql, making, { project: 'default' })
@@ -97,7 +97,7 @@ t.test('an environment is changed, folded and taken away', async t => {
   })
 })
 
-t.test('what cannot be done is refused in a sentence, and nothing changes', async t => {
+t.test('invalid operations are rejected in a sentence, and change nothing', async t => {
   const { pool } = await withProject(t)
   await pool.run(async sql => {
     const { keyId: active } = await keys.createKey(sql, making, { project: 'default' })
@@ -134,11 +134,11 @@ t.test('what cannot be done is refused in a sentence, and nothing changes', asyn
   })
 })
 
-t.test('the first start makes an account, a project and a key, once', async t => {
+t.test('the first start creates an account, a project and a key, once', async t => {
   const database = await testDatabase(t)
   const starts = await Promise.all(Array.from({ length: 4 }, () => prepareFirstStart(database, 'my_app')))
   const [key, ...others] = starts.flatMap(start => start.key ?? [])
-  t.same(others, [], 'of several starts at the same moment one makes them')
+  t.same(others, [], 'of several concurrent starts, one creates them')
   t.match(await prepareFirstStart(database, 'my_app'), { key: undefined, link: undefined, obstacle: undefined })
   await database.pool.run(async sql => {
     const { keyId, secret } = parseKey('my_app', key!)!
@@ -151,7 +151,7 @@ t.test('the first start makes an account, a project and a key, once', async t =>
   })
 })
 
-t.test('the first start takes an owner account that is there, and leaves projects that are there alone', async t => {
+t.test('the first start adopts an existing owner account, and leaves existing projects unchanged', async t => {
   const database = await testDatabase(t)
   await database.pool.run(async sql => {
     await createAccount(sql, 'visitors', 'trial')
@@ -164,7 +164,7 @@ t.test('the first start takes an owner account that is there, and leaves project
   })
 })
 
-t.test('a first start takes a given project, key and owner, and tells nobody the key or a link', async t => {
+t.test('a first start uses the given project, key and owner, and reveals neither key nor link', async t => {
   const database = await testDatabase(t)
   const { key, keyId, secret } = generateKey('spoor')
   const init = { project: 'support', key, owner: 'Ada@Example.com' }
@@ -184,7 +184,7 @@ t.test('a first start takes a given project, key and owner, and tells nobody the
   })
 })
 
-t.test('where a first start cannot make a key it says why', async t => {
+t.test('a first start that cannot create a key explains why', async t => {
   const database = await testDatabase(t)
   const noSecret = { ...database, digestSecret: undefined }
   t.match(await prepareFirstStart(noSecret, 'spoor'), { key: undefined, obstacle: /KEY_DIGEST_SECRET/ })
@@ -194,7 +194,7 @@ t.test('where a first start cannot make a key it says why', async t => {
   t.match(await prepareFirstStart(nowhere, 'spoor'), { key: undefined, obstacle: /ECONNREFUSED/ })
 })
 
-t.test('keys are listed that expire soon, or were not used for long', async t => {
+t.test('keys that expire soon, or have been idle for long, are listed', async t => {
   const { pool } = await withProject(t)
   await pool.run(async sql => {
     const make = async (label: string, expiresInDays?: number) =>
@@ -217,7 +217,7 @@ t.test('keys are listed that expire soon, or were not used for long', async t =>
   })
 })
 
-t.test('all keys of a project are revoked at once, and those of others are not', async t => {
+t.test("all keys of a project are revoked at once, and other projects' keys are not", async t => {
   const { pool } = await withProject(t)
   await pool.run(async sql => {
     await createProject(sql, 1000, { name: 'Other' })
@@ -235,7 +235,7 @@ t.test('all keys of a project are revoked at once, and those of others are not',
   })
 })
 
-t.test('later starts make a link only on a terminal of this machine', async t => {
+t.test('later starts create a link only on a terminal of this machine', async t => {
   const links = (host: string, isTerminal: boolean, dashboard = true) => linksOf({ host, dashboard }, isTerminal)
   for (const host of ['127.0.0.1', 'localhost', 'LOCALHOST', '::1', '127.9.9.9']) {
     t.equal(links(host, true), 'always', host)

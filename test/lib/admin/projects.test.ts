@@ -8,7 +8,7 @@ import { until } from '../../fixtures/until.ts'
 
 const LIMIT_BYTES = 1000
 
-t.test('accounts are listed as they were made', async t => {
+t.test('accounts are listed in the order of creation', async t => {
   const { pool } = await testDatabase(t)
   await pool.run(async sql => {
     t.same(await accounts.listAccounts(sql), [])
@@ -19,7 +19,7 @@ t.test('accounts are listed as they were made', async t => {
   })
 })
 
-t.test('a new project has everything that the API says of a project', async t => {
+t.test('a new project has all fields that the API returns', async t => {
   const { pool } = await testDatabase(t)
   await pool.run(async sql => {
     await accounts.createAccount(sql, 'visitors', 'trial')
@@ -41,7 +41,7 @@ t.test('a new project has everything that the API says of a project', async t =>
   })
 })
 
-t.test('what is asked for takes the place of what would be chosen', async t => {
+t.test('explicit values override the defaults', async t => {
   const { pool } = await testDatabase(t)
   await pool.run(async sql => {
     await accounts.createAccount(sql, 'owner', 'owner')
@@ -62,7 +62,7 @@ t.test('what is asked for takes the place of what would be chosen', async t => {
   })
 })
 
-t.test('a slug is made from the letters and digits of the name', async t => {
+t.test('a slug is derived from the letters and digits of the name', async t => {
   const { pool } = await testDatabase(t)
   const slugs = {
     'Köln Süd, 2': 'koln-sud-2',
@@ -80,7 +80,7 @@ t.test('a slug is made from the letters and digits of the name', async t => {
   })
 })
 
-t.test('a project that cannot be is refused in a sentence', async t => {
+t.test('an invalid project is rejected in a sentence', async t => {
   const { pool } = await testDatabase(t)
   await pool.run(async sql => {
     await t.rejects(projects.createProject(sql, LIMIT_BYTES, { name: 'A' }), /no owner account/)
@@ -127,7 +127,7 @@ t.test('totals are the sum of the slots, and the level follows the limit', async
   })
 })
 
-t.test('a project can be changed, and what is not named stays', async t => {
+t.test('a project can be changed, and fields that are not named stay', async t => {
   const { pool } = await testDatabase(t)
   await pool.run(async sql => {
     await accounts.createAccount(sql, 'owner', 'owner')
@@ -153,7 +153,7 @@ t.test('a project can be changed, and what is not named stays', async t => {
   })
 })
 
-t.test('servers hear of a project that was changed, since they remember whose it is', async t => {
+t.test('servers are notified of a changed project, because they cache its account', async t => {
   const database = await testDatabase(t)
   let heard = 0
   const notices = listenForKeyChanges(
@@ -170,7 +170,7 @@ t.test('servers hear of a project that was changed, since they remember whose it
   t.pass()
 })
 
-t.test('an account gets another name, and is deleted when it has no projects', async t => {
+t.test('an account is renamed, and deleted when it has no projects', async t => {
   const { pool } = await testDatabase(t)
   await pool.run(async sql => {
     const owner = await accounts.createAccount(sql, 'owner', 'owner')

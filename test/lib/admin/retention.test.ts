@@ -22,7 +22,7 @@ interface Made {
   readonly tags: readonly string[]
 }
 
-t.test('a retention is set, listed and removed, and each change is in the audit log once', async t => {
+t.test('a retention period is set, listed and removed, and each change is in the audit log once', async t => {
   const { database } = await testService(t)
   await database.pool.run(async sql => {
     const all = { days: 90, keepsScored: true, keepsTags: ['golden', 'bug', 'golden'] }
@@ -54,7 +54,7 @@ t.test('a retention is set, listed and removed, and each change is in the audit 
   })
 })
 
-t.test('exactly the traces that are too old, unscored and without a kept tag are deleted', async t => {
+t.test('only traces that are too old, unscored and without a kept tag are deleted', async t => {
   const service = await testService(t)
   const { database, call } = service
   const tag = fc.constantFrom('a', 'b', 'c')
@@ -110,7 +110,7 @@ t.test('exactly the traces that are too old, unscored and without a kept tag are
   )
 })
 
-t.test('without a retention, nothing is selected', async t => {
+t.test('without a retention period, nothing is selected', async t => {
   const { database, call } = await testService(t)
   await call('POST', '/api/v1/traces', { body: ingestBody() })
   t.same(await database.pool.run(sql => planRetention(sql)), [])

@@ -5,7 +5,7 @@ import { VERSION } from '../../../lib/version.ts'
 import { ingestBody } from '../../fixtures/bodies/bodies.ts'
 import { testService } from '../../fixtures/service/service.ts'
 
-t.test('the status has what the server, the database and the projects say', async t => {
+t.test('the status combines the reports of the server, the database and the projects', async t => {
   const { database, call, host, port } = await testService(t)
   const config = readConfig({ DATABASE_URL: 'postgres:///elsewhere', HOST: host, PORT: String(port) })
   const look = (recounts = true) => database.pool.run(sql => readStatus(config, database, sql, { recounts }))
@@ -30,7 +30,7 @@ t.test('the status has what the server, the database and the projects say', asyn
   t.match((await look()).problems.join('\n'), /Some traces in project default have wrong span or error counts/)
 })
 
-t.test('a server of another version is amiss', async t => {
+t.test('a server of another version is a problem', async t => {
   const { database, host, port, app } = await testService(t, {
     plugins: [
       app =>

@@ -6,7 +6,7 @@ import { testDatabase } from '../../fixtures/database/database.ts'
 import { seedProject } from '../../fixtures/database/seed.ts'
 import { until } from '../../fixtures/until.ts'
 
-t.test('writes get their places without a reader, and old places are dropped', async t => {
+t.test('writes get their positions without a reader, and old positions are dropped', async t => {
   const { pool, sqlAccess: sql } = await testDatabase(t)
   const projects = [await pool.run(seedProject), await pool.run(seedProject)]
   const note = (project: number, seq: number) =>

@@ -9,7 +9,7 @@ import { countWrongSums } from '../../fixtures/database/rollups.ts'
 import { seedProject, seedTraces } from '../../fixtures/database/seed.ts'
 import { until } from '../../fixtures/until.ts'
 
-t.test('folds deltas, counts the history of each project until there is neither, and makes fortnights', async t => {
+t.test("folds deltas, counts each project's history until both are done, and computes fortnights", async t => {
   const database = await testDatabase(t)
   const { pool, sqlAccess: sql } = database
   const projects = [await pool.run(seedProject), await pool.run(seedProject)]

@@ -9,24 +9,27 @@ import { freshId } from '../../fixtures/database/seed.ts'
 import { type TestService, testService } from '../../fixtures/service/service.ts'
 import { until } from '../../fixtures/until.ts'
 
-t.test('idle is what was running, with the same version, for so long; what is gone is forgotten', async t => {
-  const round = (before: Parameters<typeof watch>[0], now: number, ...versions: [seq: number, version: number][]) => {
-    const { watched, idle } = watch(
-      before,
-      versions.map(([seq, version]) => ({ seq, version })),
-      now,
-      10
-    )
-    return { watched, idle: idle.map(({ seq }) => seq) }
+t.test(
+  'a trace is idle if it has been running with the same version for long enough; deleted traces are forgotten',
+  async t => {
+    const round = (before: Parameters<typeof watch>[0], now: number, ...versions: [seq: number, version: number][]) => {
+      const { watched, idle } = watch(
+        before,
+        versions.map(([seq, version]) => ({ seq, version })),
+        now,
+        10
+      )
+      return { watched, idle: idle.map(({ seq }) => seq) }
+    }
+    const first = round(new Map(), 0, [1, 1], [2, 2], [3, 3])
+    t.same(first.idle, [])
+    const second = round(first.watched, 9, [1, 1], [2, 7])
+    t.same(second.idle, [])
+    const third = round(second.watched, 10, [1, 1], [2, 7], [3, 3])
+    t.same(third.idle, [1], 'the others changed, or were not running in between')
+    t.same(round(third.watched, 20, [2, 7], [3, 3]).idle, [2, 3])
   }
-  const first = round(new Map(), 0, [1, 1], [2, 2], [3, 3])
-  t.same(first.idle, [])
-  const second = round(first.watched, 9, [1, 1], [2, 7])
-  t.same(second.idle, [])
-  const third = round(second.watched, 10, [1, 1], [2, 7], [3, 3])
-  t.same(third.idle, [1], 'the others changed, or were not running meanwhile')
-  t.same(round(third.watched, 20, [2, 7], [3, 3]).idle, [2, 3])
-})
+)
 
 const PATH = '/api/v1/otlp/v1/traces'
 const CONFIG = { idleCompleteMs: 300 }
@@ -42,7 +45,7 @@ const sendTo = ({ call }: TestService) => ({
   read: async (id: string) => (await call('GET', `/api/v1/traces/${id}`)).body.trace
 })
 
-t.test('a trace without a root is complete when nothing came for a while, and goes on when more comes', async t => {
+t.test('a trace without a root completes when it has been idle for a while, and reopens when more arrives', async t => {
   const service = await testService(t, { config: CONFIG })
   const { send, read } = sendTo(service)
   const { traceId, parentSpanId, orphan } = orphans()
@@ -63,7 +66,7 @@ t.test('a trace without a root is complete when nothing came for a while, and go
   const listed = async (query: string) =>
     (await service.call('GET', `/api/v1/traces?${query}`)).body.traces.map(({ id }: { id: string }) => id)
   t.same(await listed('status=ok&sort=slowest'), [traceId])
-  t.same(await listed('status=running'), [native], 'those that were not recorded by OpenTelemetry go on')
+  t.same(await listed('status=running'), [native], 'traces that were not recorded over OpenTelemetry keep running')
   t.match((await service.call('PATCH', `/api/v1/traces/${traceId}`, { body: { metadata: { a: 1 } } })).status, 200)
 
   await send(orphan({ start: 4, end: 7, status: 2 }))
@@ -92,7 +95,7 @@ t.test('a trace without a root is complete when nothing came for a while, and go
   t.match((await service.call('GET', '/metrics')).text, /^spoor_idle_completed_total 2$/m)
 })
 
-t.test('of several processes one completes a trace; one that starts later completes what it finds', async t => {
+t.test('of several processes, one completes a trace; a later process completes those that it finds', async t => {
   const database = await testDatabase(t)
   const never = await testService(t, { database, config: { idleCompleteMs: undefined } })
   const { send, read } = sendTo(never)

@@ -69,7 +69,7 @@ const countWrong = async (sql: Sql) => {
   return rows.filter(({ seq, isRun }) => isRun !== sentOf(seq).isRun).length
 }
 
-t.test('old traces are runs until they are looked at, the newest first, in all projects', async t => {
+t.test('old traces count as runs until they are examined, newest first, in all projects', async t => {
   const { database, sql } = await migrated(t)
   const [{ runs }] = await sql<[{ runs: number }]>`select count(*)::int as runs from traces where is_run`
   t.equal(runs, 2 * TRACES, 'adding the column changes no row')
@@ -79,7 +79,7 @@ t.test('old traces are runs until they are looked at, the newest first, in all p
   t.equal(await countWrong(sql), 0)
 })
 
-t.test('each step decides some traces, and what changes meanwhile is decided again', async t => {
+t.test('each step decides some traces, and a trace that changes meanwhile is decided again', async t => {
   const { database, sql } = await migrated(t)
   const project = (await findUndecidedRuns(sql))!
   t.match(project, { projectId: 1, below: Number.MAX_SAFE_INTEGER })

@@ -22,7 +22,7 @@ function startRepacking(t: Test, database: TestDatabase, options: Partial<Repack
 
 const groupsOf = async (sql: Sql, projectId: number, id: string) => (await storedTexts(sql, projectId, id)).groups
 
-t.test('what comes in pieces is repacked soon, whichever of two servers does it', async t => {
+t.test('a trace that arrives in pieces is repacked soon, whichever of two servers does it', async t => {
   const database = await testDatabase(t)
   const path = testWritePath(t, database)
   await database.pool.run(async sql => {
@@ -62,7 +62,7 @@ t.test('a running trace waits until it has ended, and a deleted one is forgotten
   })
 })
 
-t.test('a trace is calm once it was not written to for long enough, and until then it is no backlog', async t => {
+t.test('a trace is calm once it has not changed for long enough, and until then it is not in the backlog', async t => {
   const database = await testDatabase(t)
   const path = testWritePath(t, database)
   await database.pool.run(async sql => {
@@ -83,7 +83,7 @@ t.test('a trace is calm once it was not written to for long enough, and until th
   })
 })
 
-t.test('what is stored already is a backlog, and the walk passes it', async t => {
+t.test('traces that are already stored are a backlog, and the walk passes over it', async t => {
   const database = await testDatabase(t)
   const path = testWritePath(t, database)
   await database.pool.run(async sql => {
@@ -123,17 +123,17 @@ t.test('a trace that cannot be unpacked is logged, and the others are repacked',
   })
 })
 
-t.test('if it is off, nothing is noted and nothing is measured', async t => {
+t.test('if repacking is off, nothing is noted or measured', async t => {
   const database = await testDatabase(t)
   const metrics = new Metrics()
   startRepacking(t, database, { afterMs: undefined, metrics })
   t.notMatch((await metrics.render()).text, /spoor_repacking/)
 })
 
-t.test('traces are looked at in portions of few spans', async t => {
+t.test('traces are examined in portions of few spans', async t => {
   const trace = (spanCount: number) => ({ spanCount })
   const counts = (...all: number[]) => tracePortions(all.map(trace)).map(part => part.map(({ spanCount }) => spanCount))
   t.same(counts(), [])
-  t.same(counts(0, 0, 5000, 0, 1), [[0, 0, 5000, 0], [1]], 'a trace without spans may come first')
+  t.same(counts(0, 0, 5000, 0, 1), [[0, 0, 5000, 0], [1]], 'a trace without spans can come first')
   t.same(counts(2000, 3000, 1, 9000, 1), [[2000, 3000], [1], [9000], [1]])
 })

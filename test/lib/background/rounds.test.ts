@@ -15,7 +15,7 @@ function start(t: Test, work: (round: number) => Promise<void>, options: Partial
 
 const refused = () => Object.assign(new Error('canceling statement'), { name: 'PostgresError', code: '57014' })
 
-t.test('a failure that lasts is one line with its cause, and one more when the work succeeds again', async t => {
+t.test('a persistent failure is one line with its cause, and one more when the work succeeds again', async t => {
   const { lines, count } = start(t, async round => {
     if (round <= 20) throw refused()
   })
@@ -27,7 +27,7 @@ t.test('a failure that lasts is one line with its cause, and one more when the w
   t.equal(lines.length, 2)
 })
 
-t.test('while the database takes no writes, rounds that it fails are not a line each', async t => {
+t.test('while the database accepts no writes, failing rounds do not log a line each', async t => {
   let isReady = false
   let error: Error = refused()
   const fail = () => Promise.reject(error)
@@ -38,11 +38,11 @@ t.test('while the database takes no writes, rounds that it fails are not a line 
   t.same(lines, [])
   error = new TypeError('a fault of ours')
   await until(() => lines.length > 0)
-  t.match(lines, [{ cause: 'a fault of ours' }], 'a fault of our own is told all the same')
+  t.match(lines, [{ cause: 'a fault of ours' }], 'a bug of our own is still logged')
   isReady = true
   error = refused()
   await until(() => lines.length > 1)
-  t.match(lines[1], { code: '57014' }, 'and so is one that the database has only for this work')
+  t.match(lines[1], { code: '57014' }, 'and so is a database error that affects only this work')
 })
 
 t.test('rounds wait for the schema', async t => {
@@ -55,7 +55,7 @@ t.test('rounds wait for the schema', async t => {
   t.same(lines, [])
 })
 
-t.test('a round that makes no progress is one line, and one that goes on slowly is none', async t => {
+t.test('a round without progress is one line, and a slow one is none', async t => {
   let letGo = () => {}
   const held = new Promise<void>(resolve => {
     letGo = resolve

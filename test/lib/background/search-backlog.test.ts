@@ -33,7 +33,7 @@ class Model {
   }
 }
 
-t.test('the age is never more than that of the oldest write, and grows while nothing is indexed', async t => {
+t.test('the age never exceeds that of the oldest write, and grows while nothing is indexed', async t => {
   const step = fc.record({ come: fc.nat(5), indexed: fc.nat(6), afterMs: fc.integer({ min: 1, max: 50 }) })
   const property = fc.property(fc.array(step, { maxLength: 60 }), fc.nat(5), (steps, more) => {
     const model = new Model()
@@ -63,7 +63,7 @@ t.test('the age is never more than that of the oldest write, and grows while not
   t.equal(new Backlog().ageMs(5), 0)
 })
 
-t.test('what is late by minutes is what a server lacks', async t => {
+t.test('a server reports an index that is minutes behind', async t => {
   t.same(describeLags({ charts: 599_999, search: 0, repacking: 0 }), [])
   t.match(describeLags({ charts: 720_000, search: 3_600_000, repacking: 0 }), [
     /^charts: .* 12 minutes behind/,

@@ -9,7 +9,7 @@ import { audit, findAll, searchedProject } from '../../fixtures/database/search-
 import { bytes, testWritePath, writer } from '../../fixtures/database/write-path.ts'
 import { until } from '../../fixtures/until.ts'
 
-t.test('what is recorded is found soon, whichever of two servers indexes it, and not once search is off', async t => {
+t.test('recorded traces are soon found, whichever of two servers indexes them, and not once search is off', async t => {
   const database = await testDatabase(t)
   const { pool, sqlAccess: sql } = database
   const projectId = await pool.run(searchedProject)
@@ -34,7 +34,7 @@ t.test('what is recorded is found soon, whichever of two servers indexes it, and
   t.same(await find(), [])
 })
 
-t.test('an index that cannot be written is one line with the cause, and what waits is counted', async t => {
+t.test('an index that cannot be written is one line with the cause, and waiting traces are counted', async t => {
   const database = await testDatabase(t)
   const { pool, sqlAccess: sql } = database
   const projectId = await pool.run(searchedProject)

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { describeMissing } from '../../cluster/missing.ts'
 
-t.test('what a build lacks is named, with its package', t => {
+t.test('missing build dependencies are named with their packages', t => {
   for (const [output, said] of [
     [
       'src/x.c:3:10: fatal error: gssapi/gssapi.h: No such file or directory\ncompilation terminated.',

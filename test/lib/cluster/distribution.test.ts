@@ -32,39 +32,48 @@ const BACK = `
   alter table projects drop column retention_days, drop column retention_keeps_scored, drop column retention_keeps_tags;
   delete from schema_migrations where version >= 6`
 
-t.test('the tables that a migration makes are distributed where traces are, with what it writes to them', async t => {
-  const database = await testDatabase(t)
-  const { pool } = database
-  const ids = await pool.run(async sql => [await seedProject(sql), await seedProject(sql)])
-  const where = () =>
-    pool.run(async sql => (await readTables(sql)).map(({ name, column, colocation }) => ({ name, column, colocation })))
-  const before = await where()
-  await pool.run(async sql => {
-    for (const statement of BACK.split(';')) await sql.unsafe(statement)
-  })
-  const versions = (await readMigrations()).map(({ version }) => version)
-  t.same(
-    await migrateSchema(database, log),
-    versions.filter(version => version >= 6)
-  )
-  t.same(await where(), before)
-  await pool.run(async sql => {
-    t.same(await readLeftBehind(sql), [])
-    const rows = await sql`select project_id as id from rollup_history order by id`
+t.test(
+  'tables that a migration creates are distributed like the traces, including the rows that it writes',
+  async t => {
+    const database = await testDatabase(t)
+    const { pool } = database
+    const ids = await pool.run(async sql => [await seedProject(sql), await seedProject(sql)])
+    const where = () =>
+      pool.run(async sql =>
+        (await readTables(sql)).map(({ name, column, colocation }) => ({ name, column, colocation }))
+      )
+    const before = await where()
+    await pool.run(async sql => {
+      for (const statement of BACK.split(';')) await sql.unsafe(statement)
+    })
+    const versions = (await readMigrations()).map(({ version }) => version)
     t.same(
-      rows.map(({ id }) => id),
-      ids
+      await migrateSchema(database, log),
+      versions.filter(version => version >= 6)
     )
-    await sql`insert into user_sums values (${ids[0]!}, 1, now(), 1, 0, 0, 1, 1, 0)`
-    if (!isOnCluster()) return
-    await sql`select undistribute_table('user_sums')`
-    await sql`select undistribute_table('search_news')`
-    t.same(await readLeftBehind(sql), ['user_sums', 'search_news'], 'what is not distributed otherwise is named')
-  })
-})
+    t.same(await where(), before)
+    await pool.run(async sql => {
+      t.same(await readLeftBehind(sql), [])
+      const rows = await sql`select project_id as id from rollup_history order by id`
+      t.same(
+        rows.map(({ id }) => id),
+        ids
+      )
+      await sql`insert into user_sums values (${ids[0]!}, 1, now(), 1, 0, 0, 1, 1, 0)`
+      if (!isOnCluster()) return
+      await sql`select undistribute_table('user_sums')`
+      await sql`select undistribute_table('search_news')`
+      t.same(
+        await readLeftBehind(sql),
+        ['user_sums', 'search_news'],
+        'tables that are distributed differently are named'
+      )
+    })
+  }
+)
 
 t.test(
-  'no migration adds a constraint beside another change, or has blocks of code, which a cluster refuses',
+  'no migration adds a constraint with another change, or contains code blocks, which a cluster rejects',
   async t => {
     const beside = /alter table[^;]*,\s*add constraint|alter table[^;]*add constraint[^;]*,\s*(?:add|alter|drop)\b/
     t.match('alter table a drop constraint b, add constraint c unique (d)', beside)
@@ -76,7 +85,7 @@ t.test(
   }
 )
 
-t.test('tables that were left behind are named, with what to do', async t => {
+t.test('tables that are not distributed are named, with the remedy', async t => {
   t.equal(describeLeftBehind([]), undefined)
   t.match(describeLeftBehind(['rollups']), /^the table rollups is not distributed, .*: stop every server, .*--apply/)
   t.match(describeLeftBehind(['rollups', 'user_sums']), /^the tables rollups, user_sums are not distributed/)

@@ -32,7 +32,7 @@ const OUTSIDE = [
   'lib/service.ts'
 ]
 
-t.test('no file but eight knows of the cluster', t => {
+t.test('only eight files know about the cluster', t => {
   const files = ['bin', 'lib', 'plugins', 'workers'].flatMap(folder =>
     readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
       .filter(name => /\.tsx?$/.test(name))

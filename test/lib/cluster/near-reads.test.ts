@@ -89,7 +89,7 @@ async function nearOf(
   return near
 }
 
-t.test('a step of a statement, and an alias, may have the name of a table', async t => {
+t.test("a statement's step or alias may have the name of a table", async t => {
   const database = await testDatabase(t)
   const near = await nearOf(t, database, await directoryOf(t, database))
   const named = (sql: Sql, { traces, spans }: TableNames) => sql`
@@ -100,7 +100,7 @@ t.test('a step of a statement, and an alias, may have the name of a table', asyn
   t.same(await near.read(PROJECT, named), expected)
 })
 
-t.test('whatever is read of a project is the same where the project is', async t => {
+t.test("every read of a project returns the same result on the project's node", async t => {
   const { database } = await fullInstance(t)
   const told = await directoryOf(t, database)
   const recording = new Recording()
@@ -166,14 +166,14 @@ t.test('whatever is read of a project is the same where the project is', async t
   const apart = createSqlAccess(database.pool, database.pool, near)
   const project = await readProjectNear(database.sqlAccess, PROJECT, client)
   t.not(project?.traceCount, 0)
-  t.same(await readProjectNear(apart, PROJECT, client), project, 'joined of what two servers say')
-  t.same(told.told, [], 'nothing was found elsewhere')
+  t.same(await readProjectNear(apart, PROJECT, client), project, "combined from two servers' data")
+  t.same(told.told, [], 'no other data was found')
   t.ok(recording.texts.size > reads.length)
   t.same([...recording.texts].filter(isOnTraces), [], 'every statement names the tables of the shard')
 })
 
 if (!isOnCluster()) {
-  t.test('a shard that is not there any more is read elsewhere, whatever is found in what is left of it', async t => {
+  t.test('a shard that has moved is read elsewhere, whatever is left in its old place', async t => {
     const database = await testDatabase(t)
     const told = await directoryOf(t, database)
     const near = await nearOf(t, database, told)
@@ -186,7 +186,7 @@ if (!isOnCluster()) {
     t.same(told.told, ['forget', 'forget'])
   })
 
-  t.test('a node that is lost is avoided, and other errors are thrown', async t => {
+  t.test('a lost node is avoided, and other errors are thrown', async t => {
     const database = await testDatabase(t)
     const told = await directoryOf(t, database)
     const near = await nearOf(t, database, told)
@@ -205,7 +205,7 @@ if (!isOnCluster()) {
     t.same(told.told, ['avoid'])
   })
 
-  t.test('a client that goes away takes its read with it, and says nothing of the node', async t => {
+  t.test('a client that disconnects cancels its read, which does not mark the node as lost', async t => {
     const database = await testDatabase(t)
     const told = await directoryOf(t, database)
     const near = await nearOf(t, database, told)
@@ -220,7 +220,7 @@ if (!isOnCluster()) {
     t.same(told.told, [])
   })
 
-  t.test('a connection that has prepared very many statements is replaced', async t => {
+  t.test('a connection with very many prepared statements is replaced', async t => {
     const database = await testDatabase(t)
     const near = await nearOf(t, database, await directoryOf(t, database))
     const pids = new Set<number>()

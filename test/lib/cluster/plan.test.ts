@@ -32,7 +32,7 @@ const found = (more: Partial<FoundCluster> = {}): FoundCluster => ({
   ...more
 })
 
-t.test('traces come first, and the others are laid beside them', async t => {
+t.test('traces come first, and other tables are colocated with them', async t => {
   const { obstacles, steps, done } = planDistribution(found())
   t.same(obstacles, [])
   t.same(done, [])
@@ -43,7 +43,7 @@ t.test('traces come first, and the others are laid beside them', async t => {
   t.equal(planDistribution(found(), 64).steps[0]?.shards, 64)
 })
 
-t.test('after an interruption the rest is done', async t => {
+t.test('after an interruption, the remaining tables are distributed', async t => {
   const tables = PROJECT_TABLES.map((name, i) => (i < 3 ? laid(name) : table(name)))
   const { steps, done, obstacles } = planDistribution(found({ tables }))
   t.same(obstacles, [])
@@ -55,19 +55,19 @@ t.test('after an interruption the rest is done', async t => {
   t.same(planDistribution(found({ tables: PROJECT_TABLES.map(laid) })).steps, [])
 })
 
-t.test('what stands in the way is said, with what to do', async t => {
+t.test('obstacles are reported, with remedies', async t => {
   const elsewhere = { ...laid('spans'), distributed: { column: 'project_id', shards: 32, colocation: 2 } }
   const byName = { ...laid('spans'), distributed: { column: 'name', shards: 32, colocation: 1 } }
   for (const [claim, more, rule] of [
     ['no extension', { citus: undefined, nodes: [] }, /create extension citus/],
-    ['no Citus at all', { citus: undefined, isAvailable: false, nodes: [] }, /install it on every node/],
-    ['an old one', { citus: '11.3-1' }, /too old/],
+    ['no Citus', { citus: undefined, isAvailable: false, nodes: [] }, /install it on every node/],
+    ['an old Citus', { citus: '11.3-1' }, /too old/],
     ['no worker', { nodes: [COORDINATOR] }, /citus_add_node/],
     ['no coordinator', { nodes: [WORKER] }, /citus_set_coordinator_host/],
-    ['a node that is away', { nodes: [COORDINATOR, { ...WORKER, isActive: false }] }, /w1:5432 is not active/],
-    ['no right there', { nodes: [COORDINATOR, { ...WORKER, hindrance: 'it may not' }] }, /w1:5432: it may not/],
+    ['an unreachable node', { nodes: [COORDINATOR, { ...WORKER, isActive: false }] }, /w1:5432 is not active/],
+    ['no privilege there', { nodes: [COORDINATOR, { ...WORKER, hindrance: 'it may not' }] }, /w1:5432: it may not/],
     ['servers', { users: ['spoor[1/1] writer', 'spoor[1/1] reader'] }, /Other spoor processes are connected .*stop/],
-    ['tables of others', { tables: [table('traces', { isOurs: false })] }, /traces belongs to another role/],
+    ['tables of other owners', { tables: [table('traces', { isOurs: false })] }, /traces belongs to another role/],
     ['another column', { tables: [laid('traces'), byName] }, /spans is distributed by name: undistribute_table/],
     ['another place', { tables: [laid('traces'), elsewhere] }, /spans is not colocated with traces/]
   ] as const) {
@@ -94,7 +94,7 @@ const OF_PROJECTS = [
   'unpriced_models'
 ]
 
-t.test('each table of the schema has its place, and the distributed ones allow it', async t => {
+t.test('each table in the schema has its distribution, and distributed tables allow it', async t => {
   const { pool } = await testDatabase(t)
   await pool.run(async sql => {
     const tables = await sql<{ name: string }[]>`
@@ -110,7 +110,7 @@ t.test('each table of the schema has its place, and the distributed ones allow i
     t.same(
       owned.map(({ name }) => name),
       OF_PROJECTS,
-      'what belongs to a project is distributed, unless there is little of it'
+      "a project's tables are distributed, except small ones"
     )
     const unique = await sql<{ table: string; first: string }[]>`
       select c.relname as table, a.attname as first from pg_index i

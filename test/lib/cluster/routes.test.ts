@@ -12,7 +12,7 @@ import { until } from '../../fixtures/until.ts'
 const log = createLog('silent')
 
 t.test(
-  'on one PostgreSQL all operations may share a batch, which is asked for once; on a cluster those of a node',
+  'on one PostgreSQL, all operations may share a batch after a single look-up; on a cluster, those of one node may',
   async t => {
     const { pool, node } = await testDatabase(t)
     let times = 0
@@ -29,7 +29,7 @@ t.test(
     )
     t.teardown(() => routes.close())
     const batch = [{ projectId: 7 }]
-    t.equal(routes.groupOf?.({ projectId: 7 }), -8, 'nobody knows yet')
+    t.equal(routes.groupOf?.({ projectId: 7 }), -8, 'not known yet')
     t.strictSame(routes.routeOf(batch), BY_ADDRESS)
     routes.learn(batch)
     routes.learn(batch)
@@ -39,7 +39,7 @@ t.test(
       await until(() => (routes.groupOf?.({ projectId: 7 }) ?? -1) >= 0)
       t.match(routes.routeOf(batch), { host: { port: Number }, homes: { of: Function } })
       routes.forget()
-      t.equal(routes.groupOf?.({ projectId: 7 }), -8, 'after it was moved')
+      t.equal(routes.groupOf?.({ projectId: 7 }), -8, 'after it has moved')
     } else {
       t.equal(routes.groupOf, undefined)
       t.strictSame(routes.routeOf(batch), BY_ADDRESS)
@@ -49,7 +49,7 @@ t.test(
   }
 )
 
-t.test('where the database cannot be asked, it is asked again', async t => {
+t.test('if the database cannot be queried, the look-up is retried', async t => {
   let times = 0
   const routes = new Routes(
     () => {

@@ -12,7 +12,7 @@ await openSession(sql)
 
 const UUID = '0af7651916cd43dd8448eb211c80319c'
 
-t.test('reads every type in the form of answers', async t => {
+t.test('reads every type in the form of responses', async t => {
   const cases: [expression: string, expected: unknown][] = [
     ["timestamptz '2026-11-21T12:00:00Z'", '2026-11-21T12:00:00.000Z'],
     ["timestamptz '2026-11-21T12:00:00.1Z'", '2026-11-21T12:00:00.100Z'],
@@ -51,7 +51,7 @@ t.test('reads every type in the form of answers', async t => {
   }
 })
 
-t.test('takes parameters in the form in which it reads them', async t => {
+t.test('accepts parameters in the form in which it reads them', async t => {
   const cases: [type: string, value: unknown, expected?: unknown][] = [
     ['timestamptz', '2026-11-21T12:00:00.123456Z'],
     ['timestamptz', new Date(0), '1970-01-01T00:00:00.000Z'],
@@ -105,7 +105,7 @@ t.test('opens one connection, in UTC, with its name and time limit', async t => 
   t.equal(new Set(pids).size, 1)
 })
 
-t.test('says when the connection has closed', async t => {
+t.test('reports when the connection has closed', async t => {
   const { promise, resolve } = signal()
   const other = database.connect({ onClose: resolve })
   const [row] = await other`select pg_backend_pid() as pid`
@@ -115,7 +115,7 @@ t.test('says when the connection has closed', async t => {
   t.pass('onClose was called')
 })
 
-t.test('reaches a server by address, over TCP without delay', async t => {
+t.test('connects to a server over TCP without delay', async t => {
   const { url } = await addressOf(t)
   const other = connectTo(url)
   t.teardown(() => other.end({ timeout: 1 }))

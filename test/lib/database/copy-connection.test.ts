@@ -30,7 +30,7 @@ const copy = (...ids: number[]) =>
     message('c', Buffer.alloc(0))
   ])
 
-t.test('statements and rows go out together, and are there when they are answered', async t => {
+t.test('statements and rows are sent together, and are stored once the server has responded', async t => {
   const connection = await open(t)
   await connection.send(query('insert into notes values (1)'))
   await connection.send(Buffer.concat([query('begin'), copy(2, 3), query('insert into notes values (4); commit')]), 3)
@@ -40,7 +40,7 @@ t.test('statements and rows go out together, and are there when they are answere
   t.equal((await stored()).length, 4 + many.length)
 })
 
-t.test('of what is refused nothing is there, the first error is told, and the connection goes on', async t => {
+t.test('a rejected batch stores nothing and reports the first error, and the connection continues', async t => {
   const connection = await open(t)
   const refused: [Buffer, number, { code: string; message?: RegExp; name?: string; severity?: string }][] = [
     [query('insert into notes values (1), (1)'), 1, { code: '23505', name: 'PostgresError', severity: 'ERROR' }],
@@ -60,22 +60,25 @@ t.test('of what is refused nothing is there, the first error is told, and the co
   t.strictSame(await stored(), [1])
 })
 
-t.test('takes one batch at a time', async t => {
+t.test('accepts one batch at a time', async t => {
   const connection = await open(t)
   const first = connection.send(query('insert into notes values (1)'))
   await t.rejects(connection.send(query('select 1')), { message: 'a batch is under way' })
   await first
 })
 
-t.test('a server that ends the connection says why; after that it is dead, for good', async t => {
-  const connection = await open(t)
-  const ended = connection.send(query('select pg_terminate_backend(pg_backend_pid())'))
-  await t.rejects(ended, { code: '57P01' })
-  t.ok(connection.isDead)
-  await t.rejects(connection.send(query('select 1')), { code: 'CONNECTION_CLOSED' })
-})
+t.test(
+  'a server that closes the connection gives the reason, and the connection is then permanently unusable',
+  async t => {
+    const connection = await open(t)
+    const ended = connection.send(query('select pg_terminate_backend(pg_backend_pid())'))
+    await t.rejects(ended, { code: '57P01' })
+    t.ok(connection.isDead)
+    await t.rejects(connection.send(query('select 1')), { code: 'CONNECTION_CLOSED' })
+  }
+)
 
-t.test('a connection that is cut leaves the outcome unknown', async t => {
+t.test('a broken connection leaves the outcome unknown', async t => {
   const relay = await testRelay(t, database.target)
   const connection = await open(t, relay.connect)
   const lost = connection.send(query('select pg_sleep(60)')).catch(error => error)
@@ -83,10 +86,10 @@ t.test('a connection that is cut leaves the outcome unknown', async t => {
   t.equal(classifyFailure(await lost), 'lost')
   t.ok(connection.isDead)
   const error = await CopyConnection.open(relay.connect, {}).catch(error => error)
-  t.match(error, { code: 'NOT_CONNECTED' }, 'while it is away, none is to be had')
+  t.match(error, { code: 'NOT_CONNECTED' }, 'while it is unreachable, none can be opened')
 })
 
-t.test('has the settings that it was opened with', async t => {
+t.test('has the settings with which it was opened', async t => {
   const connection = await open(t, database.connect, { settings: { lock_timeout: '1ms' } })
   await database.pool.run(sql =>
     sql.begin(async sql => {

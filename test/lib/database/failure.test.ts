@@ -6,7 +6,7 @@ import { isOnCluster, readTestServer, testDatabase } from '../../fixtures/databa
 
 const database = await testDatabase(t)
 
-t.test('classifies what the server says', async t => {
+t.test("classifies the server's messages", async t => {
   const sql = database.connect()
   t.teardown(() => sql.end({ timeout: 1 }))
   const cases: [state: string, failure: string][] = [
@@ -40,7 +40,7 @@ t.test('classifies what the server says', async t => {
   }
 })
 
-t.test('classifies what ends a session by what may have happened in it', t => {
+t.test('classifies the end of a session by what may have been committed', t => {
   for (const code of ['57P01', '57P02', '57P04', '57P05', '25P03', '25P04', 'XX000']) {
     const error = Object.assign(new Error(code), { name: 'PostgresError', code, severity: 'FATAL' })
     t.equal(classifyFailure(error), 'lost', code)
@@ -49,7 +49,7 @@ t.test('classifies what ends a session by what may have happened in it', t => {
   t.end()
 })
 
-t.test('knows what a coordinator of a cluster says of its workers by the words, where the code says nothing', t => {
+t.test("recognises a coordinator's messages about its workers by their words if the code is not specific", t => {
   const say = (message: string) =>
     Object.assign(new Error(message), { name: 'PostgresError', code: 'XX000', severity: 'ERROR' })
   t.equal(classifyFailure(say('could not find valid entry for shard 102016')), 'retry')
@@ -70,13 +70,13 @@ t.test('knows what a coordinator of a cluster says of its workers by the words, 
     'connection not open'
   ])
     t.equal(classifyFailure(say(words)), 'lost', words)
-  t.notOk(endsConnection(away), 'the coordinator is there')
+  t.notOk(endsConnection(away), 'the coordinator is reachable')
   t.equal(classifyFailure(say('connection to the remote node spoor@10.0.0.7:5432 failed')), 'lost')
   t.equal(classifyFailure(say('cache lookup failed')), 'bug')
   t.end()
 })
 
-t.test('classifies errors of the driver and of the network', t => {
+t.test('classifies driver and network errors', t => {
   const cases: [properties: object, failure: string][] = [
     [{ code: 'CONNECTION_CLOSED' }, 'lost'],
     [{ code: 'CONNECTION_ENDED' }, 'lost'],
@@ -104,7 +104,7 @@ t.test('classifies errors of the driver and of the network', t => {
   t.end()
 })
 
-t.test('takes a server that cannot be reached as a refusal', async t => {
+t.test('treats an unreachable server as a refusal', async t => {
   const silent = createServer(socket => socket.destroy())
   await new Promise<void>(resolve => silent.listen(0, '127.0.0.1', resolve))
   const { port } = silent.address() as { port: number }

@@ -25,7 +25,7 @@ async function emptyDatabase(t: Test) {
   return { database, sql }
 }
 
-t.test('brings an empty database up to date, once', async t => {
+t.test('migrates an empty database to the current version, once', async t => {
   const { database, sql } = await emptyDatabase(t)
   t.strictSame(await readSchemaState(sql), { state: 'missing', version: 0, latest })
   t.strictSame(
@@ -46,7 +46,7 @@ t.test('applies each migration once, however many processes start together', asy
 })
 
 t.test(
-  'whoever signed in by a provider before identities were stored may be linked by the address for 90 days',
+  'people who signed in through a provider before identities were stored can be linked by address for 90 days',
   async t => {
     const { database, sql } = await emptyDatabase(t)
     const folder = await testFolder(t)
@@ -78,14 +78,14 @@ t.test(
   }
 )
 
-t.test('tells a schema that is newer than the code', async t => {
+t.test('detects a schema that is newer than the code', async t => {
   const { database, sql } = await emptyDatabase(t)
   await migrate(database, log)
   await sql`update schema_migrations set version = ${latest + 1} where version = ${latest}`
   t.strictSame(await readSchemaState(sql), { state: 'newer', version: latest + 1, latest })
 })
 
-t.test('tells a schema that is older than the code', async t => {
+t.test('detects a schema that is older than the code', async t => {
   const { database, sql } = await emptyDatabase(t)
   const files = { '0001-a.sql': 'select 1', '0002-b.sql': 'select 1' }
   await migrate(database, log, await writeMigrations(t, files))
@@ -93,7 +93,7 @@ t.test('tells a schema that is older than the code', async t => {
   t.strictSame(await readSchemaState(sql, folder), { state: 'older', version: 2, latest: 3 })
 })
 
-t.test('refuses a database that was made from another file, or from one whose hash was not kept', async t => {
+t.test('rejects a database that was created from a different file, or from one whose hash was not stored', async t => {
   const { database, sql } = await emptyDatabase(t)
   await migrate(database, log, await writeMigrations(t, { '0001-a.sql': 'create table a ();' }))
   const changed = await writeMigrations(t, {
@@ -113,7 +113,7 @@ t.test('refuses a database that was made from another file, or from one whose ha
   t.ok(row?.untouched)
 })
 
-t.test('applies what is missing, a file in a transaction or its statements one by one', async t => {
+t.test('applies missing migrations: a file in a transaction, or its statements one by one', async t => {
   const { database, sql } = await emptyDatabase(t)
   const first = { '0001-notes.sql': 'create table notes (id int);\ninsert into notes values (1);\n' }
   t.strictSame(await migrate(database, log, await writeMigrations(t, first)), [1])
@@ -135,7 +135,7 @@ t.test('applies what is missing, a file in a transaction or its statements one b
   )
 })
 
-t.test('leaves nothing of a migration that fails, and what came before it', async t => {
+t.test('leaves nothing of a failed migration, and keeps the earlier ones', async t => {
   const { database, sql } = await emptyDatabase(t)
   const files = { '0001-a.sql': 'create table a ();', '0002-b.sql': 'create table b (); create table b ();' }
   await t.rejects(migrate(database, log, await writeMigrations(t, files)), { code: '42P07' })
@@ -148,7 +148,7 @@ t.test('leaves nothing of a migration that fails, and what came before it', asyn
   t.strictSame(await migrate(database, log, await writeMigrations(t, mended)), [2])
 })
 
-t.test('refuses a gap, a repetition and a stray file in the numbering', async t => {
+t.test('rejects a gap, a repetition or a stray file in the numbering', async t => {
   const cases: [names: string[], culprit: RegExp][] = [
     [['0001-a.sql', '0003-c.sql'], /^sql\/0003-c\.sql stands where a file numbered 0002 should$/],
     [['0001-a.sql', '0001-b.sql'], /^sql\/0001-b\.sql stands where a file numbered 0002 should$/],

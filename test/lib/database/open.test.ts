@@ -7,7 +7,7 @@ import { testFolder } from '../../fixtures/folder.ts'
 
 const log = createLog('silent')
 
-t.test('opens a server of one’s own without looking at it, and tells no password', async t => {
+t.test("opens a user's own server without connecting to it, and reveals no password", async t => {
   const config = readConfig({ DATABASE_URL: 'postgres://me:hush@db.invalid:5433/traces' })
   const database = await openDatabase(config, log, { role: 'serve' })
   t.match(database, { location: 'PostgreSQL at db.invalid:5433/traces', embedded: false, digestSecret: undefined })
@@ -17,7 +17,7 @@ t.test('opens a server of one’s own without looking at it, and tells no passwo
   await database.close()
 })
 
-t.test('takes the digest secret of the configuration, or the one that the data folder keeps', async t => {
+t.test('uses the configured digest secret, or the one in the data folder', async t => {
   const folder = await testFolder(t)
   const own = { KEY_DIGEST_SECRET: 'a secret of one’s own' }
   const theirs = await openDatabase(readConfig({ ...own, DATABASE_URL: 'postgres://x/y' }), log, { role: 'command' })

@@ -44,7 +44,7 @@ async function readNotes(): Promise<number[]> {
 
 const addNote = (id: number) => (sql: Sql) => sql`insert into notes values (${id})`
 
-t.test('uses one connection again and again, and no more than its size', async t => {
+t.test('reuses one connection, and opens no more than its size', async t => {
   const pool = makePool(t, 2)
   const alone = [await pool.run(readPid), await pool.run(readPid)]
   t.equal(new Set(alone).size, 1)
@@ -56,7 +56,7 @@ t.test('uses one connection again and again, and no more than its size', async t
   t.equal(new Set(together).size, 2)
 })
 
-t.test('passes an error of a query on and keeps the connection', async t => {
+t.test("passes on a query's error, and keeps the connection", async t => {
   const pool = makePool(t, 1)
   const before = await pool.run(readPid)
   await t.rejects(
@@ -66,7 +66,7 @@ t.test('passes an error of a query on and keeps the connection', async t => {
   t.equal(await pool.run(readPid), before)
 })
 
-t.test('rows of a query that fails half-way do not come into the next one', async t => {
+t.test('rows of a query that fails half-way do not appear in the next result', async t => {
   const pool = makePool(t, 1)
   await t.rejects(
     pool.run(sql => sql`select 1 / (3 - n) as n from generate_series(1, 5) as n`),
@@ -77,7 +77,7 @@ t.test('rows of a query that fails half-way do not come into the next one', asyn
   t.same(await pool.run(sql => sql`select 7 as n`), [{ n: 7 }])
 })
 
-t.test('refuses work when the line is full', async t => {
+t.test('rejects work when the queue is full', async t => {
   const pool = makePool(t, 1, 1)
   const first = pool.run(sql => sql`select pg_sleep(0.1)`)
   const second = pool.run(readPid)
@@ -88,7 +88,7 @@ t.test('refuses work when the line is full', async t => {
   await Promise.all([first, second])
 })
 
-t.test('rejects a query whose backend is killed, and serves whoever waits on a new connection', async t => {
+t.test('rejects a query whose backend is killed, and serves waiting queries on a new connection', async t => {
   await emptyNotes()
   const pool = makePool(t, 1)
   const pid = await pool.run(readPid)
@@ -112,7 +112,7 @@ t.test('replaces a connection that was killed while idle', async t => {
   t.not(await pool.run(readPid), pid)
 })
 
-t.test('what is asked on a connection that has failed and is not closed yet is lost when it closes', async t => {
+t.test('a query on a failed connection that is not closed yet fails when it closes', async t => {
   let socket: Socket | undefined
   const onSocket = (opened: Socket) => {
     socket = opened
@@ -132,7 +132,7 @@ t.test('what is asked on a connection that has failed and is not closed yet is l
   await closed
   await turn()
   t.equal(outcome, 'lost')
-  t.not(await pool.run(readPid), pid, 'another connection takes its place')
+  t.not(await pool.run(readPid), pid, 'another connection replaces it')
 })
 
 t.test('commits a transaction', async t => {
@@ -147,7 +147,7 @@ t.test('commits a transaction', async t => {
   t.strictSame(await readNotes(), [1, 2])
 })
 
-t.test('rolls a transaction back when its work throws', async t => {
+t.test('rolls a transaction back if its work throws', async t => {
   await emptyNotes()
   const pool = makePool(t, 1)
   const thrown = pool.transaction(async sql => {
@@ -160,7 +160,7 @@ t.test('rolls a transaction back when its work throws', async t => {
   t.strictSame(await readNotes(), [2])
 })
 
-t.test('does not report as committed what PostgreSQL rolled back', async t => {
+t.test('does not report a transaction as committed if PostgreSQL rolled it back', async t => {
   await emptyNotes()
   const pool = makePool(t, 1)
   const swallowed = pool.transaction(async sql => {
@@ -171,21 +171,21 @@ t.test('does not report as committed what PostgreSQL rolled back', async t => {
   t.strictSame(await readNotes(), [])
 })
 
-t.test('takes a mode of transaction', async t => {
+t.test('accepts a transaction mode', async t => {
   await emptyNotes()
   const pool = makePool(t, 1)
   const written = pool.transaction(addNote(1), 'isolation level repeatable read read only')
   t.equal(await written.catch(classifyFailure), 'refused')
 })
 
-t.test('loses a transaction whole when its backend is killed', async t => {
+t.test('loses the whole transaction when its backend is killed', async t => {
   await emptyNotes()
   const sleep = (sql: Sql) => sql`select pg_sleep(60)`
   const moments: [name: string, work: (sql: Sql, pid: number) => Promise<unknown>][] = [
     ['during a query', (sql, pid) => Promise.all([sleep(sql), terminate(pid)])],
     ['between two queries', (_, pid) => terminate(pid)],
     [
-      'during a query that the work did not mind',
+      'during a query whose failure the work ignored',
       (sql, pid) => Promise.all([sleep(sql).catch(() => {}), terminate(pid)])
     ]
   ]
@@ -208,7 +208,7 @@ t.test('loses a transaction whole when its backend is killed', async t => {
   }
 })
 
-t.test('loses nothing that was answered while backends are killed under many writers', async t => {
+t.test('loses no acknowledged write while backends are killed under many writers', async t => {
   await emptyNotes()
   const pool = makePool(t, 4)
   const answered: number[] = []
@@ -241,10 +241,10 @@ t.test('loses nothing that was answered while backends are killed under many wri
     answered.filter(id => !stored.has(id)),
     []
   )
-  t.comment(`${answered.length} answered, ${unanswered} lost`)
+  t.comment(`${answered.length} acknowledged, ${unanswered} lost`)
 })
 
-t.test('gives up a connection that hangs, but none that is only slow', async t => {
+t.test('abandons a connection that hangs, but not one that is only slow', async t => {
   const relay = await testRelay(t, database.target)
   const pool = new Pool(onClose => relay.connect({ onClose }), { size: 2 })
   t.teardown(() => pool.end(0))
@@ -255,10 +255,10 @@ t.test('gives up a connection that hangs, but none that is only slow', async t =
   t.not(await pool.run(readPid), pid)
   relay.hang()
   const unanswered = await Promise.all([1, 2, 3, 4, 5].map(() => pool.run(readPid).catch(classifyFailure)))
-  t.same(new Set(unanswered), new Set(['lost', 'refused']), 'what waits for a connection does not try in its turn')
+  t.same(new Set(unanswered), new Set(['lost', 'refused']), 'waiting queries do not retry one by one')
 })
 
-t.test('refuses at once where it is sure that nothing was sent', async t => {
+t.test('rejects at once if nothing can have been sent', async t => {
   const relay = await testRelay(t, database.target)
   relay.cut()
   const pool = new Pool(onClose => relay.connect({ onClose }), { size: 1 })
@@ -269,7 +269,7 @@ t.test('refuses at once where it is sure that nothing was sent', async t => {
   t.type(await pool.run(readPid), 'number')
 })
 
-t.test('ends after the work that is under way, and refuses more', async t => {
+t.test('ends after the work in flight, and rejects further work', async t => {
   const pool = makePool(t, 1)
   const working = pool.run(async sql => {
     await sql`select pg_sleep(0.05)`
@@ -283,7 +283,7 @@ t.test('ends after the work that is under way, and refuses more', async t => {
   t.equal(await pool.run(readPid).catch(classifyFailure), 'refused')
 })
 
-t.test('work whose client goes away leaves the line, and nobody else does', async t => {
+t.test('only work whose client has disconnected leaves the queue', async t => {
   const pool = makePool(t, 1)
   const client = new AbortController()
   let leave = () => {}
@@ -306,7 +306,7 @@ t.test('work whose client goes away leaves the line, and nobody else does', asyn
   t.equal(await last, await first)
 })
 
-t.test('a query that is given up before its connection stands fails nobody who waits', async t => {
+t.test('a query that is cancelled before its connection opens fails no other query', async t => {
   const relay = await testRelay(t, database.target)
   relay.hang()
   const pool = new Pool(onClose => relay.connect({ onClose }), { size: 1 })
@@ -320,7 +320,7 @@ t.test('a query that is given up before its connection stands fails nobody who w
   t.type(await last, 'number')
 })
 
-t.test('work that asks for more keeps no rows that it has read', async t => {
+t.test('work that reads more releases the rows that it has read', async t => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   const read: WeakRef<object>[] = []
@@ -334,7 +334,7 @@ t.test('work that asks for more keeps no rows that it has read', async t => {
   })
 })
 
-t.test('a client that goes away between two queries loses the second', async t => {
+t.test('a client that disconnects between two queries cancels the second', async t => {
   const client = new AbortController()
   const outcome = makePool(t, 1).run(async sql => {
     await sql`select ${sql`1`} as one, pg_sleep(0.2)`
@@ -345,7 +345,7 @@ t.test('a client that goes away between two queries loses the second', async t =
   t.equal(await outcome.catch(classifyFailure), 'lost')
 })
 
-t.test('pools with one place between them all get their work done', async t => {
+t.test('pools that share a single slot complete their work', async t => {
   const limit = new ConnectionLimit(1)
   const pools = [1, 2, 3].map(() => new Pool(onClose => database.connect({ onClose }), { size: 2, limit }))
   t.teardown(() => Promise.all(pools.map(pool => pool.end())))

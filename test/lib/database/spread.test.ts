@@ -19,6 +19,6 @@ t.test('a COPY that fails on a worker has the SQLSTATE of its message', async t 
   }
   for (const [message, state] of Object.entries(states)) {
     t.equal(stateOfCopy('XX000', message), state, message)
-    t.equal(stateOfCopy('22P02', message), '22P02', 'an error with a state of its own keeps the state')
+    t.equal(stateOfCopy('22P02', message), '22P02', 'an error with its own SQLSTATE keeps it')
   }
 })

@@ -25,12 +25,12 @@ const raise = (state: string) => (sql: Sql) => sql.unsafe(`do $$ begin raise sql
 /** The statement's own backend is terminated while it runs. */
 const lose = (sql: Sql) => sql`select pg_terminate_backend(pg_backend_pid()), pg_sleep(1)`
 
-t.test('gives the result of reads and writes', async t => {
+t.test('returns the results of reads and writes', async t => {
   t.match(await sqlAccess.read(sql => sql`select 1 as one`), [{ one: 1 }])
   t.match(await sqlAccess.write(sql => sql`select 2 as two`), [{ two: 2 }])
 })
 
-t.test('reads again once when the connection was lost', async t => {
+t.test('retries a read once if the connection was lost', async t => {
   const once = failing(1, lose)
   t.match(await sqlAccess.read(once.work), [{ one: 1 }])
   t.equal(once.calls(), 2)
@@ -39,13 +39,13 @@ t.test('reads again once when the connection was lost', async t => {
   t.equal(twice.calls(), 2)
 })
 
-t.test('answers a refused read with 503', async t => {
+t.test('responds to a rejected read with 503', async t => {
   const refused = failing(1, raise('53300'))
   await t.rejects(sqlAccess.read(refused.work), { code: 'unavailable', cause: { code: '53300' } })
   t.equal(refused.calls(), 1)
 })
 
-t.test('writes again when the database undid it for another', async t => {
+t.test('retries a write that the database rolled back in favour of another', async t => {
   for (const state of ['40001', '40P01']) {
     const thrice = failing(3, raise(state))
     t.match(await sqlAccess.write(thrice.work), [{ one: 1 }])
@@ -54,7 +54,7 @@ t.test('writes again when the database undid it for another', async t => {
   }
 })
 
-t.test('answers a refused write with 429', async t => {
+t.test('responds to a rejected write with 429', async t => {
   for (const state of ['53100', '57P03', '25006', '57014', '55P03']) {
     const refused = failing(1, raise(state))
     await t.rejects(sqlAccess.write(refused.work), { code: 'quota_exhausted', status: 429, cause: { code: state } })
@@ -62,7 +62,7 @@ t.test('answers a refused write with 429', async t => {
   }
 })
 
-t.test('tries a lost write again, which knows what was sent before', async t => {
+t.test('retries a lost write, which knows what was sent before', async t => {
   const told: boolean[] = []
   const result = await sqlAccess.write(async (sql, attempts) => {
     told.push(attempts.sent)
@@ -74,7 +74,7 @@ t.test('tries a lost write again, which knows what was sent before', async t => 
   t.same(told, [false, true, true])
 })
 
-t.test('passes refusals and mistakes of the work on, untouched', async t => {
+t.test('passes refusals and errors of the work on unchanged', async t => {
   const refusal = new Refusal('conflict', 'enough')
   for (const run of [sqlAccess.read, sqlAccess.write]) {
     await t.rejects(
@@ -88,7 +88,7 @@ t.test('passes refusals and mistakes of the work on, untouched', async t => {
   }
 })
 
-t.test('refuses while there is no server', async t => {
+t.test('rejects work while there is no server', async t => {
   const nowhere = { socketDir: '/nonexistent', port: 5432, user: 'x', password: 'x', database: 'x' }
   const pool = new Pool(onClose => connectTo(nowhere, { onClose }), { size: 1 })
   t.teardown(() => pool.end())

@@ -15,13 +15,13 @@ const recorded = (count?: number) =>
     return { trace, ended, scores, spans: [...trace.spans, ...append, ...(ended?.spans ?? [])] }
   })
 
-t.test('the demo has every kind of span that an application of this kind has', async t => {
+t.test('the demo contains every kind of span of such an application', async t => {
   const kinds = recorded().flatMap(({ spans }) => spans.map(({ kind }) => kind))
   const known = ['agent', 'llm', 'retriever', 'tool', 'chain', 'embedding', 'reranker', 'custom']
   t.same(new Set(kinds), new Set(known))
 })
 
-t.test('all of it lies in the day before now, in the order of time, and one trace is running', async t => {
+t.test('all traces are in chronological order within the last day, and one is running', async t => {
   const traces = recorded(200)
   t.equal(traces.length, 200)
   t.equal(recorded().length, WRITTEN_OUT)
@@ -35,7 +35,7 @@ t.test('all of it lies in the day before now, in the order of time, and one trac
   t.equal(traces.filter(({ trace, ended }) => trace.status === 'running' && ended === undefined).length, 1)
 })
 
-t.test('each span has its parent in its trace, and no two have the same id', async t => {
+t.test("each span's parent is in its trace, and all ids are unique", async t => {
   for (const { trace, spans } of recorded(50)) {
     const ids = new Set(spans.map(({ id }) => id))
     t.equal(ids.size, spans.length, trace.name)
@@ -48,7 +48,7 @@ t.test('every run adds traces', async t => {
   t.equal(new Set(ids).size, ids.length)
 })
 
-t.test('the scores are what the route takes, and judge spans that are there', async t => {
+t.test('the route accepts the scores, which refer to existing spans', async t => {
   const { check } = checker(ScoreInput)
   for (const { scores, spans } of recorded(50)) {
     for (const score of scores) {
@@ -58,7 +58,7 @@ t.test('the scores are what the route takes, and judge spans that are there', as
   }
 })
 
-t.test('the picture and the recording are what they say', async t => {
+t.test('the picture and the recording are what they claim to be', async t => {
   const texts = JSON.stringify([...demoTraces(NOW)])
   const [, picture] = /data:image\/png;base64,([\w+/=]+)/.exec(texts) ?? []
   const [, recording] = /"format":"wav","data":"([\w+/=]+)"/.exec(texts) ?? []

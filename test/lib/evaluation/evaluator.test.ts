@@ -15,7 +15,7 @@ t.test('a module exports one evaluator, a list of them, or its parts', t => {
   t.end()
 })
 
-t.test('what is no evaluator is refused with the member and the rule', t => {
+t.test('an invalid evaluator is rejected with the member and the rule', t => {
   const refused: [unknown, RegExp][] = [
     [[], /the list of evaluators is empty/],
     [5, /an evaluator must be \{ id, name, dataType, evaluate \}/],
@@ -33,7 +33,7 @@ t.test('what is no evaluator is refused with the member and the rule', t => {
   t.end()
 })
 
-t.test('a verdict must be a value, or one with a comment and a span, or nothing', t => {
+t.test('a verdict must be a value, an object with a value, or nothing', t => {
   t.same(readVerdict(boolean, true), { value: true, comment: null, spanId: null })
   t.same(readVerdict(numeric, { value: 0.5, comment: 'half' }), { value: 0.5, comment: 'half', spanId: null })
   t.same(readVerdict(categorical, { value: 'good', spanId: 'ABCDEF0123456789' }), {
@@ -45,7 +45,7 @@ t.test('a verdict must be a value, or one with a comment and a span, or nothing'
   t.end()
 })
 
-t.test('what cannot be stored is refused with the field and the rule', t => {
+t.test('a verdict that cannot be stored is rejected with the field and the rule', t => {
   const refused: [Evaluator, unknown, RegExp][] = [
     [boolean, 'yes', /value: must be a boolean/],
     [numeric, Number.NaN, /value: must be a number/],
@@ -66,7 +66,7 @@ t.test('what cannot be stored is refused with the field and the rule', t => {
   t.end()
 })
 
-t.test('whatever is returned, it is a verdict, nothing, or an EvaluatorError', t => {
+t.test('any returned value becomes a verdict, nothing, or an EvaluatorError', t => {
   fc.assert(
     fc.property(fc.constantFrom(boolean, numeric, categorical), fc.anything(), (evaluator, returned) => {
       try {

@@ -57,7 +57,7 @@ async function run(evaluators: Evaluator[], bench: EvaluatedTraces<Candidate>, o
   return tallies.map(({ summary }) => summary)
 }
 
-t.test('each trace is judged once by each evaluator, whatever becomes of the others', async t => {
+t.test('each evaluator evaluates each trace once, regardless of the others', async t => {
   const fate = fc.constantFrom<Fate>('good', 'nothing', 'throws', 'gone')
   await fc.assert(
     fc.asyncProperty(fc.array(fate, { maxLength: 12 }), fc.integer({ min: 1, max: 5 }), async (fates, concurrency) => {
@@ -85,7 +85,7 @@ t.test('each trace is judged once by each evaluator, whatever becomes of the oth
   t.pass()
 })
 
-t.test('no more are asked than the limit says, and no more at a time', async t => {
+t.test('respects the limits on the number of traces and on concurrency', async t => {
   const fates = Array<Fate>(20).fill('good')
   const { bench, stored } = benchOf(fates)
   let atOnce = 0
@@ -112,7 +112,7 @@ t.test('no more are asked than the limit says, and no more at a time', async t =
   t.ok(most > 1 && most <= 3, `${most} at a time`)
 })
 
-t.test('an evaluation that takes too long is an error, and is told to end', async t => {
+t.test('an evaluation that takes too long is an error, and is told to stop', async t => {
   const { bench } = benchOf(['good'])
   let isTold = false
   const evaluator: Evaluator = {
@@ -133,7 +133,7 @@ t.test('an evaluation that takes too long is an error, and is told to end', asyn
   t.ok(isTold)
 })
 
-t.test('following, it judges what comes, asks of nothing twice, and ends when it is told to', async t => {
+t.test('with follow, evaluates new traces once each, and ends on request', async t => {
   const fates: Fate[] = ['good', 'nothing']
   const { bench, stored } = benchOf(fates)
   const controller = new AbortController()
@@ -154,7 +154,7 @@ t.test('following, it judges what comes, asks of nothing twice, and ends when it
   t.same(stored.get('e'), ['0', '2'])
 })
 
-t.test('what is thrown at once is an error like any other, also where the run is told to end afterwards', async t => {
+t.test('a synchronous error is like any other, even if the run is then told to end', async t => {
   const controller = new AbortController()
   const unhandled: unknown[] = []
   const note = (reason: unknown) => void unhandled.push(reason)
@@ -174,13 +174,13 @@ t.test('what is thrown at once is an error like any other, also where the run is
   t.same(unhandled, [])
 })
 
-t.test('an error of the store ends the run', async t => {
+t.test('a store error ends the run', async t => {
   const { bench } = benchOf(['good', 'good', 'good'])
   const broken = { ...bench, read: () => Promise.reject(new Error('the database is away')) }
   await t.rejects(run([evaluatorOf(['good'])], broken), /the database is away/)
 })
 
-t.test('categories are counted, and too many of them together', t => {
+t.test('categories are counted, and the rest combined if there are too many', t => {
   const tally = new Tally()
   for (let n = 0; n < 60; n++) tally.count(`c${n}`)
   tally.count('c0')

@@ -51,7 +51,7 @@ t.test('is off unless a port is set', async t => {
   t.equal((await testService(t)).grpcPort, undefined)
 })
 
-t.test('a renewed certificate is used without a restart, and a pair that does not fit is not', async t => {
+t.test('a renewed certificate is used without a restart, and a mismatched pair is not', async t => {
   const folder = await testFolder(t)
   const files = { cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') }
   const install = async (cert: string, key: string) => {
@@ -89,11 +89,11 @@ t.test('a renewed certificate is used without a restart, and a pair that does no
   t.equal(
     lines.filter(line => line.includes('does not match the certificate')).length,
     1,
-    'the same fault is logged once'
+    'the same error is logged once'
   )
 })
 
-t.test("OpenTelemetry's exporter records a trace, gzip or not", async t => {
+t.test("OpenTelemetry's exporter records a trace, with or without gzip", async t => {
   const service = await grpcService(t)
   for (const compression of ['none', 'gzip'] as const) {
     const metadata = new Metadata()
@@ -109,7 +109,7 @@ t.test("OpenTelemetry's exporter records a trace, gzip or not", async t => {
   }
 })
 
-t.test('the same trace over HTTP is known, and what cannot be stored is counted', async t => {
+t.test('the same trace sent over HTTP is recognised, and rejected spans are counted', async t => {
   const service = await grpcService(t)
   const call = grpcClient(t, portOf(service))
   const authorization = `Bearer ${service.key}`
@@ -131,7 +131,7 @@ t.test('the same trace over HTTP is known, and what cannot be stored is counted'
   t.match(await call(METRICS, Buffer.from('0a00', 'hex'), authorization), { status: 'OK', bytes: { length: 0 } })
 })
 
-t.test('refuses with the status of gRPC, its detail, and nothing to send again', async t => {
+t.test('refusals have the gRPC status and its details, and are not retryable', async t => {
   const service = await grpcService(t)
   const call = grpcClient(t, portOf(service))
   const { key: reader } = await service.makeKey({ scopes: ['traces:read'] })
@@ -140,7 +140,7 @@ t.test('refuses with the status of gRPC, its detail, and nothing to send again',
     ['no key', TRACES, NOTHING, undefined, 'UNAUTHENTICATED', /key is missing/],
     ['a wrong key', TRACES, NOTHING, `${ours}x`, 'UNAUTHENTICATED', /key is missing/],
     ['a key without the scope', METRICS, NOTHING, `Bearer ${reader}`, 'PERMISSION_DENIED', /lacks the scope/],
-    ['no message of OTLP', TRACES, Buffer.from('{}'), ours, 'INVALID_ARGUMENT', /not a protobuf/]
+    ['a message that is not OTLP', TRACES, Buffer.from('{}'), ours, 'INVALID_ARGUMENT', /not a protobuf/]
   ]
   for (const [title, path, message, authorization, status, details] of cases) {
     const answer = await call(path, message, authorization)
@@ -161,7 +161,7 @@ t.test('refuses with the status of gRPC, its detail, and nothing to send again',
   t.match(await call(TRACES, exportOf(spanOf(undefined, 'x', 'x'.repeat(700_000))), ours), { status: 'OK' })
 })
 
-t.test('a write that is to be sent again says so, and when', async t => {
+t.test('a retryable write states when to retry', async t => {
   const database = await testDatabase(t)
   const relay = await testRelay(t, database.target)
   const service = await grpcService(t, { database, view: { connect: relay.connect } })
@@ -173,7 +173,7 @@ t.test('a write that is to be sent again says so, and when', async t => {
   })
 })
 
-t.test('many calls at once are all answered, and calls that never send their message keep nobody out', async t => {
+t.test('many concurrent calls are all answered, and calls that never send their message block nobody', async t => {
   const service = await grpcService(t)
   const session = grpcSession(t, portOf(service))
   const silent = Array.from({ length: 40 }, () =>
@@ -197,7 +197,7 @@ t.test('many calls at once are all answered, and calls that never send their mes
   t.match((await service.call('GET', `/api/v1/traces/${traceId}`)).body.trace, { spanCount: 150 })
 })
 
-t.test('a server that drains tells its connections to end, answers what is under way, and loses no call', async t => {
+t.test('a draining server tells its connections to end, answers calls in flight, and loses none', async t => {
   const service = await grpcService(t)
   const authorization = `Bearer ${service.key}`
   const call = grpcClient(t, portOf(service))
@@ -225,14 +225,14 @@ t.test('a server that drains tells its connections to end, answers what is under
   size.writeUInt32BE(message.length, 1)
   const trailers = once(open, 'trailers')
   open.resume().end(Buffer.concat([size, message]))
-  t.equal((await trailers)[0]['grpc-status'], '0', 'what was under way is answered')
+  t.equal((await trailers)[0]['grpc-status'], '0', 'calls in flight are answered')
   await once(session, 'close')
 
   const calls = Array.from({ length: 20 }, () => call(TRACES, exportOf(spanOf()), authorization))
   t.same(new Set((await Promise.all(calls)).map(({ status }) => status)), new Set(['OK']), 'on a new connection')
 })
 
-t.test('speaks TLS with a certificate, and refuses one that cannot be read or is not its own', async t => {
+t.test('uses TLS with a certificate, and rejects one that is unreadable or does not match its key', async t => {
   const database = await testDatabase(t)
   const grpcTls = { cert: PEM('localhost.pem'), key: PEM('localhost.key') }
   const service = await grpcService(t, { database, config: { grpcTls } })
@@ -248,7 +248,7 @@ t.test('speaks TLS with a certificate, and refuses one that cannot be read or is
   })
 })
 
-t.test('gRPC at the port of HTTP is answered, and the log says once what to set', async t => {
+t.test('gRPC on the HTTP port gets a response, and the log says once what to set', async t => {
   const said: string[] = []
   const log = createLog('info', { write: (line: string) => said.push(line) })
   const service = await testService(t, { log })

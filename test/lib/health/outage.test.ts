@@ -15,7 +15,7 @@ function tell(looks: readonly (readonly object[])[]): (Change | undefined)[] {
 }
 const told = (looks: readonly (readonly object[])[]) => tell(looks).filter(change => change !== undefined)
 
-t.test('an outage is told when it begins, when its reason changes, and when it is over', async t => {
+t.test('an outage is reported when it begins, when its reason changes, and when it ends', async t => {
   t.same(told([[], [], []]), [])
   const looks = [[], [AWAY], [AWAY], [RECOVERING], [RECOVERING], [], [], [], [], []]
   t.same(told(looks), [
@@ -26,12 +26,12 @@ t.test('an outage is told when it begins, when its reason changes, and when it i
   t.same(told([[QUEUE, AWAY]]), [{ is: 'not ready', reasons: 'the queue is full; away', cause: 'ECONNREFUSED' }])
 })
 
-t.test('what another part logs opens no outage, and keeps one open', async t => {
+t.test('messages from other parts start no outage, but prolong one', async t => {
   t.same(told([[ELSEWHERE], [ELSEWHERE], [], [], [], [], []]), [])
   t.same(told([[AWAY], [ELSEWHERE], [], [], [], []]).at(-1), { is: 'ready', ms: 2000 })
 })
 
-t.test('whatever comes and goes, the two kinds alternate and no reason floods the log', async () => {
+t.test('whatever happens, the two kinds alternate, and no reason floods the log', async () => {
   const look = fc.constantFrom([], [], [AWAY], [RECOVERING], [QUEUE], [QUEUE, AWAY], [ELSEWHERE])
   const property = fc.property(fc.array(look, { maxLength: 300 }), looks => {
     const changes = tell(looks).flatMap((change, second) => (change === undefined ? [] : [{ ...change, second }]))

@@ -12,7 +12,7 @@ import { until } from '../../fixtures/until.ts'
 
 const RECOVERING = { ready: false, reasons: ['the database is starting, recovering or stopping'] }
 
-t.test('a database that recovers is not ready, and is said to recover', async t => {
+t.test('a recovering database is not ready, and is reported as recovering', async t => {
   const database = await testClusterDatabase(t)
   const { cluster } = database
   const { call } = await testService(t, { database })
@@ -27,7 +27,7 @@ t.test('a database that recovers is not ready, and is said to recover', async t 
   await until(async () => (await call('GET', '/readyz')).status === 200)
 })
 
-t.test('a service that starts while the database recovers says so, and is ready when it has', async t => {
+t.test('a service that starts while the database recovers reports this, and is ready afterwards', async t => {
   const database = await testClusterDatabase(t)
   const { cluster } = database
   const first = await testService(t, { database })
@@ -72,7 +72,7 @@ function capture() {
 const WRITES = 'writes go to the database by COPY'
 const READY = { level: 'info', msg: 'ready again: writes are accepted', ms: Number }
 
-t.test('a database that goes and comes back is one line each, although nobody asks', async t => {
+t.test("a database's failure and return are one line each, even without requests", async t => {
   const database = await testDatabase(t)
   const relay = await testRelay(t, database.target)
   const { log, all, requests } = capture()
@@ -80,7 +80,7 @@ t.test('a database that goes and comes back is one line each, although nobody as
   t.equal((await call('POST', '/api/v1/traces', { body: ingestBody() })).status, 201)
   relay.cut()
   await until(() => all().length > 0)
-  t.same(requests().length, 1, 'no request came meanwhile')
+  t.same(requests().length, 1, 'no request arrived in between')
   for (let probe = 0; probe < 5; probe++) t.equal((await call('GET', '/readyz')).status, 503)
   const [one, other] = await Promise.all([
     call('GET', '/api/v1/traces'),
@@ -98,7 +98,7 @@ t.test('a database that goes and comes back is one line each, although nobody as
   t.notOk(requests().some(({ status, code }) => Number(status) < 400 && code !== undefined))
 })
 
-t.test('a full disk is told once for all batches that it refuses, without their stacks', async t => {
+t.test('a full disk is reported once for all batches that it rejects, without stack traces', async t => {
   const database = await testDatabase(t)
   const { log, all } = capture()
   const { call } = await testService(t, { database, log })

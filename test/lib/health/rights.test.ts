@@ -17,7 +17,7 @@ function capture() {
   return { lines, log: createLog('info', { write: line => lines.push(JSON.parse(line)) }) }
 }
 
-t.test('a role that may only read is told which right it lacks, wherever one looks', { skip }, async t => {
+t.test('every report names the privilege that a read-only role lacks', { skip }, async t => {
   const database = await testDatabase(t)
   const owner = await testService(t, { database })
   const { name, target } = await testRole(t, database, ...READ_ONLY)
@@ -28,7 +28,7 @@ t.test('a role that may only read is told which right it lacks, wherever one loo
 
   const refused = await call('POST', '/api/v1/traces', { key, body: ingestBody() })
   t.match(refused, { status: 429, body: { error: { code: 'quota_exhausted' } } }, 'nothing was stored')
-  t.equal((await call('GET', '/api/v1/traces', { key })).status, 200, 'reads are answered')
+  t.equal((await call('GET', '/api/v1/traces', { key })).status, 200, 'reads are served')
   const denied =
     /^permission denied for table \w+: grant select, insert, update and delete on spoor's tables to the role/
   t.match(await call('GET', '/readyz'), { status: 503, body: { reasons: [denied] } })
@@ -41,7 +41,7 @@ t.test('a role that may only read is told which right it lacks, wherever one loo
   const env = { ...configurationFor(database), ...configurationFor({ ...database, target }), PORT: '2' }
   const seen = await runHere(['status', '--json'], env)
   const status = JSON.parse(seen.out)
-  t.match(status, { schema: { state: 'current' }, projects: [{ slug: 'default' }] }, 'status says what it can')
+  t.match(status, { schema: { state: 'current' }, projects: [{ slug: 'default' }] }, 'status reports what it can')
   const asked = await runHere(['project', 'create', 'More'], env)
   t.match(asked, { code: 1, out: '', err: /^spoor: permission denied for table \w+: grant [^\n]*\n$/ })
 
@@ -56,7 +56,7 @@ t.test('a role that may only read is told which right it lacks, wherever one loo
   t.equal((await call('POST', '/api/v1/traces', { key, body: ingestBody() })).status, 201)
 })
 
-t.test('a role that may not make tables is told what to grant, by the server and by migrate', { skip }, async t => {
+t.test('the server and migrate both say what to grant to a role that may not create tables', { skip }, async t => {
   const database = await testDatabase(t, EMPTY)
   const { name, target } = await testRole(t, database)
   const remedy =
@@ -77,7 +77,7 @@ t.test('a role that may not make tables is told what to grant, by the server and
   t.ok(lines.some(({ msg, ms }) => msg === 'ready: the database is reachable and configured' && Number(ms) > 0))
 })
 
-t.test('each missing right has its remedy', async t => {
+t.test('each missing privilege has its remedy', async t => {
   const denial = (message: string) => describeDenial(Object.assign(new Error(message), { code: '42501' }), 'app')
   t.match(denial('permission denied for schema obs'), /: grant usage and create on schema obs to app$/)
   t.match(denial('permission denied for table spans'), /: grant select, insert, update and delete on .* to app$/)

@@ -32,7 +32,7 @@ async function setUp(t: Test, database: Database, autoMigrate = true, migrations
 }
 const isReady = ({ lacking, obstacle }: Setup) => lacking === undefined && obstacle === undefined
 
-t.test('a database with the schema of the code and the secret of its keys lacks nothing', async t => {
+t.test("a database with the code's schema and the keys' secret lacks nothing", async t => {
   const database = await testDatabase(t)
   t.ok(isReady(await setUp(t, database)))
   t.match(await setUp(t, { ...database, digestSecret: undefined }), { lacking: 'KEY_DIGEST_SECRET is not set' })
@@ -40,7 +40,7 @@ t.test('a database with the schema of the code and the secret of its keys lacks 
   t.match(lacking, /^KEY_DIGEST_SECRET differs from/)
 })
 
-t.test('a schema that is behind is brought on, or said to be behind until somebody does', async t => {
+t.test('an old schema is migrated, or reported until somebody migrates it', async t => {
   const database = await testDatabase(t)
   const migrations = await withMigration(t, 'create table more (id int);')
   const waits = await setUp(t, database, false, migrations)
@@ -51,7 +51,7 @@ t.test('a schema that is behind is brought on, or said to be behind until somebo
   t.strictSame([...(await database.pool.run(sql => sql`select * from more`))], [])
 })
 
-t.test('a schema that is newer is served, and told once', async t => {
+t.test('a newer schema is served, and reported once', async t => {
   const database = await testDatabase(t)
   await database.pool.run(
     sql => sql`insert into schema_migrations (version, name, sha256) values (9999, 'from-the-future', '')`
@@ -72,20 +72,20 @@ t.test('a schema that is newer is served, and told once', async t => {
   )
 })
 
-t.test('a table that is not distributed beside distributed traces is lacking', async t => {
+t.test('a table that is not distributed, while traces are, is reported', async t => {
   const database = await testDatabase(t)
   if (isOnCluster()) await runOn(database.target, `select undistribute_table('user_sums')`)
   const { lacking } = await setUp(t, database)
   if (isOnCluster()) t.match(lacking, /^the table user_sums is not distributed.*spoor migrate --distributed --apply/)
-  else t.equal(lacking, undefined, 'on one PostgreSQL none is')
+  else t.equal(lacking, undefined, 'on a single PostgreSQL, no table is')
 })
 
-t.test('a migration that cannot be applied is what is lacking', async t => {
+t.test('a migration that cannot be applied is reported', async t => {
   const setup = await setUp(t, await testDatabase(t), true, await withMigration(t, 'create table traces (id int);'))
   t.match(setup.lacking, /^the schema cannot be applied: .*"traces" already exists/)
 })
 
-t.test('a database that is away is waited for, and lacks nothing', async t => {
+t.test('the server waits for an unreachable database, and reports nothing missing', async t => {
   const database = await testDatabase(t)
   const relay = await testRelay(t, database.target)
   relay.cut()
@@ -95,17 +95,17 @@ t.test('a database that is away is waited for, and lacks nothing', async t => {
   await until(() => isReady(setup))
 })
 
-t.test('what was well is looked at again where somebody doubts it', async t => {
+t.test('a passed check is repeated on demand', async t => {
   const database = await testDatabase(t)
   const setup = await setUp(t, database)
   await database.pool.run(sql => sql`update key_digest_secret set fingerprint = sha256(fingerprint)`)
-  t.ok(isReady(setup), 'nobody has looked')
+  t.ok(isReady(setup), 'no check has run')
   setup.lookAgain()
   await until(() => !isReady(setup))
   t.match(setup.lacking, /^KEY_DIGEST_SECRET differs from/)
 })
 
-t.test('a server waits while one of a version before 1.0.0 is connected, and says which to stop', async t => {
+t.test('a server waits while a server from before 1.0.0 is connected, and says which one to stop', async t => {
   const database = await testDatabase(t)
   const old = database.connect()
   await old.unsafe("set application_name = 'spoor[4711] reader'")
@@ -117,6 +117,6 @@ t.test('a server waits while one of a version before 1.0.0 is connected, and say
   await t.rejects(migrateSchema(database, createLog('silent')), { message: /process 4711/ })
   await old.unsafe("set application_name = 'spoor[4711/1] reader'")
   await until(() => isReady(setup))
-  t.same(await migrateSchema(database, createLog('silent')), [], 'servers of later versions go on')
+  t.same(await migrateSchema(database, createLog('silent')), [], 'servers of later versions continue')
   await old.end()
 })

@@ -16,7 +16,7 @@ const inDays = (days: number) => new Date(NOW + days * DAY_MS).toISOString()
 const WELL: Upkeep = { careless: [], transactionAge: 1e8, lastBackupAt: null, expiringKeys: [], storageUsed: 0.5 }
 const KEY = { id: 'k1', label: 'bot', project: 'default', expiresAt: inDays(3.5) }
 
-t.test('each thing that will hurt is a sentence with a remedy for status, and a few words for /readyz', async t => {
+t.test('each upcoming problem is a sentence with a remedy in status, and a few words in /readyz', async t => {
   t.same([upkeepProblems(WELL, NOW), describeUpkeep(WELL, undefined, NOW)], [[], []])
   const cases: [Partial<Upkeep>, RegExp, RegExp][] = [
     [
@@ -35,8 +35,8 @@ t.test('each thing that will hurt is a sentence with a remedy for status, and a 
     t.match(problems, [problem])
     t.match(lacks, [lack])
     t.equal(problems.length + lacks.length, 2)
-    t.ok(lacks.every(isUpkeepLack), 'so that status does not say it twice')
-    t.notMatch(lacks.join(), /k1|bot|default/, 'without names, as /readyz is public')
+    t.ok(lacks.every(isUpkeepLack), 'so that status does not repeat it')
+    t.notMatch(lacks.join(), /k1|bot|default/, 'without names, because /readyz is public')
   }
   t.match(describeUpkeep({ ...WELL, storageUsed: 0.8 }, undefined, NOW), [/^storage: a project/])
   t.same(upkeepProblems({ ...WELL, lastBackupAt: inDays(-7.9) }, NOW), [], 'a weekly backup is recent')
@@ -54,7 +54,7 @@ t.test('a certificate is reported before it expires, and afterwards', async t =>
   ])
 })
 
-t.test('a database is read for keys in use that expire, the last backup, and the fullest project', async t => {
+t.test('the database is queried for active keys that expire, the last backup, and the fullest project', async t => {
   const service = await testService(t)
   const { database } = service
   const [used, unused, short] = [await service.makeKey(), await service.makeKey(), await service.makeKey()]
@@ -79,7 +79,7 @@ t.test('a database is read for keys in use that expire, the last backup, and the
   })
 })
 
-t.test('the upkeep is read at most once a minute, and forgotten when it cannot be read', async t => {
+t.test('the upkeep is read at most once a minute, and discarded when it cannot be read', async t => {
   const { database } = await testService(t)
   let reads = 0
   const read = <T>(work: (sql: Sql) => Promise<T>) => {

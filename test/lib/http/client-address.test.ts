@@ -5,7 +5,7 @@ import { readNetworks } from '../../../lib/network-list.ts'
 
 const PROXIES = readNetworks(['10.0.0.0/8', '::1'])
 
-t.test('the client is the last address that no trusted proxy has', t => {
+t.test("the client is the last address that is not a trusted proxy's", t => {
   const cases: [peer: string, forwarded: string | undefined, client: string][] = [
     ['192.0.2.7', undefined, '192.0.2.7'],
     ['::ffff:192.0.2.7', undefined, '192.0.2.7'],
@@ -26,7 +26,7 @@ t.test('the client is the last address that no trusted proxy has', t => {
   t.end()
 })
 
-t.test('what a client writes itself changes nothing, and only addresses come out', t => {
+t.test('a forged header changes nothing, and only addresses are returned', t => {
   fc.assert(
     fc.property(fc.string(), fc.ipV4(), (own, client) => {
       fc.pre(!client.startsWith('10.'))

@@ -39,7 +39,7 @@ t.test('reads strings, numbers and booleans', async t => {
   for (const [text, query] of accepted) t.same(read(text), query, text)
 })
 
-t.test('refuses what it does not take, by name', async t => {
+t.test('rejects unknown parameters by name', async t => {
   const known = '; the parameters are name, sort, limit, offset, least, tag, only'
   const refused: [string, string][] = [
     ['nam=x', `nam: unknown parameter${known}`],

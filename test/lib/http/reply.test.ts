@@ -19,7 +19,7 @@ async function serve(t: Test, answer: (exchange: Exchange) => void): Promise<{ u
   return { url: `http://127.0.0.1:${port}`, port }
 }
 
-t.test('every kind of body goes out with its length and its type', async t => {
+t.test('every kind of body is sent with its length and its type', async t => {
   const table: [body: unknown, type: string | null, text: string][] = [
     [{ é: 1 }, 'application/json', '{"é":1}'],
     [new JsonText('{"n":1e400}'), 'application/json', '{"n":1e400}'],
@@ -43,25 +43,28 @@ t.test('every kind of body goes out with its length and its type', async t => {
     t.match(response.headers.get('x-request-id'), /^[0-9a-z]{24}$/)
     t.equal(await response.text(), text)
     const head = await fetch(url, { method: 'HEAD' })
-    t.equal(head.headers.get('content-length'), String(Buffer.byteLength(text)), 'HEAD tells the length too')
+    t.equal(head.headers.get('content-length'), String(Buffer.byteLength(text)), 'HEAD also has the length')
     t.equal(await head.text(), '')
-    t.strictSame(sizes, [Buffer.byteLength(text), 0], 'what is noted for the log')
+    t.strictSame(sizes, [Buffer.byteLength(text), 0], 'the data for the log')
   }
 })
 
-t.test('pieces go out in order, whatever their sizes, and a client that leaves half-way is no matter', async t => {
-  const sizes = [1, 65_536, 0, 700_000, 3, 65_537, 2_000_000]
-  const pieces = sizes.map((size, i) => Buffer.alloc(size, 48 + i))
-  const { url, port } = await serve(t, exchange => sendReply(exchange, { body: new JsonPieces(pieces) }))
-  const response = await fetch(url)
-  t.ok(Buffer.concat(pieces).equals(Buffer.from(await response.arrayBuffer())))
-  const socket = connect(port, '127.0.0.1', () => socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n'))
-  await once(socket, 'data')
-  socket.destroy()
-  t.equal((await fetch(url)).headers.get('content-length'), String(sizes.reduce((sum, size) => sum + size)))
-})
+t.test(
+  'parts are sent in order, whatever their sizes, and a client that disconnects half-way does no harm',
+  async t => {
+    const sizes = [1, 65_536, 0, 700_000, 3, 65_537, 2_000_000]
+    const pieces = sizes.map((size, i) => Buffer.alloc(size, 48 + i))
+    const { url, port } = await serve(t, exchange => sendReply(exchange, { body: new JsonPieces(pieces) }))
+    const response = await fetch(url)
+    t.ok(Buffer.concat(pieces).equals(Buffer.from(await response.arrayBuffer())))
+    const socket = connect(port, '127.0.0.1', () => socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n'))
+    await once(socket, 'data')
+    socket.destroy()
+    t.equal((await fetch(url)).headers.get('content-length'), String(sizes.reduce((sum, size) => sum + size)))
+  }
+)
 
-t.test('a response that is sent while it is made comes whole, or is cut off where the client notices', async t => {
+t.test('a response that is sent while it is generated arrives whole, or is cut off visibly', async t => {
   const failures: unknown[] = []
   const streamOf = (items: readonly string[], fails: boolean) =>
     new JsonStream(async writer => {
@@ -86,14 +89,14 @@ t.test('a response that is sent while it is made comes whole, or is cut off wher
   t.equal(await (await fetch(url, { method: 'HEAD' })).text(), '')
 
   const early = await fetch((await serveStream(streamOf([], true))).url)
-  t.equal(early.status, 503, 'nothing was sent yet')
+  t.equal(early.status, 503, 'nothing has been sent yet')
   const late = await fetch((await serveStream(streamOf(long, true))).url)
   t.equal(late.status, 200)
   await t.rejects(late.text())
   t.same(failures, ['away', 'away'])
 })
 
-t.test('a reply and the guard of its route add headers, and may say what is kept', async t => {
+t.test("a response and its route's guard add headers, and may allow caching", async t => {
   const { url } = await serve(t, exchange => {
     exchange.guardHeaders = { Vary: 'Origin' }
     sendReply(exchange, { status: 304, headers: { ETag: '"x"', 'cache-control': 'public, max-age=300' } })
@@ -105,7 +108,7 @@ t.test('a reply and the guard of its route add headers, and may say what is kept
   for (const [name, value] of Object.entries(expected)) t.equal(headers.get(name), value, name)
 })
 
-t.test('a refusal is the envelope, with what its code demands', async t => {
+t.test('a refusal is the error envelope, with the details that its code requires', async t => {
   const table: [Refusal, number | undefined, number, object][] = [
     [new Refusal('invalid_api_key', 'no'), undefined, 401, { 'www-authenticate': 'Bearer', 'retry-after': null }],
     [new Refusal('quota_exhausted', 'later'), undefined, 429, { 'retry-after': /^\d+$/ }],
@@ -126,7 +129,7 @@ t.test('a refusal is the envelope, with what its code demands', async t => {
   )
 })
 
-t.test('a large answer arrives whole, and does not wait in memory all at once', async t => {
+t.test('a large response arrives whole, and is not buffered all at once', async t => {
   // The body is larger than the kernel's buffers.
   const large = Buffer.alloc(16 * 1024 * 1024, 'abcdefg')
   for (const bytes of ['é'.repeat(100_000), large]) {
@@ -140,7 +143,7 @@ t.test('a large answer arrives whole, and does not wait in memory all at once', 
   }
 })
 
-t.test('a client that still sends what nobody reads has the whole answer before the connection ends', async t => {
+t.test('a client that still sends an unread body gets the whole response before the connection closes', async t => {
   const { port } = await serve(t, exchange => sendRefusal(exchange, new Refusal('payload_too_large', 'too much')))
   const socket = connect(port, '127.0.0.1')
   socket.write(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${MAX_BODY_BYTES + 1}\r\n\r\n`)
@@ -152,7 +155,7 @@ t.test('a client that still sends what nobody reads has the whole answer before 
   t.strictSame(await once(socket, 'close'), [false], 'it is ended, not reset')
 })
 
-t.test('what node could not parse is answered all the same, and the socket closed', async t => {
+t.test('requests that Node cannot parse get a response, and the socket is closed', async t => {
   const server = createSocketServer(socket => sendRawRefusal(socket, 431, 'too many headers')).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => server.close())

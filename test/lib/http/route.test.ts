@@ -4,7 +4,7 @@ import { isPersonAccess } from '../../../lib/http/people/admit.ts'
 import { isRead, JsonPieces } from '../../../lib/http/route.ts'
 import { testService } from '../../fixtures/service/service.ts'
 
-t.test('of the routes for keys those count as reads that change nothing, and the tools', async t => {
+t.test('the reads among the routes for keys are those that change nothing, and the tools', async t => {
   const { app } = await testService(t)
   const guarded = app.routes.filter(({ access }) => access !== 'public' && !isPersonAccess(access))
   const nameOf = ({ method, path }: (typeof guarded)[number]) => `${method} ${path}`
@@ -30,13 +30,13 @@ t.test('of the routes for keys those count as reads that change nothing, and the
   for (const route of writes) t.match(route.access, /^traces:(write|delete)$/, nameOf(route))
 })
 
-t.test('of the routes for people those count as reads that are asked with GET', async t => {
+t.test('the reads among the routes for people are those that use GET', async t => {
   const { app } = await testService(t)
   for (const route of app.routes.filter(({ access }) => isPersonAccess(access)))
     t.equal(isRead(route), route.method === 'GET', route.path)
 })
 
-t.test('a body in pieces has the bytes of all of them', t => {
+t.test('a body in parts has the bytes of all of them', t => {
   const pieces = ['{"é":', '"😀"', '}'].map(text => Buffer.from(text))
   t.equal(new JsonPieces(pieces).byteLength, Buffer.byteLength('{"é":"😀"}'))
   t.equal(new JsonPieces([]).byteLength, 0)

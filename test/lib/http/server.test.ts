@@ -30,7 +30,7 @@ function strict(app: App) {
   })
 }
 
-t.test('the first check that fails answers', async t => {
+t.test('the first check that fails determines the response', async t => {
   const { call, makeKey, key } = await testService(t, { plugins: [strict] })
   const { key: reader } = await makeKey({ scopes: ['traces:read'] })
   const path = `/test/${TRACE_ID.toUpperCase()}`
@@ -53,10 +53,10 @@ t.test('the first check that fails answers', async t => {
   }
   const answer = await call('PATCH', `${path}?limit=3`, { body: 'four' })
   t.equal(answer.status, 200)
-  t.same(answer.body, { traceId: TRACE_ID, query: { limit: 3 }, bytes: 4 }, 'ids are folded')
+  t.same(answer.body, { traceId: TRACE_ID, query: { limit: 3 }, bytes: 4 }, 'ids are lowercased')
 })
 
-t.test('every answer has a request id of its own and is not cached', async t => {
+t.test('every response has its own request id, and is not cached', async t => {
   const { call } = await testService(t)
   const answers = [
     await call('GET', '/api/v1'),
@@ -96,7 +96,7 @@ t.test('an unknown address is 404, another method 405 with Allow', async t => {
   t.equal((await call('GET', '/api/v1/%6Bey?more=1&more=%zz')).status, 200, 'parameters that a route does not take')
 })
 
-t.test('HEAD answers with the headers of GET and no body', async t => {
+t.test("HEAD responds with GET's headers and no body", async t => {
   const { call } = await testService(t)
   const comparable = ({ status, headers }: Answer) => [status, headers['content-type'], headers['content-length']]
   for (const path of ['/api/v1', '/api/v1/key', '/nothing']) {
@@ -107,7 +107,7 @@ t.test('HEAD answers with the headers of GET and no body', async t => {
   }
 })
 
-t.test('a handler answers with a value, JSON text, other content, or nothing', async t => {
+t.test('a handler returns a value, JSON text, other content, or nothing', async t => {
   const route = (path: string, reply: Reply) => publicRoute(path, () => reply)
   const { call } = await testService(t, {
     plugins: [
@@ -129,7 +129,7 @@ t.test('a handler answers with a value, JSON text, other content, or nothing', a
   t.same([unchanged.status, unchanged.headers.etag, unchanged.headers['content-length']], [304, '"x"', undefined])
 })
 
-t.test('an unexpected error is a bare 500, told in the log without what the client sent', async t => {
+t.test("an unexpected error is a bare 500, logged without the client's data", async t => {
   const lines: string[] = []
   const fail = (app: App) =>
     app.route({
@@ -167,13 +167,13 @@ t.test('an unexpected error is a bare 500, told in the log without what the clie
   })
 })
 
-t.test("what node's parser refuses is answered with the envelope", async t => {
+t.test("requests that Node's parser rejects get the error envelope", async t => {
   const { port } = await testService(t)
   const refused: [string, number, string][] = [
-    ['no HTTP at all', 400, 'hello\r\n\r\n'],
+    ['not HTTP', 400, 'hello\r\n\r\n'],
     ['a header without a colon', 400, 'GET / HTTP/1.1\r\nHost: x\r\nbroken\r\n\r\n'],
     ['two lengths', 400, 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n'],
-    ['a length that is none', 400, 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n'],
+    ['an invalid length', 400, 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n'],
     [
       'a length and chunks',
       400,
@@ -195,7 +195,7 @@ t.test("what node's parser refuses is answered with the envelope", async t => {
   }
 })
 
-t.test('a body that breaks off in the middle of its chunks is 400', async t => {
+t.test('a body that breaks off within its chunks gets 400', async t => {
   const { port, key } = await testService(t)
   const head = `POST /api/v1/traces HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n`
   const socket = connect(port, '127.0.0.1')
@@ -213,7 +213,7 @@ t.test('a body that breaks off in the middle of its chunks is 400', async t => {
   t.equal(JSON.parse(answer.body).error.code, 'invalid_request')
 })
 
-t.test('what came whole is answered, then what follows it and is no HTTP', async t => {
+t.test('a complete request is served, and then invalid data after it gets a response', async t => {
   const { port, key, call } = await testService(t)
   const head = `HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n`
   const get = `GET /api/v1/project ${head}\r\n`
@@ -223,12 +223,12 @@ t.test('what came whole is answered, then what follows it and is no HTTP', async
   }
   const chunked = `POST /api/v1/traces ${head}Transfer-Encoding: chunked\r\n\r\n`
   const broken: [string, number, string][] = [
-    ['no request line', 400, 'nonsense\r\n\r\n'],
+    ['not a request line', 400, 'nonsense\r\n\r\n'],
     ['headers over the limit', 431, `GET / HTTP/1.1\r\nLong: ${'x'.repeat(20_000)}\r\n\r\n`],
     ['CONNECT', 400, 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n'],
     ['no chunk', 400, `${chunked}no chunk\r\n`],
-    ['a chunk and no other', 400, `${chunked}2\r\n{}\r\nno chunk\r\n`],
-    ['no chunk, and more', 400, `${chunked}no chunk\r\n${'x'.repeat(2_000_000)}`]
+    ['a chunk, and no other', 400, `${chunked}2\r\n{}\r\nno chunk\r\n`],
+    ['an invalid chunk, and more', 400, `${chunked}no chunk\r\n${'x'.repeat(2_000_000)}`]
   ]
   const whole: [string, number[], () => string][] = [
     ['nothing', [], () => ''],
@@ -247,7 +247,7 @@ t.test('what came whole is answered, then what follows it and is no HTTP', async
       })
     )
   )
-  t.same(warnings, [], 'what node says of one again and again is heard once')
+  t.same(warnings, [], "Node's repeated warnings are logged once")
   t.match((await call('GET', '/metrics')).text, /^spoor_pending_writes 0$/m)
 })
 
@@ -261,7 +261,7 @@ t.test('a request that breaks off while it waits behind another is not served', 
   t.equal((await call('GET', `/api/v1/traces/${trace.id}`)).status, 200)
 })
 
-t.test('a client that asks for a tunnel and resets the connection does no harm', async t => {
+t.test('a client that requests a tunnel and resets the connection does no harm', async t => {
   const { port, call } = await testService(t)
   await Promise.all(
     Array.from({ length: 20 }, async (_, i) => {
@@ -282,13 +282,13 @@ t.test('expectations', async t => {
       `POST /api/v1/traces HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${key}\r\n${more}\r\n\r\n{}`
     )
   const asked = await post('Expect: 100-continue\r\nContent-Length: 2')
-  t.match(asked, /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 400 /, 'leave is given before the body is read')
+  t.match(asked, /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 400 /, '100 Continue is sent before the body is read')
   const refused = await post('Expect: 100-continue\r\nContent-Length: 3000000')
-  t.match(refused, /^HTTP\/1\.1 413 /, 'no leave is given for a body that is too large')
-  t.match(await post('Expect: something\r\nContent-Length: 2'), /^HTTP\/1\.1 400 /, 'others are passed over')
+  t.match(refused, /^HTTP\/1\.1 413 /, 'no 100 Continue is sent for a body that is too large')
+  t.match(await post('Expect: something\r\nContent-Length: 2'), /^HTTP\/1\.1 400 /, 'other expectations are ignored')
 })
 
-t.test('addresses in answers are under BASE_URL, or under the Host that was asked', async t => {
+t.test('addresses in responses are under BASE_URL, or under the requested Host', async t => {
   const { port, call } = await testService(t)
   const docs = async (host: string) => {
     const text = await sendRaw(port, `GET /api/v1 HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
@@ -302,7 +302,7 @@ t.test('addresses in answers are under BASE_URL, or under the Host that was aske
   t.equal((await behind.call('GET', '/api/v1')).body.mcp, 'https://spoor.example/traces/api/mcp')
 })
 
-t.test('a handler learns that its client has gone', async t => {
+t.test('a handler learns that its client has disconnected', async t => {
   let started = () => {}
   const running = new Promise<void>(resolve => {
     started = resolve
@@ -325,7 +325,7 @@ t.test('a handler learns that its client has gone', async t => {
   await t.resolves(gone)
 })
 
-t.test('requests in one go on one connection are served one after the other', async t => {
+t.test('pipelined requests on one connection are served one after the other', async t => {
   let underWay = 0
   let most = 0
   const { port, key } = await testService(t, {
@@ -354,11 +354,11 @@ t.test('requests in one go on one connection are served one after the other', as
       post(`/${trace.id}/end`, endBody()) +
       `GET /api/v1/traces/${trace.id} ${head}Connection: close\r\n\r\n`
   )
-  t.same(statuses(text), [201, 200, 200, 200], 'what is asked first is there for what follows')
+  t.same(statuses(text), [201, 200, 200, 200], 'the data of an earlier request is visible to later ones')
   t.match(text, '"spanCount":1')
 })
 
-t.test('a server that stops lets a slow client take the whole of its answer', async t => {
+t.test('a server that stops lets a slow client receive its whole response', async t => {
   const bytes = 24 * 1024 * 1024
   const { port, close } = await testService(t, {
     plugins: [publicRoute('/long', () => ({ body: new Content('application/octet-stream', Buffer.alloc(bytes)) }))]
@@ -381,7 +381,7 @@ t.test('a server that stops lets a slow client take the whole of its answer', as
   await closed
 })
 
-t.test('X-Forwarded-For of a peer that is not trusted is said once', async t => {
+t.test('X-Forwarded-For from an untrusted peer is reported once', async t => {
   const warnings = async (trustProxy: string[]) => {
     const said: string[] = []
     const log = createLog('warn', { write: line => void said.push(line) })

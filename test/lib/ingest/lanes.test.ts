@@ -44,7 +44,7 @@ async function setUp(t: Test, count: number) {
 }
 const some = (count: number) => Array.from({ length: count }, () => ingestBody())
 
-t.test('what comes together is one batch; what comes during it is the next', async t => {
+t.test('operations that arrive together form a batch, and those that arrive during it form the next', async t => {
   const { lanes, batches, answers, add, whileLocked } = await setUp(t, 1)
   await whileLocked(async waiting => {
     add(...some(5))
@@ -58,7 +58,7 @@ t.test('what comes together is one batch; what comes during it is the next', asy
   t.match(answers, new Array(74).fill({ type: 'insert' }))
 })
 
-t.test('another lane takes many at once, and few when the first takes long', async t => {
+t.test('another lane takes many operations at once, and few if the first lane takes long', async t => {
   for (const count of [16, 3]) {
     const { lanes, batches, add, whileLocked } = await setUp(t, 2)
     await whileLocked(async waiting => {
@@ -77,7 +77,7 @@ t.test('another lane takes many at once, and few when the first takes long', asy
   }
 })
 
-t.test('operations on one trace are never in one batch', async t => {
+t.test('operations on one trace are never in the same batch', async t => {
   const { lanes, batches, answers, add } = await setUp(t, 2)
   const body = ingestBody()
   add(body, body, { ...body, trace: { ...body.trace, name: 'other' } })

@@ -4,7 +4,7 @@ import { Admission } from '../../../lib/limits/admission.ts'
 
 const LONG = 20_000
 
-t.test('with little under way, the texts of every body are packed', async t => {
+t.test('with little work in flight, the texts of every body are packed', async t => {
   const admission = new Admission({ requests: 100, bytes: 2 ** 30 })
   const packing = new Packing(admission)
   for (let i = 0; i < 16; i++) admission.admit(1000)
@@ -14,7 +14,7 @@ t.test('with little under way, the texts of every body are packed', async t => {
   t.equal(packing.hurries(LONG), true, 'one request more')
 })
 
-t.test('many bytes under way are much to do as well', async t => {
+t.test('many bytes in flight also count as much work', async t => {
   const admission = new Admission({ requests: 100, bytes: 2 ** 30 })
   const packing = new Packing(admission)
   admission.admit(2 ** 22)
@@ -22,7 +22,7 @@ t.test('many bytes under way are much to do as well', async t => {
   t.ok(hurried.includes(true))
 })
 
-t.test('with much to do, those of 56 long bodies of each 128 are, in a row, and of no short one', async t => {
+t.test('with much work in flight, 56 consecutive long bodies of each 128 are packed, and no short ones', async t => {
   const admission = new Admission({ requests: 100, bytes: 2 ** 30 })
   const packing = new Packing(admission)
   for (let i = 0; i < 17; i++) admission.admit(1000)
@@ -32,5 +32,5 @@ t.test('with much to do, those of 56 long bodies of each 128 are, in a row, and 
   })
   for (const turn of [hurried.slice(0, 128), hurried.slice(128)]) t.equal(turn.filter(each => !each).length, 56)
   const changes = hurried.filter((each, i) => i > 0 && each !== hurried[i - 1])
-  t.equal(changes.length, 4, 'packed and others change places but twice a turn')
+  t.equal(changes.length, 4, 'packed and unpacked bodies alternate only twice per cycle')
 })

@@ -6,7 +6,7 @@ import { Queue } from '../../../lib/ingest/queue.ts'
 const operation = (key: string, bytes = 1, alone = false) => ({ key, bytes, alone })
 const wide = { operations: 100, bytes: 100 }
 
-t.test('gives batches first in, first out, within both bounds', async t => {
+t.test('returns batches in order of arrival, within both bounds', async t => {
   const queue = new Queue<ReturnType<typeof operation>>()
   for (const key of ['a', 'b', 'c']) queue.add(operation(key, 40))
   for (const key of ['d', 'e', 'f', 'g']) queue.add(operation(key))
@@ -14,7 +14,7 @@ t.test('gives batches first in, first out, within both bounds', async t => {
   t.same([places(), places(), places(), places()], [['a', 'b'], ['c', 'd', 'e'], ['f', 'g'], []])
 })
 
-t.test('an operation over the bound of bytes is a batch by itself', async t => {
+t.test('an operation above the limit of bytes is a batch of its own', async t => {
   const queue = new Queue<ReturnType<typeof operation>>()
   queue.add(operation('a', 500))
   queue.add(operation('b', 500))
@@ -35,7 +35,7 @@ t.test('one operation at a time for each key', async t => {
   t.equal(queue.isEmpty, true)
 })
 
-t.test('what is tried again comes first and keeps its key', async t => {
+t.test('a retried operation comes first and keeps its key', async t => {
   const queue = new Queue<ReturnType<typeof operation>>()
   const [first, second, other] = [operation('a'), operation('a'), operation('b')]
   queue.add(first)
@@ -46,7 +46,7 @@ t.test('what is tried again comes first and keeps its key', async t => {
   t.same(queue.take(wide), [first, other])
 })
 
-t.test('what must stand alone does', async t => {
+t.test('an operation that must be alone is in a batch of its own', async t => {
   const queue = new Queue<ReturnType<typeof operation>>()
   const [first, alone, last] = [operation('a'), operation('b', 1, true), operation('c')]
   for (const each of [first, alone, last]) queue.add(each)
@@ -73,7 +73,7 @@ t.test('thousands pass through in order', async t => {
   t.equal(queue.isEmpty, true)
 })
 
-t.test('what has left the queue goes with the young objects', t => {
+t.test('objects that leave the queue die young', t => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as (options?: { type: 'minor' }) => void
   const oldBytes = () => getHeapSpaceStatistics().find(space => space.space_name === 'old_space')!.space_used_size
@@ -94,12 +94,12 @@ t.test('what has left the queue goes with the young objects', t => {
     if (i % 100 === 0) collect({ type: 'minor' })
   }
   const grown = oldBytes() - before
-  t.ok(grown < 5_000_000, `${grown} of 50 million bytes are kept`)
+  t.ok(grown < 5_000_000, `${grown} of 50 million bytes were retained`)
   t.end()
 })
 
 t.test(
-  'by groups, a batch has what goes with its first operation, in its order, and leaves the others in theirs',
+  "with groups, a batch has the operations of the first one's group, in order, and leaves the others in order",
   async t => {
     const queue = new Queue<ReturnType<typeof operation>>()
     const groupOf = ({ key }: { key: string }) => Number(key[1])
@@ -108,7 +108,7 @@ t.test(
     const keys = (bounds = wide) => queue.take(bounds, groupOf).map(({ key }) => key)
     t.same(keys({ operations: 2, bytes: 100 }), ['a1', 'c1'])
     t.same(keys(), ['b2', 'd2'])
-    t.same(keys(), ['e1'], 'one that must stand alone does')
+    t.same(keys(), ['e1'], 'an operation that must be alone is')
     t.same(keys(), ['f1'])
     t.same(keys(), [])
     for (const key of ['a1', 'b1', 'c1']) queue.add(operation(key.toUpperCase(), key === 'b1' ? 99 : 1))

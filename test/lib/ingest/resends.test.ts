@@ -20,7 +20,7 @@ async function setUp(t: Test) {
   return { database, path, resends }
 }
 
-t.test('a body that was recorded is answered without a write', async t => {
+t.test('a recorded body is answered without a write', async t => {
   const { database, path } = await setUp(t)
   const body = bytes(ingestBody({ spans: [span()] }))
   const { traceId } = await path.record(key, body)
@@ -33,7 +33,7 @@ t.test('a body that was recorded is answered without a write', async t => {
   )
 })
 
-t.test('the database says what became of the trace', async t => {
+t.test("the database determines the trace's current state", async t => {
   const { database, path } = await setUp(t)
   const body = startBody()
   const traceId = body.trace.id
@@ -43,10 +43,10 @@ t.test('the database says what became of the trace', async t => {
   t.match(await path.record(writer({ projectId: 2 }), bytes(body)), { duplicate: false }, 'of another project')
 
   await database.pool.run(sql => deleteTrace(sql, key.projectId, traceId))
-  t.match(await path.record(key, bytes(body)), { duplicate: false, spanCount: 0 }, 'deleted: recorded anew')
+  t.match(await path.record(key, bytes(body)), { duplicate: false, spanCount: 0 }, 'deleted and recorded again')
   await database.pool.run(sql => deleteTrace(sql, key.projectId, traceId))
   await path.record(key, bytes(ingestBody({ id: traceId })))
-  await t.rejects(path.record(key, bytes(body)), { code: 'trace_id_conflict' }, 'another one took its id')
+  await t.rejects(path.record(key, bytes(body)), { code: 'trace_id_conflict' }, 'another trace took its id')
 })
 
 /** Returns a body and the operation prepared from it. */
@@ -56,7 +56,7 @@ function recordedBody(spans: number) {
   return { body, ready: result.ready }
 }
 
-t.test('answers many that come at once, each with its own; what is not there is not found', async t => {
+t.test('answers many concurrent resends, each with its own result; unknown traces are not found', async t => {
   const { path, resends } = await setUp(t)
   const all = Array.from({ length: 40 }, (_, i) => recordedBody(i % 3))
   const isStored = (i: number) => i % 4 > 0
@@ -71,7 +71,7 @@ t.test('answers many that come at once, each with its own; what is not there is 
   }
 })
 
-t.test('answers many of several projects that come at once', async t => {
+t.test('answers concurrent resends from several projects', async t => {
   const { path, resends } = await setUp(t)
   const projects = Array.from({ length: 8 }, (_, i) => i + 1)
   const found = await Promise.all(
@@ -90,7 +90,7 @@ t.test('answers many of several projects that come at once', async t => {
   )
 })
 
-t.test('forgets the oldest, and digests no large body', async t => {
+t.test('forgets the oldest digests, and computes none of large bodies', async t => {
   const { path, resends } = await setUp(t)
   const [first, second] = [recordedBody(0), recordedBody(1)]
   for (const { body } of [first, second]) await path.record(key, body)
@@ -98,29 +98,33 @@ t.test('forgets the oldest, and digests no large body', async t => {
   resends.remember(keyOf(first), first.ready)
   resends.remember(keyOf(second), second.ready)
   for (let i = 0; i < LEAST_BODIES; i++) resends.remember(`other ${i}`, first.ready)
-  t.match(await resends.find(key.projectId, keyOf(second)), { duplicate: true }, 'so many are remembered')
+  t.match(await resends.find(key.projectId, keyOf(second)), { duplicate: true }, 'that many are remembered')
   resends.remember(keyOf(second), second.ready)
   for (let i = 0; i < LEAST_BODIES; i++) resends.remember(`another ${i}`, first.ready)
   t.equal(await resends.find(key.projectId, keyOf(first)), undefined, 'older ones are not')
-  t.match(await resends.find(key.projectId, keyOf(second)), { duplicate: true }, 'recorded again, it is a late one')
+  t.match(
+    await resends.find(key.projectId, keyOf(second)),
+    { duplicate: true },
+    'when recorded again, it is a late resend'
+  )
   t.equal(resends.keyOf(1, Buffer.alloc(MAX_BYTES + 1)), undefined)
 })
 
-t.test('digests bodies only while resends come', async t => {
+t.test('computes digests of bodies only while resends arrive', async t => {
   const { path, resends } = await setUp(t)
   const { body, ready } = recordedBody(0)
   await path.record(key, body)
-  t.equal(new Resends((await testDatabase(t)).pool, () => false).keyOf(1, body), undefined, 'none came yet')
+  t.equal(new Resends((await testDatabase(t)).pool, () => false).keyOf(1, body), undefined, 'none has arrived yet')
   const name = resends.keyOf(key.projectId, body) as string
   const digest = (count: number) => Array.from({ length: count }, () => resends.keyOf(key.projectId, body))
   t.same(new Set(digest(DIGESTS_PER_RESEND - 1)), new Set([name]))
-  t.equal(resends.keyOf(key.projectId, body), undefined, 'no more came')
+  t.equal(resends.keyOf(key.projectId, body), undefined, 'no more arrived')
   resends.remember(name, ready)
   t.match(await resends.find(key.projectId, name), { duplicate: true })
-  t.equal(resends.keyOf(key.projectId, body), name, 'one that was found counts too')
+  t.equal(resends.keyOf(key.projectId, body), name, 'one that was found also counts')
 })
 
-t.test('where the database cannot be read, nothing is found', async t => {
+t.test('if the database cannot be read, nothing is found', async t => {
   const { database, resends } = await setUp(t)
   const { body, ready } = recordedBody(0)
   const name = resends.keyOf(key.projectId, body) as string

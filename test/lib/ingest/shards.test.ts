@@ -94,7 +94,7 @@ const readShard = ({ names }: Home) =>
     return { ...row, traces: JSON.parse(row?.traces), totals: JSON.parse(row?.totals) }
   })
 
-t.test('what belongs to a shard is written to its tables, in one transaction', async t => {
+t.test("a shard's rows are written to its tables, in one transaction", async t => {
   const { write, sentBack, told } = lane(t)
   const running = startBody()
   const batch = [recording(1), recording(2), recording(2), recording(1, running as never)]
@@ -118,7 +118,7 @@ t.test('what belongs to a shard is written to its tables, in one transaction', a
   t.strictSame([sentBack, told], [[], []])
 })
 
-t.test('where a shard is not any more nothing of the batch is written, and it goes another way', async t => {
+t.test('if a shard has moved, nothing of the batch is written, and it takes another route', async t => {
   const { write, sentBack, told } = lane(t)
   const before = await Promise.all(SHARDS.map(readShard))
   await database.pool.run(sql => sql`update node.pg_dist_placement set groupid = 2 where shardid = 102002`)
@@ -138,7 +138,7 @@ t.test('where a shard is not any more nothing of the batch is written, and it go
   )
 })
 
-t.test('while a shard is moved what belongs to others is written, and the rest waits', async t => {
+t.test('while a shard is being moved, other shards are written, and its own rows wait', async t => {
   const { write, sentBack, told } = lane(t)
   const batch = [recording(2), recording(1)]
   await database.pool.run(async sql => {
@@ -153,7 +153,7 @@ t.test('while a shard is moved what belongs to others is written, and the rest w
   t.match(batch[0]?.answer(), { type: 'insert' })
 })
 
-t.test('where a node cannot be reached the batch goes another way', async t => {
+t.test('if a node is unreachable, the batch takes another route', async t => {
   const relay = await testRelay(t, database.target)
   const { write, sentBack, told } = lane(t, relay.connect)
   relay.cut()

@@ -15,21 +15,21 @@ function stateOf(spans: number): KeptState {
   return { ...started, seq: 7, version: 2 ** 53 - 1, environment: 'prod' }
 }
 
-t.test('a state is remembered until it is forgotten', async t => {
+t.test('a state is remembered until it is dropped', async t => {
   const running = new StateCache()
   const [first, second] = [stateOf(2), stateOf(0)]
   running.set('1/a', first)
   running.set('1/b', second)
   t.equal(running.get('1/a'), first)
   running.set('1/a', second)
-  t.equal(running.get('1/a'), second, 'a later state takes its place')
+  t.equal(running.get('1/a'), second, 'a later state replaces it')
   running.forget('1/a')
   t.equal(running.get('1/a'), undefined)
   t.equal(running.get('1/b'), second)
 })
 
 t.test(
-  'the longest unused is forgotten, and a trace of too many spans or too much metadata is not remembered',
+  'the least recently used state is dropped, and traces with too many spans or too much metadata are not remembered',
   async t => {
     const running = new StateCache()
     const keys = Array.from({ length: 4000 }, (_, i) => `1/${i}`)
@@ -49,7 +49,7 @@ t.test(
   }
 )
 
-t.test('a trace that has grown gives back as much as it took', async t => {
+t.test('a grown trace releases as much as it took', async t => {
   const running = new StateCache()
   const keys = Array.from({ length: 16000 }, (_, i) => `1/${i}`)
   const fill = () => {
@@ -72,7 +72,7 @@ t.test('a trace that has grown gives back as much as it took', async t => {
   t.equal(fill(), before)
 })
 
-t.test('what is remembered serves appends and ends without a look; answers without a write take one', async t => {
+t.test('remembered states serve appends and ends without a look; responses without a write take one', async t => {
   const database = await testDatabase(t)
   let looks = 0
   const counted = <T extends { unsafe(text: string, ...rest: never[]): unknown }>(sql: T): T => {
@@ -95,7 +95,7 @@ t.test('what is remembered serves appends and ends without a look; answers witho
   t.match(await path.end(key, start.trace.id, bytes(endBody())), { duplicate: false, spanCount: 2 })
   t.equal(looks, 1)
   t.match(await path.end(key, start.trace.id, bytes(endBody())), { duplicate: true })
-  t.equal(looks, 2, 'what has ended')
+  t.equal(looks, 2, 'the trace has ended')
 })
 
 t.test('a large start is remembered like any other', async t => {
@@ -109,7 +109,7 @@ t.test('a large start is remembered like any other', async t => {
   await t.rejects(path.append(key, trace.id, bytes(spansBody(span()))), { code: 'not_found' })
 })
 
-t.test('what another process has added since is not overwritten by what is remembered here', async t => {
+t.test('a remembered state does not overwrite what another process has added since', async t => {
   const database = await testDatabase(t)
   const here = testWritePath(t, database)
   const there = testWritePath(t, database)

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { TraceLocks } from '../../../lib/ingest/trace-locks.ts'
 
-t.test('holds and gives up locks as a Map does keys, where many share a bucket', t => {
+t.test('holds and releases locks as a Map does keys, even if many share a bucket', t => {
   // There are half as many locks as buckets, so some locks share a bucket in every history.
   const numbers = fc.array(fc.nat(2000), { minLength: 1000, maxLength: 8000 })
   fc.assert(

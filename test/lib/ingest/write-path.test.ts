@@ -60,7 +60,7 @@ async function checkAudit(t: Test, database: TestDatabase) {
   t.strictSame(await database.pool.run(countStrays), NO_STRAYS)
 }
 
-t.test('records, resends and refuses as table 3.1 says', async t => {
+t.test('records, recognises resends and rejects as table 3.1 specifies', async t => {
   const { database, path } = await setUp(t)
   const body = ingestBody({ spans: [span(), span()] })
   const traceId = body.trace.id
@@ -101,7 +101,7 @@ t.test('streams: starts, appends, ends; a resend of any of them changes nothing'
   await checkAudit(t, database)
 })
 
-t.test('keeps every value exactly, whatever it holds', async t => {
+t.test('preserves every value exactly', async t => {
   const { database, path } = await setUp(t)
   const odd = 'a\u0001b\u0002"c"\\d{e},f\nnull'
   const body = ingestBody({
@@ -124,7 +124,7 @@ t.test('keeps every value exactly, whatever it holds', async t => {
   ])
 })
 
-t.test('bodies large and small, many at once, are all stored once', async t => {
+t.test('many concurrent bodies, large and small, are all stored once', async t => {
   const { database, path } = await setUp(t)
   const bodies = Array.from({ length: 120 }, (_, i) =>
     bytes(ingestBody({ input: text(i % 10 === 0 ? 300_000 : i * 20), spans: [span({ input: text(i * 100) })] }))
@@ -135,7 +135,7 @@ t.test('bodies large and small, many at once, are all stored once', async t => {
   t.equal((await audit(database)).traces, bodies.length)
 })
 
-t.test('large traces that are sent again stand in nobody’s way', async t => {
+t.test('large resent traces block nobody', async t => {
   const { database, path } = await setUp(t)
   const large = () => bytes(ingestBody({ input: text(40_000), tags: ['x'], spans: [span({ output: text(30_000) })] }))
   const [sent, fresh] = [Array.from({ length: 12 }, large), Array.from({ length: 12 }, large)]
@@ -180,12 +180,16 @@ t.test('two processes that record, append to and end the same traces agree', asy
   )
   const ended = await Promise.all(ends.map(outcome))
   t.equal(ended.filter(answer => typeof answer === 'object' && !answer.duplicate).length, 1, 'one end wins')
-  t.equal(ended.filter(answer => typeof answer === 'object' && answer.duplicate).length, 1, 'its twin is a duplicate')
-  t.equal(ended.filter(answer => answer === 'trace_finished').length, 2, 'the other end is refused')
+  t.equal(
+    ended.filter(answer => typeof answer === 'object' && answer.duplicate).length,
+    1,
+    'the identical one is a duplicate'
+  )
+  t.equal(ended.filter(answer => answer === 'trace_finished').length, 2, 'the other end is rejected')
   await checkAudit(t, database)
 })
 
-t.test('an append is written whole or not at all, and the span limit holds under concurrency', async t => {
+t.test('an append is written completely or not at all, and the span limit holds under concurrency', async t => {
   const { database, path } = await setUp(t)
   const other = testWritePath(t, database)
   const { trace } = startBody()
@@ -193,13 +197,13 @@ t.test('an append is written whole or not at all, and the span limit holds under
   const batch = () => bytes(spansBody(...Array.from({ length: 30 }, () => span())))
   const appends = Array.from({ length: 10 }, (_, i) => (i % 2 ? path : other).append(key, trace.id, batch()))
   const answers = await Promise.all(appends.map(outcome))
-  t.equal(answers.filter(answer => typeof answer === 'object').length, 6, 'six times 30 fit')
+  t.equal(answers.filter(answer => typeof answer === 'object').length, 6, 'six batches of 30 fit')
   t.equal(answers.filter(answer => answer === 'invalid_trace').length, 4)
   t.equal((await audit(database)).spans, 180)
   await checkAudit(t, database)
 })
 
-t.test('the last allowed trace of a trial account goes to exactly one of many', async t => {
+t.test('exactly one of many requests gets the last allowed trace of a trial account', async t => {
   const { database, path } = await setUp(t, 3)
   const other = testWritePath(t, database, { trialTraces: 3 })
   const [account] = await database.pool.run(
@@ -226,7 +230,7 @@ t.test('the last allowed trace of a trial account goes to exactly one of many', 
   await checkAudit(t, database)
 })
 
-t.test('backends killed under the writer lose nothing and write nothing twice', async t => {
+t.test('killing backends under the writer loses nothing and writes nothing twice', async t => {
   const { database, path } = await setUp(t)
   const killer = (async () => {
     for (let kills = 0; kills < 12; kills++) {
@@ -267,7 +271,7 @@ t.test('backends killed under the writer lose nothing and write nothing twice', 
   await checkAudit(t, database)
 })
 
-t.test('one request that the database cannot take does not fail its neighbours', async t => {
+t.test('a request that the database rejects does not fail its neighbours', async t => {
   const { database, path } = await setUp(t)
   await database.pool.run(sql => sql`alter table traces add constraint no_poison check (name <> 'poison')`)
   const bodies = Array.from({ length: 30 }, (_, i) => bytes(ingestBody({ name: i === 17 ? 'poison' : `n${i}` })))
@@ -277,7 +281,7 @@ t.test('one request that the database cannot take does not fail its neighbours',
   await checkAudit(t, database)
 })
 
-t.test('a store that refuses is 429 with nothing stored, and recovers by itself', async t => {
+t.test('a store that rejects writes leads to 429 with nothing stored, and recovers by itself', async t => {
   const { database, path } = await setUp(t)
   const body = bytes(ingestBody())
   await path.record(key, bytes(ingestBody()))
@@ -291,7 +295,7 @@ t.test('a store that refuses is 429 with nothing stored, and recovers by itself'
   await checkAudit(t, database)
 })
 
-t.test('what comes while one lane is held up is written by the other', async t => {
+t.test('operations that arrive while one lane is blocked are written by the other', async t => {
   const { database, path } = await setUp(t)
   const start = startBody()
   await path.record(key, bytes(start))
@@ -312,7 +316,7 @@ t.test('what comes while one lane is held up is written by the other', async t =
   await checkAudit(t, database)
 })
 
-t.test('a full queue refuses before anything is read', async t => {
+t.test('a full queue rejects requests before reading them', async t => {
   const { path } = await setUp(t)
   const rooms: { release(): void }[] = []
   const fill = () => {
@@ -326,7 +330,7 @@ t.test('a full queue refuses before anything is read', async t => {
   t.doesNotThrow(() => path.admit(2 * 1024 * 1024).release())
 })
 
-t.test('a connection whose first batch met a lock time-out takes the next ones', async t => {
+t.test('a connection whose first batch had a lock timeout accepts the next batches', async t => {
   const database = await testDatabase(t)
   const settings = { lock_timeout: '100ms' }
   const connect: TestDatabase['connect'] = (options, onSocket) =>

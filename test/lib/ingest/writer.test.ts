@@ -60,7 +60,7 @@ const pendingOf = (name: 'record' | 'append' | 'end', traceId: string, body: obj
 const recording = (body = ingestBody()) => pendingOf('record', body.trace.id, body)
 const pendings = (list: readonly { readonly pending: Pending }[]) => list.map(({ pending }) => pending)
 
-t.test('new traces of a batch are all written', async t => {
+t.test('all new traces of a batch are written', async t => {
   const { writer, sentBack } = lane(t)
   const batch = Array.from({ length: 20 }, () => recording(ingestBody({ spans: [span()] })))
   t.equal(await writer.process(pendings(batch)), undefined)
@@ -71,7 +71,7 @@ t.test('new traces of a batch are all written', async t => {
   t.strictSame(sentBack, [])
 })
 
-t.test('a trace that is there is answered by what it is, and its neighbours are written all the same', async t => {
+t.test('an existing trace is answered from its state, and its neighbours are still written', async t => {
   const { writer } = lane(t)
   const body = ingestBody()
   await writer.process([recording(body).pending])
@@ -92,7 +92,7 @@ t.test('a trace that is there is answered by what it is, and its neighbours are 
   t.match(await stored(body.trace.id), { name: 'run' })
 })
 
-t.test('a trace goes on and ends, also where another lane has changed it meanwhile', async t => {
+t.test('a trace continues and ends, even if another lane has changed it meanwhile', async t => {
   const [here, there] = [lane(t).writer, lane(t).writer]
   const body = startBody()
   const { id } = body.trace
@@ -102,10 +102,14 @@ t.test('a trace goes on and ends, also where another lane has changed it meanwhi
     return answer()
   }
   await here.process([recording(body as never).pending])
-  t.match(await step(here, 'append', spansBody(span())), { type: 'change', added: 1 }, 'by what is remembered')
-  t.match(await step(there, 'append', spansBody(span())), { type: 'change', added: 1 }, 'by what is read')
+  t.match(await step(here, 'append', spansBody(span())), { type: 'change', added: 1 }, 'from the remembered state')
+  t.match(await step(there, 'append', spansBody(span())), { type: 'change', added: 1 }, 'from the stored state')
   const last = spansBody(span(), span())
-  t.match(await step(here, 'append', last), { type: 'change', added: 2 }, 'what was remembered is old, and is read')
+  t.match(
+    await step(here, 'append', last),
+    { type: 'change', added: 2 },
+    'the remembered state is outdated, so the stored one is read'
+  )
   t.match(await stored(id), { status: 'running', spans: 4 })
   t.match(await step(there, 'append', last), { type: 'duplicate', duplicate: 2 })
   t.match(await step(there, 'end', endBody({ status: 'ok' })), { type: 'change' })
@@ -113,7 +117,7 @@ t.test('a trace goes on and ends, also where another lane has changed it meanwhi
   t.match(await stored(id), { status: 'ok', spans: 4 })
 })
 
-t.test('a write that lacks rows is refused alone, in every operation, and its neighbours are written', async t => {
+t.test('a write that lacks rows is rejected alone, in every operation, and its neighbours are written', async t => {
   const lines: string[] = []
   const { writer, sentBack } = lane(t, database.connect, createLog('error', { write: line => lines.push(line) }))
   const running = startBody()
@@ -171,7 +175,7 @@ t.test('a write that lacks rows is refused alone, in every operation, and its ne
   }
   const whole = exportPending(false, ...spansOfTrace)
   await writer.process([whole.pending])
-  t.match(whole.answer(), { type: 'grow' }, 'what is whole is written')
+  t.match(whole.answer(), { type: 'grow' }, 'complete operations are written')
   t.match(await stored(traceId), { spans: 3 })
   t.strictSame(sentBack, [])
 })
@@ -182,14 +186,14 @@ function withoutLast<T extends SpanRows>(rows: T): T {
   return { ...rows, spans: rows.spans.slice(0, -1), bytes: rows.bytes.subarray(0, last) }
 }
 
-t.test('without a trace there is nothing to append to', async t => {
+t.test('without a trace, an append is rejected', async t => {
   const { writer } = lane(t)
   const { pending, answer } = pendingOf('append', 'f'.repeat(32), spansBody(span()))
   await writer.process([pending])
   t.match(answer(), { type: 'refused', code: 'not_found' })
 })
 
-t.test('where no connection is to be had the whole batch is refused, and the lane says so', async t => {
+t.test('if there is no connection, the whole batch is rejected, and the lane reports it', async t => {
   const relay = await testRelay(t, database.target)
   const { writer, sentBack } = lane(t, relay.connect)
   relay.cut()
@@ -206,7 +210,7 @@ t.test('where no connection is to be had the whole batch is refused, and the lan
   t.match(later.answer(), { type: 'insert' })
 })
 
-t.test('an attempt that was lost is sent back, and tried again it is found where it took', async t => {
+t.test('a lost attempt is handed back, and the retry finds it if it was committed', async t => {
   const { writer, sentBack } = lane(t)
   const { pending, answer } = recording()
   await writer.process([pending])

@@ -16,7 +16,7 @@ function fill(admission: Admission, party: unknown, bytes: number, requests = 1)
   }
 }
 
-t.test('a party that takes all it can get has half, of bytes as of requests, and others find room', async t => {
+t.test('a party that takes all it can gets half of the bytes and requests, and others find capacity', async t => {
   const admission = new Admission(BOUNDS)
   t.equal(fill(admission, 'a', 10).length, 50)
   t.equal(fill(admission, 'b', 10).length, 25)
@@ -26,13 +26,13 @@ t.test('a party that takes all it can get has half, of bytes as of requests, and
   t.doesNotThrow(() => requests.admit(0, 1, 'b'))
 })
 
-t.test('those whose party is not known are one party', async t => {
+t.test('requests without a known party count as one party', async t => {
   const admission = new Admission(BOUNDS)
   t.equal(fill(admission, undefined, 100).length, 5)
   t.doesNotThrow(() => admission.admit(100, 1, 1))
 })
 
-t.test('a room that shrinks keeps no more than it had, and is given back once', async t => {
+t.test('a reservation that shrinks keeps at most its size, and is released once', async t => {
   const admission = new Admission(BOUNDS)
   const room = admission.admit(100, 1, 'a')
   room.shrink(500)
@@ -44,10 +44,10 @@ t.test('a room that shrinks keeps no more than it had, and is given back once', 
   room.release()
   room.release()
   t.same([admission.bytes, admission.requests], [0, 0])
-  t.equal(fill(admission, 'a', 100).length, 5, 'nothing of it is left')
+  t.equal(fill(admission, 'a', 100).length, 5, 'nothing remains reserved')
 })
 
-t.test('any history keeps the bounds and gives back what it took', async () => {
+t.test('any history respects the bounds and releases what it took', async () => {
   const step = fc.record({
     party: fc.integer({ min: 0, max: 3 }),
     bytes: fc.integer({ min: 0, max: 300 }),

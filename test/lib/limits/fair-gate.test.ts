@@ -28,7 +28,7 @@ function visit(capacity: number) {
   }
 }
 
-t.test('lets in what fits, and of one party all in order', async t => {
+t.test("admits work that fits, and a single party's work in order", async t => {
   const gate = visit(10)
   for (const weight of [6, 4, 5, 1, 10]) gate.come('a', weight)
   await gate.settle()
@@ -37,7 +37,7 @@ t.test('lets in what fits, and of one party all in order', async t => {
   t.same(gate.entered, ['a6', 'a4', 'a5', 'a1', 'a10'], 'the small one does not overtake')
 })
 
-t.test('what one party brings waits behind itself, not others behind it', async t => {
+t.test("a party's work waits behind its own, not behind others'", async t => {
   const gate = visit(10)
   for (let i = 0; i < 6; i++) gate.come('a', 10)
   gate.come('b', 1)
@@ -48,7 +48,7 @@ t.test('what one party brings waits behind itself, not others behind it', async 
   t.same(gate.entered, ['a10', 'a10', 'b1', 'c10', 'a10', 'a10', 'a10', 'a10'])
 })
 
-t.test('parties that all wait have the same weight let in, however they cut it', async t => {
+t.test('waiting parties get equal weight, however they divide their work', async t => {
   const gate = visit(8)
   gate.come('a', 8)
   for (let i = 0; i < 4; i++) gate.come('a', 8)
@@ -58,7 +58,7 @@ t.test('parties that all wait have the same weight let in, however they cut it',
   t.same([firsts.filter(each => each === 'a8').length, firsts.filter(each => each === 'b2').length], [2, 8])
 })
 
-t.test('something larger than the gate enters alone, and is not kept out by the small ones of others', async t => {
+t.test('work that is larger than the gate enters alone, and small work of others does not starve it', async t => {
   const gate = visit(10)
   gate.come('a', 9)
   gate.come('b', 50)

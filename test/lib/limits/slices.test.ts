@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Slices } from '../../../lib/limits/slices.ts'
 
-t.test('long work gives way to others, short work does not', async t => {
+t.test('long work yields to others, and short work does not', async t => {
   let turns = 0
   const count = setInterval(() => turns++, 0)
   const work = async (ms: number) => {

@@ -21,7 +21,7 @@ function begin(slots: Slots, party: unknown, weight = 1): Slot & { outcome?: str
   return slot
 }
 
-t.test('a party never has all the room, and whoever leaves makes room for the next', async t => {
+t.test('a party never has all slots, and each release admits the next in line', async t => {
   const slots = new Slots(BOUNDS)
   const own = Array.from({ length: 7 }, () => begin(slots, 'a'))
   const other = begin(slots, 'b', 5)
@@ -33,11 +33,11 @@ t.test('a party never has all the room, and whoever leaves makes room for the ne
   t.ok(other.isInside)
   own[0]?.leave()
   own[0]?.leave()
-  t.ok(own[5]?.isInside, 'the next of the same party')
+  t.ok(own[5]?.isInside, 'the next in line of the same party')
   t.notOk(own[6]?.isInside, 'and only that one')
 })
 
-t.test('work that leaves while it waits takes no room, and work of any weight enters alone', async t => {
+t.test('work that is cancelled while it waits takes no slots, and work of any weight enters alone', async t => {
   const slots = new Slots(BOUNDS)
   const first = begin(slots, 'a', 5)
   const gone = begin(slots, 'a', 5)
@@ -51,19 +51,19 @@ t.test('work that leaves while it waits takes no room, and work of any weight en
   t.equal(gone.outcome, undefined)
 })
 
-t.test('work is wanted while somebody waits who could have its room', async t => {
+t.test('work is told to yield while another party waits for its slots', async t => {
   const slots = new Slots(BOUNDS)
   const [a, b] = [begin(slots, 'a', 5), begin(slots, 'b', 5)]
   t.same([a.isWanted, b.isWanted], [false, false])
   const next = begin(slots, 'b', 5)
-  t.same([a.isWanted, b.isWanted], [false, true], 'a project that has its share wants only its own room')
+  t.same([a.isWanted, b.isWanted], [false, true], 'a party that has its share wants only its own slots')
   const third = begin(slots, 'c', 5)
   t.same([a.isWanted, b.isWanted], [true, true])
   for (const each of [next, third]) each.leave()
-  t.same([a.isWanted, b.isWanted], [false, false], 'whoever has left wants nothing')
+  t.same([a.isWanted, b.isWanted], [false, false], 'work that has left wants nothing')
 })
 
-t.test('a wait ends with a refusal, and so does too long a line', async t => {
+t.test('a wait ends with a refusal, as does a queue that is too long', async t => {
   const slots = new Slots({ ...BOUNDS, line: 2, waitMs: 20 })
   begin(slots, 'a', 5)
   const waiting = [begin(slots, 'a'), begin(slots, 'a')]
@@ -79,7 +79,7 @@ t.test('a wait ends with a refusal, and so does too long a line', async t => {
   )
 })
 
-t.test('any history keeps the bounds, lets in what fits, and starves no party', async () => {
+t.test('any history respects the bounds, admits work that fits, and starves no party', async () => {
   const step = fc.record({
     party: fc.integer({ min: 0, max: 3 }),
     weight: fc.integer({ min: 1, max: 5 }),

@@ -93,7 +93,7 @@ t.test('a full page of ordinary items fits without a limit', async t => {
   }
 })
 
-t.test('numbers that a double cannot hold stay as they are', async t => {
+t.test('numbers that a double cannot hold are preserved', async t => {
   const [span] = PAGES.spans.spans
   const page = JSON.stringify({ ...PAGES.spans, spans: [{ ...span, input: 'NUMBER' }] })
   const exact = page.replace('"NUMBER"', '{"n":12345678901234567890}')

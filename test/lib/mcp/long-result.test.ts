@@ -4,7 +4,7 @@ import { shortResultText } from '../../../lib/mcp/long-result.ts'
 import { SHOWN_BYTES } from '../../../lib/mcp/outline.ts'
 import { answer } from './trace-answer.ts'
 
-t.test('the text of a trace is its outline, and says so', async t => {
+t.test("a trace's text is its outline, and says so", async t => {
   const whole = answer({ spans: 20, span: () => ({ input: 'é'.repeat(20_000), output: { n: 1 } }) })
   const text = shortResultText(whole)
   t.ok(Buffer.byteLength(text) < SHOWN_BYTES)
@@ -12,11 +12,11 @@ t.test('the text of a trace is its outline, and says so', async t => {
   t.equal(detail, 'outline')
   t.match(note, `an outline of a trace of ${Buffer.byteLength(whole)} bytes`)
   t.match(note, /Clients that read structuredContent have the full trace\.$/)
-  t.notMatch(note, /detail "full"/, 'it was asked for')
+  t.notMatch(note, /detail "full"/, 'it was requested')
   t.equal(spans.length, 20)
 })
 
-t.test('the text of a list has the first items whole, and says how many there are', async t => {
+t.test("a list's text has the first items in full, and states the total number", async t => {
   const items = Array.from({ length: 300 }, (_, i) => ({ id: i, n: '12345678901234567890', comment: 'x'.repeat(1000) }))
   // Numbers keep their stored notation.
   const result = JSON.stringify({ scores: items, nextCursor: null, pageSize: 300 }).replaceAll(/"(\d{20})"/g, '$1')
@@ -30,7 +30,7 @@ t.test('the text of a list has the first items whole, and says how many there ar
   t.match(text, '"n":12345678901234567890,')
 })
 
-t.test('of an item that alone is too long there is the beginning', async t => {
+t.test('an item that is too long by itself is truncated', async t => {
   const text = shortResultText(
     JSON.stringify({ traceId: 'a', spans: [{ id: 'b', input: 'x'.repeat(300_000) }], missing: [] })
   )

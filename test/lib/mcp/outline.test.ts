@@ -14,24 +14,24 @@ function outlineTest(t: Test, values: Values) {
     bytes: Buffer.byteLength(detail)
   })
   const outline = JSON.parse(text)
-  t.ok(isOutline(outline), 'is as the schema has it')
+  t.ok(isOutline(outline), 'matches the schema')
   t.match(outline.note, `an outline of a trace of ${Buffer.byteLength(detail)} bytes`)
   return { text, outline }
 }
 
-t.test('an outline keeps what is short as it is, and leaves out what is empty', async t => {
+t.test('an outline keeps short values unchanged, and omits empty ones', async t => {
   const empty = { input: null, output: null, attributes: {}, events: [], model: null, usage: null, costUsd: null }
   const { outline } = outlineTest(t, { spans: 2, span: i => (i === 0 ? {} : { name: 'bare', ...empty }) })
   const { scores, ...trace } = JSON.parse(answer({ spans: 2 })).trace
   t.same(outline.trace, { ...trace, scores })
   const { depth, bytes, ...fields } = outline.spans[0]
   t.same([depth, bytes], [0, Buffer.byteLength(JSON.stringify(JSON.parse(answer({})).spans[0]))])
-  t.match(DETAIL.spans[1], { ...fields, id: String }, 'the fields of a span that has them all')
+  t.match(DETAIL.spans[1], { ...fields, id: String }, 'the fields of a span that has all of them')
   t.same(Object.keys(outline.spans[1]), ['depth', 'id', 'name', 'kind', 'status', 'startedAt', 'durationMs', 'bytes'])
   t.equal(outline.scoreCount, 1)
 })
 
-t.test('what is cut shows its beginning, and says how much is missing', async t => {
+t.test('a truncated text shows its beginning, and states how much is missing', async t => {
   const long = 'é'.repeat(1000)
   const values = { input: long, output: { text: long }, attributes: { long }, events: [] }
   const { outline } = outlineTest(t, { trace: { input: 'y'.repeat(10_000), metadata: { long } }, span: () => values })
@@ -40,10 +40,10 @@ t.test('what is cut shows its beginning, and says how much is missing', async t 
   t.match(output, /^\{"text":"é+… \[\d+ of 2011 bytes left out\]$/)
   t.match(attributes, /^\{"long":"é+… \[/)
   t.match(outline.trace.input, /^"y{3999}… \[6002 of 10002 bytes left out\]$/)
-  t.same(outline.trace.metadata, { long }, 'a trace has more room for its own')
+  t.same(outline.trace.metadata, { long }, 'a trace has more space for its own fields')
 })
 
-t.test('an outline says how many spans are not stored, whatever is cut of the metadata', async t => {
+t.test('an outline states how many spans are not stored, whatever part of the metadata is cut', async t => {
   const spoor = { spansLeftOut: { count: 126, kinds: { custom: 123, llm: 3 } } }
   const { outline } = outlineTest(t, { trace: { metadata: { long: 'x'.repeat(10_000), spoor } } })
   t.match(outline.note, /The run had 126 more spans that were not stored: 123 custom, 3 llm\.$/)
@@ -56,7 +56,7 @@ t.test('an outline says how many spans are not stored, whatever is cut of the me
     t.notMatch(outlineTest(t, { trace: { metadata: { spoor: said } } }).outline.note, /not stored/)
 })
 
-t.test('an outline of many spans says less of each, but is short enough', async t => {
+t.test('an outline of many spans says less about each, but stays short enough', async t => {
   const large = { input: 'a'.repeat(2000), output: 'b'.repeat(2000), attributes: { c: 'c'.repeat(2000) } }
   const cases: [number, RegExp, boolean][] = [
     [10, /about 400 bytes/, true],
@@ -75,17 +75,17 @@ t.test('an outline of many spans says less of each, but is short enough', async 
   }
 })
 
-t.test('long names are cut where there are many', async t => {
+t.test('long names are truncated if there are many', async t => {
   const { text, outline } = outlineTest(t, {
     spans: 200,
     span: () => ({ name: 'n'.repeat(500), model: 'm'.repeat(200) })
   })
   t.match(outline.spans[199].name, /^n{20}… \[480 of 500 bytes left out\]$/)
   t.match(outline.note, /names of spans, after about 20 bytes/)
-  t.ok(text.length < 40_000, `${text.length} characters: no client cuts it`)
+  t.ok(text.length < 40_000, `${text.length} characters, which no client truncates`)
 })
 
-t.test('spans stand as a tree, each with its depth, in whatever order they were given', async t => {
+t.test('spans are a tree, each with its depth, in any order of input', async t => {
   const id = (index: number) => index.toString(16).padStart(16, '0')
   const parents = [2, undefined, 1, 1]
   const span = (i: number) => ({ parentSpanId: parents[i] === undefined ? null : id(parents[i]) })
@@ -99,17 +99,21 @@ t.test('spans stand as a tree, each with its depth, in whatever order they were 
   ])
 })
 
-t.test('what is cut ends with a whole character, and numbers that a double cannot hold stay as they are', async t => {
+t.test('a truncated text ends with a whole character, and numbers that a double cannot hold are preserved', async t => {
   const { outline } = outlineTest(t, { span: () => ({ input: `x${'😀'.repeat(300)}` }) })
   t.match(outline.spans[0].input, /^"x(😀){99}… \[805 of 1203 bytes left out\]$/)
   const nearly = 'x'.repeat(440)
-  t.equal(outlineTest(t, { span: () => ({ input: nearly }) }).outline.spans[0].input, nearly, 'a mark would be as long')
+  t.equal(
+    outlineTest(t, { span: () => ({ input: nearly }) }).outline.spans[0].input,
+    nearly,
+    'a marker would be as long'
+  )
   const exact = answer({ span: () => ({ input: 'NUMBER' }) }).replace('"NUMBER"', '{"n":12345678901234567890}')
   const options = { inexact: true, bytes: 1 }
   t.match(outlineTrace(parseInexact(exact) as never, options), '"input":{"n":12345678901234567890}')
 })
 
-t.test('the way to the rest stands within the first 400 characters of the note', async t => {
+t.test('the first 400 characters of the note say how to get the rest', async t => {
   for (const isText of [true, false]) {
     for (const spans of [1, 200]) {
       const detail = JSON.parse(answer({ spans, span: () => ({ input: 'a'.repeat(2000) }) }))
@@ -120,13 +124,13 @@ t.test('the way to the rest stands within the first 400 characters of the note',
         /^This is an outline of a trace of 3900000 bytes\. To read full spans, call get_trace with spanIds/
       )
       for (const way of ['with field', 'get_trace_scores']) t.match(start, way)
-      t.equal(start.includes('detail "full"'), !isText, 'it was asked for in full')
+      t.equal(start.includes('detail "full"'), !isText, 'it was requested in full')
       t.equal(note.endsWith('Clients that read structuredContent have the full trace.'), isText)
     }
   }
 })
 
-t.test('the note of an outline names all that it has less of than the trace', async t => {
+t.test("an outline's note names everything that it shortens", async t => {
   const whole = JSON.parse(answer({}))
   for (const spans of [1, 200]) {
     const { outline } = outlineTest(t, { spans, span: () => ({ input: 'a'.repeat(2000), name: 'n'.repeat(600) }) })
@@ -145,7 +149,7 @@ t.test('the note of an outline names all that it has less of than the trace', as
   }
 })
 
-t.test('an outline of a long trace comes in parts, which have each span once, in the order of the tree', async t => {
+t.test('an outline of a long trace comes in parts, which have each span once, in tree order', async t => {
   const id = (index: number) => index.toString(16).padStart(16, '0')
   const span = (i: number) => ({ parentSpanId: i === 0 ? null : id(i % 7 === 1 ? 0 : i - 1), name: `step ${i}` })
   const detail = JSON.parse(answer({ spans: 10_000, span }))
@@ -168,7 +172,7 @@ t.test('an outline of a long trace comes in parts, which have each span once, in
   t.throws(() => partOf('f'.repeat(16)), { code: 'invalid_request', message: /^after: is not the id of a span/ })
 })
 
-t.test('a single span or trace whose fields are as long as may be is shown in one part', async t => {
+t.test('a single span or trace whose fields have the maximum length is shown in one part', async t => {
   const name = '😀'.repeat(500)
   const { outline, text } = outlineTest(t, { spans: 401, span: () => ({ name, model: 'm'.repeat(200) }) })
   t.ok(outline.spans.length > 50)

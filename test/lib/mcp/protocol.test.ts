@@ -50,7 +50,7 @@ async function ask(message: unknown, headers: NodeJS.Dict<string> = {}) {
   return { status: reply.status ?? 200, text: textOf(reply), calls }
 }
 
-t.test('both ways call the tool alike, and answer alike', async t => {
+t.test('both transports call the tool in the same way, and return the same result', async t => {
   for (const message of [callOf('echo'), callOf('refuse'), { ...callOf('echo'), id: 'seven' }]) {
     const [byHand, sdk] = [await ask(message), await ask(bySdk(message))]
     t.strictSame(JSON.parse(byHand.text), JSON.parse(sdk.text))
@@ -64,7 +64,7 @@ t.test('both ways call the tool alike, and answer alike', async t => {
   })
 })
 
-t.test('what a tool says goes out exactly as text; as it is, without the half of a surrogate pair', async t => {
+t.test("a tool's text is returned unchanged, except for unpaired surrogates", async t => {
   for (const message of [callOf('echo'), bySdk(callOf('echo'))]) {
     const { text } = await ask(message)
     t.match(text, `"structuredContent":${EXACT.replace('\\ud800', '\ufffd')}`)
@@ -72,18 +72,18 @@ t.test('what a tool says goes out exactly as text; as it is, without the half of
   }
 })
 
-t.test('arguments that were left out are none', async t => {
+t.test('omitted arguments count as none', async t => {
   const { calls } = await ask(request('tools/call', { name: 'echo' }))
   t.strictSame(calls, [['echo', {}, 1]])
 })
 
-t.test('what fails in a tool fails the whole message', async t => {
+t.test("a tool's internal error fails the whole message", async t => {
   for (const message of [callOf('broken'), bySdk(callOf('broken')), [callOf('echo'), callOf('broken')]]) {
     await t.rejects(ask(message), { message: 'the store is away' })
   }
 })
 
-t.test('wrong calls are errors of the protocol', async t => {
+t.test('invalid calls are protocol errors', async t => {
   const table: [unknown, number, RegExp][] = [
     [callOf('unknown'), -32602, /Unknown tool: unknown/],
     [request('tools/call', { arguments: {} }), -32602, /params\.name: must be a string/],
@@ -98,11 +98,11 @@ t.test('wrong calls are errors of the protocol', async t => {
   }
 })
 
-t.test('lists the tools as they are', async t => {
+t.test('lists the tools unchanged', async t => {
   t.strictSame(JSON.parse((await ask(request('tools/list', undefined))).text).result, { tools: [LISTING] })
 })
 
-t.test('a notification is taken without an answer, and of a batch each request has its own', async t => {
+t.test('a notification gets no response, and each request in a batch gets its own', async t => {
   const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1, reason: 'late' } }
   t.match(await ask(cancelled), { status: 202 })
   const { text } = await ask([callOf('echo'), cancelled, { ...callOf('unknown'), id: 2 }])
@@ -113,7 +113,7 @@ t.test('a notification is taken without an answer, and of a batch each request h
   ])
 })
 
-t.test('a client that takes no JSON, or speaks an unknown version, is told so', async t => {
+t.test('a client that does not accept JSON, or uses an unknown version, is told so', async t => {
   t.match(await ask(callOf('echo'), { accept: 'text/html' }), { status: 406, calls: [] })
   t.match(await ask(callOf('echo'), { 'mcp-protocol-version': '1999-01-01' }), { status: 400, calls: [] })
   for (const accept of ['*/*', 'application/*', 'text/event-stream, application/json;q=0.5']) {
@@ -121,7 +121,7 @@ t.test('a client that takes no JSON, or speaks an unknown version, is told so', 
   }
 })
 
-t.test('what is no message is answered as the protocol says', async t => {
+t.test('an invalid message gets the response that the protocol prescribes', async t => {
   const unreadable = (code: 'invalid_json' | 'payload_too_large') => answerUnreadable(new Refusal(code, 'why'))
   t.match(unreadable('invalid_json'), { status: 400, body: { id: null, error: { code: -32700, message: 'why' } } })
   t.match(unreadable('payload_too_large'), { status: 400, body: { id: null, error: { code: -32600, message: 'why' } } })

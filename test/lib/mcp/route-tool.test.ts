@@ -72,7 +72,7 @@ function scene(over: Partial<Route>, view?: typeof traceView, gathered = new Gat
 const query = Type.Object({ limit: Type.Optional(Type.Integer({ minimum: 1 })) }, { additionalProperties: false })
 const body = Type.Object({ name: Type.String(), value: Type.Unknown() }, { additionalProperties: false })
 
-t.test('takes the fields of its route as one object, and returns what that returns', async t => {
+t.test("accepts its route's fields as one object, and returns the route's response", async t => {
   const { tool } = scene({ query, replies: { 200: Thing, 201: Thing } }, traceView)
   const { inputSchema, outputSchema, ...rest } = tool.listing
   t.match(inputSchema, {
@@ -92,7 +92,7 @@ t.test('takes the fields of its route as one object, and returns what that retur
   ])
   const answers = traceView.outputs.flatMap(output => Object.keys((output as { properties: object }).properties))
   const told = Object.keys((outputSchema as { properties: object }).properties)
-  for (const field of [...answers, 'error']) t.ok(told.includes(field), `it may answer ${field}`)
+  for (const field of [...answers, 'error']) t.ok(told.includes(field), `it may respond with ${field}`)
   t.strictSame(rest, TEXT)
   t.equal(tool.scope, 'traces:write')
   t.strictSame(Object.keys((scene({ body }).tool.listing.inputSchema as typeof body).properties), [
@@ -102,7 +102,7 @@ t.test('takes the fields of its route as one object, and returns what that retur
   ])
 })
 
-t.test('a route without a body is given its parameters, checked, and its folded id', async t => {
+t.test('a route without a body receives its checked parameters, and the id in lower case', async t => {
   const { call, seen } = scene({ query })
   t.equal(await call({ traceId: ID.toUpperCase(), limit: 3 }), '{"thing":"0 bytes"}')
   t.match(seen, [
@@ -120,7 +120,7 @@ t.test('a route without a body is given its parameters, checked, and its folded 
   t.equal(seen.length, 1)
 })
 
-t.test('a route with a body is given it exactly, or the text that stands for it', async t => {
+t.test('a route with a body receives it exactly, or the text that represents it', async t => {
   const { call, seen } = scene({ body })
   const exact = { traceId: ID, name: 'n', value: [new LosslessNumber('12345678901234567890')] }
   await call({ traceId: ID, name: 'n', value: [1] }, { exactArgs: exact })
@@ -130,7 +130,7 @@ t.test('a route with a body is given it exactly, or the text that stands for it'
   t.strictSame(bodies, ['{"name":"n","value":[12345678901234567890]}', '{"name":"large"}'])
 })
 
-t.test('room is held for a body while it is worked on, and given back whatever comes of it', async t => {
+t.test('memory is reserved for a body while it is processed, and released whatever the outcome', async t => {
   const { call, admission } = scene({ body, takesBody: true })
   t.equal(await call({ traceId: ID, name: 'n' }), '{"thing":"12 bytes"}')
   t.equal(admission.bytes, 0)
@@ -140,7 +140,7 @@ t.test('room is held for a body while it is worked on, and given back whatever c
   t.equal(failing.admission.requests, 0)
 })
 
-t.test('calls of one message read until they have gathered enough; what writes is not refused', async t => {
+t.test("a message's calls read until they have collected enough; writes are not rejected", async t => {
   const reads = {
     method: 'GET',
     access: 'traces:read',
@@ -159,7 +159,7 @@ t.test('calls of one message read until they have gathered enough; what writes i
   }
 })
 
-t.test('a view shows the answer as its options say, long or short', async t => {
+t.test('a view shows the response according to its options, long or short', async t => {
   for (const spans of [1, 300]) {
     const whole = answer({ spans })
     const { call, seen } = scene({ handler: () => ({ body: new JsonText(whole) }) }, traceView)

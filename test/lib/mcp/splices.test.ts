@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Splices, show } from '../../../lib/mcp/splices.ts'
 
-t.test('texts take the places of their marks, as strings and as they are', async t => {
+t.test('texts replace their markers, as strings or unchanged', async t => {
   const splices = new Splices()
   const texts = ['{"a":12345678901234567890}', '{"q":"\\"$&$1","u":"é\\u0000"}', '{}']
   const answers = texts.map(text => {
@@ -14,6 +14,6 @@ t.test('texts take the places of their marks, as strings and as they are', async
   t.equal(splices.fill(JSON.stringify(answers)).join(''), `[${expected.join(',')}]`)
 })
 
-t.test('what has no marks stays as it is', async t => {
+t.test('text without markers is unchanged', async t => {
   t.equal(new Splices().fill('{"a":"$&","b":[0]}').join(''), '{"a":"$&","b":[0]}')
 })

@@ -3,7 +3,7 @@ import { SHOWN_BYTES as MAX_BYTES, USUAL_BYTES } from '../../../lib/mcp/outline.
 import { traceView } from '../../../lib/mcp/trace-view.ts'
 import { answer } from './trace-answer.ts'
 
-t.test('auto shows a trace whole up to the limit, and its outline beyond', async t => {
+t.test('auto shows a whole trace up to the limit, and its outline beyond', async t => {
   const filled = (bytes: number) => {
     const rest = bytes - Buffer.byteLength(answer({ trace: { input: '' } }))
     return answer({ trace: { input: 'x'.repeat(rest) } })
@@ -32,14 +32,14 @@ t.test('an outline has at most 8,000 bytes by default, and says how to get more'
   }
 })
 
-t.test('numbers that a double cannot hold stay as they are', async t => {
+t.test('numbers that a double cannot hold are preserved', async t => {
   const exact = answer({ span: () => ({ input: 'NUMBER' }) }).replace('"NUMBER"', '{"n":12345678901234567890}')
   t.match(traceView.show(exact, { detail: 'outline' }), '"input":{"n":12345678901234567890}')
   const spanIds = ['0000000000000000']
   t.match(traceView.show(exact, { spanIds }), '"input":{"n":12345678901234567890}')
 })
 
-t.test('the values of the trace itself can be read in parts, which joined are their JSON text', async t => {
+t.test("the trace's own values can be read in parts, which together are their JSON text", async t => {
   const input = { text: 'é"\\😀'.repeat(10_000), big: 'NUMBER' }
   const text = answer({ trace: { input } }).replace('"NUMBER"', '12345678901234567890')
   let json = ''
@@ -59,7 +59,7 @@ t.test('the values of the trace itself can be read in parts, which joined are th
   t.throws(() => traceView.show(text, { field: 'metadata', offset: 21 }), { message: 'offset: must be at most 20' })
 })
 
-t.test('chosen spans come whole, in the order of the trace, whatever the detail', async t => {
+t.test("selected spans are returned whole, in the trace's order, with any detail", async t => {
   const whole = JSON.parse(answer({ spans: 4 }))
   const id = (index: number) => whole.spans[index].id
   for (const detail of ['auto', 'outline', 'full']) {

@@ -22,7 +22,7 @@ t.test('an outline has all rows if they fit, without null and zero fields', asyn
   )
 })
 
-t.test('of too many rows, the newest hours or the largest groups are shown', async t => {
+t.test('if there are too many rows, the newest hours or the largest groups are shown', async t => {
   const hours = outlineUsage({ ...usage, interval: 'hour', rows: rowsOf(700, i => ({ start: hour(i), key: null })) })
   t.ok(Buffer.byteLength(hours) <= USUAL_BYTES, `${Buffer.byteLength(hours)} bytes`)
   const shown = JSON.parse(hours)

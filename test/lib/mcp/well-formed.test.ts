@@ -12,7 +12,7 @@ const part = fc.oneof(
 )
 const json = fc.array(part).map(parts => `"${parts.join('')}"`)
 
-t.test('no half of a surrogate pair is left, and all else stays', async t => {
+t.test('unpaired surrogates are removed, and everything else is preserved', async t => {
   fc.assert(
     fc.property(json, json => {
       const formed = JSON.parse(wellFormed(json)) as string
@@ -23,7 +23,7 @@ t.test('no half of a surrogate pair is left, and all else stays', async t => {
   t.pass('holds')
 })
 
-t.test('bytes become what the text becomes', async t => {
+t.test('bytes are converted like the text', async t => {
   fc.assert(
     fc.property(json, json => {
       assert.equal(Buffer.from(wellFormedBytes(Buffer.from(json))).toString(), wellFormed(json))

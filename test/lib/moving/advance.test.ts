@@ -99,7 +99,7 @@ async function follow(
 
 let pairs = 0
 
-t.test('exports imported one after the other, again, and old after new, end in what the last one says', async t => {
+t.test("exports imported in sequence, repeatedly and out of order end in the last export's state", async t => {
   const service = await testService(t)
   const importInto = testImporter(t, service.database)
   const picks = fc.array(fc.nat(30), { minLength: 31, maxLength: 31 })

@@ -9,7 +9,7 @@ const id = (n: number) => n.toString(16).padStart(32, '0')
 const second = (n: number) =>
   `2026-01-01T00:${String(Math.floor(n / 60)).padStart(2, '0')}:${String(n % 60).padStart(2, '0')}.000Z`
 
-t.test('every trace once, by start and id, with its own spans and scores, whatever the pages', async t => {
+t.test('exports every trace once, by start and id, with its own spans and scores, whatever the page size', async t => {
   const database = await testDatabase(t)
   const [projectId, slug] = await database.pool.run(async sql => {
     const projectId = await seedProject(sql)
@@ -41,7 +41,7 @@ t.test('every trace once, by start and id, with its own spans and scores, whatev
     'in order'
   )
   t.equal(new Set(found.map(([, id]) => id)).size, 600)
-  t.equal(projectId > 0 && lines.every(line => checker(ExportLine).check(line)), true, 'as the schema says')
+  t.equal(projectId > 0 && lines.every(line => checker(ExportLine).check(line)), true, 'according to the schema')
   const having = (part: 'spans' | 'scores') => lines.filter(line => line[part].length > 0).reverse()
   t.same(
     having('spans').map(({ trace, spans }) => [trace.id, ...spans.map((span: { id: string }) => span.id)]),
@@ -62,7 +62,7 @@ t.test('every trace once, by start and id, with its own spans and scores, whatev
   await t.rejects(exportLines(database, 'nowhere'), /no project "nowhere"/)
 })
 
-t.test('tells a trace that is unassigned from one whose environment was never recorded', async t => {
+t.test('distinguishes an unassigned trace from one whose environment was never recorded', async t => {
   const database = await testDatabase(t)
   await database.pool.run(async sql => {
     const environments = ['production', 'unassigned', null]

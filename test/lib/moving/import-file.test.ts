@@ -28,7 +28,7 @@ async function totals(database: TestDatabase) {
   return row
 }
 
-t.test('a bad line is reported with its number and its reason, and stops no other', async t => {
+t.test('an invalid line is reported with its number and the reason, and does not affect others', async t => {
   const { database, projectId, importInto } = await setUp(t)
   const id = 'c'.repeat(32)
   const huge = { output: 'x'.repeat(768_000) }
@@ -62,7 +62,7 @@ t.test('a bad line is reported with its number and its reason, and stops no othe
   t.same(await totals(database), { traces: 3, spans: 2, traceRows: 3, spanRows: 2, charged: 0 })
 })
 
-t.test('an import may be run again, and goes on where another was interrupted', async t => {
+t.test('an import can be run again, and continues where an earlier one was interrupted', async t => {
   const { database, projectId, importInto } = await setUp(t)
   const lines = Array.from({ length: 1500 }, (_, i) =>
     line({ name: `run ${i}` }, i % 100 === 0 ? { spans: [span()] } : {})
@@ -84,7 +84,7 @@ t.test('an import may be run again, and goes on where another was interrupted', 
   t.same(await totals(database), { traces: 1500, spans: 15, traceRows: 1500, spanRows: 15, charged: 0 })
 })
 
-t.test('a later line advances what is stored; what contradicts it is reported, and changes nothing', async t => {
+t.test('a later line advances the stored trace; a contradiction is reported, and changes nothing', async t => {
   const { database, projectId, importInto } = await setUp(t)
   const start = { ...startBody().trace, bodyHash: 'ab'.repeat(32) }
   const [one, two] = [span(), span({ status: 'error' })]
@@ -100,7 +100,7 @@ t.test('a later line advances what is stored; what contradicts it is reported, a
     trace: { status: 'ok', endedAt: LATER, model: 'm', tags: ['x'], spanCount: 2, errorCount: 1, keyId: null },
     scores: [score]
   })
-  t.equal(JSON.parse(after[0] as string).trace.environment, undefined, 'the environment is no state of a trace')
+  t.equal(JSON.parse(after[0] as string).trace.environment, undefined, "the environment is not part of a trace's state")
   const result = await write(
     { trace: start, spans: [one] },
     whole,
@@ -124,7 +124,7 @@ t.test('a later line advances what is stored; what contradicts it is reported, a
   t.match(await totals(database), { traces: 1, spans: 2, traceRows: 1, spanRows: 2 })
 })
 
-t.test('an edited line contradicts what is stored, and a line that is only written anew does not', async t => {
+t.test('an edited line contradicts the stored trace, and a reformatted line does not', async t => {
   const { database, projectId, importInto } = await setUp(t)
   const past = { bodyHash: 'ab'.repeat(32), metadataUpdatedAt: LATER }
   const trace = { ...ingestBody().trace, input: { a: 1, é: 1.5 }, output: 'out', tags: ['x', 'y'], ...past }
@@ -166,7 +166,7 @@ t.test('an edited line contradicts what is stored, and a line that is only writt
   t.same(await exportLines(database, 'default'), [exported])
 })
 
-t.test('what is gzipped is unpacked, in whatever pieces it comes', async t => {
+t.test('gzipped input is decompressed, in chunks of any size', async t => {
   const { projectId, importInto } = await setUp(t)
   const lines = Array.from({ length: 40 }, () => line())
   const parts = [gzipSync(lines.slice(0, 20).join('\n')), gzipSync(`\n${lines.slice(20).join('\n')}\n`)]
@@ -180,10 +180,10 @@ t.test('what is gzipped is unpacked, in whatever pieces it comes', async t => {
     await t.rejects(importInto(projectId, broken), { name: 'AdminError', message })
   }
   t.match(await importInto(projectId, ''), { traces: 0 })
-  t.match(await importInto(projectId, Buffer.from([0x1f])), { refused: 1 }, 'one byte is no gzip')
+  t.match(await importInto(projectId, Buffer.from([0x1f])), { refused: 1 }, 'a single byte is not gzip')
 })
 
-t.test('stops where the database takes no writes, and says how far it came', async t => {
+t.test('stops if the database accepts no writes, and reports its progress', async t => {
   const { database, projectId, importInto } = await setUp(t)
   const [{ name }] = (await database.pool.run(sql => sql`select current_database() as name`)) as unknown as [
     { name: string }

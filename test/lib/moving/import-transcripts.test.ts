@@ -14,7 +14,7 @@ function importInto(send: () => Promise<SentExport>, follow = false, signal = ne
   return { problems, done: importTranscripts({ ...{ format: 'codex', path: CODEX, follow, signal, send, onProblem } }) }
 }
 
-t.test('an import ends with a failure of the database, and counts what is refused', async t => {
+t.test('a database failure ends an import, and rejected spans are counted', async t => {
   for (const code of ['quota_exhausted', 'unavailable'] as const) {
     const { done } = importInto(() => Promise.reject(new Refusal(code, 'the database is away')))
     await t.rejects(done, { message: 'the database is away' })
@@ -27,7 +27,7 @@ t.test('an import ends with a failure of the database, and counts what is refuse
   t.same(problems, ['refused: too large'])
 })
 
-t.test('an import that follows waits until the database is back', async t => {
+t.test('an import with --follow waits until the database is back', async t => {
   const controller = new AbortController()
   const outcomes: (() => Promise<SentExport>)[] = [
     () => Promise.reject(new Refusal('unavailable', 'away')),

@@ -16,7 +16,7 @@ async function split(text: string | Uint8Array, piece = 7, maxBytes?: number): P
 
 const CUT = 'is truncated or not JSON: the file ends within it'
 
-t.test('lines: each by itself, numbered as an editor numbers them', async t => {
+t.test('lines: each by itself, numbered as in an editor', async t => {
   t.same(await split('{"a":1}\n{"b":2}\n'), [
     ['line 1', '{"a":1}'],
     ['line 2', '{"b":2}']
@@ -28,7 +28,7 @@ t.test('lines: each by itself, numbered as an editor numbers them', async t => {
       ['line 4', '\ufefftwo'],
       ['line 5', '{"b":2}']
     ],
-    'blank lines are passed over; a last line needs no line break'
+    'blank lines are skipped, and the last line needs no line break'
   )
   t.same(await split('{"a":1}\n{"b":'), [
     ['line 1', '{"a":1}'],
@@ -40,7 +40,7 @@ t.test('lines: each by itself, numbered as an editor numbers them', async t => {
   t.same(await split('{}'), [['line 1', '{}']])
 })
 
-t.test('the elements of an array, however it is laid out', async t => {
+t.test('the elements of an array, in any layout', async t => {
   t.same(await split('[{"a":[1,"]"]},\n {"b":"\\"}"} ]\n'), [
     ['element 1', '{"a":[1,"]"]}'],
     ['element 2', '{"b":"\\"}"} ']
@@ -65,7 +65,7 @@ t.test('the elements of an array, however it is laid out', async t => {
   ])
 })
 
-t.test('documents that are laid out over several lines', async t => {
+t.test('documents that span several lines', async t => {
   t.same(await split('{\n  "a": {"b": "}"}\n}\n{\n  "c": []\n}'), [
     ['document 1', '{\n  "a": {"b": "}"}\n}'],
     ['document 2', '{\n  "c": []\n}']
@@ -77,7 +77,7 @@ t.test('documents that are laid out over several lines', async t => {
   ])
 })
 
-t.test('what is too long is not kept, and spoils nothing else', async t => {
+t.test('a value that is too long is dropped, and affects nothing else', async t => {
   const long = `{"a":"${'x'.repeat(100)}"}`
   for (const [text, place] of [
     [`{"b":1}\n${long}\n{"c":1}\n`, 'line'],
@@ -94,7 +94,7 @@ t.test('what is too long is not kept, and spoils nothing else', async t => {
   }
 })
 
-t.test('any values come out as they went in, wherever the pieces are cut', async () => {
+t.test('any values are preserved, wherever the chunks are cut', async () => {
   const layouts: ((texts: string[], value: unknown[]) => string)[] = [
     texts => `${texts.join('\n')}\n`,
     texts => `[${texts.join(',')}]`,
@@ -118,7 +118,7 @@ t.test('any values come out as they went in, wherever the pieces are cut', async
   )
 })
 
-t.test('looks at a long blank beginning once, whatever chunks it comes in', async t => {
+t.test('reads a long blank beginning once, in chunks of any size', async t => {
   let looked = 0
   class Watched extends Uint8Array {
     override *[Symbol.iterator]() {
@@ -143,5 +143,5 @@ t.test('looks at a long blank beginning once, whatever chunks it comes in', asyn
   const values: string[] = []
   for await (const { place } of splitValues(pieces())) values.push(place)
   t.same(values, ['element 1', 'element 2'])
-  t.ok(looked <= 2 * 5005, `${looked} bytes looked at or copied, of 5005`)
+  t.ok(looked <= 2 * 5005, `${looked} bytes read or copied, of 5005`)
 })

@@ -215,7 +215,7 @@ interface Place {
   readonly key: string
 }
 
-t.test('what is exported and imported into an empty project reads the same, bit for bit', async t => {
+t.test('exporting and importing into an empty project preserves every bit', async t => {
   const service = await testService(t)
   const importInto = testImporter(t, service.database)
   const lives = fc.uniqueArray(life, { selector: each => each.recording.id, minLength: 1, maxLength: 6 })

@@ -35,7 +35,7 @@ t.test('the document of the service', async t => {
   )
   const operationOf = (route: Route) => document.paths[templateOf(route)][route.method.toLowerCase()]
 
-  t.test('has every operation that the index lists, under the same name', async t => {
+  t.test('has every operation in the index, under the same name', async t => {
     const { endpoints } = (await call('GET', '/api/v1')).body
     const listed = documented.map(route => [operationOf(route).operationId, `${route.method} ${templateOf(route)}`])
     t.same(endpoints, Object.fromEntries(listed))
@@ -105,7 +105,7 @@ t.test('the document of the service', async t => {
     }
   })
 
-  t.test('says who may call what', async t => {
+  t.test('states who may call which operation', async t => {
     for (const route of documented) {
       const { security, description, responses } = operationOf(route)
       t.same(security, route.access === 'public' ? [] : [{ apiKey: [] }], route.operation)
@@ -130,26 +130,29 @@ t.test('the document of the service', async t => {
     for (const parameter of parameters) t.ok(parameter.description, parameter.name)
   })
 
-  t.test('has an example, accepted by its schema, for every body and every answer of a keyed operation', async t => {
-    const ajv = new Ajv2020({ strict: false, validateFormats: false })
-    for (const { operation, access, body, replies } of documented) {
-      const { body: bodies = {}, replies: answers = {} } = EXAMPLES[operation] ?? {}
-      t.equal(Object.keys(bodies).length > 0, body !== undefined, `${operation} takes a body`)
-      for (const [name, value] of Object.entries(bodies)) {
-        t.ok(ajv.validate(JSON.parse(JSON.stringify(body)), value), `${operation} ${name}: ${ajv.errorsText()}`)
+  t.test(
+    'has an example, accepted by its schema, for every body and every response of an operation with a key',
+    async t => {
+      const ajv = new Ajv2020({ strict: false, validateFormats: false })
+      for (const { operation, access, body, replies } of documented) {
+        const { body: bodies = {}, replies: answers = {} } = EXAMPLES[operation] ?? {}
+        t.equal(Object.keys(bodies).length > 0, body !== undefined, `${operation} accepts a body`)
+        for (const [name, value] of Object.entries(bodies)) {
+          t.ok(ajv.validate(JSON.parse(JSON.stringify(body)), value), `${operation} ${name}: ${ajv.errorsText()}`)
+        }
+        if (access !== 'public') t.same(Object.keys(answers), Object.keys(replies), operation)
+        for (const [status, value] of Object.entries(answers)) {
+          const schema = JSON.parse(JSON.stringify(replies[Number(status)]))
+          t.ok(ajv.validate(schema, value), `${operation} ${status}: ${ajv.errorsText()}`)
+        }
       }
-      if (access !== 'public') t.same(Object.keys(answers), Object.keys(replies), operation)
-      for (const [status, value] of Object.entries(answers)) {
-        const schema = JSON.parse(JSON.stringify(replies[Number(status)]))
-        t.ok(ajv.validate(schema, value), `${operation} ${status}: ${ajv.errorsText()}`)
-      }
+      const operations = new Set(documented.map(route => route.operation))
+      t.ok(
+        Object.keys(EXAMPLES).every(operation => operations.has(operation)),
+        'every example belongs to an operation'
+      )
     }
-    const operations = new Set(documented.map(route => route.operation))
-    t.ok(
-      Object.keys(EXAMPLES).every(operation => operations.has(operation)),
-      'no example is without an operation'
-    )
-  })
+  )
 
   t.test('has request examples that the service accepts', async t => {
     const send = async (operation: string, path: string) => {
@@ -166,7 +169,7 @@ t.test('the document of the service', async t => {
     await send('addScore', `/api/v1/traces/${full?.trace.id}/scores`)
   })
 
-  t.test('gives generators of clients no name twice', async t => {
+  t.test('gives client generators no name twice', async t => {
     const names = Object.entries(document.components.schemas).flatMap(([name, schema]) => [
       name,
       ...inner(name, schema)
@@ -177,7 +180,7 @@ t.test('the document of the service', async t => {
     )
   })
 
-  t.test('says of objects of free JSON that anything may be in them', async t => {
+  t.test('states that free JSON objects may contain anything', async t => {
     for (const { path, value } of parts(document)) {
       if (value.type !== 'object' || path.includes('examples')) continue
       t.ok('properties' in value || 'additionalProperties' in value, path)
@@ -188,7 +191,7 @@ t.test('the document of the service', async t => {
     t.match(document.components.schemas.Trace.properties.metadata, free)
   })
 
-  t.test('has no default in what is sent: generators would ask for the field', async t => {
+  t.test('has no defaults in requests, because generators would require the field', async t => {
     const { schemas } = document.components
     for (const { path, value } of parts(schemas)) t.notOk('default' in value, path)
     t.match(schemas.SpanInput.properties.kind.description, '`custom`')
@@ -196,7 +199,7 @@ t.test('the document of the service', async t => {
     t.match(schemas.EndBody.properties.status.description, '`unset`')
   })
 
-  t.test('says that a parameter may not be empty', async t => {
+  t.test('states that a parameter may not be empty', async t => {
     for (const { query } of documented) {
       for (const [name, { type, enum: words, pattern, format, minLength }] of Object.entries<Json>(
         JSON.parse(JSON.stringify(query?.properties ?? {}))
@@ -207,7 +210,7 @@ t.test('the document of the service', async t => {
     }
   })
 
-  t.test('tells the three kinds of score apart by their data type', async t => {
+  t.test('distinguishes the three kinds of score by their data type', async t => {
     const { schemas } = document.components
     t.same(schemas.ScoreInput.oneOf, [
       { $ref: '#/components/schemas/NumericScoreInput' },
@@ -227,7 +230,7 @@ t.test('the document of the service', async t => {
     t.match(schemas.BooleanScoreInput.properties.value, { type: 'boolean' })
   })
 
-  t.test('has one error for each status, and says for each operation which codes it may have', async t => {
+  t.test('has one error per status, and states the codes of each operation', async t => {
     const statuses = [...new Set(documented.flatMap(errorCodesOf).map(code => ERRORS[code].status))]
     // Routes with a binary encoding have their own errors, in both encodings.
     const shared = Object.keys(document.components.responses).filter(name => !name.endsWith('OfExport'))
@@ -246,7 +249,7 @@ t.test('the document of the service', async t => {
     }
   })
 
-  t.test('links what is recorded or listed to where it can be read', async t => {
+  t.test('links recorded and listed data to where they can be read', async t => {
     for (const route of documented) {
       for (const status of Object.keys(route.replies)) {
         const { links = {} } = operationOf(route).responses[status]
@@ -272,7 +275,7 @@ t.test('the document of the service', async t => {
     t.same(linksOf('listTraces', 200), ['getTrace'])
   })
 
-  t.test('has examples that can be sent one after the other', async t => {
+  t.test('has examples that can be sent in sequence', async t => {
     const ids = Object.values(EXAMPLES.recordTrace!.body!).map(body => (body as { trace: { id: string } }).trace.id)
     t.equal(new Set(ids).size, 3)
   })
@@ -308,7 +311,7 @@ function at(value: Json, pointer: string): Json {
     .reduce((part, step) => part?.[step], value)
 }
 
-t.test('a named schema stands once, and is referred to', async t => {
+t.test('a named schema occurs once, and is referred to', async t => {
   const Inner = named('Inner', { text: Type.String() })
   const replies = { 200: named('Outer', { one: Inner, many: Type.Array(Inner), plain: closed({ inner: Inner }) }) }
   const { paths, components } = describe([route({ replies })])
@@ -329,7 +332,7 @@ t.test('a named schema stands once, and is referred to', async t => {
   })
 })
 
-t.test('two schemas of one name are a mistake', async t => {
+t.test('two schemas with the same name are an error', async t => {
   const replies = {
     200: named('Same', { text: Type.String() }),
     201: named('Same', { text: Type.Number() })
@@ -337,7 +340,7 @@ t.test('two schemas of one name are a mistake', async t => {
   t.throws(() => describe([route({ replies })]), { message: 'Two schemas of the OpenAPI document are called Same' })
 })
 
-t.test('null and enumerations are in the form that generators read', async t => {
+t.test('null and enumerations have the form that generators read', async t => {
   const properties = {
     count: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], { description: 'A count.' }),
     value: Type.Union([Type.Integer(), Type.String()]),

@@ -15,12 +15,12 @@ t.test('the deepest name of a convention has a place, and a deeper one stays an 
   ])
 })
 
-t.test('steps that count from 0 without a gap make an array, in whichever order they come', async t => {
+t.test('indices that count from 0 without gaps make an array, in any order', async t => {
   t.same(treeOf(['1', '0', '2.x']).value, [1, 1, { x: 3 }])
   t.same(treeOf(['0', '2']).value, { 0: 1, 2: 1 })
   t.same(treeOf(['0', 'x.0', 'x.y']).value, { 0: 1, x: { 0: 3, y: 3 } })
 })
 
-t.test('the beginning of another name has no place', async t => {
+t.test('the prefix of another name has no place', async t => {
   t.same(treeOf(['a', 'a.b', 'c.d', 'c', 'a']).planted, ['a', 'c.d'])
 })

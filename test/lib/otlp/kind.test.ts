@@ -15,7 +15,7 @@ const UNKNOWN: Record<string, readonly string[]> = {
   'llm.request.type': ['unknown', 'mine']
 }
 
-t.test('a value outside the table says nothing: the next convention, tool, model and usage do', async t => {
+t.test('an unknown value is ignored: the next convention, tool, model or usage decides', async t => {
   for (const [name, values] of Object.entries(UNKNOWN)) {
     for (const value of values) {
       const title = `${name}=${value}`
@@ -35,7 +35,7 @@ t.test('a value outside the table says nothing: the next convention, tool, model
   }
 })
 
-t.test('a known kind stays, whatever else the span states', async t => {
+t.test('a known kind is kept, whatever else the span states', async t => {
   for (const [name, value, kind] of [
     ['traceloop.span.kind', 'task', 'chain'],
     ['openinference.span.kind', 'CHAIN', 'chain'],
@@ -48,7 +48,7 @@ t.test('a known kind stays, whatever else the span states', async t => {
   }
 })
 
-t.test('a known operation in another spelling', async t => {
+t.test('a known operation in a different spelling', async t => {
   const spellings: Record<string, readonly string[]> = {
     llm: [
       ...[
@@ -86,7 +86,7 @@ t.test('a known operation in another spelling', async t => {
   }
 })
 
-t.test('token counts make a call of a span without a kind, under each of their names', async t => {
+t.test('token counts make a span without a kind a call, under each of their names', async t => {
   for (const attributes of [
     { 'gen_ai.usage.input_tokens': 1 },
     { 'gen_ai.usage.completion_tokens': 1 },
@@ -101,5 +101,5 @@ t.test('token counts make a call of a span without a kind, under each of their n
     t.equal(mapAttributes(attributes).kind, 'llm', JSON.stringify(attributes))
   }
   const served = { attributes: { 'gen_ai.usage.input_tokens': 1 }, kind: 2 }
-  t.match(mapOne(served), { kind: 'custom', usage: { inputTokens: 1 } }, 'a server adds up the calls of its request')
+  t.match(mapOne(served), { kind: 'custom', usage: { inputTokens: 1 } }, "a server span adds up its request's calls")
 })

@@ -8,13 +8,13 @@ const system = { role: 'system', parts: [text('Be short.')] }
 const answer = { role: 'assistant', parts: [text('Yes.')] }
 const instructions = JSON.stringify(system.parts)
 
-t.test('pydantic-ai: a run has all messages in one list, and its result apart', async t => {
+t.test('pydantic-ai: a run has all messages in one list, and its result separately', async t => {
   const run = { 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.system_instructions': instructions }
   const messages = [user, answer, { role: 'user', parts: [text('Warm?')] }, answer]
   const all = JSON.stringify(messages)
   const first = mapAttributes({ ...run, 'pydantic_ai.all_messages': all, final_result: 'Yes.' })
   t.strictSame([first.input, first.output], [[system, user], 'Yes.'])
-  t.equal(first.attributes['pydantic_ai.all_messages'], all, 'which say more')
+  t.equal(first.attributes['pydantic_ai.all_messages'], all, 'which contain more')
   t.equal(first.attributes.final_result, undefined)
   const second = mapAttributes({ ...run, 'pydantic_ai.all_messages': all, 'pydantic_ai.new_message_index': 2 })
   t.strictSame([second.input, second.output], [[system, ...messages.slice(0, 3)], undefined])
@@ -23,13 +23,13 @@ t.test('pydantic-ai: a run has all messages in one list, and its result apart', 
   t.match(mapAttributes({ final_result: 'Yes.' }), { output: undefined, attributes: { final_result: 'Yes.' } })
 })
 
-t.test('OpenLIT: instructions that are among the messages as well', async t => {
+t.test('OpenLIT: instructions that are also among the messages', async t => {
   const both = { 'gen_ai.input.messages': JSON.stringify([system, user]), 'gen_ai.system_instructions': instructions }
   t.strictSame(mapAttributes(both).input, [system, user])
   t.strictSame(mapAttributes({ ...both, 'gen_ai.system_instructions': '[]' }).input, [system, user])
 })
 
-t.test('LiteLLM: a message without parts, and the call of the tool by older names', async t => {
+t.test('LiteLLM: a message without parts, and the tool call with older names', async t => {
   const empty = JSON.stringify([{ role: 'assistant', parts: [], finish_reason: 'tool_calls' }])
   const call = { 'gen_ai.completion.0.function_call.name': 'get_weather' }
   t.strictSame(mapAttributes({ 'gen_ai.output.messages': empty, ...call }).output, [
@@ -45,7 +45,7 @@ t.test('Semantic Kernel: a list without messages', async t => {
   t.match(mapped.attributes, { 'gen_ai.input.messages': '[]' })
 })
 
-t.test('MLflow: quotation marks around what an application sets', async t => {
+t.test("MLflow: quotation marks around the application's values", async t => {
   const idsOf = ({ hints: { sessionId, userId } }: ReturnType<typeof mapFrom>) => [sessionId, userId]
   const quoted = { 'session.id': '"s-1"', 'user.id': '"u-1"' }
   t.strictSame(idsOf(mapAttributes({ ...quoted, 'mlflow.spanType': '"AGENT"' })), ['s-1', 'u-1'])

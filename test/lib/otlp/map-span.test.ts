@@ -9,7 +9,7 @@ import { mapAttributes, mapOne, readRequest, spansOf } from './mapped.ts'
 
 const ROOT = new URL('../../../../', import.meta.url)
 
-t.test('payloads that were captured from real senders', async t => {
+t.test('payloads captured from real senders', async t => {
   const payload = (name: string) =>
     JSON.parse(readFileSync(new URL(`test/lib/otlp/exports/${name}.json`, ROOT), 'utf8'))
   const outline = (name: string) =>
@@ -54,7 +54,7 @@ t.test('payloads that were captured from real senders', async t => {
   t.match(agent, { attributes: { 'otel.name': 'invoke_agent gpt-4o-mini' }, hints: { ownName: 'weather-answer' } })
 })
 
-t.test('kinds, as each dialect says them', async t => {
+t.test('kinds, in each dialect', async t => {
   const kinds: Record<string, [string, ...string[]][]> = {
     'gen_ai.operation.name': [
       [
@@ -125,9 +125,9 @@ t.test('kinds, as each dialect says them', async t => {
   t.equal(mapAttributes({ 'db.vector.query.top_k': 3 }).kind, 'retriever')
   t.equal(mapAttributes({ 'db.system': 'postgresql' }).kind, 'custom')
   for (const name of ['db.system', ...Object.keys(kinds)]) {
-    t.equal(mapAttributes({ [name]: { toString: 1, valueOf: 1 } }).kind, 'custom', `${name} is no text`)
+    t.equal(mapAttributes({ [name]: { toString: 1, valueOf: 1 } }).kind, 'custom', `${name} is not text`)
   }
-  t.equal(mapAttributes({ 'gen_ai.request.model': 'm' }).kind, 'llm', 'a span that names a model')
+  t.equal(mapAttributes({ 'gen_ai.request.model': 'm' }).kind, 'llm', 'a span with a model name')
   t.equal(
     mapAttributes({ 'ai.model.id': 'm', 'ai.operationId': 'ai.streamText' }).kind,
     'chain',
@@ -141,7 +141,7 @@ const used = (inputTokens: number, outputTokens: number, totalTokens?: number) =
   ...(totalTokens !== undefined && { totalTokens })
 })
 
-t.test('fields, as each dialect names them', async t => {
+t.test('fields, in each dialect', async t => {
   const message = { role: 'user', content: 'hi' }
   const cases: [Record<string, unknown>, object][] = [
     [
@@ -311,7 +311,7 @@ t.test('fields, as each dialect names them', async t => {
     t.match(mapAttributes(attributes), expected, JSON.stringify(attributes).slice(0, 99))
 })
 
-t.test('what events say of a call, they go on saying', async t => {
+t.test('data that events state about a call remains in the events', async t => {
   const event = (name: string, attributes: object) => ({ name, timeUnixNano: '1', attributes: keyValues(attributes) })
   const legacy = mapOne({
     events: [
@@ -340,7 +340,7 @@ t.test('what events say of a call, they go on saying', async t => {
   t.match(crowded.attributes['otel.events'], [{ name: 'event 50' }, { name: 'event 51' }, { name: 'event 52' }])
 })
 
-t.test('what stands twice is kept once', async t => {
+t.test('repeated values are kept once', async t => {
   const [question, answer] = ['why? '.repeat(100), 'so. '.repeat(100)]
   const NOTE = '[as in input or output]'
   const request = { model: 'm', n: 1.5, messages: [{ role: 'user', content: question }, { content: `${question}!` }] }
@@ -356,18 +356,18 @@ t.test('what stands twice is kept once', async t => {
   t.equal(span.attributes['output.value'], `{"id":"r-1","choices":[{"message":{"content":"${NOTE}"}}]}`)
   const [message, other] = request.messages
   const left = { ...request, messages: [{ ...message, content: NOTE }, other] }
-  t.equal(span.attributes['input.value'], JSON.stringify(left), 'a text that is only alike stays')
-  t.equal(span.attributes['llm.prompt'], question, 'what is no raw request or response stays')
+  t.equal(span.attributes['input.value'], JSON.stringify(left), 'a text that is only similar is kept')
+  t.equal(span.attributes['llm.prompt'], question, 'values that are not raw requests or responses are kept')
   const python = `ChatMessage(content='${question}')`
   const repr = mapAttributes({
     'openinference.span.kind': 'LLM',
     'llm.input_messages.0.message.content': question,
     'input.value': python
   })
-  t.equal(repr.attributes['input.value'], python, 'what is no JSON stays')
+  t.equal(repr.attributes['input.value'], python, 'invalid JSON is kept')
 })
 
-t.test('what no column can hold is mended, and kept as it was', async t => {
+t.test('values that no column can hold are repaired, and kept as sent', async t => {
   const odd = mapOne({ name: 'a\u0000b\ud800' })
   t.equal(odd.name, 'a\ufffdb\ufffd')
   t.equal(odd.attributes['otel.name'], 'a\u0000b\ud800')
@@ -378,10 +378,14 @@ t.test('what no column can hold is mended, and kept as it was', async t => {
   const backwards = mapOne({ start: 5, end: 3 })
   t.equal(backwards.endedAt, backwards.startedAt)
   t.equal(backwards.attributes['otel.end_time'], '2026-11-21T00:00:03.000Z')
-  t.equal(mapAttributes({ 'otel.span_kind': 'mine' }).attributes['otel.span_kind'], 'mine', 'what was sent comes first')
+  t.equal(
+    mapAttributes({ 'otel.span_kind': 'mine' }).attributes['otel.span_kind'],
+    'mine',
+    'the sent value comes first'
+  )
 })
 
-t.test('of more events or links than a document can hold, no more are read than make it too large', async t => {
+t.test('if there are more events or links than a document can hold, reading stops at the limit', async t => {
   const event = { name: 'x', timeUnixNano: '0' }
   const link = { traceId: '', spanId: '' }
   for (const [name, given, dropped] of [

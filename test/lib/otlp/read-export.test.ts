@@ -57,7 +57,7 @@ async function capture(t: Test): Promise<Record<OtlpEncoding, Buffer>> {
   return bodies as Record<OtlpEncoding, Buffer>
 }
 
-t.test('both encodings say the same', async t => {
+t.test('both encodings are read alike', async t => {
   const { json, protobuf } = await capture(t)
   const [fromJson, fromProtobuf] = [readExport(json, 'json'), readExport(protobuf, 'protobuf')]
   t.strictSame([...fromProtobuf.traces], [...fromJson.traces])
@@ -87,7 +87,7 @@ t.test('both encodings say the same', async t => {
   })
 })
 
-t.test('half a request is refused, wherever it was cut', async t => {
+t.test('a truncated request is rejected, wherever it was cut', async t => {
   const { json, protobuf } = await capture(t)
   for (let length = 1; length < json.length; length += 37) {
     t.throws(() => readExport(json.subarray(0, length), 'json'), { code: 'invalid_json' })
@@ -110,7 +110,7 @@ t.test('half a request is refused, wherever it was cut', async t => {
   t.throws(() => readExport(Buffer.from(deep), 'json'), { code: 'invalid_request', message: /nested deeper/ })
 })
 
-t.test('numbers of 64 bits and odd names stay as they are', async t => {
+t.test('64-bit numbers and unusual names are preserved', async t => {
   const attributes = [
     ...keyValues({ small: 3 }),
     { key: 'large', value: { intValue: '9007199254740993' } },
@@ -133,7 +133,7 @@ t.test('numbers of 64 bits and odd names stay as they are', async t => {
 /** Larger requests are split into portions of some hundred spans. */
 const MOST_WHOLE = 1024
 
-t.test('a large request is cut, and says the same', async t => {
+t.test('a large request is divided, with the same result', async t => {
   const encoders = { json: (request: OtlpRequest) => Buffer.from(JSON.stringify(request)), protobuf: toProtobuf }
   for (const [encoding, encode] of Object.entries(encoders) as [OtlpEncoding, (request: object) => Uint8Array][]) {
     let cut = 0
@@ -170,7 +170,7 @@ t.test('a large request is cut, and says the same', async t => {
 
 const repeat = <T>(list: readonly T[], times: number): T[] => Array.from({ length: times }, () => list).flat()
 
-t.test('what spans have in common is not stored more often than there is room for', async t => {
+t.test('data shared by spans is stored no more often than there is capacity for', async t => {
   const [origin] = keyValues({ a: 'x'.repeat(700_000) })
   const spans = Array.from({ length: 100 }, () => otlpSpan())
   const resource = { attributes: [origin] }
@@ -201,7 +201,7 @@ async function readWithin(heapMiB: number, bytes: Uint8Array, encoding: OtlpEnco
   return refusals
 }
 
-t.test('spans of which none can be stored are counted, and not built', async t => {
+t.test("if none of a trace's spans can be stored, they are counted, not built", async t => {
   const count = 490_000
   const noIds = { reason: 'no_ids', count, example: '""' }
   const json = Buffer.from(`{"resourceSpans":[{"scopeSpans":[{"spans":[${'{},'.repeat(count - 1)}{}]}]}]}`)
@@ -226,7 +226,7 @@ function readAll(bytes: Uint8Array, encoding: OtlpEncoding) {
   return { spans: [traces, ...read.map(({ traces }) => traces)].flatMap(of => [...of.values()].flat()), refusals }
 }
 
-t.test('a span without a start takes that of its children in the export, or its end', async t => {
+t.test('a span without a start takes that of its children in the export, or its own end', async t => {
   const traceId = freshId(32)
   const root = { ...otlpSpan({ traceId, end: 9 }), startTimeUnixNano: '0' }
   const child = (given: object) => otlpSpan({ traceId, parentSpanId: root.spanId, ...given })
@@ -262,7 +262,7 @@ const inSnakeCase = (value: unknown): unknown =>
       : value
 const snakeCase = (name: string) => name.replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
 
-t.test('JSON with names in snake_case says the same, also if only some names are, and if it is large', async () => {
+t.test('JSON with snake_case names is read alike, even if only some names have that form, or if it is large', async () => {
   fc.assert(
     fc.property(otlpRequest, fc.boolean(), (request, isLarge) => {
       const { resourceSpans } = request

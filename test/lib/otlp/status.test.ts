@@ -29,14 +29,14 @@ const NO_FAILURES: readonly Record<string, unknown>[] = [
   { 'http.response.status_code': { code: 500 } }
 ]
 
-t.test('a span whose status is unset has failed if an attribute says so', async t => {
+t.test('a span with an unset status has failed if an attribute says so', async t => {
   for (const attributes of FAILURES) {
     t.equal(mapOne({ attributes }).status, 'error', JSON.stringify(attributes))
     t.match(mapOne({ attributes }).attributes, attributes, 'which stays an attribute')
-    t.equal(mapOne({ attributes, status: 1 }).status, 'ok', 'what a sender says stays')
+    t.equal(mapOne({ attributes, status: 1 }).status, 'ok', "the sender's status is kept")
     t.equal(mapOne({ attributes, status: 2 }).status, 'error')
   }
   for (const attributes of NO_FAILURES) t.equal(mapOne({ attributes }).status, 'unset', JSON.stringify(attributes))
   const exception = { name: 'exception', timeUnixNano: '1', attributes: keyValues({ 'exception.type': 'E' }) }
-  t.equal(mapOne({ events: [exception] }).status, 'unset', 'an exception may have been caught')
+  t.equal(mapOne({ events: [exception] }).status, 'unset', 'the exception may have been caught')
 })

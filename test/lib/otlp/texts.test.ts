@@ -6,7 +6,7 @@ import { mapAttributes, mapOne } from './mapped.ts'
 
 const CALL = { 'gen_ai.operation.name': 'chat' }
 
-t.test('ids, names, models, providers and tags are mended by one rule', async t => {
+t.test('ids, names, models, providers and tags are repaired by one rule', async t => {
   const long = '😀'.repeat(201)
   const cases: [unknown, string][] = [
     ['plain', 'plain'],
@@ -35,14 +35,14 @@ t.test('ids, names, models, providers and tags are mended by one rule', async t 
       const expected = name === 'tag' ? [...text].slice(0, [...String(read(long))].length).join('') : text
       t.equal(read(value), expected, `${name}: ${String(value).slice(0, 9)}`)
     }
-    for (const value of ['', ['a'], { a: 1 }]) t.equal(read(value), undefined, `${name} is no text`)
+    for (const value of ['', ['a'], { a: 1 }]) t.equal(read(value), undefined, `${name} is not text`)
   }
   t.match(mapAttributes({ 'gen_ai.request.model': long }).attributes, { 'gen_ai.request.model': long }, 'kept as sent')
   t.equal(mapAttributes({ 'gen_ai.request.model': 'm' }).attributes['gen_ai.request.model'], undefined)
   t.equal(mapOne({ name: 'a\u0000' }).name, 'a\ufffd')
 })
 
-t.test('what is mended fits a column', async () => {
+t.test('repaired texts fit a column', async () => {
   const values = fc.oneof(fc.string({ unit: 'binary' }), fc.double(), fc.boolean())
   const fits = fc.property(values, fc.integer({ min: 1, max: 9 }), (value, length) => {
     const text = textOfAttribute(value, length)
@@ -52,7 +52,7 @@ t.test('what is mended fits a column', async () => {
   fc.assert(fits, runs(200))
 })
 
-t.test('quotation marks stay, unless MLflow sent the span', async t => {
+t.test('quotation marks are kept unless MLflow sent the span', async t => {
   for (const [name, hint] of [
     ['user.id', 'userId'],
     ['session.id', 'sessionId']
@@ -62,7 +62,7 @@ t.test('quotation marks stay, unless MLflow sent the span', async t => {
   }
 })
 
-t.test('a bare text that looks like JSON stays a text where the SDK sends bare texts', async t => {
+t.test('a plain text that looks like JSON remains text if the SDK sends plain texts', async t => {
   const bare: [string, 'input' | 'output'][] = [
     ['langfuse.observation.input', 'input'],
     ['langfuse.observation.output', 'output'],

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { mapAttributes, mapFrom, mapOne } from './mapped.ts'
 
-t.test('what a span says of its trace', async t => {
+t.test("a span's claims about its trace", async t => {
   const tags = ['a', 'b']
   const cases: [Record<string, unknown>, object][] = [
     [
@@ -52,7 +52,7 @@ t.test('what a span says of its trace', async t => {
   for (const [attributes, expected] of cases) {
     const { hints, attributes: kept } = mapAttributes(attributes)
     t.match(hints, expected, JSON.stringify(attributes).slice(0, 99))
-    t.match(kept, attributes, 'and it stays with the span')
+    t.match(kept, attributes, 'and it is kept on the span')
   }
   const parentSpanId = 'b'.repeat(16)
   t.equal(mapOne({}).hints.level, 1)
@@ -63,7 +63,7 @@ t.test('what a span says of its trace', async t => {
   t.equal(mapOne({ parentSpanId, attributes: { 'langfuse.internal.is_app_root': true } }).hints.level, 2)
 })
 
-t.test('a trace whose root has a name that all runs share is named by agent or service', async t => {
+t.test('a trace whose root has a name shared by all runs is named after the agent or service', async t => {
   const service = { 'service.name': 'my-agent' }
   for (const name of [
     'claude_code.interaction',
@@ -87,7 +87,7 @@ t.test('a trace whose root has a name that all runs share is named by agent or s
   }
 })
 
-t.test('sessions and users of a resource', async t => {
+t.test("a resource's sessions and users", async t => {
   for (const name of ['session.id', 'gen_ai.conversation.id']) {
     t.match(mapFrom({ [name]: 's', 'user.id': 'u' }, {}).hints, {
       sessionId: undefined,

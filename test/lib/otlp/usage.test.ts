@@ -17,54 +17,50 @@ const usageOf = ([inputTokens, outputTokens, totalTokens]: Counts) => {
 const inObject = (details: object): Attributes[] =>
   ['langfuse.observation.usage_details', 'mlflow.chat.tokenUsage'].map(name => ({ [name]: JSON.stringify(details) }))
 
-t.test('counts in an object: every way to write the whole, and the parts that may be in it', async t => {
+t.test('counts in an object: every way to state the total, and the parts that it may include', async t => {
   const cases: [string, object, Counts][] = [
     ['wholes', { input: 5, output: 6, total: 11 }, [5, 6, 11]],
-    ['as OpenAI names them', { prompt_tokens: 5, completion_tokens: 6, total_tokens: 11 }, [5, 6, 11]],
+    ["with OpenAI's names", { prompt_tokens: 5, completion_tokens: 6, total_tokens: 11 }, [5, 6, 11]],
     ['with parts in objects', { prompt_tokens: 5, prompt_tokens_details: { cached_tokens: 4 } }, [5]],
-    [
-      'with a part in an object that is larger',
-      { prompt_tokens: 5, prompt_tokens_details: { cached_tokens: 40 } },
-      [45]
-    ],
-    ['as Responses name them', { input_tokens: 5, output_tokens: 6, input_cached_tokens: 4 }, [5, 6]],
+    ['with a part in a larger object', { prompt_tokens: 5, prompt_tokens_details: { cached_tokens: 40 } }, [45]],
+    ['with the names of Responses', { input_tokens: 5, output_tokens: 6, input_cached_tokens: 4 }, [5, 6]],
     [
       "Anthropic's cache",
       { input_tokens: 5, output_tokens: 6, cache_creation_input_tokens: 100, cache_read_input_tokens: 20 },
       [125, 6]
     ],
     ["Anthropic's cache, smaller than the rest", { input_tokens: 50, cache_read_input_tokens: 20 }, [70]],
-    ["Anthropic's cache beside Langfuse's names", { input: 5, cache_read_input_tokens: 20 }, [25]],
-    ['a cache in the whole', { input: 17903, input_cached_tokens: 17817, output: 120 }, [17903, 120]],
-    ["the same in Anthropic's words", { input: 17903, cache_read_input_tokens: 17817, output: 120 }, [17903, 120]],
-    ['reasoning in the whole', { input: 3, output: 120, output_reasoning_tokens: 100 }, [3, 120]],
-    ['reasoning beside the whole', { input: 3, output: 20, output_reasoning_tokens: 100 }, [3, 120]],
+    ["Anthropic's cache with Langfuse's names", { input: 5, cache_read_input_tokens: 20 }, [25]],
+    ['a cache included in the total', { input: 17903, input_cached_tokens: 17817, output: 120 }, [17903, 120]],
+    ["the same with Anthropic's names", { input: 17903, cache_read_input_tokens: 17817, output: 120 }, [17903, 120]],
+    ['reasoning included in the total', { input: 3, output: 120, output_reasoning_tokens: 100 }, [3, 120]],
+    ['reasoning not included in the total', { input: 3, output: 20, output_reasoning_tokens: 100 }, [3, 120]],
     [
-      "Gemini's thoughts beside the output, as the total says",
+      "Gemini's thoughts not included in the output, as the total shows",
       { input: 17903, input_cached_tokens: 17817, output: 120, thoughts: 40, total: 18063 },
       [17903, 160, 18063]
     ],
     [
-      'parts beside the rest',
+      'parts not included in the rest',
       { input: 60, output: 12, total: 120, input_cached_tokens: 30, input_cache_read: 10, output_reasoning_tokens: 8 },
       [100, 20, 120]
     ],
     ['parts alone', { input_cache_read: 10, output_audio: 3 }, [10, 3]],
     [
-      'the total says that the parts are in',
+      'the total shows that the parts are included',
       { input: 100, output: 20, total: 120, input_cached_tokens: 40 },
       [100, 20, 120]
     ],
     [
-      'the cache is in, says the total',
+      'the total shows that the cache is included',
       { input_tokens: 100, output_tokens: 20, total_tokens: 120, cache_read_input_tokens: 40 },
       [100, 20, 120]
     ],
-    ['a total that nothing explains', { input: 100, output: 20, total: 500 }, [100, 20, 120]],
+    ['an unexplained total', { input: 100, output: 20, total: 500 }, [100, 20, 120]],
     ['a total below its parts', { input: 100, output: 20, total: 90 }, [100, 20, 120]],
-    ['a total below the only whole', { input: 100, total: 90 }, [100]],
+    ['a total below the only count', { input: 100, total: 90 }, [100]],
     ['a total alone', { total: 90 }, [undefined, undefined, 90]],
-    ['a whole twice', { input: 5, input_tokens: 5 }, [5]],
+    ['a count stated twice', { input: 5, input_tokens: 5 }, [5]],
     ['no counts', { input: -1, inputs: 7, output: 'x', total: 0.5 }, []],
     ['more than a number holds', { input: Number.MAX_SAFE_INTEGER, input_x: 1 }, [Number.MAX_SAFE_INTEGER]],
     ['more than a number holds, added', { input: 1, input_x: Number.MAX_SAFE_INTEGER }, [Number.MAX_SAFE_INTEGER]]
@@ -74,7 +70,7 @@ t.test('counts in an object: every way to write the whole, and the parts that ma
   }
 })
 
-t.test('counts under names of their own, whose parts may be in them', async t => {
+t.test('counts under separate names, whose parts they may include', async t => {
   const parts: [Attributes, Attributes][] = [
     [
       { 'gen_ai.usage.input_tokens': 10, 'gen_ai.usage.output_tokens': 5 },
@@ -110,17 +106,21 @@ t.test('counts under names of their own, whose parts may be in them', async t =>
     const title = Object.keys(cached).join(' ')
     const attributes = { ...wholes, ...cached }
     const mapped = mapAttributes(attributes)
-    t.strictSame(mapped.usage, usageOf([1210, 5]), `${title}: larger than the whole`)
+    t.strictSame(mapped.usage, usageOf([1210, 5]), `${title}: larger than the total`)
     const { cacheReadTokens, cacheWriteTokens } = mapped.callDetails
     t.equal((cacheReadTokens ?? 0) + (cacheWriteTokens ?? 0), 1200)
-    t.match(mapped.attributes, cached, 'the parts stay attributes')
+    t.match(mapped.attributes, cached, 'the parts remain attributes')
     const [input] = Object.keys(wholes) as [string]
-    t.equal(mapped.attributes[input], wholes[input], 'and so does the count that is not the whole')
-    t.strictSame(mapAttributes({ ...attributes, [input]: 2000 }).usage, usageOf([2000, 5]), `${title}: in the whole`)
+    t.equal(mapped.attributes[input], wholes[input], 'and so does the count that is not the total')
+    t.strictSame(
+      mapAttributes({ ...attributes, [input]: 2000 }).usage,
+      usageOf([2000, 5]),
+      `${title}: included in the total`
+    )
     t.equal(mapAttributes({ ...attributes, [input]: 2000 }).attributes[input], undefined)
     const total = (count: number) => ({ ...attributes, 'gen_ai.usage.total_tokens': count })
     t.strictSame(mapAttributes(total(1215)).usage, usageOf([1210, 5, 1215]), 'with a total')
-    t.strictSame(mapAttributes(total(15)).usage, usageOf([1210, 5, 1215]), 'with a total of the rest')
+    t.strictSame(mapAttributes(total(15)).usage, usageOf([1210, 5, 1215]), 'with a total of the remainder')
     t.strictSame(mapAttributes({ ...total(3205), [input]: 2000 }).usage, usageOf([3200, 5, 3205]), 'beside it')
   }
   const total = { 'gen_ai.usage.total_tokens': 90 }
@@ -130,7 +130,7 @@ t.test('counts under names of their own, whose parts may be in them', async t =>
   t.match(mapAttributes(contradicted), { usage: { totalTokens: 120 }, attributes: total })
 })
 
-t.test('cached and reasoning tokens have one form, whoever states them', async t => {
+t.test('cached and reasoning tokens have one form, whichever dialect states them', async t => {
   const used = { 'gen_ai.usage.input_tokens': 100, 'gen_ai.usage.output_tokens': 50 }
   const names = {
     cacheReadTokens: [
@@ -187,14 +187,10 @@ t.test('cached and reasoning tokens have one form, whoever states them', async t
   for (const [details, parts] of objects) {
     for (const attributes of inObject(details)) t.match(mapAttributes(attributes).callDetails, parts)
   }
-  t.match(
-    mapAttributes({ 'gen_ai.usage.cached_tokens': 7 }),
-    { usage: undefined, callDetails: {} },
-    'a part of nothing'
-  )
+  t.match(mapAttributes({ 'gen_ai.usage.cached_tokens': 7 }), { usage: undefined, callDetails: {} }, 'a part of zero')
 })
 
-t.test('whatever is stated, wholes hold their parts, and input, output and total agree', async () => {
+t.test('for any input, totals include their parts, and input, output and total agree', async () => {
   const count = fc.oneof(fc.nat(9), fc.nat(2000), fc.constant(Number.MAX_SAFE_INTEGER))
   const stated = fc.record({
     inputTokens: fc.option(count),

@@ -8,7 +8,7 @@ import { faultOfPassword, hashPassword, isPassword } from '../../../lib/people/p
 import { digestToken, makeToken } from '../../../lib/people/tokens.ts'
 import { isEnough, isRole, ROLES } from '../../../lib/schema/roles.ts'
 
-t.test('a role has all that the roles before it have', t => {
+t.test('a role includes all roles before it', t => {
   t.same(
     ROLES.map(role => ROLES.filter(needed => isEnough(role, needed))),
     [['viewer'], ['viewer', 'member'], ['viewer', 'member', 'owner']]
@@ -18,7 +18,7 @@ t.test('a role has all that the roles before it have', t => {
   t.end()
 })
 
-t.test('tokens are new each time, and stored as a hash that nobody turns back', t => {
+t.test('tokens are unique, and stored as irreversible hashes', t => {
   const tokens = Array.from({ length: 1000 }, makeToken)
   t.equal(new Set(tokens).size, 1000)
   for (const token of tokens) {
@@ -40,7 +40,7 @@ t.test('tokens are new each time, and stored as a hash that nobody turns back', 
   t.end()
 })
 
-t.test('addresses are folded, and what is none is refused', t => {
+t.test('addresses are normalised, and invalid ones rejected', t => {
   t.equal(readEmail(' Ada@Example.COM\n'), 'ada@example.com')
   t.equal(readEmail('ada+tag@müller.example'), 'ada+tag@müller.example')
   for (const text of [
@@ -65,7 +65,7 @@ t.test('addresses are folded, and what is none is refused', t => {
   t.end()
 })
 
-t.test('a password is the stored one and no other, in whichever form of Unicode it is typed', async t => {
+t.test('only the stored password matches, in any Unicode normalisation', async t => {
   const stored = await hashPassword('Mötley Crüe, live')
   t.match(stored, /^scrypt\$32768\$8\$3\$[\w-]{22}\$[\w-]{43}$/)
   t.not(await hashPassword('Mötley Crüe, live'), stored, 'each has its own salt')
@@ -80,33 +80,30 @@ t.test('a password is the stored one and no other, in whichever form of Unicode 
 /** With these parameters, hashing takes milliseconds. */
 const CHEAP = 'scrypt$1024$8$1$AAAAAAAAAAAAAAAAAAAAAA$Zz0_e5qxTL5gJq4g1Hh8y1lXJ5dq3nq7vGZ1s0VtV3k'
 
-t.test('a password that was made with other parameters is still known', async t => {
+t.test('a password hashed with other parameters is still recognised', async t => {
   t.equal(await isPassword('anything', CHEAP, 'somebody'), false)
 })
 
-t.test(
-  'passwords that wait for longer than anybody would are refused at once, and no party fills the queue',
-  async t => {
-    const ofOne = Array.from({ length: 45 }, () => isPassword('wrong', CHEAP, 'one'))
-    const ofOthers = Array.from({ length: 18 }, (_, i) => isPassword('wrong', CHEAP, `other ${i}`))
-    const ofMore = Array.from({ length: 20 }, (_, i) => isPassword('wrong', CHEAP, `more ${i}`))
-    const refused = await Promise.all(
-      [ofOne, ofOthers, ofMore].map(async tried =>
-        (await Promise.allSettled(tried)).flatMap(each => (each.status === 'rejected' ? [each.reason] : []))
-      )
+t.test('passwords that would wait too long are rejected at once, and no party fills the queue', async t => {
+  const ofOne = Array.from({ length: 45 }, () => isPassword('wrong', CHEAP, 'one'))
+  const ofOthers = Array.from({ length: 18 }, (_, i) => isPassword('wrong', CHEAP, `other ${i}`))
+  const ofMore = Array.from({ length: 20 }, (_, i) => isPassword('wrong', CHEAP, `more ${i}`))
+  const refused = await Promise.all(
+    [ofOne, ofOthers, ofMore].map(async tried =>
+      (await Promise.allSettled(tried)).flatMap(each => (each.status === 'rejected' ? [each.reason] : []))
     )
-    t.same(
-      refused.map(({ length }) => length),
-      [35, 0, 18],
-      'of those that come at once, ten of one party have a place, and thirty of all'
-    )
-    for (const { code, headers } of refused.flat())
-      t.match({ code, headers }, { code: 'too_many_attempts', headers: { 'Retry-After': '5' } })
-    t.equal(await isPassword('wrong', null, 'one'), false, 'and afterwards none')
-  }
-)
+  )
+  t.same(
+    refused.map(({ length }) => length),
+    [35, 0, 18],
+    'of concurrent attempts, ten of one party get a place, and thirty in total'
+  )
+  for (const { code, headers } of refused.flat())
+    t.match({ code, headers }, { code: 'too_many_attempts', headers: { 'Retry-After': '5' } })
+  t.equal(await isPassword('wrong', null, 'one'), false, 'and afterwards none')
+})
 
-t.test('a new password has at least 12 characters, whichever', t => {
+t.test('a new password has at least 12 characters, of any kind', t => {
   t.equal(faultOfPassword('x'.repeat(11)), 'must have at least 12 characters')
   t.equal(faultOfPassword('😀'.repeat(11)), 'must have at least 12 characters')
   t.equal(faultOfPassword('😀'.repeat(12)), undefined)
@@ -115,7 +112,7 @@ t.test('a new password has at least 12 characters, whichever', t => {
   t.end()
 })
 
-t.test('attempts are counted by the network that a customer has', t => {
+t.test('attempts are counted by the network that one customer has', t => {
   const networks: [peer: string, network: string][] = [
     ['192.168.7.9', '192.168.7'],
     ['::ffff:192.168.7.9', '192.168.7'],
@@ -136,7 +133,7 @@ t.test('attempts are counted by the network that a customer has', t => {
   const strange = subjectsOf('a@b', '10.0.0.1', undefined)
   t.match(strange, { own: { name: /^[0-9a-f]{64}$/, most: 5 }, network: { name: /^[0-9a-f]{64}$/, most: 50 } })
   const known = subjectsOf('a@b', '10.0.0.1', 'device')
-  t.match(known, { own: { name: /^[0-9a-f]{64}$/, most: 5 }, network: undefined }, 'apart from strangers')
+  t.match(known, { own: { name: /^[0-9a-f]{64}$/, most: 5 }, network: undefined }, 'separately from strangers')
   t.not(known.own.name, strange.own.name)
   t.end()
 })

@@ -37,7 +37,7 @@ async function setUp(t: Test) {
   return { database, visitors, token, userId, reads: () => reads }
 }
 
-t.test('a session is looked up once, until it is forgotten', async t => {
+t.test('a session is looked up once, until it is discarded', async t => {
   const { database, visitors, token, userId, reads } = await setUp(t)
   const find = (slug?: string) => visitors.find({ token, vouched: undefined }, slug)
   const visit = await find('one')
@@ -48,12 +48,12 @@ t.test('a session is looked up once, until it is forgotten', async t => {
   t.match(await find('nowhere'), { visitor: { userId }, project: undefined })
   t.match(await find('a\u0000'), { visitor: { userId }, project: undefined })
   await database.pool.run(sql => endAllSessions(sql, userId, null))
-  t.equal(await find('one'), visit, 'a server that was not told knows for 5 s')
+  t.equal(await find('one'), visit, 'a server without the notification learns of it within 5 s')
   visitors.forget()
   t.equal(await find('one'), undefined)
 })
 
-t.test('what is asked while a lookup is under way shares the next one', async t => {
+t.test('requests during a look-up share the next one', async t => {
   const { visitors, token, userId, reads } = await setUp(t)
   const tokens = Array.from({ length: 200 }, (_, i) => (i % 10 === 0 ? token : makeToken()))
   const found = await Promise.all(tokens.map(each => visitors.find({ token: each, vouched: undefined }, 'one')))
@@ -64,7 +64,7 @@ t.test('what is asked while a lookup is under way shares the next one', async t 
   t.equal(reads(), 2, 'the first alone, then the others')
   for (const none of [undefined, '', 'x', `${token}x`])
     t.equal(await visitors.find({ token: none, vouched: undefined }, 'one'), undefined)
-  t.equal(reads(), 2, 'what has not the form of a token is not looked up')
+  t.equal(reads(), 2, 'a text without the form of a token is not looked up')
 })
 
 t.test('a visit that was read before a change is not remembered after it', async t => {

@@ -26,7 +26,7 @@ const OLD_BOUNDS = [...new Set(Array.from({ length: 109 }, (_, k) => Math.ceil(2
 const oldBucketOf = (ms: number) => OLD_BOUNDS.filter(bound => bound <= ms).length
 const oldNumberOf = (all: readonly number[]) => all.reduce((sum, ms) => sum + 10n ** BigInt(12 * oldBucketOf(ms)), 0n)
 
-t.test('a bucket has the durations from its bound to the next', t => {
+t.test('a bucket contains the durations from its bound to the next', t => {
   t.same(BOUNDS.slice(20, 30), [21, 22, 23, 24, 25, 26, 27, 29, 30, 31])
   t.same(BOUNDS.slice(-2), [Math.ceil(2 ** (27 - 1 / 16)), 2 ** 27])
   t.equal(COARSE_BUCKETS, OLD_BOUNDS.length + 1)
@@ -50,11 +50,11 @@ const isNear = (found: ReturnType<typeof percentilesOf>, all: readonly number[],
   })
 }
 
-t.test('percentiles are at most 2.2 % off', async () => {
+t.test('percentiles are off by at most 2.2 %', async () => {
   fc.assert(fc.property(durations, all => isNear(percentilesOf(readHistogram(String(numberOf(all)))), all, 0.022)))
 })
 
-t.test('old histograms are still read, with the error of their buckets', async () => {
+t.test("old histograms are still read, with their buckets' error", async () => {
   const limits = fc.record({ old: durations, fresh: fc.array(duration, { maxLength: 60 }), gone: fc.nat(60) })
   fc.assert(
     fc.property(limits, ({ old, fresh, gone }) => {
@@ -67,7 +67,7 @@ t.test('old histograms are still read, with the error of their buckets', async (
   )
 })
 
-t.test('a trace that is subtracted from a new bucket balances the trace in the old one', async () => {
+t.test('subtracting a trace from a new bucket balances the trace in the old one', async () => {
   fc.assert(
     fc.property(durations, duration, (all, other) => {
       const number = oldNumberOf(all) - numberOf(all)
@@ -82,12 +82,12 @@ t.test('a trace that is subtracted from a new bucket balances the trace in the o
   )
 })
 
-t.test('there are none of nothing', t => {
+t.test('an empty histogram has no percentiles', t => {
   t.same(percentilesOf(readHistogram('0')), { p50: null, p90: null, p95: null, p99: null })
   t.end()
 })
 
-t.test('counts are read out of one number, also those that are taken away', async () => {
+t.test('counts are read from one number, including negative ones', async () => {
   fc.assert(
     fc.property(durations, fc.array(duration, { maxLength: 60 }), (added, taken) => {
       const counts = Array.from({ length: BUCKETS }, () => 0)

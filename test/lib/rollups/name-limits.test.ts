@@ -12,7 +12,7 @@ const part = (list: string, over: Partial<RollupPart> = {}): RollupPart => ({
 })
 const names = (count: number, prefix = 'k') => Array.from({ length: count }, (_, i) => `${prefix}${i}`)
 
-t.test('names have rows of their own while there is room, and are then counted under what they are in', t => {
+t.test('names have their own rows up to a limit, and are then counted under their family', t => {
   const known = names(ROOM.n - 2, 'old')
   const parts = [part('old3'), part('a'), part('b'), part('c'), part('d', { within: 'g' }), part('a')]
   const rows = [{ level: 'n', start: 'h0', rows: known.length }]
@@ -25,13 +25,13 @@ t.test('names have rows of their own while there is room, and are then counted u
   t.end()
 })
 
-t.test('hours and days of families are never full, and a few names fit', t => {
+t.test('hours and days of families are never full, and few names fit', t => {
   const families = names(ROOM.n + 1).map(list => part(list, { level: 'f' }))
   t.same(findFull([...families, part('a')], [{ level: 'n', start: 'h0', rows: ROOM.n - 1 }]), [])
   t.end()
 })
 
-t.test('what is taken away is taken from where it was added, in whatever portions', async () => {
+t.test('amounts are subtracted where they were added, in any portions', async () => {
   const kinds = fc.array(fc.nat(ROOM.n + 200), { minLength: 1, maxLength: 900 })
   fc.assert(
     fc.property(kinds, fc.integer({ min: 1, max: 400 }), (numbers, portion) => {

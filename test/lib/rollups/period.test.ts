@@ -17,19 +17,19 @@ import {
 const NOW = Date.parse('2026-11-21T10:32:10.500Z')
 const shown = ({ from, to, step }: Period) => `${new Date(from).toISOString()} ${new Date(to).toISOString()} ${step}`
 
-t.test('a range ends with the step that is going on, and goes by the steps that suit it', t => {
+t.test('a range ends with the step in progress, and uses suitable steps', t => {
   t.equal(shown(periodOf('1h', NOW)), '2026-11-21T09:35:00.000Z 2026-11-21T10:35:00.000Z minute5')
   t.equal(shown(periodOf('24h', NOW)), '2026-11-20T11:00:00.000Z 2026-11-21T11:00:00.000Z hour')
   t.equal(shown(periodOf('7d', NOW)), '2026-11-14T11:00:00.000Z 2026-11-21T11:00:00.000Z hour')
   t.equal(shown(periodOf('30d', NOW)), '2026-10-23T00:00:00.000Z 2026-11-22T00:00:00.000Z day')
   const hour = Date.parse('2026-11-21T10:00:00Z')
-  t.equal(periodOf('24h', hour).to, hour + STEPS.hour, 'an hour that has just begun goes on')
+  t.equal(periodOf('24h', hour).to, hour + STEPS.hour, 'an hour that has just begun is included')
   t.equal(shown(byTheHour(periodOf('1h', NOW))), '2026-11-21T09:00:00.000Z 2026-11-21T11:00:00.000Z hour')
   t.equal(shown(periodBefore(periodOf('24h', NOW))), '2026-11-19T11:00:00.000Z 2026-11-20T11:00:00.000Z hour')
   t.end()
 })
 
-t.test('days begin at the midnight of the visitor, and hours with those of UTC', t => {
+t.test("days begin at the visitor's midnight, and hours with those of UTC", t => {
   t.equal(shown(periodOf('30d', NOW, 120)), '2026-10-22T22:00:00.000Z 2026-11-21T22:00:00.000Z day')
   t.equal(shown(periodOf('30d', NOW, -720)), '2026-10-22T12:00:00.000Z 2026-11-21T12:00:00.000Z day')
   t.equal(shown(periodOf('30d', NOW, 840)), '2026-10-23T10:00:00.000Z 2026-11-22T10:00:00.000Z day')
@@ -46,7 +46,7 @@ t.test('days begin at the midnight of the visitor, and hours with those of UTC',
 })
 
 t.test(
-  'a period has all steps that a time touches, a bounded number, and each begins where the last one ends',
+  'a period has all steps that a time touches, a bounded number, and each begins where the previous one ends',
   async () => {
     const year = 365 * STEPS.day
     const times = fc.tuple(

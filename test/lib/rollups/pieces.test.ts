@@ -4,7 +4,7 @@ import { FORTNIGHT, ORIGIN_MS, piecesOf, STEPS } from '../../../lib/rollups/peri
 
 const LENGTHS = { hour: STEPS.hour, day: STEPS.day, fortnight: FORTNIGHT }
 
-t.test('pieces are the whole time, one behind the other, each of whole steps, and few are short', async () => {
+t.test('pieces cover the whole time without gaps, consist of whole steps, and few are short', async () => {
   const hours = fc.tuple(fc.integer({ min: -1e6, max: 1e6 }), fc.integer({ min: 1, max: 50_000 }))
   fc.assert(
     fc.property(hours, ([first, count]) => {

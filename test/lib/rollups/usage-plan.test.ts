@@ -13,7 +13,7 @@ const hours = fc.uniqueArray(
   { selector: ({ start }) => start, maxLength: 60 }
 )
 
-t.test('each hour of the covered time is read once, from sums that are up to date or from few traces', async () => {
+t.test('each covered hour is read once, from current sums or from few traces', async () => {
   fc.assert(
     fc.property(
       hours,

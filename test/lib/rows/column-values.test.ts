@@ -38,7 +38,7 @@ const traceRow = (body: object) => ({
   ...rowOf(TRACE_TEXT_COLUMNS, traceTextValues, textsOfTrace(record(body)))
 })
 
-t.test('a trace has in each column what its body says of it', async t => {
+t.test("a trace has its body's values in each column", async t => {
   const spans = [span({ status: 'error' }), span({ status: 'ok' }), span({ status: 'error' })]
   const body = ingestBody({
     ...{ name: 'n', provider: 'p', model: 'm', sessionId: 's', userId: 'u', tags: ['b', 'a'], status: 'ok', spans },
@@ -61,10 +61,10 @@ t.test('a trace has in each column what its body says of it', async t => {
   })
   t.equal(estimatedBytes(trace), trace.bytes + trace.spans.reduce((sum, { bytes }) => sum + bytes, 0))
   const running = { ended_at: null, duration_ms: null, status: 'running', tags: null, input: null, user_id: null }
-  t.match(traceRow(startBody()), running, 'what is not there is null, and so are no tags')
+  t.match(traceRow(startBody()), running, 'a missing value is null, and so are missing tags')
 })
 
-t.test('a text that a span has as well is in the span only', t => {
+t.test('a text that a span also has is only in the span', t => {
   const [input, other] = ['é'.repeat(200), 'x'.repeat(200)]
   const body = ingestBody({
     input,
@@ -83,7 +83,7 @@ const SCORE: PastScore = {
   ...{ source: 'eval', evaluatorId: 'e', runId: 'r', createdAt: AT }
 }
 
-t.test('a trace that is restored has its past as well', async t => {
+t.test('a restored trace also has its past', async t => {
   const past: Past = {
     ...{ environment: null, keyId: 'k', ingestedAt: AT, metadataUpdatedAt: LATER, endHash: 'ab'.repeat(32) },
     ...{ estimatedBytes: 7, scores: [SCORE, SCORE], messages: [] }
@@ -104,7 +104,7 @@ t.test('a trace that is restored has its past as well', async t => {
   })
 })
 
-t.test('a span has in each column what its body says of it', async t => {
+t.test("a span has its body's values in each column", async t => {
   const sent = span({ parentSpanId: 'd'.repeat(16), kind: 'llm', status: 'ok', model: 'm', usage: { outputTokens: 4 } })
   const [prepared] = record(ingestBody({ spans: [sent] })).spans
   t.strictSame(rowOf(SPAN_HEAD_COLUMNS, spanHeadValues, prepared), {
@@ -114,7 +114,7 @@ t.test('a span has in each column what its body says of it', async t => {
   })
 })
 
-t.test('a tag has beside it what lists ask of its trace', async t => {
+t.test("a tag's row has the data of its trace that lists need", async t => {
   const trace = record(ingestBody({ tags: ['x'], userId: 'u', costUsd: 2 }))
   const lists = listsOf(trace, 'production')
   const tagLists = tagListsOf('x', lists)
@@ -125,7 +125,7 @@ t.test('a tag has beside it what lists ask of its trace', async t => {
   })
 })
 
-t.test('a change names its trace and the version that it holds for; what is not set is said to be so', async t => {
+t.test('a change names its trace and the version that it applies to, and marks columns that are not set', async t => {
   const sums = { spanCount: 2, errorCount: 1, estimatedBytes: 300 }
   const changed = {
     state: { seq: 5, version: 6 },

@@ -44,7 +44,7 @@ const OWN_NAMES: Readonly<Record<string, string>> = {
 }
 const ownName = ({ type }: Column) => OWN_NAMES[type] ?? type
 
-t.test('every column that is copied is one of its table, and every one that must have a value is copied', async t => {
+t.test('every copied column exists in its table, and every required one is copied', async t => {
   const tables = { traces: TRACE_COLUMNS, spans: SPAN_COLUMNS, trace_tags: TAG_COLUMNS, scores: SCORE_COLUMNS }
   for (const [table, columns] of Object.entries(tables)) {
     const there = await readTable(table)
@@ -54,14 +54,14 @@ t.test('every column that is copied is one of its table, and every one that must
       if (column.fixed) t.ok(notNull, `${table}.${column.name} is never null`)
     }
     const names = new Set(columns.map(({ name }) => name))
-    t.equal(names.size, columns.length, 'none comes twice')
+    t.equal(names.size, columns.length, 'none is repeated')
     for (const { name, notNull, hasDefault } of there.values()) {
       if (notNull && !hasDefault) t.ok(names.has(name), `${table}.${name}`)
     }
   }
 })
 
-t.test('every column that a change sets is one of traces, and every choice is about one of them', async t => {
+t.test('every column that a change sets exists in traces, and so does the column of every choice', async t => {
   const there = await readTable('traces')
   const targets = TARGET_COLUMNS.map(({ name }) => name as string)
   for (const columns of [APPEND_COLUMNS, END_COLUMNS, GROWTH_COLUMNS] as readonly (readonly Column[])[]) {
@@ -74,7 +74,7 @@ t.test('every column that a change sets is one of traces, and every choice is ab
   }
 })
 
-t.test('the place of a column is where its value is written', async t => {
+t.test("a column's position is where its value is written", async t => {
   const lists = listsOf({ status: 'ok', model: 'm', name: 'n', userId: 'u' }, 'production')
   const rows = new CopyWriter()
   fieldWriter(LIST_COLUMNS, listValues)(rows, lists)

@@ -118,7 +118,7 @@ const rowsOf = fc.array(fc.constantFrom(...types), { minLength: 1, maxLength: 8 
   })
 )
 
-t.test('every value of every type is read as it was written, and so is null, one row behind the other', async () => {
+t.test('every value of every type, and null, is read as written, row by row', async () => {
   const writer = new CopyWriter()
   fc.assert(
     fc.property(rowsOf, ({ types, rows }) => {
@@ -145,7 +145,7 @@ t.test('every value of every type is read as it was written, and so is null, one
   )
 })
 
-t.test('the memory grows with what is written, and what was taken stays as it is', async t => {
+t.test('the buffer grows with the written data, and bytes that were taken do not change', async t => {
   const writer = new CopyWriter()
   const texts = [1, 60_000, 70_000, 1_000_000].map(length => 'é'.repeat(length))
   for (const text of texts) writer.text(text)
@@ -161,7 +161,7 @@ t.test('the memory grows with what is written, and what was taken stays as it is
   t.equal(writer.length, 9)
 })
 
-t.test('numbers are put at their places in what is written already', async t => {
+t.test('numbers are inserted at their positions in written data', async t => {
   const writer = new CopyWriter()
   writer.append(Buffer.alloc(16, 0xff))
   writer.putInt16(-2, 0)
@@ -172,6 +172,6 @@ t.test('numbers are put at their places in what is written already', async t => 
   t.strictSame([...bytes.subarray(14)], [0xff, 0xff])
 })
 
-t.test('a type without a binary form is refused before anything is written', async t => {
+t.test('a type without a binary form is rejected before anything is written', async t => {
   t.throws(() => fieldWriter([{ name: 'c', type: 'point' }], { c: () => 1 }), /no binary form for point/)
 })

@@ -73,7 +73,7 @@ const someSpan = fc
   .filter(({ name }) => !name.includes('\u0000'))
   .map(over => span({ ...over, attributes: over.input === null ? {} : { text: over.input } }))
 
-t.test('the rows of chosen spans say what these spans say, packed or not', async () => {
+t.test('the rows of selected spans contain their data, packed or not', async () => {
   let packed = 0
   fc.assert(
     fc.property(
@@ -105,7 +105,7 @@ t.test('the rows of chosen spans say what these spans say, packed or not', async
   assert.ok(packed > 10, 'some of them were packed')
 })
 
-t.test('a row leaves room for what is known only when it is written', async t => {
+t.test('a row reserves space for values that are known only when it is written', async t => {
   const [row] = readSpanRows(renderSpanRows(append(span()), false))
   t.strictSame(
     OWNER_COLUMNS.map(({ name }) => row![name]?.length),
@@ -113,7 +113,7 @@ t.test('a row leaves room for what is known only when it is written', async t =>
   )
 })
 
-t.test('a trace has a row for each of its tags, its deltas, scores and spans, one behind the other', async t => {
+t.test('a trace has a row for each of its tags, deltas, scores and spans, in sequence', async t => {
   const spans = [span({ input: 'x' }), span(), span()]
   const trace = record({ tags: ['x', 'y'], userId: 'u', costUsd: 2, spans })
   const rows = renderTraceRows(trace, 'production', false)
@@ -138,7 +138,7 @@ t.test('a trace has a row for each of its tags, its deltas, scores and spans, on
   )
 })
 
-t.test('the lists of a trace are of its environment, and say so to whoever groups them', async t => {
+t.test("a trace's lists are those of its environment, which groups can read", async t => {
   const trace = record({ model: 'm' })
   const family = (environment: string | null) => renderTraceRows(trace, environment, false).family
   t.equal(family(null), family('unassigned'))
@@ -149,7 +149,7 @@ t.test('the lists of a trace are of its environment, and say so to whoever group
   t.strictSame([moved.tags, moved.tagsEnd], [[], moved.bytes.length])
 })
 
-t.test('what was rendered stays as it is, whatever is rendered after it', async t => {
+t.test('rendered bytes do not change when others are rendered after them', async t => {
   const first = renderSpanRows(append(span({ id: '1'.repeat(16) })), false)
   const copy = Buffer.from(first.bytes)
   renderSpanRows(append(span({ id: spanId(), input: 'x'.repeat(100_000) })), false)

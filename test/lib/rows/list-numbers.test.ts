@@ -18,7 +18,7 @@ const seeded = fc.record({
 
 const number = ({ high, low }: { high: number; low: number }) => (BigInt(high) << 32n) | BigInt(low >>> 0)
 
-t.test('a text is hashed as PostgreSQL hashes it', async t => {
+t.test('a text has the same hash as in PostgreSQL', async t => {
   const { sqlAccess } = await testDatabase(t)
   await fc.assert(
     fc.asyncProperty(fc.array(seeded, { minLength: 1, maxLength: 50 }), async items => {

@@ -32,7 +32,7 @@ const spans = fc.array(fc.record({ input: json, output: json, attributes: json, 
   maxLength: 30
 })
 
-t.test('texts are read as they were, in whatever order their rows come', async () => {
+t.test('texts are read unchanged, in any order of their rows', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.tuple(spans, fc.boolean()), { minLength: 1, maxLength: 3 }),
@@ -50,7 +50,7 @@ t.test('texts are read as they were, in whatever order their rows come', async (
   )
 })
 
-t.test('a few words stay as they are, and so does what is left to PostgreSQL', async t => {
+t.test('short texts are not packed, and neither are those left to PostgreSQL', async t => {
   const text = (length: number) => JSON.stringify('x'.repeat(length - 2))
   for (const [lengths, hurries, isPacked] of [
     [[], false, false],
@@ -74,13 +74,13 @@ t.test('a few words stay as they are, and so does what is left to PostgreSQL', a
   }
 })
 
-t.test('what each step repeats is stored once', async t => {
+t.test('text that each step repeats is stored once', async t => {
   const said = Array.from({ length: 8 }, () => `${hexId(150)} ${hexId(150)}`)
   const steps = said.map((_, i) => spanOf({ input: JSON.stringify(said.slice(0, i + 1)) }))
   t.ok(sum(lengthsOf(store(steps))) < 1.3 * sum(lengthsOf(store(steps.slice(-1)))))
 })
 
-t.test('much is read as little is', async t => {
+t.test('large groups are read like small ones', async t => {
   const spans = Array.from({ length: 3 }, (_, i) => spanOf({ input: JSON.stringify(hexId(40_000 + i)), output: '"é"' }))
   const read = await unpackSpans(spans.flatMap(span => store([span])))
   t.same(
@@ -90,16 +90,16 @@ t.test('much is read as little is', async t => {
   t.ok(read.every(({ packed }) => packed !== null))
 })
 
-t.test('slices fill the rows evenly; where they would be large, one row has it all', async t => {
+t.test('slices fill the rows evenly; if they would be large, one row has everything', async t => {
   const digits = (length: number) => JSON.stringify(hexId(length / 2))
   const even = lengthsOf(store(Array.from({ length: 6 }, () => spanOf({ output: digits(2000) }))))
   t.ok(Math.min(...even) > 0 && Math.max(...even) - Math.min(...even) < 20)
   const large = lengthsOf(store(Array.from({ length: 3 }, () => spanOf({ output: digits(9000) }))))
   t.ok(large[0]! > 9000)
-  t.same(large.slice(1), [10, 10], 'the others name the group')
+  t.same(large.slice(1), [10, 10], 'the others refer to the group')
 })
 
-t.test('a long run is packed in blocks, each of which is read without the others', async t => {
+t.test('a long run is packed in blocks, each of which can be read alone', async t => {
   const long = JSON.stringify(hexId(900 * 1024))
   const spans = Array.from({ length: 7 }, (_, i) => spanOf({ input: long, output: String(i) }))
   const rows = store(spans)
@@ -117,7 +117,7 @@ t.test('a long run is packed in blocks, each of which is read without the others
   t.same(
     larger.map(({ packed }) => packed !== null),
     [false, true, true],
-    'a span that is too long by itself is left to PostgreSQL'
+    'a span that is too long is left to PostgreSQL'
   )
   const bytes = store([spanOf({ input: JSON.stringify('é'.repeat(2 * MIB)) }), ...spans.slice(0, 2)])
   t.same(

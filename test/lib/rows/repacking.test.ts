@@ -20,8 +20,8 @@ t.test('a trace may shrink if it has several groups, or plain texts that are wor
     ['a group for each append', {}, true],
     ['one group', { groups: 1 }, false],
     ['nothing packed', { groups: 0, packedBytes: 0, plainBytes: 60_000 }, true],
-    ['one group, and spans that came late', { groups: 1, plainBytes: 5000 }, true],
-    ['one group, and a short span that came late', { groups: 1, plainBytes: 500 }, false],
+    ['one group, and late spans', { groups: 1, plainBytes: 5000 }, true],
+    ['one group, and a short late span', { groups: 1, plainBytes: 500 }, false],
     ['few texts', { groups: 3, packedBytes: 900 }, false],
     ['no texts', { groups: 0, packedBytes: 0 }, false],
     ["a coding agent's steps", { hasSteps: true }, false],
@@ -34,10 +34,10 @@ t.test('a trace may shrink if it has several groups, or plain texts that are wor
   t.end()
 })
 
-t.test('a long text of a short trace that came in pieces may be that of a span', t => {
+t.test("a long text of a short trace that arrived in pieces may equal a span's", t => {
   const grown = { ownBytes: 5000, isGrown: true }
   t.ok(mayShare(LIVE, grown))
-  t.ok(mayShare({ ...LIVE, hasSteps: true }, grown), 'other spans may have it')
+  t.ok(mayShare({ ...LIVE, hasSteps: true }, grown), 'other spans may contain it')
   t.notOk(mayShare(LIVE, { ...grown, isGrown: false }), 'it was compared when the trace was recorded')
   t.notOk(mayShare(LIVE, { ...grown, ownBytes: 1000 }))
   t.notOk(mayShare({ ...LIVE, packedBytes: 70_000 }, grown))
@@ -66,7 +66,7 @@ const someSpans = fc.uniqueArray(
   { selector: ({ id }) => id, maxLength: 30 }
 )
 
-t.test('texts stay as they are, however they were packed', () =>
+t.test('texts are preserved, however they were packed', () =>
   fc.assert(
     fc.asyncProperty(fc.array(someSpans, { maxLength: 5 }), fc.boolean(), async (portions, hurries) => {
       const known = new Set<string>()
@@ -95,7 +95,7 @@ t.test('texts stay as they are, however they were packed', () =>
   )
 )
 
-t.test('blocks are limited, spans that are longer stay as they are, and rows that are gone are left out', async t => {
+t.test('blocks are limited, longer spans stay unchanged, and deleted rows are skipped', async t => {
   const repacker = new Repacker()
   const plain = (id: string, length: number) =>
     repacker.addPlain({

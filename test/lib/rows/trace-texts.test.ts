@@ -20,13 +20,13 @@ const someSpans = fc.uniqueArray(
   { selector: ({ id }) => id, maxLength: 12 }
 )
 
-/** The rule: the first span with the text that is no step, if the text is long enough. */
+/** The rule: the first span with the text that is not a step, if the text is long enough. */
 const spanWith = (side: 'input' | 'output', text: string | null, spans: readonly PreparedSpan[]) =>
   text === null || text.length < LEAST_SHARED
     ? null
     : (spans.find(span => span[side] === text && !span.callDetails?.includes('step'))?.id ?? null)
 
-t.test('a complete trace shares a text with a span that has it, and with no step', async t => {
+t.test('a complete trace shares a text with a span that has the same one, but not with a step', async t => {
   let shared = 0
   fc.assert(
     fc.property(someSpans, someText, someText, fc.boolean(), (given, input, output, isComplete) => {
@@ -50,7 +50,7 @@ t.test('a complete trace shares a text with a span that has it, and with no step
   t.ok(shared > 5, `${shared} inputs were shared`)
 })
 
-t.test('a text in the row counts, and a span that is missing has none', async t => {
+t.test('a text in the row takes precedence, and a missing span has none', async t => {
   const spanId = '1'.repeat(16)
   const names = { inputSpanId: spanId, outputSpanId: spanId }
   t.match(withSharedTexts({ input: '1', output: null, ...names }, []), { input: '1', output: null })
@@ -59,7 +59,7 @@ t.test('a text in the row counts, and a span that is missing has none', async t 
   })
 })
 
-t.test('the texts of a stored trace are found in its spans, packed or not', async () => {
+t.test("a stored trace's texts are found in its spans, packed or not", async () => {
   fc.assert(
     fc.property(someSpans, someText, someText, fc.infiniteStream(fc.boolean()), (given, input, output, isPacked) => {
       const finder = new SharedFinder({ input, output })

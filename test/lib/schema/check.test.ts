@@ -19,7 +19,7 @@ const withSpan = (fields: object) => withTrace({ spans: [SPAN, SPAN, SPAN, { ...
 const without = (object: object, name: string) =>
   Object.fromEntries(Object.entries(object).filter(([key]) => key !== name))
 
-t.test('accepts what the specification allows', async t => {
+t.test('accepts everything that the specification allows', async t => {
   const full = withTrace({
     endedAt: TIME,
     status: 'ok',
@@ -154,7 +154,7 @@ t.test('checks the values of an open object', async t => {
   t.equal(counts.explain({ a: 1, b: 'x' }), 'b: must be an integer')
 })
 
-t.test('explains exactly what the compiled check refuses', async () => {
+t.test('explains exactly what the compiled check rejects', async () => {
   const GENERIC = 'body: does not have the required form'
   const leaf = fc.oneof(
     fc.constantFrom(

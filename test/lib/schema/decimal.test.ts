@@ -63,7 +63,7 @@ function read(literal: string): Value {
 /** Returns the value of a double. */
 const ofDouble = (number: number): Value => read(String(number))
 
-t.test('every spelling of a number has one normal form, which is another spelling of it', async () => {
+t.test('every spelling of a number has one normal form, which is itself a spelling of it', async () => {
   fc.assert(
     fc.property(spelled, spelled, (one, other) => {
       const forms = new Set(one.literals.map(normalForm))
@@ -79,34 +79,37 @@ t.test('every spelling of a number has one normal form, which is another spellin
   )
 })
 
-t.test('tells what a double holds, what is an integer, and on which side of a bound a number lies', async () => {
-  const bound = fc.oneof(
-    fc.constantFrom(0, 1, -1, 2 ** 53 - 1, 5e-324),
-    fc.double({ noNaN: true, noDefaultInfinity: true })
-  )
-  /** Numbers close to the bound. They differ from it in a digit far to the right. */
-  const near = fc.tuple(bound, fc.constantFrom(-1n, 0n, 1n), fc.nat(30)).map(([bound, step, far]) => {
-    const { coefficient, exponent } = ofDouble(bound)
-    const value = { coefficient: coefficient * 10n ** BigInt(far) + step, exponent: exponent - far }
-    return { bound, value, literals: [`${value.coefficient}e${value.exponent}`] }
-  })
-  const far = fc.tuple(bound, spelled).map(([bound, each]) => ({ bound, ...each }))
-  fc.assert(
-    fc.property(fc.oneof(near, far), ({ bound, value, literals }) => {
-      for (const literal of literals) {
-        const number = Number(literal)
-        assert.equal(isHeld(literal), Number.isFinite(number) && isSame(ofDouble(number), value), literal)
-        const whole = value.exponent >= 0 || value.coefficient % 10n ** BigInt(-value.exponent) === 0n
-        assert.equal(isInteger(decimalOf(literal)), whole, literal)
-        const [a, b] = aligned(value, ofDouble(bound))
-        assert.equal(Math.sign(compareWritten(literal, bound)), a < b ? -1 : a > b ? 1 : 0, `${literal} ${bound}`)
-      }
-    }),
-    runs(1000)
-  )
-})
+t.test(
+  'determines whether a double holds a number, whether it is an integer, and on which side of a bound it lies',
+  async () => {
+    const bound = fc.oneof(
+      fc.constantFrom(0, 1, -1, 2 ** 53 - 1, 5e-324),
+      fc.double({ noNaN: true, noDefaultInfinity: true })
+    )
+    /** Numbers close to the bound. They differ from it in a digit far to the right. */
+    const near = fc.tuple(bound, fc.constantFrom(-1n, 0n, 1n), fc.nat(30)).map(([bound, step, far]) => {
+      const { coefficient, exponent } = ofDouble(bound)
+      const value = { coefficient: coefficient * 10n ** BigInt(far) + step, exponent: exponent - far }
+      return { bound, value, literals: [`${value.coefficient}e${value.exponent}`] }
+    })
+    const far = fc.tuple(bound, spelled).map(([bound, each]) => ({ bound, ...each }))
+    fc.assert(
+      fc.property(fc.oneof(near, far), ({ bound, value, literals }) => {
+        for (const literal of literals) {
+          const number = Number(literal)
+          assert.equal(isHeld(literal), Number.isFinite(number) && isSame(ofDouble(number), value), literal)
+          const whole = value.exponent >= 0 || value.coefficient % 10n ** BigInt(-value.exponent) === 0n
+          assert.equal(isInteger(decimalOf(literal)), whole, literal)
+          const [a, b] = aligned(value, ofDouble(bound))
+          assert.equal(Math.sign(compareWritten(literal, bound)), a < b ? -1 : a > b ? 1 : 0, `${literal} ${bound}`)
+        }
+      }),
+      runs(1000)
+    )
+  }
+)
 
-t.test('takes exponents that no double holds', async t => {
+t.test('accepts exponents that no double holds', async t => {
   const same: [string, string][] = [
     ['1e99999999999999999999', '10e99999999999999999998'],
     ['1e100000000000000000000', '10e99999999999999999999'],
@@ -124,7 +127,7 @@ t.test('takes exponents that no double holds', async t => {
   t.equal(isInteger(decimalOf('1e-99999999999999999999')), false)
 })
 
-t.test('takes numbers as long as a body in proportion to their length', async t => {
+t.test('processes numbers as long as a body in linear time', async t => {
   const long = 2_000_000
   const nines = '9'.repeat(long)
   t.equal(normalForm(`1e${nines}`), `1e+${nines}`)

@@ -15,7 +15,7 @@ import { runs } from '../../torture/orders.ts'
 
 const rest = async () => {}
 
-t.test('a segment gives the traces of each term, also after some are gone', async t => {
+t.test("a segment returns each term's traces, even after some are deleted", async t => {
   const someTerm = fc.oneof(fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }), fc.constantFrom(0, 1, -1, termOf('a')))
   await fc.assert(
     fc.asyncProperty(

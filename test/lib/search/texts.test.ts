@@ -4,7 +4,7 @@ import t from 'tap'
 import { SEARCHED, searchedTexts, stringsOf } from '../../../lib/search/texts.ts'
 import { runs } from '../../torture/orders.ts'
 
-t.test('of any JSON the strings are taken, as many as are allowed, and no half characters', t => {
+t.test('strings are taken from any JSON, up to the limit, without half characters', t => {
   const valuesOf = (value: unknown): string[] => {
     if (typeof value === 'string') return value === '' || value.startsWith('data:') ? [] : [value]
     if (typeof value !== 'object' || value === null) return []
@@ -40,11 +40,11 @@ t.test('of any JSON the strings are taken, as many as are allowed, and no half c
     texts.slice(1).reduce((sum, { text }) => sum + text.length, 0),
     SEARCHED.all
   )
-  t.equal(texts.filter(({ text }) => text === 'same').length, 1, 'what is repeated counts once')
+  t.equal(texts.filter(({ text }) => text === 'same').length, 1, 'repeated text counts once')
   t.end()
 })
 
-t.test('errors, tool calls and metadata have limits of their own', t => {
+t.test('errors, tool calls and metadata have their own limits', t => {
   const long = (text: string) => JSON.stringify(`${text} ${'x'.repeat(9000)}`)
   const bodies = (what: string) =>
     Array.from({ length: 50 }, (_, i) => ({ input: long(`${what} ${i}`), output: '"same"' }))

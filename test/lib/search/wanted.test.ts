@@ -47,7 +47,7 @@ t.test('a query finds each text that it was taken from, by its terms and by its 
   t.end()
 })
 
-t.test('phrases are found side by side, other words anywhere', t => {
+t.test('the words of phrases are found side by side, other words anywhere', t => {
   const texts = searchedTexts({
     name: 'agent',
     input: JSON.stringify({ messages: [{ role: 'user', content: 'Where is my\n  "blue" order 17?' }] }),
@@ -68,8 +68,8 @@ t.test('phrases are found side by side, other words anywhere', t => {
   t.same(marked('タワー'), ['タワー'])
   t.same(marked('行 agent'), ['行'])
   t.equal(marked('京ワ'), undefined, 'not side by side')
-  t.equal(marked('user'), undefined, 'a role is no text')
-  t.equal(marked('content'), undefined, 'nor is a key')
+  t.equal(marked('user'), undefined, 'a role is not text')
+  t.equal(marked('content'), undefined, 'and neither is a key')
   t.end()
 })
 

@@ -3,7 +3,7 @@ import { fold, runsOf } from '../../../lib/search/words.ts'
 
 const wordsOf = (text: string) => runsOf(text).map(({ start, end }) => text.slice(start, end))
 
-t.test('texts are taken apart into words, and those of scripts without spaces into runs', t => {
+t.test('texts are split into words, and texts in scripts without spaces into n-grams', t => {
   const cases: [string, string[]][] = [
     ["Don't order_no-17, please!", ['Don', 't', 'order', 'no', '17', 'please']],
     ['東京タワーへ 2024年', ['東京タワーへ', '2024', '年']],

@@ -55,7 +55,7 @@ import { lintAll } from '../../fixtures/statements/lint-all.ts'
 import { Recording, recorded } from '../../fixtures/statements/record.ts'
 import { routingFaults } from '../../fixtures/statements/routing.ts'
 
-/** Makes and reads a project's usage by every field. */
+/** Computes and reads a project's usage by every field. */
 async function readUsage(sql: Sql, projectId: number): Promise<void> {
   await setUsageTags(sql, projectId, ['prompt'], { by: null, action: 'project.update', projectId })
   t.equal(await makeSomeUsage(sql, projectId, Date.UTC(2100, 0), 0), true)
@@ -154,12 +154,12 @@ const WRONG: Readonly<Record<string, RegExp>> = {
     /gets a project_id that is not that of what is read/
 }
 
-t.test('a statement that a cluster takes is let be, one that it does not is named', async t => {
+t.test('a statement that a cluster accepts passes, and one that it rejects is named', async t => {
   for (const statement of JUST) t.same(lintStatement(statement), [], statement)
   for (const [statement, fault] of Object.entries(WRONG)) t.match(lintStatement(statement).join('\n'), fault, statement)
 })
 
-t.test('maintenance sends none that it does not', async t => {
+t.test('maintenance sends no statement that a cluster rejects', async t => {
   const { database } = await fullInstance(t)
   const recording = new Recording()
   const seen = recorded(database, recording)
@@ -222,5 +222,6 @@ t.test('maintenance sends none that it does not', async t => {
   })
   t.ok(recording.texts.size > 40, `${recording.texts.size} statements`)
   t.same(lintAll(recording.texts), [])
-  if (isOnCluster()) t.same(await routingFaults(database, recording.bound.values()), [], 'and is handed to one node')
+  if (isOnCluster())
+    t.same(await routingFaults(database, recording.bound.values()), [], 'and can be routed to one node')
 })

@@ -15,7 +15,7 @@ const log = createLog('silent')
 const bodyOf = (length: number) => Buffer.from(JSON.stringify(ingestBody({ input: 'x'.repeat(length) })))
 const CALM = { environment: null, hurries: false }
 
-t.test('prepares small bodies here and large ones on a thread, alike', async t => {
+t.test('small bodies are prepared on the main thread and large ones on a thread, with the same result', async t => {
   const threads = new BodyThreads(1, log)
   t.teardown(() => threads.close())
   for (const length of [10, 100_000]) {
@@ -31,7 +31,7 @@ t.test('prepares small bodies here and large ones on a thread, alike', async t =
   }
 })
 
-t.test('makes the rows of all spans, and leaves out what they hold', async t => {
+t.test('creates the rows of all spans, and drops the texts that they contain', async t => {
   const threads = new BodyThreads(1, log)
   t.teardown(() => threads.close())
   for (const length of [10, 100_000]) {
@@ -63,7 +63,7 @@ t.test('an export keeps its settings if a thread receives it with other bodies',
   t.ok(Buffer.from(trace!.first!.rows.bytes).includes('tenant:acme'))
 })
 
-t.test('of what comes at once, more than goes to a thread together, each gets what is its own', async t => {
+t.test('if more bodies arrive than a thread receives together, each gets its own result', async t => {
   const threads = new BodyThreads(2, log)
   t.teardown(() => threads.close())
   const lengths = Array.from({ length: 64 }, (_, i) => (i % 16 === 5 ? 200_000 : 5_000 + i))
@@ -79,7 +79,7 @@ t.test('of what comes at once, more than goes to a thread together, each gets wh
   }
 })
 
-t.test('while few requests are in flight, a medium-sized body needs no thread, and becomes the same rows', async t => {
+t.test('while few requests are in flight, a medium-sized body needs no thread, with the same rows', async t => {
   const threads = new BodyThreads(1, log)
   t.teardown(() => threads.close())
   const spans = [span({ output: 'x'.repeat(10_000) }), span()]
@@ -105,7 +105,7 @@ const plain = (ready: unknown) =>
     return value instanceof Uint8Array ? Buffer.from(value).toString('base64') : value
   })
 
-t.test('the state of a running trace does not keep its body in memory', async t => {
+t.test("a running trace's state does not keep its body in memory", async t => {
   setFlagsFromString('--expose-gc')
   const collectGarbage = runInNewContext('gc') as () => void
   const threads = new BodyThreads(1, log)
@@ -127,7 +127,7 @@ t.test('the state of a running trace does not keep its body in memory', async t 
   t.ok(each < 10_000, `${Math.round(each)} bytes each`)
 })
 
-t.test('waits for a thread that is loading, and for what that has to prepare', async t => {
+t.test('waits for a thread that is loading, and for its work', async t => {
   const threads = new BodyThreads(1, log)
   const made = threads.makeReady({ operation: 'record', body: bodyOf(100_000), ...CALM })
   await delay(1)
@@ -135,7 +135,7 @@ t.test('waits for a thread that is loading, and for what that has to prepare', a
   t.match(await made, { operation: 'record' })
 })
 
-t.test('ends cleanly at whatever moment of its threads’ start', async t => {
+t.test('shuts down cleanly at any moment of its threads’ start', async t => {
   for (let moment = 0; moment < 4; moment++) {
     const threads = new BodyThreads(1, log)
     const made = threads.makeReady({
@@ -146,10 +146,10 @@ t.test('ends cleanly at whatever moment of its threads’ start', async t => {
     await delay(moment * 120)
     await Promise.all([made.catch(() => {}), threads.close()])
   }
-  t.pass('the process lives')
+  t.pass('the process is alive')
 })
 
-t.test('a body that takes more memory than a thread has is refused, and no other with it', async t => {
+t.test('a body that needs more memory than a thread has is rejected, without affecting others', async t => {
   const threads = new BodyThreads(1, log, 64)
   t.teardown(() => threads.close())
   const greedy = Buffer.from(`{"a":[${'{"b":{}},'.repeat(660_000)}{}]}`)
@@ -167,10 +167,10 @@ t.test('a body that takes more memory than a thread has is refused, and no other
     t.match(each, { reason: { code: 'payload_too_large', message: /^body: needs more memory/ } })
   }
   for (const record of records) t.match(record, { value: { operation: 'record' } })
-  t.match(await makeRecord(100_000), { operation: 'record' }, 'and it goes on')
+  t.match(await makeRecord(100_000), { operation: 'record' }, 'and it continues')
 })
 
-t.test('prices are loaded on a thread alone, and are then known here', async t => {
+t.test('prices are loaded only on a thread, and are then known on the main thread', async t => {
   const threads = new BodyThreads(1, log)
   t.teardown(() => threads.close())
   const call = {
@@ -182,7 +182,7 @@ t.test('prices are loaded on a thread alone, and are then known here', async t =
   t.throws(() => makeReady(task, false), { message: 'the prices are not loaded on this thread' })
   const first = (await threads.makeReady(task)) as ReadyExport
   const { heaps } = threads
-  t.equal(heaps.length, 1, 'it went to a thread')
+  t.equal(heaps.length, 1, 'it was sent to a thread')
   t.match(makeReady(task, false), { ready: { traces: [{ first: { rows: { keys: { costUsd: 2.5 } } } }] } })
   t.match(first.traces, [{ first: { rows: { keys: { costUsd: 2.5 } } } }])
   t.notOk(Object.keys(createRequire(import.meta.url).cache).some(name => name.includes('genai-prices')))

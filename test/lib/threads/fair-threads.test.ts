@@ -3,7 +3,7 @@ import { createLog } from '../../../lib/log.ts'
 import { FairThreads } from '../../../lib/threads/fair-threads.ts'
 import { ingestBody } from '../../fixtures/bodies/bodies.ts'
 
-t.test('what one project sends at once waits behind itself, not others behind it', async t => {
+t.test("a project's burst waits behind itself, and other projects do not wait behind it", async t => {
   const threads = new FairThreads(1, createLog('silent'))
   t.teardown(() => threads.close())
   const done: string[] = []
@@ -16,5 +16,5 @@ t.test('what one project sends at once waits behind itself, not others behind it
   await Promise.all([...heavy, make('b', 2, 200_000), make('c', 3, 10)])
   t.equal(done.filter(name => name === 'a').length, 10)
   t.equal(done.indexOf('c'), 0, 'a small body needs no thread')
-  t.ok(done.indexOf('b') <= 5, `behind as much as a thread has at once: ${done.join('')}`)
+  t.ok(done.indexOf('b') <= 5, `behind as much as a thread holds at once: ${done.join('')}`)
 })

@@ -29,7 +29,7 @@ function ready(operation: TaskName, body: object, over: Partial<ReadyTask> = {})
   return result.ready
 }
 
-t.test('a recording has what is decided by, and its rows', async t => {
+t.test('a recording has the data for its decision, and its rows', async t => {
   const body = ingestBody({ spans: [span(), span()], tags: ['x'] })
   const trace = prepare('record', bytes(body))
   const made = ready('record', body)
@@ -44,14 +44,14 @@ t.test('a recording has what is decided by, and its rows', async t => {
   )
 })
 
-t.test('a start brings the state that its appends are decided by', async t => {
+t.test('a start has the state that decides its appends', async t => {
   const spans = [span()]
   const made = ready('record', startBody({ spans, metadata: { k: 1 } }))
   t.match(made, { running: true, started: { spanCount: 1 } })
   t.strictSame([...made.started.spanHashes.keys()], [spans[0]!.id])
 })
 
-t.test('appends and ends bring the heads of their spans, and a row for each', async t => {
+t.test("appends and ends have their spans' heads, and a row for each", async t => {
   const spans = [span({ status: 'error' }), span()]
   for (const [operation, body] of [
     ['append', spansBody(...spans)],
@@ -67,7 +67,7 @@ t.test('appends and ends bring the heads of their spans, and a row for each', as
   }
 })
 
-t.test('of an export each trace has its spans, and the trace that they would make by themselves', async t => {
+t.test('each trace of an export has its spans, and the trace that they would form alone', async t => {
   const [one, two] = ['1'.repeat(32), '2'.repeat(32)]
   const inner = otlpSpan({ traceId: one, parentSpanId: 'f'.repeat(16), name: 'inner' })
   const root = otlpSpan({ traceId: two, name: 'root' })
@@ -85,13 +85,13 @@ t.test('of an export each trace has its spans, and the trace that they would mak
   ])
   const write = new ExportWrite(traces[1], null)
   t.equal(write.spans.length, MAX_SPANS + 1)
-  t.equal(traces[1].first.rows.spans.length, MAX_SPANS - KEPT_PLACES, 'rows of what is stored first')
-  t.equal(write.rowsOf(write.spans)?.spans.length, MAX_SPANS - KEPT_PLACES, 'and of nothing else')
+  t.equal(traces[1].first.rows.spans.length, MAX_SPANS - KEPT_PLACES, 'rows of stored spans first')
+  t.equal(write.rowsOf(write.spans)?.spans.length, MAX_SPANS - KEPT_PLACES, 'and of no others')
   t.strictSame([portions, refusals], [[], []])
-  t.equal(traces[0].first.started, undefined, 'a gathered trace is not one that appends go to')
+  t.equal(traces[0].first.started, undefined, 'a gathered trace does not accept appends')
 })
 
-t.test('whatever is stored, an export has the rows of the spans that find a place', async () => {
+t.test('an export has the rows of the spans that get a slot, whatever is stored', async () => {
   const traceId = '4'.repeat(32)
   const root = otlpSpan({ traceId, name: 'root' })
   const all = Array.from({ length: 420 }, (_, i) =>
@@ -140,7 +140,7 @@ t.test('whatever is stored, an export has the rows of the spans that find a plac
   )
 })
 
-t.test('spans of an export arrive with their texts, packed in their rows or not, stored or not', async t => {
+t.test("an export's spans arrive with their texts, packed or not, stored or not", async t => {
   const traceId = '3'.repeat(32)
   const long = (i: number) => `${i} ü `.repeat(400)
   const sent = Array.from({ length: 5 }, (_, i) =>
@@ -168,14 +168,14 @@ t.test('spans of an export arrive with their texts, packed in their rows or not,
   }
 })
 
-t.test('other JSON is read, and nothing else is made of it', async t => {
+t.test('other JSON is parsed, and nothing else happens', async t => {
   t.strictSame(ready('patch', { metadata: { k: 1 } }), { operation: 'parse', value: '{"k":1}' })
   const score = { name: 'q', dataType: 'boolean', value: true }
   t.strictSame(ready('score', score), { operation: 'parse', value: score })
   t.equal(stringifyExact(ready('score', { name: 'q', dataType: 'numeric', value: 0.5 }).value.value), '0.5')
 })
 
-t.test('a refusal is a value, and a fault of ours is not', async t => {
+t.test('a refusal is a value, and an internal error is thrown', async t => {
   const table: [TaskName, Uint8Array, object][] = [
     ['record', Buffer.from('{'), { code: 'invalid_json' }],
     ['append', bytes({ schemaVersion: 1 }), { code: 'invalid_trace', message: /^spans: is required/ }],
@@ -190,36 +190,39 @@ t.test('a refusal is a value, and a fault of ours is not', async t => {
   t.match(
     ready('record', large).oversize,
     /768000/,
-    'a document that is too large is refused only where its trace is new'
+    'a document that is too large is rejected only if its trace is new'
   )
   t.throws(() => makeReady(taskOf('record', undefined as never)), TypeError)
 })
 
-t.test('a resource with a number that was hashed otherwise before has both hashes, also in a large export', async t => {
-  const span = otlpSpan({})
-  const others = Array.from({ length: 1100 }, () => otlpSpan({}))
-  const formerHashOf = (made: ReadyExport): string | undefined => {
-    const trace = made.traces.find(({ traceId }) => traceId === span.traceId)!
-    return decodeSpans(trace.toGather, trace.first?.rows).spans.find(({ id }) => id === span.spanId)?.formerHash
+t.test(
+  'a resource with a number that used to be hashed differently has both hashes, even in a large export',
+  async t => {
+    const span = otlpSpan({})
+    const others = Array.from({ length: 1100 }, () => otlpSpan({}))
+    const formerHashOf = (made: ReadyExport): string | undefined => {
+      const trace = made.traces.find(({ traceId }) => traceId === span.traceId)!
+      return decodeSpans(trace.toGather, trace.first?.rows).spans.find(({ id }) => id === span.spanId)?.formerHash
+    }
+    const requestOf = (...spans: ReturnType<typeof otlpSpan>[]): Buffer => {
+      const resource = { attributes: [{ key: 'odd', value: { doubleValue: 1234.5 } }] }
+      const [group] = exportOf(...spans).resourceSpans
+      const text = JSON.stringify({ resourceSpans: [{ resource, ...group }] }).replaceAll('1234.5', '10e399')
+      return Buffer.from(text)
+    }
+    const exported = (operation: TaskName, body: Uint8Array): ReadyExport =>
+      (makeReady(taskOf(operation, body)) as { ready: ReadyExport }).ready
+    const expected = formerHashOf(exported('export-json', requestOf(span)))
+    t.match(expected, /^[0-9a-f]{64}$/)
+    const request = requestOf(...others, span)
+    const { portions } = exported('export-json', request)
+    t.ok(portions.length > 1)
+    const last = exported('export-portion', joinPortion(portions.at(-1)!, request))
+    t.equal(formerHashOf(last), expected)
   }
-  const requestOf = (...spans: ReturnType<typeof otlpSpan>[]): Buffer => {
-    const resource = { attributes: [{ key: 'odd', value: { doubleValue: 1234.5 } }] }
-    const [group] = exportOf(...spans).resourceSpans
-    const text = JSON.stringify({ resourceSpans: [{ resource, ...group }] }).replaceAll('1234.5', '10e399')
-    return Buffer.from(text)
-  }
-  const exported = (operation: TaskName, body: Uint8Array): ReadyExport =>
-    (makeReady(taskOf(operation, body)) as { ready: ReadyExport }).ready
-  const expected = formerHashOf(exported('export-json', requestOf(span)))
-  t.match(expected, /^[0-9a-f]{64}$/)
-  const request = requestOf(...others, span)
-  const { portions } = exported('export-json', request)
-  t.ok(portions.length > 1)
-  const last = exported('export-portion', joinPortion(portions.at(-1)!, request))
-  t.equal(formerHashOf(last), expected)
-})
+)
 
-t.test('a call of OpenTelemetry without a cost gets one, which its hash does not hold', async t => {
+t.test('an OpenTelemetry call without a cost gets one, which is not part of its hash', async t => {
   const call = (model: string, over: object = {}) =>
     otlpSpan({
       traceId: '3'.repeat(32),

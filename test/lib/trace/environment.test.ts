@@ -1,12 +1,12 @@
 import t from 'tap'
 import { EnvironmentError, parseEnvironment } from '../../../lib/trace/environment.ts'
 
-t.test('labels are folded to lower case', async t => {
+t.test('labels are lowercased', async t => {
   const accepted = { prod: 'prod', PROD: 'prod', 'eu-West_1': 'eu-west_1', '0': '0', ['A'.repeat(32)]: 'a'.repeat(32) }
   for (const [text, label] of Object.entries(accepted)) t.equal(parseEnvironment(text), label)
 })
 
-t.test('what is no label, or is taken, is refused with the reason', async t => {
+t.test('invalid and reserved labels are rejected with the reason', async t => {
   const refused: [string, RegExp][] = [
     ['unassigned', /reserved/],
     ['Unassigned', /reserved/],

@@ -19,12 +19,12 @@ const OTHER: Readonly<Record<string, unknown>> = {
 const fields = ({ properties }: { properties: object }) =>
   Object.keys(properties).filter(name => name !== 'schemaVersion')
 
-t.test('each field of a trace counts', async t => {
+t.test('each field of a trace is part of its identity', async t => {
   const hashOf = (trace: object) => prepare('record', bytes({ schemaVersion: 1, trace })).hash
   for (const name of fields(TraceInput)) t.not(hashOf({ ...TRACE, [name]: OTHER[name] }), hashOf(TRACE), name)
 })
 
-t.test('each field of a span counts', async t => {
+t.test('each field of a span is part of its identity', async t => {
   const hashOf = (span: object) => prepare('append', bytes({ schemaVersion: 1, spans: [span] })).spans[0]?.hash
   for (const name of fields(SpanInput)) {
     const value = name === 'id' ? 'ef'.repeat(8) : OTHER[name]
@@ -32,7 +32,7 @@ t.test('each field of a span counts', async t => {
   }
 })
 
-t.test('each field of an end counts', async t => {
+t.test('each field of an end is part of its identity', async t => {
   const hashOf = (end: object) => prepare('end', bytes({ schemaVersion: 1, endedAt: END, ...end })).hash
   for (const name of fields(EndBody)) t.not(hashOf({ [name]: OTHER[name] }), hashOf({}), name)
 })

@@ -21,7 +21,7 @@ const bytes = (body: unknown) => Buffer.from(typeof body === 'string' ? body : J
 const record = (body: unknown) => prepare('record', bytes(body))
 const end = (over: object = {}) => prepare('end', bytes({ schemaVersion: 1, endedAt: AT, ...over }))
 
-t.test('applies defaults, folds ids and normalises times', async t => {
+t.test('applies defaults, lowercases ids and normalises times', async t => {
   const body = ingest({
     id: ID.toUpperCase(),
     startedAt: '2026-11-21 12:00:00',
@@ -55,7 +55,7 @@ t.test('keeps free JSON exactly as sent', async t => {
   t.equal(kept.spans[0]?.attributes, `{"a":${value}}`)
 })
 
-t.test('identical means: what would be stored is identical', async t => {
+t.test('bodies are identical if the data to store is identical', async t => {
   const { hash } = record(ingest())
   const same = [
     ingest({
@@ -88,7 +88,7 @@ t.test('identical means: what would be stored is identical', async t => {
   t.equal(hashes.size, different.length + 1)
 })
 
-t.test('reordered keys are the same body, reordered spans another', async t => {
+t.test('reordered keys make the same body, and reordered spans a different one', async t => {
   const first = span({ id: '1'.repeat(16), attributes: { a: 1, b: { c: 1, d: 2 } } })
   const second = span({ id: '2'.repeat(16) })
   const reverse = (value: object): object => Object.fromEntries(Object.entries(value).reverse())
@@ -130,9 +130,9 @@ t.test('bodyHash is the SHA-256 of the canonical normalised body, and sizes are 
   )
 })
 
-t.test('an end says what was sent, and nothing of what was not', async t => {
+t.test('an end contains only the fields that were sent', async t => {
   t.match(end(), { status: 'unset', tags: [], usage: undefined, metadata: undefined, output: undefined, spans: [] })
-  t.equal(end({ metadata: {} }).hash, end().hash, 'merging nothing is not merging')
+  t.equal(end({ metadata: {} }).hash, end().hash, 'merging with nothing is not a merge')
   t.match(end({ output: null }), { output: null })
   t.match(end({ usage: {} }), { usage: { inputTokens: null, outputTokens: null, totalTokens: null } })
   t.strictSame(end({ tags: ['b', 'a', 'b'] }).tags, ['b', 'a'])
@@ -142,12 +142,12 @@ t.test('an end says what was sent, and nothing of what was not', async t => {
   t.equal(hashes.size, different.length + 1)
 })
 
-t.test('the size of a trace is that of its document without its spans', async t => {
+t.test("a trace's size is that of its document without its spans", async t => {
   const spans = ['1', '2', '3'].map(digit => span({ id: digit.repeat(16) }))
   for (const some of [[], spans.slice(2), spans]) t.equal(record(ingest({ spans: some })).bytes, record(ingest()).bytes)
 })
 
-t.test('a span has the same identity in whichever body it comes, beside whatever others', async t => {
+t.test('a span has the same identity in any body, next to any other spans', async t => {
   const other = span({ id: 'f'.repeat(16), input: '\u00e9'.repeat(100_000) })
   const { hash, bytes: size } = record(ingest({ spans: [span()] })).spans[0]!
   const appended = prepare('append', bytes({ schemaVersion: 1, spans: [other, span()] }))
@@ -156,7 +156,7 @@ t.test('a span has the same identity in whichever body it comes, beside whatever
   }
 })
 
-t.test('refuses what no schema can say, naming the field', async t => {
+t.test('rejects what no schema can express, and names the field', async t => {
   const events = [{ name: 'a\ud800', timestamp: AT }]
   const table: [unknown, RegExp][] = [
     [ingest({ endedAt: undefined, status: 'ok' }), /^trace\.status: must be absent/],
@@ -169,10 +169,10 @@ t.test('refuses what no schema can say, naming the field', async t => {
     [ingest({ spans: [span({ events })] }), /^trace\.spans\[0\]\.events\[0\]\.name: must not contain unpaired/]
   ]
   for (const [body, message] of table) t.throws(() => record(body), { code: 'invalid_trace', message })
-  t.ok(record(ingest({ startedAt: LATER, endedAt: LATER })), 'an end at the start is fine')
+  t.ok(record(ingest({ startedAt: LATER, endedAt: LATER })), 'an end equal to the start is valid')
 })
 
-t.test('says why a text cannot be kept in a column of text', async t => {
+t.test('explains why a text cannot be stored in a text column', async t => {
   t.equal(unstorable('plain \ud83d\ude00'), undefined)
   t.match(unstorable('a\u0000'), /U\+0000/)
   t.match(unstorable('\ude00\ud83d'), /unpaired/)

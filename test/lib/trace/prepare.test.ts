@@ -27,7 +27,7 @@ const nested = (levels: number) => JSON.parse('['.repeat(levels) + ']'.repeat(le
 const chars = (count: number) => '😀'.repeat(count)
 const spans = (count: number) => Array.from({ length: count }, (_, i) => span({ id: i.toString(16).padStart(16, '0') }))
 
-t.test('refuses what violates the schema of a trace, naming the field and the rule', async t => {
+t.test('rejects violations of the trace schema, and names the field and the rule', async t => {
   const table: [string, unknown, RegExp][] = [
     ['empty body', '', /^invalid_json .*empty/],
     ['only space', ' \n', /^invalid_json .*empty/],
@@ -58,9 +58,9 @@ t.test('refuses what violates the schema of a trace, naming the field and the ru
     ['an unknown status', ingest({ status: 'running' }), /trace\.status: must be one of ok, error, unset/],
     ['status of a running trace', ingest({ endedAt: undefined, status: 'ok' }), /trace\.status: must be absent/],
     ['no startedAt', ingest({ startedAt: undefined }), /trace\.startedAt: is required/],
-    ['a startedAt that is no time', ingest({ startedAt: 'today' }), /trace\.startedAt: must be an ISO 8601/],
+    ['a startedAt that is not a time', ingest({ startedAt: 'today' }), /trace\.startedAt: must be an ISO 8601/],
     ['a startedAt that is a number', ingest({ startedAt: 1 }), /trace\.startedAt: must be a string/],
-    ['an endedAt that is no time', ingest({ endedAt: '' }), /trace\.endedAt: must be an ISO 8601/],
+    ['an endedAt that is not a time', ingest({ endedAt: '' }), /trace\.endedAt: must be an ISO 8601/],
     [
       'an end before the start',
       ingest({ endedAt: '2026-11-21T11:59:59.999999Z' }),
@@ -101,7 +101,7 @@ t.test('refuses what violates the schema of a trace, naming the field and the ru
     ],
     ['U+0000 in a name', ingest({ name: 'a\u0000' }), /trace\.name: must not contain U\+0000/],
     [
-      'half a surrogate pair in a tag',
+      'an unpaired surrogate in a tag',
       ingest({ tags: ['a', '\ud800'] }),
       /trace\.tags\[1\]: must not contain unpaired surrogates/
     ],
@@ -112,7 +112,7 @@ t.test('refuses what violates the schema of a trace, naming the field and the ru
   for (const [what, body, expected] of table) t.match(refusal('record', body), expected, what)
 })
 
-t.test('refuses what violates the schema of a span, naming its place', async t => {
+t.test('rejects violations of the span schema, and names the position', async t => {
   const event = (over: object) => span({ events: [{ name: 'e', timestamp: AT, ...over }] })
   const table: [string, unknown, RegExp][] = [
     ['not an object', 1, /spans\[1\]: must be an object/],
@@ -146,7 +146,7 @@ t.test('refuses what violates the schema of a span, naming its place', async t =
     ['an unknown event field', event({ level: 1 }), /spans\[1\]\.events\[0\]\.level: unknown field/],
     ['usage that is null', span({ usage: null }), /spans\[1\]\.usage: must be an object/],
     ['a negative cost', span({ costUsd: -1 }), /spans\[1\]\.costUsd: must be at least 0/],
-    ['half a surrogate pair in the name', span({ name: '\udc00' }), /spans\[1\]\.name: must not contain unpaired/]
+    ['an unpaired surrogate in the name', span({ name: '\udc00' }), /spans\[1\]\.name: must not contain unpaired/]
   ]
   for (const [what, bad, expected] of table) {
     const list = [span({ id: 'f'.repeat(16) }), bad]
@@ -160,7 +160,7 @@ t.test('refuses what violates the schema of a span, naming its place', async t =
   }
 })
 
-t.test('refuses what violates the schema of an append or an end', async t => {
+t.test('rejects violations of the append or end schema', async t => {
   const table: [Prepared['operation'], string, unknown, RegExp][] = [
     ['append', 'an empty batch', { schemaVersion: 1, spans: [] }, /spans: must have at least 1 item/],
     ['append', 'no spans', { schemaVersion: 1 }, /spans: is required/],
@@ -181,7 +181,7 @@ t.test('refuses what violates the schema of an append or an end', async t => {
   }
 })
 
-t.test('accepts the near side of every limit', async t => {
+t.test('accepts values at every limit', async t => {
   const bodies = [
     ingest({ name: chars(500), provider: chars(200), model: chars(200), sessionId: chars(200), userId: chars(200) }),
     ingest({ tags: Array.from({ length: 20 }, (_, i) => chars(63) + String.fromCharCode(97 + i)) }),

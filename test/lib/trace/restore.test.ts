@@ -17,14 +17,14 @@ const MESSAGES = {
 
 const manySpans = (count: number) => Array.from({ length: count }, () => span())
 
-t.test('a complete trace may have more spans than may be recorded, and so may one that was gathered', t => {
+t.test('a complete trace may have more spans than can be recorded, as may a gathered trace', t => {
   t.equal(restore({ trace, spans: manySpans(201) }).spans.length, 201)
   const running = { trace: startBody().trace, spans: manySpans(201), recorded: { ranks: {} } }
   t.equal(restore(running).spans.length, 201)
   t.end()
 })
 
-t.test('a span keeps the hash that a line has for it only if its texts were cut', t => {
+t.test('a span keeps the hash from its line only if its texts were cut', t => {
   const sent = { input: 'x'.repeat(1000), output: null, attributes: null, events: null }
   const cut = span({ attributes: JSON.parse(cutTexts(sent).attributes as string) })
   const [kept, other] = [cut, span()].map(({ id }) => id)
@@ -35,7 +35,7 @@ t.test('a span keeps the hash that a line has for it only if its texts were cut'
   t.end()
 })
 
-t.test('a line that says no more than a recording is restored as that recording', async t => {
+t.test('a line without more data than a recording is restored as that recording', async t => {
   const body = ingestBody({ spans: [span()], usage: { inputTokens: 1 }, tags: ['a'], metadata: { b: [1] } })
   const { spans, ...recorded } = body.trace
   const { past, ranks: _, ...prepared } = restore({ trace: recorded, spans })
@@ -54,7 +54,7 @@ t.test('a line that says no more than a recording is restored as that recording'
   t.match(restore({ trace: startBody().trace }), { status: 'running', endedAt: null })
 })
 
-t.test('what answers add is not read, and null is as if it were not there', async t => {
+t.test('fields that only responses add are ignored, and null counts as missing', async t => {
   const { usage, ...known } = span({ usage: { inputTokens: 3 } }) as unknown as Record<string, unknown>
   const events = [{ name: 'e', timestamp: AT, attributes: null }]
   const line = {
@@ -72,10 +72,10 @@ t.test('what answers add is not read, and null is as if it were not there', asyn
   const { id } = known as { id: string }
   const recorded = { usage: {}, spanUsage: { [id]: usage } }
   const sent = { trace: { ...trace, status: 'ok' }, spans: [{ ...plain.spans[0], usage }] }
-  t.equal(restore({ ...line, recorded }).hash, restore(sent).hash, 'what was sent comes before what is shown')
+  t.equal(restore({ ...line, recorded }).hash, restore(sent).hash, 'the sent value precedes the shown one')
 })
 
-t.test('keeps messages that came apart, as they stood', t => {
+t.test('preserves messages that arrived separately, in their order', t => {
   const text = JSON.stringify({ trace, recorded: { messages: [MESSAGES] } }).replace(',1.5]', ',1.50e400]')
   const { past } = prepareRestore(Buffer.from(text))
   const stored = { ...MESSAGES, traceId: trace.id, output: '["hi",1.50e400]' }
@@ -89,7 +89,7 @@ t.test('keeps messages that came apart, as they stood', t => {
   t.end()
 })
 
-t.test('keeps what the service knew of the trace', async t => {
+t.test("preserves the service's own data about the trace", async t => {
   const past = {
     environment: 'Production',
     keyId: '4fT0qLm2XbC8vNwZ',
@@ -132,14 +132,14 @@ t.test('keeps what the service knew of the trace', async t => {
   }
 })
 
-t.test('free JSON may be as deep as an end or a patch may bring it', async t => {
+t.test('free JSON may be as deep as an end or a patch allows', async t => {
   const deep = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`
   const line = (levels: number) => JSON.stringify({ trace: { ...trace, output: '@' } }).replace('"@"', deep(levels))
   t.equal(restore(line(99)).output, deep(99))
   t.throws(() => restore(line(100)), { code: 'invalid_trace', message: /nested deeper than 101 levels/ })
 })
 
-t.test('refuses what cannot be restored, and says why', async t => {
+t.test('rejects invalid lines, with the reason', async t => {
   const longText = 'x'.repeat(501)
   const refused: [unknown, RegExp, string?][] = [
     ['', /the body is empty/, 'invalid_json'],

@@ -18,12 +18,12 @@ t.test('model calls, agents, tools and retrievers make a run; chains and custom 
   t.same(
     SPAN_KINDS.filter(makes),
     ['llm', 'agent', 'tool', 'retriever', 'embedding', 'reranker'],
-    'of the kinds that spans may have'
+    'of the kinds that spans can have'
   )
   t.same([...RUN_KINDS].sort(), SPAN_KINDS.filter(makes).sort())
   t.notOk(isRun(fields, []))
   t.ok(isRun({ ...fields, model: 'm' }, []))
-  t.ok(isRun({ ...fields, costUsd: 0 }, []), 'a cost of nothing is one')
+  t.ok(isRun({ ...fields, costUsd: 0 }, []), 'a cost of 0 is a cost')
 })
 
 const kind: fc.Arbitrary<string> = fc.constantFrom(...SPAN_KINDS, 'custom', 'chain', 'custom', 'chain')
@@ -51,7 +51,7 @@ const native = fc.record({
   end: fc.option(fc.record({ spans: spans(20), model, costUsd: fc.option(fc.constant(0.5), { nil: undefined }) }))
 })
 
-t.test('a native trace is a run from the write on that makes it one', async () => {
+t.test('a native trace is a run from the write that makes it one', async () => {
   fc.assert(
     fc.property(native, ({ first, appended, end }) => {
       const held = new Map(first.map(({ id, kind }) => [id, kind]))
@@ -86,7 +86,7 @@ t.test('a native trace is a run from the write on that makes it one', async () =
   )
 })
 
-t.test('a gathered trace is a run by the spans that came, in whichever order and portions', async () => {
+t.test('a gathered trace is a run if its spans make it one, in any order and portions', async () => {
   const exported = fc.uniqueArray(fc.record({ id: fc.nat(20), kind, model: fc.constantFrom(null, null, null, 'm') }), {
     selector: ({ id }) => id,
     maxLength: 8

@@ -12,7 +12,7 @@ const said = (spanId: string, input: string | null, output: string | null): Span
 })
 const TRACE = { name: 'n', input: null, output: null }
 
-t.test('a span shows the messages that name it, where it has nothing of its own', t => {
+t.test('a span shows the messages that name it if it has none of its own', t => {
   const spans = [span('a', 0, 9, { input: '"own"' }), span('b', 1, 2)]
   const messages = [said('a', '[1]', null), said('a', null, '[2]'), said('a', null, '[3]'), said('c', '[4]', null)]
   t.strictSame(joinMessages(TRACE, spans, messages), {
@@ -23,7 +23,7 @@ t.test('a span shows the messages that name it, where it has nothing of its own'
   t.end()
 })
 
-t.test('the trace takes the input of the first of these spans, and the output of the last', t => {
+t.test("the trace takes the first of these spans' input, and the last one's output", t => {
   const spans = [span('b', 3, 4, { parentSpanId: 'a' }), span('a', 1, 9, { parentSpanId: 'r' }), span('c', 2, 3)]
   const messages = [said('a', '["a"]', '["A"]'), said('b', '["b"]', '["B"]')]
   t.match(joinMessages(TRACE, spans, messages).trace, { input: '["a"]', output: '["A"]' })
@@ -40,7 +40,7 @@ const spans = fc.uniqueArray(
   { selector: ([id]) => id }
 )
 
-t.test('the order of spans does not matter, and nothing that was sent is changed', t => {
+t.test('the order of spans does not matter, and sent values do not change', t => {
   const messages = fc.array(fc.tuple(fc.constantFrom('a', 'b', 'x'), text, text).map(args => said(...args)))
   fc.assert(
     fc.property(spans, messages, (given, messages) => {

@@ -90,7 +90,7 @@ function traceOf(calls: readonly Call[]): GatheredSpan[] {
 
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0)
 
-t.test('each call counts once, in whatever order and portions the spans come', async () => {
+t.test('each call counts once, in any order and portions of the spans', async () => {
   const histories = fc.array(call, { minLength: 1, maxLength: 8 }).chain(calls => {
     const spans = traceOf(calls)
     const order = fc.shuffledSubarray(spans, { minLength: spans.length })
@@ -112,31 +112,31 @@ t.test('each call counts once, in whatever order and portions the spans come', a
 
 const ONE_ID = { hints: { responseId: 'chatcmpl-1' } }
 
-t.test('calls that only look alike all count', async t => {
+t.test('calls that only look alike are all counted', async t => {
   const alike = (id: number, from: number, to: number, over = {}) =>
     span(id, from, to, { kind: 'llm', parentId: idOf(1), model: 'm', inputTokens: 10, outputTokens: 2, ...over })
   const root = span(1, 0, 99, { kind: 'agent', hints: { level: 1 } })
   const cases: [string, GatheredSpan[], number][] = [
     ['one after the other', [alike(2, 0, 5), alike(3, 5, 9)], 20],
     ['at the same time', [alike(2, 0, 5), alike(3, 0, 5)], 20],
-    ['begun before the other ended', [alike(2, 0, 5), alike(3, 1, 6)], 20],
-    ['of other usage', [alike(2, 0, 9), alike(3, 1, 5, { outputTokens: 3 })], 20],
-    ['of another model', [alike(2, 0, 9), alike(3, 1, 5, { model: 'n' })], 20],
+    ['started before the other ended', [alike(2, 0, 5), alike(3, 1, 6)], 20],
+    ['with different usage', [alike(2, 0, 9), alike(3, 1, 5, { outputTokens: 3 })], 20],
+    ['with a different model', [alike(2, 0, 9), alike(3, 1, 5, { model: 'n' })], 20],
     ['below another step', [alike(2, 0, 9), alike(3, 1, 5, { parentId: idOf(4) })], 20],
     [
-      'with two answers',
+      'with two responses',
       [alike(2, 0, 9, { hints: { responseId: 'a' } }), alike(3, 1, 5, { hints: { responseId: 'b' } })],
       20
     ],
-    ['one after the other, of a server that gives one id', [2, 3].map(id => alike(id, id, id + 1, ONE_ID)), 20],
-    ['two within one: it has one twin', [alike(2, 0, 9), alike(3, 1, 4), alike(4, 5, 8)], 20],
+    ['one after the other, from a server with a single id', [2, 3].map(id => alike(id, id, id + 1, ONE_ID)), 20],
+    ['two inside one, which has one duplicate', [alike(2, 0, 9), alike(3, 1, 4), alike(4, 5, 8)], 20],
     ['two pairs at the same time', [alike(2, 0, 9), alike(3, 1, 10), alike(4, 2, 7), alike(5, 3, 8)], 20]
   ]
   for (const [name, calls, inputTokens] of cases)
     t.equal(exported([root, ...calls]).trace.inputTokens, inputTokens, name)
 })
 
-t.test('a call that two libraries report counts once by clocks of whole milliseconds', async t => {
+t.test('a call that two libraries report with millisecond clocks counts once', async t => {
   const root = span(1, 0, 99, { kind: 'agent', hints: { level: 1 } })
   const call = (id: number, startMicros: number, endMicros: number, responseId?: string) => {
     const usage = { model: 'm', inputTokens: 10, outputTokens: 2 }
@@ -144,23 +144,23 @@ t.test('a call that two libraries report counts once by clocks of whole millisec
     return span(id, 0, 1, { kind: 'llm', parentId: idOf(1), ...usage, hints })
   }
   const cases: [string, GatheredSpan[], number][] = [
-    ['both begun in one millisecond', [call(2, 5_000, 9_400), call(3, 5_000, 9_300, 'a')], 10],
+    ['both started in the same millisecond', [call(2, 5_000, 9_400), call(3, 5_000, 9_300, 'a')], 10],
     ['the same, of which the outer one is last', [call(2, 5_000, 9_300, 'a'), call(3, 5_000, 9_400)], 10],
-    ['the inner one begun in the next', [call(2, 5_000, 9_400), call(3, 6_000, 10_200, 'a')], 10],
+    ['the inner one started in the next', [call(2, 5_000, 9_400), call(3, 6_000, 10_200, 'a')], 10],
     [
       'two pairs at the same time',
       [2, 3, 4, 5].map(id => call(id, 5_000, 9_000 + id, id < 4 ? `answer ${id}` : undefined)),
       20
     ],
-    ['of a library that gives no ids', [call(2, 5_000, 9_400), call(3, 5_000, 9_300)], 20],
+    ['from a library without ids', [call(2, 5_000, 9_400), call(3, 5_000, 9_300)], 20],
     ['ended a millisecond later', [call(2, 5_000, 9_400), call(3, 7_000, 10_400, 'a')], 20],
-    ['by exact clocks', [call(2, 5_001, 9_400), call(3, 5_002, 9_500, 'a')], 20]
+    ['with exact clocks', [call(2, 5_001, 9_400), call(3, 5_002, 9_500, 'a')], 20]
   ]
   for (const [name, calls, inputTokens] of cases)
     t.equal(exported([root, ...calls]).trace.inputTokens, inputTokens, name)
 })
 
-t.test('of calls whose parents form a circle, one counts', async t => {
+t.test('of calls whose parents form a cycle, one counts', async t => {
   const call = (id: string, parentId: string): SpanUsage => ({
     id,
     parentId,
@@ -178,7 +178,7 @@ t.test('of calls whose parents form a circle, one counts', async t => {
   t.equal(sumSpending(new SpanTree([call('a', 'a')])).inputTokens, 1)
 })
 
-t.test('usage and cost that any kind of span states count, unless another span restates them', async t => {
+t.test('usage and cost stated by spans of any kind count, unless another span restates them', async t => {
   const root = span(1, 0, 99, { hints: { level: 1 } })
   const at = (id: number, kind: string, parent: number, tokens: number | null, over: object = {}) =>
     span(id, id, id + 1, { kind, parentId: idOf(parent), inputTokens: tokens, ...over })
@@ -187,7 +187,7 @@ t.test('usage and cost that any kind of span states count, unless another span r
     ['an agent over tools', [at(2, 'agent', 1, 330), at(3, 'tool', 2, null)], 330, null],
     ['two agents', [at(2, 'agent', 1, 330), at(3, 'agent', 1, 110)], 440, null],
     [
-      'an agent beside one with a call',
+      'an agent next to one with a call',
       [at(2, 'agent', 1, 330), at(3, 'agent', 1, 110), at(4, 'llm', 3, 110)],
       440,
       null
@@ -222,7 +222,7 @@ t.test('usage and cost that any kind of span states count, unless another span r
       1
     ],
     ['an embedding inside a call', [at(2, 'llm', 1, 110), at(3, 'embedding', 2, 8)], 118, null],
-    ['a cost that only the agent knows', [at(2, 'agent', 1, 110, priced(0.5)), at(3, 'llm', 2, 110)], 110, 0.5]
+    ['a cost that only the agent states', [at(2, 'agent', 1, 110, priced(0.5)), at(3, 'llm', 2, 110)], 110, 0.5]
   ]
   for (const [name, spans, inputTokens, costUsd] of cases) {
     t.match(exported([root, ...spans]).trace, { inputTokens, costUsd }, name)
@@ -230,7 +230,7 @@ t.test('usage and cost that any kind of span states count, unless another span r
   }
 })
 
-t.test('random trees count as the rules say, in any order and portions', async () => {
+t.test('random trees are counted according to the rules, in any order and portions', async () => {
   const node = fc.record({
     kind: fc.constantFrom('llm', 'llm', 'embedding', 'agent', 'chain', 'custom', 'tool', 'reranker'),
     parent: fc.nat(),
@@ -343,7 +343,7 @@ const BASE_MICROS = Date.parse(timeAt(0)) * 1000
 /** The ways in which a report of a call may have a cost. */
 const COSTS = ['stated', 'computed', 'none'] as const
 
-t.test('of the reports of a call, a stated cost counts before a computed one, in any order and portions', async () => {
+t.test('of several reports of a call, a stated cost precedes a computed one, in any order and portions', async () => {
   const calls = fc.array(fc.tuple(call, fc.constantFrom(...COSTS), fc.constantFrom(...COSTS)), {
     minLength: 1,
     maxLength: 8
@@ -385,7 +385,7 @@ t.test('of the reports of a call, a stated cost counts before a computed one, in
   )
 })
 
-t.test('a computed cost counts only where no stated cost around or inside the call does', async t => {
+t.test('a computed cost counts only if no stated cost around or inside the call does', async t => {
   const root = span(1, 0, 99, { hints: { level: 1 } })
   const at = (
     id: number,
@@ -407,17 +407,17 @@ t.test('a computed cost counts only where no stated cost around or inside the ca
       0.5
     ],
     ['below an agent that states 0', [at(2, 'agent', 1, 0), at(3, 'llm', 2, 1, true)], 0],
-    ['beside an agent that states one', [at(2, 'agent', 1, 0.5), at(3, 'llm', 1, 1, true)], 1.5],
-    ['beside a call that states one', [at(2, 'llm', 1, 0.5), at(3, 'llm', 1, 1, true)], 1.5],
+    ['next to an agent that states one', [at(2, 'agent', 1, 0.5), at(3, 'llm', 1, 1, true)], 1.5],
+    ['next to a call that states one', [at(2, 'llm', 1, 0.5), at(3, 'llm', 1, 1, true)], 1.5],
     [
-      'beside a call that states one, below an agent whose cost gives way to that',
+      'next to a call that states one, below an agent whose cost yields to it',
       [at(2, 'agent', 1, 0.7), at(3, 'llm', 2, 0.5), at(4, 'llm', 2, 1, true)],
       1.5
     ],
     ['inside a call that states one', [at(2, 'llm', 1, 0.5), at(3, 'chain', 2, null), at(4, 'llm', 3, 1, true)], 0.5],
     ['around a call that states one', [at(2, 'llm', 1, 1, true), at(3, 'chain', 2, null), at(4, 'llm', 3, 0.5)], 0.5],
     ['around an agent that states one', [at(2, 'llm', 1, 1, true), at(3, 'agent', 2, 0.5)], 0.5],
-    ['around a tool with a cost of its own', [at(2, 'llm', 1, 1, true), at(3, 'tool', 2, 0.5)], 1.5],
+    ['around a tool with its own cost', [at(2, 'llm', 1, 1, true), at(3, 'tool', 2, 0.5)], 1.5],
     ['an embedding inside a call', [at(2, 'llm', 1, 0.5), at(3, 'embedding', 2, 1, true)], 1.5],
     [
       'calls with two response ids, one inside the other',

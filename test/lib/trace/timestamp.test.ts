@@ -4,7 +4,7 @@ import t from 'tap'
 import { LAST_MICROS } from '../../../lib/otlp/wire/time.ts'
 import { durationMs, epochMs, isBefore, microsOf, parseTimestamp, timestampOf } from '../../../lib/trace/timestamp.ts'
 
-t.test('reads every accepted form into the canonical one', async t => {
+t.test('converts every accepted form to the canonical one', async t => {
   const forms: [string, string][] = [
     ['2026-11-21T12:00:00.123Z', '2026-11-21T12:00:00.123Z'],
     ['2026-11-21T12:00:00Z', '2026-11-21T12:00:00.000Z'],
@@ -27,7 +27,7 @@ t.test('reads every accepted form into the canonical one', async t => {
   for (const [sent, kept] of forms) t.equal(parseTimestamp(sent), kept, sent)
 })
 
-t.test('refuses everything else', async t => {
+t.test('rejects everything else', async t => {
   const refused = [
     ...['', 'now', '2026-11-21', '2026-11-21T12:00Z', '2026-11-21T12Z', '20261121T120000Z', '2026-W47-6T12:00:00Z'],
     ...['2026-325T12:00:00Z', '2026-11-21T12:00:00,5Z', '2026-11-21T12:00:00.Z', '2026-11-21T24:00:00Z'],
@@ -62,7 +62,7 @@ function canonical(moment: bigint): string {
   return rest === 0n ? iso : iso.replace('Z', `${String(rest).padStart(3, '0')}Z`)
 }
 
-t.test('keeps every canonical timestamp as it is, and orders and subtracts to the microsecond', async () => {
+t.test('preserves every canonical timestamp, and orders and subtracts to the microsecond', async () => {
   fc.assert(
     fc.property(micros, micros, (a, b) => {
       const [first, second] = [canonical(a), canonical(b)]
@@ -75,7 +75,7 @@ t.test('keeps every canonical timestamp as it is, and orders and subtracts to th
   )
 })
 
-t.test('a timestamp that is made of microseconds is canonical, and says these', async () => {
+t.test('a timestamp made from microseconds is canonical, and has the same value', async () => {
   const micros = fc.oneof(
     fc.nat(),
     fc.integer({ min: 0, max: LAST_MICROS }),

@@ -15,21 +15,21 @@ const shown = (text: string) =>
     .map(({ span, depth }) => `${depth}${span.id}`)
     .join(' ')
 
-t.test('spans are followed by their children, in the order given', async t => {
+t.test('spans are followed by their children, in the given order', async t => {
   const trees: [string, string, string][] = [
     ['nothing', '', ''],
     ['a list', 'b a', '0b 0a'],
     ['a tree', 'a b<a c d<a e<b', '0a 1b 2e 1d 0c'],
     ['children before their parents', 'c<b b<a a', '0a 1b 2c'],
-    ['a parent that is not there', 'a<x b<a', '0a 1b'],
+    ['a missing parent', 'a<x b<a', '0a 1b'],
     ['its own parent', 'a<a b', '0b 0a'],
-    ['a circle with a tail', 'c<a a<b b<a d', '0d 0c 0a 1b'],
-    ['a tail below a circle', 'a<b b<a c<b', '0a 1b 2c']
+    ['a cycle with a tail', 'c<a a<b b<a d', '0d 0c 0a 1b'],
+    ['a tail below a cycle', 'a<b b<a c<b', '0a 1b 2c']
   ]
   for (const [what, spans, order] of trees) t.equal(shown(spans), order, what)
 })
 
-t.test('every span stands once, below its parent or at the top', async () => {
+t.test('every span occurs once, below its parent or at the top', async () => {
   const ids = 'abcdefgh'.split('')
   const node = fc.record({ id: fc.constantFrom(...ids), parentSpanId: fc.option(fc.constantFrom(...ids, 'x')) })
   fc.assert(
@@ -45,7 +45,7 @@ t.test('every span stands once, below its parent or at the top', async () => {
   )
 })
 
-t.test('a chain as long as a trace may be is no trouble', async t => {
+t.test('a chain of the maximum length of a trace is handled', async t => {
   const chain = Array.from({ length: 200 }, (_, i) => ({ id: `${i}`, parentSpanId: i === 0 ? null : `${i - 1}` }))
   t.equal(inTreeOrder(chain).at(-1)?.depth, 199)
 })

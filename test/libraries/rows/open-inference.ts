@@ -47,7 +47,7 @@ export const openInferenceRows: readonly Row[] = [
   {
     ...openInference(
       'langchain',
-      "LangChain, beside OpenAI's client",
+      "LangChain, alongside OpenAI's client",
       'langchain_agent',
       expected(
         [

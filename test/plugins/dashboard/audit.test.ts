@@ -24,7 +24,7 @@ const entriesFor = async ({ ask }: Person, query = ''): Promise<Shown[]> =>
 const tryPassword = (service: TestService, email: string, password: string) =>
   asking(service)('POST', 'sign-in/password', { body: { email, password } })
 
-t.test('owners see what happened in their account, with the client of each person', async t => {
+t.test("owners see the actions in their account, with each person's client address", async t => {
   const service = await testService(t)
   const owner = await signedIn(service, 'owner@example.com', 'owner')
   const created = (await owner.ask('POST', 'p/default/keys', { body: { label: 'ci' } })).body
@@ -68,7 +68,7 @@ t.test('owners see what happened in their account, with the client of each perso
   }
 })
 
-t.test('failed sign-ins are one entry for each user and client, without what was typed', async t => {
+t.test('failed sign-ins are one entry per user and client, without the typed text', async t => {
   const service = await testService(t)
   const owner = await signedIn(service, 'owner@example.com', 'owner')
   await addPerson(service, 'ada@example.com', 'member')
@@ -94,7 +94,7 @@ t.test('failed sign-ins are one entry for each user and client, without what was
   t.notMatch(JSON.stringify(all), /my password is here|three|four/)
 })
 
-t.test('failed links from the addresses of one network cannot fill the log', async t => {
+t.test("failed links from one network's addresses cannot fill the log", async t => {
   const service = await testService(t, { config: { trustProxy: ['127.0.0.1/32'] } })
   const fail = (client: string, i: number) =>
     asking(service)('POST', 'sign-in/link', {
@@ -110,7 +110,7 @@ t.test('failed links from the addresses of one network cannot fill the log', asy
   t.equal(clients.at(-1)?.client, '2001:db8:8::1', 'another network has its own limit')
 })
 
-t.test('a wrong current password is a failed attempt as well', async t => {
+t.test('a wrong current password also counts as a failed attempt', async t => {
   const service = await testService(t)
   const owner = await signedIn(service, 'owner@example.com', 'owner')
   await givePassword(service, 'owner@example.com', PASSWORD)
@@ -119,7 +119,7 @@ t.test('a wrong current password is a failed attempt as well', async t => {
   t.match((await entriesFor(owner))[0], { action: 'sign-in.fail', by: 'owner@example.com' })
 })
 
-t.test('an account sees nothing of another one, nor of its members before they joined', async t => {
+t.test("an account sees no other account's entries, nor those of its members before they joined", async t => {
   const service = await testService(t)
   const { pool } = service.database
   const owner = await signedIn(service, 'owner@example.com', 'owner')
@@ -191,7 +191,7 @@ t.test('pages cover every entry once, and the file has the same entries', async 
   )
 })
 
-t.test('AUDIT_VIEWS=on records who opened which trace, once an hour; otherwise nobody does', async t => {
+t.test('AUDIT_VIEWS=on records who opened which trace, once an hour; by default, views are not recorded', async t => {
   const service = await testService(t, { config: { auditViews: true } })
   const step = span()
   const body = ingestBody({ spans: [step] })
@@ -212,7 +212,7 @@ t.test('AUDIT_VIEWS=on records who opened which trace, once an hour; otherwise n
   for (const path of paths) {
     const person = await signedIn(service, `reader${paths.indexOf(path)}@example.com`, 'viewer')
     await person.ask('GET', `p/default/traces/${id}${path}`)
-    t.match((await views())[0], { by: person.email }, `each way to read a trace counts: ${path}`)
+    t.match((await views())[0], { by: person.email }, `each way of reading a trace counts: ${path}`)
   }
 
   const plain = await testService(t, { database: service.database })

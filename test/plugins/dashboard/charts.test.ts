@@ -121,7 +121,7 @@ const STEPS: Readonly<Record<string, [string, number]>> = {
   '1y': ['day', 365]
 }
 
-t.test('series are what the traces add up to, at each range, with each filter, split or not', async t => {
+t.test('series equal the sums of the traces, for each range and filter, split or not', async t => {
   for (const [range, [step, length]] of Object.entries(STEPS)) {
     for (const [i, [filter, fits]] of Object.entries(FITS).entries()) {
       const [offset, hours] = pick(
@@ -136,7 +136,7 @@ t.test('series are what the traces add up to, at each range, with each filter, s
       const { body } = await ask('GET', `${P}/series?range=${range}${filter}&compare=1&offset=${offset}`)
       const { from, to, starts, groups, before } = body
       t.match(body, { step, offset: hours * 60, countedFrom: null, approximate: true })
-      if (step === 'day') t.equal((Date.parse(from) / HOUR + hours) % 24, 0, 'days begin at midnight there')
+      if (step === 'day') t.equal((Date.parse(from) / HOUR + hours) % 24, 0, 'days begin at midnight in that zone')
       t.equal(starts.length, length)
       const [all] = groups
       const expected = fitting(from, to, fits)
@@ -193,7 +193,7 @@ t.test('series are what the traces add up to, at each range, with each filter, s
   }
 })
 
-t.test('all charts of a page have the same days', async t => {
+t.test('all charts on a page have the same days', async t => {
   for (const query of ['range=30d&offset=-300', 'range=1y&offset=345', 'from=2026-01-01T12:00:00Z&offset=720']) {
     const [traces, scores] = [await ask('GET', `${P}/series?${query}`), await ask('GET', `${P}/score-series?${query}`)]
     t.same(scores.body.starts, traces.body.starts, query)
@@ -203,7 +203,7 @@ t.test('all charts of a page have the same days', async t => {
   }
 })
 
-t.test('whether traces are few is found by looking at a few', async t => {
+t.test('a few reads determine whether there are few traces', async t => {
   const period = periodBetween(NOW - 3 * HOUR, NOW)
   const { length } = fitting(new Date(period.from).toISOString(), new Date(period.to).toISOString(), () => true)
   const few = (most: number) => database.pool.run(sql => hasFewTraces(sql, 1, period, most))
@@ -211,12 +211,12 @@ t.test('whether traces are few is found by looking at a few', async t => {
   t.same([await few(length), await few(length + 1)], [false, true])
 })
 
-t.test('a time is given by its ends too; what runs is told beside the numbers', async t => {
+t.test('a time can be given by its ends, and running traces are counted separately', async t => {
   const [from, to] = [new Date(NOW - 3 * HOUR).toISOString(), new Date(NOW + HOUR).toISOString()]
   const { body } = await ask('GET', `${P}/series?from=${from}&to=${to}&env=prod`)
   t.match(body, { step: 'minute5', running: 1, before: null })
   t.match((await ask('GET', `${P}/series?from=${from}`)).body, { step: 'minute5' })
-  t.match((await ask('GET', `${P}/series?to=${to}`)).body, { step: 'hour' }, 'as long as it is without both')
+  t.match((await ask('GET', `${P}/series?to=${to}`)).body, { step: 'hour' }, 'as long as without either')
   t.match((await ask('GET', `${P}/series?range=24h&status=running`)).body, {
     running: 1,
     groups: [{ total: { traces: 0 } }]
@@ -226,7 +226,7 @@ t.test('a time is given by its ends too; what runs is told beside the numbers', 
   t.match((await ask('GET', `${P}/series?range=24h&status=ok`)).body, { running: 0 })
 })
 
-t.test('facets are counted with the filters by the others', async t => {
+t.test('facets are counted under the other filters', async t => {
   for (const range of Object.keys(STEPS)) {
     const { body: period } = await ask('GET', `${P}/series?range=${range}`)
     for (const [filter, expect] of Object.entries({
@@ -266,7 +266,7 @@ t.test('facets are counted with the filters by the others', async t => {
   t.equal(body.countedFrom, null)
 })
 
-t.test('an invalid query is rejected by the name of the parameter', async t => {
+t.test("an invalid query is rejected with the parameter's name", async t => {
   const wrong: Readonly<Record<string, RegExp>> = {
     'range=2h': /^range: /,
     'range=1h&from=2026-01-01T00:00:00Z': /^range: cannot be combined with from and to$/,

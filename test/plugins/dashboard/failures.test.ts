@@ -48,7 +48,7 @@ t.before(async () => {
   await failing(day(0, 3), 'The next day')
 })
 
-t.test('failures of the period are counted by step of time, and those of the period before', async t => {
+t.test('failures are counted by time step, and those of the previous period in total', async t => {
   const { body, shown } = await read(DAY)
   t.same(shown, [
     ['The card <number> expired', 3, 3, 0],
@@ -61,7 +61,7 @@ t.test('failures of the period are counted by step of time, and those of the per
   t.equal(body.groups[1].example.message, 'No stock')
 })
 
-t.test('earlier failures are read apart, with their first start and without numbers', async t => {
+t.test('earlier failures are read separately, with their first occurrence and without counts', async t => {
   const { body } = await read(DAY)
   t.match(body.earlier, [{ pattern: 'Gone since then', before: 1, firstAt: day(3, 1) }])
   const next = 'from=2026-11-04T00:00:00Z&to=2026-11-05T00:00:00Z&earlier=1'
@@ -84,7 +84,7 @@ t.test('an environment has its own failures', async t => {
   t.same((await read(`${DAY}&env=none`)).shown, [])
 })
 
-t.test('a step that begins after the period counts at its end', async t => {
+t.test('a step that starts after the period counts at its end', async t => {
   const startedAt = '2026-11-05T23:59:00.000Z'
   const late = new Date(Date.parse(startedAt) + HOUR).toISOString()
   const spans = [span({ name: 'late', kind: 'tool', status: 'error', output: 'x', startedAt: late, endedAt: late })]
@@ -95,20 +95,20 @@ t.test('a step that begins after the period counts at its end', async t => {
   t.equal(found.body.groups[0].steps.length, 24)
 })
 
-t.test('the first and the last day that can be written are periods as well', async t => {
+t.test('the first and the last representable days are valid periods', async t => {
   for (const time of ['from=0001-01-01T00:00:00Z&to=0001-01-02T00:00:00Z', 'from=9999-12-31T00:00:00Z&offset=-720']) {
     const to = time.includes('to=') ? '' : '&to=9999-12-31T23:59:59Z'
     t.same((await read(`${time}${to}`)).shown, [], time)
   }
 })
 
-t.test('another account has no failures here', async t => {
+t.test("another account's failures are not visible", async t => {
   const { id } = await service.database.pool.run(sql => createAccount(sql, 'strangers', 'trial'))
   const stranger = await signedIn(service, 'stranger@example.com', 'owner', id)
   t.equal((await stranger.ask('GET', `${P}/errors?${DAY}`)).status, 404)
 })
 
-t.test('bad parameters are refused by name', async t => {
+t.test('invalid parameters are rejected by name', async t => {
   for (const [query, name] of [
     ['range=2d', 'range'],
     ['after=x', 'after'],

@@ -53,7 +53,7 @@ const read = async (a: string, b: string, more = '') => {
   return body
 }
 
-t.test('each group has the sums of its traces, in total and per step', async t => {
+t.test("each group has its traces' sums, in total and per step", async t => {
   for (const [a, b, fits] of [
     ['tag:prompt:v1', 'tag:prompt:v2', (each, side) => each.tag === (side === 'a' ? 'prompt:v1' : 'prompt:v2')],
     ['model:m1', 'model:m2', (each, side) => each.model === (side === 'a' ? 'm1' : 'm2')],
@@ -112,7 +112,7 @@ t.test('an environment limits both groups', async t => {
   t.match((await read('environment:staging', 'environment:unassigned')).a.total, { traces: 1 })
 })
 
-t.test('only the newest traces of a period with too many are read', async t => {
+t.test('if a period has too many traces, only the newest are read', async t => {
   const filters = { a: { tag: 'prompt:v1' }, b: { model: 'm2' } }
   const asked = { period: periodBetween(START, START + 86_400_000), ...filters }
   const pair = await database.pool.run(sql => readGroupPair(sql, 1, asked, 6))
@@ -123,7 +123,7 @@ t.test('only the newest traces of a period with too many are read', async t => {
   t.equal(pair.scores.find(({ name }) => name === 'helpful')!.a.count, pair.a.total.traces)
 })
 
-t.test('another account compares nothing here; bad parameters are refused by name', async t => {
+t.test("another account's groups cannot be compared, and invalid parameters are rejected by name", async t => {
   const { id } = await database.pool.run(sql => createAccount(sql, 'strangers', 'trial'))
   const stranger = await signedIn(service, 'stranger@example.com', 'owner', id)
   t.equal((await stranger.ask('GET', `${P}/group-pair?a=model:m1&b=model:m2`)).status, 404)

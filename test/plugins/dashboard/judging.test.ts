@@ -33,7 +33,7 @@ const judge = (person: typeof ada, traceId: string, more: object = {}) =>
     body: { name: 'quality', dataType: 'numeric', value: 4, ...more }
   })
 
-t.test('owners define scores, everybody sees the definitions, and the API accepts any score', async t => {
+t.test('owners define scores, everyone sees the definitions, and the API accepts any score', async t => {
   t.match(await define({ name: 'quality', dataType: 'numeric' }, ada), forbidden)
   const quality = { name: 'quality', dataType: 'numeric', minimum: 1, maximum: 5, description: 'How good is it?' }
   t.match(await define(quality), { status: 201, body: { definition: { ...quality, categories: [] } } })
@@ -44,7 +44,7 @@ t.test('owners define scores, everybody sees the definitions, and the API accept
   await service.makeProject('second')
   t.same(await defined('p/second'), [])
 
-  t.equal((await judge(ada, await record('any'), { value: 99 })).status, 201, 'a definition validates nothing')
+  t.equal((await judge(ada, await record('any'), { value: 99 })).status, 201, 'a definition does not validate scores')
   const remove = (name: string, person = owner) => person.ask('DELETE', `${P}/score-definitions/${name}`)
   t.match(await remove('verdict', ada), forbidden)
   t.match(await remove('verdict'), { status: 200 })
@@ -58,7 +58,7 @@ t.test('owners define scores, everybody sees the definitions, and the API accept
   )
 })
 
-t.test('an invalid definition is refused with the field and the rule', async t => {
+t.test('an invalid definition is rejected with the field and the rule', async t => {
   const wrong: [object, RegExp][] = [
     [{ name: 'two words' }, /^name: must/],
     [{ dataType: 'text' }, /^dataType: must/],
@@ -87,11 +87,15 @@ t.test('a project has a limited number of definitions', async t => {
       select 1, 'filler-' || n, 'boolean' from generate_series(2, ${MOST_DEFINITIONS}) n`
   )
   t.match(await define({ name: 'beyond', dataType: 'boolean' }), { status: 409 })
-  t.match(await define({ name: 'filler-2', dataType: 'numeric' }), { status: 201 }, 'one can still be replaced')
+  t.match(
+    await define({ name: 'filler-2', dataType: 'numeric' }),
+    { status: 201 },
+    'an existing one can still be replaced'
+  )
   await database.pool.run(sql => sql`delete from score_definitions where name like 'filler%'`)
 })
 
-t.test('names of scores come with their categories', async t => {
+t.test('score names include their categories', async t => {
   const id = await record('named')
   for (const value of ['wrong', 'correct', 'correct']) {
     await ada.ask('POST', `${P}/traces/${id}/scores`, { body: { name: 'label', dataType: 'categorical', value } })
@@ -124,14 +128,14 @@ t.test('a queue has the traces of any search, and says which are judged', async 
   t.match(await viewer.ask('GET', `${P}/review?judge=a&q=word`), invalid(/^q: cannot be used/))
 })
 
-t.test('no two people get the same trace, and a lease ends by itself', async t => {
+t.test('no two people get the same trace, and leases expire', async t => {
   const ids = [await record('leased'), await record('leased'), await record('leased')]
   t.match(await claim(viewer, ids), forbidden)
   t.match((await claim(ada, ids)).body, { traceId: ids[0], judged: [] })
   t.match((await claim(ada, ids)).body, { traceId: ids[0] }, 'renewed')
   t.match((await claim(bob, ids)).body, { traceId: ids[1] })
   t.match((await claim(bob, [ids[0]!])).body, { traceId: null })
-  t.match((await claim(bob, [ids[0]!], 'other')).body, { traceId: ids[0] }, 'another score is another review')
+  t.match((await claim(bob, [ids[0]!], 'other')).body, { traceId: ids[0] }, 'a different score is a different review')
   t.equal((await judge(ada, ids[0]!)).status, 201)
   await database.pool.run(sql => sql`update review_leases set until = now() where score_name = 'quality'`)
   t.match((await claim(bob, ids)).body, { traceId: ids[1], judged: [ids[0]] }, 'a judged trace is not leased again')
@@ -142,7 +146,7 @@ t.test('no two people get the same trace, and a lease ends by itself', async t =
   t.equal(count, 1, 'old leases are removed')
 })
 
-t.test('people who ask at the same time get different traces', async t => {
+t.test('people who ask concurrently get different traces', async t => {
   const ids = await Promise.all(Array.from({ length: 8 }, () => record('at once')))
   const people = [ada, bob, owner]
   const given = await Promise.all(
@@ -156,7 +160,7 @@ t.test('people who ask at the same time get different traces', async t => {
   t.ok(given.every(id => ids.includes(id)))
 })
 
-t.test('an invalid claim is refused with the field and the rule', async t => {
+t.test('an invalid claim is rejected with the field and the rule', async t => {
   const wrong: [object, RegExp][] = [
     [{ traceIds: [] }, /^traceIds: must/],
     [{ traceIds: ['x'] }, /^traceIds/],

@@ -46,7 +46,7 @@ t.test('matches', async t => {
   )
   const running = await record(startBody({ name: 'running', startedAt: at(3), spans: [llm({})] }))
 
-  t.test('a row has the sums of its spans if the trace states none, and the spans that were not stored', async t => {
+  t.test("a row has its spans' sums if the trace states none, and the spans that were not stored", async t => {
     const { details } = (await ask('GET', `${P}/traces`)).body
     t.match(details[summed], {
       leftOut: 61,
@@ -56,7 +56,7 @@ t.test('matches', async t => {
     t.notOk(Object.hasOwn(details, stated))
   })
 
-  t.test('summaries alone are those of the page', async t => {
+  t.test("the page's summaries can be read alone", async t => {
     for (const query of ['', '?status=running', '?step=plan', '?sort=slowest', '?sort=costliest&step=plan&limit=1']) {
       const { traces } = (await ask('GET', `${P}/traces${query}`)).body
       const expected = traces.map((trace: Record<string, unknown>) => {
@@ -106,7 +106,7 @@ t.test('matches', async t => {
     t.match(await ask('GET', `${P}/suggestions?field=tag&typed=%00`), invalid(/^typed: /))
   })
 
-  t.test('a table of matches runs nothing in a spreadsheet, and goes on from page to page', async t => {
+  t.test('a table of matches runs nothing in a spreadsheet, and continues from page to page', async t => {
     const first = (await ask('GET', `${P}/trace-table?limit=2`)).body
     t.match(first.head, /^id,name,status,.*scores\r\n$/)
     t.equal(first.traces, 2)
@@ -115,7 +115,7 @@ t.test('matches', async t => {
     t.match(rows, `${summed},'=cmd|1,`)
   })
 
-  t.test('owners delete listed traces, and nobody else does', async t => {
+  t.test('only owners can delete listed traces', async t => {
     const remove = (who: typeof owner, body: object) => who.ask('POST', `${P}/deletions`, { body })
     const body = { traceIds: [stated, stated.toUpperCase(), traceId()] }
     const member = await signedIn(service, 'member@example.com', 'member')
@@ -161,7 +161,7 @@ t.test('matches', async t => {
     )
   })
 
-  t.test('a list shows the metadata that it is asked for', async t => {
+  t.test('a list shows the requested metadata', async t => {
     const big = { plan: 'big', text: 'x'.repeat(70_000) }
     for (const metadata of [
       { release: '1.2', customer: { plan: 'gold', seats: 3 }, odd: '\u0000', long: 'y'.repeat(500) },
@@ -170,7 +170,7 @@ t.test('matches', async t => {
     ])
       await record(ingestBody({ name: 'described', metadata }))
     const read = async (query: string) => (await ask('GET', `${P}/traces?name=described&${query}`)).body.metadata
-    t.same(await read(''), {}, 'no metadata unless it is asked for')
+    t.same(await read(''), {}, 'no metadata unless requested')
     const { body } = await ask('GET', `${P}/suggestions?field=metadata`)
     const names = body.values.map(({ value }: { value: string }) => value)
     for (const name of ['release', 'customer.plan', 'odd']) t.ok(names.includes(name), name)

@@ -24,7 +24,7 @@ const call = (model: string, traceId = freshId(32)) =>
   })
 const send = (...spans: object[]) => service.call('POST', '/api/v1/otlp/v1/traces', { body: exportOf(...spans) })
 
-t.test('owners set and remove prices of the project, beside those of all', async t => {
+t.test("owners set and remove the project's prices, next to those for all projects", async t => {
   await service.database.pool.run(sql => setPrice(sql, { model: 'all', input: 1, output: 1 }))
   t.match(await viewer.ask('POST', `${P}/prices`, { body: PRICE }), { status: 403 })
   const set = await owner.ask('POST', `${P}/prices`, {
@@ -38,7 +38,11 @@ t.test('owners set and remove prices of the project, beside those of all', async
   t.match((await owner.ask('GET', 'p/second/prices')).body.prices, [{ model: 'all' }])
 
   const at = (id: number) => `${P}/prices/${id}`
-  t.match(await owner.ask('DELETE', at(prices[0].id)), { status: 404 }, 'that of all is no business of a project')
+  t.match(
+    await owner.ask('DELETE', at(prices[0].id)),
+    { status: 404 },
+    'a project cannot change the prices for all projects'
+  )
   t.match(await viewer.ask('DELETE', at(prices[1].id)), { status: 403 })
   t.match(await owner.ask('DELETE', at(prices[1].id)), { status: 200 })
   t.match(await owner.ask('DELETE', at(prices[1].id)), { status: 404 })
@@ -54,7 +58,7 @@ t.test('owners set and remove prices of the project, beside those of all', async
   ])
 })
 
-t.test('what is no price is refused', async t => {
+t.test('an invalid price is rejected', async t => {
   const cases: [object, RegExp][] = [
     [{ model: ' ' }, /^model: must not be empty/],
     [{ model: 'a\nb' }, /^model: must not contain control characters/],
@@ -67,7 +71,7 @@ t.test('what is no price is refused', async t => {
     t.match(await owner.ask('POST', `${P}/prices`, { body: { ...PRICE, ...change } }), invalid(message))
 })
 
-t.test('models without a price are listed, and the trace says where a cost comes from', async t => {
+t.test('models without a price are listed, and the trace shows the source of a cost', async t => {
   const traceId = freshId(32)
   await send(call('gpt-4o', traceId), call('gpt-none', traceId))
   const { spans } = (await viewer.ask('GET', `${P}/traces/${traceId}/outline`)).body

@@ -49,7 +49,7 @@ t.test('a link shows its trace without scores, and nothing else', async t => {
   t.match((await owner.ask('GET', at(id))).body.links, [{ id: made.body.id, madeBy: 'owner@example.com' }])
 })
 
-t.test('a link ends when it expires, when it is revoked, and with its trace', async t => {
+t.test('a link ends when it expires, when it is revoked, and when its trace is deleted', async t => {
   const id = await record()
   const [first, second, third] = [await make(id), await make(id), await make(id)]
   await pool.run(sql => sql`update public_links set expires_at = now() where id = ${first.body.id}`)
@@ -82,7 +82,7 @@ t.test('a link ends when it expires, when it is revoked, and with its trace', as
   ])
 })
 
-t.test('only owners make links, and invalid requests name the field and the rule', async t => {
+t.test('only owners can create links, and invalid requests are rejected with the field and the rule', async t => {
   const id = await record()
   t.match(await make(id, 7, member), forbidden)
   t.match(await member.ask('GET', at(id)), forbidden)
@@ -96,7 +96,7 @@ t.test('only owners make links, and invalid requests name the field and the rule
   t.match(await make(id), { status: 409 })
 })
 
-t.test('without PUBLIC_LINKS=on, no link can be made, and earlier links show nothing', async t => {
+t.test('without PUBLIC_LINKS=on, links cannot be created, and existing ones show nothing', async t => {
   const off = await testService(t, { database: service.database })
   const id = await record()
   const { token } = (await make(id)).body

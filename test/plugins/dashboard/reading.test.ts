@@ -33,7 +33,7 @@ const plain = ({ status, text }: Answer) => [
   text.replace(/"requestId":"\w+"/, '').replace(/(?<=unknown parameter);[^"]*/, '')
 ]
 
-t.test('lists and details are those of the API, byte for byte, refusals too', async t => {
+t.test('lists, details and refusals equal those of the API, byte for byte', async t => {
   const { id } = await recordTrace()
   await recordTrace({ sessionId: 's/1', userId: 'u', status: 'error' })
   const queries = ['', '?status=error', '?sort=slowest&model=m&userId=u', '?sessionId=s%2F1', '?tag=t&tag=t&name=odd']
@@ -57,7 +57,7 @@ t.test('lists and details are those of the API, byte for byte, refusals too', as
   t.equal(download.headers['content-disposition'], `attachment; filename="trace-${id}.json"`)
 })
 
-t.test('traces are asked for by their ids, those that there are', async t => {
+t.test('existing traces are returned by their ids', async t => {
   const [one, other] = [await recordTrace(), await recordTrace()]
   const { body } = await ask('GET', `${P}/traces?ids=${one.id.toUpperCase()},${traceId()},${other.id}`)
   const all = (await call('GET', '/api/v1/search')).body.traces
@@ -69,7 +69,7 @@ t.test('traces are asked for by their ids, those that there are', async t => {
   t.match(await ask('GET', `${P}/traces?ids=${Array(51).fill(one.id)}`), invalid(/^ids: must be at most 50$/))
 })
 
-t.test('the outline has sizes where the detail has texts, and the rest as it is there', async t => {
+t.test("the outline has sizes instead of the detail's texts, and is otherwise the same", async t => {
   const { id, odd } = await recordTrace()
   const detail = (await call('GET', `/api/v1/traces/${id}`)).body
   const { version, trace, spans, scores, ...others } = (await ask('GET', `${P}/traces/${id}/outline`)).body
@@ -98,7 +98,7 @@ t.test('the outline has sizes where the detail has texts, and the rest as it is 
   t.type(version, 'string')
 })
 
-t.test('the outline of a long trace has pages', async t => {
+t.test("a long trace's outline has pages", async t => {
   const id = traceId()
   const spans = Array.from({ length: 5003 }, (_, i) => otlpSpan({ traceId: id, start: i }))
   t.equal((await call('POST', '/api/v1/otlp/v1/traces', { body: exportOf(...spans) })).status, 200)
@@ -115,12 +115,12 @@ t.test('the outline of a long trace has pages', async t => {
   t.match((await ask('GET', `${path}?after=${'9'.repeat(16)}`)).body, { spans: [], nextAfter: null })
   t.match(await ask('GET', `${path}?after=9`), invalid(/^after: must be 16 hexadecimal/))
   const short = (await ask('GET', `${path}?limit=3`)).body
-  t.same([idsOf(short), short.nextAfter], [sent.slice(0, 3), sent[2]], 'shorter ones, if asked for')
+  t.same([idsOf(short), short.nextAfter], [sent.slice(0, 3), sent[2]], 'shorter pages on request')
   t.same(idsOf((await ask('GET', `${path}?limit=2&after=${sent[2]}`)).body), sent.slice(3, 5))
   for (const limit of ['0', '5001', 'x']) t.match(await ask('GET', `${path}?limit=${limit}`), invalid(/^limit: /))
 })
 
-t.test('pages of an outline have the sizes of texts that were packed together, wherever a page begins', async t => {
+t.test('outline pages have the sizes of texts that were packed together, wherever a page begins', async t => {
   const spans = Array.from({ length: 30 }, (_, i) => span({ name: `${i}`, input: `${i} `.repeat(2000), output: { i } }))
   const { id } = await recordTrace({ spans })
   const path = `${P}/traces/${id}/outline`
@@ -134,7 +134,7 @@ t.test('pages of an outline have the sizes of texts that were packed together, w
   t.same((await ask('GET', `${path}?limit=10`)).body.spans, all.slice(0, 10))
 })
 
-t.test('the outline says when nothing has changed', async t => {
+t.test('the outline reports when nothing has changed', async t => {
   const body = startBody()
   await call('POST', '/api/v1/traces', { body })
   const path = `${P}/traces/${body.trace.id}/outline`
@@ -150,7 +150,7 @@ t.test('the outline says when nothing has changed', async t => {
   t.match(await ask('GET', `${path}?other=1`), invalid(/^other: unknown parameter; /))
 })
 
-t.test('a span alone, and all texts, are those of the detail', async t => {
+t.test('a single span, and all texts, equal those in the detail', async t => {
   // There is enough text to be packed.
   const spans = Array.from({ length: 5 }, (_, i) => span({ name: `${i}`, input: `${i} `.repeat(2000), output: { i } }))
   const { id } = await recordTrace({ spans })
@@ -185,7 +185,7 @@ t.test('a span alone, and all texts, are those of the detail', async t => {
   }
 })
 
-t.test('previews say in a line what steps did, and why they failed', async t => {
+t.test('previews describe in one line what steps did, and why they failed', async t => {
   const messages = [
     { role: 'system', content: 'Be careful.' },
     { role: 'user', content: 'Where is\nmy order?' }
@@ -230,7 +230,7 @@ t.test('previews say in a line what steps did, and why they failed', async t => 
   t.equal((await ask('GET', `${P}/traces/${traceId()}/previews?spans=${ids[0]}`)).status, 404)
 })
 
-t.test('filters can choose from what the traces have', async t => {
+t.test('filters offer the values of existing traces', async t => {
   await recordTrace({ name: 'another', status: 'error', model: 'big' })
   const { body } = await ask('GET', `${P}/facets`)
   t.match(body, { models: ['big', 'm'], environments: ['unassigned'] })
@@ -240,13 +240,13 @@ t.test('filters can choose from what the traces have', async t => {
   t.match((await ask('GET', `${P}/score-names`)).body, [{ name: 'quality', dataType: 'numeric', count: Number }])
 })
 
-t.test('a trace is found in whichever project the visitor may see', async t => {
+t.test('a trace is found in any project that the visitor can see', async t => {
   const { id } = await recordTrace()
   t.same((await ask('GET', `traces/${id}`)).body, { slug: 'default' })
   t.equal((await ask('GET', `traces/${traceId()}`)).status, 404)
 })
 
-t.test('messages that came as log records are shown as the detail shows them', async t => {
+t.test('messages from log records are shown as in the detail', async t => {
   const root = otlpSpan()
   const sent = await call('POST', '/api/v1/otlp/v1/traces', {
     body: exportOf(root),

@@ -60,7 +60,7 @@ t.test('scores are counted by name over time', async t => {
   t.same((await ask('GET', `${P}/score-series?env=prod`)).body.names, [])
 })
 
-t.test('traces that two sources gave different scores are told', async t => {
+t.test('traces with different scores from two sources are listed', async t => {
   const [same, other] = [await makeTrace(), await makeTrace()]
   for (const id of [same, other]) await give(id, 'quality', 0)
   for (const id of [same, other]) await give(id, 'quality', 1)
@@ -80,7 +80,7 @@ t.test('traces that two sources gave different scores are told', async t => {
   })
 })
 
-t.test('the traces behind a bar are found by value, bounds and source', async t => {
+t.test("a bar's traces are found by value, bounds and source", async t => {
   const ids = [await makeTrace(), await makeTrace(), await makeTrace()] as const
   for (const [i, id] of ids.entries()) await give(id, 'depth', i * 1.5)
   await judge(ids[1], 'depth', 7)
@@ -101,10 +101,10 @@ t.test('the traces behind a bar are found by value, bounds and source', async t 
   t.same(await idsOf('depth&source=annotation'), [ids[1]])
   t.same(await idsOf(`tier&value=${encodeURIComponent('gold "1"')}`), [ids[2]])
   t.same(await idsOf('tier&value=gold'), [])
-  t.same(await idsOf('tier&min=0'), [], 'a category is no number')
+  t.same(await idsOf('tier&min=0'), [], 'a category is not a number')
 })
 
-t.test('scores count at the time of their traces, if this is asked for', async t => {
+t.test("on request, scores count at their traces' times", async t => {
   const day = (n: number) => new Date(Date.UTC(2026, 8, n, 12)).toISOString()
   const made: string[] = []
   for (const n of [1, 2, 2, 5]) {
@@ -114,7 +114,7 @@ t.test('scores count at the time of their traces, if this is asked for', async t
   }
   for (const [i, value] of [1, 2, 4, 9].entries()) await give(made[i]!, 'rating', value)
   const time = 'from=2026-09-01T00:00:00Z&to=2026-09-04T00:00:00Z'
-  t.same((await ask('GET', `${P}/score-series?name=rating&${time}`)).body.names, [], 'they were given today')
+  t.same((await ask('GET', `${P}/score-series?name=rating&${time}`)).body.names, [], 'they were added today')
   const { body } = await ask('GET', `${P}/score-series?name=rating&by=trace&${time}`)
   t.match(body, { newest: null, names: [{ count: 3, average: 7 / 3 }] })
   const means = body.names[0].mean.flatMap((mean: number | null, i: number) => (mean === null ? [] : [[i, mean]]))
@@ -142,7 +142,7 @@ t.test('scores count at the time of their traces, if this is asked for', async t
   t.same((await ask('GET', `${P}/score-disagreement?name=rating&${time}`)).body.pairs, [])
 })
 
-t.test('pages of scores by trace hold each score once', async t => {
+t.test('pages of scores by trace contain each score once', async t => {
   const asked = { name: 'rating', limit: 1, from: '2026-09-01T00:00:00.000Z', to: '2026-09-30T00:00:00.000Z' }
   for (const most of [20_000, 1, 2]) {
     const values: number[] = []
@@ -161,7 +161,7 @@ t.test('pages of scores by trace hold each score once', async t => {
   }
 })
 
-t.test('what cannot be is refused by its name', async t => {
+t.test('invalid parameters are rejected by name', async t => {
   for (const [query, rule] of [
     ['score-series?range=2h', 'range: must be one of'],
     ['score-series?range=1h&from=2026-01-01T00:00:00Z', 'range: cannot be combined with from and to'],

@@ -8,7 +8,7 @@ import { testService } from '../../fixtures/service/service.ts'
 const P = 'p/default'
 const invalid = (message: RegExp) => ({ status: 400, body: { error: { code: 'invalid_request', message } } })
 
-t.test('the list finds words, with an excerpt of each trace', async t => {
+t.test('the list finds words, with an excerpt from each trace', async t => {
   const service = await testService(t)
   const { call } = service
   const { ask } = await signedIn(service, 'viewer@example.com', 'viewer')
@@ -68,7 +68,7 @@ t.test('the list finds words, with an excerpt of each trace', async t => {
   t.match(await ask('GET', `${P}/traces?q=%00`), invalid(/^q: /))
 })
 
-t.test('owners turn search on and off, members see how far the index is', async t => {
+t.test("owners turn search on and off, and members see the index's progress", async t => {
   const service = await testService(t)
   const owner = await signedIn(service, 'owner@example.com', 'owner')
   const member = await signedIn(service, 'member@example.com', 'member')

@@ -18,7 +18,7 @@ async function record(more: object): Promise<string> {
   return body.trace.id
 }
 
-t.test('a session is added up, and its traces come oldest first', async t => {
+t.test('a session is summed, and its traces are listed oldest first', async t => {
   const id = 'chat/7 ä"1'
   const ids: string[] = []
   for (let minute = 0; minute < 53; minute++) {
@@ -54,7 +54,7 @@ t.test('a session is added up, and its traces come oldest first', async t => {
   t.equal(second.body.nextCursor, null)
 })
 
-t.test('sessions and users are listed, added up, and found by how they begin', async t => {
+t.test('sessions and users are listed, summed, and found by prefix', async t => {
   const recently = new Date(Date.now() - 3_600_000).toISOString()
   const usage = { inputTokens: 7, outputTokens: 3 }
   for (const userId of ['cyd/1', 'cyd/2', 'cyd/1']) {
@@ -110,7 +110,7 @@ t.test('a session in the list has its first question, users, duration and scores
   t.match(user.body.sessions[0].scores, [{ name: 'helpful', count: 1, average: 0.5 }, { name: 'verdict' }])
 })
 
-t.test('sessions and users are sorted by their sums of a period', async t => {
+t.test('sessions and users are sorted by their sums over a period', async t => {
   const hours = [1, 2, 300]
   const spent: [string, string, number, string][] = [
     ['cheap', 'sort/a', 1, 'ok'],
@@ -142,7 +142,7 @@ t.test('sessions and users are sorted by their sums of a period', async t => {
   t.match(body.groups[0], { id: 'sort/b', traces: 2, errors: 1, inputTokens: 80, costUsd: 8 })
 })
 
-t.test('a sort that leaves out traces says since when they are summed', async t => {
+t.test('a sort that omits traces states the start of the summed period', async t => {
   const { database } = service
   const asked = { field: 'user_id', sort: 'traces', limit: 10 } as const
   const few = await database.pool.run(sql => rankGroups(sql, 1, asked, 1))
@@ -151,7 +151,7 @@ t.test('a sort that leaves out traces says since when they are summed', async t 
   t.match(await database.pool.run(sql => rankGroups(sql, 2, asked)), { groups: [], since: null })
 })
 
-t.test('a failed turn of a session has its first error', async t => {
+t.test('a failed turn in a session shows its first error', async t => {
   const failed = span({ name: 'pay', kind: 'tool', status: 'error', output: 'No stock' })
   const id = await record({ sessionId: 'failing', status: 'error', spans: [failed] })
   await record({ sessionId: 'failing' })
@@ -160,7 +160,7 @@ t.test('a failed turn of a session has its first error', async t => {
   t.match(body.errors[id], { step: 'pay', kind: 'tool', message: 'No stock', spanId: failed.id })
 })
 
-t.test('what is not there is 404 or empty, and what cannot be is refused', async t => {
+t.test('missing sessions get 404 or an empty list, and invalid parameters are rejected', async t => {
   for (const one of ['session', 'user']) t.match(await ask('GET', `${P}/${one}?id=none`), { status: 404 })
   t.match(await ask('GET', `${P}/session-traces?id=none`), {
     status: 200,

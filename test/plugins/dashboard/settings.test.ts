@@ -23,7 +23,7 @@ const auditOf = ({ database }: TestService) =>
     sql => sql`select action, user_id as "userId", project_id as "projectId", detail from audit order by id`
   )
 
-t.test('members annotate traces, and delete what is theirs; owners delete all', async t => {
+t.test('members annotate traces and delete their own annotations, and owners delete any', async t => {
   const service = await testService(t)
   const owner = await signedIn(service, 'owner@example.com', 'owner')
   const member = await signedIn(service, 'member@example.com', 'member')
@@ -53,7 +53,7 @@ t.test('members annotate traces, and delete what is theirs; owners delete all', 
   t.match(entries[0], { projectId: 1, detail: `{"traceId":"${id}","scoreId":"${added.body.score.id}"}` })
 })
 
-t.test('the API shows an annotation as any other score, and not who gave it', async t => {
+t.test('the API shows an annotation like any other score, without its author', async t => {
   const service = await testService(t)
   const member = await signedIn(service, 'member@example.com', 'member')
   const id = await recordTrace(service)
@@ -66,7 +66,7 @@ t.test('the API shows an annotation as any other score, and not who gave it', as
   )
 })
 
-t.test('members patch metadata, owners delete traces, viewers neither', async t => {
+t.test('members patch metadata, owners delete traces, and viewers do neither', async t => {
   const service = await testService(t)
   const owner = await signedIn(service, 'owner@example.com', 'owner')
   const member = await signedIn(service, 'member@example.com', 'member')
@@ -84,7 +84,7 @@ t.test('members patch metadata, owners delete traces, viewers neither', async t 
   t.match((await auditOf(service)).at(-1), { action: 'trace.delete', projectId: 1 })
 })
 
-t.test('owners make, rotate and revoke keys, which are shown once', async t => {
+t.test('owners create, rotate and revoke keys, which are shown once', async t => {
   const service = await testService(t)
   const { ask } = await signedIn(service, 'owner@example.com', 'owner')
   const asked = { label: 'ci', scopes: ['traces:read'], environment: 'Prod', expiresInDays: 30 }
@@ -136,11 +136,11 @@ t.test('owners make, rotate and revoke keys, which are shown once', async t => {
       { action: 'key.rotate', keyId: first, by: second, projectId: 1 },
       { action: 'key.revoke', keyId: second, projectId: 1 }
     ],
-    'after a leak it is known who made which key'
+    'after a leak, it is known who created which key'
   )
 })
 
-t.test('owners invite people by a link, give them roles and remove them', async t => {
+t.test('owners invite people with a link, assign roles and remove them', async t => {
   const service = await testService(t)
   const { ask } = await signedIn(service, 'owner@example.com', 'owner')
   const invited = await ask('POST', `${P}/members`, { body: { email: ' New@Example.com ', role: 'viewer' } })
@@ -160,7 +160,7 @@ t.test('owners invite people by a link, give them roles and remove them', async 
     status: 200,
     body: { member: { role: 'member' } }
   })
-  t.equal((await guest('GET', 'sessions')).status, 401, 'another role ends the sessions')
+  t.equal((await guest('GET', 'sessions')).status, 401, 'a different role ends the sessions')
   const link = await ask('POST', `${member}/link`)
   t.match(link, { status: 201, body: { link: /\/app\/sign-in#[\w-]{43}$/ } })
   t.equal(
@@ -194,17 +194,17 @@ t.test('owners invite people by a link, give them roles and remove them', async 
       { action: 'link.make', email: 'new@example.com' },
       { action: 'member.remove', email: 'new@example.com' }
     ],
-    'of whom is told by the address'
+    'the audit entry names the address'
   )
   for (const id of [invited.body.member.id, 'x', '0', '99999999999', '-1']) {
     t.equal((await ask('DELETE', `${P}/members/${id}`)).status, 404)
   }
   const again = await ask('POST', `${P}/members`, { body: { email: 'new@example.com', role: 'viewer' } })
-  t.equal(again.status, 201, 'who was removed can be invited again')
+  t.equal(again.status, 201, 'a removed member can be invited again')
   t.equal(again.body.member.id, invited.body.member.id)
 })
 
-t.test('an account keeps an owner', async t => {
+t.test('an account always has an owner', async t => {
   const service = await testService(t)
   const ada = await signedIn(service, 'ada@example.com', 'owner')
   const bob = await signedIn(service, 'bob@example.com', 'owner')
@@ -214,14 +214,14 @@ t.test('an account keeps an owner', async t => {
     ada.ask('PATCH', path(other.id), { body: { role: 'viewer' } }),
     bob.ask('PATCH', path(own.id), { body: { role: 'viewer' } })
   ])
-  t.same(both.map(({ status }) => status === 200).sort(), [false, true], 'of two at the same moment one is done')
+  t.same(both.map(({ status }) => status === 200).sort(), [false, true], 'of two concurrent requests, one succeeds')
   const [owner, ownId] = both[0]!.status === 200 ? [ada, own.id] : [bob, other.id]
   t.match(await owner.ask('PATCH', path(ownId), { body: { role: 'member' } }), conflict(/without an owner/))
   t.match(await owner.ask('DELETE', path(ownId)), conflict(/without an owner/))
   t.equal((await owner.ask('PATCH', path(ownId), { body: { role: 'owner' } })).status, 200, 'nothing is changed')
 })
 
-t.test('owners get no way into accounts of others', async t => {
+t.test('owners gain no access to other accounts', async t => {
   const service = await testService(t)
   const { database } = service
   const { id: account } = await database.pool.run(sql => createAccount(sql, 'others', 'owner'))
@@ -234,7 +234,7 @@ t.test('owners get no way into accounts of others', async t => {
   await shared.ask('POST', 'password', { body: { password: 'correct horse battery' } })
   const before = await linkFor(service, 'shared@example.com')
   await database.pool.run(sql => addUser(sql, { email: 'shared@example.com', accountId: account }))
-  t.equal((await shared.ask('GET', 'sessions')).status, 401, 'whoever was signed in as them is no longer')
+  t.equal((await shared.ask('GET', 'sessions')).status, 401, 'sessions of that user have ended')
   t.equal((await asking(service)('POST', 'sign-in/link', { body: { token: before } })).status, 401)
   const body = { email: 'shared@example.com', password: 'correct horse battery' }
   t.equal((await asking(service)('POST', 'sign-in/password', { body })).status, 401)
@@ -242,12 +242,12 @@ t.test('owners get no way into accounts of others', async t => {
     ({ email }: { email: string }) => email === 'shared@example.com'
   )
   t.match(await owner.ask('POST', `${P}/members/${id}/link`), conflict(/other accounts/))
-  t.equal((await owner.ask('DELETE', `${P}/members/${id}`)).status, 200, 'out of the own account')
+  t.equal((await owner.ask('DELETE', `${P}/members/${id}`)).status, 200, "from the owner's account")
   const users = await database.pool.run(sql => sql`select count(*)::int as n from memberships where user_id = ${id}`)
-  t.equal(users[0]?.n, 1, 'and no other')
+  t.equal(users[0]?.n, 1, 'and from no other')
 })
 
-t.test('everybody reads the project, owners rename it', async t => {
+t.test('everyone can read the project, and owners can rename it', async t => {
   const service = await testService(t)
   const owner = await signedIn(service, 'owner@example.com', 'owner')
   const viewer = await signedIn(service, 'viewer@example.com', 'viewer')

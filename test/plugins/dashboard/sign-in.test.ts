@@ -33,7 +33,7 @@ t.test('a link signs in, once', async t => {
   t.match((await stranger('GET', 'session')).body, { user: null, projects: [] })
 })
 
-t.test('of several who open a link at the same moment one is signed in', async t => {
+t.test('of several people who open a link concurrently, one is signed in', async t => {
   const service = await testService(t)
   await addPerson(service, 'ada@example.com', 'owner')
   const token = await linkFor(service, 'ada@example.com')
@@ -43,7 +43,7 @@ t.test('of several who open a link at the same moment one is signed in', async t
   t.same(answers.map(({ status }) => status).sort(), [204, ...Array(7).fill(401)])
 })
 
-t.test('a link that is too old does not sign in, and asking for one uses nothing up', async t => {
+t.test('an expired link does not sign in, and checking it does not use it up', async t => {
   const service = await testService(t)
   await addPerson(service, 'ada@example.com', 'owner')
   const token = await linkFor(service, 'ada@example.com')
@@ -52,7 +52,7 @@ t.test('a link that is too old does not sign in, and asking for one uses nothing
   t.equal((await asking(service)('POST', 'sign-in/link', { body: { token } })).status, 401)
 })
 
-t.test('where one person must sign in, nobody else does, and nothing is used up or told', async t => {
+t.test('if a particular person must sign in, nobody else can, and nothing is used up or revealed', async t => {
   const service = await testService(t)
   const ada = await signedIn(service, 'ada@example.com', 'owner')
   await addPerson(service, 'eve@example.com', 'owner')
@@ -71,9 +71,9 @@ t.test('where one person must sign in, nobody else does, and nothing is used up 
   t.match(
     await byPassword('eve@example.com', 'not the password'),
     { status: 401 },
-    'who does not have the password does not hear whose address it is'
+    "without the password, the link's address is not revealed"
   )
-  t.equal((await ada.ask('GET', 'session')).body.user.email, 'ada@example.com', 'the session stays')
+  t.equal((await ada.ask('GET', 'session')).body.user.email, 'ada@example.com', 'the session continues')
   t.equal((await byLink(link)).status, 204, 'the link is not used up')
   for (const wrong of [0, -1, 1.5, 2 ** 31, 'x']) {
     const answer = await ada.ask('POST', 'sign-in/link', { body: { token: link, userId: wrong } })
@@ -83,22 +83,25 @@ t.test('where one person must sign in, nobody else does, and nothing is used up 
   t.equal((await byPassword('ada@example.com')).status, 204)
 })
 
-t.test('signing in again ends the session of the same browser; signing out ends it and forgets the cookie', async t => {
-  const service = await testService(t)
-  const first = await signedIn(service, 'ada@example.com', 'owner')
-  const token = await linkFor(service, 'ada@example.com')
-  const again = await first.ask('POST', 'sign-in/link', { body: { token } })
-  const ask = asking(service, cookieOf(again))
-  t.equal((await ask('GET', 'sessions')).body.sessions.length, 1)
-  const out = await ask('DELETE', 'session')
-  t.match(out, { status: 204 })
-  t.match(out.headers['set-cookie'], /^spoor_session_[0-9a-f]{8}=; Max-Age=0; Path=\/app/)
-  t.match(await ask('GET', 'sessions'), { status: 401, body: { error: { code: 'sign_in_required' } } })
-  t.equal((await first.ask('GET', 'sessions')).status, 401)
-  t.equal((await ask('DELETE', 'session')).status, 204, 'whoever is signed out may sign out')
-})
+t.test(
+  "signing in again ends the browser's earlier session, and signing out ends it and deletes the cookie",
+  async t => {
+    const service = await testService(t)
+    const first = await signedIn(service, 'ada@example.com', 'owner')
+    const token = await linkFor(service, 'ada@example.com')
+    const again = await first.ask('POST', 'sign-in/link', { body: { token } })
+    const ask = asking(service, cookieOf(again))
+    t.equal((await ask('GET', 'sessions')).body.sessions.length, 1)
+    const out = await ask('DELETE', 'session')
+    t.match(out, { status: 204 })
+    t.match(out.headers['set-cookie'], /^spoor_session_[0-9a-f]{8}=; Max-Age=0; Path=\/app/)
+    t.match(await ask('GET', 'sessions'), { status: 401, body: { error: { code: 'sign_in_required' } } })
+    t.equal((await first.ask('GET', 'sessions')).status, 401)
+    t.equal((await ask('DELETE', 'session')).status, 204, 'a signed-out visitor can sign out')
+  }
+)
 
-t.test('people see where they are signed in, end one of these, and no other’s', async t => {
+t.test("people see their sessions, and can end their own but nobody else's", async t => {
   const service = await testService(t)
   const ada = await signedIn(service, 'ada@example.com', 'viewer')
   const bob = await signedIn(service, 'bob@example.com', 'owner')
@@ -110,7 +113,7 @@ t.test('people see where they are signed in, end one of these, and no other’s'
   t.equal((await ada.ask('GET', 'sessions')).status, 401)
 })
 
-t.test('a session ends after its time, and lives longer while it is used, up to 90 days', async t => {
+t.test('a session expires, and is extended while it is used, up to 90 days', async t => {
   const service = await testService(t)
   const { sqlAccess, pool } = service.database
   const { ask } = await signedIn(service, 'ada@example.com', 'viewer')
@@ -142,7 +145,7 @@ t.test('a session ends after its time, and lives longer while it is used, up to 
   while ((await ask('GET', 'session')).body.user !== null) await new Promise(resolve => setTimeout(resolve, 20))
 })
 
-t.test('a password signs in; each wrong one is answered alike, and after five none is looked at', async t => {
+t.test('a password signs in; all wrong passwords get the same response, and after five none is checked', async t => {
   const service = await testService(t)
   await addPerson(service, 'ada@example.com', 'member')
   await addPerson(service, 'bob@example.com', 'member')
@@ -166,14 +169,14 @@ t.test('a password signs in; each wrong one is answered alike, and after five no
 
   for (let i = 0; i < 4; i++) t.equal((await attempt('ada@example.com', 'not the password')).status, 401)
   const refused = await attempt('ada@example.com', PASSWORD)
-  t.match(refused, { status: 429, body: { error: { code: 'too_many_attempts' } } }, 'not even the right one')
+  t.match(refused, { status: 429, body: { error: { code: 'too_many_attempts' } } }, 'not even the correct one')
   t.ok(Number(refused.headers['retry-after']) > 800)
   await service.database.pool.run(sql => sql`update sign_in_attempts set until = now()`)
   t.equal((await attempt('ada@example.com', PASSWORD)).status, 204, 'a quarter of an hour later')
   t.equal((await attempt('ada@example.com', 'not the password')).status, 401)
 })
 
-t.test('from one network 50 passwords are tried, of however many addresses', async t => {
+t.test('50 passwords can be tried from one network, for any number of addresses', async t => {
   const service = await testService(t)
   await service.database.pool.run(
     sql => sql`
@@ -185,13 +188,13 @@ t.test('from one network 50 passwords are tried, of however many addresses', asy
   await givePassword(service, 'ada@example.com', PASSWORD)
   const right = { body: { email: 'ada@example.com', password: PASSWORD } }
   for (let i = 0; i < 2; i++) {
-    t.equal((await asking(service)('POST', 'sign-in/password', right)).status, 204, 'right ones do not count')
+    t.equal((await asking(service)('POST', 'sign-in/password', right)).status, 204, 'correct ones do not count')
   }
   t.equal((await attempt('a@example.com')).status, 401)
   t.equal((await attempt('b@example.com')).status, 429)
 })
 
-t.test('what is refused writes nothing, and what waits for its turn is not counted', async t => {
+t.test('rejected attempts write nothing, and queued attempts are not counted', async t => {
   const service = await testService(t)
   const { pool } = service.database
   const rows = async () => {
@@ -209,57 +212,60 @@ t.test('what is refused writes nothing, and what waits for its turn is not count
       union all select encode(sha256('person ada@example.com'), 'hex'), 5, now() + interval '1 minute'`
   )
   for (let i = 0; i < 20; i++) t.equal((await attempt(`${i}@example.com`)).status, 429)
-  t.same(await rows(), { n: 2, sum: 55 }, 'beyond the limit of the network')
+  t.same(await rows(), { n: 2, sum: 55 }, "beyond the network's limit")
   await pool.run(sql => sql`update sign_in_attempts set attempts = 0 where attempts = 50`)
   for (let i = 0; i < 3; i++) t.equal((await attempt('ada@example.com')).status, 429)
-  t.same(await rows(), { n: 2, sum: 5 }, 'beyond that of the address')
+  t.same(await rows(), { n: 2, sum: 5 }, "beyond the address's limit")
   await pool.run(sql => sql`delete from sign_in_attempts`)
   const answers = await Promise.all(Array.from({ length: 45 }, (_, i) => attempt(`${i}@example.com`)))
   const looked = answers.filter(({ status }) => status === 401).length
-  t.ok(looked < 45, `${45 - looked} of 45 at once are refused by the queue`)
+  t.ok(looked < 45, `the queue rejects ${45 - looked} of 45 concurrent attempts`)
   t.same(await rows(), { n: looked + 1, sum: 2 * looked }, 'and not counted')
 })
 
-t.test('strangers who guess lock nobody out who has signed in before, and a guess from there counts too', async t => {
-  const service = await testService(t)
-  const { pool } = service.database
-  for (const email of ['ada@example.com', 'eve@example.com']) {
-    await addPerson(service, email, 'member')
-    await givePassword(service, email, PASSWORD)
-  }
-  const attempt = (cookie: string | undefined, password: string, email = 'ada@example.com') =>
-    asking(service, cookie)('POST', 'sign-in/password', { body: { email, password } })
-  const signIn = async (email: string) => {
-    const answer = await attempt(undefined, PASSWORD, email)
-    const [session, device] = [answer.headers['set-cookie']].flat().map(each => String(each).split(';')[0])
-    return { session: session!, device: device!, all: String(answer.headers['set-cookie']) }
-  }
-  const [ada, eve] = [await signIn('ada@example.com'), await signIn('eve@example.com')]
-  t.match(
-    ada.all,
-    /spoor_device_[0-9a-f]{8}=[\w-]{22}\.[\w-]{43}; Max-Age=31536000; Path=\/app\/api; HttpOnly; SameSite=Lax/
-  )
-  await pool.run(
-    sql => sql`
+t.test(
+  'guesses by strangers lock out nobody who has signed in before, and guesses from a known browser count too',
+  async t => {
+    const service = await testService(t)
+    const { pool } = service.database
+    for (const email of ['ada@example.com', 'eve@example.com']) {
+      await addPerson(service, email, 'member')
+      await givePassword(service, email, PASSWORD)
+    }
+    const attempt = (cookie: string | undefined, password: string, email = 'ada@example.com') =>
+      asking(service, cookie)('POST', 'sign-in/password', { body: { email, password } })
+    const signIn = async (email: string) => {
+      const answer = await attempt(undefined, PASSWORD, email)
+      const [session, device] = [answer.headers['set-cookie']].flat().map(each => String(each).split(';')[0])
+      return { session: session!, device: device!, all: String(answer.headers['set-cookie']) }
+    }
+    const [ada, eve] = [await signIn('ada@example.com'), await signIn('eve@example.com')]
+    t.match(
+      ada.all,
+      /spoor_device_[0-9a-f]{8}=[\w-]{22}\.[\w-]{43}; Max-Age=31536000; Path=\/app\/api; HttpOnly; SameSite=Lax/
+    )
+    await pool.run(
+      sql => sql`
       insert into sign_in_attempts
       select encode(sha256('network 127.0.0'), 'hex'), 50, now() + interval '1 minute'
       union all select encode(sha256('person ada@example.com'), 'hex'), 5, now() + interval '1 minute'
       on conflict (subject) do update set attempts = excluded.attempts`
-  )
-  t.equal((await attempt(undefined, PASSWORD)).status, 429, 'strangers have guessed')
-  for (const foreign of [eve.device, eve.session, ada.device.slice(0, -1), `${ada.device.split('=')[0]}=x.y`]) {
-    t.equal((await attempt(foreign, PASSWORD)).status, 429, 'another’s cookie is none')
+    )
+    t.equal((await attempt(undefined, PASSWORD)).status, 429, 'strangers have guessed')
+    for (const foreign of [eve.device, eve.session, ada.device.slice(0, -1), `${ada.device.split('=')[0]}=x.y`]) {
+      t.equal((await attempt(foreign, PASSWORD)).status, 429, 'another user’s cookie does not help')
+    }
+    for (const [name, cookie] of Object.entries({ device: ada.device, session: ada.session })) {
+      for (let i = 0; i < 4; i++) t.equal((await attempt(cookie, 'not the password')).status, 401, name)
+      t.equal((await attempt(cookie, PASSWORD)).status, 204, `${name}: despite the strangers`)
+    }
+    for (let i = 0; i < 5; i++) t.equal((await attempt(ada.device, 'not the password')).status, 401)
+    t.equal((await attempt(ada.device, PASSWORD)).status, 429, 'five of its own')
+    t.equal((await attempt(undefined, PASSWORD)).status, 429, 'which unlocks nobody else')
   }
-  for (const [name, cookie] of Object.entries({ device: ada.device, session: ada.session })) {
-    for (let i = 0; i < 4; i++) t.equal((await attempt(cookie, 'not the password')).status, 401, name)
-    t.equal((await attempt(cookie, PASSWORD)).status, 204, `${name}: in spite of the strangers`)
-  }
-  for (let i = 0; i < 5; i++) t.equal((await attempt(ada.device, 'not the password')).status, 401)
-  t.equal((await attempt(ada.device, PASSWORD)).status, 429, 'five of its own')
-  t.equal((await attempt(undefined, PASSWORD)).status, 429, 'which free nobody else')
-})
+)
 
-t.test('behind a trusted proxy the network of the client counts, and else that of whoever connects', async t => {
+t.test("behind a trusted proxy, the client's network counts, and otherwise the network of the connection", async t => {
   const trusting = await testService(t, { config: { trustProxy: ['127.0.0.1/32'] } })
   const { database } = trusting
   const full = (network: string) =>
@@ -275,12 +281,12 @@ t.test('behind a trusted proxy the network of the client counts, and else that o
   }
   await full('192.0.2')
   t.equal(await attempt(trusting, '192.0.2.9'), 429)
-  t.equal(await attempt(trusting, '192.0.2.9, 198.51.100.7'), 401, 'what the client itself sent is not believed')
+  t.equal(await attempt(trusting, '192.0.2.9, 198.51.100.7'), 401, 'a header sent by the client itself is ignored')
   const plain = await testService(t, { database })
-  t.equal(await attempt(plain, '192.0.2.9'), 401, 'nobody is trusted here')
+  t.equal(await attempt(plain, '192.0.2.9'), 401, 'no proxy is trusted here')
 })
 
-t.test('what makes a stolen session last asks for a fresh sign-in', async t => {
+t.test('actions that could make a stolen session permanent require a fresh sign-in', async t => {
   const service = await testService(t)
   const owner = await signedIn(service, 'owner@example.com', 'owner')
   const { keyId } = await service.makeKey()
@@ -318,7 +324,7 @@ t.test('what makes a stolen session last asks for a fresh sign-in', async t => {
     }
     t.same(await state(), before, 'nothing is changed')
   }
-  t.equal((await owner.ask('PATCH', 'p/default', { body: { name: 'other' } })).status, 200, 'all else goes on')
+  t.equal((await owner.ask('PATCH', 'p/default', { body: { name: 'other' } })).status, 200, 'everything else continues')
 
   const proxied = await testService(t, {
     database: service.database,
@@ -326,7 +332,7 @@ t.test('what makes a stolen session last asks for a fresh sign-in', async t => {
   })
   const headers = { 'x-email': 'owner@example.com' }
   const made = await asking(proxied)('POST', 'p/default/keys', { body: { label: 'x' }, headers })
-  t.equal(made.status, 201, 'a trusted proxy answers for whom it lets in')
+  t.equal(made.status, 201, 'a trusted proxy vouches for the people it admits')
 
   const token = await linkFor(service, 'owner@example.com')
   const again = asking(service, cookieOf(await owner.ask('POST', 'sign-in/link', { body: { token } })))
@@ -336,7 +342,7 @@ t.test('what makes a stolen session last asks for a fresh sign-in', async t => {
   await pool.run(sql => sql`select pg_notify('spoor_keys', 'a test')`)
   await until(async () => (await again('POST', 'p/default/keys', { body: { label: '' } })).status === 403)
   const changed = await again('POST', 'password', { body: { current: PASSWORD, password: `${PASSWORD}!` } })
-  t.equal(changed.status, 200, 'the password so far is proof enough to change it')
+  t.equal(changed.status, 200, 'the current password is sufficient proof to change it')
 })
 
 t.test('people set, change and remove their password, which ends their other sessions', async t => {
@@ -362,7 +368,7 @@ t.test('people set, change and remove their password, which ends their other ses
   t.equal((await here.ask('GET', 'session')).body.user.hasPassword, false)
 })
 
-t.test('what is stored of sign-ins holds neither tokens nor passwords, and says who came how', async t => {
+t.test('stored sign-in data contains neither tokens nor passwords, and shows who signed in and how', async t => {
   const service = await testService(t)
   const { ask, cookie } = await signedIn(service, 'ada@example.com', 'owner')
   await ask('POST', 'password', { body: { password: PASSWORD } })

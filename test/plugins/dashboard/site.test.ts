@@ -15,7 +15,7 @@ const viewer = await signedIn(plain, 'viewer@example.com', 'viewer')
 
 const refused = { status: 403, body: { error: { code: 'forbidden' } } }
 
-t.test('browsers are led from / to the dashboard, everyone else finds nothing there', async t => {
+t.test('browsers are redirected from / to the dashboard, and other clients get 404', async t => {
   const { call } = plain
   const accept = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
   t.match(await call('GET', '/', { headers: { accept } }), { status: 302, headers: { location: '/app' } })
@@ -37,7 +37,7 @@ t.test('every address under /app is the same page, without data and with all hea
   t.equal(texts.size, 1)
 })
 
-t.test('the headers are on every answer, errors included', async t => {
+t.test('every response has the headers, including errors', async t => {
   const { ask } = viewer
   const answers = [
     await ask('GET', '/app'),
@@ -69,14 +69,14 @@ t.test('the headers are on every answer, errors included', async t => {
   }
 })
 
-t.test('DASHBOARD=off serves none of it', async t => {
+t.test('DASHBOARD=off serves no part of it', async t => {
   const { call } = await testService(t, { config: { dashboard: false } })
   for (const path of ['/', '/app', '/app/api/session', '/app/assets/x.js']) {
     t.equal((await call('GET', path, { headers: { accept: 'text/html' } })).status, 404, path)
   }
 })
 
-t.test('a request that changes something comes from a page of the dashboard, as JSON', async t => {
+t.test('a changing request must come from a page of the dashboard, as JSON', async t => {
   const { cookie } = owner
   const { host } = new URL(plain.url)
   const rename = (headers: Record<string, string>) =>
@@ -84,7 +84,7 @@ t.test('a request that changes something comes from a page of the dashboard, as 
   const json = { 'content-type': 'application/json' }
   for (const site of ['cross-site', 'same-site', 'none'])
     t.match(await rename({ ...json, 'sec-fetch-site': site }), refused)
-  t.match(await rename(json), refused, 'it must be said')
+  t.match(await rename(json), refused, 'the type must be stated')
   for (const origin of [
     'null',
     'http://evil.example',
@@ -107,40 +107,46 @@ t.test('a request that changes something comes from a page of the dashboard, as 
   )
 })
 
-t.test('data is read by pages of the dashboard, by hand, and by what is no browser', async t => {
-  const { ask } = viewer
-  for (const [site, status] of [
-    ['same-origin', 200],
-    ['none', 200],
-    ['same-site', 403],
-    ['cross-site', 403]
-  ] as const) {
-    t.equal((await ask('GET', 'p/default/traces', { headers: { 'sec-fetch-site': site } })).status, status, site)
-    t.equal((await ask('GET', '/app/t/x', { headers: { 'sec-fetch-site': site } })).status, 200, 'a link to a page')
+t.test(
+  "data can be read by the dashboard's pages, by typing the address, and by clients other than browsers",
+  async t => {
+    const { ask } = viewer
+    for (const [site, status] of [
+      ['same-origin', 200],
+      ['none', 200],
+      ['same-site', 403],
+      ['cross-site', 403]
+    ] as const) {
+      t.equal((await ask('GET', 'p/default/traces', { headers: { 'sec-fetch-site': site } })).status, status, site)
+      t.equal((await ask('GET', '/app/t/x', { headers: { 'sec-fetch-site': site } })).status, 200, 'a link to a page')
+    }
   }
-})
+)
 
-t.test('while the database is away nobody is known, and where it is not configured all say so', async t => {
-  const database = await testDatabase(t)
-  const relay = await testRelay(t, database.target)
-  const service = await testService(t, { database, view: byRelay(relay, database) })
-  const { ask } = await signedIn(service, 'ada@example.com', 'owner')
-  const unconfigured = await testService(t, { database, view: { digestSecret: undefined } })
-  const lacking = { status: 500, body: { error: { code: 'not_configured' } } }
-  for (const path of ['session', 'p/default/traces']) t.match(await asking(unconfigured)('GET', path), lacking)
-  t.match(await asking(unconfigured)('POST', 'sign-in/link', { body: { token: 'x'.repeat(43) } }), lacking)
-  t.equal((await asking(unconfigured)('GET', '/app')).status, 200)
-  t.equal((await ask('GET', 'p/default/traces')).status, 200)
-  relay.cut()
-  t.match(await ask('GET', 'p/default/traces'), { status: 503, body: { error: { code: 'unavailable' } } })
-  t.match(await ask('GET', 'session'), { status: 503 })
-  t.match(await asking(service)('POST', 'sign-in/link', { body: { token: 'x'.repeat(43) } }), { status: 429 })
-  const { status } = await ask('PATCH', 'p/default', { body: { name: 'x' } })
-  t.ok([429, 503].includes(status), `${status}: 503 once the server has forgotten who asks`)
-  t.equal((await ask('GET', '/app')).status, 200)
-})
+t.test(
+  'while the database is unreachable, nobody is recognised, and a server that is not configured says so',
+  async t => {
+    const database = await testDatabase(t)
+    const relay = await testRelay(t, database.target)
+    const service = await testService(t, { database, view: byRelay(relay, database) })
+    const { ask } = await signedIn(service, 'ada@example.com', 'owner')
+    const unconfigured = await testService(t, { database, view: { digestSecret: undefined } })
+    const lacking = { status: 500, body: { error: { code: 'not_configured' } } }
+    for (const path of ['session', 'p/default/traces']) t.match(await asking(unconfigured)('GET', path), lacking)
+    t.match(await asking(unconfigured)('POST', 'sign-in/link', { body: { token: 'x'.repeat(43) } }), lacking)
+    t.equal((await asking(unconfigured)('GET', '/app')).status, 200)
+    t.equal((await ask('GET', 'p/default/traces')).status, 200)
+    relay.cut()
+    t.match(await ask('GET', 'p/default/traces'), { status: 503, body: { error: { code: 'unavailable' } } })
+    t.match(await ask('GET', 'session'), { status: 503 })
+    t.match(await asking(service)('POST', 'sign-in/link', { body: { token: 'x'.repeat(43) } }), { status: 429 })
+    const { status } = await ask('PATCH', 'p/default', { body: { name: 'x' } })
+    t.ok([429, 503].includes(status), `${status}: 503 once the server no longer caches the visitor`)
+    t.equal((await ask('GET', '/app')).status, 200)
+  }
+)
 
-t.test('no request under /app is for another host', async t => {
+t.test('no request under /app is accepted for another host', async t => {
   const { port } = plain
   const status = async (host: string) =>
     parseRaw(await sendRaw(port, `GET /app/api/session HTTP/1.1\r\n${host}Connection: close\r\n\r\n`)).status
@@ -198,7 +204,7 @@ t.test('under a path behind a proxy, over https', async t => {
   t.match((await asProxy('GET', '/app/api/session', { cookie: plain })).body, { user: null })
 })
 
-t.test('two servers of one host keep their sessions apart', async t => {
+t.test('two servers on one host keep their sessions apart', async t => {
   const cookies = ['one', 'other'].map(digestSecret => sessionCookie({ baseUrl: undefined, digestSecret })) as [
     Cookie,
     Cookie
@@ -210,7 +216,7 @@ t.test('two servers of one host keep their sessions apart', async t => {
   )
 })
 
-t.test('a session opens nothing of the API, and a key nothing of the dashboard', async t => {
+t.test('a session gives no access to the API, and a key none to the dashboard', async t => {
   const { cookie } = owner
   const token = cookie.split('=')[1]!
   t.equal((await plain.call('GET', '/api/v1/traces', { key: null, headers: { cookie } })).status, 401)
@@ -220,7 +226,7 @@ t.test('a session opens nothing of the API, and a key nothing of the dashboard',
   t.equal((await plain.call('GET', '/app/api/p/default/traces', { headers: cookies })).status, 401)
 })
 
-t.test('whom a trusted proxy vouches for is signed in, and nobody else is believed', async t => {
+t.test("a person authenticated by a trusted proxy is signed in, and no other client's header is believed", async t => {
   const authProxy = {
     header: 'x-forwarded-email',
     from: ['127.0.0.0/8'],

@@ -22,7 +22,7 @@ const names = async ({ ask }: Person, project = P) =>
   )
 const save = async ({ ask }: Person, view: object) => ask('POST', `${P}/views`, { body: { ...VIEW, ...view } })
 
-t.test('everybody has views of their own, and members share some', async t => {
+t.test('everyone has private views, and members can share some', async t => {
   const own = await save(viewer, { name: ' Failures ' })
   t.match(own, { status: 201, body: { view: { ...VIEW, shared: false } } })
   t.match(await save(viewer, {}), conflict(/^name: one of your views is called Failures already$/))
@@ -30,13 +30,13 @@ t.test('everybody has views of their own, and members share some', async t => {
   const shared = await save(member, { shared: true })
   t.match(shared, { status: 201, body: { view: { shared: true } } })
   t.match(await save(member, { shared: true }), conflict(/^name: a shared view is called Failures already$/))
-  t.equal((await save(member, {})).status, 201, 'an own one beside it')
+  t.equal((await save(member, {})).status, 201, 'a private one with the same name')
   t.same(await names(viewer), ['Failures', 'Failures (shared)'])
   await service.makeProject('second')
-  t.same(await names(viewer, 'p/second'), [], 'they are of one project')
+  t.same(await names(viewer, 'p/second'), [], 'views belong to one project')
 
   const at = (answer: typeof own) => `${P}/views/${answer.body.view.id}`
-  t.match(await member.ask('DELETE', at(own)), gone, 'somebody else’s own one is nowhere')
+  t.match(await member.ask('DELETE', at(own)), gone, 'another user’s private view does not exist')
   t.match(await member.ask('PATCH', at(own), { body: { name: 'x' } }), gone)
   for (const [method, body] of [
     ['PATCH', { name: 'x' }],
@@ -47,7 +47,7 @@ t.test('everybody has views of their own, and members share some', async t => {
   }
   t.match(await viewer.ask('PATCH', at(own), { body: { shared: true } }), forbidden)
   const renamed = await viewer.ask('PATCH', at(own), { body: { name: 'Mine' } })
-  t.match(renamed.body.view, { ...VIEW, name: 'Mine' }, 'what is not said stays')
+  t.match(renamed.body.view, { ...VIEW, name: 'Mine' }, 'omitted fields are kept')
   t.match(await member.ask('PATCH', at(shared), { body: { shared: false } }), conflict(/^name: one of your views/))
   t.match(await member.ask('PATCH', at(shared), { body: { shared: false, name: 'Taken back' } }), { status: 200 })
   t.same(await names(viewer), ['Mine'])
@@ -56,7 +56,7 @@ t.test('everybody has views of their own, and members share some', async t => {
   t.match(await viewer.ask('DELETE', at(own)), gone)
 })
 
-t.test('what is no view is refused with the field and the rule', async t => {
+t.test('an invalid view is rejected with the field and the rule', async t => {
   const wrong: [object, RegExp][] = [
     [{ name: '' }, /^name: must have at least 1 character/],
     [{ name: '  ' }, /^name: must not be empty$/],
@@ -80,7 +80,7 @@ t.test('what is no view is refused with the field and the rule', async t => {
     t.match(await viewer.ask('DELETE', `${P}/views/${at}`), gone)
 })
 
-t.test(`there are at most ${MOST_VIEWS} of one's own, and as many that are shared`, async t => {
+t.test(`there are at most ${MOST_VIEWS} private views, and as many shared ones`, async t => {
   const { ask } = await signedIn(service, 'collector@example.com', 'member')
   const fill = (owner: string) =>
     service.database.pool.run(sql =>
@@ -94,10 +94,10 @@ t.test(`there are at most ${MOST_VIEWS} of one's own, and as many that are share
   t.equal(shared.status, 201)
   const path = `${P}/views/${shared.body.view.id}`
   t.match(await ask('PATCH', path, { body: { shared: false } }), conflict(/^There are at most 100 views of your own/))
-  t.equal((await ask('PATCH', path, { body: { query: '' } })).status, 200, 'one that is there can be changed')
+  t.equal((await ask('PATCH', path, { body: { query: '' } })).status, 200, 'an existing one can be changed')
 })
 
-t.test('who goes takes their own along, and leaves what is shared', async t => {
+t.test("a removed user's private views are deleted, and shared ones stay", async t => {
   const leaver = await signedIn(service, 'leaver@example.com', 'member')
   await save(leaver, { name: 'of the leaver' })
   await save(leaver, { name: 'left', shared: true })

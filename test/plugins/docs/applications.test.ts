@@ -103,7 +103,7 @@ t.test('a worker that is told to stop', async t => {
   t.same(traces.map(({ status }) => status).sort(), ['error', 'ok'])
 })
 
-t.test('functions that are frozen when they have answered', async t => {
+t.test('functions that are frozen after their response', async t => {
   // The process is killed after the response, so unsent data is lost.
   const program = `
     import { handler, GET } from '${write(t, 'serverless.ts')}'

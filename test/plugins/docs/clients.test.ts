@@ -1,5 +1,5 @@
 /**
- * Checks that the chapter about clients names an existing test for each promise. guide.test.ts runs the chapter's
+ * Checks that the chapter about clients names an existing test for each claim. guide.test.ts runs the chapter's
  * examples.
  */
 import { readdirSync, readFileSync } from 'node:fs'
@@ -9,7 +9,7 @@ import { guideCode } from './guide.ts'
 
 const PYTHON = 'clients/python/tests'
 
-t.test('the README begins as the chapter does, whose examples are run', t => {
+t.test("the README begins with the chapter's first example, which is run", t => {
   const [, example = ''] = /```ts\n(import \{ Spoor \}[\s\S]*?)```/.exec(readFileSync('README.md', 'utf8')) ?? []
   t.equal(example.trim().split('\n').length, 3)
   const [first = ''] = guideCode(readFileSync('plugins/docs/chapters/clients.html', 'utf8'), 'client', 'ts')
@@ -24,7 +24,7 @@ t.test("Python's README begins with the chapter's other example, which its tests
   t.end()
 })
 
-t.test("the chapter's examples fit into the page, as those of Python do", t => {
+t.test("the chapter's examples fit the page, as Python's do", t => {
   const examples = guideCode(readFileSync('plugins/docs/chapters/clients.html', 'utf8'), 'client', 'ts')
   t.same(
     examples.flatMap(example => example.split('\n')).filter(line => line.length > 88),
@@ -33,7 +33,7 @@ t.test("the chapter's examples fit into the page, as those of Python do", t => {
   t.end()
 })
 
-t.test('each test that the chapter names is there', t => {
+t.test('each test that the chapter names exists', t => {
   const chapter = readFileSync('plugins/docs/chapters/clients.html', 'utf8')
   const client = ['send/sender', 'send/owner', 'record/values', 'record/reading'].map(
     name => `clients/typescript/${name}`

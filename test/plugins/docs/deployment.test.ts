@@ -26,7 +26,7 @@ const [container] = pod.containers
 const defaults = readConfig({})
 const image = Object.fromEntries(values('ENV').flatMap(readSettings))
 
-t.test('they set variables that there are, to values that are taken', t => {
+t.test('the files set existing variables to valid values', t => {
   const service = Object.fromEntries((unit.match(/^Environment=(.*)$/m)?.[1] ?? '').split(' ').map(readSetting))
   const pods = Object.fromEntries(
     container.env.map(({ name, value }: { name: string; value: string }) => [name, value])
@@ -47,7 +47,7 @@ t.test('they set variables that there are, to values that are taken', t => {
   t.end()
 })
 
-t.test('ports are those at which it listens', t => {
+t.test('ports are those on which the server listens', t => {
   const { port } = defaults
   t.equal(Number(image.PORT), port)
   t.same(values('EXPOSE'), [String(port)])
@@ -58,7 +58,7 @@ t.test('ports are those at which it listens', t => {
   t.end()
 })
 
-t.test('the image runs a Node that will do, as a user that the volume is for', t => {
+t.test('the image runs a supported Node, as the user who owns the volume', t => {
   const [, least] = JSON.parse(readFileSync('package.json', 'utf8')).engines.node.match(/^>=(\d+)/)
   const node = values('ARG')
     .map(readSetting)
@@ -73,7 +73,7 @@ t.test('the image runs a Node that will do, as a user that the volume is for', t
   t.end()
 })
 
-t.test('the image is built from all that a build needs', t => {
+t.test('the image is built from everything that a build needs', t => {
   const allowed = readFileSync('.dockerignore', 'utf8')
     .split('\n')
     .flatMap(line => (line.startsWith('!') ? [line.slice(1)] : []))
@@ -89,7 +89,7 @@ t.test('the image is built from all that a build needs', t => {
   t.end()
 })
 
-t.test('who is told to stop has the time for it', t => {
+t.test('the stop timeouts are long enough', t => {
   // Twice 10 s for requests in flight (lib/service.ts), and a few seconds for PostgreSQL.
   const least = (grace: number) => grace / 1000 + 20 + 5
   const { shutdownGraceMs } = defaults
@@ -100,7 +100,7 @@ t.test('who is told to stop has the time for it', t => {
   t.end()
 })
 
-t.test('Kubernetes asks for what there is, and takes one pod at a time', async t => {
+t.test('Kubernetes probes existing routes, and replaces one pod at a time', async t => {
   const { call } = await testService(t)
   const probes = [container.startupProbe, container.readinessProbe, container.livenessProbe]
   const paths = [...probes.map(({ httpGet }) => httpGet.path), ...String(values('HEALTHCHECK')).matchAll(/\/\w+z\b/g)]
@@ -112,7 +112,7 @@ t.test('Kubernetes asks for what there is, and takes one pod at a time', async t
   t.same(service.spec.selector, deployment.spec.template.metadata.labels)
   t.ok(budget.spec.minAvailable < deployment.spec.replicas)
 
-  t.test('and can be fetched from the guide, with all the others', async t => {
+  t.test('all files can be downloaded from the guide', async t => {
     const text = await readGuide(async path => (await call('GET', path, { key: null })).text)
     for (const name of FILES) {
       t.match(text, `href="../docs/${name}"`)
@@ -120,7 +120,7 @@ t.test('Kubernetes asks for what there is, and takes one pod at a time', async t
     }
   })
 
-  t.test('nginx sends again what may be sent twice, and nothing else', async t => {
+  t.test('nginx retries only requests that may be repeated', async t => {
     const again = new RegExp(nginx.match(/location ~ (\S+) \{[^}]*non_idempotent/)?.[1] ?? 'none')
     const { paths } = (await call('GET', '/api/v1/openapi.json')).body
     const posts = Object.entries<object>(paths).flatMap(([path, methods]) => ('post' in methods ? [path] : []))
@@ -142,7 +142,7 @@ t.test('nothing is deleted before a backup has succeeded', t => {
   t.end()
 })
 
-t.test('the chart is of this version, and its settings exist', t => {
+t.test('the chart has this version, and its settings exist', t => {
   const { appVersion } = parse(read('helm/Chart.yaml'))
   t.equal(appVersion, JSON.parse(readFileSync('package.json', 'utf8')).version)
   const { settings } = parse(read('helm/values.yaml'))
@@ -153,7 +153,7 @@ t.test('the chart is of this version, and its settings exist', t => {
   t.end()
 })
 
-t.test('proxies let through what an export may have', t => {
+t.test('proxies let through bodies as large as an export may be', t => {
   const mebibytes = MAX_EXPORT_BYTES / 1024 ** 2
   t.match(nginx, `client_max_body_size ${mebibytes}m;`)
   t.match(caddy, `max_size ${mebibytes}MiB`)

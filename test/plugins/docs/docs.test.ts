@@ -23,7 +23,7 @@ t.test('the guide', async t => {
   const pages = await Promise.all(PAGES.map(page => call('GET', `/${guideAddress(page)}`, { key: null })))
   const [page] = pages
 
-  t.test('needs no key, is not cached, and lets nothing in from elsewhere', async t => {
+  t.test('needs no key, is not cached, and loads nothing from elsewhere', async t => {
     for (const page of pages)
       t.match(page, {
         status: 200,
@@ -40,7 +40,7 @@ t.test('the guide', async t => {
     )
   })
 
-  t.test('has the address of this server in its examples', async t => {
+  t.test("has this server's address in its examples", async t => {
     t.match(page!.text, `curl ${url}/api/v1/key`)
     for (const { text } of pages) t.notMatch(text, '{{')
     const passages = await call('GET', '/docs/passages.json', { key: null })
@@ -49,7 +49,7 @@ t.test('the guide', async t => {
     t.notMatch(passages.text, '{{')
   })
 
-  t.test('every link leads to a page or a heading', async t => {
+  t.test('every link leads to an existing page or heading', async t => {
     const texts = new Map(PAGES.map((page, i) => [`/${guideAddress(page)}`, pages[i]!.text]))
     for (const [path, text] of texts) {
       const links = [...text.matchAll(/(?:href|src)="([^"]*)"/g)].map(([, to]) => new URL(to!, `${url}${path}`))
@@ -67,13 +67,13 @@ t.test('the guide', async t => {
     }
   })
 
-  t.test('is where the index says', async t => {
+  t.test('is at the address in the index', async t => {
     const { docs, openapi } = (await call('GET', '/api/v1')).body
     t.equal((await request(docs)).statusCode, 200)
     t.equal((await request(openapi)).statusCode, 200)
   })
 
-  t.test('brings what it is made of, compressed for whoever can read that', async t => {
+  t.test('serves its assets, compressed for clients that support it', async t => {
     for (const [name, type] of ASSETS) {
       const { text } = pages[name.startsWith('swagger') ? pages.length - 1 : 0]!
       t.match(text, new RegExp(`"(?:\\.\\./)?docs/${name}"`), `${name} is part of the page`)
@@ -89,7 +89,7 @@ t.test('the guide', async t => {
     }
   })
 
-  t.test('answers HEAD, and no other method', async t => {
+  t.test('responds to HEAD, and to no other method', async t => {
     for (const path of ['/docs', '/docs/docs.css']) {
       const [get, head] = [await call('GET', path), await call('HEAD', path)]
       t.match(head, { status: 200, text: '' }, path)
@@ -101,7 +101,7 @@ t.test('the guide', async t => {
     }
   })
 
-  t.test('loads in a browser without an error, from this server alone', async t => {
+  t.test('loads in a browser without errors, from this server alone', async t => {
     if (!(await hasChromium())) {
       t.comment("Debian's package chromium is not installed: the page was not opened in a browser.")
       return
@@ -118,7 +118,7 @@ t.test('the guide', async t => {
       look()
     })`)
     const { endpoints } = (await call('GET', '/api/v1')).body
-    t.equal(operations, Object.keys(endpoints).length, 'every operation is there')
+    t.equal(operations, Object.keys(endpoints).length, 'every operation is listed')
     const shown = `[...document.querySelectorAll('figure')].map(figure => figure.querySelectorAll('pre:not([hidden])').length)`
     await send('Emulation.setDeviceMetricsOverride', { width: 390, height: 844, deviceScaleFactor: 1, mobile: true })
     for (const page of PAGES.slice(0, -1)) {
@@ -161,7 +161,7 @@ t.test('the guide', async t => {
   })
 })
 
-t.test('a step that states why it failed as the guide says is shown with its error', async t => {
+t.test('a step that states its failure as in the guide is shown with its error', async t => {
   const { call } = await testService(t)
   const [example = ''] = guideCode((await call('GET', '/docs/find')).text, 'failures', 'json')
   const { events, ...step } = JSON.parse(example)
@@ -189,7 +189,7 @@ t.test('a step that states why it failed as the guide says is shown with its err
   t.equal(count, forms.length)
 })
 
-t.test('whatever BASE_URL is, it stays text in the page', async t => {
+t.test('any BASE_URL stays text in the page', async t => {
   const { call } = await testService(t, { config: { baseUrl: 'https://example.com/"a<b&c' } })
   const { text } = await call('GET', '/docs')
   t.match(text, 'curl -sS https://example.com/&quot;a&lt;b&amp;c/api/v1/traces')

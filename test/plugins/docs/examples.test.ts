@@ -10,7 +10,7 @@ import { guideExamples, readGuide } from './guide.ts'
 
 const run = promisify(execFile)
 
-t.test('all examples, pasted one after the other, are answered 2xx', async t => {
+t.test('all examples, pasted in order, get 2xx', async t => {
   const { url, key, call } = await testService(t)
   if (!(await isInstalled('curl')) || !(await isInstalled('openssl'))) {
     t.comment('curl or openssl is not installed: the examples were not run.')

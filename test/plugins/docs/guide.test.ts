@@ -16,22 +16,22 @@ const APPLICATIONS = 'plugins/docs/examples'
 /** Line that marks the end of an example's output. */
 const END = '-- end of the example --'
 
-t.test("the guide's examples run as they stand", async t => {
+t.test("the guide's examples run as written", async t => {
   const { url, call, database, makeProject, makeKey } = await testService(t)
   const html = await readGuide(async path => (await call('GET', path)).text)
   const examples = guideExamples(html)
-  t.equal(examples.length, html.split('<figure>').length - 1, 'all of them are found')
+  t.equal(examples.length, html.split('<figure>').length - 1, 'all examples are found')
 
   const [create = '', keep = ''] = guideCode(html, 'key', 'console')
   const [npx, spoor, ...args] = create.split(' ')
   t.same([npx, spoor], ['npx', 'spoor'])
   const { key } = await runForJson(args, configurationFor(database))
-  t.ok(key.startsWith(keep.slice(keep.indexOf('=') + 1).replace('…', '')), 'the key looks as the guide says')
+  t.ok(key.startsWith(keep.slice(keep.indexOf('=') + 1).replace('…', '')), 'the key has the form in the guide')
   const env = { ...process.env, SPOOR_API_KEY: key }
   // The guide deletes the traces of this user.
   t.equal((await call('POST', '/api/v1/traces', { key, body: ingestBody({ userId: 'customer-8' }) })).status, 201)
 
-  t.test('in curl, with the answers that are shown', async t => {
+  t.test('in curl, with the responses shown', async t => {
     for (const tool of ['curl', 'openssl']) {
       if (await isInstalled(tool)) continue
       t.comment(`${tool} is not installed: the curl examples were not run.`)
@@ -62,7 +62,7 @@ t.test("the guide's examples run as they stand", async t => {
     const outputs = stdout.split(`${END}\n`)
     for (const [place, { title, ts }] of examples.entries()) {
       t.match(ts, url, `${title} names this server`)
-      t.not(outputs[place], '', `${title} shows what it did`)
+      t.not(outputs[place], '', `${title} prints its result`)
       t.notMatch(outputs[place], /\berror: /, title)
     }
 
@@ -87,14 +87,18 @@ t.test("the guide's examples run as they stand", async t => {
       t.same(traces.map(({ name }: { name: string }) => name).sort(), [
         ...['answer', 'caller', 'openai.chat', 'support-agent']
       ])
-      t.equal(traces.find(({ name }: { name: string }) => name === 'caller').spanCount, 3, 'its callee is part of it')
+      t.equal(
+        traces.find(({ name }: { name: string }) => name === 'caller').spanCount,
+        3,
+        'the called service is part of it'
+      )
     })
   })
 
-  t.test('and leave nothing but the streamed traces behind', async t => {
+  t.test('and leave only the streamed traces behind', async t => {
     const { traces } = (await call('GET', '/api/v1/traces')).body
     const firstTraces = traces.filter(({ name }: { name: string }) => name === 'first-trace')
-    t.same(firstTraces.length, 2, 'one of curl, one of TypeScript')
+    t.same(firstTraces.length, 2, 'one from curl, one from TypeScript')
     for (const { name, status, spanCount } of traces) {
       if (name === 'first-trace') continue
       t.same([name, status, spanCount], ['draft-newsletter', 'ok', 1])

@@ -43,8 +43,8 @@ t.test('all commands of the chapter, in order', async t => {
         const given = name === undefined ? {} : { [name]: join(elsewhere, value!) }
         const { code, out, err } = await runHere(placed(words!).split(' '), { ...env, ...given })
         t.equal(code, 0, `${line}: ${err}`)
-        t.not(out, '', `${line} says something`)
-        if (words === 'project list') t.match(out, /default +Default +1 /, 'the trace is there')
+        t.not(out, '', `${line} prints something`)
+        if (words === 'project list') t.match(out, /default +Default +1 /, 'the trace exists')
       }
     }
   }

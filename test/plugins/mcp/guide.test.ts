@@ -8,7 +8,7 @@ const service = await testService(t)
 const { client, use } = await mcpClient(t, service)
 const URI = 'spoor://guide'
 
-t.test('the guide is a resource of one page, for clients of both eras', async t => {
+t.test('the guide is a resource of one page, for clients of both protocol eras', async t => {
   for (const each of [client, await modernClient(t, service)]) {
     const { resources } = await each.listResources()
     t.match(resources, [{ uri: URI, name: 'guide', mimeType: 'text/markdown' }])
@@ -20,7 +20,7 @@ t.test('the guide is a resource of one page, for clients of both eras', async t 
   t.match(client.getInstructions(), /spoor:\/\/guide/)
 })
 
-t.test('it names each tool of the key with its parameters, on at most 60 lines', async t => {
+t.test("it names each of the key's tools with its parameters, in at most 60 lines", async t => {
   const { tools } = await client.listTools()
   const text = await readGuide(client)
   t.ok(text.split('\n').length <= 60, `${text.split('\n').length} lines`)
@@ -34,7 +34,7 @@ t.test('it names each tool of the key with its parameters, on at most 60 lines',
   t.notMatch(short, /\n- search_traces|## Questions/)
 })
 
-t.test('the tools accept each call of its recipes', async t => {
+t.test('the tools accept each call in its recipes', async t => {
   const { tools } = await client.listTools()
   for (const { question, calls } of RECIPES) {
     for (const [name, args] of calls) {
@@ -50,7 +50,7 @@ t.test('the tools accept each call of its recipes', async t => {
       )
       t.ok(check(filled), `${question} ${name}`)
       const { isError, value } = await use(name, filled)
-      if ('q' in filled) t.match(value.error?.message, /turn it on/, 'the words need an index')
+      if ('q' in filled) t.match(value.error?.message, /turn it on/, 'searching words requires an index')
       else t.notOk(isError, `${question} ${name}`)
     }
   }

@@ -25,7 +25,7 @@ function assertRefused({ status, body, headers }: Answer, code: ErrorCode, what:
   t.equal(body.error.requestId, headers['x-request-id'], what)
 }
 
-t.test('answers in JSON, whatever kind of JSON a client says it takes', async t => {
+t.test('responds in JSON, whatever JSON type a client accepts', async t => {
   const accepts = [undefined, '*/*', 'application/json', 'application/*;q=0.5', 'text/event-stream, application/json']
   for (const accept of accepts) {
     const headers = { 'content-type': 'application/json', ...(accept !== undefined && { accept }) }
@@ -38,13 +38,13 @@ t.test('answers in JSON, whatever kind of JSON a client says it takes', async t 
   }
 })
 
-t.test('takes any Content-Type, and encoded bodies', async t => {
+t.test('accepts any Content-Type, and encoded bodies', async t => {
   t.same((await service.call('POST', ENDPOINT, { body: JSON.stringify(PING) })).body, PONG)
   const headers = { 'content-encoding': 'gzip', 'content-type': 'text/plain' }
   t.same((await post(service, gzipSync(JSON.stringify(PING)), { headers })).body, PONG)
 })
 
-t.test('speaks every version of the protocol from before 2026-07-28', async t => {
+t.test('supports every protocol version before 2026-07-28', async t => {
   for (const version of ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']) {
     t.equal((await post(service, initialize(version))).body.result.protocolVersion, version)
     t.equal((await post(service, PING, { headers: { 'mcp-protocol-version': version } })).status, 200)
@@ -69,7 +69,7 @@ function modern(method: string, params: Record<string, unknown> = {}, version = 
   return post(service, request(method, { ...params, _meta }), { headers })
 }
 
-t.test('speaks 2026-07-28, without a handshake', async t => {
+t.test('supports 2026-07-28, without a handshake', async t => {
   t.match((await modern('server/discover')).body.result, {
     supportedVersions: ['2026-07-28'],
     capabilities: { tools: {} }
@@ -82,28 +82,23 @@ t.test('speaks 2026-07-28, without a handshake', async t => {
   t.match(refused.body.result, { isError: true, structuredContent: { error: { code: 'invalid_request' } } })
 })
 
-t.test('errors of 2026-07-28 are what it says', async t => {
+t.test('errors of 2026-07-28 follow its specification', async t => {
   const errors: [string, Promise<Answer>, number, number][] = [
     ['an unknown method', modern('tools/delete'), 404, -32601],
     ['prompts', modern('prompts/list'), 404, -32601],
-    ['a method of the versions before', modern('ping'), 404, -32601],
-    [
-      'a stream of changes, of which there are none',
-      modern('subscriptions/listen', { notifications: {} }),
-      404,
-      -32601
-    ],
+    ['a method of earlier versions', modern('ping'), 404, -32601],
+    ['a stream of changes, which is not supported', modern('subscriptions/listen', { notifications: {} }), 404, -32601],
     ['an unknown tool', modern('tools/call', { name: 'drop_tables' }), 200, -32602],
     ['a list of arguments', modern('tools/call', { name: 'list_traces', arguments: [] }), 200, -32602],
-    ['a version that nobody knows', modern('tools/list', {}, '2030-01-01'), 400, -32022],
+    ['an unknown version', modern('tools/list', {}, '2030-01-01'), 400, -32022],
     [
-      'a request that does not say who asks',
+      'a request that does not identify its client',
       post(service, PING, { headers: { 'mcp-protocol-version': '2026-07-28' } }),
       400,
       -32602
     ],
     [
-      'headers that say something else',
+      'contradictory headers',
       post(service, request('tools/list', { _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' } })),
       400,
       -32602
@@ -113,13 +108,13 @@ t.test('errors of 2026-07-28 are what it says', async t => {
     const { status: given, body } = await answer
     t.same(
       [given, body.jsonrpc, body.id, body.error.code],
-      [status, '2.0', what === 'a request that does not say who asks' ? 7 : 1, code],
+      [status, '2.0', what === 'a request that does not identify its client' ? 7 : 1, code],
       what
     )
   }
 })
 
-t.test('a plain call is answered as the SDK answers one that it must look at', async t => {
+t.test('a simple call gets the same response as one that the SDK must inspect', async t => {
   const get = (id: unknown, name: string, args: object, _meta?: object) =>
     post(service, {
       jsonrpc: '2.0',
@@ -139,7 +134,7 @@ t.test('a plain call is answered as the SDK answers one that it must look at', a
   }
 })
 
-t.test('errors of the protocol are what the protocol says', async t => {
+t.test('protocol errors follow the specification', async t => {
   const tooDeep = `{"jsonrpc":"2.0","id":1,"method":"ping","params":${'['.repeat(110)}${']'.repeat(110)}}`
   const errors: [string, unknown, number, number][] = [
     ['an empty body', '', 400, -32700],
@@ -150,24 +145,24 @@ t.test('errors of the protocol are what the protocol says', async t => {
     ['null', 'null', 400, -32600],
     ['no version', { id: 1, method: 'ping' }, 400, -32600],
     ['an unknown field', { ...PING, extra: 1 }, 400, -32600],
-    ['an id that is none', { ...PING, id: {} }, 400, -32600],
-    ['a batch of nothing', [], 400, -32600],
-    ['a batch with something else', [PING, 1], 400, -32600],
+    ['an invalid id', { ...PING, id: {} }, 400, -32600],
+    ['an empty batch', [], 400, -32600],
+    ['a batch with an invalid item', [PING, 1], 400, -32600],
     ['a handshake without parameters', { jsonrpc: '2.0', id: 1, method: 'initialize' }, 200, -32602],
     ['a handshake with too few', request('initialize', { protocolVersion: '2025-11-25' }), 200, -32602],
-    ['a handshake with odd ones', request('initialize', { protocolVersion: 1 }), 200, -32602],
+    ['a handshake with invalid ones', request('initialize', { protocolVersion: 1 }), 200, -32602],
     ['101 messages', Array(101).fill(PING), 400, -32600],
     ['an unknown method', request('tools/delete', {}), 200, -32601],
     ['prompts', request('prompts/list', {}), 200, -32601],
     ['an unknown resource', request('resources/read', { uri: 'spoor://other' }), 200, -32602],
     ['a resource without an address', request('resources/read', {}), 200, -32602],
     ['an unknown tool', callMessage('drop_tables'), 200, -32602],
-    ['a tool of every object', callMessage('constructor'), 200, -32602],
+    ["a tool named like an object's property", callMessage('constructor'), 200, -32602],
     ['no name', request('tools/call', {}), 200, -32602],
     ['no parameters', { jsonrpc: '2.0', id: 1, method: 'tools/call' }, 200, -32602],
     ['a list of arguments', request('tools/call', { name: 'list_traces', arguments: [] }), 200, -32602],
     ['null for arguments', request('tools/call', { name: 'list_traces', arguments: null }), 200, -32602],
-    ['a cursor that nobody gave', request('tools/list', { cursor: 'x' }), 200, -32602]
+    ['an unknown cursor', request('tools/list', { cursor: 'x' }), 200, -32602]
   ]
   for (const [what, message, status, code] of errors) {
     const { status: given, body, headers } = await post(service, message)
@@ -177,7 +172,7 @@ t.test('errors of the protocol are what the protocol says', async t => {
   }
 })
 
-t.test('a handshake that is not right is told which field is wrong', async t => {
+t.test('an invalid handshake is told which field is wrong', async t => {
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'a', version: '1' } }
   const faults: [object | undefined, string][] = [
     [undefined, 'params: is required'],
@@ -192,19 +187,19 @@ t.test('a handshake that is not right is told which field is wrong', async t => 
   }
 })
 
-t.test('a notification has no answer, and a batch has one for each request', async t => {
+t.test('a notification has no response, and a batch has one for each request', async t => {
   const notification = { jsonrpc: '2.0', method: 'notifications/initialized' }
   t.match(await post(service, notification), { status: 202, text: '' })
   const { body } = await post(service, [PING, notification, LIST])
   t.match(body, [PONG, { id: 1, result: { structuredContent: { traces: Array } } }])
 })
 
-t.test('a cancelled call is answered all the same', async t => {
+t.test('a cancelled call is still answered', async t => {
   const cancel = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } }
   t.match((await post(service, [LIST, cancel])).body, { id: 1, result: { structuredContent: { traces: Array } } })
 })
 
-t.test('needs a key, whatever is asked', async t => {
+t.test('requires a key for every request', async t => {
   for (const key of [null, 'nonsense']) {
     for (const message of [PING, LIST, '{']) {
       const answer = await post(service, message, { key })
@@ -214,7 +209,7 @@ t.test('needs a key, whatever is asked', async t => {
   }
 })
 
-t.test('a tool that the scopes of the key do not offer is 403, and nothing of the message is done', async t => {
+t.test("a tool outside the key's scopes gets 403, and no part of the message is processed", async t => {
   const body = ingestBody()
   const id = body.trace.id
   const calls: [string, string, object][] = [
@@ -237,7 +232,7 @@ t.test('a tool that the scopes of the key do not offer is 403, and nothing of th
   t.equal((await service.call('GET', `/api/v1/traces/${id}`)).status, 404)
 })
 
-t.test('a refused call carries the request id of its answer', async t => {
+t.test('a rejected call has the request id of its response', async t => {
   const { status, headers, body } = await post(service, callMessage('get_trace', { traceId: 'x' }))
   const { isError, structuredContent, content } = body.result
   t.same([status, isError, structuredContent.error.code], [200, true, 'not_found'])
@@ -245,7 +240,7 @@ t.test('a refused call carries the request id of its answer', async t => {
   t.same(JSON.parse(content[0].text), structuredContent)
 })
 
-t.test('the limit of 2 MiB holds for the whole message', async t => {
+t.test('the limit of 2 MiB applies to the whole message', async t => {
   const text = JSON.stringify(PING)
   t.same((await post(service, text.padEnd(MAX_BODY_BYTES))).body, PONG)
   assertRefused(await post(service, text.padEnd(MAX_BODY_BYTES + 1)), 'payload_too_large')
@@ -254,7 +249,7 @@ t.test('the limit of 2 MiB holds for the whole message', async t => {
   assertRefused(answer, 'payload_too_large', 'decoded')
 })
 
-t.test('knows only POST and a preflight', async t => {
+t.test('supports only POST and a preflight', async t => {
   for (const method of ['GET', 'HEAD', 'DELETE', 'PUT', 'PATCH']) {
     const { status, headers } = await service.call(method, ENDPOINT)
     t.same([status, headers.allow], [405, 'POST, OPTIONS'], method)
@@ -262,7 +257,7 @@ t.test('knows only POST and a preflight', async t => {
   t.same((await service.call('OPTIONS', '/api/v1/traces')).status, 405)
 })
 
-t.test('pages of other origins are refused before anything else is looked at', async t => {
+t.test('pages of other origins are rejected before any other check', async t => {
   const own = [`http://localhost:${service.port}`, `http://127.0.0.1:${service.port}`, `http://[::1]:${service.port}`]
   for (const origin of [...own, ALLOWED]) {
     const { status, headers } = await post(service, PING, { headers: { origin } })
@@ -284,7 +279,7 @@ t.test('pages of other origins are refused before anything else is looked at', a
   }
 })
 
-t.test('a page of an allowed origin can read every answer', async t => {
+t.test('a page of an allowed origin can read every response', async t => {
   const { key } = await service.makeKey({ scopes: ['traces:read'] })
   const headers = { origin: ALLOWED }
   const refused: [CallOptions, unknown, number][] = [
@@ -300,7 +295,7 @@ t.test('a page of an allowed origin can read every answer', async t => {
   }
 })
 
-t.test('a preflight says what may be sent', async t => {
+t.test('a preflight states what may be sent', async t => {
   const { status, text, headers } = await service.call('OPTIONS', ENDPOINT, { key: null, headers: { origin: ALLOWED } })
   t.same([status, text], [204, ''])
   t.match(headers, {
@@ -312,14 +307,14 @@ t.test('a preflight says what may be sent', async t => {
   })
 })
 
-t.test('behind BASE_URL, its origin is the own one, and the names of this machine are not', async t => {
+t.test("behind BASE_URL, only its origin is the server's own", async t => {
   const behind = await testService(t, { config: { baseUrl: 'https://traces.example.com/spoor' } })
   const statusOf = async (origin: string) => (await post(behind, PING, { headers: { origin } })).status
   t.equal(await statusOf('https://traces.example.com'), 200)
   t.equal(await statusOf(`http://localhost:${behind.port}`), 403)
 })
 
-t.test('what fails is no result: 503 while the database is away, 500 where nothing is configured', async t => {
+t.test('failures are not results: 503 while the database is unreachable, 500 if nothing is configured', async t => {
   const database = await testDatabase(t)
   const relay = await testRelay(t, database.target)
   const away = await testService(t, { database, view: byRelay(relay, database) })
@@ -332,7 +327,7 @@ t.test('what fails is no result: 503 while the database is away, 500 where nothi
   assertRefused(await post(bare, LIST), 'not_configured')
 })
 
-t.test('a write that the store refuses is a result', async t => {
+t.test('a write that the store rejects is a result', async t => {
   const database = await testDatabase(t)
   const full = await testService(t, { database })
   await database.pool.run(async sql => {

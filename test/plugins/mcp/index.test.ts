@@ -34,7 +34,7 @@ async function record(fields: object = {}): Promise<string> {
   return body.trace.id
 }
 
-t.test('offers the tools of the key, and no others', async t => {
+t.test("offers only the key's tools", async t => {
   const offers: [Scope[], string[]][] = [
     [['traces:write'], WRITE],
     [['traces:read'], READ],
@@ -52,13 +52,17 @@ t.test('offers the tools of the key, and no others', async t => {
   }
 })
 
-t.test('says of each tool what it is, when to use it, and what it may change', async t => {
+t.test('says what each tool does, when to use it, and what it can change', async t => {
   const { tools } = await client.listTools()
   for (const tool of tools) {
     const { name, title, description = '', annotations, inputSchema, outputSchema } = tool
-    t.ok(title && description.length > 80, `${name} presents itself`)
-    t.same(annotations?.readOnlyHint, [...READ, 'get_ingest_schema'].includes(name), `${name} reads only, or does not`)
-    t.same(annotations?.destructiveHint ?? false, name === 'delete_trace', `${name} destroys, or does not`)
+    t.ok(title && description.length > 80, `${name} describes itself`)
+    t.same(
+      annotations?.readOnlyHint,
+      [...READ, 'get_ingest_schema'].includes(name),
+      `${name}: the read-only hint is right`
+    )
+    t.same(annotations?.destructiveHint ?? false, name === 'delete_trace', `${name}: the destructive hint is right`)
     t.same([inputSchema.type, inputSchema.additionalProperties], ['object', false])
     t.equal(outputSchema?.type, 'object')
     const check = compile(inputSchema)
@@ -75,7 +79,7 @@ t.test('introduces itself', async t => {
   t.same(await client.ping(), {})
 })
 
-t.test('the newest clients speak 2026-07-28 with it, pinned or by themselves, and have the same tools', async t => {
+t.test('the newest clients use 2026-07-28, pinned or negotiated, and get the same tools', async t => {
   const id = await record()
   const { tools } = await client.listTools()
   for (const version of ['2026-07-28', undefined]) {
@@ -95,7 +99,7 @@ t.test('the newest clients speak 2026-07-28 with it, pinned or by themselves, an
   }
 })
 
-t.test('get_ingest_schema gives a schema, and examples that it and record_trace take', async t => {
+t.test('get_ingest_schema returns a schema, and examples that it and record_trace accept', async t => {
   const { value } = await use('get_ingest_schema')
   t.same(Object.keys(value), ['schema', 'examples'])
   const check = compile(value.schema)
@@ -108,7 +112,7 @@ t.test('get_ingest_schema gives a schema, and examples that it and record_trace 
   t.notOk(check({ ...value.examples.minimal, extra: 1 }))
 })
 
-t.test('record_trace stores what POST /api/v1/traces would', async t => {
+t.test('record_trace stores the same as POST /api/v1/traces', async t => {
   const body = ingestBody({ spans: [span()], metadata: { a: 1 } })
   const { value } = await use('record_trace', body)
   t.match(value, { ok: true, traceId: body.trace.id, spanCount: 1, duplicate: false, running: false })
@@ -116,7 +120,7 @@ t.test('record_trace stores what POST /api/v1/traces would', async t => {
   t.match(await use('record_trace', body), { isError: false, value: { duplicate: true } })
 })
 
-t.test('record_trace stamps the environment of the key, and has room for a large trace', async t => {
+t.test("record_trace sets the key's environment, and accepts a large trace", async t => {
   const { key } = await service.makeKey({ environment: 'staging' })
   const { use } = await mcpClient(t, service, key)
   const spans = Array.from({ length: 3 }, () => span({ input: 'x'.repeat(600_000) }))
@@ -127,7 +131,7 @@ t.test('record_trace stamps the environment of the key, and has room for a large
   })
 })
 
-t.test('free JSON is kept exactly, with numbers that a double cannot hold', async t => {
+t.test('free JSON is preserved exactly, with numbers that a double cannot hold', async t => {
   const id = traceId()
   const step = spanId()
   const input = '{"big":12345678901234567890,"huge":1e400,"__proto__":{"":1},"nul":"\\u0000"}'
@@ -184,7 +188,7 @@ t.test('the list of tools is short', async t => {
   t.ok(Buffer.byteLength(text) < 39_000, `${Buffer.byteLength(text)} bytes`)
 })
 
-t.test('the arguments of add_score are an object without alternatives, which not all models can read', async t => {
+t.test('the arguments of add_score are an object without alternatives, which some models cannot read', async t => {
   const { tools } = await client.listTools()
   const { inputSchema } = tools.find(({ name }) => name === 'add_score')!
   t.same(Object.keys(inputSchema.properties ?? {}), ['traceId', 'name', 'dataType', 'value', 'comment', 'spanId'])
@@ -193,7 +197,7 @@ t.test('the arguments of add_score are an object without alternatives, which not
   t.notOk(['oneOf', 'anyOf', 'allOf'].some(keyword => keyword in inputSchema))
 })
 
-t.test('half a surrogate pair is U+FFFD in the structured content, and as it was in the text', async t => {
+t.test('an unpaired surrogate is U+FFFD in the structured content, and unchanged in the text', async t => {
   const pair = '\\\\ud800 \\ud83d\\ude00 \\ud800 \\uDFFFx \\ud800\\ud83d\\ude00 \\\\\\ud800'
   const read = '\\ud800 😀 \ufffd \ufffdx \ufffd😀 \\\ufffd'
   const body = ingestBody({ input: 'HALVES', metadata: { HALVES: 1 } })
@@ -206,7 +210,7 @@ t.test('half a surrogate pair is U+FFFD in the structured content, and as it was
     t.equal(structuredContent.trace.input, read)
     t.same(structuredContent.trace.metadata, { [read]: 1 })
     t.equal(JSON.parse(content[0].text).trace.input, JSON.parse(`"${pair}"`), 'the text is exact')
-    t.notOk(/(?<!\\)(?:\\\\)*\\ud800/i.test(text), 'a strict parser can read the answer')
+    t.notOk(/(?<!\\)(?:\\\\)*\\ud800/i.test(text), 'a strict parser can read the response')
   }
 })
 
@@ -303,7 +307,7 @@ t.test('list_traces names the nearest existing values if it finds nothing', asyn
   t.equal((await use('list_traces', { status: 'running', model: 'none', after: 'x' })).isError, true)
 })
 
-t.test('list_changes follows writes, and list_users lists the users of traces', async t => {
+t.test("list_changes follows writes, and list_users lists the traces' users", async t => {
   const { value: now } = await use('list_changes', { after: 'now' })
   t.match(now, {
     detail: 'outline',
@@ -323,7 +327,7 @@ t.test('list_changes follows writes, and list_users lists the users of traces', 
   t.match((await users('writen-')).value, { users: [], hint: /"writen-"/ })
 })
 
-t.test('walks through a list by its cursors', async t => {
+t.test('pages through a list with its cursors', async t => {
   for (let i = 0; i < 3; i++) await record({ name: 'walked' })
   const first = await use('list_traces', { name: 'walked', limit: 2 })
   const second = await use('list_traces', { name: 'walked', limit: 2, after: first.value.nextCursor })
@@ -339,7 +343,7 @@ t.test('add_score scores a trace, and delete_trace deletes it with its scores', 
   t.match(await use('delete_trace', { traceId: id }), { isError: true, value: { error: { code: 'not_found' } } })
 })
 
-t.test('what HTTP refuses, a tool refuses in the same words, as a result', async t => {
+t.test('a request that HTTP rejects is rejected by the tool in the same words, as a result', async t => {
   const id = await record({ name: 'taken' })
   const score = { name: 'ok', dataType: 'boolean', value: true }
   const huge = ingestBody({ input: 'x'.repeat(768_000) })
@@ -386,7 +390,7 @@ t.test('what HTTP refuses, a tool refuses in the same words, as a result', async
   }
 })
 
-t.test('arguments that no route knows are refused by name', async t => {
+t.test('unknown arguments are rejected by name', async t => {
   const id = await record()
   const refusals: [string, object, string][] = [
     ['get_trace', {}, 'traceId: is required'],
@@ -410,45 +414,48 @@ t.test('arguments that no route knows are refused by name', async t => {
   }
 })
 
-t.test('a result that is too long to be given twice is whole as structured content, and shortened as text', async t => {
-  const big = { input: `${'漢字'.repeat(20_000)}\ud800`, output: 'x'.repeat(260_000) }
-  const first = span(big)
-  const id = await record({ spans: [first, span(big)] })
-  const comment = 'c'.repeat(2000)
-  const score = { name: 'quality', dataType: 'numeric', value: 1, comment }
-  for (let i = 0; i < 100; i++) await service.call('POST', `${TRACES}/${id}/scores`, { body: score })
-  const other = await record()
-  for (let i = 0; i < 60; i++) await service.call('POST', `${TRACES}/${other}/scores`, { body: score })
-  const whole = (await service.call('GET', `${TRACES}/${id}`)).text.replaceAll('\\ud800', '\ufffd')
-  const results: [tool: string, args: object, structured: RegExp | string, text: RegExp][] = [
-    [
-      'get_trace',
-      { traceId: id, detail: 'full' },
-      whole,
-      /^This is an outline .* structuredContent have the full trace\.$/
-    ],
-    ['get_trace', { traceId: id, spanIds: [first.id] }, /^\{"traceId"/, /the beginning of the first of 1 spans/],
-    ['list_scores', { limit: 150, detail: 'full' }, /^\{"scores"/, /the first \d+ of 150 scores/]
-  ]
-  for (const [tool, args, structured, note] of results) {
-    const message = callMessage(tool, args)
-    // The SDK must answer the second message.
-    for (const body of [message, [message, callMessage('get_project', {}, 2)]]) {
-      const { status, text, body: answer } = await post(service, body)
-      t.equal(status, 200)
-      const { result } = Array.isArray(answer) ? answer[0] : answer
-      const shown = JSON.parse(result.content[0].text)
-      t.match(shown.note, note, tool)
-      t.ok(result.content[0].text.length < 37_000)
-      if (typeof structured === 'string') t.ok(text.includes(`"structuredContent":${structured}`), `${tool}: whole`)
-      else t.match(JSON.stringify(result.structuredContent), structured)
-      t.ok(JSON.stringify(result.structuredContent).length > 256 * 1024)
-      t.ok(text.isWellFormed() && !/\\ud8/.test(text), 'without halves of surrogate pairs')
+t.test(
+  'a result that is too long to be sent twice is complete as structured content, and shortened as text',
+  async t => {
+    const big = { input: `${'漢字'.repeat(20_000)}\ud800`, output: 'x'.repeat(260_000) }
+    const first = span(big)
+    const id = await record({ spans: [first, span(big)] })
+    const comment = 'c'.repeat(2000)
+    const score = { name: 'quality', dataType: 'numeric', value: 1, comment }
+    for (let i = 0; i < 100; i++) await service.call('POST', `${TRACES}/${id}/scores`, { body: score })
+    const other = await record()
+    for (let i = 0; i < 60; i++) await service.call('POST', `${TRACES}/${other}/scores`, { body: score })
+    const whole = (await service.call('GET', `${TRACES}/${id}`)).text.replaceAll('\\ud800', '\ufffd')
+    const results: [tool: string, args: object, structured: RegExp | string, text: RegExp][] = [
+      [
+        'get_trace',
+        { traceId: id, detail: 'full' },
+        whole,
+        /^This is an outline .* structuredContent have the full trace\.$/
+      ],
+      ['get_trace', { traceId: id, spanIds: [first.id] }, /^\{"traceId"/, /the beginning of the first of 1 spans/],
+      ['list_scores', { limit: 150, detail: 'full' }, /^\{"scores"/, /the first \d+ of 150 scores/]
+    ]
+    for (const [tool, args, structured, note] of results) {
+      const message = callMessage(tool, args)
+      // The SDK must answer the second message.
+      for (const body of [message, [message, callMessage('get_project', {}, 2)]]) {
+        const { status, text, body: answer } = await post(service, body)
+        t.equal(status, 200)
+        const { result } = Array.isArray(answer) ? answer[0] : answer
+        const shown = JSON.parse(result.content[0].text)
+        t.match(shown.note, note, tool)
+        t.ok(result.content[0].text.length < 37_000)
+        if (typeof structured === 'string') t.ok(text.includes(`"structuredContent":${structured}`), `${tool}: whole`)
+        else t.match(JSON.stringify(result.structuredContent), structured)
+        t.ok(JSON.stringify(result.structuredContent).length > 256 * 1024)
+        t.ok(text.isWellFormed() && !/\\ud8/.test(text), 'without unpaired surrogates')
+      }
     }
   }
-})
+)
 
-t.test('a batch gathers 32 MiB of results, and tells the calls beyond that to come by themselves', async t => {
+t.test('a batch collects 32 MiB of results, and tells further calls to come separately', async t => {
   const id = await record({ spans: Array.from({ length: 4 }, () => span({ input: 'x'.repeat(250_000) })) })
   const reads = Array.from({ length: 46 }, (_, i) => callMessage('get_trace', { traceId: id, detail: 'full' }, i))
   const trace = ingestBody()
@@ -457,12 +464,12 @@ t.test('a batch gathers 32 MiB of results, and tells the calls beyond that to co
   const results = new Map<unknown, Result>(body.map(({ id, result }: Answered) => [id, result]))
   const refused = reads.filter(({ id }) => results.get(id)?.isError)
   const gathered = (reads.length - refused.length) * 1_000_000
-  t.ok(refused.length > 0 && gathered > 31e6 && gathered < 38e6, `${refused.length} of ${reads.length} are refused`)
+  t.ok(refused.length > 0 && gathered > 31e6 && gathered < 38e6, `${refused.length} of ${reads.length} are rejected`)
   for (const { id } of refused) {
     const { error } = results.get(id)?.structuredContent ?? {}
     t.match(error, { code: 'invalid_request', message: /^batch: .* Send this call in another message\.$/ })
   }
-  t.match(results.get('last')?.structuredContent, { traceId: trace.trace.id }, 'what writes is not refused')
+  t.match(results.get('last')?.structuredContent, { traceId: trace.trace.id }, 'a write is not rejected')
 })
 
 /** The parts of the protocol's responses that the tests use. */
@@ -475,7 +482,7 @@ interface Answered {
   readonly result: Result
 }
 
-t.test('an outline fits where the whole does not, and its spans can be had whole', async t => {
+t.test('an outline fits if the whole does not, and whole spans can be requested', async t => {
   const root = spanId()
   const texts = Array.from({ length: 150 }, (_, index) => `${index} ${'long '.repeat(200)}`)
   const children = texts.map(text =>

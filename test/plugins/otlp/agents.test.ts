@@ -55,7 +55,7 @@ async function assertCounts(t: Any, { database }: TestService) {
   t.same([sums!.total, sums!.bytes], [sums!.spans, sums!.estimated])
 }
 
-t.test('Claude Code: records fill the spans of their calls', async t => {
+t.test('Claude Code: records fill in the spans of their calls', async t => {
   const { service, send, read } = await setUp(t)
   const { traceId, session, exports } = claudeCode()
   await send(exports.spans)
@@ -69,18 +69,18 @@ t.test('Claude Code: records fill the spans of their calls', async t => {
   t.same(
     calls.map(({ costUsd }: Any) => costUsd),
     [0.014948, 0.008988],
-    'two requests with one id are told apart by their times'
+    'two requests with the same id are distinguished by their times'
   )
   t.match(calls[1].output, [{ content: ANSWER }])
   const tool = spans.find(({ name }: Any) => name === 'Bash')
   t.equal(tool.kind, 'tool')
-  t.match(JSON.stringify(tool.input), 'echo hello-from-tool', 'what the span states wins')
+  t.match(JSON.stringify(tool.input), 'echo hello-from-tool', "the span's own value takes precedence")
   const names = spans.flatMap(({ events }: Any) => events.map(({ name }: Any) => name))
   t.ok(names.includes('claude_code.tool_decision') && names.includes('claude_code.api_request'))
   await assertCounts(t, service)
 })
 
-t.test('Claude Code: records alone make the trace', async t => {
+t.test('Claude Code: records alone form the trace', async t => {
   const { service, send, read } = await setUp(t)
   const { traceId, session, exports } = claudeCode()
   await send(exports.first)
@@ -98,11 +98,11 @@ t.test('Claude Code: records alone make the trace', async t => {
   for (const span of spans) t.ok(span === root || span.parentSpanId === root.id)
   const before = await read(traceId)
   for (const part of [exports.second, exports.first]) t.equal(await send(part), '{}')
-  t.same(await read(traceId), before, 'what is sent again changes nothing')
+  t.same(await read(traceId), before, 'a resend changes nothing')
   await assertCounts(t, service)
 })
 
-t.test('Claude Code: without tracing, the trace has its id from the session and the prompt', async t => {
+t.test('Claude Code: without tracing, the trace id is derived from the session and the prompt', async t => {
   const { send, read, service } = await setUp(t)
   const { session, exports } = claudeCode()
   const strip = (body: Any) =>
@@ -114,7 +114,7 @@ t.test('Claude Code: without tracing, the trace has its id from the session and 
   t.match(trace, { input: [{ content: PROMPT }], output: [{ content: ANSWER }] })
   t.equal(spans.filter(({ parentSpanId }: Any) => parentSpanId === null).length, 1)
   const decisions = spans.flatMap(({ events }: Any) => events).filter(({ name }: Any) => /tool_decision/.test(name))
-  t.match(decisions, [{ attributes: { decision: 'accept' } }], 'a record of a call that has no step is its event')
+  t.match(decisions, [{ attributes: { decision: 'accept' } }], 'a record of a call without a step is its event')
   await assertCounts(t, service)
 })
 
@@ -131,7 +131,7 @@ function singles(exports: readonly Any[]): Any[] {
   })
 }
 
-t.test('spans and records in any order and portions make the same trace', async t => {
+t.test('spans and records in any order and portions form the same trace', async t => {
   const { service, send, read } = await setUp(t)
   const count = singles(Object.values(claudeCode().exports)).length
   let expected: Any
@@ -175,13 +175,13 @@ t.test('Codex: tokens count once, and the prompt, the tool call and its output a
     t.match(tool, { input: { cmd: 'echo hello-from-tool' }, output: /hello-from-tool/ })
     await assertCounts(t, service)
     const traces = (await service.call('GET', '/api/v1/traces')).body.traces
-    t.equal(traces.length, 1, 'records without a trace join that of their session')
+    t.equal(traces.length, 1, "records without a trace join their session's trace")
     results.push(shownOf(shown, { traceId }))
   }
   t.same(results[1], results[0])
 })
 
-t.test('Codex: records alone make a trace', async t => {
+t.test('Codex: records alone form a trace', async t => {
   const { send, read } = await setUp(t)
   const { traceId, session, exports } = codex()
   await send(exports.first)
@@ -235,7 +235,7 @@ t.test('Gemini CLI, Qwen Code: prompts, requests and tool uses', async t => {
   }
 })
 
-t.test('a trace of records goes along with an export', async t => {
+t.test('a trace of records is exported', async t => {
   const { service, send, read } = await setUp(t)
   const run = claudeCode()
   for (const part of [run.exports.first, run.exports.second]) await send(part)

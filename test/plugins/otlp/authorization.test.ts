@@ -3,7 +3,7 @@ import { readExporterAuthorization as read } from '../../../plugins/otlp/authori
 
 const basic = (pair: string) => Buffer.from(pair).toString('base64')
 
-t.test('every form in which exporters send a key is read as Bearer', t => {
+t.test('every form in which exporters send a key is converted to Bearer', t => {
   const forms = [
     'Bearer KEY',
     'Bearer%20KEY',
@@ -16,7 +16,7 @@ t.test('every form in which exporters send a key is read as Bearer', t => {
   t.end()
 })
 
-t.test('what is none of these gives no key that was not sent', t => {
+t.test('other values yield no key that was not sent', t => {
   t.equal(read(undefined), undefined)
   for (const other of ['', 'KEY', 'Digest KEY', 'Bearer %', 'Basic', 'Basic !']) t.equal(read(other), other)
   for (const keyless of ['KEY', 'KEY:', '']) {

@@ -56,10 +56,10 @@ t.test('errors to protobuf are google.rpc.Status, errors to JSON the envelope', 
     t.equal(json.headers['content-type'], 'application/json', title)
   }
   const elsewhere = await service.call('POST', '/api/v1/traces', { body: '', headers: { 'content-type': TYPE } })
-  t.match(elsewhere, { status: 400, body: { error: { code: 'invalid_json' } } }, 'other routes know no protobuf')
+  t.match(elsewhere, { status: 400, body: { error: { code: 'invalid_json' } } }, 'other routes do not support protobuf')
 })
 
-t.test('a write that is to be sent again says so in the Status, and when', async t => {
+t.test('a retryable write states this, and when, in its Status', async t => {
   const database = await testDatabase(t)
   const relay = await testRelay(t, database.target)
   const service = await testService(t, { database, view: { connect: relay.connect } })
@@ -70,7 +70,7 @@ t.test('a write that is to be sent again says so in the Status, and when', async
   t.match(decodeStatus(answer.bytes), { code: 8, retryAfterS: 1 })
 })
 
-t.test('an address beside the right one is told the right one', async t => {
+t.test('a wrong address near the right one is corrected', async t => {
   const service = await testService(t)
   const right = `${service.url}/api/v1/otlp`
   const wrong = [
@@ -95,7 +95,7 @@ t.test('an address beside the right one is told the right one', async t => {
   }
 })
 
-t.test('a key is taken in every form that exporters send, here and nowhere else', async t => {
+t.test('a key is accepted in every form that exporters send, only here', async t => {
   const { key, call } = await testService(t)
   const basic = (pair: string) => `Basic ${Buffer.from(pair).toString('base64')}`
   const body = exportOf(otlpSpan())

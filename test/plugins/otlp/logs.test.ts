@@ -43,7 +43,7 @@ async function setUp(t: Parameters<typeof testService>[0], options: TestServiceO
 const storedMessages = ({ database }: Pick<TestService, 'database'>) =>
   database.pool.run(sql => sql`select waits from span_messages`)
 
-t.test('messages are shown with the span that they name, whichever comes first', async t => {
+t.test('messages are shown with the span that they name, whichever arrives first', async t => {
   const { sendSpans, sendLogs, read } = await setUp(t)
   const [one, other] = [modelCall(), modelCall()]
   t.match(await sendLogs(one.question), ALL_TAKEN)
@@ -55,10 +55,10 @@ t.test('messages are shown with the span that they name, whichever comes first',
   const again = await read(one.traceId)
   t.match(await sendLogs(one.question, one.answer), ALL_TAKEN)
   t.match(await sendSpans(one.span()), ALL_TAKEN)
-  t.same(await read(one.traceId), again, 'what is sent again changes nothing')
+  t.same(await read(one.traceId), again, 'a resend changes nothing')
 })
 
-t.test('messages are in the order of their times; what a span has of its own wins', async t => {
+t.test("messages are in chronological order, and a span's own data takes precedence", async t => {
   const { sendSpans, sendLogs, read } = await setUp(t)
   const { traceId, span, question, record, answer } = modelCall()
   const system = record({ eventName: 'gen_ai.system.message', body: { content: 'be kind' }, at: 0 })
@@ -90,7 +90,7 @@ t.test('in protobuf, compressed and over gRPC', async t => {
   t.match(await read(traceId), { trace: READ, spans: [READ] })
 })
 
-t.test('other records are counted and told once; messages that name no span are refused by number', async t => {
+t.test('other records are counted and reported once, and messages without a span are rejected and counted', async t => {
   const { call, sendLogs, ...service } = await setUp(t)
   const { question } = modelCall()
   const lost = { eventName: 'gen_ai.choice', body: 'hi' }
@@ -114,7 +114,7 @@ t.test('other records are counted and told once; messages that name no span are 
   t.match((await call('GET', '/api/v1/project')).body, { traceCount: 0, spanCount: 0 })
 })
 
-t.test('messages whose span does not come are dropped after a while, which is said and counted', async t => {
+t.test('messages whose span does not arrive are dropped after a while, which is logged and counted', async t => {
   const said: string[] = []
   const log = createLog('warn', { write: (line: string) => said.push(line) })
   const service = await setUp(t, { log, messagesWaitMs: 300 })
@@ -132,7 +132,7 @@ t.test('messages whose span does not come are dropped after a while, which is sa
   t.same(await counted(), [{ name: 'messages of model calls', count: 2 }])
 })
 
-t.test('messages belong to the project of the key', async t => {
+t.test("messages belong to the key's project", async t => {
   const { sendLogs, call, makeKey, makeProject, ...service } = await setUp(t)
   await makeProject('other')
   const { key } = await makeKey({ project: 'other' })
@@ -143,7 +143,7 @@ t.test('messages belong to the project of the key', async t => {
   t.equal((await storedMessages(service)).length, 1)
 })
 
-t.test('they go when their trace is deleted, and go along with an export', async t => {
+t.test('they are deleted with their trace, and exported with it', async t => {
   const { sendSpans, sendLogs, read, call, makeProject, makeKey, ...service } = await setUp(t)
   const [moved, native] = [modelCall(), modelCall()]
   await sendSpans(moved.span())
@@ -162,7 +162,7 @@ t.test('they go when their trace is deleted, and go along with an export', async
   t.equal((await exportLines(target, 'default')).join('\n'), lines)
   const other = lines.replace('"kind":"llm"', '"kind":"tool"').replaceAll(/"digest":"../g, '"digest":"00')
   t.match((await importer(project!.id, other)).problems.join(), /stored with different content/)
-  t.same(await restored.read(moved.traceId), there, 'a line that is refused adds no messages')
+  t.same(await restored.read(moved.traceId), there, 'a rejected line adds no messages')
 
   t.match(await call('DELETE', `/api/v1/traces/${moved.traceId}`), { status: 200 })
   t.equal((await storedMessages(service)).length, 1)
@@ -179,7 +179,7 @@ t.test('the tool get_trace shows them', async t => {
   t.match((await use('get_trace', { traceId })).value, { spans: [READ] })
 })
 
-t.test('refuses what is no export of logs, and who may not write', async t => {
+t.test('rejects bodies that are not log exports, and keys that may not write', async t => {
   const { call, makeKey, sendLogs } = await setUp(t)
   const { key: reader } = await makeKey({ scopes: ['traces:read'] })
   const body = logsOf([{ body: 'started' }])
@@ -199,7 +199,7 @@ t.test('refuses what is no export of logs, and who may not write', async t => {
 
 const eventsOf = (spans: { events: { name: string; attributes: object }[] }[]) => spans.map(({ events }) => events)
 
-t.test('a record that names a span becomes its event, whichever comes first', async t => {
+t.test('a record that names a span becomes its event, whichever arrives first', async t => {
   const { sendSpans, sendLogs, read, call, makeProject: _, ...service } = await setUp(t)
   const { traceId, spanId, span, record } = modelCall()
   const own = [{ name: 'own', timeUnixNano: '1795717789326130262' }]
@@ -219,7 +219,7 @@ t.test('a record that names a span becomes its event, whichever comes first', as
     ]
   ])
   t.match(await sendLogs(plain, named, long), ALL_TAKEN)
-  t.same((await read(traceId)).spans, spans, 'what is sent again changes nothing')
+  t.same((await read(traceId)).spans, spans, 'a resend changes nothing')
 
   const lines = (await exportLines(service.database, 'default')).join('\n')
   const target = await testDatabase(t)

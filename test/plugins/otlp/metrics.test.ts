@@ -6,7 +6,7 @@ import { testService } from '../../fixtures/service/service.ts'
 const PATH = '/api/v1/otlp/v1/metrics'
 const PROTOBUF = { 'content-type': 'application/x-protobuf' }
 
-t.test('metrics are accepted from who may write, and are not stored', async t => {
+t.test('metrics are accepted with a key that may write, and are not stored', async t => {
   const said: string[] = []
   const log = createLog('info', { write: (line: string) => said.push(line) })
   const { call, makeKey } = await testService(t, { log })

@@ -25,7 +25,7 @@ const send = async (service: TestService, ...spans: object[]) =>
 const costOf = async ({ call }: TestService, id: string) =>
   (await call('GET', `/api/v1/traces/${id}`)).body.trace.costUsd
 
-t.test('a call gets the cost of its tokens, small or large, and its resend is a duplicate', async t => {
+t.test('a call gets the cost of its tokens, however large, and its resend is a duplicate', async t => {
   const service = await testService(t)
   for (const length of [10, 20_000]) {
     const traceId = freshId(32)
@@ -40,7 +40,7 @@ t.test('a call gets the cost of its tokens, small or large, and its resend is a 
   }
 })
 
-t.test('a price that is set counts at once, and a resend is a duplicate after that', async t => {
+t.test('a new price applies at once, and a resend remains a duplicate', async t => {
   const service = await testService(t)
   const { pool } = service.database
   const before = freshId(32)
@@ -53,7 +53,7 @@ t.test('a price that is set counts at once, and a resend is a duplicate after th
     await send(service, callOf('gpt-4o', {}, { traceId }))
     return (await costOf(service, traceId)) === 7
   })
-  t.equal(await send(service, early), '{}', 'nothing was refused')
+  t.equal(await send(service, early), '{}', 'nothing was rejected')
   t.equal(await costOf(service, before), 3.5)
   await pool.run(sql => removePrices(sql, { project: 'default', model: 'gpt-4o' }))
   await until(async () => {
@@ -63,7 +63,7 @@ t.test('a price that is set counts at once, and a resend is a duplicate after th
   })
 })
 
-t.test('a trace with computed costs is the same after an import, and its spans are still known', async t => {
+t.test('a trace with computed costs is unchanged after an import, and its spans are still recognised', async t => {
   const service = await testService(t)
   const { database } = service
   await service.makeProject('copy')
@@ -80,12 +80,16 @@ t.test('a trace with computed costs is the same after an import, and its spans a
   t.same(await exportLines(database, 'copy'), lines)
   const wanted = await projectRows(database, 1)
   t.same(await projectRows(database, copy), wanted)
-  t.equal((await service.call('POST', PATH, { key, body: exportOf(...spans) })).text, '{}', 'no span is other content')
+  t.equal(
+    (await service.call('POST', PATH, { key, body: exportOf(...spans) })).text,
+    '{}',
+    'no span has different content'
+  )
   t.same(await exportLines(database, 'copy'), lines)
   const other = lines.map(line =>
     line.replaceAll('"costUsd":4.5', '"costUsd":5').replaceAll('"costUsd":3.5', '"costUsd":4')
   )
-  t.match(await importTo(copy, other.join('\n')), { skipped: 1, problems: [] }, 'as with other prices')
+  t.match(await importTo(copy, other.join('\n')), { skipped: 1, problems: [] }, 'even with other prices')
 })
 
 t.test('calls without a price are counted by model', async t => {
@@ -110,7 +114,7 @@ t.test('calls without a price are counted by model', async t => {
   t.match(await pool.run(sql => readUnpriced(sql)), [{ model: 'other' }])
 })
 
-t.test('no cost is computed with PRICES=off, nor for a trace recorded by the API', async t => {
+t.test('no cost is computed with PRICES=off, or for a trace recorded through the API', async t => {
   const off = await testService(t, { config: { computesCosts: false } })
   const traceId = freshId(32)
   t.equal(await send(off, callOf('gpt-4o', {}, { traceId })), '{}')

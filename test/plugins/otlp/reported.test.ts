@@ -31,7 +31,7 @@ const used = (inputTokens: number, outputTokens: number, totalTokens = inputToke
   usage: { inputTokens, outputTokens, totalTokens }
 })
 
-t.test('exports that went wrong once', async t => {
+t.test('exports that once failed', async t => {
   const service = await testService(t)
   const expected: Record<string, object> = {
     C01: used(18_912, 340),
@@ -75,7 +75,7 @@ t.test('exports that went wrong once', async t => {
   ])
 })
 
-t.test('spans that come after their root are stored, in any order and again', async t => {
+t.test('spans that arrive after their root are stored, in any order, and resent', async t => {
   for (const names of [
     ['LOST-1-root', 'LOST-2-199-steps'],
     ['LOST-2-199-steps', 'LOST-1-root'],
@@ -94,7 +94,7 @@ interface Step {
   readonly output: unknown
 }
 
-t.test('exports that were captured from coding agents', async t => {
+t.test('exports captured from coding agents', async t => {
   const service = await testService(t)
   const of = (spans: readonly Step[], kind: string) => spans.filter(span => span.kind === kind)
 
@@ -157,7 +157,7 @@ t.test('exports that were captured from coding agents', async t => {
   })
 })
 
-t.test('a session of OpenCode in three exports, in any order', async t => {
+t.test('an OpenCode session in three exports, in any order', async t => {
   const parts = [1, 2, 3].map(part => `real-opencode-1.18.33-traces-${part}of3`)
   for (const names of [parts, parts.toReversed()]) {
     const service = await testService(t)
@@ -171,7 +171,7 @@ t.test('a session of OpenCode in three exports, in any order', async t => {
   }
 })
 
-t.test('cached tokens are kept with their span, and go through an export', async t => {
+t.test('cached tokens are stored with their span, and exported', async t => {
   const service = await testService(t, { config: { computesCosts: false } })
   await send(service, 'C01')
   const detailsOf = async (project: string) => {

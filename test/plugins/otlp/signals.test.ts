@@ -47,7 +47,7 @@ const BINARY: Record<Signal, Uint8Array> = {
   metrics: encoded(Metrics, BODIES.metrics)
 }
 
-t.test('a body of another signal is refused with the right address', async t => {
+t.test('a body of another signal is rejected with the right address', async t => {
   const { call } = await testService(t)
   for (const at of SIGNALS) {
     for (const sent of SIGNALS) {
@@ -66,7 +66,7 @@ t.test('a body of another signal is refused with the right address', async t => 
   }
 })
 
-t.test('a body without a known field is refused, and an empty export is not', async t => {
+t.test('a body without a known field is rejected, and an empty export is not', async t => {
   const { call } = await testService(t)
   for (const at of SIGNALS) {
     for (const body of [{}, { hello: 1 }, { resource: [] }]) {
@@ -83,7 +83,7 @@ t.test('a body without a known field is refused, and an empty export is not', as
   }
 })
 
-t.test('names of fields may be in snake_case', async t => {
+t.test('field names can be in snake_case', async t => {
   const { call } = await testService(t)
   const [trace_id, span_id] = [freshId(32), freshId(16)]
   const times = { start_time_unix_nano: '1795718421556909000', end_time_unix_nano: '1795718422556909000' }
@@ -107,7 +107,7 @@ t.test('names of fields may be in snake_case', async t => {
   t.match(body.spans, [{ attributes: { k_e: 'v_e' }, input: [{ role: 'user', content: 'hello_there' }] }])
 })
 
-t.test('what is not kept is told to the sender once, and counted in the status and the settings', async t => {
+t.test('discarded data is reported to the sender once, and counted in the status and the settings', async t => {
   const service = await testService(t)
   const { call, makeProject, makeKey, database, config } = service
   await makeProject('other')

@@ -21,7 +21,7 @@ function exportFrom(resource: object, ...spans: object[]) {
 }
 const send = async (body: object) => t.match(await call('POST', PATH, { body }), { status: 200, text: '{}' })
 
-t.test('attributes of spans and of their resource become tags, beside those that are stated', async t => {
+t.test('attributes of spans and of their resource become tags, in addition to stated ones', async t => {
   const traceId = freshId(32)
   const attributes = { 'tenant.id': 'acme', parts: ['a', 7, true], 'langfuse.trace.tags': ['x'], other: 'o' }
   const root = otlpSpan({ traceId, attributes })
@@ -36,7 +36,7 @@ t.test('attributes of spans and of their resource become tags, beside those that
   t.same(await listed('tenant.id:bravo'), [traceId])
 })
 
-t.test('values that do not fit are left out, and the trace says so', async t => {
+t.test('values that do not fit are omitted, which the trace states', async t => {
   const ids = { long: freshId(32), object: freshId(32), many: freshId(32), fits: freshId(32) }
   const fits = 'é'.repeat(64 - 'tenant.id:'.length)
   await send(exportOf(otlpSpan({ traceId: ids.fits, attributes: { 'tenant.id': fits, release: '' } })))
@@ -52,7 +52,7 @@ t.test('values that do not fit are left out, and the trace says so', async t => 
   t.match(await read(ids.many), { metadata: { spoor: { tagsLeftOut: true } } })
 })
 
-t.test('large exports, which worker threads read in portions, are tagged in either encoding', async t => {
+t.test('large exports, which worker threads read in portions, are tagged in both encodings', async t => {
   for (const encoding of ['json', 'protobuf']) {
     const traceId = freshId(32)
     const root = otlpSpan({ traceId, attributes: { 'tenant.id': encoding } })

@@ -33,7 +33,7 @@ function family() {
   return { traceId, root, child }
 }
 
-t.test('one trace comes in any order, in portions, and again', async t => {
+t.test('a trace arrives in any order, in portions, and repeatedly', async t => {
   const service = await testService(t)
   const { send, read } = sendTo(service)
   const { traceId, root, child } = family()
@@ -87,7 +87,7 @@ async function assertCounted(t: Tap, { database }: TestService) {
 }
 type Tap = { same(found: unknown, wanted: unknown): unknown }
 
-t.test('long texts of each export are packed, unless some of it is there, and read as they were sent', async t => {
+t.test("each export's long texts are packed, unless some are already stored, and are read as sent", async t => {
   const service = await testService(t)
   const { send, read } = sendTo(service)
   const { traceId, root, child } = family()
@@ -116,7 +116,7 @@ t.test('exports that race for a trace lose nothing', async t => {
   await assertCounted(t, service)
 })
 
-t.test('one export holds spans of many traces', async t => {
+t.test('one export contains spans of many traces', async t => {
   const service = await testService(t)
   const { send } = sendTo(service)
   const spans = Array.from({ length: 64 }, () => family()).flatMap(({ root, child }) => [child(), root, child()])
@@ -126,7 +126,7 @@ t.test('one export holds spans of many traces', async t => {
   await assertCounted(t, service)
 })
 
-t.test('what cannot be stored is counted and said, and the rest is stored', async t => {
+t.test('spans that cannot be stored are counted and reported, and the rest is stored', async t => {
   const service = await testService(t, SMALL)
   const { send, read } = sendTo(service)
   const rejected = (count: number, message: RegExp) => ({
@@ -154,7 +154,7 @@ t.test('what cannot be stored is counted and said, and the rest is stored', asyn
 })
 
 t.test(
-  'spans beyond 200 count in the trace and are told of; the root and errors are kept; all of it moves',
+  'spans beyond 200 count in the trace and are reported; the root and errors are kept; all of it can be moved',
   async t => {
     const service = await testService(t, SMALL)
     const { traceId, root, child } = family()
@@ -166,7 +166,11 @@ t.test(
     const batches = [steps.slice(0, 200), steps.slice(150), [...calls, failed], [root]]
     for (const each of batches.slice(0, 2)) await sendTo(service).send(...each)
     const lines = await exportLines(service.database, 'default')
-    t.match(await testImporter(t, other.database)(1, lines.join('\n')), { problems: [] }, 'what was left out moves')
+    t.match(
+      await testImporter(t, other.database)(1, lines.join('\n')),
+      { problems: [] },
+      'the data about spans without a slot is moved too'
+    )
 
     for (const each of [service, other]) {
       const { send, read } = sendTo(each)
@@ -184,7 +188,7 @@ t.test(
   }
 )
 
-t.test('whatever was stored before an export, each of its spans is readable, or counted as refused', async t => {
+t.test('whatever was stored before an export, each of its spans is readable or counted as rejected', async t => {
   const service = await testService(t, SMALL)
   const { read } = sendTo(service)
   const encodings = {
@@ -230,7 +234,7 @@ t.test('whatever was stored before an export, each of its spans is readable, or 
   t.match(await service.database.pool.run(sql => recountProject(sql, 'default', false)), { agree: true })
 })
 
-t.test('an export that is cut into portions keeps errors, agents and calls of models as well', async t => {
+t.test('an export that is divided into portions also keeps errors, agents and model calls', async t => {
   const service = await testService(t, SMALL)
   const { send, read } = sendTo(service)
   const { traceId, root, child } = family()
@@ -254,7 +258,7 @@ t.test('an export that is cut into portions keeps errors, agents and calls of mo
   )
 })
 
-t.test('what is left out is told of: failures, session, model and output count', async t => {
+t.test('spans that are not stored contribute failures, session, model and output', async t => {
   const service = await testService(t, SMALL)
   const { send, read } = sendTo(service)
   const { traceId, root, child } = family()
@@ -273,7 +277,7 @@ t.test('what is left out is told of: failures, session, model and output count',
   const lines = await exportLines(service.database, 'default')
   const importTo = await testImporter(t, other.database)
   t.match(await importTo(1, lines.join('\n')), { problems: [] })
-  t.match((await sendTo(other).read(traceId)).trace, { spanCount: 200, errorCount: 230 }, 'and move with it')
+  t.match((await sendTo(other).read(traceId)).trace, { spanCount: 200, errorCount: 230 }, 'and is moved with the trace')
   await sendTo(other).send(...failed)
   t.match((await sendTo(other).read(traceId)).trace, { spanCount: 200, errorCount: 230 })
   t.match(await importTo(1, lines.join('\n')), { problems: [] })
@@ -281,7 +285,7 @@ t.test('what is left out is told of: failures, session, model and output count',
     t.match(await database.pool.run(sql => recountProject(sql, 'default', false)), { agree: true })
 })
 
-t.test('a call that two libraries report counts once, in whatever exports its spans come', async t => {
+t.test('a call that two libraries report counts once, in any exports', async t => {
   const service = await testService(t)
   const { send, read } = sendTo(service)
   const { traceId, root, child } = family()
@@ -302,10 +306,14 @@ t.test('a call that two libraries report counts once, in whatever exports its sp
   await assertCounted(t, service)
   const other = await testService(t)
   const lines = await exportLines(service.database, 'default')
-  t.match(await testImporter(t, other.database)(1, lines.join('\n')), { problems: [] }, 'ids of answers move with it')
+  t.match(
+    await testImporter(t, other.database)(1, lines.join('\n')),
+    { problems: [] },
+    'response ids are moved with the trace'
+  )
 })
 
-t.test('a span that is too large is cut, its usage counts, and its resend is known', async t => {
+t.test('a span that is too large is cut, its usage counts, and its resend is recognised', async t => {
   const service = await testService(t)
   const { send, read } = sendTo(service)
   const prompt = 'x'.repeat(400_000)
@@ -328,7 +336,7 @@ t.test('a span that is too large is cut, its usage counts, and its resend is kno
   await assertCounted(t, service)
 })
 
-t.test('an export of many large spans is stored, gzip or not', async t => {
+t.test('an export of many large spans is stored, with or without gzip', async t => {
   const service = await testService(t)
   const bodies = Array.from({ length: 3 }, () => {
     const { traceId, root, child } = family()
@@ -346,7 +354,7 @@ t.test('an export of many large spans is stored, gzip or not', async t => {
     )
   )
   const small = family()
-  t.match(await sendTo(service).send(small.root), ALL_STORED, 'a small one beside them')
+  t.match(await sendTo(service).send(small.root), ALL_STORED, 'a small one next to them')
   for (const answer of await Promise.all(answers)) t.match(answer, ALL_STORED)
   const { traces } = (await service.call('GET', TRACES)).body
   for (const { traceId } of bodies) {
@@ -356,7 +364,7 @@ t.test('an export of many large spans is stored, gzip or not', async t => {
   await assertCounted(t, service)
 })
 
-t.test('answers in the encoding of the request, gzip or not', async t => {
+t.test("responds in the request's encoding, with or without gzip", async t => {
   const service = await testService(t)
   const text = JSON.stringify(exportOf(otlpSpan()))
   const post = (body: string | Uint8Array, headers: Record<string, string>) =>
@@ -374,7 +382,7 @@ t.test('answers in the encoding of the request, gzip or not', async t => {
   t.match(await post('{"resourceSpans":[]}', json), ALL_STORED, 'a request without spans')
 })
 
-t.test('refuses as a whole only what cannot be read, and who may not send', async t => {
+t.test('rejects an export as a whole only if it is unreadable or not allowed', async t => {
   const service = await testService(t)
   const { key: reader } = await service.makeKey({ scopes: ['traces:read'] })
   const json = { 'content-type': 'application/json' }
@@ -383,14 +391,14 @@ t.test('refuses as a whole only what cannot be read, and who may not send', asyn
     ['no JSON', '{"resourceSpans":', json, 400, 'invalid_json'],
     ['an empty body', '', json, 400, 'invalid_json'],
     ['JSON as protobuf', '{"resourceSpans":[]}', PROTOBUF, 400, 'invalid_request', /body: is not a protobuf/],
-    ['half a message', Buffer.from('0a0a1202', 'hex'), PROTOBUF, 400, 'invalid_request'],
+    ['a truncated message', Buffer.from('0a0a1202', 'hex'), PROTOBUF, 400, 'invalid_request'],
     ['an array', '[]', json, 400, 'invalid_request', /^body: must be an object/],
     ['no list', '{"resourceSpans":{}}', json, 400, 'invalid_request', /^resourceSpans: must be an array/],
-    ['a name that is none', within({ name: 7 }), json, 400, 'invalid_request', /spans\[0\].name: must be a string/],
-    ['a time that is none', within({ endTimeUnixNano: 'now' }), json, 400, 'invalid_request', /nanoseconds/],
-    ['a count that is none', within({ flags: 'x' }), json, 400, 'invalid_request', /flags: must be a whole number/],
+    ['an invalid name', within({ name: 7 }), json, 400, 'invalid_request', /spans\[0\].name: must be a string/],
+    ['an invalid time', within({ endTimeUnixNano: 'now' }), json, 400, 'invalid_request', /nanoseconds/],
+    ['an invalid count', within({ flags: 'x' }), json, 400, 'invalid_request', /flags: must be a whole number/],
     [
-      'a value that is none',
+      'an invalid value',
       within({ attributes: [{ key: 'k', value: 7 }] }),
       json,
       400,
@@ -398,7 +406,7 @@ t.test('refuses as a whole only what cannot be read, and who may not send', asyn
       /must be an object/
     ],
     [
-      'a number that is none',
+      'an invalid number',
       within({ attributes: [{ key: 'k', value: { intValue: 'x' } }] }),
       json,
       400,
@@ -449,7 +457,7 @@ function varint(number: number): Buffer {
   return Buffer.from(bytes)
 }
 
-t.test('a trace belongs to the route that it began on', async t => {
+t.test('a trace belongs to the route on which it began', async t => {
   const service = await testService(t)
   const { send, read } = sendTo(service)
   const { traceId, root, child } = family()
@@ -478,7 +486,7 @@ t.test('a trace belongs to the route that it began on', async t => {
   t.match((await read(ours.traceId)).trace, { environment: 'staging' })
 })
 
-t.test('is scored, patched, deleted and moved as any other trace', async t => {
+t.test('is scored, patched, deleted and moved like any other trace', async t => {
   const service = await testService(t)
   const { send, read } = sendTo(service)
   const { traceId, root, child } = family()
@@ -501,11 +509,11 @@ t.test('is scored, patched, deleted and moved as any other trace', async t => {
   }
   t.match(await service.call('DELETE', `${TRACES}/${traceId}`), { status: 200 })
   await assertCounted(t, service)
-  t.match(await send(child()), ALL_STORED, 'what comes after a deletion begins anew')
+  t.match(await send(child()), ALL_STORED, 'spans that arrive after a deletion start a new trace')
   t.match((await read(traceId)).trace, { spanCount: 1 })
 })
 
-t.test('a trial account records the traces allotted to it', async t => {
+t.test('a trial account records its allotted traces', async t => {
   const service = await testService(t, { config: { trialTraces: 2 } })
   const key = await service.database.pool.run(async sql => {
     const { id } = await createAccount(sql, 'guest', 'trial')
@@ -515,7 +523,7 @@ t.test('a trial account records the traces allotted to it', async t => {
   const send = (...spans: object[]) => service.call('POST', PATH, { key, body: exportOf(...spans) })
   const { root, child } = family()
   t.match(await send(child()), ALL_STORED)
-  t.match(await send(root), ALL_STORED, 'a trace that is there is not charged again')
+  t.match(await send(root), ALL_STORED, 'an existing trace is not charged again')
   const both = await send(otlpSpan(), child(), otlpSpan())
   t.match(both.body.partialSuccess, {
     rejectedSpans: '1',
@@ -524,7 +532,7 @@ t.test('a trial account records the traces allotted to it', async t => {
   t.match(await send(otlpSpan()), { status: 403, body: { error: { code: 'trial_limit_reached' } } })
 })
 
-t.test('a fault of the database is told so that exporters try again, and nothing is stored twice', async t => {
+t.test('a database failure makes exporters retry, and nothing is stored twice', async t => {
   const database = await testDatabase(t)
   const relay = await testRelay(t, database.target)
   const service = await testService(t, { database, view: { connect: relay.connect } })

@@ -15,7 +15,7 @@ t.test('DELETE /api/v1/traces/{traceId}', async t => {
   }
   const NONE = { traceCount: 0, spanCount: 0, estimatedBytes: 0 }
 
-  await t.test('removes the trace with all that is under it, and corrects the counters', async t => {
+  await t.test('deletes the trace with everything below it, and corrects the counters', async t => {
     const body = ingestBody({ metadata: { a: 1 }, spans: [span(), span()] })
     const { id } = body.trace
     await record(body)
@@ -32,13 +32,13 @@ t.test('DELETE /api/v1/traces/{traceId}', async t => {
     t.strictSame((await call('GET', '/api/v1/scores')).body.scores, [])
     t.match(await remove(id), { status: 404 })
 
-    t.match(await record(body), { status: 201, body: { duplicate: false } }, 'the id is free again')
+    t.match(await record(body), { status: 201, body: { duplicate: false } }, 'the id can be used again')
     const again = (await call('GET', `/api/v1/traces/${id}`)).body
     t.strictSame([again.trace.metadata, again.spans.length, again.scores], [{ a: 1 }, 2, []])
     await remove(id)
   })
 
-  await t.test('leaves nothing behind of what arrives at the same moment', async t => {
+  await t.test('leaves nothing behind of concurrent writes', async t => {
     for (let round = 0; round < 6; round++) {
       const body = startBody()
       const { id } = body.trace
@@ -53,7 +53,7 @@ t.test('DELETE /api/v1/traces/{traceId}', async t => {
     }
   })
 
-  await t.test('answers 404 for what is no trace of this project, and 403 to a key that may not delete', async t => {
+  await t.test('responds with 404 if the project has no such trace, and 403 to a key that cannot delete', async t => {
     const body = ingestBody()
     await record(body)
     await makeProject('other')

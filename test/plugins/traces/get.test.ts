@@ -11,7 +11,7 @@ t.test('GET /api/v1/traces/{traceId}', async t => {
   }
   const get = (id: string, key?: string) => call('GET', `/api/v1/traces/${id}`, key === undefined ? {} : { key })
 
-  await t.test('gives a recorded trace back in the form of the specification', async t => {
+  await t.test('returns a recorded trace in the form of the specification', async t => {
     const parent = spanId()
     const body = ingestBody({
       name: 'run',
@@ -76,7 +76,7 @@ t.test('GET /api/v1/traces/{traceId}', async t => {
     t.strictSame(list.body.traces, [summary], 'and its summary in the list is the same')
   })
 
-  await t.test('keeps JSON that no double and no parser would leave alone', async t => {
+  await t.test('preserves JSON that doubles and parsers would change', async t => {
     const id = traceId()
     const raw = '{"n":12345678901234567890,"e":1e400,"__proto__":{"x":"\\u0000\\ud800"},"":[]}'
     const fields = `"id":"${id}","name":"raw","startedAt":"${AT}","endedAt":"${AT}","input":${raw},"metadata":${raw}`
@@ -99,7 +99,7 @@ t.test('GET /api/v1/traces/{traceId}', async t => {
     )
   })
 
-  await t.test('gives a long trace back as it was sent, in any script, with its length', async t => {
+  await t.test('returns a long trace as it was sent, in any script, with its length', async t => {
     const [raw, small] = ['{"n":12345678901234567890,"e":1e400,"u":"\\u0000\\ud800"}', 'Ünïcödé 漢字 🎉']
     const body = startBody({ input: small.repeat(1000) })
     const { id } = body.trace
@@ -115,12 +115,12 @@ t.test('GET /api/v1/traces/{traceId}', async t => {
     t.equal(detail.trace.input, body.trace.input)
     const inputs = new Map(sent.map(({ id, input }) => [id, input]))
     for (const { id, input } of detail.spans) t.equal(input, inputs.get(id))
-    t.equal(text.split(raw).length, 6, 'free JSON is left as it was')
+    t.equal(text.split(raw).length, 6, 'free JSON is unchanged')
     const head = await call('HEAD', `/api/v1/traces/${id}`)
     t.same([head.status, head.headers['content-length'], head.text], [200, headers['content-length'], ''])
   })
 
-  await t.test('never sees half of what another request writes, of short traces and long ones', async t => {
+  await t.test('never sees a partial write of another request, of short or long traces', async t => {
     for (const input of ['short', 'x'.repeat(300_000)]) {
       const body = startBody({ input })
       const { id } = body.trace
@@ -143,7 +143,7 @@ t.test('GET /api/v1/traces/{traceId}', async t => {
     }
   })
 
-  await t.test('answers 404 for what is no trace of this project', async t => {
+  await t.test('responds with 404 if the project has no such trace', async t => {
     const body = ingestBody()
     await record(body)
     await makeProject('other')

@@ -59,7 +59,7 @@ t.test('GET /api/v1/traces', async t => {
     ['to=2026-01-01T00:00:01.999999999Z', 'a'],
     ['limit=200', 'dcba']
   ] as const) {
-    await t.test(`answers ${query || 'no parameters'} with ${expected || 'nothing'}`, async t => {
+    await t.test(`responds to ${query || 'no parameters'} with ${expected || 'nothing'}`, async t => {
       const { status, body } = await get(query)
       t.equal(status, 200)
       t.equal(names(body).join(''), expected)
@@ -98,12 +98,12 @@ t.test('GET /api/v1/traces', async t => {
     [`sort=slowest&from=${at(1)}`, /^from: /],
     [`sort=costliest&to=${at(1)}`, /^to: .*sort=costliest/]
   ] as const) {
-    await t.test(`refuses ${query}`, async t => {
+    await t.test(`rejects ${query}`, async t => {
       t.match(await get(query), { status: 400, body: { error: { code: 'invalid_request', message } } })
     })
   }
 
-  await t.test('pages forth and back, and refuses its cursors elsewhere', async t => {
+  await t.test('pages forwards and backwards, and rejects its cursors elsewhere', async t => {
     for (const sort of ['newest', 'slowest', 'costliest']) {
       const order = names((await get(`sort=${sort}`)).body)
       const first = (await get(`sort=${sort}&limit=2`)).body
@@ -112,7 +112,7 @@ t.test('GET /api/v1/traces', async t => {
       t.strictSame([names(second), second.nextCursor], [order.slice(2), null])
       t.strictSame((await get(`sort=${sort}&limit=2&before=${second.prevCursor}`)).body, first)
       const other = (await get(`sort=${sort}&limit=1&before=${second.prevCursor}&name=${order[0]}`)).body
-      t.strictSame(names(other), [order[0]], 'a cursor holds under other filters and another limit')
+      t.strictSame(names(other), [order[0]], 'a cursor works with other filters and another limit')
       for (const elsewhere of ['newest', 'slowest', 'costliest'].filter(name => name !== sort)) {
         const { status, body } = await get(`sort=${elsewhere}&after=${first.nextCursor}`)
         t.match([status, body.error.message], [400, /^after: /])
@@ -123,7 +123,7 @@ t.test('GET /api/v1/traces', async t => {
     }
   })
 
-  await t.test('is cancelled where the client goes away', async t => {
+  await t.test('is cancelled if the client disconnects', async t => {
     const unlock = await lockTable(t, database, 'traces', 'access exclusive')
     const client = new AbortController()
     const { key } = await makeKey({})
@@ -136,7 +136,7 @@ t.test('GET /api/v1/traces', async t => {
     t.equal((await get('')).status, 200)
   })
 
-  await t.test('shows only the traces of the project of the key, to keys that may read', async t => {
+  await t.test("shows only traces of the key's project, to keys that can read", async t => {
     await makeProject('other')
     const other = await makeKey({ project: 'other' })
     t.strictSame((await get('', other.key)).body.traces, [])

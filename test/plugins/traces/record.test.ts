@@ -22,7 +22,7 @@ t.test('recording over HTTP', async t => {
     body: { error: { code, message } }
   })
 
-  await t.test('answers with what the specification lists, and nothing else', async t => {
+  await t.test('responds with exactly the fields that the specification lists', async t => {
     const first = span()
     const bodies = [ingestBody({ spans: [first] }), startBody({ spans: [first] })]
     for (const [body, running] of [
@@ -55,7 +55,7 @@ t.test('recording over HTTP', async t => {
   })
 
   await t.test(
-    'a resend is a duplicate at any later time, with the count of spans now, and writes nothing',
+    'a resend is a duplicate at any later time, with the current span count, and writes nothing',
     async t => {
       const body = startBody({ metadata: { a: 1 }, tags: ['x'] })
       const { id } = body.trace
@@ -79,7 +79,7 @@ t.test('recording over HTTP', async t => {
     }
   )
 
-  await t.test('an end replaces what it sends, keeps what it does not, and merges metadata and tags', async t => {
+  await t.test('an end replaces the values that it sends, keeps the others, and merges metadata and tags', async t => {
     const given = {
       provider: 'p',
       model: 'm',
@@ -120,7 +120,7 @@ t.test('recording over HTTP', async t => {
     t.match(await read(unset), { trace: { status: 'unset', endedAt: LATER } })
   })
 
-  await t.test('an end is identical by what it says, not by how it is written', async t => {
+  await t.test('an end is identical by content, not by notation', async t => {
     const one = span()
     const id = await start({ metadata: { a: 1 } })
     t.match(await end(id, { spans: [one], tags: ['x', 'x'], usage: {}, metadata: { a: 1, b: 2 } }), { status: 200 })
@@ -140,7 +140,7 @@ t.test('recording over HTTP', async t => {
     }
   })
 
-  await t.test('appends and ends are refused as the tables 4.5 and 4.6 say, and then nothing is written', async t => {
+  await t.test('appends and ends are rejected as tables 4.5 and 4.6 specify, and then nothing is written', async t => {
     const known = span()
     const id = await start({ spans: [known], tags: Array.from({ length: 19 }, (_, i) => `t${i}`) })
     const other = { ...known, name: 'another' }
@@ -153,19 +153,19 @@ t.test('recording over HTTP', async t => {
         refused(400, 'invalid_trace', /^schemaVersion: /)
       ],
       [
-        'an end of another version',
+        'an end with another version',
         await call('POST', `${TRACES}/${id}/end`, { body: { endedAt: LATER } }),
         refused(400, 'invalid_trace', /^schemaVersion: /)
       ],
       ['broken JSON', await call('POST', `${TRACES}/${id}/spans`, { body: '{' }), refused(400, 'invalid_json')],
-      ['a broken end', await call('POST', `${TRACES}/${id}/end`, { body: '' }), refused(400, 'invalid_json')],
+      ['an invalid end', await call('POST', `${TRACES}/${id}/end`, { body: '' }), refused(400, 'invalid_json')],
       ['other content', await append(id, span(), other), refused(409, 'span_conflict')],
       [
-        'other content in one batch',
+        'different content in one batch',
         await append(id, { ...other, id: 'A'.repeat(16) }, { ...known, id: 'a'.repeat(16) }),
         refused(409, 'span_conflict')
       ],
-      ['other content in an end', await end(id, { spans: [span(), other] }), refused(409, 'span_conflict')],
+      ['different content in an end', await end(id, { spans: [span(), other] }), refused(409, 'span_conflict')],
       [
         'an early end',
         await end(id, { endedAt: '2026-11-21T11:59:59.999999Z' }),
@@ -184,7 +184,7 @@ t.test('recording over HTTP', async t => {
       { status: 200, body: { duplicate: false } },
       '20 tags, at once'
     )
-    t.match(await append(id, known), refused(409, 'trace_finished'), 'even where nothing would be written')
+    t.match(await append(id, known), refused(409, 'trace_finished'), 'even if nothing would be written')
     t.match(await read(id), { trace: { durationMs: 0 } })
     const complete = ingestBody()
     await record(complete)
@@ -203,12 +203,12 @@ t.test('recording over HTTP', async t => {
     t.match(
       await call('POST', TRACES, { key, body: ingestBody({ id }) }),
       { status: 201 },
-      'the same id is free in another'
+      'the same id is free in another project'
     )
     t.match(await read(id), { trace: { status: 'running' } })
   })
 
-  await t.test('a span may come before its parent, and spans are read in the order of their start', async t => {
+  await t.test('a span can arrive before its parent, and spans are read in order of their start', async t => {
     const id = await start()
     const late = span({ id: 'b'.repeat(16), startedAt: LATER, parentSpanId: 'f'.repeat(16) })
     const [tied, first] = [span({ id: 'e'.repeat(16) }), span({ id: 'c'.repeat(16) })]
@@ -226,7 +226,7 @@ t.test('recording over HTTP', async t => {
     })
   })
 
-  await t.test('a trace that was streamed reads as one that was recorded at once', async t => {
+  await t.test('a streamed trace reads the same as one recorded at once', async t => {
     const spans = [span({ status: 'error', input: 'é' }), span({ usage: { inputTokens: 1 } }), span({ costUsd: 1e-7 })]
     const whole = {
       status: 'error',

@@ -28,7 +28,7 @@ async function setUp(t: Test) {
   return { service, call, post, list, names, isRun }
 }
 
-t.test('off without the parameter; true and false are its values', async t => {
+t.test('off by default; the values are true and false', async t => {
   const { call, post, names } = await setUp(t)
   await post(TRACES, ingestBody({ name: 'request' }))
   await post(TRACES, ingestBody({ name: 'run', spans: [span({ kind: 'agent' })] }))
@@ -43,7 +43,7 @@ t.test('off without the parameter; true and false are its values', async t => {
   t.match(await call('GET', `${TRACES}?runsOnly=true&runsOnly=true`), { status: 400 })
 })
 
-t.test('a trace that is recorded whole is a run by the kinds of its spans, its model or its cost', async t => {
+t.test("a trace recorded whole is a run by its spans' kinds, its model or its cost", async t => {
   const { post, names } = await setUp(t)
   for (const kind of ['llm', 'embedding', 'reranker', 'agent', 'tool', 'retriever', 'chain', 'custom']) {
     await post(TRACES, ingestBody({ name: kind, spans: [span(), span({ kind })] }))
@@ -55,7 +55,7 @@ t.test('a trace that is recorded whole is a run by the kinds of its spans, its m
   t.same(await names(), ['agent', 'cost', 'embedding', 'llm', 'model', 'reranker', 'retriever', 'tool'])
 })
 
-t.test('a running trace becomes a run with the first such span, and stays one', async t => {
+t.test('a running trace becomes a run with the first such span, and remains one', async t => {
   const { call, post, isRun } = await setUp(t)
   const start = async (over: object = {}) => (await post(TRACES, startBody(over))).traceId as string
   const [appended, ended, named, never] = [await start(), await start(), await start(), await start()]
@@ -80,7 +80,7 @@ t.test('a running trace becomes a run with the first such span, and stays one', 
 
 const LLM = { 'gen_ai.operation.name': 'chat', 'gen_ai.usage.input_tokens': 5 }
 
-t.test('OpenTelemetry: the bit turns on when the first such span comes, in whichever order', async t => {
+t.test('OpenTelemetry: the flag is set when the first such span arrives, in any order', async t => {
   const { post, isRun } = await setUp(t)
   for (const order of [
     [0, 1, 2],
@@ -105,7 +105,7 @@ t.test('OpenTelemetry: the bit turns on when the first such span comes, in which
   }
 })
 
-t.test('log records make steps, which make a run', async t => {
+t.test('log records produce steps, which make a run', async t => {
   const { post, list } = await setUp(t)
   const { traceId, exports } = codex()
   await post('/api/v1/otlp/v1/logs', exports.first)
@@ -122,7 +122,7 @@ t.test('log records make steps, which make a run', async t => {
   )
 })
 
-t.test('a run of OpenCode: 89 traces, of which the list shows the session', async t => {
+t.test('an OpenCode run: 89 traces, of which the list shows the session', async t => {
   const parts = [1, 2, 3].map(part => reported(`real-opencode-1.18.33-traces-${part}of3`))
   for (const exports of [parts, parts.toReversed()]) {
     const { post, list } = await setUp(t)
@@ -141,7 +141,7 @@ t.test('a run of OpenCode: 89 traces, of which the list shows the session', asyn
   }
 })
 
-t.test('an import finds the same runs as the writes did, and a recount mends a wrong bit', async t => {
+t.test('an import yields the same runs as the writes, and a recount repairs a wrong flag', async t => {
   const { service, call, post, list, isRun } = await setUp(t)
   const { database, makeProject } = service
   const { pool } = database
@@ -159,7 +159,7 @@ t.test('an import finds the same runs as the writes did, and a recount mends a w
   }
   t.same(await move(), [{ name: 'run' }])
   await post(OTLP, exportOf(otlpSpan({ traceId: growing, parentSpanId: freshId(16), attributes: LLM })))
-  t.same(await move(), [{ name: 'grows' }, { name: 'run' }], 'a line that is further on turns it on')
+  t.same(await move(), [{ name: 'grows' }, { name: 'run' }], 'a line with a later state sets it')
 
   const recount = (apply: boolean) => pool.run(sql => recountProject(sql, 'default', apply))
   t.match(await recount(false), { agree: true })

@@ -13,7 +13,7 @@ import { configurationFor, runSpoor, start } from '../../fixtures/service/spoor.
 import { until } from '../../fixtures/until.ts'
 import { figure, isLong, longTest, rounds } from '../orders.ts'
 
-t.test('a backup under load has every trace that was answered before it, each whole', async t => {
+t.test('a backup under load has every previously acknowledged trace, each complete', async t => {
   const service = await testService(t)
   const answered: string[] = []
   const deleted = new Set<string>()
@@ -54,14 +54,14 @@ t.test('a backup under load has every trace that was answered before it, each wh
   }
   goesOn = false
   await writers
-  figure('traces answered while backups were made', answered.length)
+  figure('traces acknowledged during backups', answered.length)
 })
 
 /** Number of points at which a restore is killed, and the number of traces to restore. */
 const KILLS = 10
 const TRACES = 600
 
-longTest('a restore that is killed in the middle, again and again, has in the end what was backed up', async t => {
+longTest('a restore that is killed repeatedly finally yields the backed-up data', async t => {
   const original = await fullInstance(t)
   for (let n = 0; n < TRACES; n++) {
     const body = ingestBody({ input: 'x'.repeat(20_000), spans: [span()] })
@@ -85,7 +85,7 @@ longTest('a restore that is killed in the middle, again and again, has in the en
     child.kill('SIGKILL')
     const [code, signal] = await closed
     if (signal === 'SIGKILL') killed++
-    else t.equal(code, 0, 'this computer was quicker')
+    else t.equal(code, 0, 'this machine was faster')
     if (code === 0) break
     const [doors] = await copy.pool.run(
       sql => sql`select (select count(*) from api_keys) + (select count(*) from memberships) as doors`

@@ -26,7 +26,7 @@ const oneOf = <T>(list: readonly T[]): T | undefined => list[Math.floor(random()
 const VICTIMS = ['PostgreSQL', 'a server process', 'the server', 'a backend'] as const
 const SHORT = 1
 
-t.test('kill -9 of whatever runs, under load, loses nothing and leaves nothing in pieces', async t => {
+t.test('kill -9 of any process under load loses nothing, and leaves nothing half-written', async t => {
   const folder = await dataFolder(t)
   const env = { DATA_DIR: folder, PROCESSES: '2', OTLP_MAX_SPANS: '200', REPACK_AFTER: '0s' }
   let server = await serve(t, env)
@@ -50,21 +50,21 @@ t.test('kill -9 of whatever runs, under load, loses nothing and leaves nothing i
     killed.set(victim, (killed.get(victim) ?? 0) + 1)
     await untilUnderWay(witness)
     figure('kills', [...killed].map(([name, times]) => `${times} of ${name}`).join(', '))
-    figure('answered 2xx', witness.counts.answered2xx)
-    figure('refused for good (4xx), and left no trace', witness.counts.answered4xx)
-    figure('refused for now (429)', witness.counts.refused)
+    figure('2xx responses', witness.counts.answered2xx)
+    figure('rejected permanently (4xx), leaving no trace', witness.counts.answered4xx)
+    figure('rejected temporarily (429)', witness.counts.refused)
     figure('not answered', witness.counts.unanswered)
-    figure('of these sent again, and answered rightly', witness.counts.resent)
+    figure('of these, resent and answered correctly', witness.counts.resent)
     const took = Math.round(performance.now() - start)
     longest = Math.max(longest, took)
     figure(`${ENOUGH} more 2xx answers after the last kill, ms`, took)
-    figure('the longest that these took after any kill, ms', longest)
+    figure('maximum time for these after any kill, ms', longest)
     if (witness.wrong.length > 0) break
   }
   await witness.stop()
   await witness.check()
-  figure('wrong answers, and traces in pieces', witness.wrong.length)
-  t.same(witness.wrong.slice(0, 5), [], 'every answer and every trace is as the model has it')
+  figure('wrong responses, and incomplete traces', witness.wrong.length)
+  t.same(witness.wrong.slice(0, 5), [], 'every response and every trace agrees with the model')
   await checkRows(t, folder)
 })
 
@@ -74,10 +74,10 @@ async function checkRows(t: Test, folder: string): Promise<void> {
     await countStrays(sql),
     await countRepacked(sql)
   ])
-  t.same(orphans, NO_ORPHANS, 'no row is without its trace, and every number is that of its rows')
+  t.same(orphans, NO_ORPHANS, 'no row is orphaned, and every count equals its rows')
   t.same(strays, NO_STRAYS)
   t.ok(repacked! > 0, 'traces were repacked')
-  figure('traces that were repacked', repacked)
+  figure('repacked traces', repacked)
   figure(
     'orphans: spans, scores, tags, families; counts, packed texts and totals amiss',
     Object.values(orphans!).join(', ')

@@ -31,50 +31,43 @@ async function ask({ url }: Service, method: string, path: string, key?: string,
   return { status: response.statusCode, body: (await response.body.json()) as any }
 }
 
-t.test(
-  'a server that starts on a standby answers reads, refuses writes, and takes them once it is promoted',
-  async t => {
-    const primary = await testClusterDatabase(t)
-    const first = await testService(t, { database: primary })
-    const body = ingestBody()
-    const path = `/api/v1/traces/${body.trace.id}`
-    t.equal((await first.call('POST', '/api/v1/traces', { body })).status, 201)
-    await first.close()
-    const standby = await startStandby(primary.cluster)
-    t.teardown(() => standby.stop())
-    const there = databaseAt(standby.target)
-    const service = await startService(CONFIG, silent, there)
-    t.teardown(() => service.close())
-    const { key } = first
-    const reasons = ['the database does not accept writes']
-    t.match(await ask(service, 'GET', '/readyz'), { status: 503, body: { reasons } })
-    t.equal((await ask(service, 'GET', path, key)).status, 200)
-    t.equal((await ask(service, 'GET', '/api/v1/traces', key)).status, 200)
-    t.equal((await ask(service, 'GET', '/api/v1/key', key)).status, 200)
-    for (const [method, place, sent] of [
-      ['POST', '/api/v1/traces', ingestBody()],
-      ['PATCH', path, { metadata: { a: 1 } }],
-      ['POST', `${path}/scores`, { name: 'good', dataType: 'boolean', value: true }],
-      ['DELETE', path, undefined]
-    ] as const) {
-      t.match(await ask(service, method, place, key, sent), { status: 429 }, `${method} ${place}`)
-    }
-    t.same(
-      await prepareFirstStart(there, 'spoor'),
-      { key: undefined, obstacle: undefined },
-      'there is a project already'
-    )
-    await runOn(standby.target, 'select pg_promote()')
-    const promoted = performance.now()
-    await until(async () => (await ask(service, 'GET', '/readyz')).status === 200)
-    figure('a promoted standby is written to after, ms', Math.round(performance.now() - promoted))
-    t.equal((await ask(service, 'POST', '/api/v1/traces', key, ingestBody())).status, 201)
-    t.equal((await ask(service, 'DELETE', path, key)).status, 200)
+t.test('a server that starts on a standby serves reads, rejects writes, and accepts them after promotion', async t => {
+  const primary = await testClusterDatabase(t)
+  const first = await testService(t, { database: primary })
+  const body = ingestBody()
+  const path = `/api/v1/traces/${body.trace.id}`
+  t.equal((await first.call('POST', '/api/v1/traces', { body })).status, 201)
+  await first.close()
+  const standby = await startStandby(primary.cluster)
+  t.teardown(() => standby.stop())
+  const there = databaseAt(standby.target)
+  const service = await startService(CONFIG, silent, there)
+  t.teardown(() => service.close())
+  const { key } = first
+  const reasons = ['the database does not accept writes']
+  t.match(await ask(service, 'GET', '/readyz'), { status: 503, body: { reasons } })
+  t.equal((await ask(service, 'GET', path, key)).status, 200)
+  t.equal((await ask(service, 'GET', '/api/v1/traces', key)).status, 200)
+  t.equal((await ask(service, 'GET', '/api/v1/key', key)).status, 200)
+  for (const [method, place, sent] of [
+    ['POST', '/api/v1/traces', ingestBody()],
+    ['PATCH', path, { metadata: { a: 1 } }],
+    ['POST', `${path}/scores`, { name: 'good', dataType: 'boolean', value: true }],
+    ['DELETE', path, undefined]
+  ] as const) {
+    t.match(await ask(service, method, place, key, sent), { status: 429 }, `${method} ${place}`)
   }
-)
+  t.same(await prepareFirstStart(there, 'spoor'), { key: undefined, obstacle: undefined }, 'a project already exists')
+  await runOn(standby.target, 'select pg_promote()')
+  const promoted = performance.now()
+  await until(async () => (await ask(service, 'GET', '/readyz')).status === 200)
+  figure('time until a promoted standby accepts writes, ms', Math.round(performance.now() - promoted))
+  t.equal((await ask(service, 'POST', '/api/v1/traces', key, ingestBody())).status, 201)
+  t.equal((await ask(service, 'DELETE', path, key)).status, 200)
+})
 
 if (isLong) {
-  t.test('a standby whose schema is missing is not configured, until it is promoted', async t => {
+  t.test('a standby without a schema is not configured, until it is promoted', async t => {
     const primary = await testClusterDatabase(t)
     await primary.pool.run(sql => sql.unsafe('drop schema public cascade; create schema public'))
     const standby = await startStandby(primary.cluster)
@@ -91,7 +84,7 @@ if (isLong) {
     t.equal((await ask(service, 'GET', '/api/v1/key')).status, 401)
   })
 
-  t.test('a failover to a promoted standby loses nothing that was answered, and needs no restart', async t => {
+  t.test('a failover to a promoted standby loses no acknowledged write, and needs no restart', async t => {
     const primary = await testClusterDatabase(t, { synchronous_commit: 'remote_apply' })
     const first = await testService(t, { database: primary })
     await first.close()
@@ -129,13 +122,13 @@ if (isLong) {
     await runOn(standby.target, 'select pg_promote()')
     const before = stored.length
     await until(() => stored.length > before + 200)
-    figure('after a failover 200 more are stored after, ms', Math.round(performance.now() - ended))
+    figure('time until 200 more are stored after a failover, ms', Math.round(performance.now() - ended))
     isOver = true
     await Promise.all(clients)
     t.strictSame(
       [...statuses].filter(status => ![201, 429].includes(status)),
       [],
-      'nothing else was answered'
+      'there were no other responses'
     )
     await until(async () => (await ask(service, 'GET', '/readyz')).status === 200)
     for (const id of stored) {
@@ -162,7 +155,7 @@ if (isLong) {
   for (const mode of ['transaction', 'statement']) {
     for (const robin of ['0', '1']) {
       t.test(
-        `PgBouncer in ${mode} mode is refused (server_round_robin ${robin})`,
+        `PgBouncer in ${mode} mode is rejected (server_round_robin ${robin})`,
         { skip: lacksPgBouncer },
         async t => {
           const database = await testDatabase(t)

@@ -17,7 +17,7 @@ const log = createLog('silent')
 const OPENER = fileURLToPath(new URL('../../lib/database/embedded/opener.js', import.meta.url))
 const IN_USE = /DATA_DIR .* is in use by a process in another container/
 
-longTest('each of several processes is in the folder', async t => {
+longTest('each of several processes is registered in the folder', async t => {
   const folder = await dataFolder(t)
   const { serving } = await serve(t, { DATA_DIR: folder, PROCESSES: '2' })
   t.equal((await readdir(join(folder, 'users'))).length, 3)
@@ -25,7 +25,7 @@ longTest('each of several processes is in the folder', async t => {
   t.same(await readdir(join(folder, 'users')), [])
 })
 
-longTest('a copied folder starts, beside the server of the one that was copied', async t => {
+longTest("a copied folder starts, beside the original's server", async t => {
   const folder = await dataFolder(t)
   const copy = join(await testFolder(t), 'copy')
   const { serving, address, key } = await serve(t, { DATA_DIR: folder })
@@ -36,11 +36,11 @@ longTest('a copied folder starts, beside the server of the one that was copied',
   t.match(await runForJson(['status'], { DATA_DIR: copy }), { server: { address: other.address } })
   t.match(await runForJson(['status'], { DATA_DIR: folder }), { server: { address } })
   await stop(other.serving)
-  t.equal(await tryKey(address, key!), 200, 'the first one notices nothing')
+  t.equal(await tryKey(address, key!), 200, 'the first one is not affected')
   await stop(serving)
 })
 
-longTest('a server in another PID namespace is noticed, and its folder is free when it was killed', async t => {
+longTest('a server in another PID namespace is detected, and its folder is free after it is killed', async t => {
   const folder = await dataFolder(t)
   const { serving, address } = await serve(t, { DATA_DIR: folder })
   const inside = ['--pid', '--fork', '--mount-proc', '--kill-child', process.execPath, OPENER, folder, 'serve']
@@ -53,7 +53,7 @@ longTest('a server in another PID namespace is noticed, and its folder is free w
   // Not every user may create the namespaces that a container engine creates. The previous test covers everything
   // except the kernel's part.
   if (!mayUnshare) {
-    t.pass('this user may not make a namespace')
+    t.pass('this user cannot create a namespace')
     return
   }
   const refused = run(inside)
@@ -63,7 +63,7 @@ longTest('a server in another PID namespace is noticed, and its folder is free w
   })
   await once(refused, 'close')
   t.match(said, IN_USE)
-  t.equal((await fetch(`${address}/readyz`)).status, 200, 'the first server goes on')
+  t.equal((await fetch(`${address}/readyz`)).status, 200, 'the first server continues')
   await stop(serving)
 
   const other = run(inside)

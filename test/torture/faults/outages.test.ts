@@ -11,7 +11,7 @@ import { figure, longTest } from '../orders.ts'
 
 const READY = 'ready again: writes are accepted'
 
-longTest('each cause of an outage has its line, and its end has one', async t => {
+longTest('each cause of an outage is one line, and so is its end', async t => {
   const database = await testDatabase(t)
   const relay = await testRelay(t, database.target)
   const lines: Record<string, unknown>[] = []
@@ -53,12 +53,15 @@ longTest('each cause of an outage has its line, and its end has one', async t =>
   }
 })
 
-longTest('a server that takes connections and answers nothing is amiss, whether one should run or not', async t => {
-  const silent = createServer(() => {}).listen(0, '127.0.0.1')
-  t.teardown(() => silent.close())
-  await until(() => silent.listening)
-  const PORT = String((silent.address() as AddressInfo).port)
-  const env = { ...configurationFor(await testDatabase(t)), PORT }
-  const { out } = await runHere(['status', '--no-server', '--json'], env)
-  t.match(JSON.parse(out).problems.join('\n'), `The server at http://127.0.0.1:${PORT} does not respond`)
-})
+longTest(
+  'a server that accepts connections but does not respond is a problem, whether one should run or not',
+  async t => {
+    const silent = createServer(() => {}).listen(0, '127.0.0.1')
+    t.teardown(() => silent.close())
+    await until(() => silent.listening)
+    const PORT = String((silent.address() as AddressInfo).port)
+    const env = { ...configurationFor(await testDatabase(t)), PORT }
+    const { out } = await runHere(['status', '--no-server', '--json'], env)
+    t.match(JSON.parse(out).problems.join('\n'), `The server at http://127.0.0.1:${PORT} does not respond`)
+  }
+)

@@ -35,7 +35,7 @@ async function ready(address: string): Promise<unknown> {
 }
 
 for (const PROCESSES of ['1', '2']) {
-  longTest(`a server listens while PostgreSQL recovers, and says so (PROCESSES=${PROCESSES})`, async t => {
+  longTest(`a server listens while PostgreSQL recovers, and reports it (PROCESSES=${PROCESSES})`, async t => {
     const folder = await dataFolder(t)
     const { child, address, key, greeting, ended, log } = await startInRecovery(t, { PROCESSES }, folder)
     t.not(address, '', log())
@@ -48,7 +48,11 @@ for (const PROCESSES of ['1', '2']) {
     await until(() => existsSync(join(folder, 'server.json')))
     child.kill('SIGTERM')
     t.equal(await ended, 0, log())
-    t.match(JSON.parse(await greeting), { address, key: null, obstacle: null }, 'greets when all is well')
+    t.match(
+      JSON.parse(await greeting),
+      { address, key: null, obstacle: null },
+      'prints its greeting once everything works'
+    )
     t.notOk(existsSync(join(pgDataOf(folder), 'postmaster.pid')), 'PostgreSQL has stopped')
   })
 }

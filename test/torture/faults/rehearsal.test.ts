@@ -29,7 +29,7 @@ const secret = 'the secret of a rehearsal'
 
 // This test takes an hour and downloads PostgreSQL. `npm test` covers all of its steps separately.
 longTest(
-  'what was recorded is backed up, restored into the oldest PostgreSQL, compared and pruned by half',
+  'recorded data is backed up, restored into the oldest PostgreSQL, compared, and half of it pruned',
   async t => {
     const folder = await testFolder(t)
     await chmod(folder, 0o755)
@@ -43,15 +43,15 @@ longTest(
     timed(`recording ${recorded} typical traces`)
     const before = await totalsOf(original.address, key)
     t.equal(before.traceCount, recorded)
-    figure('disk of the database with all traces', inGb(diskOf(dataDir)))
+    figure('database size with all traces', inGb(diskOf(dataDir)))
 
     const file = join(folder, 'spoor.backup')
     timed()
     const counts = await runForJson(['backup', file], env)
     const seconds = timed('backup beside the server')
     t.match(counts, { traces: recorded, spans: before.spanCount })
-    figure('backup, MB of bodies a second', (before.estimatedBytes / 1e6 / seconds).toFixed(1))
-    figure('size of the backup', inGb((await stat(file)).size))
+    figure('backup, MB of bodies per second', (before.estimatedBytes / 1e6 / seconds).toFixed(1))
+    figure('backup size', inGb((await stat(file)).size))
     timed()
     await runForJson(['backup', '--verify', file])
     timed('verifying it')
@@ -89,9 +89,9 @@ longTest(
     t.ok(Math.abs(pruned.traces / recorded - 0.5) < 0.1, `${pruned.traces} of ${recorded}`)
     t.equal(after.traceCount, recorded - pruned.traces)
     t.match(await runForJson(['project', 'recount', 'default'], env), { agree: true })
-    figure('disk of the database after pruning', inGb(diskOf(dataDir)))
-    figure('of that, room to use again', inGb(pruned.reusableBytes))
-    figure('given back to the disk', inGb(pruned.givenBackBytes))
+    figure('database size after pruning', inGb(diskOf(dataDir)))
+    figure('of that, reusable space', inGb(pruned.reusableBytes))
+    figure('returned to the file system', inGb(pruned.givenBackBytes))
   }
 )
 

@@ -23,7 +23,7 @@ import { until } from '../../fixtures/until.ts'
 import { checkLoad, startLoad } from '../load/load.ts'
 import { figure, isLong, longTest, rounds } from '../orders.ts'
 
-/** Promised maximum time from the store's return until everything works as before. */
+/** Guaranteed maximum time from the database's return until everything works as before. */
 const RECOVERY_MS = 5000
 
 interface Fault {
@@ -66,7 +66,7 @@ async function refuseAndReturn(t: Test, name: string, service: TestService, faul
   const took = performance.now() - returned
   figure(`${name}: whole again after, ms`, Math.round(took))
   checkRecovery(t, took, name)
-  t.equal((await write()).status, 201, `${name}: ready means that a write is taken`)
+  t.equal((await write()).status, 201, `${name}: ready means that writes are accepted`)
   if (!fault.mayBeStored) await checkUntouched(t, name, service, there, fresh)
   if (isLong && !fault.takesSmallWrites) await checkReadiness(fault, ready)
   const { traceCount } = (await call('GET', '/api/v1/project')).body
@@ -85,7 +85,7 @@ async function checkReadiness(fault: Fault, ready: () => Promise<number>): Promi
 
 /** Checks the recovery time in the long form only, because other load on the machine affects it. */
 function checkRecovery(t: Test, tookMs: number, name: string): void {
-  if (isLong) t.ok(tookMs < RECOVERY_MS, `${name}: whole again after ${tookMs} ms`)
+  if (isLong) t.ok(tookMs < RECOVERY_MS, `${name}: recovered after ${tookMs} ms`)
 }
 
 const REFUSED = { status: 429, headers: { 'retry-after': '1' }, body: { error: { code: 'quota_exhausted' } } }
@@ -144,7 +144,7 @@ async function administer({ target }: TestDatabase, statement: (name: string) =>
   await runOn(main, `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`)
 }
 
-t.test('a store that is away: cut off, hanging, without connections, read-only', async t => {
+t.test('an unavailable database: cut off, hanging, without connections, read-only', async t => {
   const database = await testDatabase(t)
   const relay = await testRelay(t, database.target)
   const service = await testService(t, { database, view: { connect: relay.connect } })
@@ -164,7 +164,7 @@ t.test('a store that is away: cut off, hanging, without connections, read-only',
   }
 })
 
-longTest('a store that does not get writes done: lock and statement time-outs', async t => {
+longTest('a database that completes no writes: lock and statement timeouts', async t => {
   const limits: [name: string, limit: ConnectOptions][] = [
     ['lock time-out', { settings: { lock_timeout: '300ms' } }],
     ['statement time-out', { statementTimeoutMs: 500 }]
@@ -186,7 +186,7 @@ longTest('a store that does not get writes done: lock and statement time-outs', 
   }
 })
 
-longTest('a PostgreSQL that has no room: connections, disk', async t => {
+longTest('a PostgreSQL at capacity: connections, disk', async t => {
   const database = await testClusterDatabase(t, { max_connections: '40', autovacuum: 'off' })
   const service = await testService(t, { database })
   const { dataDir, target } = database.cluster
@@ -261,7 +261,7 @@ function fullDisk(dataDir: string, paths: readonly string[]) {
   }
 }
 
-longTest('restarts of PostgreSQL under load lose nothing', async t => {
+longTest('restarting PostgreSQL under load loses nothing', async t => {
   const database = await testClusterDatabase(t)
   const { url, key } = await testService(t, { database })
   const load = startLoad(url, key)
@@ -276,14 +276,14 @@ longTest('restarts of PostgreSQL under load lose nothing', async t => {
     await until(() => load.answered() > stopped + 40)
     const took = performance.now() - start
     checkRecovery(t, took, '40 more answers')
-    figure('restarts of PostgreSQL under load; 2xx answers', `${round}; ${load.answered()}`)
-    figure('40 more 2xx answers after the last of them, ms', Math.round(took))
+    figure('restarts of PostgreSQL under load; 2xx responses', `${round}; ${load.answered()}`)
+    figure('time until 40 more 2xx responses after the last restart, ms', Math.round(took))
   }
   await load.stop()
   await checkLoad(t, url, key, [load])
 })
 
-longTest('a log of PostgreSQL without room ends it again and again, and loses nothing', async t => {
+longTest('a PostgreSQL whose log disk is full crashes repeatedly, and loses nothing', async t => {
   const folder = await dataFolder(t)
   const env = { DATA_DIR: folder, LOG_LEVEL: 'silent' }
   const { address, key } = await serve(t, env)
@@ -325,8 +325,8 @@ longTest('a log of PostgreSQL without room ends it again and again, and loses no
     await until(async () => (await read('/readyz')) === 200)
     const took = performance.now() - returned
     checkRecovery(t, took, 'with room for the log')
-    figure('full disk of the log; writes; reads', `${round}; ${[...writes]}; ${[...reads]}`)
-    figure('whole again after the return of PostgreSQL, ms', Math.round(took))
+    figure('full log disk; writes; reads', `${round}; ${[...writes]}; ${[...reads]}`)
+    figure('recovery after PostgreSQL’s return, ms', Math.round(took))
   }
   await load.stop()
   const orphans = await withEmbedded(folder, countOrphans)

@@ -47,7 +47,7 @@ async function fillTraces({ pool }: TestDatabase): Promise<void> {
   )
 }
 
-t.test('a migration waits for a long transaction without holding up the writers, and old servers go on', async t => {
+t.test('a migration waits for a long transaction without blocking writers, and old servers continue', async t => {
   const database = await testDatabase(t)
   const service = await testService(t, { database })
   const record = (of = service) => of.call('POST', '/api/v1/traces', { body: ingestBody() })
@@ -76,17 +76,17 @@ t.test('a migration waits for a long transaction without holding up the writers,
   await transaction
   t.same(await migration, versions)
   t.same([...statuses], [201], 'every write was stored')
-  figure('longest write beside a migration that waits for a transaction, ms', Math.round(longest))
+  figure('longest write during a migration that waits for a transaction, ms', Math.round(longest))
 
   const second = await testService(t, { database })
   for (const one of [service, second]) {
-    t.equal((await record(one)).status, 201, 'a server of the version before writes')
+    t.equal((await record(one)).status, 201, 'a server of the previous version writes')
     t.equal((await one.call('GET', '/api/v1/traces?limit=200')).status, 200)
     t.equal((await one.call('GET', '/readyz', { key: null })).status, 200)
   }
 })
 
-t.test('an index is built on a large table beside its writers, and again where that was interrupted', async t => {
+t.test('an index is built on a large table during writes, and rebuilt after an interruption', async t => {
   const database = await testDatabase(t)
   const service = await testService(t, { database })
   const { pool } = database
@@ -119,7 +119,7 @@ t.test('an index is built on a large table beside its writers, and again where t
       where datname = current_database() and pid <> pg_backend_pid() and query like '%create index concurrently%'`
   )
   t.equal(await interrupted, 'interrupted')
-  t.equal(await validity(), false, 'half an index is left')
+  t.equal(await validity(), false, 'half of an index remains')
   finish()
   await transaction
 
@@ -135,7 +135,7 @@ t.test('an index is built on a large table beside its writers, and again where t
     longest = Math.max(longest, performance.now() - asked)
   }
   t.same(await again, versions)
-  t.equal(await validity(), true, 'the index is whole')
+  t.equal(await validity(), true, 'the index is complete')
   t.same([...statuses], [201], 'every write was stored')
   figure(`longest write while an index is built on ${ROWS} rows, ms`, Math.round(longest))
 })
@@ -156,72 +156,65 @@ const INDEX = `--! no-transaction
 create index concurrently if not exists traces_newer on traces (project_id, of_the_next_version, id);
 `
 
-longTest(
-  'servers of neighbouring versions run side by side under load, before, during and after a migration',
-  async t => {
-    const database = await testDatabase(t)
-    await fillTraces(database)
-    const { folder, versions } = await folderWith(t, ...COLUMNS, INDEX)
-    const old = await testService(t, { database })
-    const loads = [old].map(({ url, key }) => startLoad(url, key))
-    t.teardown(() => Promise.all(loads.map(load => load.stop())))
-    const untilAllAnswered = async (more: number) => {
-      const enough = loads.map(load => load.answered() + more)
-      await until(() => loads.every((load, i) => load.answered() >= enough[i]!))
-    }
-    const reads = new Set<number>()
-    let isParsedName = true
-    const reading = (async () => {
-      const { traceId } = loads[0]!.told[0]!
-      while (isParsedName) {
-        for (const path of [
-          '/api/v1/traces?limit=200',
-          `/api/v1/traces/${traceId}`,
-          '/api/v1/scores',
-          '/api/v1/project'
-        ]) {
-          reads.add((await old.call('GET', path)).status)
-        }
-      }
-    })()
-    const status = async ({ call }: TestService, path: string) => (await call('GET', path)).status
-
-    await untilAllAnswered(40)
-    const waiting = await testService(t, { database, migrations: folder, config: { autoMigrate: false } })
-    t.equal(await status(waiting, '/api/v1/key'), 500, 'newer code does not serve on an older schema')
-    t.equal(await status(waiting, '/readyz'), 503)
-    await untilAllAnswered(40)
-
-    const next = await testService(t, { database, migrations: folder })
-    t.equal(await status(next, '/api/v1/key'), 200, 'it serves once it has migrated')
-    t.equal((await database.pool.run(sql => readSchemaState(sql, folder))).version, versions.at(-1))
-    await until(async () => (await status(waiting, '/api/v1/key')) === 200)
-    await until(async () => (await status(waiting, '/readyz')) === 200)
-
-    const again = await testService(t, { database })
-    t.equal(await status(again, '/readyz'), 200, 'older code starts on a newer schema')
-    t.same(
-      await prepareFirstStart(database, 'spoor'),
-      { key: undefined, obstacle: undefined },
-      'and finds nothing amiss'
-    )
-    for (const { url } of [next, waiting, again]) loads.push(startLoad(url, old.key))
-    await untilAllAnswered(400)
-    isParsedName = false
-    await reading
-    await Promise.all(loads.map(load => load.stop()))
-    t.ok(
-      [...reads].every(code => code === 200 || code === 404),
-      `reads are ${[...reads]}: the load deletes what it reads`
-    )
-    await checkLoad(t, next.url, old.key, loads)
-    t.same(await database.pool.run(countOrphans), NO_ORPHANS)
-    figure(
-      '2xx answers of servers of two versions, three of them after the migration',
-      loads.map(load => load.answered()).join(', ')
-    )
+longTest('servers of adjacent versions run side by side under load, before, during and after a migration', async t => {
+  const database = await testDatabase(t)
+  await fillTraces(database)
+  const { folder, versions } = await folderWith(t, ...COLUMNS, INDEX)
+  const old = await testService(t, { database })
+  const loads = [old].map(({ url, key }) => startLoad(url, key))
+  t.teardown(() => Promise.all(loads.map(load => load.stop())))
+  const untilAllAnswered = async (more: number) => {
+    const enough = loads.map(load => load.answered() + more)
+    await until(() => loads.every((load, i) => load.answered() >= enough[i]!))
   }
-)
+  const reads = new Set<number>()
+  let isParsedName = true
+  const reading = (async () => {
+    const { traceId } = loads[0]!.told[0]!
+    while (isParsedName) {
+      for (const path of [
+        '/api/v1/traces?limit=200',
+        `/api/v1/traces/${traceId}`,
+        '/api/v1/scores',
+        '/api/v1/project'
+      ]) {
+        reads.add((await old.call('GET', path)).status)
+      }
+    }
+  })()
+  const status = async ({ call }: TestService, path: string) => (await call('GET', path)).status
+
+  await untilAllAnswered(40)
+  const waiting = await testService(t, { database, migrations: folder, config: { autoMigrate: false } })
+  t.equal(await status(waiting, '/api/v1/key'), 500, 'newer code does not serve on an older schema')
+  t.equal(await status(waiting, '/readyz'), 503)
+  await untilAllAnswered(40)
+
+  const next = await testService(t, { database, migrations: folder })
+  t.equal(await status(next, '/api/v1/key'), 200, 'it serves after migrating')
+  t.equal((await database.pool.run(sql => readSchemaState(sql, folder))).version, versions.at(-1))
+  await until(async () => (await status(waiting, '/api/v1/key')) === 200)
+  await until(async () => (await status(waiting, '/readyz')) === 200)
+
+  const again = await testService(t, { database })
+  t.equal(await status(again, '/readyz'), 200, 'older code starts on a newer schema')
+  t.same(await prepareFirstStart(database, 'spoor'), { key: undefined, obstacle: undefined }, 'and reports no problem')
+  for (const { url } of [next, waiting, again]) loads.push(startLoad(url, old.key))
+  await untilAllAnswered(400)
+  isParsedName = false
+  await reading
+  await Promise.all(loads.map(load => load.stop()))
+  t.ok(
+    [...reads].every(code => code === 200 || code === 404),
+    `reads got ${[...reads]}: the load deletes what it reads`
+  )
+  await checkLoad(t, next.url, old.key, loads)
+  t.same(await database.pool.run(countOrphans), NO_ORPHANS)
+  figure(
+    '2xx answers of servers of two versions, three of them after the migration',
+    loads.map(load => load.answered()).join(', ')
+  )
+})
 
 /**
  * Number of traces in the database that is upgraded, and number of points at which the upgrade is killed.
@@ -230,7 +223,7 @@ const OLD_TRACES = 1500
 const KILLS = 8
 
 // This test downloads earlier PostgreSQL versions. `npm test` covers only the decisions (test/lib/moving/upgrade).
-longTest('an embedded database goes to another PostgreSQL whole, however often that is killed', async t => {
+longTest('an embedded database is upgraded to another PostgreSQL completely, however often that is killed', async t => {
   const original = await fullInstance(t)
   for (let n = 0; n < OLD_TRACES; n++) {
     const { status } = await original.call('POST', '/api/v1/traces', {
@@ -289,7 +282,7 @@ longTest('an embedded database goes to another PostgreSQL whole, however often t
       if (await isUpgraded(killed)) break
       const said = await runSpoor(['status'], killed)
       t.match(said, { code: 1 })
-      t.same(await oldRows(killed.DATA_DIR, programs), rows, 'an earlier spoor can go on')
+      t.same(await oldRows(killed.DATA_DIR, programs), rows, 'an earlier spoor can continue')
     }
     figure(`kills of an upgrade`, kills)
     t.ok(kills > KILLS / 2)

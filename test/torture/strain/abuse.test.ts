@@ -48,7 +48,7 @@ function checkQuick(t: Test, ms: number, what = 'health'): void {
   if (isLong) t.ok(ms < QUICK_MS, `${what}: after ${ms} ms`)
 }
 
-t.test('idle and slow clients take nothing from the others', async t => {
+t.test('idle and slow clients take nothing from others', async t => {
   const before = await memory()
   const sockets: Socket[] = []
   for (let i = 0; i < IDLE; i++) sockets.push(await open(t, ''))
@@ -60,22 +60,22 @@ t.test('idle and slow clients take nothing from the others', async t => {
   const slowest = await health()
   const grown = (await memory()) - before
   figure(`health beside ${sockets.length} idle and slow connections, ms`, Math.round(slowest))
-  figure('memory that they take, MiB', Math.round(grown))
+  figure('their memory, MiB', Math.round(grown))
   checkQuick(t, slowest)
   t.ok(grown < 32 + (sockets.length * 64) / 1024, `${grown} MiB`)
   t.equal(await record(), 201)
   for (const socket of sockets) socket.destroy()
   await until(async () => (await metric('spoor_pending_writes')) === 0)
-  t.equal(await metric('spoor_pending_write_bytes'), 0, 'whoever goes away in the middle of a body leaves nothing')
+  t.equal(await metric('spoor_pending_write_bytes'), 0, 'clients that disconnect within a body leave nothing behind')
 })
 
-t.test('headers beyond the limit are 431 in the form of every error', async t => {
+t.test('headers beyond the limit get 431 in the usual envelope', async t => {
   const answer = parseRaw(await sendRaw(port, `GET /healthz HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`))
   t.equal(answer.status, 431)
   t.match(JSON.parse(answer.body).error, { code: 'invalid_request', requestId: answer.headers['x-request-id'] })
 })
 
-t.test('requests in one go on one connection are answered in order', async t => {
+t.test('pipelined requests on one connection are answered in order', async t => {
   const count = 1000
   const socket = connect(port, '127.0.0.1')
   const one = (path: string, more = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`
@@ -88,7 +88,7 @@ t.test('requests in one go on one connection are answered in order', async t => 
   t.ok(statuses.slice(0, -1).every(status => status === '200'))
 })
 
-t.test('wrong keys leave nothing behind, and cost the database little', async t => {
+t.test('wrong keys leave no trace, and cost the database little', async t => {
   const { pool } = database
   const transactions = async () =>
     pool.run(async sql => {
@@ -118,15 +118,15 @@ t.test('wrong keys leave nothing behind, and cost the database little', async t 
   await flood(WRONG_KEYS)
   const [grown, made] = [(await memory()) - before, (await transactions()) - asked]
   figure('wrong keys', WRONG_KEYS)
-  figure('memory that they leave taken, MiB', Math.round(grown))
-  figure('transactions of the database for each', (made / (WRONG_KEYS * 0.9)).toFixed(3))
+  figure('memory that they leave behind, MiB', Math.round(grown))
+  figure('database transactions per request', (made / (WRONG_KEYS * 0.9)).toFixed(3))
   t.same([...statuses], [401])
   t.ok(grown < 64, `${grown} MiB`)
   t.ok(made < WRONG_KEYS / 2, `${made} transactions`)
   checkQuick(t, await health())
 })
 
-t.test('wrong sessions leave nothing behind, and cost the database little', async t => {
+t.test('wrong sessions leave no trace, and cost the database little', async t => {
   const dispatcher = new Agent({ connections: 64, pipelining: 1 })
   t.teardown(() => dispatcher.destroy())
   const transactions = async () =>
@@ -155,15 +155,15 @@ t.test('wrong sessions leave nothing behind, and cost the database little', asyn
   await flood(WRONG_KEYS)
   const [grown, made] = [(await memory()) - before, (await transactions()) - asked]
   figure('wrong sessions', WRONG_KEYS)
-  figure('memory that they leave taken, MiB', Math.round(grown))
-  figure('transactions of the database for each wrong session', (made / WRONG_KEYS).toFixed(3))
+  figure('memory that they leave behind, MiB', Math.round(grown))
+  figure('database transactions per wrong session', (made / WRONG_KEYS).toFixed(3))
   t.same([...statuses], [401])
   t.ok(grown < 64, `${grown} MiB`)
   t.ok(made < WRONG_KEYS / 2, `${made} transactions`)
   checkQuick(t, await health())
 })
 
-longTest('a flood of passwords is stopped, takes bounded memory, and nothing from the others', async t => {
+longTest('a flood of passwords is stopped, takes bounded memory, and takes nothing from others', async t => {
   const dispatcher = new Agent({ connections: PASSWORDS, pipelining: 1 })
   t.teardown(() => dispatcher.destroy())
   const before = await memory()
@@ -185,12 +185,12 @@ longTest('a flood of passwords is stopped, takes bounded memory, and nothing fro
   clearInterval(watch)
   const tried = all.filter(([status]) => status === 401).length
   figure(`of ${PASSWORDS} passwords from one network, looked at`, tried)
-  figure('most memory that they take, MiB', Math.round(most))
-  figure('health beside them, ms', Math.round(slowest))
-  t.ok(tried > 0 && tried <= MOST_TRIED, `${tried} were looked at`)
+  figure('their maximum memory, MiB', Math.round(most))
+  figure('health response meanwhile, ms', Math.round(slowest))
+  t.ok(tried > 0 && tried <= MOST_TRIED, `${tried} were checked`)
   t.ok(
     all.every(([status, wait]) => status === 401 || (status === 429 && Number(wait) > 0)),
-    'the others were told when to come again'
+    'the others were told when to retry'
   )
   const attempts = () => database.pool.run(sql => sql`select from sign_in_attempts`)
   // The table has a row for the network, and a row for each email address whose password was checked. Attempts that are
@@ -212,7 +212,7 @@ longTest('a flood of passwords is stopped, takes bounded memory, and nothing fro
     return answer.statusCode
   })
   t.same([...new Set(await Promise.all(late))], [429])
-  t.equal((await attempts()).length, full, 'who is refused leaves nothing')
+  t.equal((await attempts()).length, full, 'rejected clients leave nothing behind')
   t.ok(most < 192, `${most} MiB`)
   checkQuick(t, slowest)
 })
@@ -254,10 +254,10 @@ async function readSlowly(t: Test, sent: string, times: number, bytesPerSecond: 
 }
 
 for (const [who, count, times] of [
-  ['who ask for much and read nothing', READERS, TIMES],
-  ['who ask for much again and again in one go and read nothing', PIPELINERS, AHEAD]
+  ['clients that request much and read nothing', READERS, TIMES],
+  ['clients that pipeline large requests and read nothing', PIPELINERS, AHEAD]
 ] as const) {
-  t.test(`${who} take a bounded room, for a while, and others are served`, async t => {
+  t.test(`${who} use bounded memory, for a while, and others are served`, async t => {
     const body = largeBody(LARGE_BYTES)
     t.equal(await record(body), 201)
     const { statusCode: recorded, body: answer } = await request(`${address}/api/v1/traces`, {
@@ -266,7 +266,7 @@ for (const [who, count, times] of [
       body: JSON.stringify(body)
     })
     await answer.dump()
-    t.equal(recorded, 201, 'another project has the same')
+    t.equal(recorded, 201, 'another project gets the same')
     const before = await memory()
     let closed = 0
     for (let i = 0; i < count; i++) {
@@ -301,15 +301,16 @@ for (const [who, count, times] of [
     figure(`${name}: most that waited, MiB`, Math.round(mostUnread))
     figure(`${name}: the last was let go after, ms`, Math.round(performance.now() - start))
     figure(`${name}: slowest health answer, ms`, Math.round(slowest))
-    if (slow !== undefined) t.same(await slow, Array(30).fill(body.trace.id), 'who reads slowly is served meanwhile')
-    if (isLong) t.equal(await metric('spoor_unread_bytes'), 0, 'they were let go')
+    if (slow !== undefined)
+      t.same(await slow, Array(30).fill(body.trace.id), 'clients that read slowly are served meanwhile')
+    if (isLong) t.equal(await metric('spoor_unread_bytes'), 0, 'they were disconnected')
     t.ok(mostUnread < UNREAD_MIB + 16, `${mostUnread} MiB wait`)
     t.ok(most < UNREAD_MIB + MAKING_MIB, `${most} MiB`)
     checkQuick(t, slowest)
   })
 }
 
-t.test('large answers to requests in one go are all sent, in order, to a client that reads slowly', async t => {
+t.test('large responses to pipelined requests are all sent, in order, to a client that reads slowly', async t => {
   const bodies = [largeBody(LARGE_BYTES), largeBody(LARGE_BYTES)]
   for (const body of bodies) t.equal(await record(body), 201)
   const slow = bodies.map(body => readSlowly(t, get(body.trace.id), 5, 20_000_000))
@@ -317,7 +318,7 @@ t.test('large answers to requests in one go are all sent, in order, to a client 
   await until(async () => (await metric('spoor_unread_bytes')) === 0)
 })
 
-t.test('bodies that never end, bombs and floods of headers are refused at once, and leave nothing', async t => {
+t.test('endless bodies, bombs and floods of headers are rejected at once, and leave nothing behind', async t => {
   const endless = async () => {
     const socket = await open(t, `${post}Transfer-Encoding: chunked\r\n\r\n`)
     const chunk = `10000\r\n${'x'.repeat(65_536)}\r\n`
@@ -338,11 +339,11 @@ t.test('bodies that never end, bombs and floods of headers are refused at once, 
   const brotli = brotliCompressSync(zeros, { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } })
   const headers = 'X: y\r\n'.repeat(20_000)
   const abuses: [name: string, send: () => Promise<number>, status: number][] = [
-    ['a body that never ends', endless, 413],
+    ['an endless body', endless, 413],
     [`gzip of ${Math.round(zeros.length / bomb.length)} times its size`, sendEncoded(bomb, 'gzip'), 413],
     [`br of ${Math.round(zeros.length / brotli.length)} times its size`, sendEncoded(brotli, 'br'), 413],
     ['gzip of gzip', sendEncoded(gzipSync(bomb), 'gzip'), 400],
-    ['gzip of gzip, and said so', sendEncoded(gzipSync(bomb), 'gzip, gzip'), 415],
+    ['gzip of gzip, declared as such', sendEncoded(gzipSync(bomb), 'gzip, gzip'), 415],
     ['many headers', async () => parseRaw(await sendRaw(port, `${post}${headers}\r\n`)).status, 431]
   ]
   const times = isLong ? 50 : 4
@@ -358,25 +359,22 @@ t.test('bodies that never end, bombs and floods of headers are refused at once, 
   t.equal(await metric('spoor_pending_write_bytes'), 0)
 })
 
-t.test(
-  'messages to the tools that never come whole keep no more than their room, and writers none of theirs',
-  async t => {
-    const count = isLong ? 400 : 60
-    const before = await memory()
-    const head = post.replace('/api/v1/traces', '/api/mcp')
-    const refused: Promise<unknown>[] = []
-    for (let i = 0; i < count; i++) {
-      const socket = await open(t, `${head}Content-Length: 2000000\r\n\r\n`)
-      refused.push(once(socket.setEncoding('latin1'), 'data').then(([answer]) => answer))
-      socket.write('x'.repeat(1_500_000))
-    }
-    t.match(await Promise.race(refused), /^HTTP\/1\.1 429 [\s\S]*\r\nRetry-After: \d+\r\n/)
-    t.equal(await record(largeBody(LARGE_BYTES)), 201)
-    const grown = (await memory()) - before
-    figure(`memory that ${count} unfinished messages to the tools take, MiB`, Math.round(grown))
-    t.ok(grown < 256, `${grown} MiB`)
+t.test("incomplete messages to the tools hold no more than their own memory, and none of the writers'", async t => {
+  const count = isLong ? 400 : 60
+  const before = await memory()
+  const head = post.replace('/api/v1/traces', '/api/mcp')
+  const refused: Promise<unknown>[] = []
+  for (let i = 0; i < count; i++) {
+    const socket = await open(t, `${head}Content-Length: 2000000\r\n\r\n`)
+    refused.push(once(socket.setEncoding('latin1'), 'data').then(([answer]) => answer))
+    socket.write('x'.repeat(1_500_000))
   }
-)
+  t.match(await Promise.race(refused), /^HTTP\/1\.1 429 [\s\S]*\r\nRetry-After: \d+\r\n/)
+  t.equal(await record(largeBody(LARGE_BYTES)), 201)
+  const grown = (await memory()) - before
+  figure(`memory that ${count} unfinished messages to the tools take, MiB`, Math.round(grown))
+  t.ok(grown < 256, `${grown} MiB`)
+})
 
 /** Number of simultaneous exports. */
 const EXPORTS = 12
@@ -391,7 +389,7 @@ const KINDS_OF_EXPORT = [
 ] as const
 
 longTest(
-  'a dozen exports of the largest size, at once, are each answered, and what is acknowledged is there',
+  'a dozen concurrent exports of the maximum size are each answered, and acknowledged data is stored',
   async t => {
     const database = await testDatabase(t)
     const { address, key, serving } = await serve(t, configurationFor(database))
@@ -420,7 +418,7 @@ longTest(
       t.ok(peak < MOST_MIB, `${what}: ${peak} MiB`)
       t.ok(
         all.every(([status, wait]) => status === 200 || (status === 429 && Number(wait) > 0)),
-        `${what}: the others were told to send again`
+        `${what}: the others were told to retry`
       )
     }
     for (const id of traceIds) {
@@ -428,7 +426,7 @@ longTest(
         headers: { authorization: `Bearer ${key}` }
       })
       await body.dump()
-      t.equal(statusCode, 200, 'what was acknowledged is there')
+      t.equal(statusCode, 200, 'acknowledged data is stored')
     }
   }
 )
@@ -451,7 +449,7 @@ function exportOf(number: number, bytes: number, spansEach: number) {
   return { resourceSpans: [{ scopeSpans: [{ spans: Array.from({ length: count }, (_, i) => spanOf(i)) }] }] }
 }
 
-t.test('large bodies in one go on one connection are all answered, in order', async t => {
+t.test('large pipelined bodies on one connection are all answered, in order', async t => {
   const bodies = Array.from({ length: 20 }, () => JSON.stringify(ingestBody({ input: 'x'.repeat(40_000) })))
   const texts = bodies.map(body => `${post}Content-Length: ${body.length}\r\n\r\n${body}`)
   const text = await sendRaw(port, `${texts.join('')}GET /nowhere HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)

@@ -37,7 +37,7 @@ const HEAVY_SHARE = 0.7
 const STATUS_CODE_TAG = 0x08
 const LEAVE = /^HTTP\/1\.1 100 Continue\r\n\r\n/
 
-t.test('no request holds the server up', async t => {
+t.test('no request blocks the server', async t => {
   const database = await testDatabase(t)
   const stalls = join(await testFolder(t), 'stalls')
   const env = { ...configurationFor(database), [STALLS_VARIABLE]: stalls }
@@ -85,14 +85,14 @@ t.test('no request holds the server up', async t => {
     if (held > MOST_STALL_MS) t.fail(`${heavy.name}: ${Math.round(held)} ms`)
     if (held <= longest) continue
     longest = held
-    figure('longest stall, ms, and what made it', `${Math.round(held)}, ${heavy.name}`)
+    figure('longest stall, ms, and its cause', `${Math.round(held)}, ${heavy.name}`)
   }
-  t.same(serving.err.split('\n').filter(isWarning), [], 'nothing to warn of in the log')
+  t.same(serving.err.split('\n').filter(isWarning), [], 'the log has no warnings')
 })
 
-longTest('whatever is searched for in whatever was recorded is found, or refused in a sentence', fuzzSearches)
+longTest('any search in any recorded data succeeds, or is rejected in a sentence', fuzzSearches)
 
-t.test('whatever is sent, the service answers as it should, and goes on', async t => {
+t.test('the service responds to any request as it should, and continues', async t => {
   const lines: string[] = []
   const log = createLog('warn', { write: line => lines.push(line) })
   const { call, key, makeKey, port } = await testService(t, { log })
@@ -107,7 +107,7 @@ t.test('whatever is sent, the service answers as it should, and goes on', async 
   let sent = 0
   const count = (status: number) => {
     seen.set(status, (seen.get(status) ?? 0) + 1)
-    if (++sent % 100 === 0) figure('requests that are nearly right', `${sent}, answered ${[...seen.keys()].sort()}`)
+    if (++sent % 100 === 0) figure('almost valid requests', `${sent}, answered ${[...seen.keys()].sort()}`)
   }
 
   const checkQuiet = () => assert.deepEqual(lines.filter(isWarning), [], 'nothing to warn of in the log')
@@ -145,16 +145,16 @@ t.test('whatever is sent, the service answers as it should, and goes on', async 
     runs(120)
   )
 
-  t.equal((await call('GET', '/api/v1/key')).status, 200, 'it still answers')
+  t.equal((await call('GET', '/api/v1/key')).status, 200, 'it still responds')
   // A few random requests may all fail to record, or never request anything that is missing.
   const wanted = isLong ? [200, 201, 400, 404] : [200, 400]
   t.ok(
     wanted.every(status => seen.has(status)),
-    'and the requests went everywhere'
+    'and the requests reached everything'
   )
 })
 
-t.test('whatever is sent to the dashboard, it answers as it should, and goes on', async t => {
+t.test('the dashboard responds to any request as it should, and continues', async t => {
   const lines: string[] = []
   const log = createLog('warn', { write: line => lines.push(line) })
   const service = await testService(t, { log })
@@ -180,8 +180,7 @@ t.test('whatever is sent to the dashboard, it answers as it should, and goes on'
         headers: { ...encoding, ...headers }
       })
       seen.set(answer.status, (seen.get(answer.status) ?? 0) + 1)
-      if (++sent % 100 === 0)
-        figure('requests of the dashboard that are nearly right', `${sent}, ${[...seen.keys()].sort()}`)
+      if (++sent % 100 === 0) figure('almost valid dashboard requests', `${sent}, ${[...seen.keys()].sort()}`)
       // Only a few passwords are allowed at a time.
       if (answer.status === 429 && path.startsWith('/app/api/password')) return
       if (answer.headers['content-type'] === 'text/html; charset=utf-8') assert.equal(answer.status, 200)
@@ -192,7 +191,7 @@ t.test('whatever is sent to the dashboard, it answers as it should, and goes on'
   )
   t.ok(
     [200, 400, 401, 403, 404].every(status => seen.has(status)),
-    `the requests went everywhere: ${[...seen]}`
+    `the requests reached everything: ${[...seen]}`
   )
 })
 

@@ -23,7 +23,7 @@ interface Asked {
   readonly ms: number
 }
 
-longTest('whatever one project reads, the small lists of another one are answered soon', async t => {
+longTest("whatever one project reads, another project's short lists are answered quickly", async t => {
   const database = await testDatabase(t)
   const env = configurationFor(database)
   const { address, key } = await serve(t, env)
@@ -102,7 +102,7 @@ longTest('whatever one project reads, the small lists of another one are answere
 
   await smallList()
   const quiet = await smallList()
-  figure('small list on a quiet server, p50 in ms', quiet.toFixed(1))
+  figure('small list on an idle server, p50 in ms', quiet.toFixed(1))
   for (const [way, read] of Object.entries(WAYS)) {
     // The first call of a tool loads the protocol's code.
     await read()
@@ -119,7 +119,7 @@ longTest('whatever one project reads, the small lists of another one are answere
     t.same([...statuses], [200], `${way}: ${READERS} connections are not too many`)
     figure(`small list beside ${READERS} × ${way}, p50 in ms`, beside.toFixed(1))
     figure(`longest delay of the main thread beside ${READERS} × ${way}, ms`, held.toFixed(1))
-    t.ok(beside <= Math.max(MOST_TIMES * quiet, MOST_MS), `${way}: ${beside} ms beside ${quiet} ms`)
+    t.ok(beside <= Math.max(MOST_TIMES * quiet, MOST_MS), `${way}: ${beside} ms under load, ${quiet} ms without`)
   }
 })
 
@@ -132,7 +132,7 @@ const SLOW = 20
 /** An exporter gives up after this time. */
 const EXPORTER_MS = 10_000
 
-longTest('whoever sends slowly, the large exports of another project are taken', async t => {
+longTest("however slowly one project sends, another project's large exports are accepted", async t => {
   const database = await testDatabase(t)
   const env = configurationFor(database)
   const { address, key } = await serve(t, env)
@@ -156,8 +156,8 @@ longTest('whoever sends slowly, the large exports of another project are taken',
     const answer = await request(address + path, { method: 'POST', headers, body })
     await answer.body.dump()
     const ms = performance.now() - began
-    t.equal(answer.statusCode, 200, 'who sends all at once is never refused for the slowness of others')
-    figure('large export beside slow ones of another project, ms', Math.round(ms))
+    t.equal(answer.statusCode, 200, 'a client that sends everything at once is never rejected because others are slow')
+    figure('large export during slow ones of another project, ms', Math.round(ms))
     t.ok(ms < EXPORTER_MS, `${ms} ms`)
   }
 })

@@ -170,7 +170,7 @@ const titleOf = (query: object) => JSON.stringify(query)
 const shapeOf = (plan: readonly Plan[]) =>
   plan.flatMap(node => (node['Index Name'] === undefined ? [] : `${node['Node Type']} ${node['Index Name']}`)).sort()
 
-t.test('no list sorts a project or passes over it', async t => {
+t.test('no list sorts or scans a project', async t => {
   const database = await testDatabase(t)
   const sql = database.connect({ settings: READER_SETTINGS })
   await openSession(sql)
@@ -212,7 +212,7 @@ t.test('no list sorts a project or passes over it', async t => {
       for (const statement of await statementsOf(sql, read)) {
         const plan = await explain(sql, statement, 'analyze, timing off')
         most = Math.max(most, ...plan.map(seenBy))
-        t.same(plan.flatMap(faultsOf), [], 'nothing of the project is sorted or scanned')
+        t.same(plan.flatMap(faultsOf), [], 'no part of the project is sorted or scanned')
         if (!isOnCluster())
           t.same(shapeOf(plan), early.get(statement.text), 'the same plan as before anything was stored')
       }
@@ -221,4 +221,4 @@ t.test('no list sorts a project or passes over it', async t => {
   figure(`most rows that a step of a plan looks at, of ${TRACES} traces`, most)
 })
 
-longTest('a search finds what has all words, after hundreds of histories', t => searchHistories(t, 500))
+longTest('a search finds traces with all words, after hundreds of histories', t => searchHistories(t, 500))

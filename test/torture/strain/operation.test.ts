@@ -14,7 +14,7 @@ import { figure, longTest, rounds } from '../orders.ts'
 /** The time for a server to complete requests in flight and write its queue, and for its PostgreSQL to stop. */
 const GRACE_MS = 30_000
 
-t.test('SIGTERM under load loses nothing, and ends in time', async t => {
+t.test('SIGTERM under load loses nothing, and stops the server in time', async t => {
   const env = { DATA_DIR: await dataFolder(t) }
   const loads: Load[] = []
   let { serving, address, key } = await serve(t, env)
@@ -27,7 +27,7 @@ t.test('SIGTERM under load loses nothing, and ends in time', async t => {
     const took = performance.now() - start
     t.equal(code, 0, err)
     t.ok(took < GRACE_MS, `ended after ${took} ms`)
-    figure('stops under load; the last took, ms', `${round}; ${Math.round(took)}`)
+    figure('stops under load; duration of the last, ms', `${round}; ${Math.round(took)}`)
     await load.stop()
     const next = await serve(t, env)
     serving = next.serving
@@ -36,7 +36,7 @@ t.test('SIGTERM under load loses nothing, and ends in time', async t => {
   await checkLoad(t, address, key!, loads)
 })
 
-longTest('SIGTERM resets no connection that its clients use', async t => {
+longTest('SIGTERM resets no connection that clients are using', async t => {
   const env = { ...configurationFor(await testDatabase(t)), SHUTDOWN_GRACE: '3s' }
   for (const round of rounds(1, 10, 0.5)) {
     const { serving, address, key } = await serve(t, env)
@@ -82,7 +82,7 @@ async function readiness(address: string): Promise<{ status: number; body: unkno
   return { status: response.status, body: await response.json() }
 }
 
-t.test('threads that die under requests are replaced, and the requests are answered', async t => {
+t.test('threads that die during requests are replaced, and the requests are answered', async t => {
   const threads: Worker[] = []
   const note = (thread: Worker) => void threads.push(thread)
   process.on('worker', note)
@@ -95,7 +95,7 @@ t.test('threads that die under requests are replaced, and the requests are answe
     await threads.at(-1)?.terminate()
     const statuses = (await Promise.all(answers)).map(answer => answer.status)
     t.same([...new Set(statuses)], [201])
-    figure('threads ended under 20 requests each, all answered 201', round)
+    figure('threads killed during 20 requests each, all answered with 201', round)
   }
   t.ok(threads.length > 1, `${threads.length} threads were started`)
 })

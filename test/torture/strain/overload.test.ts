@@ -37,7 +37,7 @@ const { address, port, key, authorization, post, open, record, health, metric, m
 const fillUp = ({ ingest }: App) =>
   Array.from({ length: MOST_PENDING - 1 }, (_, i) => ingest.admit(0, 1, 1_000_000 + i))
 
-t.test('a body that there is no room for is refused before it is read', async t => {
+t.test('a body without available memory is rejected before it is read', async t => {
   const { call, key, port, app } = await testService(t)
   const full = fillUp(app)
   const head = `POST /api/v1/traces HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n`
@@ -58,7 +58,7 @@ t.test('a body that there is no room for is refused before it is read', async t 
   t.equal((await call('POST', '/api/v1/traces', { body: ingestBody() })).status, 201)
 })
 
-t.test('who is still sending when it is refused gets its answer, however slowly it sends', async t => {
+t.test('a client that is still sending when it is rejected gets its response, however slowly it sends', async t => {
   const { key, port, app } = await testService(t)
   const full = fillUp(app)
   t.teardown(() => {
@@ -86,12 +86,12 @@ t.test('who is still sending when it is refused gets its answer, however slowly 
 })
 
 longTest(
-  'who announces much and sends nothing keeps large bodies out for a moment, and small ones not at all',
+  'a client that declares much and sends nothing blocks large bodies briefly, and small ones not at all',
   async t => {
     const start = performance.now()
     for (let i = 0; i < CLIENTS; i++) await open(t, `${post}Content-Length: 2000000\r\n\r\n`)
     const body = largeBody(1_900_000)
-    t.equal(await record(body), 429, 'there is no room for another large one')
+    t.equal(await record(body), 429, 'there is no memory for another large one')
     t.equal(await record(), 201, 'but for a small one')
     await until(async () => (await record(body)) === 201)
     const took = performance.now() - start
@@ -166,9 +166,9 @@ async function besiege(t: Test, plan: Omit<FloodPlan, 'port' | 'key' | 'seconds'
 const named = (name: string, { stored, refused, storedMs, refusedMs, openedMs }: FloodReport) => {
   figure(`${name}: stored, and refused with 429`, `${stored.length}, ${refused}`)
   for (const [what, times] of [
-    ['what was stored', storedMs],
-    ['what was refused', refusedMs],
-    ['the first answer of a new connection', openedMs]
+    ['stored requests', storedMs],
+    ['rejected requests', refusedMs],
+    ['the first response of a new connection', openedMs]
   ] as const) {
     figure(`${name}: p50, p99 and slowest of ${what}, ms`, [0.5, 0.99, 1].map(p => at(times, p)).join(', '))
   }
@@ -181,11 +181,11 @@ async function check(t: Test, name: string, plan: Omit<FloodPlan, 'port' | 'key'
   named(name, report)
   figure(`${name}: slowest health answer meanwhile, ms`, Math.round(slowest))
   figure(`${name}: most memory, MiB`, Math.round(most))
-  t.same(report.others, [], 'every answer was 201, or 429 with Retry-After')
+  t.same(report.others, [], 'every response was 201, or 429 with Retry-After')
   t.equal(await metric('spoor_pending_writes'), 0)
   t.equal(await metric('spoor_pending_write_bytes'), 0)
   const added = [...(await listIds())].filter(id => !there.has(id))
-  t.same(added.sort(), [...report.stored].sort(), 'what was answered 201 is there, and nothing else')
+  t.same(added.sort(), [...report.stored].sort(), 'exactly the traces with 201 are stored')
   const later = await quietTime()
   // In a flood of one second, times and memory are meaningless on any machine.
   if (!isLong) return
@@ -198,8 +198,8 @@ async function check(t: Test, name: string, plan: Omit<FloodPlan, 'port' | 'key'
       0.5
     )
   )
-  t.ok(report.refused > 0, 'it was more than could be served')
-  t.ok(announcedMs.length > 0, 'who sent no body was refused as well')
+  t.ok(report.refused > 0, 'the load exceeded the capacity')
+  t.ok(announcedMs.length > 0, 'clients that sent no body were rejected too')
   t.ok(most < MOST_MIB, `${most} MiB`)
   // Times mean something only on a machine without other load.
   if (!isLong) return
@@ -212,7 +212,7 @@ async function check(t: Test, name: string, plan: Omit<FloodPlan, 'port' | 'key'
   t.ok(later < 3 * quiet + 20, `${quiet} ms before, ${later} ms afterwards`)
 }
 
-t.test('twice the load that can be served', async t => {
+t.test('twice the load that the server can handle', async t => {
   const sender = startSender()
   t.teardown(() => sender.stop())
   const measureMs = isLong ? 10_000 : 200
@@ -227,11 +227,11 @@ t.test('twice the load that can be served', async t => {
   } as const
   const { traces, seconds } = await sender.run(plan)
   const perSecond = traces / seconds
-  figure('typical traces that can be served, each second', Math.round(perSecond))
+  figure('maximum typical traces per second', Math.round(perSecond))
   const rate = Math.max(2 * perSecond, 50)
   await check(t, 'twice the load', { kind: 'typical', clients: CROWD, rate })
 })
 
-longTest('clients with large bodies that come again as soon as they are told to', async t => {
+longTest('clients with large bodies that retry as soon as they are told to', async t => {
   await check(t, 'large bodies', { kind: 'large', clients: CLIENTS })
 })

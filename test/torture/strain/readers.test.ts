@@ -53,7 +53,7 @@ async function outcomeOf(reader: string, bytes: Buffer): Promise<string> {
 }
 
 for (const reader of Object.keys(READERS)) {
-  t.test(`${reader}: whatever is read is accepted or refused`, async t => {
+  t.test(`${reader}: any input is accepted or rejected`, async t => {
     const seeds = readSeeds(reader)
     for (const { name, bytes, isValid } of seeds) {
       const outcome = await outcomeOf(reader, bytes)

@@ -25,7 +25,7 @@ function collectLog() {
   return { sink, text: () => text }
 }
 
-t.test('no secret is in the log, the answers, the metrics or an export', async t => {
+t.test('no secret is in the log, the responses, the metrics or an export', async t => {
   const { sink, text } = collectLog()
   const database = await testDatabase(t)
   const { call, key, makeKey } = await testService(t, { database, log: createLog('trace', sink) })
@@ -54,86 +54,82 @@ t.test('no secret is in the log, the answers, the metrics or an export', async t
     t.notOk(log.includes(secret), 'not in the log')
     t.notOk(
       texts.some(text => text.includes(secret)),
-      'not in what is answered'
+      'not in the responses'
     )
   }
   t.notMatch(log, 'secret in a body')
 })
 
-t.test(
-  'no token, password or address of a person is in the log, the metrics, or an answer that does not hand it over',
-  async t => {
-    const { sink, text } = collectLog()
-    const database = await testDatabase(t)
-    const service = await testService(t, { database, log: createLog('trace', sink) })
-    const owner = await signedIn(service, 'owner-with-a-name@example.com', 'owner')
-    const password = 'correct horse battery'
-    const unused = await linkFor(service, owner.email)
-    const texts: string[] = []
-    const ask = async (...request: Parameters<typeof owner.ask>) => {
-      const answer = await owner.ask(...request)
-      texts.push(answer.text, JSON.stringify({ ...answer.headers, 'set-cookie': '' }))
-      return answer
-    }
-    const stranger = asking(service)
-    const send = (path: string, body: object | string) => stranger('POST', path, { body })
-    await ask('POST', 'password', { body: { password } })
-    texts.push((await send('sign-in/password', { email: owner.email, password: `${password}!` })).text)
-    texts.push((await send('sign-in/link', { token: 'x'.repeat(43), password })).text)
-    texts.push((await send('sign-in/link', `{"token":"${unused}"`)).text)
-    for (const path of [
-      `/app/sign-in?token=${unused}`,
-      `/app/api/session?email=${owner.email}`,
-      '/app/api/sessions',
-      '/metrics'
-    ]) {
-      texts.push((await stranger('GET', path)).text)
-    }
-    const invited = await owner.ask('POST', 'p/default/members', {
-      body: { email: 'invited@example.com', role: 'viewer' }
-    })
-    const made = await owner.ask('POST', 'p/default/keys', { body: { label: 'made here' } })
-    const rotated = await owner.ask('POST', `p/default/keys/${made.body.keyId}/rotate`)
-    for (const path of ['p/default/keys', 'sessions', 'p/default', 'p/default/facets', 'nothing'])
-      await ask('GET', path)
-    await ask('DELETE', 'p/default/members/2000000000')
-    texts.push((await runHere(['user', 'list', '--json'], configurationFor(database))).out)
-    texts.push((await runHere(['status', '--json'], configurationFor(database))).out)
-    texts.push((await runHere(['export', '--project', 'default'], configurationFor(database))).out)
-    const tokens = [
-      owner.cookie.split('=')[1]!,
-      unused,
-      invited.body.link.split('#')[1],
-      made.body.key.split('_').at(-1),
-      rotated.body.key.split('_').at(-1),
-      password
-    ]
-    const log = text()
-    t.match(log, '/app/api/p/:slug/members')
-    for (const secret of tokens) {
-      t.notOk(log.includes(secret), 'not in the log')
-      t.notOk(
-        texts.some(each => each.includes(secret)),
-        'not in what is answered'
-      )
-    }
-    for (const address of [owner.email, 'invited@example.com'])
-      t.notOk(log.includes(address), 'nor is an address in the log')
+t.test('no token, password or e-mail address is in the log, the metrics, or an unrelated response', async t => {
+  const { sink, text } = collectLog()
+  const database = await testDatabase(t)
+  const service = await testService(t, { database, log: createLog('trace', sink) })
+  const owner = await signedIn(service, 'owner-with-a-name@example.com', 'owner')
+  const password = 'correct horse battery'
+  const unused = await linkFor(service, owner.email)
+  const texts: string[] = []
+  const ask = async (...request: Parameters<typeof owner.ask>) => {
+    const answer = await owner.ask(...request)
+    texts.push(answer.text, JSON.stringify({ ...answer.headers, 'set-cookie': '' }))
+    return answer
   }
-)
+  const stranger = asking(service)
+  const send = (path: string, body: object | string) => stranger('POST', path, { body })
+  await ask('POST', 'password', { body: { password } })
+  texts.push((await send('sign-in/password', { email: owner.email, password: `${password}!` })).text)
+  texts.push((await send('sign-in/link', { token: 'x'.repeat(43), password })).text)
+  texts.push((await send('sign-in/link', `{"token":"${unused}"`)).text)
+  for (const path of [
+    `/app/sign-in?token=${unused}`,
+    `/app/api/session?email=${owner.email}`,
+    '/app/api/sessions',
+    '/metrics'
+  ]) {
+    texts.push((await stranger('GET', path)).text)
+  }
+  const invited = await owner.ask('POST', 'p/default/members', {
+    body: { email: 'invited@example.com', role: 'viewer' }
+  })
+  const made = await owner.ask('POST', 'p/default/keys', { body: { label: 'made here' } })
+  const rotated = await owner.ask('POST', `p/default/keys/${made.body.keyId}/rotate`)
+  for (const path of ['p/default/keys', 'sessions', 'p/default', 'p/default/facets', 'nothing']) await ask('GET', path)
+  await ask('DELETE', 'p/default/members/2000000000')
+  texts.push((await runHere(['user', 'list', '--json'], configurationFor(database))).out)
+  texts.push((await runHere(['status', '--json'], configurationFor(database))).out)
+  texts.push((await runHere(['export', '--project', 'default'], configurationFor(database))).out)
+  const tokens = [
+    owner.cookie.split('=')[1]!,
+    unused,
+    invited.body.link.split('#')[1],
+    made.body.key.split('_').at(-1),
+    rotated.body.key.split('_').at(-1),
+    password
+  ]
+  const log = text()
+  t.match(log, '/app/api/p/:slug/members')
+  for (const secret of tokens) {
+    t.notOk(log.includes(secret), 'not in the log')
+    t.notOk(
+      texts.some(each => each.includes(secret)),
+      'not in the responses'
+    )
+  }
+  for (const address of [owner.email, 'invited@example.com'])
+    t.notOk(log.includes(address), 'and no address is in the log')
+})
 
 /** Unreachable addresses, each with a password. */
 const ADDRESSES = {
   'nobody listens': 'postgres://me:hush-hush@127.0.0.1:1/nowhere?password=hush-hush',
   'nobody listens, for TLS': 'postgres://me:hush-hush@127.0.0.1:1/nowhere?sslmode=require',
-  'nobody has the name': 'postgres://me:hush-hush@nowhere.invalid/nowhere',
+  'an unknown host name': 'postgres://me:hush-hush@nowhere.invalid/nowhere',
   'no such port': 'postgres://me:hush-hush@127.0.0.1:99999/nowhere',
   'another protocol': 'mysql://me:hush-hush@127.0.0.1:1/nowhere',
   'a password that is not encoded': 'postgres://me:hush-hush%/?#@127.0.0.1:1/nowhere',
-  'no address at all': 'me:hush-hush@127.0.0.1'
+  'not an address': 'me:hush-hush@127.0.0.1'
 }
 
-t.test('a database that cannot be used is named without its password', async t => {
+t.test('an unusable database is named without its password', async t => {
   for (const [what, DATABASE_URL] of Object.entries(ADDRESSES)) {
     for (const command of ['status', 'migrate', 'serve']) {
       const env = { DATABASE_URL, KEY_DIGEST_SECRET: DIGEST_SECRET, HOST: 'nowhere.invalid', LOG_LEVEL: 'trace' }
@@ -141,12 +137,12 @@ t.test('a database that cannot be used is named without its password', async t =
       t.equal(code, 1, `${command}: ${what}`)
       for (const secret of ['hush', DIGEST_SECRET]) t.notOk((out + err).includes(secret), `${command}: ${what}`)
       if (command !== 'serve' && what.startsWith('nobody listens'))
-        t.match(out + err, '127.0.0.1:1/nowhere', 'where it is')
+        t.match(out + err, '127.0.0.1:1/nowhere', 'the location is reported')
     }
   }
 })
 
-t.test('a migration that fails tells no secret', async t => {
+t.test('a failing migration reveals no secret', async t => {
   const database = await testDatabase(t)
   const { key } = await testService(t, { database })
   await database.pool.run(sql => sql`drop table schema_migrations`)
@@ -178,7 +174,7 @@ t.test('a migration that fails tells no secret', async t => {
   checkSilence(log.text() + texts.join())
 })
 
-t.test('the time of a 401 does not tell whether a key exists', async t => {
+t.test('the time of a 401 does not reveal whether a key exists', async t => {
   const { call, makeKey } = await testService(t)
   const existing = await Promise.all(Array.from({ length: 20 }, () => makeKey()))
   const count = isLong ? 4000 : 100
@@ -203,7 +199,7 @@ t.test('the time of a 401 does not tell whether a key exists', async t => {
   else t.pass('every wrong key was 401')
 })
 
-t.test('the time of a wrong password does not tell whether an address is known', async t => {
+t.test('the time of a wrong password does not reveal whether an address is known', async t => {
   const service = await testService(t)
   const known = 'known@example.com'
   await addPerson(service, known, 'viewer')

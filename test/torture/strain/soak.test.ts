@@ -50,7 +50,7 @@ async function measureHeap(serving: Serving): Promise<number> {
   return result.usedSize / MIB
 }
 
-longTest('half of what a server can do leaves memory and file descriptors as they are', async t => {
+longTest('half of the maximum load does not grow memory or file descriptors', async t => {
   const { address, key, serving } = await serve(t, { DATA_DIR: await dataFolder(t) }, ['--inspect=127.0.0.1:0'])
   const unavailable = { lists: 0 }
   const get = async (path: string) => {
@@ -109,11 +109,11 @@ longTest('half of what a server can do leaves memory and file descriptors as the
 
   function report(): void {
     const show = (kind: keyof Sample) => samples.map((_, i) => Math.round(typical(i + 1, kind))).join(', ')
-    figure('requests answered at once, each second', Math.round(perSecond))
+    figure('requests rejected at once, per second', Math.round(perSecond))
     figure('file descriptors in each quarter', show('descriptors'))
-    figure('alive on the heap after each quarter, MiB', heaps.map(heap => heap.toFixed(1)).join(', '))
-    figure('lists answered 503', unavailable.lists)
+    figure('live heap after each quarter, MiB', heaps.map(heap => heap.toFixed(1)).join(', '))
+    figure('lists that got 503', unavailable.lists)
     figure('resident memory in each quarter, MiB', show('residentMib'))
-    figure('requests answered 2xx at half of that', half.answered())
+    figure('2xx responses at half of that rate', half.answered())
   }
 })

@@ -66,7 +66,7 @@ if ('modules' in installed) {
       const [found = '', errors = '', nothing = '', usage = ''] = asked
       figure(`${agent.name} ${agent.version}`, `reads ${partsRead(whole)}, ${cutOf(outline)}; ${cutOf(full)}`)
       t.ok(whole.includes(text), 'a small trace arrives whole', { whole })
-      t.equal(partsRead(whole), agent.reads, 'the parts of a result that it reads')
+      t.equal(partsRead(whole), agent.reads, 'the parts of a result that the agent reads')
       t.ok(outline.includes('"detail":"outline"'), 'of a large one the model gets the outline', { outline })
       t.ok(outline.includes(WAY_ON) && isEnded(outline, '"scoreCount":0}'), 'whole, with the way on', { outline })
       t.ok(chosen.includes(text), 'a span of it arrives whole', { chosen })

@@ -27,7 +27,7 @@ function start(parameters: readonly string[], env: NodeJS.ProcessEnv = {}) {
   return { child, result: Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]) }
 }
 
-longTest('measures a case against COPY and beside another PostgreSQL, and leaves nothing behind', async t => {
+longTest('measures a case against COPY and with another PostgreSQL, and leaves nothing behind', async t => {
   const folder = await emptyFolder(t)
   const quick = ['--case', 'small', '--runs', '1', '--seconds', '0.2', '--connections', '8']
   const { target } = readTestServer()
@@ -43,7 +43,7 @@ longTest('measures a case against COPY and beside another PostgreSQL, and leaves
   t.equal(whole.small.ratio, whole.small.load.tracesPerSecond / whole.small.copy.tracesPerSecond)
   const [{ embedded, other: beyond, rate }] = beside.kinds
   t.equal(rate, embedded.tracesPerSecond / beyond.tracesPerSecond)
-  t.match(beside.settings, { fsync: ['on', 'off'] }, 'tells the settings that differ')
+  t.match(beside.settings, { fsync: ['on', 'off'] }, 'reports the settings that differ')
   t.strictSame(await readdir(folder), [])
   const sql = connectTo(target)
   const left = await sql`select datname from pg_database where datname like 'spoor_bench_%'`

@@ -82,23 +82,23 @@ t.test('process.exit right after the last trace', async t => {
 })
 
 if (isLong) {
-  t.test('the end of the process, however it comes', async t => {
+  t.test('waiting traces are on disk however the process ends', async t => {
     const thrown = await endsWhole(t, { traces: 50, end: 'throw' })
     t.equal(thrown.code, 1)
     const { trace } = (await service.call('GET', `/api/v1/traces/${thrown.taken.at(-1)}`)).body
-    t.match(trace, { name: 'fatal', status: 'unset' }, 'the trace in which it came is there as well')
+    t.match(trace, { name: 'fatal', status: 'unset' }, 'the trace that was running is also stored')
     t.match(await endsWhole(t, { traces: 50, end: 'reject' }), { code: 1 })
     t.match(await endsWhole(t, { traces: 50, end: 'return' }), { code: 0 })
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       const kill = (pid: number) => process.kill(pid, signal)
-      t.match(await endsWhole(t, { traces: 50, end: 'hang' }, kill), { code: null, signal }, `${signal} has its effect`)
+      t.match(await endsWhole(t, { traces: 50, end: 'hang' }, kill), { code: null, signal }, `${signal} takes effect`)
     }
     const own = await endsWhole(t, { traces: 50, end: 'wait', code: 9 }, pid => process.kill(pid, 'SIGTERM'))
     t.equal(own.code, 9, "the application's own listener decides")
-    figure('ends of the process: exit, throw, reject, return, SIGTERM, SIGINT, own listener', 'whole')
+    figure('process exits: exit, throw, reject, return, SIGTERM, SIGINT, own listener', 'whole')
   })
 
-  t.test('SIGTERM where the service answers: all is sent before the end', async t => {
+  t.test('on SIGTERM, everything is sent before the process ends', async t => {
     const spool = await testFolder(t)
     const app = startApplication(t, { traces: 100, end: 'wait', options: { url, key, spool } })
     await until(() => app.taken.length === 100)
@@ -109,7 +109,7 @@ if (isLong) {
     t.same(readdirSync(spool), [])
   })
 
-  t.test('the server is killed in the middle of 1,000 traces, and comes back', async t => {
+  t.test('the server is killed during 1,000 traces, then restarts', async t => {
     const spool = await testFolder(t)
     const port = String(await freePort())
     const env = { ...configurationFor(service.database), PORT: port }
@@ -129,10 +129,10 @@ if (isLong) {
     t.equal(taken.length, 1000, err)
     t.match(flushed, { sent: 1000, kept: 0, lostCount: 0 })
     t.same(await missing(url, key, taken), [])
-    figure('traces beside kill -9 of the server; kills; lost', `1,000; ${kills}; ${flushed?.lostCount}`)
+    figure('traces during kill -9 of the server; kills; lost', `1,000; ${kills}; ${flushed?.lostCount}`)
   })
 
-  t.test('the server is away for a minute', async t => {
+  t.test('the server is unreachable for a minute', async t => {
     const spool = await testFolder(t)
     const port = await freePort()
     const options = { url: `http://127.0.0.1:${port}`, key, spool, memoryBytes: 200_000 }
@@ -146,7 +146,7 @@ if (isLong) {
     figure('traces recorded in a minute without a server, in 200 kB of memory; lost', `600; ${flushed?.lostCount}`)
   })
 
-  t.test('kill -9 loses only what was in memory, and with spoolEach nothing', async t => {
+  t.test('kill -9 loses only traces in memory, and none with spoolEach', async t => {
     const spool = await testFolder(t)
     const app = startApplication(t, {
       traces: 200,
@@ -161,7 +161,7 @@ if (isLong) {
     t.same(readdirSync(spool), [])
   })
 
-  t.test('two processes with one spool, both of which are killed and started again', async t => {
+  t.test('two processes that share a spool are killed and restarted', async t => {
     const spool = await testFolder(t)
     const taken: string[] = []
     for (let round = 0; round < 4; round++) {
@@ -178,7 +178,7 @@ if (isLong) {
     t.same(readdirSync(spool), [])
   })
 
-  t.test('429 with Retry-After for 10 s, then the service', async t => {
+  t.test('429 with Retry-After for 10 s, then normal responses', async t => {
     const spool = await testFolder(t)
     const begin = performance.now()
     const gate = await startGate(t, 429, () => performance.now() - begin < 10_000)
@@ -186,11 +186,11 @@ if (isLong) {
     const { taken, flushed } = await app.ended
     t.match(flushed, { sent: 300, kept: 0, lostCount: 0 })
     t.same(await missing(url, key, taken), [])
-    t.ok(gate.rejected > 3 && gate.rejected < 40, 'it asks about once a second')
-    figure('requests while the service refuses for 10 s', gate.rejected)
+    t.ok(gate.rejected > 3 && gate.rejected < 40, 'it retries about once a second')
+    figure('requests while the service rejects them for 10 s', gate.rejected)
   })
 
-  t.test('a key that is rejected, and accepted a minute later', async t => {
+  t.test('a key is rejected, then accepted a minute later', async t => {
     const spool = await testFolder(t)
     let isRejected = true
     const gate = await startGate(t, 401, () => isRejected)
@@ -209,14 +209,14 @@ if (isLong) {
     figure('requests until sending stops because the key is rejected', gate.rejected)
   })
 
-  t.test('a disk that is full: what is lost is counted, and the rest is sent', async t => {
+  t.test('on a full disk, losses are counted and the rest is sent', async t => {
     const folder = await testFolder(t)
     const spool = join(folder, 'small')
     await mkdir(spool)
     try {
       execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=256k', 'tmpfs', spool], { stdio: 'pipe' })
     } catch {
-      t.comment('a disk of 256 kB cannot be made without being root: not looked at')
+      t.comment('creating a disk of 256 kB requires root: not tested')
       figure('disk full', 'not looked at: mount needs root')
       return
     }
@@ -231,12 +231,12 @@ if (isLong) {
     t.equal(flushed!.kept, 0)
     t.ok(flushed!.lostCount > 0)
     const lost = flushed!.lost.map(({ traceId }) => traceId).sort()
-    t.same((await missing(url, key, taken)).sort(), lost, 'those that are not there are named')
+    t.same((await missing(url, key, taken)).sort(), lost, 'missing traces are reported')
     t.match(flushed!.lost[0]!.reason, 'no room')
-    figure('disk full: sent, named as lost, of 500', `${flushed!.sent}, ${flushed!.lostCount}`)
+    figure('disk full: sent, and reported as lost, of 500', `${flushed!.sent}, ${flushed!.lostCount}`)
   })
 
-  t.test('values of any size, cycles, more than 200 spans, clocks that are set', async t => {
+  t.test('values of any size, cycles, more than 200 spans, clock changes', async t => {
     const spoor = new Spoor({ url, key, spool: await testFolder(t) })
     t.teardown(() => spoor.close())
     const circle: Record<string, unknown> = { name: 'circle' }
@@ -270,7 +270,7 @@ if (isLong) {
     t.ok((await read(jumping.traceId)).trace.durationMs < 1000)
   })
 
-  t.test('a stream that is left unread ends its step', async t => {
+  t.test('an abandoned stream ends its step', async t => {
     const spoor = new Spoor({ url, key, spool: await testFolder(t) })
     t.teardown(() => spoor.close())
     const numbers = spoor.observe(async function* numbers() {
@@ -291,7 +291,7 @@ if (isLong) {
     t.match(spans, [{ name: 'numbers', status: 'unset', events: [{ attributes: { reason: 'collected' } }] }])
   })
 
-  t.test('whatever an application gives, the service takes what is made of it', async t => {
+  t.test('whatever an application passes, the server accepts the result', async t => {
     const spoor = new Spoor({ url, key, spool: await testFolder(t), onProblem: () => {} })
     t.teardown(() => spoor.close())
     const value = fc.anything({
@@ -348,10 +348,10 @@ if (isLong) {
       }),
       runs(200)
     )
-    figure('random traces, all of which the service took', traces)
+    figure('random traces, all accepted', traces)
   })
 
-  t.test('memory has a bound, however much is recorded while the service is away', async t => {
+  t.test('memory is bounded, however much is recorded while the server is unreachable', async t => {
     const options = { url: nowhere, key, spool: false as const, memoryBytes: 4 * 1024 ** 2, onProblem: () => {} }
     const spoor = new Spoor(options)
     t.teardown(() => spoor.close({ timeoutMs: 1 }))
@@ -366,10 +366,10 @@ if (isLong) {
     const { kept, lostCount } = await spoor.flush({ timeoutMs: 1 })
     t.equal(kept + lostCount, 20_000)
     t.ok(kept > 500 && more < 20, `${more} MiB more`)
-    figure('heap that 80 MB of traces take beyond a bound of 4 MiB, MiB', Math.round(more))
+    figure('heap that 80 MB of traces take beyond a limit of 4 MiB, MiB', Math.round(more))
   })
 
-  t.test('processor', async t => {
+  t.test('CPU time', async t => {
     const spoor = new Spoor({ url, key, spool: await testFolder(t) })
     t.teardown(() => spoor.close())
     const text = 'x'.repeat(1000)

@@ -17,14 +17,14 @@ const PYTHON_CLIENT = 'openapi-python-client==0.29.1'
 installGenerators()
 const service = await testService(t)
 
-t.test('openapi-typescript makes types by which openapi-fetch can be used', async t => {
+t.test('openapi-typescript generates types that openapi-fetch can use', async t => {
   const folder = await documentFolder(t, service)
   const output = 'generated/openapi-typescript.ts'
   await succeeds(t, folder, installed('openapi-typescript/bin/cli.js', 'openapi.json', '-o', output), 'generates')
   await useFromTypeScript(t, folder, service, 'openapi-typescript')
 })
 
-longTest('@hey-api/openapi-ts makes a client that can be used', async t => {
+longTest('@hey-api/openapi-ts generates a usable client', async t => {
   const folder = await documentFolder(t, service)
   const config = {
     input: 'openapi.json',
@@ -36,7 +36,7 @@ longTest('@hey-api/openapi-ts makes a client that can be used', async t => {
   await useFromTypeScript(t, folder, service, 'hey-api')
 })
 
-longTest('orval makes functions that can be used', async t => {
+longTest('orval generates usable functions', async t => {
   const folder = await documentFolder(t, service)
   const { code, output } = await run(folder, ['npm', 'install', '--no-save', '--no-audit', '--ignore-scripts', ORVAL])
   if (code !== 0) return left('orval', `it cannot be installed: ${output.slice(-200)}`)
@@ -46,7 +46,7 @@ longTest('orval makes functions that can be used', async t => {
   figure('orval', 'used')
 })
 
-longTest('openapi-python-client makes a client that can be used, and leaves out nothing but protobuf', async t => {
+longTest('openapi-python-client generates a usable client that omits only protobuf', async t => {
   const folder = await documentFolder(t, service)
   const made = await run(folder, ['python3', '-m', 'venv', 'python'])
   if (made.code !== 0) return left('openapi-python-client', 'there is no Python with venv here')

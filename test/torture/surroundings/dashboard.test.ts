@@ -55,7 +55,7 @@ async function scrollThrough(page: Visit, step = 400, id = 'tab-panel'): Promise
   })`)) as number
 }
 
-longTest('a page that shows 750 KiB has never more than 3,000 elements', async t => {
+longTest('a page that shows 750 KiB never has more than 3,000 elements', async t => {
   if (!(await hasChromium())) {
     t.comment("Debian's package chromium is not installed: no page was opened in a browser.")
     return
@@ -70,7 +70,7 @@ longTest('a page that shows 750 KiB has never more than 3,000 elements', async t
   budget(t, 'elements, 750 KiB of messages scrolled through', most, MOST_ELEMENTS)
   t.same(page.errors, [])
 
-  await t.test('nor as JSON, of many small values and of Markdown of many items', async t => {
+  await t.test('nor does a page with JSON of many small values, or Markdown of many items', async t => {
     const wide = await recordWide(service)
     for (const [tab, shown] of [
       ['json', 'field'],
@@ -83,7 +83,7 @@ longTest('a page that shows 750 KiB has never more than 3,000 elements', async t
     }
   })
 
-  await t.test('no task takes more than 50 ms while it is shown, scrolled through and searched', async t => {
+  await t.test('no task takes more than 50 ms while the page is shown, scrolled and searched', async t => {
     const longest: number[] = []
     for (let i = 0; i < RUNS; i++) {
       const stop = await traceTasks(page)
@@ -101,7 +101,7 @@ longTest('a page that shows 750 KiB has never more than 3,000 elements', async t
   })
 })
 
-longTest('two traces of 750 KiB are compared without a task of more than 50 ms', async t => {
+longTest('two 750 KiB traces are compared without a task of more than 50 ms', async t => {
   if (!(await hasChromium())) {
     t.comment("Debian's package chromium is not installed: no page was opened in a browser.")
     return
@@ -124,13 +124,13 @@ longTest('two traces of 750 KiB are compared without a task of more than 50 ms',
 })
 
 if (isLong && (await hasChromium())) {
-  t.test('what is loaded is small', async t => {
+  t.test('few bytes are loaded', async t => {
     const { list, trace } = await bundleBytes()
     budget(t, 'list, scripts and styles, gzip', list, 40_000, ' B')
     budget(t, 'trace, what it loads besides, gzip', trace, 35_000, ' B')
   })
 
-  t.test('pages are drawn in little time', async t => {
+  t.test('pages render quickly', async t => {
     for (let i = 0; i < 50; i++) await recordAgent(service, { name: `trace ${i}` })
     const [deep, large, long] = [await recordDeep(service), await recordLarge(service), await recordLong(service)]
     const page = await visit(t, service)
@@ -189,7 +189,7 @@ if (isLong && (await hasChromium())) {
     t.same(page.errors, [])
   })
 
-  t.test('a hundred traces, one after the other, leave nothing behind', async t => {
+  t.test('opening a hundred traces in turn does not grow the heap', async t => {
     const page = await visit(t, service)
     const ids: string[] = []
     for (let i = 0; i < 100; i++) ids.push((await recordAgent(service, { name: `one of many ${i}` })).id)
@@ -244,14 +244,14 @@ if (isLong && (await hasChromium())) {
         }
       }
     }
-    figure('pages and dialogs that axe looked at', looked)
+    figure('pages and dialogs checked by axe', looked)
   })
 
-  t.test('fifty live tabs take at most 3 % of the CPU that is there for recording', async t => {
+  t.test('fifty live tabs use at most 3 % of the CPU time available for recording', async t => {
     const tabs = await LiveTabs.start(t)
     const { perLook, alone, beside } = await tabs.measure(LIVE_TABS)
     figure('traces/s alone, and beside 50 live tabs', `${alone}, ${beside}`)
-    figure('CPU of server and database for a look of a live tab', `${perLook.toFixed(2)} ms`)
+    figure('CPU of server and database per poll of a live tab', `${perLook.toFixed(2)} ms`)
     const looksPerSecond = LIVE_TABS / LOOK_S
     const share = (looksPerSecond * perLook) / (1000 * availableParallelism())
     budget(t, `50 live tabs, of the CPU of ${availableParallelism()} cores`, share * 100, 3, ' %')

@@ -40,11 +40,11 @@ async function watch(t: Test): Promise<void> {
     })
     t.pass(`${panel}: ${query}`)
   }
-  figure('questions of the dashboard that Prometheus answered with numbers', queries.length)
+  figure('dashboard queries that Prometheus answered with numbers', queries.length)
 
   const rules = async () => (await ask('rules')).data.groups.flatMap((group: { rules: object[] }) => group.rules)
   await until(async () => (await rules()).every(({ health }: { health: string }) => health === 'ok'))
-  figure('rules of alerts that Prometheus could evaluate', (await rules()).length)
+  figure('alert rules that Prometheus could evaluate', (await rules()).length)
   const stateOf = async (name: string) => (await rules()).find((rule: { name: string }) => rule.name === name).state
   t.equal(await stateOf('SpoorDown'), 'inactive')
   await load.stop()
@@ -52,4 +52,4 @@ async function watch(t: Test): Promise<void> {
   await until(async () => (await stateOf('SpoorDown')) !== 'inactive')
 }
 
-longTest('every panel shows something, and every rule can be evaluated', watch, lacksPrometheus)
+longTest('every panel shows data, and every rule can be evaluated', watch, lacksPrometheus)

@@ -41,14 +41,14 @@ if (isLong) {
     const containers = await openContainers(t)
     const dockerfile = readFileSync('Dockerfile', 'utf8')
     const [node = '', debian = ''] = ['NODE', 'DEBIAN'].map(name => dockerfile.match(`ARG ${name}=(.*)`)?.[1] ?? '')
-    figure('images to begin with', await containers.prepare(node, debian))
+    figure('base images', await containers.prepare(node, debian))
     // The base images are made here, so they have other digests.
     const digests = ['NODE', 'DEBIAN'].map(name => `--build-arg=${name}_DIGEST=`)
     await containers.build('localhost/spoor', 'Dockerfile', '.', '--ignorefile', '.dockerignore', ...digests)
     const [{ Size }] = JSON.parse((await containers.podman('inspect', 'localhost/spoor')).out)
     figure('image, MB', Math.round(Size / 1e6))
 
-    t.test('runs with what little it is given, and is killed without loss', async t => {
+    t.test('runs with few resources, and is killed without loss', async t => {
       const port = await freePort()
       const address = `http://127.0.0.1:${port}`
       const few = ['--read-only', '--tmpfs=/tmp', '--cap-drop=ALL', '--security-opt=no-new-privileges']
@@ -77,16 +77,16 @@ if (isLong) {
         await until(() => takesConnections(port).then(takes => !takes))
         await containers.podman('start', 'embedded')
         await until(() => isReady(address))
-        t.equal(await post(`${address}/api/v1/traces`, key, body), 200, 'it is there')
-        figure('containers killed and started again', round)
+        t.equal(await post(`${address}/api/v1/traces`, key, body), 200, 'it exists')
+        figure('containers killed and restarted', round)
       }
       const start = performance.now()
       await containers.podman('stop', '--time=60', 'embedded')
-      figure('a container stops after, s', ((performance.now() - start) / 1000).toFixed(1))
+      figure('time until a container stops, s', ((performance.now() - start) / 1000).toFixed(1))
       t.equal((await containers.podman('inspect', '--format={{.State.ExitCode}}', 'embedded')).out.trim(), '0')
     })
 
-    t.test('keeps nothing where the database is one of your own', async t => {
+    t.test('stores nothing if the database is your own', async t => {
       const undo = new Undo()
       t.teardown(() => undo.run())
       const database = await startTcpDatabase(await testFolder(t), undo)
@@ -135,10 +135,10 @@ if (isLong) {
       await containers.shell('systemd', 'systemctl kill --kill-who=main --signal=KILL spoor')
       await until(async () => /NRestarts=1/.test(await containers.shell('systemd', 'systemctl show spoor')))
       await until(() => isReady(address))
-      t.equal(await post(`${address}/api/v1/traces`, key, body), 200, 'it is there')
+      t.equal(await post(`${address}/api/v1/traces`, key, body), 200, 'it exists')
       await containers.shell('systemd', 'systemctl stop spoor')
       t.match(await containers.shell('systemd', 'systemctl show spoor --property Result'), 'Result=success')
-      t.equal(await containers.shell('systemd', 'pgrep --uid spoor || true'), '', 'nothing of it is left')
+      t.equal(await containers.shell('systemd', 'pgrep --uid spoor || true'), '', 'nothing of it remains')
       figure('unit', 'installed as the guide says, killed, started again, stopped')
     })
   })
@@ -160,7 +160,7 @@ if (isLong) {
     const { address, key } = JSON.parse(String(line))
     t.equal(await post(`${address}/api/v1/traces`, key, ingestBody()), 201)
     const demo = JSON.parse(await succeed(spoor, ['demo', '--json', '--url', address, '--key', key]))
-    t.equal(demo.traces.length, 12, 'the traces of the demo are in the package')
+    t.equal(demo.traces.length, 12, "the demo's traces are in the package")
     for (const path of ['/docs', '/app', '/docs/nginx.conf', '/docs/swagger-ui.css']) {
       t.equal((await fetch(address + path)).status, 200, path)
     }
@@ -181,7 +181,7 @@ if (isLong) {
     const { out } = await run('systemd-analyze', ['security', '--offline=yes', unit])
     const exposure = Number(out.match(/exposure level for \S+: ([\d.]+)/)?.[1])
     t.ok(exposure < 2, String(exposure))
-    figure('exposure of the unit, of 10 (systemd-analyze security)', exposure)
+    figure('the unit’s exposure, of 10 (systemd-analyze security)', exposure)
   })
 
   t.test('nginx with TLS', { skip: lacksNginx || (missing(['openssl']) ?? false) }, async t => {
@@ -248,7 +248,7 @@ if (isLong) {
   })
 
   t.test(
-    'compose.yaml and the manifests, read by those who define them',
+    'compose.yaml and the manifests are valid for their own tools',
     { skip: missing(['go']) ?? false },
     async t => {
       const program = join(await testFolder(t), 'checks')
@@ -289,7 +289,7 @@ if (isLong) {
     figure('actionlint', 'has nothing to say')
   })
 
-  t.test('helm accepts the chart, with every part on and with none', { skip: missing(['go']) ?? false }, async t => {
+  t.test('helm accepts the chart, with all parts on and off', { skip: missing(['go']) ?? false }, async t => {
     const programs = await testFolder(t)
     const installed = await run('go', ['install', HELM], { env: { GOBIN: programs } })
     const checker = await run('go', ['install', KUBECONFORM], { env: { GOBIN: programs } })
@@ -322,7 +322,7 @@ if (isLong) {
     figure('helm lint and kubeconform', 'have nothing to say')
   })
 
-  t.test('zsh and fish complete by their scripts', async t => {
+  t.test('zsh and fish complete with their scripts', async t => {
     const folder = t.testdir({
       zsh: (await runHere(['completion', 'zsh'])).out,
       fish: (await runHere(['completion', 'fish'])).out

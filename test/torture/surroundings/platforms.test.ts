@@ -152,7 +152,7 @@ await worker.dispose()
 
     t.test('each has sent its trace', t => {
       t.equal(taken.filter(name => name === 'program').length, NODES.length + 3)
-      figure('programs on platforms of the TypeScript client, each with its trace', taken.length)
+      figure('programs on the TypeScript client’s platforms, each with its trace', taken.length)
       t.end()
     })
   })

@@ -72,7 +72,7 @@ worker.main()
     assert [(span["name"], span["output"]) for span in spans[1:]] == [("job", f"{mark}."), ("summarise", f"{mark}.")]
 
 
-def test_a_function_that_is_frozen_when_it_has_answered(server: Server, run: Run, client: Spoor) -> None:
+def test_a_function_that_is_frozen_after_its_response(server: Server, run: Run, client: Spoor) -> None:
     program = """
 import serverless
 print(json.dumps(serverless.handler({"name": sys.argv[2]}, None)), flush=True)
@@ -102,7 +102,7 @@ def test_a_notebook_cell_by_cell(server: Server, client: Spoor) -> None:
     assert [trace["tags"] for trace in traces] == [["notebook"]] * 2
 
 
-def test_middleware_of_asgi(server: Server, client: Spoor) -> None:
+def test_asgi_middleware(server: Server, client: Spoor) -> None:
     spoor.configure(spool=False)
     sent: list[Any] = []
 

@@ -49,7 +49,7 @@ event.set()
 """
 
 
-def test_the_examples_run_one_after_the_other_as_they_are_written(server: Server, run: Run, provider: Any) -> None:
+def test_the_examples_run_in_order_as_written(server: Server, run: Run, provider: Any) -> None:
     """An application's own objects are defined before them, and a trace's id before the scores."""
     examples = re.findall(r"```python\n(.*?)```", ROOT.joinpath("README.md").read_text(), re.S)
     assert len(examples) == 9
@@ -68,7 +68,7 @@ def test_the_examples_run_one_after_the_other_as_they_are_written(server: Server
     assert (stored["name"], stored["userId"], stored["model"]) == ("support-agent", "u-2", "gpt-4o")
 
 
-def test_every_test_that_the_table_names_is_there() -> None:
+def test_every_test_that_the_table_names_exists() -> None:
     rows = re.findall(r"\|([^|]*test_[^|]*)\|\n", ROOT.joinpath("README.md").read_text())
     named = {file for row in rows for file in re.findall(r"`(test_\w+\.py)`", row)}
     there = {file.name for file in ROOT.joinpath("tests").rglob("test_*.py")}
@@ -108,13 +108,13 @@ def test_the_packages_are_accepted_by_pypi(built: Path) -> None:
     assert result.returncode == 0, result.stdout.decode()
 
 
-def test_the_version_is_that_of_the_server() -> None:
+def test_the_version_equals_the_server_version() -> None:
     """Python writes 1.0.0-rc.1 as 1.0.0rc1, and so does the release workflow."""
     version = json.loads((ROOT.parents[1] / "package.json").read_text())["version"]
     assert spoor_client.__version__ == version.replace("-rc.", "rc")
 
 
-def test_the_readme_has_no_links_that_only_a_repository_has() -> None:
+def test_the_readme_has_no_links_that_work_only_in_a_repository() -> None:
     assert re.findall(r"\]\((?!https?:)", ROOT.joinpath("README.md").read_text()) == []
 
 
@@ -138,7 +138,7 @@ def test_pyright_finds_nothing() -> None:
     assert result.returncode == 0, result.stdout
 
 
-def test_the_modules_import_each_other_in_no_circle() -> None:
+def test_the_modules_have_no_import_cycles() -> None:
     """Each module can be imported first. Imports for types alone count as well."""
     modules = [
         ".".join(file.relative_to(ROOT).with_suffix("").parts)

@@ -127,7 +127,7 @@ def test_asynchronous_runs_and_streams(client: Spoor, handler: SpoorHandler, rea
     assert left["status"] != "ok"
 
 
-def test_a_model_alone_has_a_trace(client: Spoor, handler: SpoorHandler, tag: str) -> None:
+def test_a_model_call_alone_has_a_trace(client: Spoor, handler: SpoorHandler, tag: str) -> None:
     config: Any = {"callbacks": [handler], "tags": [tag]}
     model_of(answer("Hi.")).invoke("Hello", config)
     detail = only_trace(client, tag)
@@ -135,7 +135,7 @@ def test_a_model_alone_has_a_trace(client: Spoor, handler: SpoorHandler, tag: st
     assert [span["kind"] for span in detail["spans"]] == ["llm"]
 
 
-def test_a_paused_graph_is_no_failure(client: Spoor, handler: SpoorHandler, read: Read) -> None:
+def test_a_paused_graph_is_not_a_failure(client: Spoor, handler: SpoorHandler, read: Read) -> None:
     class GraphBubbleUp(Exception):
         """As in LangGraph."""
 

@@ -25,7 +25,7 @@ def test_timestamps_are_those_of_python(nanoseconds: int) -> None:
 
 
 @pytest.mark.parametrize("jump", [-7 * 86_400, 7 * 86_400])
-def test_a_clock_that_is_set_while_a_trace_runs_changes_no_duration(
+def test_setting_the_clock_while_a_trace_runs_changes_no_duration(
     client: Spoor, read: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch, jump: int
 ) -> None:
     # These are the times that the system returns after the clock was set, which a test may not do.
@@ -43,7 +43,7 @@ def test_a_clock_that_is_set_while_a_trace_runs_changes_no_duration(
 
 
 @given(st.datetimes(datetime.datetime(1, 1, 3), datetime.datetime(9999, 12, 29), timezones=st.timezones()))
-def test_times_that_are_given_are_kept_to_the_microsecond(time_given: datetime.datetime) -> None:
+def test_given_times_are_kept_to_the_microsecond(time_given: datetime.datetime) -> None:
     found = nanoseconds_of(time_given)
     assert found is not None and found == nanoseconds_of(time_given.isoformat())
     assert timestamp(found) == time_given.astimezone(datetime.timezone.utc).isoformat(timespec="microseconds").replace(
@@ -52,11 +52,11 @@ def test_times_that_are_given_are_kept_to_the_microsecond(time_given: datetime.d
 
 
 @pytest.mark.parametrize("none", [None, "yesterday", float("nan"), float("inf"), 1e300, datetime.datetime.max, [1]])
-def test_what_is_no_time_is_none(none: Any) -> None:
+def test_invalid_times_are_none(none: Any) -> None:
     assert nanoseconds_of(none) is None
 
 
-def test_what_ran_earlier_has_its_own_times(client: Spoor, read: Callable[[Any], Any]) -> None:
+def test_earlier_work_has_its_own_times(client: Spoor, read: Callable[[Any], Any]) -> None:
     trace = client.start("job", started_at="2026-01-05T12:00:00Z")
     span = trace.start_span("step", started_at=datetime.datetime(2026, 1, 5, 12, 0, 1, tzinfo=datetime.timezone.utc))
     span.end(ended_at=1_767_614_402.5)

@@ -60,7 +60,7 @@ def test_a_generator_belongs_to_the_trace_of_its_call(client: Spoor, read: Read)
     assert (spans["parts"]["output"], spans["parts_async"]["output"]) == ("ab", "c")
 
 
-def test_a_generator_that_is_never_read_holds_up_nothing(client: Spoor, read: Read) -> None:
+def test_a_generator_that_is_never_read_blocks_nothing(client: Spoor, read: Read) -> None:
     @client.observe
     def parts() -> Iterator[int]:
         yield 1
@@ -106,7 +106,7 @@ def test_a_streaming_response_is_part_of_its_handlers_trace(client: Spoor, tag: 
     assert (detail["trace"]["output"], detail["trace"]["status"]) == ("one two", "ok")
 
 
-def test_a_client_that_disconnects_is_no_failure(client: Spoor, tag: str) -> None:
+def test_a_client_that_disconnects_is_not_a_failure(client: Spoor, tag: str) -> None:
     async def body() -> AsyncIterator[str]:
         yield "one"
         await asyncio.sleep(60)
@@ -137,7 +137,7 @@ def test_a_client_that_disconnects_is_no_failure(client: Spoor, tag: str) -> Non
     assert (detail["trace"]["status"], detail["trace"]["output"]) == ("unset", "one")
 
 
-def test_generators_may_be_dependencies_of_fastapi(client: Spoor) -> None:
+def test_generators_can_be_fastapi_dependencies(client: Spoor) -> None:
     from fastapi import Depends
 
     app = FastAPI()

@@ -13,7 +13,7 @@ from spoor_client.document import Notes, SpanText, fit, portions, water_level, w
 
 
 @given(st.lists(st.integers(0, 1_000)), st.integers(0, 5_000))
-def test_the_water_level_fills_the_room_and_no_more(sizes: list[int], limit: int) -> None:
+def test_the_water_level_fills_the_space_and_no_more(sizes: list[int], limit: int) -> None:
     level = water_level(sizes, limit)
     taken = sum(min(size, level) for size in sizes)
     assert taken <= limit
@@ -33,14 +33,14 @@ def test_fitting_cuts_the_largest_values_only(sizes: list[int], budget: int) -> 
 
 
 @given(st.lists(st.integers(0, 900), max_size=30))
-def test_spans_are_divided_in_their_order_and_none_gets_lost(sizes: list[int]) -> None:
+def test_spans_are_divided_in_order_and_none_is_lost(sizes: list[int]) -> None:
     spans = [SpanText("x" * size, {}) for size in sizes]
     divided = portions(spans, 1_000)
     assert [span for portion in divided for span in portion] == spans
     assert all(portion and sum(span.size for span in portion) <= 1_000 for portion in divided)
 
 
-def test_events_are_left_out_whole_from_the_oldest_on() -> None:
+def test_whole_events_are_omitted_oldest_first() -> None:
     each = SpanText('"id":"1"', {}, [json.dumps({"name": f"{number}" * 400}) for number in range(9)])
     assert each.shrink(4_000) > 0
     names = [json.loads(event)["name"][0] for event in each.events]
@@ -48,7 +48,7 @@ def test_events_are_left_out_whole_from_the_oldest_on() -> None:
     json.loads(each.text)
 
 
-def test_notes_stand_in_the_metadata_before_what_the_application_says() -> None:
+def test_notes_precede_the_applications_own_metadata() -> None:
     notes = Notes(cut=2, left_out={"tool": 3, "llm": 1}, is_not_ended=True, spans_not_ended=1)
     left_out = {"count": 4, "kinds": {"llm": 1, "tool": 3}}
     said = {"cut": 2, "spansLeftOut": left_out, "notEnded": True, "spansNotEnded": 1}
@@ -57,7 +57,7 @@ def test_notes_stand_in_the_metadata_before_what_the_application_says() -> None:
     assert with_notes('{"a":1}', Notes()) == '{"a":1}'
 
 
-def test_short_texts_are_what_the_server_takes() -> None:
+def test_short_texts_are_those_that_the_server_accepts() -> None:
     assert document.short_text("", 5) is None
     assert document.short_text("a\x00b\ud800", 500) == "a�b�"
     assert document.short_text("x" * 300, 200) == "x" * 200
@@ -75,7 +75,7 @@ def test_a_total_that_only_one_usage_has_is_completed_from_the_others_parts() ->
     assert total["totalTokens"] == document.MAX_COUNT
 
 
-def test_the_rules_are_those_of_the_servers_document(openapi: Any) -> None:
+def test_the_rules_match_the_servers_document(openapi: Any) -> None:
     schemas = openapi["components"]["schemas"]
     trace, of_span = schemas["TraceInput"]["properties"], schemas["SpanInput"]["properties"]
     assert document.MAX_SPANS == trace["spans"]["maxItems"]

@@ -11,7 +11,7 @@ from tests.conftest import Server
 Read = Callable[[Any], Any]
 
 
-def test_four_megabytes_are_cut_and_say_so(client: Spoor, read: Read) -> None:
+def test_four_megabytes_are_cut_and_marked(client: Spoor, read: Read) -> None:
     with client.trace("t", input="i" * 4_000_000) as trace:
         for number in range(10):
             with trace.span(f"s{number}", input="x" * 4_000_000) as span:
@@ -40,7 +40,7 @@ def test_a_trace_of_several_megabytes_is_stored_whole(client: Spoor, read: Read)
     assert (stored["status"], stored["metadata"]) == ("ok", {})
 
 
-def test_a_large_trace_is_handed_on_while_it_runs(client: Spoor, read: Read) -> None:
+def test_a_large_trace_is_sent_while_it_runs(client: Spoor, read: Read) -> None:
     with client.trace("t", input="in", tags=["a"]) as trace:
         trace.score("early", 1)
         for number in range(30):
@@ -57,7 +57,7 @@ def test_a_large_trace_is_handed_on_while_it_runs(client: Spoor, read: Read) -> 
     assert (stored["input"], stored["tags"], stored["scores"]["early"]["value"]) == ("in", ["a", "b"], 1)
 
 
-def test_what_comes_after_the_end_of_a_large_trace_is_handed_on_as_well(client: Spoor, read: Read) -> None:
+def test_spans_after_the_end_of_a_large_trace_are_sent_as_well(client: Spoor, read: Read) -> None:
     trace = client.start("t")
     open_spans = [trace.start_span(f"s{number}", input="x" * 600_000) for number in range(12)]
     trace.end(output="out")
@@ -69,7 +69,7 @@ def test_what_comes_after_the_end_of_a_large_trace_is_handed_on_as_well(client: 
     assert (detail["trace"]["status"], detail["trace"]["output"], len(detail["spans"])) == ("unset", "out", 12)
 
 
-def test_a_trace_of_more_than_200_spans_keeps_all(client: Spoor, read: Read, tag: str) -> None:
+def test_a_trace_with_more_than_200_spans_keeps_them_all(client: Spoor, read: Read, tag: str) -> None:
     with client.trace("t", input="in", tags=[tag]) as trace:
         with client.span("outer", kind="agent"):
             for number in range(300):
@@ -89,7 +89,7 @@ def test_a_trace_of_more_than_200_spans_keeps_all(client: Spoor, read: Read, tag
     assert (stored["metadata"], detail["scores"][0]["name"]) == ({}, "good")
 
 
-def test_a_live_trace_says_at_its_200th_span_what_it_leaves_out(server: Server) -> None:
+def test_a_live_trace_reports_at_its_200th_span_what_it_omits(server: Server) -> None:
     problems: list[str] = []
     client = Spoor(server.url, server.key, spool=False, on_problem=problems.append)
     with client.trace("t", live=True) as trace:

@@ -30,7 +30,7 @@ def test_attributes_of_a_trace_are_passed_down_to_its_spans(client: Spoor, read:
     assert attributes == [{"tenant": "acme", "tier": 1}, {"tenant": "acme", "tier": 2}]
 
 
-def test_sampling_records_whole_traces_and_all_that_failed(server: Server, tag: str) -> None:
+def test_sampling_records_whole_traces_and_all_failed_ones(server: Server, tag: str) -> None:
     client = Spoor(server.url, server.key, spool=False, sample_rate=0.3, live=True)
     for number in range(100):
         with client.trace("plain", tags=[tag]), client.span("step"):
@@ -65,14 +65,14 @@ def test_other_services_do_not_join_a_trace_that_is_not_sampled(server: Server) 
         (datetime.datetime.fromtimestamp(1_767_614_400), "2026-01-05T12:00:00.000Z"),
     ],
 )
-def test_a_time_that_is_given(client: Spoor, read: Read, given: Any, stored: str) -> None:
+def test_a_given_time(client: Spoor, read: Read, given: Any, stored: str) -> None:
     trace = client.start("t", started_at=given)
     trace.end(ended_at=given)
     assert read(trace)["trace"]["startedAt"] == stored
 
 
 @pytest.mark.parametrize("given", ["yesterday", datetime.date(2026, 1, 5), 1.7e15, True, float("nan")])
-def test_a_time_that_cannot_be_read_is_a_problem(server: Server, given: Any) -> None:
+def test_an_unreadable_time_is_reported(server: Server, given: Any) -> None:
     problems: list[str] = []
     client = Spoor(server.url, server.key, spool=False, on_problem=problems.append)
     trace = client.start("t", started_at=given)

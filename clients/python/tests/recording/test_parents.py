@@ -29,12 +29,12 @@ PARENT = Parent("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331")
         ("", None),
     ],
 )
-def test_traceparent_is_read_as_the_recommendation_says(text: str, expected: Parent | None) -> None:
+def test_traceparent_is_read_as_recommended(text: str, expected: Parent | None) -> None:
     assert parse_traceparent(text) == expected
 
 
 @given(st.text())
-def test_any_header_may_come(text: str) -> None:
+def test_any_header_is_accepted(text: str) -> None:
     assert parse_traceparent(text) is None
     assert parent_of_headers({"Traceparent": text, "other": text}) is None
 
@@ -89,7 +89,7 @@ def test_a_large_trace_that_others_join_is_sent_in_parts(client: Spoor) -> None:
     assert (len(detail["spans"]), detail["trace"]["status"]) == (13, "ok")
 
 
-def test_a_trace_within_a_span_of_opentelemetry_is_part_of_it(server: Server) -> None:
+def test_a_trace_inside_an_opentelemetry_span_is_part_of_it(server: Server) -> None:
     client = Spoor(server.url, server.key, spool=False, opentelemetry=True)
     tracer = TracerProvider().get_tracer("test")
     with tracer.start_as_current_span("outer") as outer, client.trace("inner") as trace:
@@ -103,7 +103,7 @@ def test_a_trace_within_a_span_of_opentelemetry_is_part_of_it(server: Server) ->
     assert span["parentSpanId"] == f"{context.span_id:016x}"
 
 
-def test_opentelemetry_is_joined_where_it_exports_to_this_server(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_opentelemetry_is_joined_if_it_exports_to_this_server(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not is_export_to("http://spoor:8080")
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318")
     assert not is_export_to("http://spoor:8080")

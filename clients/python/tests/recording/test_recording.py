@@ -57,7 +57,7 @@ def test_a_trace_with_all_its_fields(client: Spoor, read: Read) -> None:
     assert scores == {"helpful": (True, "because", None), "tone": ("kind", None, span.id)}
 
 
-def test_an_observed_function_is_a_trace_and_what_it_calls_are_spans(client: Spoor, read: Read) -> None:
+def test_an_observed_function_is_a_trace_and_its_calls_are_spans(client: Spoor, read: Read) -> None:
     traces: list[Step] = []
 
     @client.observe(kind="retriever")
@@ -87,14 +87,14 @@ class Agent:
         return goal.upper()
 
 
-def test_a_method_is_observed_without_itself(client: Spoor, read: Read) -> None:
+def test_a_method_is_observed_without_self(client: Spoor, read: Read) -> None:
     observed = client.observe(Agent.plan)
     with client.trace("t") as trace:
         assert observed(Agent(client), goal="go") == "GO"
     assert read(trace)["spans"][0]["input"] == {"goal": "go"}
 
 
-def test_a_function_that_fails_is_an_error_and_raises_what_it_raised(client: Spoor, read: Read) -> None:
+def test_a_failing_function_is_an_error_and_raises_the_same_exception(client: Spoor, read: Read) -> None:
     @client.observe
     def fail() -> None:
         raise ValueError("broken")
@@ -110,7 +110,7 @@ def test_a_function_that_fails_is_an_error_and_raises_what_it_raised(client: Spo
     assert "test_recording.py" in span["events"][0]["attributes"]["exception.stacktrace"]
 
 
-def test_coroutines_at_the_same_time_do_not_mix(client: Spoor, tag: str) -> None:
+def test_concurrent_coroutines_do_not_mix(client: Spoor, tag: str) -> None:
     @client.observe
     async def step(number: int) -> int:
         await asyncio.sleep(0.001)
@@ -131,7 +131,7 @@ def test_coroutines_at_the_same_time_do_not_mix(client: Spoor, tag: str) -> None
         assert [span["output"] for span in detail["spans"]] == [number] * 3
 
 
-def test_generators_are_recorded_as_long_as_they_are_read(client: Spoor, read: Read) -> None:
+def test_generators_are_recorded_while_they_are_read(client: Spoor, read: Read) -> None:
     @client.observe
     def words() -> Iterator[str]:
         client.span("inner").end()
@@ -160,7 +160,7 @@ def test_generators_are_recorded_as_long_as_they_are_read(client: Spoor, read: R
     assert all(parents) and len(set(parents)) == 2
 
 
-def test_generators_keep_what_they_are(client: Spoor) -> None:
+def test_generators_keep_their_nature(client: Spoor) -> None:
     @client.observe
     def echo() -> Any:
         got = yield "ready"
@@ -181,7 +181,7 @@ def test_generators_keep_what_they_are(client: Spoor) -> None:
     assert stopped.value.value == "result"
 
 
-def test_asynchronous_generators_keep_what_they_are(client: Spoor) -> None:
+def test_asynchronous_generators_keep_their_nature(client: Spoor) -> None:
     @client.observe
     async def echo() -> Any:
         got = yield "ready"
@@ -202,7 +202,7 @@ def test_asynchronous_generators_keep_what_they_are(client: Spoor) -> None:
 
 
 @pytest.mark.parametrize("how", ["closed", "collected"])
-def test_a_generator_that_is_not_read_to_its_end_leaves_nothing_running(client: Spoor, read: Read, how: str) -> None:
+def test_a_partly_read_generator_leaves_nothing_running(client: Spoor, read: Read, how: str) -> None:
     @client.observe
     def count() -> Iterator[int]:
         yield from range(10)
@@ -253,7 +253,7 @@ def test_a_trace_that_is_dropped_is_recorded_as_not_ended(client: Spoor, tag: st
     assert client.traces.get(summary["id"])["trace"]["metadata"] == {"spoor": {"notEnded": True}}
 
 
-def test_threads_of_a_context_executor_go_on_with_the_trace(client: Spoor, read: Read) -> None:
+def test_context_executor_threads_continue_the_trace(client: Spoor, read: Read) -> None:
     def work(number: int) -> None:
         client.span(f"work {number}").end()
 
@@ -263,7 +263,7 @@ def test_threads_of_a_context_executor_go_on_with_the_trace(client: Spoor, read:
     assert parents == {"outer": None, **{f"work {number}": "outer" for number in range(8)}}
 
 
-def test_other_threads_make_no_part_of_the_trace_and_no_empty_ones(client: Spoor, tag: str) -> None:
+def test_other_threads_neither_join_the_trace_nor_create_empty_ones(client: Spoor, tag: str) -> None:
     with client.trace("t", tags=[tag]):
         thread = threading.Thread(target=lambda: client.current() and pytest.fail("a trace is current"))
         thread.start()
@@ -280,7 +280,7 @@ def test_a_span_without_a_trace_gets_one(client: Spoor, read: Read) -> None:
     assert (detail["spans"][0]["kind"], detail["spans"][0]["output"]) == ("tool", "out")
 
 
-def test_by_hand(client: Spoor, read: Read) -> None:
+def test_manually(client: Spoor, read: Read) -> None:
     trace = client.start("job", input="in")
     span = trace.start_span("step", kind="tool")
     assert client.current() is None
@@ -314,7 +314,7 @@ def test_a_live_trace_is_seen_while_it_runs(client: Spoor, read: Read) -> None:
     assert detail["scores"][0]["value"] == 0.5
 
 
-def test_spans_of_a_live_trace_are_sent_without_anybody_asking(client: Spoor) -> None:
+def test_spans_of_a_live_trace_are_sent_without_a_flush(client: Spoor) -> None:
     with client.trace("long", live=True) as trace:
         with trace.span("first"):
             pass
@@ -329,7 +329,7 @@ def test_spans_of_a_live_trace_are_sent_without_anybody_asking(client: Spoor) ->
     pytest.fail("the span is not there after 5 s")
 
 
-def test_what_is_given_is_recorded_as_it_was_then(client: Spoor, read: Read) -> None:
+def test_values_are_recorded_as_they_were_when_passed(client: Spoor, read: Read) -> None:
     messages = [{"role": "user", "content": "hello"}]
     with client.trace("t", input=messages) as trace:
         messages.append({"role": "assistant", "content": "later"})
@@ -352,7 +352,7 @@ def test_redaction_reaches_everything_that_is_recorded(server: Any, tag: str) ->
     assert detail.count("secret") == detail.count('"secret", {') + detail.count("iter_secret")
 
 
-def test_redaction_sees_names_tags_people_models_and_scores(server: Any, tag: str) -> None:
+def test_redaction_receives_names_tags_people_models_and_scores(server: Any, tag: str) -> None:
     names: set[str] = set()
 
     def redact(key: str, value: Any) -> Any:
@@ -389,7 +389,7 @@ def iter_secret() -> str:
     return "secret"
 
 
-def test_names_and_tags_of_any_kind_are_taken(client: Spoor, read: Read) -> None:
+def test_names_and_tags_of_any_type_are_accepted(client: Spoor, read: Read) -> None:
     with client.trace(
         "n" * 1_000, session_id="", user_id="\x00" * 300, tags=[str(n) * 100 for n in range(30)]
     ) as trace:
@@ -404,7 +404,7 @@ def test_names_and_tags_of_any_kind_are_taken(client: Spoor, read: Read) -> None
     assert [event["name"] for event in detail["spans"][0]["events"]] == [f"e{number}" for number in range(10, 60)]
 
 
-def test_whatever_an_application_gives_wrong_it_runs_on_and_is_told(client: Spoor, read: Read) -> None:
+def test_with_any_invalid_argument_the_application_continues_and_is_told(client: Spoor, read: Read) -> None:
     wrong: Any = object()
     with client.trace(wrong, tags=5, session_id=wrong, input=wrong, metadata="none") as trace:  # type: ignore[arg-type]
         trace.add_tags(wrong, None)  # type: ignore[arg-type]
@@ -430,7 +430,7 @@ def test_whatever_an_application_gives_wrong_it_runs_on_and_is_told(client: Spoo
     assert detail["trace"]["model"] is None
 
 
-def test_redaction_sees_the_items_of_arguments_results_and_metadata(server: Server) -> None:
+def test_redaction_receives_the_items_of_arguments_results_and_metadata(server: Server) -> None:
     def hide(key: str, value: Any) -> Any:
         return "***" if isinstance(value, str) and "SECRET" in value else value
 

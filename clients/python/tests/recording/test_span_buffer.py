@@ -16,7 +16,7 @@ def span(span_id: str, is_error: bool = False, parent_id: str | None = None) -> 
 
 
 @given(st.lists(st.booleans(), max_size=30), st.integers(0, 30))
-def test_no_more_than_a_trace_holds_are_recorded_and_the_others_are_counted(errors: list[bool], taken_at: int) -> None:
+def test_a_trace_records_as_many_spans_as_it_holds_and_counts_the_others(errors: list[bool], taken_at: int) -> None:
     buffer = SpanBuffer(MOST)
     taken: list[SpanText] = []
     for number, is_error in enumerate(errors):
@@ -32,7 +32,7 @@ def test_no_more_than_a_trace_holds_are_recorded_and_the_others_are_counted(erro
         assert sum(each.is_error for each in taken) == min(sum(errors), MOST)
 
 
-def test_parents_begin_before_their_children_and_stay() -> None:
+def test_parents_start_before_their_children_and_are_kept() -> None:
     buffer = SpanBuffer(4)
     for span_id in ("root", "child", "fine", "other", "late"):
         buffer.enter(span_id)

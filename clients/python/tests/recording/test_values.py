@@ -31,7 +31,7 @@ values = st.recursive(
 
 
 @given(values, st.integers(0, 3000))
-def test_anything_is_json_within_its_budget(value: Any, budget: int) -> None:
+def test_any_value_becomes_json_within_its_budget(value: Any, budget: int) -> None:
     written = write(value, budget)
     json.loads(written.text)
     assert written.size == len(written.text.encode("utf-8")) <= max(budget, MIN_BUDGET)
@@ -45,40 +45,40 @@ plain = st.recursive(
 
 
 @given(plain)
-def test_what_fits_is_written_as_it_is(value: Any) -> None:
+def test_values_that_fit_are_written_unchanged(value: Any) -> None:
     written = write(value, 1_000_000)
     assert json.loads(written.text) == value
     assert written.cuts == 0
 
 
 @given(plain, st.integers(MIN_BUDGET, 2000))
-def test_shrinking_keeps_to_its_budget(value: Any, budget: int) -> None:
+def test_shrinking_respects_its_budget(value: Any, budget: int) -> None:
     once = shrink(write(value, 1_000_000).text, budget)
     assert size_of(once.text) <= budget
     json.loads(once.text)
 
 
-def test_a_long_text_says_how_much_of_it_is_missing() -> None:
+def test_a_long_text_states_how_much_is_missing() -> None:
     text = json.loads(write("x" * 2_000_000, 100_000).text)
     kept, said = text.split("…")
     assert said == f"[cut {2_000_000 - len(kept):,} characters]"
     assert 99_000 < len(kept) < 100_000
 
 
-def test_a_long_text_leaves_room_for_what_is_behind_it() -> None:
+def test_a_long_text_leaves_space_for_the_values_after_it() -> None:
     messages = [{"role": "system", "content": "s" * 1_000_000}, {"role": "user", "content": "the question"}]
     written = json.loads(write(messages, 700_000).text)
     assert written[1] == messages[1]
     assert len(written[0]["content"]) > 300_000
 
 
-def test_many_items_end_with_how_many_are_missing() -> None:
+def test_many_items_end_with_the_number_of_missing_ones() -> None:
     items = json.loads(write(list(range(100_000)), 1_000).text)
     assert items[:-1] == list(range(len(items) - 1))
     assert items[-1] == f"…[cut {100_000 - len(items) + 1:,} items]"
 
 
-def test_a_value_is_looked_at_only_as_far_as_it_fits() -> None:
+def test_a_value_is_read_only_as_far_as_it_fits() -> None:
     looked = []
 
     class Item:
@@ -90,7 +90,7 @@ def test_a_value_is_looked_at_only_as_far_as_it_fits() -> None:
     assert len(looked) < 2_000
 
 
-def test_circles_are_marked_and_repetitions_are_not() -> None:
+def test_cycles_are_marked_and_repetitions_are_not() -> None:
     inner: dict[str, Any] = {"a": 1}
     value: dict[str, Any] = {"one": inner, "two": inner}
     value["self"] = value
@@ -158,7 +158,7 @@ class Hostile:
         ("\ud800", '"\\ud800"'),
     ],
 )
-def test_what_python_has_besides_json(value: Any, expected: str) -> None:
+def test_python_types_that_json_lacks(value: Any, expected: str) -> None:
     assert write(value, 1_000).text == expected
 
 
@@ -172,7 +172,7 @@ def test_errors_are_name_message_and_stack() -> None:
     assert "test_values.py" in written["stack"]
 
 
-def test_an_object_that_misbehaves_leaves_a_text() -> None:
+def test_a_misbehaving_object_leaves_a_text() -> None:
     class Breaks(dict[str, Any]):
         def items(self) -> Any:
             raise RuntimeError("no")
@@ -180,7 +180,7 @@ def test_an_object_that_misbehaves_leaves_a_text() -> None:
     assert write(Breaks(), 1_000).text == '"[could not be written: RuntimeError]"'
 
 
-def test_redaction_sees_every_key_and_what_it_fails_at_is_hidden() -> None:
+def test_redaction_receives_every_key_and_values_on_which_it_fails_are_hidden() -> None:
     seen = []
 
     def redact(key: str, value: Any) -> Any:
@@ -266,12 +266,12 @@ class Holder:
         SecretScalar(),
     ],
 )
-def test_redaction_sees_every_item_and_the_text_that_stands_for_an_object(value: Any) -> None:
+def test_redaction_receives_every_item_and_the_text_that_represents_an_object(value: Any) -> None:
     assert "SECRET" not in write([value], 10_000, hide, "input").text
     assert "SECRET" not in write(value, 10_000, hide, "input").text
 
 
-def test_redaction_sees_keys_and_keeps_all_of_their_values() -> None:
+def test_redaction_receives_keys_and_keeps_all_of_their_values() -> None:
     def hide_keys(name: str, value: Any) -> Any:
         return 1 if name == "" and value.startswith("SECRET") else value
 
@@ -280,7 +280,7 @@ def test_redaction_sees_keys_and_keeps_all_of_their_values() -> None:
     assert written == {"[redacted]": 1, "[redacted] 2": 2, "c": {"7": 3}}
 
 
-def test_what_redaction_returns_may_be_an_object() -> None:
+def test_redaction_can_return_an_object() -> None:
     class Hidden:
         def __repr__(self) -> str:
             return "hidden"

@@ -53,11 +53,11 @@ def error(code: str) -> bytes:
         ("spans", Answer(404, error("not_found")), Do.DROP),
     ],
 )
-def test_each_answer_has_one_meaning(kind: PartKind, answer: Answer | NoAnswer, expected: Do) -> None:
+def test_each_response_has_one_meaning(kind: PartKind, answer: Answer | NoAnswer, expected: Do) -> None:
     assert judge(kind, answer).do is expected
 
 
-def test_a_score_whose_trace_never_comes_is_given_up_in_the_end() -> None:
+def test_a_score_whose_trace_never_arrives_is_finally_given_up() -> None:
     assert judge("score", Answer(404, error("not_found")), tries=9).do is Do.DROP
 
 
@@ -68,12 +68,12 @@ def test_a_server_that_asks_for_time_gets_it() -> None:
 
 
 @given(st.integers(0, 10_000))
-def test_waits_grow_up_to_30_seconds(failures: int) -> None:
+def test_delays_grow_up_to_30_seconds(failures: int) -> None:
     longest = min(0.2 * 2 ** min(failures, 30), MAX_WAIT)
     assert longest / 2 <= backoff(failures) <= longest
 
 
-def test_scores_are_compared_by_all_that_the_client_says() -> None:
+def test_scores_are_compared_by_all_fields_that_the_client_sends() -> None:
     body = score_body("s", 1.0, "why", None)
     there = {"name": "s", "dataType": "numeric", "value": 1, "comment": "why", "spanId": None}
     answer = json.dumps({"scores": [there, {**there, "comment": None}, there]}).encode()

@@ -109,7 +109,7 @@ def check(client: Spoor, ids: list[str], tag: str, scored: str) -> None:
 
 
 @pytest.mark.parametrize("way", ["from TypeScript", "from Python"])
-def test_what_one_client_has_spooled_the_other_sends_once(
+def test_traces_spooled_by_one_client_the_other_sends_once(
     server: Server, client: Spoor, tmp_path: Path, tag: str, scored: str, way: str
 ) -> None:
     spool = tmp_path / "exchanged"
@@ -129,7 +129,7 @@ def test_what_one_client_has_spooled_the_other_sends_once(
 
 
 @pytest.mark.long
-def test_both_clients_send_from_one_folder_at_once(
+def test_both_clients_send_from_one_folder_concurrently(
     server: Server, client: Spoor, tmp_path: Path, tag: str, scored: str
 ) -> None:
     spool = tmp_path / "exchanged"

@@ -26,7 +26,7 @@ print(result.sent, result.kept, result.lost_count)
 ROUNDS = 4
 
 
-def test_a_process_that_is_frozen_while_it_sends(server: Server, way: FaultyWay, tag: str, tmp_path: Path) -> None:
+def test_a_process_is_frozen_while_it_sends(server: Server, way: FaultyWay, tag: str, tmp_path: Path) -> None:
     # The first response to each trace is lost while the process is frozen.
     way.faults.extend(["answer lost", "pass"] * ROUNDS)
     process = subprocess.Popen(

@@ -18,7 +18,7 @@ from tests.sending.test_sending import record, stored_ids
 pytestmark = pytest.mark.long
 
 
-def test_a_server_that_is_killed_in_the_middle_of_a_thousand_traces(server: Server, client: Spoor, tag: str) -> None:
+def test_a_server_that_is_killed_during_a_thousand_traces(server: Server, client: Spoor, tag: str) -> None:
     ids: list[str] = []
 
     def keep_recording() -> None:
@@ -60,7 +60,7 @@ def test_live_traces_of_a_server_that_is_killed(server: Server, client: Spoor, t
     assert [(trace["status"], trace["spanCount"]) for trace in stored] == [("ok", 6)] * 50
 
 
-def test_a_server_that_is_away_for_a_minute(server: Server, client: Spoor, tag: str, tmp_path: Path) -> None:
+def test_a_server_that_is_unreachable_for_a_minute(server: Server, client: Spoor, tag: str, tmp_path: Path) -> None:
     ids = record(client, tag, 100)
     server.stop()
     try:
@@ -81,7 +81,7 @@ def test_a_server_that_is_away_for_a_minute(server: Server, client: Spoor, tag: 
     assert list((tmp_path / "spool").rglob("*-*.spoor")) == []
 
 
-def test_a_server_that_is_full_for_ten_seconds(server: Server, way: FaultyWay, tag: str, tmp_path: Path) -> None:
+def test_a_server_that_is_at_capacity_for_ten_seconds(server: Server, way: FaultyWay, tag: str, tmp_path: Path) -> None:
     way.always = "429"
     client = Spoor(way.url, server.key, spool=tmp_path / "spool")
     ids = record(client, tag, 200)
@@ -95,7 +95,7 @@ def test_a_server_that_is_full_for_ten_seconds(server: Server, way: FaultyWay, t
     client.leave(0)
 
 
-def test_a_disk_that_takes_no_more(server: Server, run: Run, tag: str, tmp_path: Path) -> None:
+def test_a_full_disk(server: Server, run: Run, tag: str, tmp_path: Path) -> None:
     result = run(
         """
 import resource, sys
@@ -127,7 +127,7 @@ assert any("the spool cannot be written" in problem for problem in result.proble
     client.leave(0)
 
 
-def test_a_key_that_is_accepted_again_is_found_out(
+def test_a_key_that_is_accepted_again_is_noticed(
     server: Server, way: FaultyWay, tag: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from spoor_client.sending import answers

@@ -68,7 +68,7 @@ def new_key(server: Server) -> Callable[..., Any]:
     return lambda *words: server.command("key", "create", "--project", "python", *words)
 
 
-def test_an_entry_is_for_one_server_project_and_environment_however_the_server_is_called() -> None:
+def test_an_entry_is_for_one_server_project_and_environment_whatever_the_servers_address() -> None:
     def destination(url: str, project: bytes = b"p", environment: bytes = b"null") -> str | None:
         owner = owner_of(key_of("a"), url)
         assert owner.learn(BODY % (project, environment))
@@ -88,7 +88,7 @@ def test_an_entry_is_for_one_server_project_and_environment_however_the_server_i
         assert not owner_of(key_of("a")).learn(odd)
 
 
-def test_names_have_the_id_of_a_key_and_nothing_of_its_secret() -> None:
+def test_names_contain_a_keys_id_and_no_part_of_its_secret() -> None:
     assert owner_of(key_of("a")).mark == f"-{'a' * 16}.spoor"
     assert owner_of(f"my_live_prefix{key_of('b')}").key_id == "b" * 16
     for odd in ("key", "sk-secret", f"{key_of('c')}x"):
@@ -120,7 +120,7 @@ def test_what_is_done_with_an_entry(alone: None) -> None:
     assert ours.claim(f"{start}.spoor", here) is Claim.UNNAMED
 
 
-def test_two_clients_of_two_projects_share_a_spool_over_an_outage(
+def test_two_clients_of_different_projects_share_a_spool_during_an_outage(
     server: Server, other_key: str, run: Run, tag: str, tmp_path: Path
 ) -> None:
     program = """
@@ -148,7 +148,7 @@ print([client.flush(0).problems for client in clients])
     assert list(tmp_path.rglob("*-*.spoor")) == []
 
 
-def test_a_rotated_key_finds_what_waits_and_one_of_another_project_or_environment_leaves_it(
+def test_after_a_rotation_the_new_key_sends_waiting_traces_and_other_keys_do_not(
     quick: None, server: Server, other_key: str, new_key: Callable[..., Any], tag: str, tmp_path: Path
 ) -> None:
     old, production = new_key(), new_key("--environment", "production")
@@ -188,7 +188,7 @@ def is_refused(server: Server, key: str) -> bool:
     return False
 
 
-def test_what_never_learnt_its_project_is_taken_by_its_own_key_only(
+def test_an_entry_without_a_known_project_is_taken_only_by_its_own_key(
     quick: None, server: Server, new_key: Callable[..., Any], tag: str, tmp_path: Path
 ) -> None:
     made = new_key()
@@ -205,7 +205,7 @@ def test_what_never_learnt_its_project_is_taken_by_its_own_key_only(
     other.close(1)
 
 
-def test_what_an_earlier_version_left_is_sent_by_a_process_with_one_key(
+def test_files_of_an_earlier_version_are_sent_by_a_process_with_one_key(
     quick: None, server: Server, other_key: str, run: Run, tag: str, tmp_path: Path
 ) -> None:
     spool = tmp_path / ".spoor"
@@ -237,7 +237,7 @@ time.sleep({SETTLED_SECONDS} + 1)
     assert list(spool.rglob("*-*.spoor")) == []
 
 
-def test_both_clients_name_an_entry_alike(server: Server, new_key: Callable[..., Any], tmp_path: Path) -> None:
+def test_both_clients_give_an_entry_the_same_name(server: Server, new_key: Callable[..., Any], tmp_path: Path) -> None:
     program = """
 const { Spoor } = await import(process.argv[1])
 const { Owner } = await import(new URL('send/owner.js', 'file://' + process.argv[1]))

@@ -79,7 +79,7 @@ CODES = {
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_a_process_that_ends(server: Server, run: Run, tag: str, tmp_path: Path, end: str) -> None:
+def test_a_process_that_exits(server: Server, run: Run, tag: str, tmp_path: Path, end: str) -> None:
     before = "import atexit; atexit.register(lambda: record('t', 5))" if end.endswith("of before") else ""
     result = run(before + RECORD + ENDS[end], tag)
     assert result.returncode == CODES.get(end, 0), result.stderr
@@ -96,7 +96,7 @@ def test_a_process_that_ends(server: Server, run: Run, tag: str, tmp_path: Path,
 
 
 @pytest.mark.parametrize("end", ["at its end", "by SIGTERM", "by an exception"])
-def test_a_process_that_ends_while_the_server_is_away(
+def test_a_process_that_exits_while_the_server_is_unreachable(
     server: Server, run: Run, tag: str, tmp_path: Path, end: str
 ) -> None:
     started = time.monotonic()
@@ -166,7 +166,7 @@ with multiprocessing.get_context('fork').Pool(1) as pool:
 
 
 @pytest.mark.parametrize("fork", FORKS)
-def test_after_a_fork_both_processes_record_their_own(
+def test_after_a_fork_each_process_records_its_own_traces(
     server: Server, run: Run, tag: str, tmp_path: Path, fork: str
 ) -> None:
     result = run(RECORD + FORKS[fork], tag)
@@ -205,7 +205,7 @@ assert codes == [0] * 10, codes
     assert names(server, tag).count("child") == 10
 
 
-def test_a_fork_while_a_thread_makes_the_client_leaves_no_lock_behind(server: Server, run: Run, tag: str) -> None:
+def test_a_fork_while_a_thread_creates_the_client_leaves_no_lock_behind(server: Server, run: Run, tag: str) -> None:
     result = run(
         RECORD
         + """
@@ -233,7 +233,7 @@ assert code == 0, code
     assert names(server, tag) == ["child"]
 
 
-def test_threads_of_the_sender_import_nothing(run: Run, tag: str) -> None:
+def test_sender_threads_import_nothing(run: Run, tag: str) -> None:
     """
     If a process is forked while a thread imports a module, the module's lock is never released in the new process.
     """
@@ -255,7 +255,7 @@ assert Spy.seen == [], Spy.seen
     assert result.returncode == 0, result.stderr
 
 
-def test_a_process_that_records_nothing_ends_at_once_and_leaves_nothing(run: Run, tmp_path: Path) -> None:
+def test_a_process_that_records_nothing_exits_at_once_and_leaves_nothing(run: Run, tmp_path: Path) -> None:
     def took(program: str) -> float:
         started = time.monotonic()
         assert run(program).returncode == 0
@@ -268,7 +268,7 @@ def test_a_process_that_records_nothing_ends_at_once_and_leaves_nothing(run: Run
 
 
 @pytest.mark.parametrize("fork", [fork for fork in FORKS if fork != "os.fork within a trace"])
-def test_processes_that_end_while_the_server_is_away(run: Run, tag: str, tmp_path: Path, fork: str) -> None:
+def test_processes_that_exit_while_the_server_is_unreachable(run: Run, tag: str, tmp_path: Path, fork: str) -> None:
     result = run(RECORD + FORKS[fork], tag, SPOOR_URL="http://127.0.0.1:9")
     assert result.returncode == 0, result.stderr
     names = [file.read_text().splitlines()[0] for file in tmp_path.rglob("*-*.spoor")]
@@ -327,7 +327,7 @@ def start_celery(
 @pytest.mark.parametrize(
     "options", [["--max-tasks-per-child=1"], pytest.param([], marks=pytest.mark.long)], ids=["one task each", "warm"]
 )
-def test_a_worker_of_celery_keeps_everything_when_it_is_stopped(tmp_path: Path, options: list[str]) -> None:
+def test_a_celery_worker_keeps_everything_when_it_is_stopped(tmp_path: Path, options: list[str]) -> None:
     worker = start_celery(tmp_path, *options)
     try:
         started = time.monotonic()
@@ -339,7 +339,7 @@ def test_a_worker_of_celery_keeps_everything_when_it_is_stopped(tmp_path: Path, 
     assert len(list(tmp_path.rglob("*-*.spoor"))) == 10, (tmp_path / "log").read_text()
 
 
-def test_threads_of_the_sender_leave_signals_to_the_main_thread(run: Run, tag: str) -> None:
+def test_sender_threads_leave_signals_to_the_main_thread(run: Run, tag: str) -> None:
     """Celery's pool blocks SIGTERM in the main thread while it holds a lock that all of its processes share."""
     result = run(
         RECORD
@@ -389,7 +389,7 @@ def send_sigterm(worker: subprocess.Popen[bytes], to: str) -> None:
 @pytest.mark.parametrize("to", ["process", "group"])
 @pytest.mark.parametrize("is_up", [False, True], ids=["server away", "server up"])
 @pytest.mark.parametrize("broker", ["event loop", "one task each", "remapped"])
-def test_a_worker_of_celery_ends_within_10_seconds(
+def test_a_celery_worker_exits_within_10_seconds(
     server: Server, redis: str, tag: str, tmp_path: Path, broker: str, is_up: bool, to: str
 ) -> None:
     more = {"TAG": tag, "REMAP_SIGTERM": "SIGQUIT"} if broker == "remapped" else {"TAG": tag}
@@ -410,7 +410,7 @@ def test_a_worker_of_celery_ends_within_10_seconds(
 
 
 @pytest.mark.long
-def test_a_worker_of_celery_whose_pool_shares_a_lock_keeps_everything_when_its_group_is_stopped(tmp_path: Path) -> None:
+def test_a_celery_worker_whose_pool_shares_a_lock_keeps_everything_when_its_group_is_stopped(tmp_path: Path) -> None:
     worker = start_celery(tmp_path)
     try:
         send_sigterm(worker, "group")
@@ -430,7 +430,7 @@ def kill_group(worker: subprocess.Popen[bytes]) -> None:
 
 
 @pytest.mark.long
-def test_workers_of_gunicorn(server: Server, tag: str, tmp_path: Path) -> None:
+def test_gunicorn_workers(server: Server, tag: str, tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(
         f"""
 import spoor_client as spoor
@@ -465,7 +465,7 @@ def app(environ, start_response):
     assert list(tmp_path.rglob("*-*.spoor")) == []
 
 
-def test_what_runs_when_the_client_is_closed_is_recorded_as_far_as_it_is(client: Spoor) -> None:
+def test_traces_running_when_the_client_is_closed_are_recorded_as_they_are(client: Spoor) -> None:
     trace = client.start("job")
     outer = trace.start_span("outer", input="in")
     with client.span("inner", kind="llm", input="asked") as alone:

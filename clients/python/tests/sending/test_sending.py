@@ -49,7 +49,7 @@ FAULTS: list[Fault] = ["pass", "lost", "answer lost", "429", "503", "500", "page
 
 @given(faults=st.lists(st.sampled_from(FAULTS), max_size=12), is_live=st.booleans())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_every_trace_is_stored_once_whatever_is_lost_on_the_way(
+def test_every_trace_is_stored_once_despite_lost_requests_and_responses(
     quick: None, server: Server, tmp_path_factory: pytest.TempPathFactory, faults: list[Fault], is_live: bool
 ) -> None:
     way = FaultyWay(server.url)
@@ -75,7 +75,7 @@ def test_every_trace_is_stored_once_whatever_is_lost_on_the_way(
         assert [score["value"] for score in detail["scores"]] == [number]
 
 
-def test_an_answer_that_says_to_wait_is_obeyed(server: Server, way: FaultyWay, tag: str) -> None:
+def test_a_response_that_says_to_wait_is_obeyed(server: Server, way: FaultyWay, tag: str) -> None:
     way.faults.extend(["429"] * 3)
     client = Spoor(way.url, server.key, spool=False)
     ids = record(client, tag, 20)
@@ -84,7 +84,7 @@ def test_an_answer_that_says_to_wait_is_obeyed(server: Server, way: FaultyWay, t
     assert stored_ids(server, tag) == sorted(ids)
 
 
-def test_a_server_that_is_away_at_the_end_leaves_everything_to_the_next_start(
+def test_if_the_server_is_unreachable_at_exit_everything_is_left_to_the_next_start(
     server: Server, way: FaultyWay, tag: str, tmp_path: Path
 ) -> None:
     way.always = "lost"
@@ -109,7 +109,7 @@ def test_a_server_that_is_away_at_the_end_leaves_everything_to_the_next_start(
     client.leave(0)
 
 
-def test_a_client_that_is_closed_takes_nothing_of_the_spool_any_more(
+def test_a_closed_client_takes_nothing_more_from_the_spool(
     server: Server, tag: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sending, "_LOOK_SECONDS", 0.001)
@@ -122,7 +122,7 @@ def test_a_client_that_is_closed_takes_nothing_of_the_spool_any_more(
     assert len(list(tmp_path.glob("*.spoor"))) == 10
 
 
-def test_what_is_left_of_a_process_that_was_killed_is_sent_by_the_next(
+def test_traces_left_by_a_killed_process_are_sent_by_the_next(
     server: Server, run: Run, tag: str, tmp_path: Path
 ) -> None:
     killed = run(
@@ -148,7 +148,7 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert list((tmp_path / ".spoor").rglob("*")) == []
 
 
-def test_a_refused_key_keeps_everything_and_says_so_once(
+def test_a_rejected_key_keeps_everything_and_is_reported_once(
     server: Server, way: FaultyWay, tag: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     way.always = "401"
@@ -172,7 +172,7 @@ def test_a_refused_key_keeps_everything_and_says_so_once(
     assert ids
 
 
-def test_a_trace_that_conflicts_is_lost_and_named_with_its_digest(server: Server, client: Spoor) -> None:
+def test_a_conflicting_trace_is_lost_and_reported_with_its_digest(server: Server, client: Spoor) -> None:
     first = client.start("one")
     first.end()
     second = client.start("two")
@@ -186,7 +186,7 @@ def test_a_trace_that_conflicts_is_lost_and_named_with_its_digest(server: Server
 
 
 @pytest.mark.parametrize("form", ["whole", "live", "joined"])
-def test_a_proxy_that_takes_less_gets_more_requests_and_only_what_is_too_large_for_one_is_cut(
+def test_a_proxy_with_a_lower_limit_gets_more_requests_and_only_a_span_that_is_too_large_is_cut(
     server: Server, way: FaultyWay, form: str
 ) -> None:
     way.most_bytes = 60_000
@@ -214,7 +214,7 @@ def test_a_proxy_that_takes_less_gets_more_requests_and_only_what_is_too_large_f
 
 
 @pytest.mark.parametrize("form", ["whole", "joined"])
-def test_what_was_sent_in_smaller_requests_may_be_sent_again(
+def test_traces_sent_in_smaller_requests_can_be_resent(
     server: Server, way: FaultyWay, tmp_path: Path, form: str
 ) -> None:
     way.most_bytes = 60_000
@@ -240,7 +240,7 @@ def test_what_was_sent_in_smaller_requests_may_be_sent_again(
         assert (detail["trace"]["status"], len(detail["spans"])) == ("ok", 11 if form == "joined" else 10)
 
 
-def test_what_is_too_large_even_when_cut_is_lost_and_named(server: Server, way: FaultyWay, tag: str) -> None:
+def test_a_trace_that_is_too_large_even_when_cut_is_lost_and_reported(server: Server, way: FaultyWay, tag: str) -> None:
     way.most_bytes = 100
     client = Spoor(way.url, server.key, spool=False)
     record(client, tag, 1, size=50_000)
@@ -252,7 +252,7 @@ def test_what_is_too_large_even_when_cut_is_lost_and_named(server: Server, way: 
     assert [lost.reason.split(":")[0] for lost in result.lost] == ["start", "otlp"]
 
 
-def test_beyond_the_memory_traces_go_to_the_spool_and_beyond_both_they_are_lost(
+def test_traces_beyond_the_memory_limit_are_spooled_and_traces_beyond_both_limits_are_lost(
     server: Server, way: FaultyWay, tag: str, tmp_path: Path
 ) -> None:
     way.always = "lost"
@@ -268,7 +268,7 @@ def test_beyond_the_memory_traces_go_to_the_spool_and_beyond_both_they_are_lost(
     assert stored_ids(server, tag) == sorted(set(ids) - {lost.trace_id for lost in result.lost})
 
 
-def test_a_spool_that_cannot_be_written_is_said_and_traces_stay_in_memory(
+def test_a_spool_that_cannot_be_written_is_reported_and_traces_stay_in_memory(
     server: Server, way: FaultyWay, tag: str
 ) -> None:
     way.always = "lost"
@@ -292,7 +292,7 @@ def test_a_spool_that_cannot_be_written_is_said_and_traces_stay_in_memory(
         ({"SPOOR_URL": "http://[x"}, "'http://[x' is not an address such as https://spoor.example.com"),
     ],
 )
-def test_where_nothing_can_be_sent_nothing_fails_and_the_result_says_why(
+def test_if_nothing_can_be_sent_nothing_fails_and_the_result_gives_the_reason(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, variables: dict[str, str], reason: str
 ) -> None:
     for name, value in variables.items():
@@ -311,7 +311,7 @@ def test_where_nothing_can_be_sent_nothing_fails_and_the_result_says_why(
         client.traces.list()
 
 
-def test_a_score_whose_answer_was_lost_is_not_given_twice(server: Server, way: FaultyWay, tag: str) -> None:
+def test_a_score_whose_response_was_lost_is_not_stored_twice(server: Server, way: FaultyWay, tag: str) -> None:
     client = Spoor(way.url, server.key, spool=False)
     (trace_id,) = record(client, tag, 1)
     assert client.flush(20).sent == 1
@@ -323,7 +323,7 @@ def test_a_score_whose_answer_was_lost_is_not_given_twice(server: Server, way: F
     assert [score["value"] for score in client.traces.scores(trace_id)] == [1, 1]
 
 
-def test_a_score_may_come_before_its_trace(server: Server, client: Spoor, tag: str) -> None:
+def test_a_score_can_arrive_before_its_trace(server: Server, client: Spoor, tag: str) -> None:
     trace = client.start("late", tags=[tag])
     other = Spoor(server.url, server.key, spool=False)
     other.score(trace.id.upper(), "early", True)
@@ -344,7 +344,7 @@ def test_the_application_never_waits_for_a_server_that_hangs(server: Server, tag
         client.leave(0)
 
 
-def test_the_end_of_each_trace_waits_until_it_is_sent_but_not_for_a_server_that_is_away(
+def test_the_end_of_each_trace_waits_until_it_is_sent_but_not_for_an_unreachable_server(
     server: Server, way: FaultyWay, tag: str
 ) -> None:
     client = Spoor(way.url, server.key, spool=False, flush_each=True)
@@ -359,7 +359,7 @@ def test_the_end_of_each_trace_waits_until_it_is_sent_but_not_for_a_server_that_
     assert len(server.stored(tag)) == 5
 
 
-def test_many_threads_record_at_once(server: Server, client: Spoor, tag: str) -> None:
+def test_many_threads_record_concurrently(server: Server, client: Spoor, tag: str) -> None:
     threads = [threading.Thread(target=record, args=(client, tag, 25)) for _ in range(8)]
     for thread in threads:
         thread.start()
@@ -369,7 +369,7 @@ def test_many_threads_record_at_once(server: Server, client: Spoor, tag: str) ->
     assert len(stored_ids(server, tag)) == len(set(stored_ids(server, tag))) == 200
 
 
-def test_two_processes_with_one_spool_send_each_trace_once(server: Server, run: Run, tag: str, tmp_path: Path) -> None:
+def test_two_processes_sharing_a_spool_send_each_trace_once(server: Server, run: Run, tag: str, tmp_path: Path) -> None:
     program = """
 import sys
 import spoor_client as spoor

@@ -65,7 +65,7 @@ ENDS = {
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_a_slow_server_holds_up_no_end(run: Run, tmp_path: Path, url: str, end: str) -> None:
+def test_a_slow_server_does_not_delay_the_exit(run: Run, tmp_path: Path, url: str, end: str) -> None:
     started = time.monotonic()
     run(RECORD + end, url)
     assert time.monotonic() - started < ENDS[end]

@@ -28,7 +28,7 @@ values = st.recursive(
 
 
 @given(st.dictionaries(st.text(), values, max_size=6), st.sampled_from([None, 1]))
-def test_json_is_taken_apart_and_put_together_as_it_was(given: Any, indent: int | None) -> None:
+def test_json_is_split_and_reassembled_unchanged(given: Any, indent: int | None) -> None:
     text = json.dumps(given, indent=indent)
     found = json_text.members(text)
     assert {name: json.loads(each) for name, each in found.items()} == given
@@ -38,7 +38,7 @@ def test_json_is_taken_apart_and_put_together_as_it_was(given: Any, indent: int 
 
 
 @given(st.text())
-def test_what_is_no_json_is_a_value_error(text: str) -> None:
+def test_invalid_json_is_a_value_error(text: str) -> None:
     for part in (json_text.members, json_text.items):
         try:
             part(text)
@@ -82,7 +82,7 @@ def spans_in(part: Part) -> list[Any]:
     return list(body.get("trace", body).get("spans", []))
 
 
-def test_a_trace_goes_as_its_start_its_spans_and_its_end_and_nothing_is_cut() -> None:
+def test_a_trace_is_sent_as_its_start_its_spans_and_its_end_and_nothing_is_cut() -> None:
     whole = record(12)
     through, refused = reduced(Part("record", whole), 6_000)
     assert refused == []
@@ -108,7 +108,7 @@ def test_a_trace_goes_as_its_start_its_spans_and_its_end_and_nothing_is_cut() ->
         ("otlp", export_bodies(ID, "1" * 16, [span(1, 50_000)], 10**6)[0]),
     ],
 )
-def test_what_cannot_be_divided_is_cut_and_says_so(kind: PartKind, body: bytes) -> None:
+def test_indivisible_values_are_cut_and_marked(kind: PartKind, body: bytes) -> None:
     through, refused = reduced(Part(kind, body), 8_000)
     assert refused == [] and b"[cut " in b"".join(part.body for part in through)
     text = b"".join(part.body for part in through).decode()
@@ -119,7 +119,7 @@ def test_what_cannot_be_divided_is_cut_and_says_so(kind: PartKind, body: bytes) 
 
 
 @given(st.integers(1, 20), st.integers(0, 3_000), st.sampled_from(["record", "spans", "otlp", "end"]))
-def test_whatever_the_limit_no_span_is_lost_in_silence(count: int, size: int, kind: PartKind) -> None:
+def test_with_any_limit_no_span_is_lost_silently(count: int, size: int, kind: PartKind) -> None:
     spans = [span(number, size) for number in range(count)]
     bodies = {
         "record": record(count, size),
@@ -137,18 +137,18 @@ def test_whatever_the_limit_no_span_is_lost_in_silence(count: int, size: int, ki
     "body", ["", "{}", "{%s}", "[%s]", '{"trace":7,%s}', '{"spans":[7],%s}', '{"resourceSpans":[],%s}']
 )
 @pytest.mark.parametrize("kind", ["record", "start", "spans", "end", "otlp", "score"])
-def test_what_is_not_of_a_client_cannot_be_made_smaller(kind: PartKind, body: str) -> None:
+def test_a_body_from_another_sender_cannot_be_made_smaller(kind: PartKind, body: str) -> None:
     assert smaller(Part(kind, body.replace("%s", f'"x":"{"x" * 3_000}"').encode())) == []
     assert smaller(Part(kind, b"\xff" * 3_000)) == []
 
 
-def test_an_application_may_say_something_else_under_the_name_of_the_notes() -> None:
+def test_an_application_may_use_the_name_of_the_notes_for_its_own_data() -> None:
     body = end_body('"status":"ok"', {"output": json.dumps("o" * 5_000)}, '{"spoor":"mine"}', [])
     (made,) = smaller(Part("end", body))
     assert json.loads(made.body)["metadata"] == {"spoor": {"cut": 1}}
 
 
-def test_what_a_trace_may_say_the_server_takes_at_its_start_or_at_its_end(openapi: Any) -> None:
+def test_the_server_accepts_each_field_of_a_trace_at_its_start_or_its_end(openapi: Any) -> None:
     schemas = openapi["components"]["schemas"]
     at_end = set(schemas["EndBody"]["properties"])
     assert set(schemas["TraceInput"]["properties"]) <= set(_START) | at_end

@@ -55,16 +55,16 @@ def test_a_file_has_a_line_for_the_trace_and_one_for_each_part() -> None:
         b"\xff\xfe",
     ],
 )
-def test_what_is_no_whole_file_is_none(text: bytes) -> None:
+def test_an_incomplete_file_is_not_a_file(text: bytes) -> None:
     assert read_file_text(text) is None
 
 
 @given(st.integers(0, len(FILE) - 1))
-def test_no_beginning_of_a_file_is_taken_for_one(length: int) -> None:
+def test_no_prefix_of_a_file_is_mistaken_for_one(length: int) -> None:
     assert read_file_text(FILE[:length]) is None
 
 
-def test_a_broken_file_is_put_aside_for_people(tmp_path: Path) -> None:
+def test_a_broken_file_is_set_aside_for_inspection(tmp_path: Path) -> None:
     tmp_path.joinpath(f"1-{ID}-1-1{OWNER.mark}").write_bytes(FILE[:-5])
     spool = Spool(tmp_path, OWNER)
     (left,) = spool.adopt().adopted
@@ -73,7 +73,7 @@ def test_a_broken_file_is_put_aside_for_people(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == [f"1-{ID}-1-1{OWNER.mark}.broken"]
 
 
-def test_what_another_process_sends_is_left_to_it(tmp_path: Path) -> None:
+def test_files_that_another_process_sends_are_left_to_it(tmp_path: Path) -> None:
     other = Spool(tmp_path, OWNER)
     other.write(delivery(b"1"))
     # The folder belongs to a running process of this host.
@@ -86,7 +86,7 @@ def test_what_another_process_sends_is_left_to_it(tmp_path: Path) -> None:
     assert not running.exists()
 
 
-def test_what_a_process_has_left_is_taken_over_at_once(tmp_path: Path) -> None:
+def test_files_left_by_a_process_are_taken_over_at_once(tmp_path: Path) -> None:
     gone = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)
     other = Spool(tmp_path, OWNER)
     other.write(delivery(b"1"))
@@ -101,7 +101,7 @@ def test_what_a_process_has_left_is_taken_over_at_once(tmp_path: Path) -> None:
     assert not earlier.exists()
 
 
-def test_two_clients_of_one_process_do_not_take_each_others(tmp_path: Path) -> None:
+def test_two_clients_in_one_process_do_not_take_each_others_files(tmp_path: Path) -> None:
     first, second = Spool(tmp_path, OWNER), Spool(tmp_path, OWNER)
     first.write(delivery(b"1"))
     assert second.adopt().adopted == []
@@ -109,7 +109,7 @@ def test_two_clients_of_one_process_do_not_take_each_others(tmp_path: Path) -> N
     assert len(second.adopt().adopted) == 1
 
 
-def test_a_spool_has_no_more_bytes_than_it_may(tmp_path: Path) -> None:
+def test_a_spool_respects_its_limit(tmp_path: Path) -> None:
     spool = Spool(tmp_path, OWNER, max_bytes=1_000)
     first = delivery(b"x" * 600)
     spool.write(first)
@@ -124,7 +124,7 @@ def test_a_spool_has_no_more_bytes_than_it_may(tmp_path: Path) -> None:
     spool.write(delivery(b"x" * 600))
 
 
-def test_parts_of_one_trace_wait_for_each_other_and_others_do_not() -> None:
+def test_parts_of_one_trace_wait_for_each_other_and_other_traces_do_not() -> None:
     queue = Queue()
     one, two = delivery(b"1"), delivery(b"2", trace_id="1" * 32)
     left = Delivery(ID, "left", file=Path("left"), is_unloaded=True, is_left=True)
@@ -145,7 +145,7 @@ def test_parts_of_one_trace_wait_for_each_other_and_others_do_not() -> None:
     assert (len(queue), queue.bytes) == (1, 1)
 
 
-def test_spans_that_join_a_trace_are_read_as_an_export_and_a_broken_one_is_no_file() -> None:
+def test_spans_that_join_a_trace_are_read_as_an_export_and_a_broken_export_is_rejected() -> None:
     joined = b'{"rootId":"b7ad6b7169203331","spans":[{"id":"00f067aa0ba902b7","name":"\\ud800","kind":"tool"'
     times = b',"status":"ok","startedAt":"2026-01-01T00:00:00.000001Z","endedAt":"2026-01-01T00:00:01.000000Z"}]}'
     file = b'spoor 1 {"traceId":"%b","name":"a"}\njoined %b\nend of file\n'

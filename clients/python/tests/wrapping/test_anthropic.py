@@ -49,7 +49,7 @@ def test_a_message_is_a_model_call_with_its_tokens(client: Spoor, anthropic: Any
     assert detail["spans"][0]["attributes"]["stop_sequences"] == ["."]
 
 
-def test_streams_are_read_along_and_not_changed(client: Spoor, anthropic: Any, provider: Any, read: Read) -> None:
+def test_streams_are_recorded_and_not_changed(client: Spoor, anthropic: Any, provider: Any, read: Read) -> None:
     with client.trace("t") as trace:
         events = anthropic.messages.create(**ASK, tools=TOOLS, stream=True)
         assert isinstance(events, Stream)
@@ -73,7 +73,7 @@ def test_streams_are_read_along_and_not_changed(client: Spoor, anthropic: Any, p
 
 
 @pytest.mark.parametrize("how", ["closed", "collected", "left"])
-def test_a_stream_that_is_left_unread_leaves_nothing_running(
+def test_an_abandoned_stream_leaves_nothing_running(
     client: Spoor, anthropic: Any, read: Read, how: str
 ) -> None:
     gc.disable()
@@ -122,7 +122,7 @@ def test_an_asynchronous_client(client: Spoor, provider: Any, read: Read) -> Non
     assert spans[1]["output"]["content"][0]["input"] == {"city": "Graz"}
 
 
-def test_what_fails_raises_what_it_raised(client: Spoor, anthropic: Any, read: Read) -> None:
+def test_a_failing_call_raises_the_same_exception(client: Spoor, anthropic: Any, read: Read) -> None:
     with client.trace("t") as trace:
         with pytest.raises(APIStatusError):
             anthropic.messages.create(**{**ASK, "model": "fail-429"})
@@ -153,7 +153,7 @@ def test_raw_and_parsed_responses_are_recorded(client: Spoor, anthropic: Any, pr
     assert spans[1]["output"]["content"][0]["text"] == '{"city":"Graz"}'
 
 
-def test_a_manager_that_another_version_makes_otherwise_works_and_is_said_not_to_be_recorded(client: Spoor) -> None:
+def test_an_unknown_stream_manager_works_and_is_reported_as_not_recorded(client: Spoor) -> None:
     class Library:
         def stream(self) -> Library:
             return self

@@ -43,7 +43,7 @@ def test_a_chat_is_a_model_call_with_its_tokens(client: Spoor, openai: OpenAI, p
     assert detail["trace"]["model"] == span["model"] == answer.model
 
 
-def test_a_stream_is_read_along_and_not_changed(client: Spoor, openai: OpenAI, provider: Any, read: Read) -> None:
+def test_a_stream_is_recorded_and_not_changed(client: Spoor, openai: OpenAI, provider: Any, read: Read) -> None:
     options: Any = {"model": "gpt-4o-mini", "messages": MESSAGES, "stream": True}
     with client.trace("t") as trace:
         stream = openai.chat.completions.create(**options, stream_options={"include_usage": True})
@@ -56,7 +56,7 @@ def test_a_stream_is_read_along_and_not_changed(client: Spoor, openai: OpenAI, p
 
 
 @pytest.mark.parametrize("how", ["closed", "collected"])
-def test_a_stream_that_is_left_unread_leaves_nothing_running(
+def test_an_abandoned_stream_leaves_nothing_running(
     client: Spoor, openai: OpenAI, read: Read, how: str
 ) -> None:
     with client.trace("t") as trace:
@@ -108,7 +108,7 @@ def test_an_asynchronous_client(client: Spoor, provider: Any, read: Read) -> Non
     assert [span["output"]["content"] for span in spans[:2]] == [provider["answer"]] * 2
 
 
-def test_a_failed_call_raises_what_it_raised(client: Spoor, openai: OpenAI, read: Read) -> None:
+def test_a_failed_call_raises_the_same_exception(client: Spoor, openai: OpenAI, read: Read) -> None:
     with client.trace("t") as trace, pytest.raises(APIStatusError):
         openai.chat.completions.create(model="fail-500", messages=MESSAGES)
     span = the_span(read(trace))
@@ -116,7 +116,7 @@ def test_a_failed_call_raises_what_it_raised(client: Spoor, openai: OpenAI, read
     assert "Error" in span["events"][0]["attributes"]["exception.type"]
 
 
-def test_a_call_outside_of_a_trace_gets_one_and_wrapping_twice_records_once(
+def test_a_call_outside_a_trace_gets_one_and_wrapping_twice_records_once(
     client: Spoor, openai: OpenAI, provider: Any
 ) -> None:
     client.wrap_openai(openai)

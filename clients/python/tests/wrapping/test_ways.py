@@ -78,7 +78,7 @@ def the_span(detail: Any) -> Any:
     return span
 
 
-def test_clients_that_are_derived_are_recorded(client: Spoor, openai: OpenAI, wire: WireServer, read: Read) -> None:
+def test_derived_clients_are_recorded(client: Spoor, openai: OpenAI, wire: WireServer, read: Read) -> None:
     anthropic = client.wrap_anthropic(Anthropic(base_url=wire.url, api_key="none", max_retries=0))
     with client.trace("t") as trace:
         openai.with_options(timeout=9).chat.completions.create(**CHAT)
@@ -88,7 +88,7 @@ def test_clients_that_are_derived_are_recorded(client: Spoor, openai: OpenAI, wi
     assert [span["status"] for span in read(trace)["spans"]] == ["ok"] * 3
 
 
-def test_wrapping_imports_nothing_of_the_library(run: Run) -> None:
+def test_wrapping_imports_nothing_from_the_library(run: Run) -> None:
     program = """
 import sys
 import spoor_client as spoor
@@ -148,7 +148,7 @@ def test_raw_responses_are_recorded(client: Spoor, openai: OpenAI, wire: WireSer
     assert [(span["status"], span["output"], span["usage"]["totalTokens"]) for span in spans] == [("ok", HELLO, 18)] * 4
 
 
-def test_a_raw_response_that_is_not_parsed_says_so(client: Spoor, openai: OpenAI, wire: WireServer, read: Read) -> None:
+def test_an_unparsed_raw_response_is_marked(client: Spoor, openai: OpenAI, wire: WireServer, read: Read) -> None:
     with client.trace("t") as trace:
         with openai.chat.completions.with_streaming_response.create(**CHAT) as streaming:
             assert b"Hello" in streaming.read()
@@ -215,7 +215,7 @@ LEFT = {
 
 
 @pytest.mark.parametrize("how", LEFT)
-def test_a_stream_that_is_left_keeps_what_was_read_and_is_sent_at_once(
+def test_an_abandoned_stream_keeps_what_was_read_and_is_sent_at_once(
     client: Spoor, openai: OpenAI, wire: WireServer, how: str
 ) -> None:
     wire.exchange = STREAM
@@ -234,7 +234,7 @@ def test_a_stream_that_is_left_keeps_what_was_read_and_is_sent_at_once(
     assert [event["name"] for event in span["events"]] == ["not read to its end"]
 
 
-def test_a_stream_ends_once_whoever_ends_it(client: Spoor, read: Read) -> None:
+def test_a_stream_ends_once_however_it_ends(client: Spoor, read: Read) -> None:
     class Slow(ChatReader):
         def answer(self) -> Answer:
             time.sleep(0.05)
@@ -251,7 +251,7 @@ def test_a_stream_ends_once_whoever_ends_it(client: Spoor, read: Read) -> None:
     assert [event["name"] for event in the_span(read(trace))["events"]] == ["not read to its end"]
 
 
-def test_a_loop_may_go_on_after_a_break(client: Spoor, openai: OpenAI, wire: WireServer, read: Read) -> None:
+def test_a_loop_can_continue_after_a_break(client: Spoor, openai: OpenAI, wire: WireServer, read: Read) -> None:
     wire.exchange = STREAM
     with client.trace("t") as trace:
         stream = openai.chat.completions.create(**CHAT, stream=True)
@@ -261,7 +261,7 @@ def test_a_loop_may_go_on_after_a_break(client: Spoor, openai: OpenAI, wire: Wir
     assert (span["output"], span["status"]) == (HELLO, "ok")
 
 
-def test_a_stream_that_is_read_after_its_trace_has_ended_and_then_left(
+def test_a_stream_that_is_read_after_its_trace_has_ended_and_then_abandoned(
     client: Spoor, openai: OpenAI, wire: WireServer
 ) -> None:
     wire.exchange = STREAM
@@ -276,7 +276,7 @@ def test_a_stream_that_is_read_after_its_trace_has_ended_and_then_left(
     assert the_span(client.traces.get(trace.id))["output"]["content"] == "Hel"
 
 
-def test_a_task_that_is_cancelled_leaves_its_stream(client: Spoor, wire: WireServer, read: Read) -> None:
+def test_a_cancelled_task_abandons_its_stream(client: Spoor, wire: WireServer, read: Read) -> None:
     pause = threading.Event()
     wire.exchange = {**STREAM, "pause": (1, pause)}
 
@@ -334,7 +334,7 @@ def test_events_that_cannot_be_read_are_reported(server: Server, wire: WireServe
     )
 
 
-def test_inputs_and_outputs_may_be_left_out(server: Server, wire: WireServer) -> None:
+def test_inputs_and_outputs_can_be_omitted(server: Server, wire: WireServer) -> None:
     client = Spoor(server.url, server.key, spool=False, capture_input=False, capture_output=False)
     openai = client.wrap_openai(OpenAI(base_url=f"{wire.url}/v1", api_key="none", max_retries=0))
 

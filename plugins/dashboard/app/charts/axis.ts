@@ -28,12 +28,14 @@ export function placesAxis(names: readonly string[], most = MOST_TICKS): Axis {
   return { names, ticks: names.flatMap((text, at) => (at % every === 0 ? [{ at, text }] : [])) }
 }
 
-/** Shares of the axis: a label's length, and the distance of two ticks that lets a label stand before the second. */
+/**
+ * As shares of the axis: a label's length, and the distance between two ticks at which a label fits before the second.
+ */
 const LABEL = { after: 0.1, before: 0.22 }
 
 /**
- * Returns the ticks that have room for their labels. The label of a tick near the end stands before the tick, or the
- * tick is left out.
+ * Returns the ticks whose labels fit. The label of a tick near the end is placed before the tick, or the tick is
+ * omitted.
  */
 export function shownTicks({ names, ticks }: Pick<Axis, 'names' | 'ticks'>): (Tick & { readonly isBefore: boolean })[] {
   const size = Math.max(1, names.length)

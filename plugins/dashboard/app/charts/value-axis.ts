@@ -66,7 +66,7 @@ function powerStep(least: number, round: readonly number[]): number {
 }
 
 const ROUND_DURATIONS = [...[1, 10, 100].flatMap(power => [power, 2 * power, 5 * power]), ...ROUND_TIMES]
-/** Smallest distance of two ticks of a logarithmic axis, as a share of its length. */
+/** Minimum distance between two ticks of a logarithmic axis, as a share of its length. */
 const LEAST_DISTANCE = 0.2
 
 /**

@@ -135,7 +135,7 @@ function totalsIn(outline: Outline): Totals {
   return { trace: outline.trace, totals: totalsOf(outline, sumSubtrees(growTree(outline.spans)).get('')) }
 }
 
-/** The totals to compare. What a trace does not state is the sum of its steps. */
+/** The totals to compare. A total that a trace does not state is the sum over its steps. */
 const TOTALS: readonly [title: string, of: (side: Totals) => number | null, format: (value: number) => string][] = [
   ['Duration', ({ trace }) => trace.durationMs, formatDuration],
   ['Tokens', ({ totals: { usage } }) => (usage.totalTokens === 0 ? null : usage.totalTokens), formatCount],

@@ -1,4 +1,4 @@
-/** Finds what a request or response holds besides its messages: tools, temperature, response format. */
+/** Finds the data of a request or response other than its messages: tools, temperature, response format. */
 import { type JsonNode, memberAt, membersOf, readString, sourceOf } from './json-text.ts'
 import { wholeJson } from './whole-json.ts'
 
@@ -23,7 +23,7 @@ export interface Parameter {
   readonly node: JsonNode
 }
 
-/** Returns the members of a value besides its conversation. A value that is not an object has none. */
+/** Returns the members of a value other than its conversation. A value that is not an object has none. */
 export function besidesMessages(text: string, node: JsonNode | undefined): Parameter[] {
   if (node?.kind !== 'object') return []
   return membersOf(text, node).flatMap(({ key, node }) => {
@@ -47,7 +47,7 @@ export function parametersIn(text: string, attributes: JsonNode | undefined): Pa
   })
 }
 
-/** Reads a value that is JSON in a string, as attributes of OpenTelemetry hold it. */
+/** Reads a value that is encoded as JSON in a string, as in OpenTelemetry attributes. */
 function unpacked(parameter: Parameter): Parameter {
   const { text, node, name } = parameter
   if (node.kind !== 'string') return parameter

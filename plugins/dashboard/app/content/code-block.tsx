@@ -1,4 +1,4 @@
-/** A block of code with quiet colours, painted with the CSS Custom Highlight API, which needs no elements. */
+/** A block of code in subdued colours, painted with the CSS Custom Highlight API, which needs no elements. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 
@@ -16,7 +16,7 @@ export function CodeBlock({ text, language, children }: Props) {
   useEffect(() => {
     const registry = (CSS as { highlights?: HighlightRegistry }).highlights
     const node = code.current?.firstChild
-    // Text with hidden characters consists of several nodes, and stays without colours.
+    // Text with hidden characters consists of several nodes, and is not coloured.
     if (language === '' || registry === undefined || node?.nodeType !== Node.TEXT_NODE || node.nodeValue !== text)
       return
     const painted: [Highlight, Range][] = []

@@ -9,7 +9,7 @@ export interface CodeToken {
   readonly end: number
 }
 
-/** Code beyond these limits has no colours, and tokens beyond the second are not listed. */
+/** Longer code is not coloured, and neither are tokens beyond the second limit. */
 const MOST = { characters: 30_000, tokens: 3000 }
 
 const words = (text: string): readonly string[] => text.split(' ')
@@ -20,7 +20,7 @@ const SLASH = words(
 const HASH = words('py python rb ruby sh bash shell zsh yaml yml toml r perl make dockerfile docker ini elixir nix')
 const DASH = words('sql postgresql mysql sqlite lua haskell hs')
 
-// An unclosed comment or string ends with the code. Otherwise, each opening mark would be followed to the end in vain.
+// An unclosed comment or string extends to the end of the code, so that each opening mark is scanned only once.
 const STRINGS = [
   '"""[^]*?(?:"""|$)',
   "'''[^]*?(?:'''|$)",

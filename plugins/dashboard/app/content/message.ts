@@ -28,7 +28,7 @@ export interface Message {
   readonly finish?: string
 }
 
-/** Whether a step of this kind takes and gives messages. Inputs and outputs of other steps are plain values. */
+/** Whether a step of this kind receives and returns messages. Inputs and outputs of other steps are plain values. */
 export const speaks = (kind: string): boolean => kind === 'llm' || kind === 'agent' || kind === 'trace'
 
 export type MessageFields = Readonly<Record<string, unknown>>

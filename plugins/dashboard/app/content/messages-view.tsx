@@ -105,7 +105,7 @@ function MessageView({ message, rendered }: { message: Message; rendered: boolea
   const { role, name, parts, finish } = message
   const kind = KNOWN_ROLES.includes(role) ? role : 'other'
   return (
-    <article class={`message of-${kind}`} aria-label={`Message of ${asLine(role, 40)}`}>
+    <article class={`message of-${kind}`} aria-label={`Message from ${asLine(role, 40)}`}>
       <header>
         <span class="role">{asLine(role, 40)}</span>
         {name !== undefined && <span class="soft">{asLine(name, 60)}</span>}

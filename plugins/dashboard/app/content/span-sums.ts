@@ -30,7 +30,7 @@ interface Amount<T> {
   readonly ofCalls: boolean
 }
 
-/** Returns the amount that counts for a node, given its own and the sum of its children's. */
+/** Returns the amount that counts for a node, given its own amount and the sum of its children's amounts. */
 function counted<T>(isCall: boolean, own: T | null, below: Amount<T>, size: (value: T) => number): Amount<T> {
   if (own === null) return below
   if (isCall) return { value: own, ofCalls: true }
@@ -98,11 +98,11 @@ export interface ShownTotals {
   readonly usage: TokenUsage
   readonly costUsd: number | null
   readonly model: string | null
-  /** Which of these the trace does not state, so that its steps' sum or model is shown. */
+  /** The totals that the trace does not state, for which those of its steps are shown. */
   readonly fromSteps: ReadonlySet<'usage' | 'cost' | 'model'>
 }
 
-/** Returns a trace's totals. What the trace itself does not state is taken from its steps. */
+/** Returns a trace's totals. Totals that the trace itself does not state are taken from its steps. */
 export function totalsOf(
   { trace, spans }: Pick<Outline, 'trace' | 'spans'>,
   all: SubtreeSums | undefined

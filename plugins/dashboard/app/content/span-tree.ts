@@ -114,7 +114,7 @@ export function ancestorsOf(roots: readonly Node[], key: string): string[] {
   return []
 }
 
-/** Whether a node's span failed by itself. A span with a failed child mostly fails because of the child. */
+/** Whether a node's span failed by itself. A span with a failed child usually failed because of the child. */
 export const isCulprit = ({ span, children }: Node): boolean =>
   span?.status === 'error' && !children.some(child => child.span?.status === 'error')
 

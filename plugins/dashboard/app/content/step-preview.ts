@@ -1,11 +1,11 @@
-/** Says in one line what a step did: a tool's main argument, a model's answer, or the prompt of an agent. */
+/** Summarises a step in one line: a tool's main argument, a model's answer, or an agent's prompt. */
 import { isFields, type Message, type MessageFields, type MessagePart, unpack } from './message.ts'
 import { isPartType, readMessagePart } from './message-parts.ts'
 import { toMessages } from './message-shapes.ts'
 
 type MessageCall = Extract<MessagePart, { kind: 'call' }>
 
-/** Names of arguments that say most about a call, in order of preference. */
+/** Names of the most informative arguments of a call, in order of preference. */
 const MAIN = [
   ...['command', 'cmd', 'commands', 'query', 'q', 'sql', 'question', 'search', 'pattern', 'expression'],
   ...['file_path', 'filePath', 'path', 'filename', 'file', 'url', 'uri', 'code', 'script', 'prompt'],
@@ -14,7 +14,7 @@ const MAIN = [
 /** Members that only wrap a tool's arguments. */
 const WRAPPERS = ['arguments', 'args', 'kwargs', 'input', 'parameters', 'params']
 
-/** Returns the argument that says most about a call; empty if there is none. */
+/** Returns the most informative argument of a call; empty if there is none. */
 export function mainArgument(given: unknown): string {
   const value = unpack(given)
   if (Array.isArray(value)) {
@@ -39,11 +39,11 @@ export function mainArgument(given: unknown): string {
   return name === undefined ? '' : `${name}: ${String(member)}`
 }
 
-/** Returns the call that a value states, because some libraries record a tool's input as the model's call of it. */
+/** Returns the call that a value describes, because some libraries record the model's call as the tool's input. */
 function callIn(value: unknown): MessageCall | undefined {
   if (!isFields(value)) return undefined
   const { name, arguments: given = value.args, ...others } = value
-  // An untyped call has a name and arguments, and no other member than an id.
+  // An untyped call has a name and arguments, and no other member except an id.
   const isPlain =
     typeof name === 'string' && given !== undefined && Object.keys(others).every(each => CALL_MEMBERS.includes(each))
   if (isPlain) return { kind: 'call', id: undefined, name, arguments: unpack(given) }
@@ -57,7 +57,7 @@ const MOST_CALLS = 8
 const isScalar = (value: unknown): boolean =>
   typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
 
-/** Returns what a message says: its text or, if it has none, the calls that it makes. */
+/** Returns a message's text or, if it has none, the calls that it makes. */
 function wordsOf(message: Message): string {
   const texts = message.parts.flatMap(textOfPart)
   if (texts.length > 0) return texts.join(' ')
@@ -77,7 +77,7 @@ function callInWords({ name, arguments: given }: MessageCall): string {
 /** Names of blocks that coding agents add to a user's message. */
 const ADDED = ['system-reminder', 'environment_context', 'user_instructions']
 
-/** Removes the blocks of one name. Takes linear time, also for blocks that are not closed. */
+/** Removes the blocks of one name. Takes linear time, even for blocks that are not closed. */
 function withoutBlocks(text: string, name: string): string {
   const [opening, closing] = [`<${name}>`, `</${name}>`]
   let kept = ''
@@ -91,7 +91,7 @@ function withoutBlocks(text: string, name: string): string {
   }
 }
 
-/** Returns the last user message that no answer follows; empty if the input ends with something else. */
+/** Returns the text of the user message at the end of the input; empty if the input ends with anything else. */
 export function promptOf(input: unknown): string {
   const last = (toMessages(input, 'user') ?? []).at(-1)
   if (last?.role !== 'user' || last.parts.every(part => part.kind === 'result')) return ''
@@ -99,7 +99,7 @@ export function promptOf(input: unknown): string {
   return ADDED.reduce(withoutBlocks, words).trim() || words
 }
 
-/** Returns what a step did, as text of any length; empty if its input and output do not say. */
+/** Returns a description of what a step did, of any length; empty if its input and output do not show it. */
 export function previewOfStep(kind: string, input: unknown, output: unknown): string {
   if (kind === 'llm') return answerOf(output)
   if (kind === 'tool' || kind === 'retriever' || kind === 'embedding') {
@@ -108,7 +108,7 @@ export function previewOfStep(kind: string, input: unknown, output: unknown): st
   return promptOf(input) || mainArgument(input) || plainWords(input) || answerOf(output)
 }
 
-/** Returns the code block of an argument that has one, because agents that act by text explain their command first. */
+/** Returns the code block in an argument, if any, because agents that act through text explain their command first. */
 function commandIn(argument: string): string {
   const fence = argument.indexOf('```')
   const start = fence === -1 ? -1 : argument.indexOf('\n', fence)
@@ -116,7 +116,7 @@ function commandIn(argument: string): string {
   return (end === -1 ? '' : argument.slice(start, end).trim()) || argument
 }
 
-/** Returns the last message of a model's output in words. */
+/** Returns the text of the last message in a model's output. */
 export function answerOf(output: unknown): string {
   const messages = toMessages(output, 'assistant')
   if (messages === undefined) return mainArgument(output) || plainWords(output)

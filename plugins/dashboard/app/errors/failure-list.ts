@@ -1,4 +1,4 @@
-/** Adds up the pages of a list of failures, and decides what each group says and where it leads. */
+/** Combines the pages of a list of failures, and determines each group's text and link. */
 import type { FailurePage, GroupOfFailures } from '../contract.ts'
 
 /** Failures of all pages loaded so far. */
@@ -84,11 +84,16 @@ export function sortedFailures(
   return groups.toSorted((a, b) => timeOf(b) - timeOf(a))
 }
 
-/** Maximum number of characters and of words by which a list finds failures. The API accepts 200 characters. */
+/**
+ * Maximum numbers of characters and words that the list uses to find a group's failures. The API accepts 200
+ * characters.
+ */
 const MOST_CHARACTERS = 190
 const MOST_WORDS = 12
 
-/** Returns words by which the list finds the group's failures. Placeholders in the pattern stand for other words. */
+/**
+ * Returns the words that the list uses to find the group's failures. Placeholders in the pattern stand for other words.
+ */
 export function wordsOf({ type, pattern }: Pick<GroupOfFailures, 'type' | 'pattern'>): string {
   const words = (pattern ?? '').split(/\s+/).filter(word => /[\p{L}\p{N}]/u.test(word) && !/[<>…"“”„]/.test(word))
   let found = type ?? ''

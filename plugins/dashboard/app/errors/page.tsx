@@ -100,7 +100,7 @@ export function ErrorsPage({ slug }: { slug: string }) {
   )
 }
 
-/** A further page is of the same period as the first, although the present has moved on. */
+/** Further pages cover the same period as the first page, although time has passed. */
 function nextOf(asked: URLSearchParams, list: LoadedFailures | undefined, after = list?.nextCursor): URLSearchParams {
   if (list === undefined) return asked
   asked.delete('range')
@@ -125,7 +125,7 @@ interface FailuresProps {
 function Failures({ slug, list, history, env, sort, zone, setSort, more }: FailuresProps) {
   const { groups, others, reached } = list
   const now = new Date()
-  // A failure that a step passed on from its child is the child's.
+  // A failure that a step passed on from its child counts as the child's.
   const count = groups.reduce((sum, each) => sum + each.count - each.passedOn, 0)
   const fresh = groups.filter(group => isNew(group, list, history.value)).length
   const column = (name: FailureSort, kind?: 'number'): Title => ({

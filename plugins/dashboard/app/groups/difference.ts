@@ -7,9 +7,9 @@ interface Sample {
   readonly deviation: number
 }
 
-/** Number of standard errors beyond which a difference is unlikely to be chance: 1 of 20 such differences is. */
+/** Number of standard errors beyond which a difference is unlikely to be chance. Only 1 in 20 such differences is. */
 const BEYOND_CHANCE = 1.96
-/** Smaller samples say nothing. */
+/** Smaller samples prove nothing. */
 const LEAST = 5
 
 /** Whether chance may explain the difference of two means. */
@@ -22,7 +22,7 @@ export function mayBeChance(a: Sample, b: Sample): boolean {
 /** Returns the sample of a share, such as an error rate. */
 export function shareSample(hits: number, count: number): Sample {
   const mean = count === 0 ? 0 : hits / count
-  // One more hit and one more miss keep the deviation above zero where all values are the same.
+  // One more hit and one more miss keep the deviation above zero if all values are the same.
   const smoothed = (hits + 1) / (count + 2)
   return { count, mean, deviation: Math.sqrt(smoothed * (1 - smoothed)) }
 }

@@ -46,7 +46,7 @@ export function MetricsTable({ pair: { a, b }, labels, hrefs }: TableProps) {
   const difference = `${pointsBetween(rateA, rateB)}${rateA !== rateB && isChance ? ', may be chance' : ''}`
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard.
-    <section class="numbers is-whole metrics" tabIndex={0} aria-label="The two groups, table">
+    <section class="numbers is-whole metrics" tabIndex={0} aria-label="Table of the two groups">
       <table>
         <thead>
           <Titles of={['Per group', ...numbers(`A: ${labels.a}`, `B: ${labels.b}`, 'Difference')]} />

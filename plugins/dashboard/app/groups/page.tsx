@@ -99,8 +99,8 @@ export function GroupsPage({ slug }: { slug: string }) {
       />
       {names === undefined ? (
         <p class="empty">
-          Choose a field and two of its values, such as two models, or two versions of a prompt that traces carry as
-          tags: prompt:v12 and prompt:v13.
+          Choose a field and two of its values, such as two models, or two versions of a prompt (the tags prompt:v12 and
+          prompt:v13).
         </p>
       ) : (
         <Pending of={loaded} what="the groups" />
@@ -197,6 +197,6 @@ function Pair({ slug, pair, query, zone, a, b, tables, addressOf }: PairProps) {
   )
 }
 
-/** Groups of one field are named by their values alone. */
+/** Groups of the same field are named by their values alone. */
 const labelOf = ({ by, key }: TraceGroupName, other: TraceGroupName): string =>
   by === other.by ? asLine(key, 40) : `${fieldName(by)} ${asLine(key, 40)}`

@@ -3,7 +3,7 @@ import { at, fetchText, read, write } from '../state/api.ts'
 import { firstPage, type ListQuery, listedTime, toServer } from '../state/list-query.ts'
 import { presentTime } from '../state/preferences.ts'
 
-/** Numbers of traces per request, and of requests for single traces at a time. */
+/** Number of traces per request, and number of concurrent requests for single traces. */
 const PAGE = { ids: 200, table: 200, deleted: 200 }
 const AT_ONCE = 4
 

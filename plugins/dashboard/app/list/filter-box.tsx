@@ -1,5 +1,5 @@
 /**
- * The filter box: chips for the filters in force, and a field that takes further ones. Follows the ARIA combobox
+ * The filter box: chips for the current filters, and a field for adding more. Follows the ARIA combobox
  * pattern. Each change is a history entry, so that the back button undoes the change.
  */
 import { useId, useRef, useState } from 'preact/hooks'
@@ -25,7 +25,7 @@ const loadFilterList = () => import('./filter-list.tsx')
 interface Props {
   readonly slug: string
   readonly query: ListQuery
-  /** Address of the setting that enables search by words; undefined if search is enabled. */
+  /** Address of the setting that enables full-text search; undefined if search is enabled. */
   readonly settings: string | undefined
   change(query: ListQuery): void
 }
@@ -59,7 +59,7 @@ export function FilterBox({ slug, query, settings, change }: Props) {
     if (added.length > 0) change(withTerms(query, added))
     const words = isOff ? read.filter(({ filter }) => filter === 'q').map(renderTerm) : []
     setText([...faults.map(({ part }) => part), ...words].join(' '))
-    setFault(faults[0] ?? (isOff ? { message: 'Search by words is off for this project.', isOff } : undefined))
+    setFault(faults[0] ?? (isOff ? { message: 'Full-text search is off for this project.', isOff } : undefined))
     close()
   }
   /** Replaces the part that cannot be understood, and applies the text unless a value is missing. */
@@ -187,7 +187,7 @@ export function FilterBox({ slug, query, settings, change }: Props) {
 /** Why a text was not applied, and what to write instead. */
 interface Fault extends Partial<TextFault> {
   readonly message: string
-  /** Whether search by words is off. */
+  /** Whether full-text search is off. */
   readonly isOff?: boolean
 }
 

@@ -1,4 +1,4 @@
-/** The entries that the filter box offers for what is typed. */
+/** The entries that the filter box offers for the typed text. */
 import type { SuggestedValues } from '../contract.ts'
 import { FIELDS, type FilterField, renderTerm, typedParts, WITHOUT } from '../state/filter-text.ts'
 import type { Filter } from '../state/list-query.ts'
@@ -17,7 +17,7 @@ export interface FilterEntry {
 const MOST = 12
 
 /**
- * Returns the entry that Enter takes although none is selected: the only value that begins with the typed value, or the
+ * Returns the entry that Enter chooses if none is selected: the only value that begins with the typed value, or the
  * only field that begins with the typed name. A typed value that exists stays as it is.
  */
 export function loneValue(entries: readonly FilterEntry[], typed: string): FilterEntry | undefined {
@@ -65,7 +65,7 @@ export function entriesFor(typed: string, known: SuggestedValues | undefined): F
   return [...entries, { label: `Search for “${words}”`, text: words, isComplete: true }]
 }
 
-/** Returns the entry for traces without the number. */
+/** Returns the entry for traces that lack this value. */
 const noneOf = (filter: Filter): FilterEntry => ({
   label: WITHOUT,
   text: renderTerm({ filter, value: 'true' }),

@@ -10,7 +10,7 @@ export function NoTraces({ slug, keys }: { slug: string; keys: string }) {
     <div class="empty">
       <h2>No traces yet</h2>
       <p>
-        Record one with a key of this project (<a href={keys}>create a key</a>). It appears here at once.
+        Record one with a key for this project (<a href={keys}>create a key</a>). It appears here at once.
       </p>
       <Code text={curlOfFirstTrace(address, new Date())} />
       <p>Applications that use OpenTelemetry need no code, only the endpoint and a key:</p>

@@ -276,7 +276,7 @@ interface FarProps {
   readonly base: string
 }
 
-/** Says how far a search looked, if it stopped early, and which traces the index of words lacks. */
+/** Shows how far a search got, if it stopped early, and which traces are missing from the search index. */
 function HowFar({ page, query, zone, base }: FarProps) {
   const { reached, nextCursor, index } = page
   const isUp = query.before !== undefined

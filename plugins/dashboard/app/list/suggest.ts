@@ -1,11 +1,11 @@
-/** Reads the values of a field that the listed time has. */
+/** Reads the values of a field in the listed period. */
 import type { SuggestedField, SuggestedValues } from '../contract.ts'
 import { at, read } from '../state/api.ts'
 import { type ListQuery, listedTime } from '../state/list-query.ts'
 import { toCounted } from '../state/overview-query.ts'
 import { presentTime } from '../state/preferences.ts'
 
-/** Fields whose traces are counted in full, by their names in the response. The others are counted in newest traces. */
+/** Fields whose traces are counted in full, by their names in the response. Others are counted in the newest traces. */
 const COUNTED = { status: 'statuses', name: 'names', model: 'models', env: 'environments' } as const
 const SUGGESTED: Readonly<Record<string, SuggestedField>> = {
   tag: 'tag',

@@ -226,7 +226,7 @@ function Model({ trace, steps, context }: { trace: TraceListItem; steps: Steps |
   )
 }
 
-/** The number of spans, of those that were not stored, and of those that failed. */
+/** The number of spans, of spans that were not stored, and of failed spans. */
 function Spans({ trace, leftOut }: { trace: TraceListItem; leftOut: number }) {
   return (
     <>

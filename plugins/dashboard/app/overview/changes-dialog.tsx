@@ -36,7 +36,7 @@ interface Props {
   readonly query: ListQuery
   readonly step: number
   readonly metric: Metric
-  /** A tag's field by which the charts are split. */
+  /** The field by which the charts are split, if it is a tag's. */
   readonly by: string | undefined
   readonly zone: Zone
   readonly list: string
@@ -45,7 +45,7 @@ interface Props {
 
 export function ChangesDialog({ slug, answer, query, step, metric, by, zone, list, onClose }: Props) {
   const [chosen, setChosen] = useState<string>()
-  // A step's end in a request is excluded, and in a list included.
+  // The end of a step is exclusive in requests, and inclusive in lists.
   const time = { from: answer.starts[step]!, to: answer.starts[step + 1] ?? answer.to }
   const asked = withTime(query, time)
   const fields = [...SPLIT_FIELDS, ...(by !== undefined && tagKeyOf(by) ? [by] : [])]

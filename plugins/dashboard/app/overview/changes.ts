@@ -6,7 +6,7 @@ export const METRICS = ['traces', 'errors', 'latency', 'tokens', 'cost'] as cons
 export type Metric = (typeof METRICS)[number]
 type Total = SplitRow['total']
 
-/** Returns the number that a chart shows of a total; null if there is none. */
+/** Returns the number that a chart shows for a total; null if there is none. */
 export function metricOf({ traces, errors, p95, inputTokens, outputTokens, costUsd }: Total, metric: Metric) {
   switch (metric) {
     case 'traces':
@@ -30,7 +30,7 @@ export interface GroupChange {
   readonly weight: number
 }
 
-/** Returns the groups of both periods, those that changed most first. */
+/** Returns the groups of both periods, starting with those that changed most. */
 export function groupChanges({ groups }: Pick<SplitAnswer, 'groups'>, metric: Metric): GroupChange[] {
   const known = groups.flatMap(group => (group.before === null ? [] : [{ group, before: group.before }]))
   const weights = metric === 'latency' ? latencyWeights(known) : sumWeights(known, metric)
@@ -60,7 +60,7 @@ function sumWeights(known: Known, metric: Metric): number[] {
   const size = Math.max(allNow, allBefore)
   if (size === 0) return known.map(() => 0)
   const ratio = allBefore === 0 ? 0 : allNow / allBefore
-  // If nothing preceded, equal groups are expected.
+  // If there is no previous data, equal groups are expected.
   const expected = (i: number) => (allBefore === 0 ? allNow / known.length : before[i]! * ratio)
   return known.map((_, i) => Math.abs(now[i]! - expected(i)) / size)
 }
@@ -75,7 +75,10 @@ function latencyWeights(known: Known): number[] {
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((all, each) => all + each, 0)
 
-/** Returns the splits, the one whose groups changed most differently first. A split with one group explains nothing. */
+/**
+ * Returns the splits, starting with the one whose groups changed most differently. A split with one group explains
+ * nothing.
+ */
 export function sortSplits<T extends Pick<SplitAnswer, 'groups'>>(splits: readonly T[], metric: Metric): T[] {
   const weights = new Map(splits.map(split => [split, groupChanges(split, metric)[0]?.weight ?? 0]))
   return splits.toSorted((a, b) => weights.get(b)! - weights.get(a)!)

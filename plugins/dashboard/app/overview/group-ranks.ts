@@ -30,7 +30,10 @@ function numberOf({ total }: SplitRow, rank: RankColumn): number | null {
   }
 }
 
-/** Returns the groups, those with the greatest number first. Groups without the number follow; all others come last. */
+/**
+ * Returns the groups, starting with those that have the greatest number. Groups without the number follow; all others
+ * come last.
+ */
 export function rankedRows(groups: readonly SplitRow[], rank: RankColumn): SplitRow[] {
   const of = (group: SplitRow) => numberOf(group, rank) ?? -1
   return groups.toSorted(

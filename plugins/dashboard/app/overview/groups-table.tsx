@@ -1,4 +1,4 @@
-/** The numbers of each group, with their changes from the period before. Each row links to its traces. */
+/** The numbers of each group, with their changes from the previous period. Each row links to its traces. */
 
 import { useId } from 'preact/hooks'
 import { rateOf, stepsBetween } from '../charts/series.ts'
@@ -49,7 +49,7 @@ export function GroupsTable(props: Props) {
   const most = Math.max(1, ...groups.map(({ total }) => total.traces))
   const isOfSteps = by === 'step'
   const keys = groups.flatMap(({ key }) => (key === null ? [] : [key]))
-  /** A row is compared with the largest group, and the largest with the second. */
+  /** Each group is compared with the largest group, and the largest with the second largest. */
   const compareWith = (key: string) => (keys[0] === key ? keys[1] : keys[0])
   const slowestOf = (key: string, kind: string | null) =>
     withParameters(`${steps}${writeQuery({ ...time, filters: {}, sort: 'slowest' })}`, groupFilters(by, key, kind))

@@ -10,7 +10,7 @@ const MOST_DRAWN = 5
 const TONES = 6
 
 export interface DrawnLine extends Pick<Line, 'key' | 'kind' | 'isOther' | (typeof COUNTS)[number]> {
-  /** 95th percentiles; null for groups drawn as one, which have none in common. */
+  /** 95th percentiles; null for groups drawn as one, because percentiles cannot be combined. */
   readonly p95: Line['p95'] | null
   /** Number of the colour, from 1; undefined for all other groups. */
   readonly tone: number | undefined
@@ -18,7 +18,10 @@ export interface DrawnLine extends Pick<Line, 'key' | 'kind' | 'isOther' | (type
 
 const sum = (values: readonly number[]): number => values.reduce((all, each) => all + each, 0)
 
-/** Returns the number by which a chart ranks groups. Few traces make any duration, so latency ranks by traces. */
+/**
+ * Returns the number by which a chart ranks groups. Groups with few traces have arbitrary percentiles, so latency ranks
+ * by traces.
+ */
 function rankedNumber({ traces, errors, inputTokens, outputTokens, costUsd }: Line, metric: Metric): number {
   switch (metric) {
     case 'traces':
@@ -53,7 +56,7 @@ export function linesOfCharts<M extends Metric>(lines: readonly Line[], metrics:
   return Object.fromEntries(charts)
 }
 
-/** A group keeps the colour of the charts before, unless two groups of a chart would have the same colour. */
+/** A group keeps its colour from earlier charts, unless two groups in a chart would have the same colour. */
 function tonesIn(drawn: readonly Line[], known: Map<Line, number>): ReadonlyMap<Line, number> {
   const own = new Map<Line, number>()
   const isFree = (tone: number) => ![...own.values()].includes(tone)

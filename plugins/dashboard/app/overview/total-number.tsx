@@ -1,4 +1,4 @@
-/** A number beside its change from the period before. */
+/** A number with its change from the previous period. */
 import { changeOf } from '../charts/series.ts'
 import { formatPercent } from '../ui/format.ts'
 
@@ -22,7 +22,7 @@ export function TotalNumber({ value, before, format, name, points = false }: Pro
   )
 }
 
-/** Only the change; nothing if the number before is not known. */
+/** Only the change; nothing if the previous number is unknown. */
 export function ChangeNumber({ value, before, format, points = false }: Omit<Props, 'name'>) {
   if (value === null || before === null || before === undefined) return null
   return (
@@ -32,11 +32,11 @@ export function ChangeNumber({ value, before, format, points = false }: Omit<Pro
   )
 }
 
-/** If only the number before is zero, no ratio exists. */
+/** If only the previous number is zero, no ratio exists. */
 function ratioBetween(value: number, before: number): string {
   const change = changeOf(value, before)
   if (change === null) return value === before ? '±0' : 'new'
-  // From a tenfold increase on, a factor is easier to read than a percentage.
+  // For a tenfold increase or more, a factor is easier to read than a percentage.
   if (change >= 9) return `×${Math.round(change + 1)}`
   return signed(change, formatPercent(Math.abs(change)))
 }

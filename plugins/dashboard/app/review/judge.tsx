@@ -123,7 +123,7 @@ export function Judge({ slug, kind, start, isMore, claim }: Props) {
       await remove(id, queue.verdicts.get(id)!.scoreId)
       setDone(false)
       setQueue(withoutLast(queue, id))
-      tell('Verdict removed')
+      tell('Score removed')
     })
   const save = (event: Event) => {
     event.preventDefault()
@@ -169,7 +169,7 @@ export function Judge({ slug, kind, start, isMore, claim }: Props) {
           <form class="verdict" aria-label="Verdict" onSubmit={save}>
             <p>
               <b>{kind.name}</b> {kind.description !== '' && asLine(kind.description, 300)}
-              {given !== undefined && <span class="soft"> You gave {formatScore(given.value)}.</span>}
+              {given !== undefined && <span class="soft"> Your score: {formatScore(given.value)}.</span>}
             </p>
             {kind.choices.length === 0 ? (
               <div class="joined">
@@ -261,7 +261,7 @@ function Summary({ slug, kind, queue, retry }: SummaryProps) {
     <section class="review-summary">
       <h2>Review complete</h2>
       <p>
-        You judged {formatCounted(judged, 'trace')}
+        You scored {formatCounted(judged, 'trace')}
         {skipped > 0 && `, skipped ${skipped}`}
         {others > 0 && `; ${others} went to other reviewers`}.
       </p>
@@ -294,7 +294,7 @@ function Summary({ slug, kind, queue, retry }: SummaryProps) {
         <a href={pathOf({ page: 'traces', slug })}>Traces</a>
       </p>
       <p class="soft">
-        <kbd>u</kbd> removes your last verdict.
+        <kbd>u</kbd> removes your last score.
       </p>
     </section>
   )

@@ -118,11 +118,11 @@ export function ReviewPage({ slug }: { slug: string }) {
         <Waiting what="the scores" />
       ) : kind === undefined ? (
         <p>
-          Define the score that you want to give in{' '}
-          <a href={pathOf({ page: 'settings', slug, tab: 'scores' })}>Settings</a>, and return to this page.
+          First, define the score in <a href={pathOf({ page: 'settings', slug, tab: 'scores' })}>Settings</a>, then
+          return to this page.
         </p>
       ) : !may(slug, 'member') ? (
-        <p>Only members and owners can judge traces.</p>
+        <p>Only members and owners can score traces.</p>
       ) : (
         <Reviewing key={`${kind.name} ${writeQuery(query)}`} slug={slug} kind={kind} query={query} />
       )}

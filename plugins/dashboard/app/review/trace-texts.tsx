@@ -24,7 +24,7 @@ interface Loaded {
 /** The size in bytes of a value that was not recorded: `null` in JSON. */
 const EMPTY_BYTES = 4
 
-/** Loads the trace's texts or, for a trace without any, those of its first and last steps that have some. */
+/** Loads the trace's texts or, if it has none, those of its first and last steps with texts. */
 async function loadTexts(slug: string, traceId: string, signal: AbortSignal): Promise<Loaded> {
   const outline = await read(at('p/:slug/traces/:traceId/outline', { slug, traceId }), { signal })
   if ('unchanged' in outline) throw new Error('The server returned no trace.')

@@ -56,18 +56,18 @@ export function ScoresPage({ slug }: { slug: string }) {
       <Pending of={loaded} what="scores" />
       <p class="soft">
         {isByScore(query)
-          ? 'Each score counts at the time when it was given.'
-          : 'Each score counts at the time when its trace started.'}
+          ? 'Each score is shown at the time when it was added.'
+          : 'Each score is shown at the time when its trace started.'}
         {series !== undefined &&
           series.newest !== null &&
-          ` Only the newest ${formatCount(series.newest)} scores of this period are counted.`}
+          ` Only the newest ${formatCount(series.newest)} scores in this period are counted.`}
       </p>
       {series !== undefined && series.names.length === 0 && (
         <p class="empty">
-          No scores in this period{isByScore(query) ? '.' : ', by the start of their traces. '}
+          {isByScore(query) ? 'No scores in this period.' : 'No traces that started in this period have scores. '}
           {!isByScore(query) && (
             <a href={`${base}${writeScoreQuery(withChoice(query, { by: 'score' }))}`}>
-              Show scores given in this period.
+              Show scores added in this period.
             </a>
           )}{' '}
           Scores come from the API, from evaluators, and from people who choose “Annotate” on a trace’s page.

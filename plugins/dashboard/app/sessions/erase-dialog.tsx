@@ -57,7 +57,7 @@ export function EraseDialog({ slug, target, onClose }: Props) {
   return (
     <FormDialog title={title} submit={`Erase ${traces}`} danger onClose={onClose} onSubmit={remove}>
       <p>
-        Deletes all {traces} of this {kind}, of any time, with their spans and scores. This cannot be undone.
+        Deletes all {traces} of this {kind}, however old, with their spans and scores. This cannot be undone.
       </p>
       <p class="soft">
         Existing backups still contain these traces until you delete the backups. The audit log records who erased them,

@@ -37,13 +37,13 @@ type GroupKind = keyof typeof WORDS
 const NAMES = ['prefix', 'env', 'range', 'sort', 'after'] as const
 type GroupQuery = Partial<Record<(typeof NAMES)[number], string>>
 
-/** Sorts of the lists, with the titles of their columns. */
+/** Sort orders of the lists, with the titles of their columns. */
 const SORT_TITLES = { last: 'Last seen', traces: 'Traces', errors: 'Errors', tokens: 'Tokens', cost: 'Cost' } as const
 type GroupSortName = keyof typeof SORT_TITLES
 const sortOf = ({ sort }: GroupQuery): GroupSortName =>
   sort !== undefined && sort in SORT_TITLES ? (sort as GroupSortName) : 'last'
 
-/** The page's default range, and the choice of all time, which requests leave out. */
+/** The page's default range, and the choice of all time, which requests omit. */
 const USUAL = '7d'
 const ALL = 'all'
 
@@ -139,7 +139,7 @@ export function GroupList({ slug, kind }: { slug: string; kind: GroupKind }) {
       )}
       {page !== undefined && 'countedFrom' in page && page.countedFrom !== null && (
         <p class="soft">
-          Traces are counted back to {shortTime(page.countedFrom, zone, new Date())} so far; older traces follow.
+          Traces are counted back to {shortTime(page.countedFrom, zone, new Date())} so far; older ones follow.
         </p>
       )}
       {page !== undefined && page.groups.length === 0 && page.nextCursor === null && (
@@ -316,7 +316,7 @@ interface RangeProps {
   set(range: string): void
 }
 
-/** Selects the time range that counts. */
+/** Selects the time range. */
 export function RangeChoice({ range = USUAL, all = false, set }: RangeProps) {
   return (
     <label class={`filter ${range === USUAL ? '' : 'is-set'}`}>

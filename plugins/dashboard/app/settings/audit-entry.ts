@@ -23,7 +23,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   'factor.enrol': 'Turned on two-step sign-in',
   'factor.remove': 'Turned off two-step sign-in',
   'factor.recover': 'Used a recovery code',
-  'factor.renew': 'Made new recovery codes',
+  'factor.renew': 'Created new recovery codes',
   'factor.require': 'Required two-step sign-in',
   'factor.unrequire': 'Made two-step sign-in optional',
   'link.make': 'Created a sign-in link',
@@ -56,9 +56,9 @@ const TEXTS: Readonly<Record<string, string>> = {
   'price.recompute': 'Recomputed costs',
   'score-definition.set': 'Defined a score',
   'score-definition.remove': "Removed a score's definition",
-  'retention.set': 'Set the retention',
-  'retention.unset': 'Removed the retention',
-  'restore.begin': 'Began to restore a project',
+  'retention.set': 'Set the retention period',
+  'retention.unset': 'Removed the retention period',
+  'restore.begin': 'Started restoring a project',
   'restore.end': 'Restored a project'
 }
 
@@ -80,7 +80,7 @@ const FACTS: Readonly<Record<string, string>> = {
   email: 'user'
 }
 
-/** Returns the facts of an entry, such as `key abc`. A user's number says nothing beside the address. */
+/** Returns the facts of an entry, such as `key abc`. A user's number adds nothing to the address. */
 export function wordsOfDetail({ detail }: Described): string[] {
   return Object.entries(detail)
     .filter(([name, value]) => value !== null && !(name === 'user' && 'email' in detail))

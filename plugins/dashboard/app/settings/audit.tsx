@@ -18,8 +18,8 @@ export function AuditLog({ slug, zone }: { slug: string; zone: Zone }) {
   return (
     <section>
       <p class="soft">
-        What people, keys and commands did in this account and its projects, and the sign-ins of its members. Recording
-        traces is not listed. Entries are never deleted.
+        Actions by people, keys and commands in this account and its projects, and its members’ sign-ins, but not the
+        recording of traces. Entries are never deleted.
       </p>
       <p>
         <select aria-label="Actions" value={group} onChange={event => setGroup(event.currentTarget.value)}>

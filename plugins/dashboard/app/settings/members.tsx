@@ -114,7 +114,7 @@ export function Members({ slug, zone }: { slug: string; zone: Zone }) {
               checked={loaded.value.requiresFactor}
               onChange={event => void requireFactor(event.currentTarget.checked)}
             />
-            <span>Require two-step sign-in for members who sign in with a password</span>
+            <span>Require two-step sign-in for members with a password</span>
           </label>
         </p>
       )}
@@ -145,7 +145,7 @@ export function Members({ slug, zone }: { slug: string; zone: Zone }) {
       {asked?.what === 'link' && (
         <Dialog title="Sign-in link" onClose={close}>
           <p>
-            Give this link to <b>{asLine(asked.email, 120)}</b>. It signs in once, within 15 minutes, and is not shown
+            Give this link to <b>{asLine(asked.email, 120)}</b>. It works once, within 15 minutes, and is not shown
             again.
           </p>
           <Secret label="Link" value={asked.link} onCopy={() => void copy(asked.link, 'Link')} />

@@ -114,8 +114,8 @@ function Unkept({ unkept, zone }: { unkept: ProjectAnswer['unkept']; zone: Zone 
     <section class="short">
       <h2>Received but not stored</h2>
       <p>
-        Log records are kept if they name a span, or a session and a coding agent's call. Metrics are not kept. Set{' '}
-        <code>OTEL_LOGS_EXPORTER=none</code> or <code>OTEL_METRICS_EXPORTER=none</code> in the program to stop them.
+        Log records are kept if they name a span, or a session and a coding agent's call. Metrics are not kept. To stop
+        sending them, set <code>OTEL_LOGS_EXPORTER=none</code> or <code>OTEL_METRICS_EXPORTER=none</code>.
       </p>
       <dl class="plain-facts">
         {unkept.map(({ signal, name, count, firstAt }) => (

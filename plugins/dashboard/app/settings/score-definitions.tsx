@@ -29,7 +29,7 @@ export function ScoreDefinitions({ slug }: { slug: string }) {
   return (
     <section>
       <p class="soft">
-        The scores that people give in this project. Annotations and reviews offer these names, with a key for each
+        The scores that people add in this project. Annotations and reviews offer these names, with a key for each
         value. Scores sent through the API are not checked against this list.
       </p>
       {isOwner && (
@@ -179,7 +179,7 @@ function EditDefinition({ slug, before, onClose, done }: EditProps) {
       )}
       <Field
         label="Description (optional)"
-        note="One sentence that tells reviewers what to judge."
+        note="One sentence that tells reviewers what to look for."
         autocomplete="off"
         maxLength={MOST_DESCRIPTION}
         value={description}

@@ -51,7 +51,7 @@ export function TwoStep() {
             have {value.recoveryCodes} unused recovery {value.recoveryCodes === 1 ? 'code' : 'codes'}.
           </p>
           <p>
-            <Button onClick={() => void renew()}>Make new recovery codes</Button>{' '}
+            <Button onClick={() => void renew()}>Create new recovery codes</Button>{' '}
             <LinkButton onClick={() => setAsked({ what: 'off' })}>Turn off</LinkButton>
           </p>
         </>
@@ -66,7 +66,7 @@ export function TwoStep() {
               <Button onClick={() => void begin()}>Turn on</Button>
             </p>
           ) : (
-            <p>Set a password first. Signing in by link or with your organisation’s account requires no code.</p>
+            <p>Set a password first. Signing in with a link or with your organisation’s account requires no code.</p>
           )}
         </>
       )}
@@ -136,8 +136,8 @@ function RecoveryCodes({ codes, onClose }: { codes: readonly string[]; onClose: 
   return (
     <Dialog title="Recovery codes" onClose={onClose}>
       <p>
-        Keep these codes where you can find them without your phone. Each signs you in once in place of the app, and
-        they are not shown again.
+        Keep these codes where you can find them without your phone. Each works once in place of the app, and they are
+        not shown again.
       </p>
       <pre class="recovery-codes">{all}</pre>
       <div class="buttons">

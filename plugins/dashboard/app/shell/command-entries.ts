@@ -76,7 +76,7 @@ export function knownEntries({ slug, projects, views, names, commands }: Known):
     page('Users', { page: 'users', slug }),
     page('Scores', { page: 'scores', slug }),
     page('Compare two groups', { page: 'groups', slug }),
-    page('Review traces', { page: 'review', slug }, 'Judge one trace after another'),
+    page('Review traces', { page: 'review', slug }, 'Score traces one by one'),
     page('Compare two traces', { page: 'compare', slug }),
     page('Settings: keys', { page: 'settings', slug, tab: 'keys' }),
     page('Settings: scores', { page: 'settings', slug, tab: 'scores' }),
@@ -97,8 +97,8 @@ export const nameEntry = (slug: string, name: string) => entry('name', name, fil
 export const tagEntry = (slug: string, tag: string) => entry('tag', tag, filtered(slug, { tag: [tag] }))
 
 /**
- * Offers to list the traces that what is typed describes, by words or by filters such as `status:error`. Returns an
- * empty array if the text cannot be understood, or has words although search by words is off.
+ * Offers to list the traces that the typed text describes, by words or by filters such as `status:error`. Returns an
+ * empty array if the text cannot be understood, or has words although full-text search is off.
  */
 export function searchEntries(slug: string, typed: string, hasSearch: boolean): Entry[] {
   const { terms, faults } = parseFilters(typed)

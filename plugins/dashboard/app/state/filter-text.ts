@@ -4,7 +4,7 @@
  */
 import type { Filter, Term } from './list-query.ts'
 
-/** How the value of a field is written. */
+/** The syntax of a field's value. */
 type ValueKind = 'text' | 'choice' | 'duration' | 'cost' | 'count' | 'condition'
 
 export interface FilterField {
@@ -86,7 +86,7 @@ export interface ParsedText {
   readonly faults: readonly TextFault[]
 }
 
-/** A part of a text: what stands between spaces that are not in quotes. */
+/** A part of a text, delimited by spaces that are not in quotes. */
 const PART = /(?:"(?:\\.|[^"\\])*"?|\S)+/gs
 /** A name that is followed by a value. Addresses such as `https://…` are words. */
 const NAMED = /^([A-Za-z]+):(?!\/\/)(.*)$/s
@@ -143,7 +143,7 @@ function readPart(field: FilterField, written: string): readonly Term[] | PartFa
   if (field.kind === 'condition') {
     return /^[A-Za-z0-9_-]{1,64}(?:<=|>=|<|>|=)./s.test(value)
       ? [{ filter, value }]
-      : faultOf('Write a score, a comparison and a value, such as score:helpfulness<0.5.')
+      : faultOf('Enter a score, a comparison and a value, such as score:helpfulness<0.5.')
   }
   if (field.kind === 'text')
     return value === '' ? faultOf(`Add a value, such as ${name}:${field.example}.`) : [{ filter, value }]

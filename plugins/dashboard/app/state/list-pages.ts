@@ -26,7 +26,7 @@ export function keepPage(slug: string, search: string, page: TracePage): void {
   }
 }
 
-/** Forgets all pages, because rows show other values now. */
+/** Discards all pages, because rows now show other values. */
 export const forgetPages = (): void => pages.clear()
 
 /** `metadata` names the values of metadata that rows show. */

@@ -16,7 +16,8 @@ interface Asked {
 
 /**
  * Loads all pages of an outline. Returns undefined if `version` is the current version. If the trace keeps changing
- * meanwhile, the pages are of different versions, and the outline has the oldest, so that it is requested again.
+ * meanwhile, the pages have different versions. The outline then gets the oldest version, so that it is requested
+ * again.
  */
 export async function fetchOutline(
   trace: { readonly slug: string; readonly traceId: string },

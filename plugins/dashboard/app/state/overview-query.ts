@@ -29,8 +29,8 @@ export function writeOverview(query: ListQuery, shown: readonly string[]): strin
 }
 
 /**
- * Returns the server's query, without `?`. By default, `to` is now and `from` is seven days before `to`. The server
- * begins the ranges that it knows where `timeOfRange` begins them.
+ * Returns the server's query, without `?`. By default, `to` is now and `from` is seven days before `to`. Ranges that
+ * the server supports begin at the same time as in `timeOfRange`.
  */
 export function toCounted(query: ListQuery, present: Present, more: Readonly<Record<string, string>> = {}): string {
   const { filters, from, to } = query

@@ -139,7 +139,7 @@ function StepFilters({ slug, query, change }: FiltersProps) {
         placeholder="2s, 500ms"
         set={typed => {
           const ms = readTypedDuration(typed)
-          if (ms === undefined && typed !== '') tell('Write a duration such as 2s, 500ms or 1min.', true)
+          if (ms === undefined && typed !== '') tell('Enter a duration such as 2s, 500ms or 1min.', true)
           else set('minDuration', ms)
         }}
       />
@@ -163,7 +163,7 @@ interface ListProps {
   readonly zone: Zone
 }
 
-/** Says which traces were examined, if not all of the time. */
+/** Shows which traces were examined, if not all traces in the period. */
 function Reach({ list: { reached, nextCursor }, query, zone, more }: ListProps & { more(): void }) {
   if (reached === null || nextCursor === null) return null
   const isSlowest = query.sort === 'slowest'

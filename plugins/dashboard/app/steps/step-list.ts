@@ -1,4 +1,4 @@
-/** The query of the list of steps, and how the parts of a list add up. */
+/** The query of the list of steps, and the rule for combining the parts of a list. */
 import type { StepPage } from '../contract.ts'
 import { parseFilters, renderTerm } from '../state/filter-text.ts'
 import { type Filters, type ListQuery, listedTime, readQuery } from '../state/list-query.ts'
@@ -47,7 +47,7 @@ export function stepParameters(query: ListQuery, present: Present, after: string
   return parameters
 }
 
-/** Adds a part of the list: older steps, or steps of older traces, of which the slowest remain. */
+/** Adds a part of the list: older steps, or steps of older traces, of which the slowest are kept. */
 export function withSteps(known: StepPage | undefined, part: StepPage, sort: ListQuery['sort']): StepPage {
   if (known === undefined) return part
   const all = [...known.spans, ...part.spans]
@@ -56,7 +56,7 @@ export function withSteps(known: StepPage | undefined, part: StepPage, sort: Lis
   return { ...part, spans, hint: spans.length === 0 ? known.hint : null }
 }
 
-/** Whether the list has all that it shows. The slowest steps are known once all traces of the time are examined. */
+/** Whether the list is complete. The slowest steps are known once all traces in the period are examined. */
 export const isDone = ({ spans, nextCursor }: StepPage, sort: ListQuery['sort']): boolean =>
   nextCursor === null || (sort !== 'slowest' && spans.length >= STEPS_SHOWN)
 

@@ -18,7 +18,7 @@ import { asLine } from '../ui/text.ts'
 interface Props {
   readonly slug: string
   readonly traceId: string
-  /** The span whose panel the dialog was opened from; undefined to judge the trace. */
+  /** The span from whose panel the dialog was opened; undefined to score the trace. */
   readonly span: { readonly id: string; readonly name: string } | undefined
   onClose(): void
   changed(): void

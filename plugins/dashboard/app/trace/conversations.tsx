@@ -1,4 +1,4 @@
-/** The input and output of a step or trace, as messages where they are messages, otherwise as recorded. */
+/** The input and output of a step or trace, as messages if possible, otherwise as recorded. */
 import type { ComponentChildren, ComponentType } from 'preact'
 import { type Body, conversationOf } from '../content/bodies.ts'
 import { type JsonNode, readString, sourceOf } from '../content/json-text.ts'
@@ -30,7 +30,7 @@ interface Props {
   readonly rendered: boolean
   readonly earlier?: EarlierCall | undefined
   readonly running: boolean
-  /** Shows what was sent besides the messages, once its code is loaded. */
+  /** Shows the data that was sent along with the messages, once its code is loaded. */
   readonly CallParameters?: ComponentType<{ readonly body: Body; readonly node: JsonNode | undefined }> | undefined
 }
 
@@ -90,7 +90,7 @@ interface HalfProps {
   readonly title: string
   readonly text: string
   readonly node: JsonNode | undefined
-  /** States what is missing. */
+  /** A sentence about what is missing. */
   readonly note?: string | undefined
   /** If undefined, the value is shown as JSON. */
   readonly children?: ComponentChildren
@@ -113,7 +113,7 @@ function Half({ title, text, node, note, children }: HalfProps) {
   )
 }
 
-/** Shows the input and output as recorded, those of the trace too if its row stands for a step. */
+/** Shows the input and output as recorded, including the trace's if the row stands for the trace as well. */
 export function RawTexts({ body, kind, whole }: Pick<Props, 'body' | 'kind' | 'whole'>) {
   const cuts = storedCutsOf(body.text, body.attributes)
   return (
@@ -125,7 +125,7 @@ export function RawTexts({ body, kind, whole }: Pick<Props, 'body' | 'kind' | 'w
   )
 }
 
-/** States what was cut from attributes or events, above them. */
+/** Lists the cuts in attributes or events, above them. */
 export function CutNote({ body, half }: { body: Body; half: CutHalf }) {
   const note = describeCuts(storedCutsOf(body.text, body.attributes), half)
   return note === undefined ? null : <p class="cut-note">{note}</p>

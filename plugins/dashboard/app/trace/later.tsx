@@ -1,6 +1,6 @@
 /**
- * The parts of the trace page that load after it, as one module: every further module would split off whatever code it
- * shares with the page.
+ * The parts of the trace page that load after it, as one module, because each further module would split off the code
+ * that it shares with the page.
  */
 export { Events } from './events-view.tsx'
 export { LogView } from './log-view.tsx'

@@ -1,4 +1,4 @@
-/** Lists spans in chronological order, parents before children, each with what it did. */
+/** Lists spans in chronological order, parents before children, each with a preview. */
 
 import { useMemo } from 'preact/hooks'
 import type { Outline } from '../contract.ts'

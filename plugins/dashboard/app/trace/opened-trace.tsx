@@ -126,7 +126,7 @@ export function OpenedTrace({ slug, outline, isPart, refresh }: OpenedProps) {
   const nextHit = (by: 1 | -1) => {
     if (hits === undefined || hits.size === 0) return
     const at = all.findIndex(({ key }) => key === selected)
-    // After the last hit comes the first one.
+    // The first hit follows the last one.
     const order = by === 1 ? [...all.slice(at + 1), ...all] : [...all, ...all.slice(0, Math.max(at, 0))].reverse()
     const next = order.find(({ key }) => hits.has(key))
     if (next !== undefined) select(next.key)
@@ -138,7 +138,7 @@ export function OpenedTrace({ slug, outline, isPart, refresh }: OpenedProps) {
     else select(next)
   }
 
-  /** Annotations judge the trace, unless the dialog is opened from a span's panel. */
+  /** Annotations score the trace, unless the dialog is opened from a span's panel. */
   const [annotating, setAnnotating] = useState<'trace' | 'span' | undefined>()
   const annotate = () => {
     if (may(slug, 'member')) setAnnotating('trace')

@@ -1,4 +1,4 @@
-/** Decides what the page of a trace shows at first, and which parts of its address it cannot follow. */
+/** Decides what the page of a trace shows at first, and which parts of its address are invalid. */
 import { firstSpan, isCulprit, type Node, TRACE_ROW, visibleRows } from '../content/span-tree.ts'
 import type { Outline, OutlineSpan } from '../contract.ts'
 
@@ -68,7 +68,7 @@ export function foldedAtFirst(roots: readonly Node[], spanCount: number): string
   )
 }
 
-/** Returns the failed span without a failed child after or before a row, going round; undefined if none failed. */
+/** Returns the next or previous failed span without a failed child, wrapping around; undefined if none failed. */
 export function nextFailure(rows: readonly { readonly key: string; readonly node: Node }[], from: string, by: 1 | -1) {
   const failed = rows.flatMap(({ key, node }, at) => (isCulprit(node) ? [{ key, at }] : []))
   const here = rows.findIndex(({ key }) => key === from)

@@ -6,7 +6,10 @@ import { JsonView } from '../content/json-view.tsx'
 import { Icon } from '../ui/controls.tsx'
 import { asLine } from '../ui/text.ts'
 
-/** Shows what was sent to the model besides the messages: values on a line, tools and schemas behind a button. */
+/**
+ * Shows the data that was sent to the model along with the messages: values on a line, tools and schemas behind a
+ * button.
+ */
 export function CallParameters({ body, node }: { body: Body; node: JsonNode | undefined }) {
   const own = besidesMessages(body.text, node)
   const names = new Set(own.map(({ name }) => name))

@@ -1,4 +1,6 @@
-/** Loads what rows say about their spans. Rows that appear together are requested together, after a short delay. */
+/**
+ * Loads the previews of spans that rows show. Rows that appear together are requested together, after a short delay.
+ */
 import { createContext } from 'preact'
 import { useContext, useEffect, useState } from 'preact/hooks'
 import type { Answer } from '../contract.ts'

@@ -1,4 +1,4 @@
-/** Makes, lists and revokes public links to a trace. */
+/** Creates, lists and revokes public links to a trace. */
 
 import { useId, useState } from 'preact/hooks'
 import { at, errorMessageOf, write } from '../state/api.ts'

@@ -27,7 +27,7 @@ interface AboutProps {
   onClose(): void
 }
 
-/** Shows a trace's metadata and how it was stored. The reader chooses which values the heads of all traces show. */
+/** Shows a trace's metadata and how it was stored. The visitor selects which values the heads of all traces show. */
 export function AboutDialog({ slug, trace, zone, edit, onClose }: AboutProps) {
   const { metadata } = useStore(preferences)
   const chosen = metadata[slug] ?? []
@@ -140,7 +140,7 @@ export function metadataChanges(before: string, after: string): string | undefin
   try {
     JSON.parse(after)
   } catch (error) {
-    throw new Error(`This is not JSON: ${error instanceof Error ? error.message : error}`)
+    throw new Error(`Invalid JSON: ${error instanceof Error ? error.message : error}`)
   }
   const [old, next] = [nodeAt(before)!, nodeAt(after)!]
   if (next.kind !== 'object') throw new Error('Metadata must be a JSON object.')
@@ -169,7 +169,7 @@ export function DeleteDialog({ trace, onClose, onDelete }: DeleteProps) {
     <FormDialog title="Delete this trace?" submit="Delete trace" danger onClose={onClose} onSubmit={onDelete}>
       <p>
         This deletes <b>{asLine(trace.name, 100)}</b>, its {formatCounted(trace.spanCount, 'span')} and all its scores.
-        You cannot undo this.
+        This cannot be undone.
       </p>
     </FormDialog>
   )

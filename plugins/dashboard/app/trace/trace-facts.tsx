@@ -110,7 +110,7 @@ const FromSteps = () => <small title={SUM}> sum of steps</small>
 
 const wholeSeconds = (ms: number): number => Math.max(0, Math.floor(ms / 1000) * 1000)
 
-/** The metadata values that the reader chose, and the way to the others. */
+/** The metadata values that the visitor selected, and a link to the others. */
 function ChosenMetadata({ slug, trace, about }: { slug: string; trace: Outline['trace']; about(): void }) {
   const { metadata: chosen } = useStore(preferences)
   const leaves = metadataLeaves(trace.metadata)

@@ -99,7 +99,7 @@ export function TraceHead(props: Props) {
                 : []),
               { label: 'Messages as text', act: () => void copyMessages().catch(fail) },
               { label: 'Whole trace as JSON', act: () => void fetchText(path).then(text => copy(text, 'Trace'), fail) },
-              { label: 'curl for the API', act: () => void copy(curl, 'Command') },
+              { label: 'curl command', act: () => void copy(curl, 'Command') },
               'line',
               {
                 label: 'Download trace',

@@ -1,4 +1,4 @@
-/** The spans as a tree, each with what it did, its numbers, and a bar on the time axis. */
+/** The spans as a tree, each with a preview, its numbers, and a bar on the time axis. */
 
 import { useMemo, useState } from 'preact/hooks'
 import type { SubtreeSums } from '../content/span-sums.ts'

@@ -19,7 +19,7 @@ export interface Turn {
   /** Id of the turn's first step. */
   readonly key: string
   readonly prompt: string
-  /** Steps before the answer: tool calls, and what the model said before it made them. */
+  /** Steps before the answer: tool calls, and the model's text before them. */
   readonly actions: readonly TurnStep[]
   readonly answer: TurnAnswer | undefined
 }

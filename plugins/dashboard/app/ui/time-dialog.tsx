@@ -24,7 +24,7 @@ export function TimeDialog({ query, onClose, change }: Props) {
     <FormDialog title="Custom range" submit="Apply" onClose={onClose} onSubmit={apply}>
       <Field label="From" type="datetime-local" value={from} set={setFrom} />
       <Field label="To" type="datetime-local" value={to} set={setTo} />
-      <p class="soft">Lists the traces that started in this range. {timesIn(zone)}.</p>
+      <p class="soft">Shows traces that started in this range. {timesIn(zone)}.</p>
     </FormDialog>
   )
 }

@@ -4,7 +4,7 @@ import { Clock, momentOf, timestamp } from '../../../../clients/typescript/recor
 import { addUsage, costOf, kindOf, shortText, statusOf, usageOf } from '../../../../clients/typescript/record/fields.ts'
 import { newSpanId, newTraceId, parentFromHeaders } from '../../../../clients/typescript/record/parents.ts'
 
-t.test('a clock goes on while the wall clock is set, and the next one starts at the new time', t => {
+t.test('a clock is unaffected when the wall clock is set, and the next one starts at the new time', t => {
   const { now } = Date
   t.teardown(() => Object.assign(Date, { now }))
   const clock = new Clock()
@@ -17,7 +17,7 @@ t.test('a clock goes on while the wall clock is set, and the next one starts at 
   t.end()
 })
 
-t.test('times have microseconds, and those that the service refuses are no times', t => {
+t.test('times have microseconds, and times that the server rejects are invalid', t => {
   t.equal(timestamp(1.25), '1970-01-01T00:00:00.001250Z')
   const times = fc.double({ min: -1e15, max: 1e15, noNaN: true })
   fc.assert(
@@ -33,7 +33,7 @@ t.test('times have microseconds, and those that the service refuses are no times
   t.end()
 })
 
-t.test('fields are made to fit', t => {
+t.test('fields are adjusted to fit', t => {
   t.equal(shortText('a\0\ud800b', 10), 'a\ufffd\ufffdb')
   t.equal(shortText('😀'.repeat(9), 4), '😀'.repeat(4))
   t.equal(shortText('', 4), undefined)
@@ -50,14 +50,14 @@ t.test('fields are made to fit', t => {
   t.end()
 })
 
-t.test('ids are hexadecimal, and no two are the same', t => {
+t.test('ids are hexadecimal and unique', t => {
   const ids = Array.from({ length: 2000 }, () => [newTraceId(), newSpanId()])
   t.ok(ids.every(([trace, span]) => /^[0-9a-f]{32}$/.test(trace!) && /^[0-9a-f]{16}$/.test(span!)))
   t.equal(new Set(ids.flat()).size, 4000)
   t.end()
 })
 
-t.test('a caller is who sends its span', t => {
+t.test('the caller is the sender of the span', t => {
   const [traceId, spanId] = ['4BF92F3577B34DA6A3CE929D0E0E4736', '00f067aa0ba902b7']
   const parent = { traceId: traceId.toLowerCase(), spanId }
   t.same(parentFromHeaders({ traceparent: `00-${traceId}-${spanId}-01` }), parent)
@@ -73,7 +73,7 @@ t.test('a caller is who sends its span', t => {
   t.end()
 })
 
-t.test('a text without a zone is UTC, and seconds and milliseconds are told apart', t => {
+t.test('a text without a zone is in UTC, and seconds and milliseconds are distinguished', t => {
   const noon = Date.UTC(2026, 10, 26, 12)
   for (const text of ['2026-11-26T12:00:00', '2026-11-26 12:00', '2026-11-26T12:00:00.000', '2026-11-26T12:00:00Z'])
     t.equal(momentOf(text), noon, text)

@@ -39,7 +39,7 @@ const numbers = async function* numbers(to: number) {
   return 'end'
 }
 
-t.test('a generator ends its step when it is read to its end, and what it calls is part of it', async t => {
+t.test('a generator ends its step when it is exhausted, and its calls are part of the step', async t => {
   const seen: number[] = []
   for await (const each of spoor.observe(numbers)(3)) seen.push(each)
   t.same(seen, [1, 2, 3])
@@ -51,7 +51,7 @@ t.test('a generator ends its step when it is read to its end, and what it calls 
   )
 })
 
-t.test('a reader that stops, or an error, ends it as well', async t => {
+t.test('a reader that stops, or an error, also ends the step', async t => {
   for await (const _ of spoor.observe(numbers)(3)) break
   t.match(await recorded(), { name: 'numbers', output: [1] })
   const failing = spoor.observe(async function* failing() {
@@ -62,7 +62,7 @@ t.test('a reader that stops, or an error, ends it as well', async t => {
   t.match(await recorded(), { status: 'error', output: 'a', metadata: { error: { message: 'broken' } } })
 })
 
-t.test('generators without promises, and promises of iterables', async t => {
+t.test('synchronous generators, and promises of iterables', async t => {
   const plain = spoor.observe(function* plain() {
     yield 1
     yield 2
@@ -76,7 +76,7 @@ t.test('generators without promises, and promises of iterables', async t => {
   t.match(await recorded(), { name: 'later', output: [1, 2] })
 })
 
-t.test('a web stream stays one, and gives what it gave', async t => {
+t.test('a web stream remains a stream, and yields the same values', async t => {
   const source = () =>
     new ReadableStream({
       start(controller) {
@@ -90,7 +90,7 @@ t.test('a web stream stays one, and gives what it gave', async t => {
   t.match(await recorded(), { name: 'cancelled', status: 'unset' })
 })
 
-t.test('what is called keeps its this, its name, its result and its errors', async t => {
+t.test('an observed function keeps its this, name, result and errors', async t => {
   class Shop {
     rate = 2
     price = spoor.observe(function price(this: Shop, amount: number) {
@@ -112,7 +112,7 @@ t.test('what is called keeps its this, its name, its result and its errors', asy
   t.match(await recorded(), { name: 'fails', status: 'error' })
 })
 
-t.test('what runs at once stays in its own trace, and makes no empty ones', async t => {
+t.test('concurrent work stays in its own trace and creates no empty traces', async t => {
   const names = ['one', 'two', 'three']
   const later = promisify((value: string, done: (error: null, value: string) => void) => {
     setTimeout(() => spoor.span(`callback ${value}`, () => setImmediate(done, null, value)), 1)
@@ -127,7 +127,7 @@ t.test('what runs at once stays in its own trace, and makes no empty ones', asyn
   t.same(seen.sort(), names.map(name => [`callback ${name}`, `promise ${name}`]).sort())
 })
 
-t.test('a step that begins after its trace had ended is a trace of its own', async t => {
+t.test('a step that starts after its trace has ended is a separate trace', async t => {
   let late: Promise<number> | undefined
   let goOn = () => {}
   const isTime = new Promise<void>(resolve => {

@@ -1,4 +1,4 @@
-/** `redact` sees everything that is recorded, except ids and the names of scores. */
+/** `redact` receives everything that is recorded, except ids and the names of scores. */
 import t from 'tap'
 import { Trace } from '../../../../clients/typescript/record/trace.ts'
 import { redactedScore } from '../../../../clients/typescript/record/values.ts'
@@ -26,7 +26,7 @@ function recordSecrets(collected: ReturnType<typeof collecting>): void {
   trace.end()
 }
 
-t.test('a secret is in no part, wherever an application gives it', t => {
+t.test('no part contains a secret, wherever an application passes it', t => {
   const hide = (_: string, value: unknown) => (typeof value === 'string' ? value.replaceAll(SECRET, '***') : value)
   const open = collecting()
   recordSecrets(open)
@@ -39,7 +39,7 @@ t.test('a secret is in no part, wherever an application gives it', t => {
   t.end()
 })
 
-t.test('each place has a name, and ids are not passed', t => {
+t.test('each place has a name, and ids are not redacted', t => {
   const names = new Set<string>()
   const ids = /^[0-9a-f]{16}$|^[0-9a-f]{32}$/
   const collected = collecting({
@@ -55,7 +55,7 @@ t.test('each place has a name, and ids are not passed', t => {
   t.end()
 })
 
-t.test('a result that is no text becomes [redacted] where text is needed', t => {
+t.test('a result that is not a string becomes [redacted] where a string is required', t => {
   const collected = collecting({ redact: () => 7 })
   recordSecrets(collected)
   const { trace } = JSON.parse(collected.parts.find(({ kind }) => kind === 'record')!.body)
@@ -79,7 +79,7 @@ t.test('a result that is no text becomes [redacted] where text is needed', t => 
   t.end()
 })
 
-t.test('names of members that become equal are numbered', t => {
+t.test('members whose names become equal are numbered', t => {
   const collected = collecting({
     redact: (name, value) => (name === '' && String(value).length === 1 ? 'hidden' : value)
   })

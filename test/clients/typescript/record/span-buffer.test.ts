@@ -7,7 +7,7 @@ import { SpanBuffer } from '../../../../clients/typescript/record/span-buffer.ts
 const span = (id: string, status: 'ok' | 'error' = 'ok', parentSpanId?: string) =>
   ({ id, status, parentSpanId, kind: id === 'late' ? 'llm' : 'tool', bytes: 10 }) as SpanRecord
 
-t.test('no more than 200 spans are recorded, and the others are counted', t => {
+t.test('at most 200 spans are recorded, and the others are counted', t => {
   const failing = fc.array(fc.boolean(), { minLength: 190, maxLength: 230 })
   fc.assert(
     fc.property(failing, fc.integer({ min: 0, max: 220 }), (fails, sendAt) => {
@@ -29,7 +29,7 @@ t.test('no more than 200 spans are recorded, and the others are counted', t => {
   t.end()
 })
 
-t.test('a late failure takes the place of a span that did not fail and has no children', t => {
+t.test('a late failure replaces a span that did not fail and has no children', t => {
   const buffer = new SpanBuffer()
   for (let i = 0; i < MAX_SPANS; i++) buffer.enter(`${i}`)
   t.notOk(buffer.enter('late'))
@@ -41,8 +41,8 @@ t.test('a late failure takes the place of a span that did not fail and has no ch
   t.same(
     buffer.take().map(({ id }) => id),
     ['0', '1', 'late'],
-    'its parent stays'
+    'its parent is kept'
   )
-  t.same(buffer.leftOut, { count: 2, kinds: { tool: 2 } }, 'that of the one which lost its place')
+  t.same(buffer.leftOut, { count: 2, kinds: { tool: 2 } }, 'the parent of the span that was replaced')
   t.end()
 })

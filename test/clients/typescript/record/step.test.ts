@@ -10,7 +10,7 @@ function recordedOf({ parts }: ReturnType<typeof collecting>) {
   return JSON.parse(record!.body).trace
 }
 
-t.test('values are what they were when they were given', t => {
+t.test('values are recorded as they were when they were passed', t => {
   const collected = collecting()
   const trace = new Trace(collected.recorder, 'agent', { input: { n: 1 } })
   const list = [1]
@@ -31,7 +31,7 @@ t.test('values are what they were when they were given', t => {
   t.end()
 })
 
-t.test('an error is an event and the status, and never fails who records it', t => {
+t.test('an error becomes an event and the status, and recording it never fails', t => {
   const collected = collecting()
   const trace = new Trace(collected.recorder, 'agent')
   const span = trace.startSpan('step')
@@ -54,7 +54,7 @@ t.test('an error is an event and the status, and never fails who records it', t 
   t.end()
 })
 
-t.test('what steps use is added up for the step around them that says nothing itself', t => {
+t.test('usage of inner steps is added up for an outer step that states none', t => {
   const collected = collecting()
   const trace = new Trace(collected.recorder, 'agent')
   const outer = trace.startSpan('outer')
@@ -67,7 +67,7 @@ t.test('what steps use is added up for the step around them that says nothing it
   t.end()
 })
 
-t.test('names and numbers that the service would refuse are put right', t => {
+t.test('names and numbers that the server would reject are corrected', t => {
   const collected = collecting()
   const trace = new Trace(collected.recorder, '', { usage: { inputTokens: -1 }, costUsd: Number.NaN })
   trace.startSpan('x'.repeat(2000), { kind: 'odd' as 'tool', startedAt: 'never' }).end({ endedAt: new Date(0) })
@@ -81,7 +81,7 @@ t.test('names and numbers that the service would refuse are put right', t => {
   t.end()
 })
 
-t.test('options may be left out before a function', t => {
+t.test('options can be omitted before a function', t => {
   const act = () => 1
   t.same(optionsFirst([act]), [{}, act])
   t.same(optionsFirst([{ a: 1 }, act]), [{ a: 1 }, act])

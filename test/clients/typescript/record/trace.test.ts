@@ -46,7 +46,7 @@ const way = fc.constantFrom<TraceOptions>(
   { parent: { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16) } }
 )
 
-t.test('each step is sent once, in requests that the service takes', async t => {
+t.test('each step is sent once, in requests that the server accepts', async t => {
   fc.assert(
     fc.property(way, fc.array(act, { maxLength: 25 }), (options, acts) => {
       const { recorder, parts, problems, over, held } = collecting()
@@ -82,7 +82,7 @@ t.test('each step is sent once, in requests that the service takes', async t => 
   t.pass()
 })
 
-t.test('what is done after the end is not recorded, and said', t => {
+t.test('work after the end is not recorded, and is reported', t => {
   const { recorder, parts, problems } = collecting()
   const trace = new Trace(recorder, 'agent')
   trace.end()
@@ -91,11 +91,11 @@ t.test('what is done after the end is not recorded, and said', t => {
   t.equal(parts.length, 1)
   t.match(problems, [/span late began after its trace had ended/])
   trace.score('quality', true)
-  t.equal(parts.at(-1)?.kind, 'score', 'a score may come later')
+  t.equal(parts.at(-1)?.kind, 'score', 'a score can be added later')
   t.end()
 })
 
-t.test('a trace that the process leaves is recorded as it is', t => {
+t.test('a trace that is running when the process ends is recorded as it is', t => {
   const { recorder, parts } = collecting()
   const trace = new Trace(recorder, 'agent')
   trace.startSpan('open')
@@ -111,7 +111,7 @@ t.test('a trace that the process leaves is recorded as it is', t => {
   t.end()
 })
 
-t.test('a score fits the rules of the service, however long its texts are', t => {
+t.test("a score meets the server's rules, however long its texts are", t => {
   const { recorder, parts } = collecting()
   const trace = new Trace(recorder, 'agent', { live: true })
   trace.score('verdict', 'good\0'.repeat(100), { comment: 'since '.repeat(1000) }).score('empty', '', { comment: '' })
@@ -124,7 +124,7 @@ t.test('a score fits the rules of the service, however long its texts are', t =>
   t.end()
 })
 
-t.test('session and user may be known later, but not behind the start that is sent', t => {
+t.test('session and user can be set later, but not after the start has been sent', t => {
   const { recorder, parts, problems } = collecting()
   new Trace(recorder, 'agent', { userId: 'u1' }).setUser('u2').setUser(undefined).setSession('s').end()
   t.match(JSON.parse(parts[0]!.body).trace, { userId: 'u2', sessionId: 's' })
@@ -133,7 +133,7 @@ t.test('session and user may be known later, but not behind the start that is se
   t.end()
 })
 
-t.test('a trace that others join says so in their form, and one that is live cannot be joined', t => {
+t.test('a joined trace is sent as spans, and a live one cannot be joined', t => {
   const { recorder, problems } = collecting()
   const trace = new Trace(recorder, 'agent')
   t.match(trace.traceparent, new RegExp(`^00-${trace.traceId}-[0-9a-f]{16}-01$`))
@@ -156,7 +156,7 @@ function spansIn({ parts }: ReturnType<typeof collecting>): Record<string, numbe
   return counts
 }
 
-t.test('a trace of more than 200 spans is sent as OTLP, and a live one says what it leaves out', t => {
+t.test('a trace with more than 200 spans is sent as OTLP, and a live one reports what it omits', t => {
   const whole = collecting()
   const trace = new Trace(whole.recorder, 'many')
   for (let i = 0; i < 350; i++) trace.startSpan(`${i}`).end()
@@ -178,7 +178,7 @@ t.test('a trace of more than 200 spans is sent as OTLP, and a live one says what
   t.end()
 })
 
-t.test('a trace that is not sampled sends nothing, unless something fails', t => {
+t.test('a trace that is not sampled sends nothing unless something fails', t => {
   const sentBy = (act: (trace: Trace) => void, options = {}) => {
     const collected = collecting({ sampleRate: 0 })
     const trace = new Trace(collected.recorder, 'sampled', options)
@@ -217,7 +217,7 @@ t.test('a trace that is not sampled sends nothing, unless something fails', t =>
   t.end()
 })
 
-t.test('a step has its address, and the attributes of its trace', t => {
+t.test("a step has its URL, and the trace's attributes", t => {
   const collected = collecting({ url: 'http://spoor:8787/base' })
   const trace = new Trace(collected.recorder, 'agent', { spanAttributes: { tenant: 'a', step: 0 } })
   const span = trace.startSpan('one', { attributes: { step: 1 } })

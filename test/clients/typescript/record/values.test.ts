@@ -8,7 +8,7 @@ const read = (value: unknown, bytes?: number) => JSON.parse(write(value, bytes)!
 /** Number of bytes allowed for closing brackets and cut marks. */
 const SLACK = 8000
 
-t.test('what is JSON is written as JSON.stringify writes it', t => {
+t.test('JSON values are written as JSON.stringify writes them', t => {
   fc.assert(
     fc.property(fc.jsonValue(), value => {
       const written = write(value)!
@@ -21,7 +21,7 @@ t.test('what is JSON is written as JSON.stringify writes it', t => {
   t.end()
 })
 
-t.test('whatever it is, the text is JSON, and not much more than its budget', t => {
+t.test('any value becomes JSON that hardly exceeds its budget', t => {
   const values = fc.anything({ withBigInt: true, withDate: true, withMap: true, withSet: true, withTypedArray: true })
   fc.assert(
     fc.property(values, fc.integer({ min: 0, max: 500 }), (value, bytes) => {
@@ -35,7 +35,7 @@ t.test('whatever it is, the text is JSON, and not much more than its budget', t 
   t.end()
 })
 
-t.test('what is no JSON is told in words', t => {
+t.test('values that are not JSON are described in words', t => {
   const circle: unknown[] = []
   circle.push(circle, { circle })
   class Plain {
@@ -89,7 +89,7 @@ t.test('what is no JSON is told in words', t => {
   for (const [value, expected] of table) t.match(read(value), expected)
   t.match(read(error), { name: 'TypeError', message: 'odd', code: 7, cause: { name: 'RangeError', message: 'deep' } })
   const named = Object.assign(new Error('odd'), { name: 'Own' })
-  t.equal(write(named)!.text.split('"name"').length, 2, 'a member of its own that all errors have is there once')
+  t.equal(write(named)!.text.split('"name"').length, 2, 'an own property that all errors have appears once')
   let deep: unknown = 'end'
   for (let i = 0; i < 1000; i++) deep = [deep]
   t.match(write(deep)!.text, '"[deeper than 64 levels]"')
@@ -97,7 +97,7 @@ t.test('what is no JSON is told in words', t => {
   t.end()
 })
 
-t.test('what is too long is cut, and says by how much', t => {
+t.test('long values are cut, and state how much is missing', t => {
   t.equal(read('x'.repeat(1_000_000), 1000), `${'x'.repeat(1000)}…[cut 999,000 characters]`)
   t.match(read('\u0001'.repeat(1000), 600), /^\u0001{100}…\[cut 900 characters]$/)
   t.match(read('😀'.repeat(1000), 402), /^(😀)+…/u)
@@ -107,7 +107,7 @@ t.test('what is too long is cut, and says by how much', t => {
   t.end()
 })
 
-t.test('a long text does not push out the members behind it', t => {
+t.test('a long text does not crowd out the members after it', t => {
   const messages = [
     { role: 'user', content: 'x'.repeat(50_000) },
     { role: 'user', content: 'and then?' }
@@ -118,7 +118,7 @@ t.test('a long text does not push out the members behind it', t => {
   t.end()
 })
 
-t.test('redaction sees each member, and a fault of it shows nothing', t => {
+t.test('redaction receives each member, and exposes nothing when it fails', t => {
   const redact = (name: string, value: unknown) => (name === 'password' ? '***' : name === 'gone' ? undefined : value)
   const written = writeValue('input', { password: 'p', gone: 1, list: [{ password: 'q' }] }, { bytes: 1000, redact })
   t.equal(written?.text, '{"password":"***","list":[{"password":"***"}]}')
@@ -139,7 +139,7 @@ function hiding() {
   return { calls, redact }
 }
 
-t.test('redaction is called as in Python: with each member, and with each item by its place', t => {
+t.test('redaction is called as in Python: with each member, and with each item by its index', t => {
   const table = JSON.parse(readFileSync('test/fixtures/client/redaction.json', 'utf8'))
   t.ok(table.length > 0)
   for (const { value, calls: expected, recorded } of table) {
@@ -154,7 +154,7 @@ t.test('redaction is called as in Python: with each member, and with each item b
   t.end()
 })
 
-t.test('redaction sees the text that stands for an object', t => {
+t.test('redaction receives the text that represents an object', t => {
   const { redact } = hiding()
   const said = { toJSON: () => ({ in: ['SECRET'] }) }
   const objects = [new URL('https://x.example/?SECRET'), said, new String('SECRET'), /SECRET/, new Set(['SECRET'])]
@@ -165,7 +165,7 @@ t.test('redaction sees the text that stands for an object', t => {
   t.end()
 })
 
-t.test('values of the web are recorded without their headers and contents', t => {
+t.test('web objects are recorded without their headers and content', t => {
   const form = new FormData()
   form.append('city', 'Graz')
   form.append('tag', 'a')

@@ -11,15 +11,15 @@ const TABLE: [
   verdict: object
 ][] = [
   ['stored', 'record', { status: 201, text: '{"ok":true}' }, { do: 'done' }],
-  ['a page of a proxy', 'record', { status: 200, text: '<html>' }, { do: 'again', all: true }],
+  ["a proxy's page", 'record', { status: 200, text: '<html>' }, { do: 'again', all: true }],
   ['another service', 'record', { status: 201, text: '{"id":1}' }, { do: 'again', all: true }],
   ['no answer', 'record', { status: 0, text: 'ECONNREFUSED' }, { do: 'again', all: true, reason: 'ECONNREFUSED' }],
   ['full', 'record', { status: 429, text: error('quota_exhausted'), retryAfter: '2' }, { do: 'again', afterMs: 2000 }],
-  ['an error of the server', 'record', { status: 500, text: error('internal_error') }, { do: 'again', all: false }],
+  ['a server error', 'record', { status: 500, text: error('internal_error') }, { do: 'again', all: false }],
   ['a proxy without a server', 'record', { status: 502, text: 'Bad Gateway' }, { do: 'again', all: true }],
   ['a wrong address', 'record', { status: 404, text: 'nothing here' }, { do: 'again', all: true }],
   ['a wrong key', 'record', { status: 401, text: error('invalid_api_key') }, { do: 'stop' }],
-  ['a key that may not', 'record', { status: 403, text: error('insufficient_scope') }, { do: 'stop' }],
+  ['a key without the scope', 'record', { status: 403, text: error('insufficient_scope') }, { do: 'stop' }],
   ['a firewall', 'record', { status: 403, text: 'blocked' }, { do: 'again' }],
   ['another environment', 'end', { status: 403, text: error('forbidden') }, { do: 'lost' }],
   ['other content', 'record', { status: 409, text: error('trace_id_conflict') }, { do: 'lost' }],
@@ -37,20 +37,20 @@ const TABLE: [
   ['spans without a trace', 'spans', { status: 404, text: error('not_found') }, { do: 'lost' }],
   ['an export', 'otlp', { status: 200, text: '{}' }, { do: 'done' }],
   [
-    'an export with refusals',
+    'an export with rejections',
     'otlp',
     { status: 200, text: '{"partialSuccess":{"rejectedSpans":"2","errorMessage":"no"}}' },
     { do: 'lost', reason: '2 spans refused: no' }
   ]
 ]
 
-t.test('each answer has its consequence', t => {
+t.test('each response has its consequence', t => {
   for (const [what, kind, answer, verdict] of TABLE) t.match(judge(kind, answer, 0), verdict, what)
   t.equal(judge('score', { status: 404, text: error('not_found') }, 20).do, 'lost', 'at last')
   t.end()
 })
 
-t.test('only what spoor itself refuses for good is lost', t => {
+t.test('only traces that spoor itself rejects permanently are lost', t => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 599 }), fc.string(), (status, text) => {
       const verdict = judge('record', { status, text }, 3)
@@ -61,7 +61,7 @@ t.test('only what spoor itself refuses for good is lost', t => {
   t.end()
 })
 
-t.test('waits grow, have a bound, and heed the service', t => {
+t.test('delays grow, are bounded, and respect the server', t => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 2000 }), fc.double({ min: 0, max: 1, noNaN: true }), (failures, random) => {
       const wait = waitMs(failures, undefined, random)

@@ -5,7 +5,7 @@ import { fileText, newDelivery, readFileText } from '../../../../clients/typescr
 const kinds = fc.constantFrom('record', 'start', 'spans', 'end', 'joined', 'otlp', 'score')
 const parts = fc.array(fc.record({ kind: kinds, body: fc.jsonValue().map(value => JSON.stringify(value)) }))
 
-t.test('a file gives back the very parts that were written, and a piece of one gives nothing', t => {
+t.test('a file returns exactly the written parts, and a fragment of a file returns none', t => {
   fc.assert(
     fc.property(parts, fc.string(), fc.double({ min: 0, max: 0.999, noNaN: true }), (list, name, share) => {
       const delivery = newDelivery('a'.repeat(32), name, list)

@@ -35,7 +35,7 @@ for (const [name, answer] of Object.entries(SERVERS)) {
   t.test(`a server that ${name}`, async t => {
     const url = await serverThat(t, answer)
 
-    t.test('a process ends by itself after 5 s, and its traces are in the spool', async t => {
+    t.test('a process exits by itself after 5 s, and its traces are in the spool', async t => {
       const spool = await testFolder(t)
       const begun = performance.now()
       const options = { url, key: 'k', spool }
@@ -56,7 +56,7 @@ for (const [name, answer] of Object.entries(SERVERS)) {
       t.equal(readdirSync(spool).length, 1)
     })
 
-    t.test('a read holds the process, and fails when the client is closed', async t => {
+    t.test('a read keeps the process alive, and fails when the client is closed', async t => {
       const spoor = new Spoor({ url, key: 'k', spool: false, onProblem: () => {} })
       const read = spoor.project().catch(error => error)
       setTimeout(() => void spoor.close({ timeoutMs: 100 }), 200)

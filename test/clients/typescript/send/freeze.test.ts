@@ -1,4 +1,4 @@
-/** A serverless platform freezes a process while it sends. No trace is lost or doubled. */
+/** A serverless platform freezes a process while it sends. No trace is lost or duplicated. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -11,7 +11,7 @@ import { testService } from '../../../fixtures/service/service.ts'
 const ROUNDS = 4
 const FROZEN_MS = 1000
 
-t.test('a process that is frozen while it waits for a response', async t => {
+t.test('a process is frozen while it waits for a response', async t => {
   const { url, key } = await testService(t)
   const spool = await testFolder(t)
   const frozen: Promise<void>[] = []

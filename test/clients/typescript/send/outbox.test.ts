@@ -14,7 +14,7 @@ import { testFolder } from '../../../fixtures/folder.ts'
 const id = (letter: string) => letter.repeat(32)
 const part = (text: string) => ({ kind: 'record', body: JSON.stringify(text) }) as const
 
-t.test('what sends may not be there: nothing is lost, it is said, and asked for again', async t => {
+t.test('if the sender fails to load, nothing is lost, the problem is reported, and loading is retried', async t => {
   const bodies: string[] = []
   const server = createServer(async (request, response) => {
     bodies.push(Buffer.concat(await request.toArray()).toString())
@@ -44,7 +44,7 @@ t.test('what sends may not be there: nothing is lost, it is said, and asked for 
   t.equal(outbox.bytes, 0)
 })
 
-t.test('beyond its bound memory gives what waits to the disk, and reads it for what comes later', async t => {
+t.test('beyond its limit, memory moves waiting traces to disk, and reads them back for later parts', async t => {
   const folder = join(await testFolder(t), 'spool')
   const spool = new Spool(folder, 10_000, new Owner({ url: 'http://localhost', key: 'k' }))
   const outbox = new Outbox({ spool, memoryBytes: 1000, onProblem: () => {} }, () => new Promise(() => {}))

@@ -39,7 +39,7 @@ function forget(folder: string): void {
   }
 }
 
-t.test('an entry is for one server, project and environment, however the server is called', t => {
+t.test("an entry is for one server, project and environment, whatever the server's address", t => {
   const destinations = (urls: readonly string[], project = 'p', environment: string | null = null) =>
     urls.map(url => {
       const owner = ownerOf(keyOf('a'), url)
@@ -64,7 +64,7 @@ t.test('an entry is for one server, project and environment, however the server 
   t.end()
 })
 
-t.test('names have the id of a key, and nothing of its secret', t => {
+t.test("names contain a key's id, but no part of its secret", t => {
   t.equal(ownerOf(keyOf('a')).mark, `-${'a'.repeat(16)}.spoor`)
   t.equal(ownerOf(`my_live_prefix${keyOf('b')}`).keyId, 'b'.repeat(16))
   for (const odd of ['key', 'sk-secret', `${keyOf('c')}x`]) {
@@ -75,7 +75,7 @@ t.test('names have the id of a key, and nothing of its secret', t => {
   t.end()
 })
 
-t.test('whoever comes and goes, an entry is taken for its project only, and none is lost', async t => {
+t.test('whichever processes come and go, an entry is taken only for its project, and none is lost', async t => {
   const folder = await testFolder(t)
   // The keys, each with its project and environment. The first three keys belong to the same project and environment.
   const keys = [
@@ -122,7 +122,7 @@ t.test('whoever comes and goes, an entry is taken for its project only, and none
   )
 })
 
-t.test('what an earlier version left is taken where the process has one key, and left where it has several', t => {
+t.test('files of an earlier version are taken by a process with one key, and left by a process with several', t => {
   // Other tests in this process have already used other keys.
   const keys: Keys = new Map()
   const of = (letter: string) => ownerOf(keyOf(letter), undefined, keys)
@@ -136,7 +136,7 @@ t.test('what an earlier version left is taken where the process has one key, and
   other.register('/spool')
   t.equal(claim(old, '/spool', owner), 'unnamed')
   const its = `1-${'0'.repeat(32)}-1-1${other.mark}`
-  t.equal(claim(its, '/spool', owner), 'spare', 'it is of another client here')
+  t.equal(claim(its, '/spool', owner), 'spare', 'here it belongs to another client')
   t.equal(claim(its, '/elsewhere', owner), 'other')
   t.end()
 })
@@ -158,7 +158,7 @@ t.test('against a server', async t => {
     return { spoor, said }
   }
 
-  t.test('two clients of two projects share a spool over an outage: each sends its own', async t => {
+  t.test('two clients of different projects share a spool during an outage, and each sends its own traces', async t => {
     const spool = await testFolder(t)
     const away = [make(t, a, spool, { url: nowhere }), make(t, b, spool, { url: nowhere })]
     for (let i = 0; i < 4; i++) {
@@ -177,7 +177,7 @@ t.test('against a server', async t => {
     t.same(readdirSync(spool), [])
   })
 
-  t.test('a key that was rotated finds what waits, and one of another project or environment leaves it', async t => {
+  t.test('after a rotation, the new key sends waiting traces, and keys of other projects do not', async t => {
     const spool = await testFolder(t)
     const { key: old, keyId } = await makeKey()
     const production = await makeKey({ environment: 'production' })
@@ -209,19 +209,22 @@ t.test('against a server', async t => {
     t.same(readdirSync(spool), [])
   })
 
-  t.test('what never learnt its project is taken by its own key only, wherever the server is now', async t => {
-    const spool = await testFolder(t)
-    const { key, keyId } = await makeKey()
-    leave(spool, ownerOf(key, nowhere))
-    const { spoor, said } = make(t, a, spool)
-    t.equal(await spoor.adopt(), 0)
-    t.match(said, [new RegExp(`: 1, recorded with another key \\(${keyId}\\)`)])
-    const own = make(t, key, spool).spoor
-    await own.adopt()
-    t.match(await own.close({ timeoutMs: 30_000 }), { sent: 1, kept: 0 })
-  })
+  t.test(
+    'an entry that never learned its project is taken only by its own key, wherever the server is now',
+    async t => {
+      const spool = await testFolder(t)
+      const { key, keyId } = await makeKey()
+      leave(spool, ownerOf(key, nowhere))
+      const { spoor, said } = make(t, a, spool)
+      t.equal(await spoor.adopt(), 0)
+      t.match(said, [new RegExp(`: 1, recorded with another key \\(${keyId}\\)`)])
+      const own = make(t, key, spool).spoor
+      await own.adopt()
+      t.match(await own.close({ timeoutMs: 30_000 }), { sent: 1, kept: 0 })
+    }
+  )
 
-  t.test('what an earlier version left is sent by a process with one key, by itself', async t => {
+  t.test('files of an earlier version are sent by a process with one key, without being asked', async t => {
     const spool = await testFolder(t)
     const left = [leave(spool, ownerOf(a)), leave(spool, ownerOf(a))]
     forget(spool)

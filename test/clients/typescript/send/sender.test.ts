@@ -50,7 +50,7 @@ async function answering(
   return { spoor, asked, said, url }
 }
 
-t.test('the very same bytes are sent again until they are answered', async t => {
+t.test('the same bytes are resent until the server responds', async t => {
   const replies: (Reply | undefined)[] = [undefined, [200, '<html>'], refusal(429, 'quota_exhausted')]
   const { spoor, asked, said } = await answering(t, (_, count) => (count <= 3 ? replies[count - 1] : OK))
   spoor.trace('again', () => 1)
@@ -58,10 +58,10 @@ t.test('the very same bytes are sent again until they are answered', async t => 
   t.equal(asked.length, 4)
   t.equal(new Set(asked.map(({ path, body }) => path + body)).size, 1)
   t.equal(asked[0]!.path, '/base/api/v1/traces')
-  t.ok(said.length >= 3, 'each kind of problem is said')
+  t.ok(said.length >= 3, 'each kind of problem is reported')
 })
 
-t.test('a trace is sent when it ends, without a timer and without a flush', async t => {
+t.test('a trace is sent when it ends, without a timer or a flush', async t => {
   const { spoor, asked } = await answering(t, () => OK)
   // When the client starts, it checks its spool and sends the traces in it.
   await nextTurn()
@@ -77,18 +77,18 @@ t.test('a trace is sent when it ends, without a timer and without a flush', asyn
   t.match(asked, [{ method: 'POST', path: '/base/api/v1/traces' }])
 })
 
-t.test('a key that is refused stops all sending; what waits is kept, and said', async t => {
+t.test('a rejected key stops sending; waiting traces are kept and reported', async t => {
   const spool = await testFolder(t)
   const { spoor, asked, said } = await answering(t, () => refusal(401, 'invalid_api_key'), { spool })
   for (let i = 0; i < 30; i++) spoor.trace('kept', () => i)
   t.match(await spoor.flush(), { sent: 0, kept: 30, lostCount: 0 })
-  t.ok(asked.length <= 9, 'only what was in flight was refused')
+  t.ok(asked.length <= 9, 'only requests in flight were rejected')
   t.match(said, [/nothing is sent for a minute, but kept: 401/])
   await spoor.close()
   t.equal(readdirSync(spool).length, 30)
 })
 
-t.test('what is refused for good is named with its reason, and nothing else suffers', async t => {
+t.test('a trace that is rejected for good is reported with the reason, without affecting others', async t => {
   const { spoor } = await answering(t, ({ body }) => (body.includes('bad') ? refusal(409, 'trace_id_conflict') : OK))
   const { traceId } = spoor.trace('bad', trace => trace.score('s', 1))
   spoor.trace('good', () => 1)
@@ -96,7 +96,7 @@ t.test('what is refused for good is named with its reason, and nothing else suff
   t.match(await spoor.flush({ timeoutMs: 60_000 }), { sent: 1, kept: 0, lostCount: 1, lost })
 })
 
-t.test('what is too large for a proxy is cut further, once', async t => {
+t.test('a body that is too large for a proxy is cut further, once', async t => {
   const { spoor, asked } = await answering(t, ({ body }) => (body.length > 500_000 ? [413, 'too large'] : OK))
   spoor.trace('large', { input: 'x'.repeat(300_000) }, () => 'y'.repeat(400_000))
   t.match(await spoor.flush({ timeoutMs: 60_000 }), { sent: 1, lostCount: 0 })
@@ -108,7 +108,7 @@ t.test('what is too large for a proxy is cut further, once', async t => {
   })
 })
 
-t.test('a trace that is part of another is sent by its spans where a proxy takes no more, and then cut', async t => {
+t.test('if a proxy has a low limit, a joined trace is sent span by span, and cut only then', async t => {
   const { spoor, asked } = await answering(t, ({ body }) =>
     body.length > 250_000 ? [413, 'too large'] : [200, { partialSuccess: {} }]
   )
@@ -130,13 +130,13 @@ t.test('a trace that is part of another is sent by its spans where a proxy takes
   t.equal(inputOf(spans[3]), '"why?"')
 })
 
-t.test('a proxy that takes nothing loses the trace, which is named', async t => {
+t.test('a proxy that accepts nothing loses the trace, which is reported', async t => {
   const { spoor } = await answering(t, () => [413, 'too large'])
   spoor.trace('refused', () => 1)
   t.match(await spoor.flush({ timeoutMs: 60_000 }), { sent: 0, kept: 0, lost: [{ reason: 'record: HTTP 413' }] })
 })
 
-t.test('without room in memory and without a spool, what is lost is named', async t => {
+t.test('if memory is full and there is no spool, losses are reported', async t => {
   const { spoor } = await answering(t, () => undefined, { memoryBytes: 3000 })
   for (let i = 0; i < 10; i++) spoor.trace(`t${i}`, { input: 'x'.repeat(500) }, () => i)
   const { kept, lost, lostCount, sent } = await spoor.flush({ timeoutMs: 100 })
@@ -145,7 +145,7 @@ t.test('without room in memory and without a spool, what is lost is named', asyn
   t.match(lost, Array(lostCount).fill({ reason: 'there was no room for it in memory or on disk' }))
 })
 
-t.test('a score whose answer was lost is looked for before it is sent again', async t => {
+t.test('a score whose response was lost is looked up before it is resent', async t => {
   const score = { name: 'helpful', value: true, comment: null, spanId: null }
   const { spoor, asked } = await answering(t, ({ method }) =>
     method === 'GET' ? [200, { scores: [score] }] : undefined
@@ -158,7 +158,7 @@ t.test('a score whose answer was lost is looked for before it is sent again', as
   )
 })
 
-t.test('a score whose answer was lost is not taken for an equal one that was given before', async t => {
+t.test('a score whose response was lost is not confused with an identical earlier score', async t => {
   const stored: { readonly value: boolean }[] = []
   const { spoor, asked } = await answering(t, ({ method, body }, count) => {
     if (method === 'GET') return [200, { scores: stored }]
@@ -175,11 +175,11 @@ t.test('a score whose answer was lost is not taken for an equal one that was giv
   t.same(
     stored.map(({ value }) => value),
     [true, false, true],
-    'the last one counts'
+    'the last one applies'
   )
 })
 
-t.test('a score that could not be looked for is not sent again before it was', async t => {
+t.test('a score that could not be looked up is not resent until it has been', async t => {
   const score = { name: 'helpful', value: true, comment: null, spanId: null }
   const replies: (Reply | undefined)[] = [undefined, undefined, refusal(503, 'unavailable'), [200, { scores: [score] }]]
   const { spoor, asked } = await answering(t, (_, count) => replies[count - 1])
@@ -191,7 +191,7 @@ t.test('a score that could not be looked for is not sent again before it was', a
   )
 })
 
-t.test('an id that no trace has is named as lost: it holds up nothing, and is no name of a file', async t => {
+t.test('an id without a trace is reported as lost, blocks nothing, and names no file', async t => {
   const spool = join(await testFolder(t), 'spool')
   const { spoor, asked } = await answering(t, () => OK, { spool, spoolEach: true })
   for (const id of ['no id', '../../elsewhere', undefined as unknown as string]) spoor.score(id, 'helpful', true)
@@ -201,7 +201,7 @@ t.test('an id that no trace has is named as lost: it holds up nothing, and is no
   t.equal(asked.length, 1)
 })
 
-t.test('what a client that is closed could neither send nor keep is lost, and named', async t => {
+t.test('traces that a closed client could neither send nor keep are lost and reported', async t => {
   const { spoor, said, url } = await answering(t, () => refusal(429, 'quota_exhausted'))
   const traceId = spoor.trace('late', trace => trace.traceId)
   const lost = [{ traceId, name: 'late', reason: 'the client was closed, and it could not be kept on disk' }]
@@ -212,7 +212,7 @@ t.test('what a client that is closed could neither send nor keep is lost, and na
   ])
 })
 
-t.test('spans of a trace that had ended are no loss if its end is this very one', async t => {
+t.test('spans of an ended trace are not lost if its end is this very one', async t => {
   for (const [duplicate, lostCount] of [
     [true, 0],
     [false, 1]
@@ -227,7 +227,7 @@ t.test('spans of a trace that had ended are no loss if its end is this very one'
   }
 })
 
-t.test('files of the spool that are broken are put aside, and no reason to stop', async t => {
+t.test('broken spool files are set aside, and do not stop anything', async t => {
   const spool = await testFolder(t)
   mkdirSync(spool, { recursive: true })
   const { mark } = new Owner({ url: 'http://localhost', key: 'key' })
@@ -239,7 +239,7 @@ t.test('files of the spool that are broken are put aside, and no reason to stop'
   t.match(readdirSync(spool).filter(name => name.endsWith('.broken')).length, 1)
 })
 
-t.test('the key is not to be seen in what an application may write to its log', async t => {
+t.test('the key does not appear in anything that an application may log', async t => {
   const key = 'a-secret-key'
   const { spoor } = await answering(t, () => [200, { ok: true, traces: [], nextCursor: null }], { key })
   const trace = spoor.start('logged')
@@ -249,7 +249,7 @@ t.test('the key is not to be seen in what an application may write to its log', 
   for (const each of [spoor, spoor.traces, trace]) t.notOk(inspect(each, { depth: 20, showHidden: true }).includes(key))
 })
 
-t.test('without a key, or with a wrong address, the application runs, and is told', async t => {
+t.test('without a key, or with an invalid address, the application runs and is told', async t => {
   for (const options of [{ key: '' }, { key: 'k', url: 'ftp://x' }, { key: 'schlüssel' }]) {
     const said: string[] = []
     const spoor = new Spoor({ spool: false, onProblem: problem => said.push(problem), ...options })

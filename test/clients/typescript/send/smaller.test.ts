@@ -11,7 +11,7 @@ function fitting(part: TracePart, bytes: number, cuts = 0): TracePart[] {
 }
 const read = (parts: readonly TracePart[]) => parts.map(({ kind, body }) => ({ kind, body: JSON.parse(body) }))
 
-t.test('a trace is sent in parts, and loses nothing if each of them is small enough', t => {
+t.test('a trace is sent in parts, and loses nothing if each part is small enough', t => {
   const spans = Array.from({ length: 5 }, (_, i) => ({ id: `${i}`, kind: 'tool', input: 'x'.repeat(1000) }))
   const trace = { id: 'a', name: 't', startedAt: '1', input: 'in', tags: ['x'], endedAt: '2', status: 'ok', output: 7 }
   const parts = read(fitting(made('record', { schemaVersion: 1, trace: { ...trace, spans } }), 2500))
@@ -34,7 +34,7 @@ t.test('a trace is sent in parts, and loses nothing if each of them is small eno
   t.end()
 })
 
-t.test('an export is halved down to its spans', t => {
+t.test('an export is halved down to single spans', t => {
   const spans = Array.from({ length: 5 }, (_, i) => ({ spanId: `${i}`, attributes: [], events: [] }))
   const body = { resourceSpans: [{ resource: {}, scopeSpans: [{ scope: { name: 'spoor' }, spans }] }] }
   const parts = read(fitting(made('otlp', body), 200))
@@ -47,7 +47,7 @@ t.test('an export is halved down to its spans', t => {
   t.end()
 })
 
-t.test('values are cut where nothing else is left, further each time, and the rest stays', t => {
+t.test('values are cut as a last resort, further each time, and the rest is kept', t => {
   const text = 'x'.repeat(900_000)
   const span = { id: 'b', kind: 'llm', name: 's', input: text, attributes: { a: 1 }, events: [{ name: 'e' }] }
   for (const bytes of [500_000, 100_000, 10_000]) {
@@ -88,7 +88,7 @@ t.test('an exported span is cut in the same way, and JSON stays JSON', t => {
   t.end()
 })
 
-t.test('what cannot become smaller is given up', t => {
+t.test('a body that cannot become smaller is given up', t => {
   t.equal(smaller(made('score', { name: 's' }), 0), undefined)
   let part = made('start', { schemaVersion: 1, trace: { id: 'a' } })
   let cuts = 0

@@ -14,7 +14,7 @@ owner.register(undefined)
 const adoptFiles = (spool: Spool, most: number) => look(spool, most, { isSettled: true }).files
 const deliveryOf = (traceId: string, body = '{}') => newDelivery(traceId, 'agent', [{ kind: 'record', body }])
 
-t.test('a file that is no whole trace is put aside for people, and the rest goes on', async t => {
+t.test('an incomplete file is set aside for inspection, and the rest is sent', async t => {
   const folder = await testFolder(t)
   writeFileSync(join(folder, '1-x.spoor'), 'spoor 1 {"traceId":"a"')
   writeFileSync(join(folder, 'notes.txt'), 'somebody else’s')
@@ -26,7 +26,7 @@ t.test('a file that is no whole trace is put aside for people, and the rest goes
   t.match(readFileSync(join(folder, '1-x.spoor.broken'), 'utf8'), /^spoor 1/)
 })
 
-t.test('the folder of a process that is gone is taken over, that of one elsewhere after a minute', async t => {
+t.test('the folder of an exited process is taken over, and one of another machine after a minute', async t => {
   const folder = await testFolder(t)
   const own = new Spool(folder, 10_000, owner)
   own.write(deliveryOf('a'.repeat(32)))
@@ -40,7 +40,7 @@ t.test('the folder of a process that is gone is taken over, that of one elsewher
     writeFileSync(join(each, '1-x.spoor'), 'x')
   }
   const next = new Spool(folder, 10_000, owner)
-  t.equal(adoptFiles(next, 10).length, 1, 'that of this host')
+  t.equal(adoptFiles(next, 10).length, 1, 'the one of this host')
   t.notOk(existsSync(gone))
   t.ok(existsSync(elsewhere))
   const old = new Date(Date.now() - 120_000)

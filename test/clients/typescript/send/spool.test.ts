@@ -14,7 +14,7 @@ owner.register(undefined)
 const adoptFiles = (spool: Spool, most: number) => look(spool, most, { isSettled: true }).files
 const deliveryOf = (traceId: string, body = '{}') => newDelivery(traceId, 'agent', [{ kind: 'record', body }])
 
-t.test('what is written is read, replaced, removed, and left to the next process', async t => {
+t.test('files are written, read, replaced, removed, and left to the next process', async t => {
   const folder = join(await testFolder(t), 'spool')
   const spool = new Spool(folder, 10_000, owner)
   const [one, other] = [deliveryOf('a'.repeat(32)), deliveryOf('b'.repeat(32))]
@@ -24,7 +24,7 @@ t.test('what is written is read, replaced, removed, and left to the next process
   const { file } = one
   one.parts = [{ kind: 'end', body: '{"a":1}' }]
   spool.write(one)
-  t.equal(one.file, file, 'in the place of its file')
+  t.equal(one.file, file, 'replacing its file')
   t.match(spool.read(file!), { parts: [{ kind: 'end' }] })
   spool.remove(file!)
   t.equal(spool.read(file!), undefined)
@@ -35,11 +35,11 @@ t.test('what is written is read, replaced, removed, and left to the next process
   const adopted = adoptFiles(next, 10)
   t.equal(adopted.length, 1)
   t.match(next.read(adopted[0]!), { traceId: other.traceId })
-  t.same(adoptFiles(new Spool(folder, 10_000, owner), 10), [], 'what one process sends, no other takes')
+  t.same(adoptFiles(new Spool(folder, 10_000, owner), 10), [], "one process's files are not taken by another")
   next.release()
 })
 
-t.test('there is room for so many bytes, and what is refused leaves nothing', async t => {
+t.test('the spool has a maximum size, and a rejected write leaves nothing', async t => {
   const folder = await testFolder(t)
   const spool = new Spool(folder, 400, owner)
   const small = deliveryOf('a'.repeat(32))

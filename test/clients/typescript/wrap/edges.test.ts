@@ -36,7 +36,7 @@ t.test('clients made by withOptions are recorded once', async t => {
   t.match((await recorded(t)).spans, [{ name: 'anthropic.messages', output: { role: 'assistant' } }])
 })
 
-t.test('the step of a raw response says that it has no output', async t => {
+t.test('the step of a raw response notes that it has no output', async t => {
   const { openai, answer, recorded } = await clients(t)
   answer(named(chats, 'service_tier'))
   const response = await openai.chat.completions.create(named(chats, 'service_tier').request).asResponse()
@@ -47,7 +47,7 @@ t.test('the step of a raw response says that it has no output', async t => {
   t.match(trace.spans, [{ status: 'ok', output: undefined, events: [event] }])
 })
 
-t.test('an aborted stream is not ok', async t => {
+t.test('an aborted stream is not marked ok', async t => {
   const { openai, anthropic, answer, recorded } = await clients(t)
   const chat = named(chats, 'a reader that leaves')
   answer(chat)
@@ -65,7 +65,7 @@ t.test('an aborted stream is not ok', async t => {
   t.match((await recorded(t)).spans, expected)
 })
 
-t.test('a stream that fails is a failed trace, with what was read', async t => {
+t.test('a failing stream is a failed trace, with the part that was read', async t => {
   const { openai, answer, recorded } = await clients(t)
   const chat = named(chats, 'a connection that breaks')
   answer(chat)
@@ -110,7 +110,7 @@ t.test('legacy completions are recorded', async t => {
   t.match((await recorded(t)).spans, [{ name: 'openai.completions', input: 'Hi', output: { text: 'old' } }])
 })
 
-t.test('an object wrapped for another client stays with the first, and the other client says so', async t => {
+t.test('an object wrapped for another client stays with the first, and the other client reports it', async t => {
   const { openai, answer, recorded } = await clients(t)
   const problems: string[] = []
   const other = new Spoor({ key: 'k', spool: false, onProblem: problem => problems.push(problem) })

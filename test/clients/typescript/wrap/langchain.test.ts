@@ -66,7 +66,7 @@ t.test('a chain is a trace, and its runs are steps', async t => {
   t.match(found, { input: { city: 'Graz' }, output: 'sunny in Graz' })
 })
 
-t.test('an error fails each run around it, and a stream is recorded', async t => {
+t.test('an error fails each enclosing run, and a stream is recorded', async t => {
   const { spoor, recorded } = await startRecording(t)
   const callbacks = [langchainHandler(spoor)]
   const broken = RunnableLambda.from(() => {
@@ -79,7 +79,7 @@ t.test('an error fails each run around it, and a stream is recorded', async t =>
   t.match(await recorded(t), { status: 'ok', spans: [{ kind: 'llm', output: { content: 'Hello' } }] })
 })
 
-t.test('runs within a step are parts of it, with usage and the model', async t => {
+t.test('runs inside a step are part of it, with usage and the model', async t => {
   const { spoor, recorded } = await startRecording(t)
   const handler = langchainHandler(spoor)
   await spoor.trace('outer', () =>

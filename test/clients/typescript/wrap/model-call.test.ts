@@ -57,13 +57,13 @@ t.test("OpenAI's client", async t => {
     t.match(second.output, { role: 'assistant', content: ANSWER })
   })
 
-  t.test('a stream, of which it records all', async t => {
+  t.test('a stream is recorded completely', async t => {
     await spoor.trace('flow', () => chatInStream(client))
     const { spans } = await read('flow')
     t.match(spans, [{ status: 'ok', output: { role: 'assistant', content: ANSWER }, usage: chatsUsed(1) }])
   })
 
-  t.test('a stream that is read after the end of the function that asked for it', async t => {
+  t.test('a stream that is read after the function that requested it has returned', async t => {
     const messages = [{ role: 'user' as const, content: QUESTION }]
     const ask = () => client.chat.completions.create({ model: 'gpt-4o', messages, stream: true })
     const stream = await spoor.trace('handed on', { input: QUESTION }, async trace => {
@@ -81,7 +81,7 @@ t.test("OpenAI's client", async t => {
     t.equal(trace.status, 'ok')
   })
 
-  t.test('a stream that the reader leaves', async t => {
+  t.test('a stream that its reader abandons', async t => {
     const messages = [{ role: 'user' as const, content: QUESTION }]
     await spoor.trace('left', async () => {
       for await (const _ of await client.chat.completions.create({ model: 'gpt-4o', messages, stream: true })) break
@@ -103,7 +103,7 @@ t.test("OpenAI's client", async t => {
     t.match(spans[3], { input: 'sunny', output: { embeddings: 1, dimensions: 3 } })
   })
 
-  t.test('a failure, and helpers of the client, outside of any trace', async t => {
+  t.test("a failure, and the client's helpers, outside any trace", async t => {
     await fail(client)
     t.match((await read('openai.chat')).spans, [{ status: 'error', events: [{ name: 'exception' }] }])
     const helper = client.chat.completions.stream({
@@ -133,7 +133,7 @@ t.test("Anthropic's client", async t => {
     { name: 'get_weather', input_schema: { type: 'object' as const, properties: { city: { type: 'string' } } } }
   ]
 
-  t.test('an answer, a stream with a tool, and the helper for streams', async t => {
+  t.test('a response, a stream with a tool, and the helper for streams', async t => {
     await spoor.trace('anthropic', async () => {
       await client.messages.create({ ...ask, messages })
       for await (const _ of await client.messages.create({ ...ask, messages, tools, stream: true }));

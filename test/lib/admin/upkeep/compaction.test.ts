@@ -46,7 +46,7 @@ const sizeOf = async (sql: Sql): Promise<number> =>
     where relkind = 'r' and relnamespace = current_schema()::regnamespace`
   )[0].bytes
 
-t.test('the report changes nothing, and what it promises is given back', async t => {
+t.test('the report changes nothing, and the promised space is freed', async t => {
   const { database, path } = await bloated(t)
   await database.pool.run(async sql => {
     const id = traceId()
@@ -63,7 +63,7 @@ t.test('the report changes nothing, and what it promises is given back', async t
 
     const { result } = await apply(t, database, sql)
     const given = before - (await sizeOf(sql))
-    t.ok(Math.abs(given - promised) <= 0.2 * promised, `${given} are given back, ${promised} were promised`)
+    t.ok(Math.abs(given - promised) <= 0.2 * promised, `${given} bytes were freed, and ${promised} were promised`)
     t.match(result, { skipped: [], dropped: [], repacked: { traces: 1, failed: 0 } })
     t.equal((await storedTexts(sql, 1, id)).groups, 1)
     t.equal(await readTraceDetail(sql, 1, id), detail)

@@ -49,7 +49,7 @@ const environments = async (database: TestDatabase) => {
   return (await database.pool.run(sql => sql`select environment from traces order by seq`)).map(row => row.environment)
 }
 
-t.test('counts what is selected and what would change, and changes nothing', async t => {
+t.test('counts the selected and the changing traces, and changes nothing', async t => {
   const database = await setUp(t)
   const cases: [Partial<BackfillRequest>, number, number][] = [
     [{}, 5, 2],
@@ -81,18 +81,18 @@ t.test('counts what is selected and what would change, and changes nothing', asy
   t.same(await environments(database), [null, null, 'unassigned', 'staging', 'staging', null])
 })
 
-t.test('changes only what was never recorded; with overwrite, everything selected', async t => {
+t.test('changes only traces without a recorded environment; with overwrite, all selected traces', async t => {
   const database = await setUp(t)
   t.equal(await apply(database, { keyId: 'key1' }), 1)
   t.same(await environments(database), [null, 'production', 'unassigned', 'staging', 'staging', null])
   t.equal(await apply(database, { environment: 'unassigned' }), 1)
-  t.equal(await apply(database), 0, 'unassigned is recorded')
+  t.equal(await apply(database), 0, 'unassigned counts as recorded')
   t.same(await environments(database), ['unassigned', 'production', 'unassigned', 'staging', 'staging', null])
   t.equal(await apply(database, { tag: 'nightly', environment: 'staging', overwrite: true }), 2)
   t.same(await environments(database), ['staging', 'production', 'staging', 'staging', 'staging', null])
 })
 
-t.test('says of what it has changed how many were selected by then', async t => {
+t.test('reports how many of the changed traces were selected by then', async t => {
   const database = await setUp(t)
   const tagged = (seq: number) => database.pool.run(sql => sql`update traces set tags = '{late}' where seq = ${seq}`)
   await tagged(2)
@@ -107,7 +107,7 @@ t.test('says of what it has changed how many were selected by then', async t => 
   })
 })
 
-t.test('works in batches, stops between two when it is told to, and goes on when run again', async t => {
+t.test('works in batches, stops between two batches on request, and continues when run again', async t => {
   const database = await testDatabase(t)
   await database.pool.run(async sql => {
     const projectId = await seedProject(sql)
@@ -134,7 +134,7 @@ t.test('works in batches, stops between two when it is told to, and goes on when
     }
   )
   const [audit] = await database.pool.run(sql => sql`select detail from audit where action = 'environment.backfill'`)
-  t.match(JSON.parse(audit!.detail), { planned: 1200, traces: progress[1] }, 'what was planned, and what was done')
+  t.match(JSON.parse(audit!.detail), { planned: 1200, traces: progress[1] }, 'the planned and the actual number')
   t.match(await plan(database), { matched: 1800, changing: 1200 - progress[1]! })
   t.equal(await apply(database), 1200 - progress[1]!)
   const found = await environments(database)
@@ -142,7 +142,7 @@ t.test('works in batches, stops between two when it is told to, and goes on when
   t.equal(found.filter(each => each === 'staging').length, 600)
 })
 
-t.test('loses no change that is made at the same moment', async t => {
+t.test('loses no concurrent change', async t => {
   const database = await testDatabase(t)
   const { projectId, ids } = await database.pool.run(async sql => {
     const projectId = await seedProject(sql)
@@ -166,7 +166,7 @@ t.test('loses no change that is made at the same moment', async t => {
   t.equal(rows.filter(row => row.metadata === '{"patched":true}').length, patched.length)
 })
 
-t.test('refuses what it does not know', async t => {
+t.test('rejects unknown values', async t => {
   const database = await setUp(t)
   const refused: [Partial<BackfillRequest>, RegExp][] = [
     [{ project: 'nowhere' }, /no project "nowhere"/],
@@ -175,7 +175,7 @@ t.test('refuses what it does not know', async t => {
     [{ keyId: 'key9' }, /project default has no key "key9", and no traces were recorded with it: see `spoor key list/]
   ]
   for (const [over, message] of refused) await t.rejects(plan(database, over), { message }, JSON.stringify(over))
-  t.match(await plan(database, { keyId: 'key1', tag: 'nothing' }), { matched: 0 }, 'a key that only traces know')
+  t.match(await plan(database, { keyId: 'key1', tag: 'nothing' }), { matched: 0 }, 'a key that only occurs in traces')
   await database.pool.run(async sql => {
     const key = { digest: Buffer.alloc(32), label: '', scopes: [], environment: null, expiresInDays: null }
     const [project] = await sql<{ id: number }[]>`select id from projects where slug = 'default'`

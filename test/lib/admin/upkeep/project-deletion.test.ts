@@ -28,7 +28,7 @@ async function fillIndex(sql: Sql): Promise<void> {
   await addNews()
 }
 
-t.test('a deleted project leaves nothing behind, and the others are as they were', async t => {
+t.test('a deleted project leaves nothing behind, and other projects are unchanged', async t => {
   const service = await fullInstance(t)
   const { pool } = service.database
   const { key } = await service.makeKey({ project: 'second' })

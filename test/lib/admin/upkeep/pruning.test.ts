@@ -88,7 +88,7 @@ async function checkRows(t: Test, { pool }: TestDatabase): Promise<void> {
   t.same(await pool.run(countOrphans), NO_ORPHANS)
 }
 
-t.test('exactly the traces that meet all conditions are exported and deleted, with all their data', async t => {
+t.test('only traces that meet all conditions are exported and deleted, with all their data', async t => {
   const database = await testDatabase(t)
   const property = fc.asyncProperty(
     fc.array(trace, { minLength: 1, maxLength: 12 }),
@@ -98,7 +98,7 @@ t.test('exactly the traces that meet all conditions are exported and deleted, wi
       const selected = traces.filter(each => fits(each, conditions)).length
       const plan = await database.pool.run(sql => planPruning(sql, { project, ...conditions }))
       t.equal(plan.traces, selected, 'the plan counts them')
-      t.equal((await exportLines(database, project, conditions)).length, selected, 'an export has them')
+      t.equal((await exportLines(database, project, conditions)).length, selected, 'an export contains them')
       t.equal(await countTraces(database, id), traces.length, 'and changes nothing')
       t.match(await database.pool.run(sql => applyPruning(sql, plan)), { traces: selected, kept: 0 })
       t.equal(await countTraces(database, id), traces.length - selected)
@@ -113,7 +113,7 @@ t.test('exactly the traces that meet all conditions are exported and deleted, wi
   t.same(entries, [])
 })
 
-t.test('what is deleted is written down, once', async t => {
+t.test('deletions are audited once', async t => {
   const database = await testDatabase(t)
   const { project, id } = await seed(database, [{}, {}, { status: 'error' }])
   const prune = () =>
@@ -127,7 +127,7 @@ t.test('what is deleted is written down, once', async t => {
   t.same(entries, [{ user_id: null, project_id: id, action: 'trace.prune', traces: '2', status: 'ok' }])
 })
 
-t.test('it works in batches, stops between two when it is told to, and goes on when run again', async t => {
+t.test('works in batches, stops between two batches on request, and continues when run again', async t => {
   const database = await testDatabase(t)
   const { project, id } = await seed(database, [{}])
   const many = Array.from({ length: 2500 }, (_, n) => ({ seq: 900_000 + n, startedAt: day(1 + (n % 3)) }))
@@ -153,7 +153,7 @@ t.test('it works in batches, stops between two when it is told to, and goes on w
       sql =>
         sql`select detail->'planned' as planned, detail->'traces' as traces from audit where action = 'trace.prune'`
     )
-  t.same([...(await entries())], [{ planned: '2501', traces: '1000' }], 'what was planned, and what was deleted')
+  t.same([...(await entries())], [{ planned: '2501', traces: '1000' }], 'the planned and the deleted number')
   const second = await plan()
   t.equal(second.traces, 1501)
   t.match(await database.pool.run(sql => applyPruning(sql, second)), { traces: 1501, kept: 0 })
@@ -186,7 +186,7 @@ t.test('scores that arrive meanwhile are not left behind', async t => {
   }
 })
 
-t.test('a selection needs a condition, and a project that there is', async t => {
+t.test('a selection needs a condition, and an existing project', async t => {
   const database = await testDatabase(t)
   const plan = (request: PruneRequest) => database.pool.run(sql => planPruning(sql, request))
   await t.rejects(plan({ project: 'none' }), { message: /at least one condition/ })

@@ -48,7 +48,7 @@ const trace = fc
     return isComplete ? spans : spans.slice(1)
   })
 
-t.test('they are those of the same spans if they came now, and everything else stays', async t => {
+t.test('recomputed costs equal those of the same spans if they arrived now, and nothing else changes', async t => {
   const service = await testService(t)
   const { database } = service
   const { pool } = database
@@ -111,7 +111,7 @@ t.test('they are those of the same spans if they came now, and everything else s
   t.match(await testImporter(t, database)(1, exported.join('\n')), { skipped: 40, problems: [] }, 'an older export')
   t.same(await costs(1), await costs(copy))
   const late = otlpSpan({ traceId: first[0]!.traceId, parentSpanId: 'f'.repeat(16), start: 60 })
-  t.equal(await send([late]), '{}', 'a trace goes on')
+  t.equal(await send([late]), '{}', 'a trace continues')
   t.match(await pool.run(sql => recountProject(sql, 'default', false)), { agree: true })
 
   await pool.run(sql => removePrices(sql, { model: 'mine' }))
@@ -123,7 +123,7 @@ t.test('they are those of the same spans if they came now, and everything else s
   t.match(await pool.run(sql => recountProject(sql, 'default', false)), { agree: true })
 })
 
-t.test('only traces that started in the given time are meant, and of these a change in between is found', async t => {
+t.test('only traces that started in the given period are affected, and concurrent changes are detected', async t => {
   const service = await testService(t)
   const { pool } = service.database
   const call = { 'gen_ai.operation.name': 'chat', 'gen_ai.response.model': 'mine', 'gen_ai.usage.input_tokens': 1e6 }
@@ -147,7 +147,7 @@ t.test('only traces that started in the given time are meant, and of these a cha
   t.same(await write(version + 1), [], 'the trace has changed since its state was read')
   t.same(await projectRows(service.database, 1), before)
   t.match(await write(version), [{ seq }])
-  t.same(await write(version), [], 'it has another version now')
+  t.same(await write(version), [], 'its version is different now')
   const [{ detail }] = await pool.run(
     sql => sql<[{ detail: string }]>`select detail::text from audit where action = 'price.recompute'`
   )

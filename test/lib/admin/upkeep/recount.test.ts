@@ -50,7 +50,7 @@ t.test('compares the totals with the traces, and repairs them while others write
   const today = '2026-11-21T00:00:00.000Z'
   for (let i = 0; i < 3; i++) await service.database.pool.run(sql => recountDay(sql, 1, today))
   const repairs = await Promise.all([recount(true), recount(true)])
-  t.same(repairs.map(({ applied }) => applied).sort(), [false, true], 'two at once repair it once')
+  t.same(repairs.map(({ applied }) => applied).sort(), [false, true], 'two concurrent recounts repair it once')
   for (let i = 0; i < 3; i++) t.match(await recount(true), { agree: true, applied: false })
   isRecording = false
   await Promise.all([...writers, ...folds])
@@ -65,7 +65,7 @@ t.test('compares the totals with the traces, and repairs them while others write
   )
 })
 
-t.test('trusts the rows of spans, and mends traces that count others, while others write', async t => {
+t.test('trusts the span rows, and repairs traces with other counts, while others write', async t => {
   const service = await testService(t, { config: { maxSpans: 200 } })
   const { pool } = service.database
   const recount = (apply: boolean) => pool.run(sql => recountProject(sql, 'default', apply))
@@ -97,7 +97,7 @@ t.test('trusts the rows of spans, and mends traces that count others, while othe
   t.same(found.wrongTraces.ids.toSorted(), [gathered, ...running].toSorted())
   await service.call('DELETE', `/api/v1/traces/${running.pop()}`)
   const after = await recount(false)
-  t.same(after.rows, after.counters, 'a deletion takes off the spans that were there')
+  t.same(after.rows, after.counters, 'a deletion subtracts the spans that existed')
 
   const added = running.map(async id => {
     for (let i = 0; i < 10; i++) t.match(await post(`/api/v1/traces/${id}/spans`, spansBody(span())), { status: 200 })

@@ -9,7 +9,7 @@ import { testFolder } from '../../../fixtures/folder.ts'
 
 const log = createLog('warn')
 
-t.test('finds its libraries where npm ran no install script and the package cannot be written to', async t => {
+t.test('finds its libraries if npm ran no install script and the package is read-only', async t => {
   const user = findClusterUser()
   const installed = join(dirname((await findBinaries(user, log)).postgres), '../..')
   const folder = await testFolder(t)

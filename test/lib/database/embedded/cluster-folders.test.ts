@@ -1,7 +1,7 @@
 import t from 'tap'
 import { folderOfMajor, sortFolders } from '../../../../lib/database/embedded/cluster-folders.ts'
 
-t.test('the folder of the highest version is used, and others were used before', t => {
+t.test('the folder of the highest version is current, and earlier ones are listed', t => {
   const other = ['.s.PGSQL.5432', 'upgrading', 'data-1f', 'postgresql-19x', 'postgresql-', 'postgresql-19-1f']
   for (const [names, current, earlier] of [
     [[], 'data', []],

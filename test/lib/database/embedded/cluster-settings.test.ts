@@ -3,14 +3,14 @@ import { chooseSettings } from '../../../../lib/database/embedded/cluster-settin
 
 const GIB = 1024 ** 3
 
-t.test('memory follows the machine, within bounds', async t => {
+t.test("memory settings follow the machine's memory, within bounds", async t => {
   const buffers = (memory: number) => chooseSettings(undefined, memory).shared_buffers
   t.equal(buffers(GIB / 2), '128MB')
   t.equal(buffers(8 * GIB), '1024MB')
   t.equal(buffers(256 * GIB), '2048MB')
 })
 
-t.test('nothing is lost in a crash, and its recovery is bounded whatever the machine', async t => {
+t.test('a crash loses nothing, and recovery time is bounded on any machine', async t => {
   for (const memory of [GIB / 2, 256 * GIB]) {
     t.match(chooseSettings(undefined, memory), {
       fsync: 'on',
@@ -21,7 +21,7 @@ t.test('nothing is lost in a crash, and its recovery is bounded whatever the mac
   }
 })
 
-t.test('the log takes a twentieth of the disk, within bounds', async t => {
+t.test('the log may use a twentieth of the disk, within bounds', async t => {
   const log = (disk: number | undefined) => {
     const { min_wal_size: kept, max_wal_size: most } = chooseSettings(disk, GIB)
     t.equal(kept, most)

@@ -71,39 +71,36 @@ async function isRunning(): Promise<boolean> {
   return (await inspectPostmaster(realpathSync(pgData))).state === 'running'
 }
 
-t.test(
-  'makes a private database in a new folder, which answers on a socket only and keeps what it is told',
-  async t => {
-    const cluster = await openEmbedded(dataDir, 'serve', log)
-    const folders = ['', 'postgres', 'postgres/data'].map(name => join(dataDir, name))
-    for (const folder of folders) t.equal(statSync(folder).mode & 0o777, folder === dataDir ? OWN : 0o700, folder)
-    const secrets = ['database-password', 'key-digest-secret', 'spoor.pid'].map(name => join(dataDir, name))
-    for (const file of secrets) t.equal(statSync(file).mode & 0o777, 0o600, file)
-    t.strictSame(readdirSync(join(dataDir, 'postgres')).sort(), ['.s.PGSQL.5432', '.s.PGSQL.5432.lock', 'data'])
-    const settings = { listen_addresses: '', fsync: 'on', synchronous_commit: 'on', server_encoding: 'UTF8' }
-    for (const [name, value] of Object.entries(settings)) t.equal(await ask(cluster, `show ${name}`), value, name)
-    await ask(cluster, 'create table notes (id int primary key)')
-    await cluster.close()
+t.test('creates a private database in a new folder, which listens only on a socket and keeps its data', async t => {
+  const cluster = await openEmbedded(dataDir, 'serve', log)
+  const folders = ['', 'postgres', 'postgres/data'].map(name => join(dataDir, name))
+  for (const folder of folders) t.equal(statSync(folder).mode & 0o777, folder === dataDir ? OWN : 0o700, folder)
+  const secrets = ['database-password', 'key-digest-secret', 'spoor.pid'].map(name => join(dataDir, name))
+  for (const file of secrets) t.equal(statSync(file).mode & 0o777, 0o600, file)
+  t.strictSame(readdirSync(join(dataDir, 'postgres')).sort(), ['.s.PGSQL.5432', '.s.PGSQL.5432.lock', 'data'])
+  const settings = { listen_addresses: '', fsync: 'on', synchronous_commit: 'on', server_encoding: 'UTF8' }
+  for (const [name, value] of Object.entries(settings)) t.equal(await ask(cluster, `show ${name}`), value, name)
+  await ask(cluster, 'create table notes (id int primary key)')
+  await cluster.close()
 
-    t.notOk(await isRunning())
-    t.notOk(existsSync(join(dataDir, 'spoor.pid')))
-    for (const path of [dataDir, ...secrets.slice(0, 2)]) chmodSync(path, 0o755)
-    const again = await open(t)
-    t.equal(statSync(dataDir).mode & 0o777, OWN, 'what others could read is closed to them again')
-    for (const file of secrets.slice(0, 2)) t.equal(statSync(file).mode & 0o777, 0o600, file)
-    t.equal(again.digestSecret, cluster.digestSecret)
-    t.equal(await ask(again, 'select count(*) from notes'), 0)
-  }
-)
+  t.notOk(await isRunning())
+  t.notOk(existsSync(join(dataDir, 'spoor.pid')))
+  for (const path of [dataDir, ...secrets.slice(0, 2)]) chmodSync(path, 0o755)
+  const again = await open(t)
+  t.equal(statSync(dataDir).mode & 0o777, OWN, 'files that others could read are restricted again')
+  for (const file of secrets.slice(0, 2)) t.equal(statSync(file).mode & 0o777, 0o600, file)
+  t.equal(again.digestSecret, cluster.digestSecret)
+  t.equal(await ask(again, 'select count(*) from notes'), 0)
+})
 
-t.test('wants the password', async t => {
+t.test('requires the password', async t => {
   const { target } = await open(t)
   const sql = connectTo({ ...target, password: 'guessed' })
   await t.rejects(sql`select 1`, { code: '28P01' })
   await sql.end({ timeout: 0 })
 })
 
-t.test('says so when the password got lost, and leaves the database stopped', async t => {
+t.test('reports a lost password, and leaves the database stopped', async t => {
   const file = join(dataDir, 'database-password')
   const password = readFileSync(file)
   await rm(file)
@@ -113,18 +110,18 @@ t.test('says so when the password got lost, and leaves the database stopped', as
   await open(t, 'serve')
 })
 
-t.test('refuses a second server on the same folder, naming the process that holds it', async t => {
+t.test('refuses a second server on the same folder, and names the process that holds it', async t => {
   const server = await spawnOpener(t, 'serve')
   await t.rejects(openEmbedded(dataDir, 'serve', log), {
     name: 'ConfigError',
     message: `DATA_DIR ${dataDir} is in use by the server with process id ${server.pid}: stop that server`
   })
-  t.ok(await isRunning(), 'the first one goes on')
+  t.ok(await isRunning(), 'the first server keeps running')
   await stopOpener(server, 'SIGTERM')
   await open(t, 'serve')
 })
 
-t.test('lets commands use the database of a running server, and leaves it running after them', async t => {
+t.test("lets commands use a running server's database, and leaves it running after them", async t => {
   await spawnOpener(t, 'serve')
   const pid = readPostmasterPid()
   const command = await openEmbedded(dataDir, 'command', log)
@@ -134,7 +131,7 @@ t.test('lets commands use the database of a running server, and leaves it runnin
   t.ok(await isRunning())
 })
 
-t.test('runs until the last command has finished, whoever started it', async t => {
+t.test('runs until the last command has finished, whichever command started it', async t => {
   const first = await spawnOpener(t, 'command')
   const second = await openEmbedded(dataDir, 'command', log)
   await stopOpener(first, 'SIGTERM')
@@ -143,7 +140,7 @@ t.test('runs until the last command has finished, whoever started it', async t =
   t.notOk(await isRunning())
 })
 
-t.test('lets a server take over what a command has started', async t => {
+t.test('lets a server take over a database that a command has started', async t => {
   const command = await spawnOpener(t, 'command')
   const server = await open(t, 'serve')
   await stopOpener(command, 'SIGTERM')
@@ -157,7 +154,7 @@ t.test('opens once for many commands that start together', async t => {
   t.notOk(await isRunning())
 })
 
-t.test('starts anew a database that a killed server has left running', async t => {
+t.test('restarts a database that a killed server left running', async t => {
   const server = await spawnOpener(t, 'serve')
   const pid = readPostmasterPid()
   await stopOpener(server, 'SIGKILL')
@@ -167,7 +164,7 @@ t.test('starts anew a database that a killed server has left running', async t =
   t.equal(await ask(next, 'select 1'), 1)
 })
 
-t.test('keeps a database that a killed server has left running while a command uses it', async t => {
+t.test('keeps a database that a killed server left running while a command uses it', async t => {
   const server = await spawnOpener(t, 'serve')
   const pid = readPostmasterPid()
   const command = await open(t)
@@ -177,7 +174,7 @@ t.test('keeps a database that a killed server has left running while a command u
   t.equal(await ask(command, 'select 1'), 1)
 })
 
-t.test('comes back by itself when PostgreSQL is killed, with everything that was committed', async t => {
+t.test('recovers automatically when PostgreSQL is killed, with everything that was committed', async t => {
   const server = await open(t, 'serve')
   await ask(server, 'insert into notes values (1)')
   process.kill(readPostmasterPid(), 'SIGKILL')
@@ -185,7 +182,7 @@ t.test('comes back by itself when PostgreSQL is killed, with everything that was
   t.equal(answer, 1)
 })
 
-t.test('starts PostgreSQL anew when one of its backends was killed', async t => {
+t.test('restarts PostgreSQL when one of its backends was killed', async t => {
   const server = await open(t, 'serve')
   const beside = await open(t)
   const pid = readPostmasterPid()
@@ -211,7 +208,7 @@ t.test('recovers when both were killed', async t => {
   t.equal(await ask(next, 'select count(*) from notes where id = 2'), 1)
 })
 
-t.test('starts in spite of lock files that nobody stands behind', async t => {
+t.test('starts despite stale lock files', async t => {
   const dead = spawn(process.execPath, ['--version'], { stdio: 'ignore' })
   await once(dead, 'exit')
   t.notOk(isAlive(dead.pid!))
@@ -246,7 +243,7 @@ t.test('works in a folder whose path is too long for a socket', async t => {
   await rm(cluster.target.socketDir, { recursive: true })
 })
 
-t.test('says in one line when the folder cannot be used', async t => {
+t.test('reports in one line that the folder cannot be used', async t => {
   const file = join(root, 'file')
   await writeFile(file, '')
   for (const folder of [file, join(file, 'data')]) {
@@ -255,7 +252,7 @@ t.test('says in one line when the folder cannot be used', async t => {
   }
 })
 
-t.test('says what to set where there are no binaries for the platform', async t => {
+t.test('explains what to set if there are no binaries for the platform', async t => {
   t.intercept(process, 'arch', { value: 'abacus' })
   await t.rejects(findBinaries(undefined, log), {
     name: 'ConfigError',
@@ -265,7 +262,7 @@ t.test('says what to set where there are no binaries for the platform', async t 
 
 // If the current user is root, PostgreSQL runs as another user. Any other user runs PostgreSQL and owns its files.
 if (isRoot()) {
-  t.test('keeps the database elsewhere where its user cannot reach the data folder', async t => {
+  t.test('stores the database elsewhere if its user cannot reach the data folder', async t => {
     const closed = join(await testFolder(t), 'closed')
     await mkdir(closed, { mode: 0o700 })
     const folder = join(closed, 'data')

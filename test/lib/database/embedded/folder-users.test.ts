@@ -9,7 +9,7 @@ import { testFolder } from '../../../fixtures/folder.ts'
 const log = createLog('silent')
 const IN_USE = /DATA_DIR .* is in use by a process in another container/
 
-t.test('a folder takes processes of one namespace only, and left-over sockets do not count', async t => {
+t.test('a folder accepts processes of only one namespace, and stale sockets do not count', async t => {
   // The path is longer than a socket's path may be.
   const folder = join(await testFolder(t), 'x'.repeat(120))
   const cluster = await openEmbedded(folder, 'serve', log)

@@ -20,7 +20,7 @@ import { testFolder } from '../../../fixtures/folder.ts'
 const log = createLog('silent')
 const SECRETS = ['database-password', 'key-digest-secret']
 
-t.test('what is written goes into the folder, also where a link stands in its place', async t => {
+t.test('files are written into the folder, even if a link has their name', async t => {
   const folder = await testFolder(t)
   const victim = join(folder, 'victim')
   await writeFile(victim, 'precious')
@@ -34,7 +34,7 @@ t.test('what is written goes into the folder, also where a link stands in its pl
   t.equal(readFileSync(victim, 'utf8'), 'precious')
 })
 
-t.test('a secret that is a link, or a folder, is not read, and nothing is done to what it names', async t => {
+t.test('a secret that is a link or a folder is not read, and its target is not touched', async t => {
   const folder = await testFolder(t)
   const victim = join(folder, 'victim')
   await writeFile(victim, 'precious')
@@ -49,7 +49,7 @@ t.test('a secret that is a link, or a folder, is not read, and nothing is done t
   t.notOk(existsSync(join(folder, 'nowhere')))
 })
 
-t.test('a draft is made under a name that nobody can know before', async t => {
+t.test('a draft is created under an unpredictable name', async t => {
   const folder = await testFolder(t)
   const victim = join(folder, 'victim')
   await writeFile(victim, 'precious')
@@ -70,7 +70,7 @@ function succeeds({ uid, gid }: { uid: number; gid: number }, [command = '', ...
 if (isRoot()) {
   const user = findClusterUser()!
 
-  t.test('the data folder is root’s, and only the home is handed over', async t => {
+  t.test('root owns the data folder, and only the home is handed over', async t => {
     const dataDir = join(await testFolder(t), 'data')
     const cluster = await openEmbedded(dataDir, 'serve', log)
     t.match(statSync(dataDir), { uid: 0, gid: user.gid })
@@ -83,7 +83,7 @@ if (isRoot()) {
     await cluster.close()
   })
 
-  t.test('nobody else reads anything in the data folder, and the user of PostgreSQL nothing but its home', async t => {
+  t.test("other users can read nothing in the data folder, and PostgreSQL's user only its home", async t => {
     const dataDir = join(await testFolder(t), 'data')
     const before = await openEmbedded(dataDir, 'serve', log)
     await before.close()
@@ -97,7 +97,7 @@ if (isRoot()) {
 
     const stranger = { uid: 4_242_424, gid: 4_242_424 }
     t.notOk(succeeds(stranger, ['ls', dataDir]), 'the names of its files')
-    for (const name of names) t.notOk(succeeds(stranger, ['ls', '-d', join(dataDir, name)]), `whether there is ${name}`)
+    for (const name of names) t.notOk(succeeds(stranger, ['ls', '-d', join(dataDir, name)]), `${name} exists or not`)
 
     t.notOk(succeeds(user, ['ls', dataDir]))
     t.notOk(succeeds(user, ['touch', join(dataDir, 'new')]))
@@ -110,7 +110,7 @@ if (isRoot()) {
     await cluster.close()
   })
 
-  t.test('a database of another user than the one that would be chosen now stays within its reach', async t => {
+  t.test('a database that belongs to another user than the current choice stays accessible to its user', async t => {
     const other = { uid: 4_242_424, gid: 4_242_424 }
     const dataDir = join(await testFolder(t), 'data')
     await mkdir(join(dataDir, 'postgres'), { recursive: true, mode: 0o700 })
@@ -120,7 +120,7 @@ if (isRoot()) {
     t.match(statSync(dataDir), { uid: 0, gid: other.gid })
   })
 
-  t.test('a folder that an earlier version gave away is taken back, with its database and its secrets', async t => {
+  t.test('a folder that an earlier version handed over is taken back, with its database and its secrets', async t => {
     const dataDir = join(await testFolder(t), 'data')
     const before = await openEmbedded(dataDir, 'serve', log)
     await before.close()
@@ -142,7 +142,7 @@ if (isRoot()) {
     t.equal(statSync(victim).uid, 0)
   })
 
-  t.test('a secret that the database’s user has put there is refused', async t => {
+  t.test('a secret that the database’s user put there is rejected', async t => {
     for (const name of SECRETS) {
       const dataDir = join(await testFolder(t), 'data')
       await mkdir(dataDir)
@@ -154,7 +154,7 @@ if (isRoot()) {
     }
   })
 
-  t.test('a home that is a link of the database’s user, or root’s, is refused', async t => {
+  t.test('a home that is a link, of the database’s user or of root, is rejected', async t => {
     const folder = await testFolder(t)
     const elsewhere = join(folder, 'elsewhere')
     await mkdir(elsewhere)
@@ -171,30 +171,33 @@ if (isRoot()) {
     t.equal(statSync(elsewhere).uid, 0)
   })
 
-  t.test('what the database’s user put into its home leads nowhere when a database is made there', async t => {
-    const folder = await testFolder(t)
-    const victim = join(folder, 'victim')
-    await mkdir(victim)
-    await writeFile(join(victim, 'kept'), 'precious')
-    const dataDir = join(folder, 'data')
-    await prepareDataFolder(dataDir)
-    const home = join(dataDir, 'postgres')
-    await mkdir(home, { mode: 0o700 })
-    // An abandoned attempt, with links in it and next to it.
-    await mkdir(join(home, 'data-abandoned'))
-    for (const name of ['data-link', 'data-abandoned/link', 'data-abandoned.password']) {
-      await symlink(victim, join(home, name))
-      await lchown(join(home, name), user.uid, user.gid)
+  t.test(
+    'files that the database’s user put into its home are not followed when a database is created there',
+    async t => {
+      const folder = await testFolder(t)
+      const victim = join(folder, 'victim')
+      await mkdir(victim)
+      await writeFile(join(victim, 'kept'), 'precious')
+      const dataDir = join(folder, 'data')
+      await prepareDataFolder(dataDir)
+      const home = join(dataDir, 'postgres')
+      await mkdir(home, { mode: 0o700 })
+      // An abandoned attempt, with links in it and next to it.
+      await mkdir(join(home, 'data-abandoned'))
+      for (const name of ['data-link', 'data-abandoned/link', 'data-abandoned.password']) {
+        await symlink(victim, join(home, name))
+        await lchown(join(home, name), user.uid, user.gid)
+      }
+      for (const path of [home, join(home, 'data-abandoned')]) await chown(path, user.uid, user.gid)
+      const cluster = await openEmbedded(dataDir, 'serve', log)
+      await cluster.close()
+      t.same(
+        (await readdir(home)).filter(name => name.startsWith('data-')),
+        []
+      )
+      t.same((await readdir(dataDir)).sort(), ['database-password', 'key-digest-secret', 'postgres', 'users'])
+      t.equal(readFileSync(join(victim, 'kept'), 'utf8'), 'precious')
+      t.equal(statSync(victim).uid, 0)
     }
-    for (const path of [home, join(home, 'data-abandoned')]) await chown(path, user.uid, user.gid)
-    const cluster = await openEmbedded(dataDir, 'serve', log)
-    await cluster.close()
-    t.same(
-      (await readdir(home)).filter(name => name.startsWith('data-')),
-      []
-    )
-    t.same((await readdir(dataDir)).sort(), ['database-password', 'key-digest-secret', 'postgres', 'users'])
-    t.equal(readFileSync(join(victim, 'kept'), 'utf8'), 'precious')
-    t.equal(statSync(victim).uid, 0)
-  })
+  )
 }

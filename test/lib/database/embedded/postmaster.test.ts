@@ -30,7 +30,7 @@ await giveTo(user, folder)
 const dataDir = join(folder, 'data')
 const options = { dataDir, socketDir: folder, settings: { fsync: 'off' } }
 
-t.test('a cluster appears when it is whole, and what an attempt before left is cleared away', async t => {
+t.test('a cluster appears once it is complete, and the remains of an earlier attempt are removed', async t => {
   await mkdir(`${dataDir}-Abc123`)
   await writeFile(`${dataDir}-Abc123.password`, 'old')
   await initializeCluster(runner, dataDir, PASSWORD, { durable: false })
@@ -38,7 +38,7 @@ t.test('a cluster appears when it is whole, and what an attempt before left is c
   t.strictSame(await inspectPostmaster(dataDir), { state: 'stopped' })
 })
 
-t.test('a cluster that cannot be made leaves nothing that looks like one, and says why', async t => {
+t.test('a cluster that cannot be created leaves nothing that looks like one, and the reason is reported', async t => {
   const other = join(folder, 'other')
   const binaries = { ...runner.binaries, initdb: runner.binaries.postgres }
   const error = await initializeCluster({ ...runner, binaries }, other, PASSWORD, { durable: false }).catch(
@@ -49,7 +49,7 @@ t.test('a cluster that cannot be made leaves nothing that looks like one, and sa
   t.notOk(existsSync(other))
 })
 
-t.test('takes connections once it is started, says who it is, and is gone once it is stopped', async t => {
+t.test('accepts connections once it is started, identifies itself, and is gone once it is stopped', async t => {
   const lines: string[] = []
   const child = await startPostmaster(runner, { ...options, onLine: line => lines.push(line) })
   const pid = child.pid!
@@ -82,13 +82,13 @@ t.test('takes connections once it is started, says who it is, and is gone once i
   await sql.end({ timeout: 0 })
 })
 
-t.test('a start that fails tells the last lines that were written', async t => {
+t.test('a failed start reports the last lines of output', async t => {
   const settings = { fsync: 'off', shared_buffers: 'nonsense' }
   const error = await startPostmaster(runner, { ...options, settings, onLine: () => {} }).catch(error => error)
   t.match(error, { name: 'PostmasterError', message: /^PostgreSQL did not start: .*shared_buffers/ })
 })
 
-t.test('a file that nobody stands behind is no postmaster', async t => {
+t.test('a stale file is not a postmaster', async t => {
   const dead = spawn(process.execPath, ['--version'], { stdio: 'ignore' })
   await once(dead, 'exit')
   const file = join(dataDir, 'postmaster.pid')

@@ -131,7 +131,7 @@ async function live({ most, allowed, uses }: History): Promise<{ readonly most: 
   return { most: server.most, left }
 }
 
-t.test('whoever needs a connection gets one, and there are never more than allowed', async t => {
+t.test('every request for a connection is met, and the limit is never exceeded', async t => {
   // All histories run at once, because they mostly wait. A history that is stuck never ends; its seed reproduces it.
   const seed = Date.now()
   t.comment(`seed ${seed}`)

@@ -21,19 +21,19 @@ function holderOf(limit: ConnectionLimit, since: number[]): Holder & { readonly 
   }
 }
 
-t.test('what has been idle for longest is closed for whoever has none', async t => {
+t.test('the connection that has been idle longest is closed for a pool that has none', async t => {
   const limit = new ConnectionLimit(3)
   const [one, other] = [holderOf(limit, [20, 30]), holderOf(limit, [10])]
   for (const holder of [one, other]) limit.join(holder)
   for (let i = 0; i < 3; i++) await limit.open(open)
-  t.equal(await limit.openIfFree(open), undefined, 'nothing is taken from others for what is not needed')
+  t.equal(await limit.openIfFree(open), undefined, 'nothing is taken from others unnecessarily')
   await limit.open(open)
   t.same([one.left, other.left], [[20, 30], []])
   await limit.open(open)
   t.same(one.left, [30])
 })
 
-t.test('while all are busy the next one that is free is wanted, and one only', async t => {
+t.test('while all are busy, exactly one connection is requested as soon as it is free', async t => {
   const limit = new ConnectionLimit(2)
   await limit.open(open)
   await limit.open(open)
@@ -45,33 +45,33 @@ t.test('while all are busy the next one that is free is wanted, and one only', a
   await turn()
   t.ok(limit.isWanted)
   const left = limit.leaveAfter(turn())
-  t.notOk(limit.isWanted, 'a place is about to be free')
+  t.notOk(limit.isWanted, 'a slot will soon be free')
   t.notOk(isOpen)
   await left
   await waiting
   t.ok(isOpen)
 })
 
-t.test('a refusal is learned from: so many places as there are connections, until more are let in', async t => {
+t.test('a refusal lowers the limit to the number of open connections, until more are accepted', async t => {
   const told: object[] = []
   const limit = new ConnectionLimit(10, shortage => told.push(shortage))
   for (let i = 0; i < 4; i++) await limit.open(open)
   t.equal(limit.shortage, undefined)
   t.equal(await limit.openIfFree(tooMany), undefined)
   t.same(limit.shortage, { allowed: 4, wanted: 10 })
-  t.equal(await limit.openIfFree(open), undefined, 'not tried again at once')
+  t.equal(await limit.openIfFree(open), undefined, 'not retried at once')
   t.same(told, [{ allowed: 4, wanted: 10 }])
 })
 
-t.test('what is kept for good is no place for others', async t => {
+t.test('permanent connections do not free slots for others', async t => {
   const limit = new ConnectionLimit(3)
   await limit.openForGood(open)
   await t.rejects(limit.open(tooMany), { code: '53300' })
-  t.equal(await limit.open(open), 'connection', 'somebody must always be able to try')
+  t.equal(await limit.open(open), 'connection', 'one pool must always be able to retry')
   limit.leaveForGood()
 })
 
-t.test('who waits is let in once PostgreSQL allows more again, though nobody comes or goes', async t => {
+t.test('waiting pools get connections once PostgreSQL accepts more again, even without other activity', async t => {
   const limit = new ConnectionLimit(2)
   await limit.open(open)
   await limit.openIfFree(tooMany)

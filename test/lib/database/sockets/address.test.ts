@@ -2,7 +2,7 @@ import t from 'tap'
 import { atHost, describeAddress, readAddress } from '../../../../lib/database/sockets/address.ts'
 import { withPath } from '../../../fixtures/database/target.ts'
 
-t.test('reads the hosts of an address as libpq does', t => {
+t.test("reads an address's hosts as libpq does", t => {
   const host = (name: string, port = 5432) => ({ host: name, port })
   const cases: [rest: string, servers: object[], env?: NodeJS.ProcessEnv][] = [
     ['', [host('localhost')]],
@@ -24,7 +24,7 @@ t.test('reads the hosts of an address as libpq does', t => {
   t.end()
 })
 
-t.test('reads user, password, database, and what is for the server', t => {
+t.test('reads user, password, database, and server options', t => {
   const address = readAddress(
     'postgresql://m%C3%BCller:p%40s:s+@h1:1,h2:2/d%2Fb?sslmode=require&search_path=a&options=-c%20a',
     {
@@ -35,12 +35,12 @@ t.test('reads user, password, database, and what is for the server', t => {
   t.match(address, { user: 'müller', password: 'p@s:s+', database: 'd/b' })
   t.same(address.settings, { search_path: 'a', options: '-c a' })
   t.equal(address.parameter('sslmode'), 'require')
-  t.equal(address.parameter('sslcert'), '/c.pem', 'the environment has what the address lacks')
-  t.equal(describeAddress(address), 'h1:1,h2:2/d/b', 'tells no password')
+  t.equal(address.parameter('sslcert'), '/c.pem', 'the environment supplies what the address lacks')
+  t.equal(describeAddress(address), 'h1:1,h2:2/d/b', 'reveals no password')
   t.end()
 })
 
-t.test('refuses what is not an address, and repeats none of it', t => {
+t.test('rejects invalid addresses, and repeats no part of them', t => {
   for (const rest of ['h:0/db', 'h:99999/db', 'h:x:1/db?port=a', 'me:hush@h%zz/db', 'h1,h2,h3/db?port=1,2']) {
     t.throws(
       () => readAddress(`postgres://${rest}`, {}),
@@ -52,7 +52,7 @@ t.test('refuses what is not an address, and repeats none of it', t => {
   t.end()
 })
 
-t.test('gives an address another database', t => {
+t.test('replaces the database in an address', t => {
   const cases = [
     ['postgres://h1:1,h2:2/a?x=/y', 'postgres://h1:1,h2:2/b?x=/y'],
     ['postgres://h', 'postgres://h/b'],
@@ -62,7 +62,7 @@ t.test('gives an address another database', t => {
   t.end()
 })
 
-t.test('gives an address another server', t => {
+t.test('replaces the server in an address', t => {
   const address = readAddress('postgres://me@h1,h2/db?hostaddr=10.0.0.1&sslmode=require')
   const there = atHost(address, { host: 'h3', port: 7 })
   t.match(there, { servers: [{ host: 'h3', port: 7 }], user: 'me', database: 'db' })

@@ -155,11 +155,11 @@ async function reach(t: Test, url: string): Promise<string> {
     },
     error => classifyFailure(error)
   )
-  t.equal(copied, asked, 'a connection for COPY is had like any other')
+  t.equal(copied, asked, 'a connection for COPY is opened like any other')
   return asked
 }
 
-t.test('sslmode means what it means to libpq', async t => {
+t.test('sslmode has the same meaning as in libpq', async t => {
   const [localhost, elsewhere, none, address, name, tlsOnly, plainOnly] = [
     await startFront(t, 'localhost'),
     await startFront(t, 'elsewhere.example'),
@@ -210,7 +210,7 @@ t.test('sslmode means what it means to libpq', async t => {
   }
 })
 
-t.test('a client shows the certificate of sslcert, with the key of sslkey', async t => {
+t.test('a client presents the certificate from sslcert, with the key from sslkey', async t => {
   const front = await startFront(t, 'localhost', { asks: true })
   const hosts = `localhost:${front.port}`
   const identity = `sslcert=${file('client.pem')}&sslkey=${file('client.key')}`
@@ -219,7 +219,11 @@ t.test('a client shows the certificate of sslcert, with the key of sslkey', asyn
   front.seen.length = 0
   t.equal(await reach(t, urlOf(hosts, 'sslmode=require')), 'refused')
   const strange = `sslcert=${file('localhost.pem')}&sslkey=${file('localhost.key')}`
-  t.not(await reach(t, urlOf(hosts, `sslmode=require&${strange}`)), 'answers', 'one that the server does not trust')
+  t.not(
+    await reach(t, urlOf(hosts, `sslmode=require&${strange}`)),
+    'answers',
+    'a certificate that the server does not trust'
+  )
   const wrong: [query: string, message: RegExp][] = [
     [`sslcert=${file('client.pem')}`, /^sslcert of DATABASE_URL needs sslkey/],
     [
@@ -237,14 +241,14 @@ t.test('a client shows the certificate of sslcert, with the key of sslkey', asyn
   }
 })
 
-t.test('a connection that is reset as soon as it is secure is refused, and ends nothing else', async t => {
+t.test('a connection that is reset right after the TLS handshake is rejected, and nothing else ends', async t => {
   const front = await startFront(t, 'localhost', { resets: true })
   const url = urlOf(`localhost:${front.port}`, 'sslmode=require')
   const outcomes = await Promise.all(Array.from({ length: 20 }, () => reach(t, url)))
   t.notOk(outcomes.includes('answers'))
 })
 
-t.test('says what is wrong with sslrootcert, and why no connection was had', async t => {
+t.test('reports what is wrong with sslrootcert, and why the connection failed', async t => {
   const front = await startFront(t, undefined)
   const missing = urlOf(`localhost:${front.port}`, 'sslmode=verify-full&sslrootcert=/nowhere.pem')
   t.throws(() => databaseAt(missing).connect(), /^sslrootcert of DATABASE_URL cannot be read: ENOENT/)
@@ -262,7 +266,7 @@ async function closedPort(): Promise<number> {
   return port
 }
 
-t.test('of several hosts the first that answers is used', async t => {
+t.test('of several hosts, the first that responds is used', async t => {
   const front = await startFront(t, 'localhost')
   const nobody = await closedPort()
   const ways = [
@@ -283,7 +287,11 @@ t.test('of several hosts the first that answers is used', async t => {
     const { port } = server.address() as AddressInfo
     for (const mode of ['disable', 'prefer', 'require']) {
       const hosts = `localhost:${port},localhost:${front.port}`
-      t.equal(await reach(t, urlOf(hosts, `sslmode=${mode}`)), 'answers', 'one that closes is passed over')
+      t.equal(
+        await reach(t, urlOf(hosts, `sslmode=${mode}`)),
+        'answers',
+        'a host that closes the connection is skipped'
+      )
     }
   }
   t.equal(await reach(t, urlOf('', `host=localhost,127.0.0.1&port=${nobody},${front.port}`)), 'answers')
@@ -291,7 +299,7 @@ t.test('of several hosts the first that answers is used', async t => {
   t.equal(await reach(t, urlOf(`localhost:${nobody},localhost:${nobody}`, '')), 'refused')
 })
 
-t.test('target_session_attrs chooses among several hosts; where none is so, the attempt ends', async t => {
+t.test('target_session_attrs selects one of several hosts; if none matches, the attempt ends', async t => {
   const standIn = await startTestCluster({ default_transaction_read_only: 'on' })
   t.teardown(() => standIn.stop())
   const readOnly = await startFront(t, undefined, { target: standIn.target })
@@ -320,7 +328,7 @@ t.test('target_session_attrs chooses among several hosts; where none is so, the 
   sql.end({ timeout: 0 }).catch(() => {})
 })
 
-t.test('PGTARGETSESSIONATTRS says the same where the address does not', async t => {
+t.test('PGTARGETSESSIONATTRS has the same effect if the address does not set it', async t => {
   const url = `postgres://${user}:${password}@localhost:${(await startFront(t, undefined)).port}/${name}?sslmode=disable`
   t.teardown(() => {
     delete process.env.PGTARGETSESSIONATTRS
@@ -337,7 +345,7 @@ t.test('PGTARGETSESSIONATTRS says the same where the address does not', async t 
   sql.end({ timeout: 0 }).catch(() => {})
 })
 
-t.test('a query is cancelled at the host that works on it', async t => {
+t.test('a query is cancelled on the host that runs it', async t => {
   const standIn = await startTestCluster({ default_transaction_read_only: 'on' })
   t.teardown(() => standIn.stop())
   const readOnly = await startFront(t, undefined, { target: standIn.target })
@@ -356,7 +364,7 @@ t.test('a query is cancelled at the host that works on it', async t => {
   await sql.end({ timeout: 1 })
 })
 
-t.test('says how connections are made', t => {
+t.test('describes how connections are made', t => {
   const url = (query: string) => `postgres://me@localhost/db?${query}`
   t.equal(transportOf(readTestServer().target), 'a Unix socket')
   t.match(transportOf(url('')), /^TCP, with TLS where the server offers it/)
@@ -366,7 +374,7 @@ t.test('says how connections are made', t => {
   t.end()
 })
 
-t.test('traces are copied over TLS, large ones too, and a connection that is cut loses none', async t => {
+t.test('traces, even large ones, are copied over TLS, and a broken connection loses none', async t => {
   const front = await startFront(t, 'localhost')
   const there = databaseAt(urlOf(`localhost:${front.port}`, `sslmode=verify-full&${trusting}`))
   const path = testWritePath(t, there)

@@ -8,7 +8,7 @@ import { supportCase } from '../../../../lib/demo/ordinary/texts.ts'
 const START = Date.parse('2026-11-21T12:00:00Z')
 const calm = { prompt: 'v13', rejected: 0, isExpensive: false } as const
 
-t.test('a rejected call is tried three times, each after the one before', async t => {
+t.test('a rejected call is tried three times, one after the other', async t => {
   const run = new DemoRun(START, randomFrom(3), true)
   const { failure } = callWithRetries(run, undefined, MODELS.mini, [], 'ok', { ...calm, rejected: 1 })
   t.equal(failure?.type, 'RateLimitError')
@@ -17,7 +17,7 @@ t.test('a rejected call is tried three times, each after the one before', async 
   t.equal(run.usage.totalTokens, 0, 'a rejected call used no tokens')
 })
 
-t.test('a later turn of a conversation sends the earlier ones', async t => {
+t.test('a later turn in a conversation sends the earlier ones', async t => {
   const random = randomFrom(11)
   const conversation: DemoChat = { about: supportCase(random), history: [] }
   for (let turn = 1; turn <= 3; turn++) {

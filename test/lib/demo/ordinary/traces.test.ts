@@ -31,7 +31,7 @@ t.test('the same seed generates the same traces with new ids', async t => {
   t.equal(new Set(ids).size, 100)
 })
 
-t.test('a month has what the dashboard shows', async t => {
+t.test('a month contains everything that the dashboard shows', async t => {
   const all = made(1500, 30)
   const traces = all.map(({ body }) => body.trace)
   const distinct = (values: unknown[]) => new Set(values.filter(value => value !== undefined)).size

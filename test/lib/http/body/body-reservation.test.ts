@@ -17,7 +17,7 @@ function setUp() {
   return { slots, reserve, held: () => [admission.bytes, admission.requests] as const }
 }
 
-t.test('keeps what a body announces, and lets it go when it is answered', async t => {
+t.test('reserves the declared length of a body, and releases it after the response', async t => {
   const { reserve, held } = setUp()
   const room = reserve(500_000)
   room.grow(100)
@@ -28,7 +28,7 @@ t.test('keeps what a body announces, and lets it go when it is answered', async 
   t.same(held(), [0, 0])
 })
 
-t.test('grows with a body that announces nothing, and counts it once', async t => {
+t.test('grows with a body of undeclared length, and counts it once', async t => {
   const { reserve, held } = setUp()
   const room = reserve(undefined)
   room.grow(1)
@@ -41,7 +41,7 @@ t.test('grows with a body that announces nothing, and counts it once', async t =
   t.same(held(), [0, 0])
 })
 
-t.test('takes no more than 8 MiB: a large body has its room among large bodies', async t => {
+t.test('reserves at most 8 MiB: a large body has its memory among large bodies', async t => {
   const { reserve, held } = setUp()
   const [announced, growing] = [reserve(60 * MIB), reserve(undefined)]
   t.equal(held()[0], 8 * MIB + 131_072)
@@ -50,7 +50,7 @@ t.test('takes no more than 8 MiB: a large body has its room among large bodies',
   for (const each of [announced, growing]) each.release()
 })
 
-t.test('keeps only what has come of a body that takes long', async t => {
+t.test('keeps only the received part of a slow body', async t => {
   const { reserve, held } = setUp()
   const pace = { periodMs: 5, periodBytes: 50_000 }
   const [slow, silent] = [reserve(2_000_000, pace), reserve(1_000_000, pace)]
@@ -60,13 +60,13 @@ t.test('keeps only what has come of a body that takes long', async t => {
   slow.grow(20_000)
   t.same(held(), [141_072, 0])
   slow.settle()
-  t.equal(held()[1], 1, 'when it is whole it is a request')
+  t.equal(held()[1], 1, 'a complete body counts as a request')
   slow.release()
   silent.release()
   t.same(held(), [0, 0])
 })
 
-t.test('keeps the room of a body that comes, however long it takes', async t => {
+t.test('keeps the memory of a body on pace, however long it takes', async t => {
   const { reserve, held } = setUp()
   const room = reserve(2_000_000, { periodMs: 20, periodBytes: 1 })
   room.onGiveUp(error => t.fail(error.message))
@@ -78,7 +78,7 @@ t.test('keeps the room of a body that comes, however long it takes', async t => 
   room.release()
 })
 
-t.test('gives up a slow body whose slot another one waits for, and one that is slow for too long', async t => {
+t.test('gives up a slow body whose slot another body needs, and one that is slow for too long', async t => {
   const { slots, reserve } = setUp()
   const slot = slots.of(PARTY)
   await slot.enter()
@@ -88,7 +88,7 @@ t.test('gives up a slow body whose slot another one waits for, and one that is s
     refusal = error
   })
   await delay(50)
-  t.equal(refusal, undefined, 'while nobody waits it goes on')
+  t.equal(refusal, undefined, 'while no body waits, it continues')
   const waiting = slots.of(PARTY)
   void waiting.enter()
   await until(async () => refusal !== undefined)
@@ -104,7 +104,7 @@ t.test('gives up a slow body whose slot another one waits for, and one that is s
   late.release()
 })
 
-t.test('does not blame a body for the time in which it was not read', async t => {
+t.test('does not count the time in which a body was not read', async t => {
   const { reserve, held } = setUp()
   const room = reserve(undefined, { periodMs: 5, slowMs: 5 })
   room.onGiveUp(error => t.fail(error.message))

@@ -53,7 +53,7 @@ function echoLarge(app: App) {
 const sha1 = (bytes: Uint8Array | string) => createHash('sha1').update(bytes).digest('hex')
 const padded = (length: number) => Buffer.from(`{"x":"${'y'.repeat(length - 8)}"}`)
 
-t.test('puts together what comes in chunks of any size', async t => {
+t.test('assembles chunks of any size', async t => {
   const { key, port } = await testService(t, { plugins: [echo] })
   const body = Buffer.from(Array.from({ length: 60_000 }, (_, i) => String.fromCharCode(33 + (i % 90))).join(''))
   for (const sizes of [[1], [1, 5000], [5000, 1], [1023, 1024, 1025], [20_000], [7, 16_384, 3, 3]]) {
@@ -68,7 +68,7 @@ t.test('puts together what comes in chunks of any size', async t => {
   }
 })
 
-t.test('large bodies arrive as they were sent, whatever their coding', async t => {
+t.test('large bodies arrive as they were sent, with any coding', async t => {
   const { call, key, port } = await testService(t, { plugins: [echoLarge] })
   const line = Array.from({ length: 9000 }, (_, i) => i.toString(36)).join(' ')
   const body = Buffer.from(line.repeat(Math.ceil((LARGE_BODY_BYTES + 1) / line.length)))
@@ -92,7 +92,7 @@ t.test('large bodies arrive as they were sent, whatever their coding', async t =
   t.equal((await call('POST', '/large', { body: broken, headers: { 'content-encoding': 'gzip' } })).status, 400)
 })
 
-t.test('a body that broke off before anybody wanted it is not waited for', async t => {
+t.test('an aborted body is not waited for', async t => {
   const server = createServer().listen(0, '127.0.0.1')
   t.teardown(() => server.close())
   await once(server, 'listening')
@@ -133,7 +133,7 @@ t.test('decodes gzip, deflate and br', async t => {
   }
 })
 
-t.test('refuses other encodings, and what is not what its encoding says', async t => {
+t.test('rejects other codings, and corrupt encoded bodies', async t => {
   const { call } = await testService(t, { plugins: [echo] })
   const whole = gzipSync(padded(5000))
   const refused: [string, number, string, Uint8Array][] = [
@@ -156,7 +156,7 @@ t.test('refuses other encodings, and what is not what its encoding says', async 
   }
 })
 
-t.test('takes 2097152 decoded bytes and not one more', async t => {
+t.test('accepts 2097152 decoded bytes, but not one more', async t => {
   const { call, port, key } = await testService(t, { plugins: [echo] })
   const inChunks = (path: string, body: Uint8Array) => {
     const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${key}\r\n`
@@ -185,7 +185,7 @@ t.test('takes 2097152 decoded bytes and not one more', async t => {
   }
 })
 
-t.test('stops at the limit however much would come out of the decoder', async t => {
+t.test('stops at the limit, however much the decoder would produce', async t => {
   const { call } = await testService(t, { plugins: [echo] })
   const bomb = gzipSync(Buffer.alloc(200 * 1024 * 1024), { level: 1 })
   const before = process.memoryUsage().arrayBuffers
@@ -194,7 +194,7 @@ t.test('stops at the limit however much would come out of the decoder', async t 
   t.ok(process.memoryUsage().arrayBuffers - before < 50 * 1024 * 1024)
 })
 
-t.test('refuses a declared length before the body comes, and closes the connection', async t => {
+t.test('rejects a declared length before the body arrives, and closes the connection', async t => {
   const { port, key } = await testService(t, { plugins: [echo] })
   const socket = connect(port, '127.0.0.1')
   socket.write(
@@ -206,7 +206,7 @@ t.test('refuses a declared length before the body comes, and closes the connecti
   t.equal(answer.headers.connection, 'close')
 })
 
-t.test('keeps a connection on which a small body was refused unread', async t => {
+t.test('keeps a connection after a small body was rejected unread', async t => {
   const { port, key } = await testService(t, { plugins: [echo] })
   const refused = 'POST /nothing HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello'
   const next = `GET /api/v1/key HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nConnection: close\r\n\r\n`

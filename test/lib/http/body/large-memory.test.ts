@@ -3,7 +3,7 @@ import { LargeMemory } from '../../../../lib/http/body/large-memory.ts'
 
 const MIB = 1024 * 1024
 
-t.test('keeps what was added, and says where it is', async t => {
+t.test('stores the added bytes, and returns their position', async t => {
   const lease = new LargeMemory().lease()
   const large = lease.take(9 * MIB)
   for (const text of ['one ', 'two ', 'three']) large.add(Buffer.from(text))
@@ -16,7 +16,7 @@ t.test('keeps what was added, and says where it is', async t => {
   t.equal(large.bytes.toString(), 'one two three', 'memory of its own')
 })
 
-t.test('memory is used again once its request is answered, and not before', async t => {
+t.test('memory is reused once its request has been answered, and not before', async t => {
   const memory = new LargeMemory()
   const [first, second] = [memory.lease(), memory.lease()]
   const taken = first.take(60 * MIB).bytes.buffer

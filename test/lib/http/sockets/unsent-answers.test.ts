@@ -51,11 +51,11 @@ async function scene(t: Test, bounds: Partial<Bounds>) {
   }
 }
 
-t.test('counts what waits for a client, until it is taken, and serves no request before that', async t => {
+t.test('counts the bytes that wait for a client, and serves no further request until they are read', async t => {
   const { unread, served, ask } = await scene(t, {})
   const socket = await ask(15)
   await until(() => unread.bytes > ANSWER.length)
-  t.ok(unread.bytes < 1.1 * ANSWER.length, 'one answer, and what waits behind it')
+  t.ok(unread.bytes < 1.1 * ANSWER.length, 'one response, and the requests that wait behind it')
   t.equal(served(), 1)
   socket.resume()
   await until(() => unread.bytes === 0)
@@ -63,26 +63,26 @@ t.test('counts what waits for a client, until it is taken, and serves no request
   t.equal(socket.destroyed, false)
 })
 
-t.test('closes a connection on which nothing moves', async t => {
+t.test('closes a connection without progress', async t => {
   const { unread, ask } = await scene(t, { idleMs: 100 })
   await ask(2)
   await until(() => unread.bytes === 0)
-  t.pass('it was let go')
+  t.pass('it was released')
 })
 
-t.test('tells whether an answer is being taken, or only waits', async t => {
+t.test('distinguishes a response that is being read from one that only waits', async t => {
   const { unread, ask } = await scene(t, { idleMs: 2000 })
-  t.equal(unread.isMoving, false, 'there is none')
+  t.equal(unread.isMoving, false, 'there is no response')
   const socket = await ask()
-  t.equal(unread.isMoving, true, 'it has begun')
+  t.equal(unread.isMoving, true, 'it has started')
   await until(() => !unread.isMoving)
-  t.ok(unread.bytes > 0, 'nobody takes it, and it is not given up yet')
+  t.ok(unread.bytes > 0, 'nobody reads it, and it is not given up yet')
   socket.resume()
   await until(() => unread.bytes === 0)
   t.equal(unread.isMoving, false)
 })
 
-t.test('keeps a connection on which something moves now and then', async t => {
+t.test('keeps a connection with occasional progress', async t => {
   const { unread, ask } = await scene(t, { idleMs: 1000 })
   const socket = await ask(2)
   let read = 0
@@ -98,20 +98,20 @@ t.test('keeps a connection on which something moves now and then', async t => {
   t.equal(socket.destroyed, false)
 })
 
-t.test('closes those on which nothing has moved for longest where all is too much', async t => {
+t.test('closes the connections without progress for longest if the total is too large', async t => {
   const { unread, ask, send } = await scene(t, { bytes: ANSWER.length / 2 })
   const first = await ask()
   const second = send(1)
   first.resume()
   await once(first, 'close')
-  t.ok(unread.bytes > 0, 'the newer one goes on')
+  t.ok(unread.bytes > 0, 'the newer one continues')
   t.ok(unread.bytes < 2 * ANSWER.length)
   second.resume()
   await until(() => unread.bytes === 0)
   t.equal(second.destroyed, false)
 })
 
-t.test('where all is too much, it closes those of the project that has most', async t => {
+t.test('if the total is too large, closes connections of the project that has the most', async t => {
   const { unread, ask, send } = await scene(t, { bytes: 2.5 * ANSWER.length })
   const oldest = await ask(1, 2)
   const greedy = await ask(1, 1)
@@ -123,7 +123,7 @@ t.test('where all is too much, it closes those of the project that has most', as
   t.same([oldest.destroyed, newest.destroyed], [false, false])
 })
 
-t.test('closes a connection that sends too many requests ahead', async t => {
+t.test('closes a connection that pipelines too many requests', async t => {
   const { unread, served, send } = await scene(t, { aheadBytes: 100_000 })
   await once(send(100).resume(), 'close')
   await until(() => unread.bytes === 0)

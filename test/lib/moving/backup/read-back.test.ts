@@ -11,7 +11,7 @@ import { runs } from '../../../torture/orders.ts'
 
 const TRACES = 40
 
-t.test('a project is read back as it is exported, however much of it is stored at a time', async t => {
+t.test('a project is read back as exported, however much of it is stored at a time', async t => {
   const database = await testDatabase(t)
   const project = await database.pool.run(async sql => {
     await createAccount(sql, 'owner', 'owner')
@@ -48,7 +48,7 @@ t.test('a project is read back as it is exported, however much of it is stored a
 
   const gap = new ReadBack(database.pool, project, 1)
   gap.stored('f'.repeat(32))
-  t.not((await gap.finish()).sha256, sha256, 'what is said to be stored and is not makes a difference')
+  t.not((await gap.finish()).sha256, sha256, 'rows that are claimed but not stored are detected')
   const odd = new ReadBack(database.pool, project, 1)
   odd.stored('no id')
   await t.rejects(odd.finish(), /uuid/, 'a failure is reported at the end')

@@ -26,10 +26,10 @@ const spoiled: [string, (lines: string[]) => readonly string[], RegExp][] = [
   ['no JSON', () => ['once upon a time'], /^this is not a backup/],
   ['an export', lines => lines.filter(line => line.startsWith('{"rows"')), /^this is not a backup/],
   ['without its end', lines => lines.slice(0, -1), /damaged: it is cut off: the line "end" is missing/],
-  ['cut off in the head', lines => lines.slice(0, 4), /damaged: it is cut off/],
-  ['cut off in the traces', lines => lines.slice(0, 20), /damaged: it is cut off/],
+  ['truncated in the head', lines => lines.slice(0, 4), /damaged: it is cut off/],
+  ['truncated in the traces', lines => lines.slice(0, 20), /damaged: it is cut off/],
   ['without an account', lines => lines.filter(line => !line.startsWith('{"account"')), /damaged: /],
-  ['without a sum', lines => lines.filter(line => !line.startsWith('{"sum"')), /cannot follow/],
+  ['without a checksum', lines => lines.filter(line => !line.startsWith('{"sum"')), /cannot follow/],
   [
     'without a trace',
     lines => {
@@ -40,32 +40,32 @@ const spoiled: [string, (lines: string[]) => readonly string[], RegExp][] = [
   ],
   ['twice', lines => [...lines, ...lines], /"backup", which cannot follow "end"/],
   [
-    'with a line more',
+    'with an additional line',
     lines => [...lines.slice(0, -1), '{"later":{}}', lines.at(-1)!],
     /is not a line that this version of spoor can read/
   ],
   [
-    'with a trace changed',
+    'with a changed trace',
     lines => lines.map(line => line.replace(/^(\{"rows":.*"spans":")(..)/, '$1//')),
     /do not match its checksum/
   ],
   [
-    'with a page that is none',
+    'with an invalid page',
     lines => lines.map(line => line.replace(/^\{"rows":\{"count":\d+,/, '{"rows":{"count":0,')),
     /line \d+ is not a page of traces/
   ],
   [
-    'with a key changed',
+    'with a changed key',
     lines => lines.map(line => line.replace('"label":"revoked"', '"label":"valid"')),
     /do not match its checksum/
   ],
   [
-    'with a number for a name',
+    'with a number as a name',
     lines => lines.map(line => line.replace('"name":"owner"', '"name":7')),
     /line 2: name: must be a string/
   ],
   [
-    'with a slug that is none',
+    'with an invalid slug',
     lines => lines.map(line => line.replace('"slug":"second"', '"slug":"../../x"')),
     /: slug: must be 1 to 64 lower-case letters, digits, hyphens or underscores/
   ],
@@ -85,32 +85,32 @@ const spoiled: [string, (lines: string[]) => readonly string[], RegExp][] = [
     /: description: must have at most 2000 characters/
   ],
   [
-    'with a view of a page that has none',
+    'with a view of a page without views',
     lines => lines.map(line => line.replace('"page":"overview"', '"page":"members"')),
     /: views\[\d\]\.page: must be one of traces, overview, scores/
   ],
   [
-    'with a view that leads elsewhere',
+    'with a view that leads to another site',
     lines => lines.map(line => line.replace('"query":"?status=error"', '"query":"javascript:alert(1)"')),
     /: views\[\d\]\.query: must be empty, or begin with \?/
   ],
   [
-    'with a digest that is none',
+    'with an invalid digest',
     lines => lines.map(line => line.replace(/"digest":"[0-9a-f]{64}"/, '"digest":"x"')),
     /: digest: must be 64 lower-case hexadecimal digits/
   ],
   [
-    'with a key id that is none',
+    'with an invalid key id',
     lines => lines.map(line => line.replace(/^\{"key":\{"id":"/, '$&a b')),
     /: id: must be 1 to 64 letters, digits, hyphens or underscores/
   ],
   [
-    'with an act that nobody does',
+    'with an unknown action',
     lines => lines.map(line => line.replace(/"action":"/, '$&<script>')),
     /: action: must be lower-case words/
   ],
   [
-    'with an act whose detail is no JSON',
+    'with an action whose detail is not JSON',
     lines => lines.map(line => line.replace(/"detail":"\{/, '"detail":"{not ')),
     /act\.detail: must be JSON/
   ],
@@ -121,9 +121,9 @@ const spoiled: [string, (lines: string[]) => readonly string[], RegExp][] = [
   ]
 ]
 
-t.test('a backup that is not whole is refused with a sentence', async t => {
+t.test('an incomplete backup is rejected with a sentence', async t => {
   const lines = linesOf(await backupOf((await fullInstance(t)).database))
-  t.equal((await readAll(bytesOf(lines))).at(-1), 'end', 'as it was written')
+  t.equal((await readAll(bytesOf(lines))).at(-1), 'end', 'the unchanged backup is accepted')
   for (const [title, spoil, message] of spoiled) {
     const error = await readAll(bytesOf(spoil([...lines]))).catch(error => error)
     t.type(error, AdminError, title)
@@ -139,7 +139,7 @@ t.test('a changed trace of a backup in format 1 does not match its project', asy
   await t.rejects(readAll(bytesOf(changed)), { message: /traces of project 1 do not match their checksum/ })
 })
 
-t.test('no byte of a backup can be another', async t => {
+t.test('changing any byte of a backup is detected', async t => {
   const backup = await backupOf((await fullInstance(t)).database)
   const property = fc.asyncProperty(fc.nat(backup.length - 1), fc.nat(255), async (at, byte) => {
     fc.pre(backup[at] !== byte)

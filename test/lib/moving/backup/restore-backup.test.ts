@@ -40,7 +40,7 @@ const FORMATS = [
   ['in format 1', formerBackupOf]
 ] as const
 for (const [kind, makeBackup] of FORMATS) {
-  t.test(`what is restored into an empty database is what was backed up: a backup ${kind}`, async t => {
+  t.test(`restoring into an empty database yields the backed-up data: a backup ${kind}`, async t => {
     const original = await fullInstance(t)
     const { key: second } = await original.makeKey({ project: 'second' })
     const keys = [original.key, second]
@@ -60,7 +60,7 @@ for (const [kind, makeBackup] of FORMATS) {
     const service = await testService(t, { database: copy })
     t.same([await answers(service, keys[0]!), await answers(service, keys[1]!)], before, 'the API answers the same')
     t.equal((await service.call('POST', '/api/v1/traces', { key: keys[0]!, body: ingestBody() })).status, 201)
-    t.equal(await service.makeProject('third'), '3', 'numbers go on')
+    t.equal(await service.makeProject('third'), '3', 'new numbers follow the restored ones')
     const [a, b] = [linesOf(await makeBackup(copy)), linesOf(backup)]
     t.equal(a.length > b.length, true, 'a backup of the copy has more')
     await t.rejects(restore(t, copy, backup), { message: /has already been restored into this database/ })
@@ -97,13 +97,13 @@ t.test('a backup is of one moment, whatever is written and deleted meanwhile', a
 })
 
 for (const [kind, makeBackup] of FORMATS) {
-  t.test(`a restore that is ended in the middle lets nobody in, and can be run again: a backup ${kind}`, async t => {
+  t.test(`an interrupted restore lets nobody in, and continues when it is run again: a backup ${kind}`, async t => {
     const original = await fullInstance(t)
     const rows = await instanceRows(original.database)
     const backup = await makeBackup(original.database)
     const lines = linesOf(backup)
     for (let place = 1; place <= 10; place++) {
-      await t.test(`at place ${place} of 10`, async t => {
+      await t.test(`killed at point ${place} of 10`, async t => {
         const copy = await testDatabase(t)
         const cut = Math.max(12, Math.floor((lines.length * place) / 10) - 1)
         const source = async function* () {
@@ -123,7 +123,7 @@ for (const [kind, makeBackup] of FORMATS) {
   })
 }
 
-t.test('a restore beside others gives new numbers, and leaves the others as they are', async t => {
+t.test('a restore into existing data assigns new numbers, and leaves the existing data unchanged', async t => {
   const original = await fullInstance(t)
   const other = await fullInstance(t)
   const backup = await backupOf(original.database)
@@ -134,7 +134,7 @@ t.test('a restore beside others gives new numbers, and leaves the others as they
   const before = await instanceRows(taken)
   const secret = { ...taken, digestSecret: 'another' }
   await t.rejects(restore(t, secret, backup, { into: true }), { message: /use --revoke-keys/ })
-  t.same(await instanceRows(taken), before, 'what is refused changes nothing')
+  t.same(await instanceRows(taken), before, 'a rejected restore changes nothing')
 
   // The secret is the same although the salt differs, so keys work.
   const restored = await restore(t, taken, backup, { into: true })
@@ -145,7 +145,7 @@ t.test('a restore beside others gives new numbers, and leaves the others as they
   t.same(
     after.users.map(user => user.email),
     ['ada@example.com', 'bob@example.com'],
-    'known by their addresses'
+    'identified by their addresses'
   )
   t.equal(after.members.length, 4)
   t.same(
@@ -159,7 +159,7 @@ t.test('a restore beside others gives new numbers, and leaves the others as they
 })
 
 t.test(
-  'what is there twice, a later schema, and a password of another form are refused before anything is written',
+  'duplicates, a newer schema, and a password in an unknown form are rejected before anything is written',
   async t => {
     const lines = linesOf(await backupOf((await fullInstance(t)).database))
     const copy = await testDatabase(t)
@@ -187,7 +187,7 @@ t.test(
   }
 )
 
-t.test('keys of another secret can be restored revoked', async t => {
+t.test('keys of another secret can be restored as revoked', async t => {
   const original = await fullInstance(t)
   const backup = await backupOf(original.database)
   const empty = await testDatabase(t)

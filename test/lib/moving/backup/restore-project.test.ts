@@ -33,7 +33,7 @@ async function rowsOf(database: TestDatabase, slug: string) {
   return { project, keys: own(keys), views: own(views), prices: own(prices), traces: traces[at] }
 }
 
-t.test('a project that was deleted comes back, and the other projects stay as they are', async t => {
+t.test('a deleted project is restored, and other projects are unchanged', async t => {
   const service = await fullInstance(t)
   const { database, call, key } = service
   const backup = await backupOf(database)
@@ -63,7 +63,7 @@ t.test('a project that was deleted comes back, and the other projects stay as th
   t.same(await rowsOf(database, 'default'), before)
 })
 
-t.test('an older state is restored next to the project, whose keys stay with it', async t => {
+t.test('an older state is restored next to the project, which keeps its keys', async t => {
   const service = await fullInstance(t)
   const { database, call, key } = service
   const backup = await backupOf(database)
@@ -81,7 +81,7 @@ t.test('an older state is restored next to the project, whose keys stay with it'
     message: /there is no account "99"/
   })
   const { acts: _, ...rows } = await instanceRows(database)
-  t.same(rows, (({ acts: __, ...others }) => others)(before), 'what is refused changes nothing')
+  t.same(rows, (({ acts: __, ...others }) => others)(before), 'a rejected restore changes nothing')
   const { keptKeys, counts } = await restore(t, database, backup, as('old'))
   t.equal(keptKeys?.length, before.keys.filter(({ project_id: id }) => id === 1).length)
   t.equal(counts.keys, 0)
@@ -89,7 +89,7 @@ t.test('an older state is restored next to the project, whose keys stay with it'
   t.equal((await call('GET', '/api/v1/project', { key })).body.slug, 'default')
 })
 
-t.test('a restore that ends in the middle lets nobody in, continues, and can be removed', async t => {
+t.test('an interrupted restore lets nobody in, continues, and can be removed', async t => {
   const original = await fullInstance(t)
   const lines = linesOf(await backupOf(original.database))
   const before = await rowsOf(original.database, 'default')

@@ -53,7 +53,7 @@ const scored = (over: object = {}) => {
   return { ...scores[0], rest: trace.metadata['langfuse.scores'] }
 }
 
-t.test('a whole trace of the API becomes a trace with spans and scores', async t => {
+t.test('a complete trace from the API becomes a trace with spans and scores', async t => {
   const { trace, spans, scores, mapped } = convert(WHOLE)[0]!
   const { metadata, ...fields } = trace
   t.strictSame(fields, {
@@ -168,7 +168,7 @@ t.test('a whole trace of the API becomes a trace with spans and scores', async t
   })
 })
 
-t.test('types, levels, usage and cost, in every way in which Langfuse has said them', async t => {
+t.test('types, levels, usage and cost, in every form that Langfuse has used', async t => {
   const kinds = {
     GENERATION: 'llm',
     agent: 'agent',
@@ -226,7 +226,7 @@ t.test('types, levels, usage and cost, in every way in which Langfuse has said t
   }
 })
 
-t.test('what does not fit is kept beside what does', async t => {
+t.test('values that do not fit are kept next to those that do', async t => {
   const long = 'n'.repeat(501)
   t.match(one({ name: long }).trace, { name: 'n'.repeat(500), metadata: { 'langfuse.name': long } })
   t.match(one({ name: null }).trace, { name: 'unnamed' })
@@ -278,7 +278,7 @@ t.test('scores of every type', async t => {
   )
 })
 
-t.test('the other forms in which Langfuse gives traces', async t => {
+t.test("the other formats of Langfuse's traces", async t => {
   const { observations, scores, ...bare } = WHOLE
   const [whole] = convert(WHOLE)
   t.equal(convert({ trace: bare, observations, scores })[0]?.text.length, whole?.text.length)
@@ -300,11 +300,11 @@ t.test('the other forms in which Langfuse gives traces', async t => {
     spans: [{ attributes: { 'langfuse.type': 'SPAN' } }, {}],
     scores: [{ value: 0.5 }]
   })
-  t.strictSame(Object.keys(download.spans[0].attributes), ['langfuse.type'], 'what the trace says is not said again')
+  t.strictSame(Object.keys(download.spans[0].attributes), ['langfuse.type'], "the trace's own data is not repeated")
   t.match(one({ observations: undefined }), { spans: [], mapped: { 'trace.observations missing → no spans': 1 } })
 })
 
-t.test('refuses what cannot be a trace, one by one, and says why', async t => {
+t.test('rejects invalid traces one by one, with the reason', async t => {
   const many = (count: number, make: (over: object) => object) =>
     Array.from({ length: count }, (_, n) => make({ id: n.toString(16).padStart(16, '0') }))
   const refused: [unknown, RegExp][] = [
@@ -318,7 +318,7 @@ t.test('refuses what cannot be a trace, one by one, and says why', async t => {
     [trace({ scores: many(101, score) }), /has 101 scores, but at most 100/]
   ]
   const long = one({ observations: many(201, observation) })
-  t.equal(long.spans.length, 201, 'a trace may have more steps than one that is recorded natively')
+  t.equal(long.spans.length, 201, 'a trace can have more steps than one that is recorded natively')
   for (const [value, message] of refused) t.match(convert(value), [{ refusal: message }], String(message))
   t.throws(() => convert('{"id":'), { code: 'invalid_json' })
   t.match(

@@ -18,7 +18,7 @@ function fieldsOf(object: Record<string, Json>) {
   return { fields: new LangfuseFields('observation', 'observation 3', object, mapping), counts: mapping.counts }
 }
 
-t.test('what nobody took is left, and is kept under its name', async t => {
+t.test('fields that nothing reads are kept under their names', async t => {
   const { fields, counts } = fieldsOf({
     id: 'x',
     model: 'm',
@@ -37,7 +37,7 @@ t.test('what nobody took is left, and is kept under its name', async t => {
     ['odd', [1]],
     ['same', 2]
   ])
-  t.strictSame(fields.rest({ same: 2, odd: [2] }), [['odd', [1]]], 'but for what others say in a field of that name')
+  t.strictSame(fields.rest({ same: 2, odd: [2] }), [['odd', [1]]], 'except for values in a field of that name')
   const target: Record<string, Json> = { 'langfuse.odd': 'taken' }
   fields.keepRest(target, 'attributes', { same: 2 })
   t.strictSame(target, { 'langfuse.odd': 'taken', 'langfuse.langfuse.odd': [1] })
@@ -47,10 +47,10 @@ t.test('what nobody took is left, and is kept under its name', async t => {
     'observation.odd → attributes langfuse.odd': 1
   })
   fields.took('model', 'model')
-  t.equal(counts.get('observation.model → model'), 1, 'what was taken is counted once')
+  t.equal(counts.get('observation.model → model'), 1, 'a consumed field is counted once')
 })
 
-t.test('texts that do not fit are left; a name is cut, and left as well', async t => {
+t.test('texts that do not fit are kept apart; a name is cut, and kept apart as well', async t => {
   const { fields } = fieldsOf({ short: '😀😀', long: '😀😀😀', number: 1, name: 'abc' })
   t.equal(fields.text('short', 2), '😀😀')
   t.equal(fields.text('long', 2), undefined)
@@ -64,7 +64,7 @@ t.test('texts that do not fit are left; a name is cut, and left as well', async 
   )
 })
 
-t.test('times come in canonical form; what is none is refused, naming the place', async t => {
+t.test('times are returned in canonical form; an invalid one is rejected with its path', async t => {
   const { fields } = fieldsOf({ start: '2026-01-01 12:00:00+01:00', end: 'today', number: 5, id: 7 })
   t.equal(fields.time('start', 'startedAt'), '2026-01-01T11:00:00.000Z')
   t.equal(fields.time('absent', 'startedAt'), undefined)
@@ -78,7 +78,7 @@ t.test('times come in canonical form; what is none is refused, naming the place'
   for (const [read, message] of refused) t.throws(read, { code: 'invalid_trace', message })
 })
 
-t.test('lists are of objects, and an object is a copy', async t => {
+t.test('lists contain objects, and an object is a copy', async t => {
   const metadata = { a: 1 }
   const { fields } = fieldsOf({ scores: [{ id: 'x' }], words: ['x'], metadata, text: 'x' })
   t.strictSame(fields.list('scores', 'scores', 'ask for them'), [{ id: 'x' }])
@@ -95,7 +95,7 @@ t.test('lists are of objects, and an object is a copy', async t => {
   )
 })
 
-t.test('ids of the right form stay, and others come to the same id every time', async t => {
+t.test('valid ids are preserved, and others always yield the same id', async t => {
   t.equal(mapId('ABCDEF0123456789', 16), 'abcdef0123456789')
   const hash = (id: string) => createHash('sha256').update(id).digest('hex')
   for (const id of ['abcdef012345678', 'abcdef012345678g', 'cl-x', 'a'.repeat(32)])
@@ -103,7 +103,7 @@ t.test('ids of the right form stay, and others come to the same id every time', 
   t.equal(mapId('cl-x', 32), hash('cl-x').slice(0, 32))
 })
 
-t.test('values are read for what they mean', async t => {
+t.test('values are read by their meaning', async t => {
   const empty = [undefined, null, '', [], {}]
   const full = [0, false, ' ', [null], { a: null }, new LosslessNumber('0')]
   t.strictSame([...empty, ...full].map(isEmpty), [...empty.map(() => true), ...full.map(() => false)])

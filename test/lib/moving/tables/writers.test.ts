@@ -67,7 +67,7 @@ function readCsv(text: string): string[][] {
   return records
 }
 
-t.test('CSV has every value, and no text of it is a formula', async () => {
+t.test('CSV has every value, and no text in it is a formula', async () => {
   fc.assert(
     fc.property(rows, all => {
       const [head, ...records] = readCsv(write(csvWriter(COLUMNS), all).toString())
@@ -90,7 +90,7 @@ t.test('CSV has every value, and no text of it is a formula', async () => {
   )
 })
 
-t.test('a cell of JSON is never a formula, and needs no apostrophe', async t => {
+t.test('a JSON cell is never a formula, and needs no apostrophe', async t => {
   for (const [json, cell] of [
     ['-5', '-5'],
     ['"=1+1"', '"""=1+1"""'],
@@ -144,7 +144,7 @@ t.test('Parquet has every value exactly, in row groups of any size', async () =>
   )
 })
 
-t.test('a time has its microseconds', async t => {
+t.test('a time keeps its microseconds', async t => {
   t.equal(toMicros('1970-01-01T00:00:00.000Z'), 0n)
   t.equal(toMicros('1970-01-01T00:00:01.000001Z'), 1_000_001n)
   t.equal(toMicros('1969-12-31T23:59:59.999999Z'), -1n)

@@ -32,7 +32,7 @@ const result = (id: string, content: unknown, more: TestLine = {}) =>
 
 const convert = (lines: readonly TestLine[], quietMs = 0) => stepsOf(new ClaudeCodeTranscript(), lines, quietMs)
 
-t.test('a message on several lines is one call, with its final usage, also around results of its tools', t => {
+t.test("a message on several lines is one call with its final usage, even around its tools' results", t => {
   const steps = convert([
     user('Go.'),
     assistant('m1', { type: 'thinking', thinking: 'Hm.' }),
@@ -62,7 +62,7 @@ t.test('a message on several lines is one call, with its final usage, also aroun
   t.end()
 })
 
-t.test('the last prompt is finished by a pause: a short one if its last message says that it ends', t => {
+t.test('a pause finishes the last prompt: a short pause if its last message says that it ends', t => {
   const begin = [user('Go.'), assistant('m1', call('t1'), 'tool_use'), result('t1', 'one')]
   const silent = [...begin, assistant('m2', text('Done.'))]
   const ended = [...begin, assistant('m2', text('Done.'), 'end_turn')]
@@ -121,7 +121,7 @@ t.test('abandoned tool calls fail, and the root of an interrupted prompt stays u
   t.end()
 })
 
-t.test('a real session, with a message while the agent worked, and Escape', t => {
+t.test("a real session, with a message during the agent's work, and Escape", t => {
   const { lines } = REAL_TRANSCRIPTS.find(({ name }) => name.includes('521ebb33'))!
   const steps = convert(lines)
   t.same(outlineOf(steps), [
@@ -135,7 +135,7 @@ t.test('a real session, with a message while the agent worked, and Escape', t =>
   t.end()
 })
 
-t.test('subagents of old versions, whose lines stand in the session, belong to the call that started them', t => {
+t.test('subagents of old versions, whose lines are in the session, belong to the call that started them', t => {
   const aside = { isSidechain: true }
   const task = user('Count.', { ...aside, parentUuid: null })
   const first = assistant('m2', call('t2'), 'tool_use', { ...aside, parentUuid: task.uuid })
@@ -187,14 +187,14 @@ t.test('prompts are identified by their ids, and messages with the same request 
   t.end()
 })
 
-t.test('a number in the arguments of a tool is kept as it was written', t => {
+t.test("a number in a tool's arguments keeps its notation", t => {
   const written = JSON.stringify(assistant('m1', call('t1'), 'tool_use')).replace('"ls"', '12345678901234567890')
   const steps = convert([user('Go.'), parseExact(written) as TestLine, result('t1', 'one')])
   t.equal(steps[0]?.attributes['gen_ai.tool.call.arguments'], '{"command":12345678901234567890}')
   t.end()
 })
 
-t.test('lines of any shape are read', t => {
+t.test('lines of any form are read', t => {
   const odd = [
     {},
     { type: 'user' },

@@ -22,7 +22,7 @@ const count = (input: number, total = input) =>
 
 const convert = (lines: readonly TestLine[], quietMs = 0) => stepsOf(new CodexTranscript(), lines, quietMs)
 
-t.test('an old transcript, without ids of turns and responses', t => {
+t.test('an old transcript, without turn and response ids', t => {
   const steps = convert(
     [
       meta(),
@@ -66,7 +66,7 @@ t.test('an old transcript, without ids of turns and responses', t => {
   t.end()
 })
 
-t.test('failures are those that events, results and refusals state', t => {
+t.test('failures are those that events, results and refusals report', t => {
   const statusOf = (output: unknown, ...events: TestLine[]) =>
     convert([
       meta(),
@@ -95,7 +95,7 @@ t.test('failures are those that events, results and refusals state', t => {
   t.end()
 })
 
-t.test('a turn that was aborted, one that failed, and one that the next one ends', t => {
+t.test('an aborted turn, a failed turn, and a turn that the next one ends', t => {
   const begin = (turn_id: string) => event('task_started', { turn_id })
   const steps = convert([
     meta(),
@@ -131,7 +131,7 @@ t.test('arguments that are nested too deeply are text', t => {
   t.end()
 })
 
-t.test('lines of any shape are read', t => {
+t.test('lines of any form are read', t => {
   const odd = [{}, line('event_msg', {}), event('item_completed'), event('token_count', { info: 7 }), item('message')]
   const calls = [
     item('function_call'),

@@ -11,7 +11,7 @@ import { REAL_TRANSCRIPTS, stepsOf } from './transcripts.ts'
 const idsOf = (steps: readonly AgentStep[]) => steps.map(({ traceId, spanId }) => traceId + spanId)
 const sorted = (steps: readonly AgentStep[]) => steps.map(step => JSON.stringify(step)).sort()
 
-t.test('what a beginning of a transcript yields, however long it was quiet, the whole yields as well', t => {
+t.test('every beginning of a transcript, after any pause, yields only steps that the whole transcript yields', t => {
   t.ok(REAL_TRANSCRIPTS.length >= 9)
   fc.assert(
     fc.property(
@@ -31,7 +31,7 @@ t.test('what a beginning of a transcript yields, however long it was quiet, the 
   t.end()
 })
 
-t.test('imports of several beginnings, in pauses of any length, add up to the import of the whole', t => {
+t.test('imports of successive beginnings, with pauses of any length, add up to the import of the whole', t => {
   fc.assert(
     fc.property(
       fc.constantFrom(...REAL_TRANSCRIPTS),
@@ -57,7 +57,7 @@ t.test('imports of several beginnings, in pauses of any length, add up to the im
   t.end()
 })
 
-t.test('the real transcripts yield each step once, below roots that are there', t => {
+t.test('the real transcripts yield each step once, below existing roots', t => {
   const steps = REAL_TRANSCRIPTS.flatMap(({ lines, open }) => stepsOf(open(), lines, 600_000))
   t.equal(new Set(idsOf(steps)).size, steps.length)
   const known = new Set(idsOf(steps))
@@ -67,7 +67,7 @@ t.test('the real transcripts yield each step once, below roots that are there', 
   t.end()
 })
 
-t.test('JSON is read exactly, unless it is broken or too deep', t => {
+t.test('JSON is read exactly, unless it is invalid or too deep', t => {
   const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
   for (const text of ['', '{', '{"a', '{"a":"b\\"', '"', nested(100_000), '['.repeat(100_000)]) {
     t.equal(readJson(text), undefined, text.slice(0, 20))
@@ -77,7 +77,7 @@ t.test('JSON is read exactly, unless it is broken or too deep', t => {
   t.end()
 })
 
-t.test('the export is read as it is meant', t => {
+t.test('the export is read as intended', t => {
   const [first] = REAL_TRANSCRIPTS.map(({ lines, open }) => stepsOf(open(), lines, 600_000))
   const spans = spansOf(JSON.parse(otlpRequest(first!)))
   t.match(spans.map(({ kind }) => kind).slice(0, 7), ['tool', 'llm', 'tool', 'tool', 'llm', 'llm', 'agent'])

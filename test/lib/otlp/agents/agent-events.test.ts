@@ -84,14 +84,14 @@ const EVENTS: readonly (readonly [string, object, object])[] = [
   ]
 ]
 
-t.test('events of coding agents say what their calls had', t => {
+t.test("coding agents' events state the data of their calls", t => {
   for (const [name, attributes, expected] of EVENTS) {
     t.match(readAgentEvent(recordOf(name, attributes)), { session: 's', ...expected }, name)
   }
   t.end()
 })
 
-t.test('events without a session, of other kinds and of other programs are none', t => {
+t.test('events without a session, of other kinds, or of other programs are ignored', t => {
   t.equal(readAgentEvent(recordOf('claude_code.api_request', { model: 'm' })), undefined)
   t.equal(readAgentEvent(recordOf('claude_code.plugin_loaded', CLAUDE)), undefined)
   t.equal(readAgentEvent(recordOf('codex.sse_event', CODEX)), undefined, 'without tokens')
@@ -100,7 +100,7 @@ t.test('events without a session, of other kinds and of other programs are none'
   t.end()
 })
 
-t.test("the name of Claude Code's events may lack the prefix", t => {
+t.test("the names of Claude Code's events may lack the prefix", t => {
   t.match(readAgentEvent(recordOf('user_prompt', { ...CLAUDE, prompt: 'hi' }, SCOPE)), { kind: 'prompt' })
   t.match(readAgentEvent(recordOf('claude_code.user_prompt', CLAUDE, SCOPE)), { kind: 'prompt' })
   t.equal(nameOfAgentEvent(recordOf('plugin_loaded', {}, SCOPE)), 'claude_code.plugin_loaded')

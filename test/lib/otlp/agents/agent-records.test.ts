@@ -18,14 +18,14 @@ function recordOf(name: string, attributes: object, given: Partial<LogRecord> = 
   }
 }
 
-t.test('ids are those that transcripts have', t => {
+t.test('ids equal those of transcripts', t => {
   t.equal(traceIdOf('s', 'p'), '1857aef039379df8e6678fe984d9e3db')
   t.equal(stepIdOf('s', 'tool', 'c'), '92c5dbeeaf29d7de')
   t.not(stepIdOf('s', 'tool', 'c'), stepIdOf('s', 'request', 'c'))
   t.end()
 })
 
-t.test('a record belongs to the trace that it names, else to that of its session and prompt', t => {
+t.test('a record belongs to the trace that it names, or else to that of its session and prompt', t => {
   const prompt = recordOf('claude_code.user_prompt', { 'prompt.id': 'p', prompt: 'hi' })
   const own = readAgentRecords([{ ...prompt, ...IDS }]).get(0)
   t.match(own, { traceId: IDS.traceId, target: IDS.spanId, step: { id: IDS.spanId, parentId: undefined } })
@@ -55,7 +55,7 @@ t.test('a record without a trace takes that of its session in the same export', 
   t.end()
 })
 
-t.test('spans that are not sampled are never sent: their records belong to the trace of the prompt', t => {
+t.test("unsampled spans are never sent, so their records belong to the prompt's trace", t => {
   const prompt = recordOf('gemini_cli.user_prompt', { prompt_id: 'p', prompt: 'hi' })
   const tool = recordOf('gemini_cli.tool_call', { prompt_id: 'p', function_name: 'f' }, { ...IDS, isUnsampled: true })
   const found = readAgentRecords([prompt, tool])
@@ -65,7 +65,7 @@ t.test('spans that are not sampled are never sent: their records belong to the t
   t.end()
 })
 
-t.test('a step is a span like any other, and knows its call', t => {
+t.test('a step is an ordinary span, and knows its call', t => {
   const attributes = {
     'prompt.id': 'p',
     request_id: 'r',

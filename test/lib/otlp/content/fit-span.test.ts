@@ -42,17 +42,17 @@ const cutsOf = (span: Span): { place: string; bytes: number; sha256: string }[] 
   parsed(span.attributes)?.[TRUNCATED] ?? []
 const jsonBytes = (value: unknown) => Buffer.byteLength(JSON.stringify(value))
 
-t.test('a span that fits is left as it is', async t => {
+t.test('a span that fits is unchanged', async t => {
   const span = spanOf({ input: 'x'.repeat(MAX_DOCUMENT_BYTES - 100_000) })
   t.equal(fitSpan(span), span)
 })
 
-t.test('the longest texts are cut to one length, and the others stay', async t => {
+t.test('the longest texts are cut to one length, and the others are unchanged', async t => {
   const [question, answer] = ['what? '.repeat(100_000), 'so. '.repeat(120_000)]
   const span = spanOf({ input: [{ role: 'user', content: question }], output: answer, attributes: { a: 'kept', n: 1 } })
   const fitted = fitSpan(span)
   t.ok(bytesOf(fitted) <= MAX_DOCUMENT_BYTES)
-  t.ok(bytesOf(fitted) > MAX_DOCUMENT_BYTES - 70_000, 'and no more is cut than must be')
+  t.ok(bytesOf(fitted) > MAX_DOCUMENT_BYTES - 70_000, 'and no more is cut than necessary')
   const [message] = parsed(fitted.input)
   t.match(message, { role: 'user', content: /^what\? what\?.*… \[cut: 600002 bytes in all\]$/ })
   t.match(parsed(fitted.output), /^so\. so\..*… \[cut: 480002 bytes in all\]$/)
@@ -65,7 +65,7 @@ t.test('the longest texts are cut to one length, and the others stay', async t =
   t.match(fitted, { usage: { inputTokens: 7, outputTokens: 5 }, costUsd: 0.5 })
 })
 
-t.test('files go before texts', async t => {
+t.test('files are cut before texts', async t => {
   const file = Buffer.alloc(600_000, 'a picture').toString('base64')
   const url = `data:image/png;base64,${file}`
   const question = 'what is this? '.repeat(20_000)
@@ -78,14 +78,14 @@ t.test('files go before texts', async t => {
   t.equal(cutsOf(fitted).length, 2)
 })
 
-t.test('a text as long as an export can have', async t => {
+t.test('a text of the maximum length of an export', async t => {
   for (const text of ['x', 'x y']) {
     const fitted = fitSpan(spanOf({ attributes: { text: text.repeat(8_000_000 / text.length) } }))
     t.ok(bytesOf(fitted) <= MAX_DOCUMENT_BYTES, text)
   }
 })
 
-t.test('many small values: whole values are cut as JSON, and attributes are left out at last', async t => {
+t.test('many small values: whole values are cut as JSON, and attributes are omitted last', async t => {
   const numbers = Array.from({ length: 300_000 }, (_, i) => i)
   const fitted = fitSpan(spanOf({ input: numbers, output: 'short' }))
   t.match(parsed(fitted.input), /^\[0,1,2,3,.*… \[cut: \d+ bytes in all\]$/)
@@ -100,7 +100,7 @@ t.test('many small values: whole values are cut as JSON, and attributes are left
   t.match(cutsOf(left)[0]?.place, /^\d+ attributes, left out$/)
 })
 
-t.test('whatever comes, it fits, everything that was cut is named, and the same is cut in the same way', async t => {
+t.test('every result fits, names every cut, and is deterministic', async t => {
   const text = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 20 }),
     fc
@@ -138,7 +138,7 @@ t.test('whatever comes, it fits, everything that was cut is named, and the same 
   t.ok(cut > 2, `${cut} spans were cut`)
 })
 
-t.test('a span of an export is cut, and not refused', async t => {
+t.test('a span of an export is cut, not rejected', async t => {
   const prompt = 'a question '.repeat(100_000)
   const span = mapOne({ attributes: { 'input.value': prompt, 'llm.token_count.prompt': 250_000 } })
   t.match(span, { input: /^a question .*in all\]$/, usage: { inputTokens: 250_000 } })

@@ -12,7 +12,7 @@ const said: Record<string, Json> = {
 }
 const repeats = (value: Json, others = said) => isRepetition(value, Object.entries(others))
 
-t.test('a repetition says nothing that the others do not say', async t => {
+t.test('a repetition adds nothing to the others', async t => {
   const message = { role: 'user', content: 'hi' }
   const constructed = (kwargs: object) => ({ lc: 1, type: 'constructor', id: ['langchain', 'HumanMessage'], kwargs })
   const cases: [boolean, string, Json][] = [
@@ -44,7 +44,7 @@ t.test('a number of any length is a leaf', async t => {
   t.equal(long.attributes['input.value'], undefined)
 })
 
-t.test('whatever is in a value, it repeats itself, and no value that says more', async () => {
+t.test('any value repeats itself, and no value that contains more', async () => {
   const values = fc.jsonValue({ maxDepth: 4 })
   fc.assert(
     fc.property(values, values, (value, more) => {
@@ -72,7 +72,7 @@ t.test('calls of models, retrievers and rerankers show their messages and docume
     []
   )
   const crossed = mapAttributes({ ...llm, 'input.value': 'yes', 'output.value': 'hi' })
-  t.match(crossed, { ...shown, attributes: { 'input.value': 'yes', 'output.value': 'hi' } }, 'each side for itself')
+  t.match(crossed, { ...shown, attributes: { 'input.value': 'yes', 'output.value': 'hi' } }, 'each side separately')
   t.match(mapAttributes({ 'openinference.span.kind': 'LLM', 'input.value': dump }), { input: dump })
 
   const chain = mapAttributes({ ...llm, 'openinference.span.kind': 'CHAIN', 'input.value': 'asked' })

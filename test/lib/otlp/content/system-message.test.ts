@@ -22,14 +22,14 @@ const FORMS: readonly unknown[] = [
   [{ role: 'system', content: TEXT }]
 ]
 
-t.test('instructions in every form are a system message, on spans and in log records', async t => {
+t.test('instructions in any form are a system message, on spans and in log records', async t => {
   for (const form of FORMS) {
     for (const instructions of typeof form === 'string' ? [form] : [form, JSON.stringify(form)]) {
       const title = JSON.stringify(instructions)
       const attributes = { 'gen_ai.system_instructions': instructions, 'gen_ai.input.messages': JSON.stringify([USER]) }
       t.strictSame(mapAttributes(attributes).input, [SYSTEM, USER], title)
       const both = { ...attributes, 'gen_ai.input.messages': JSON.stringify([SYSTEM, USER]) }
-      t.strictSame(mapAttributes(both).input, [SYSTEM, USER], `${title} among the messages as well`)
+      t.strictSame(mapAttributes(both).input, [SYSTEM, USER], `${title}, which is also among the messages`)
       t.strictSame(mapAttributes({ 'gen_ai.system_instructions': instructions }).input, [SYSTEM], `${title} alone`)
       const record = { eventName: 'gen_ai.client.inference.operation.details', body: null } as never
       const said = messagesOf(Object.assign({ attributes: new Map(Object.entries(attributes)) }, record))
@@ -38,7 +38,7 @@ t.test('instructions in every form are a system message, on spans and in log rec
   }
 })
 
-t.test('several parts stay several, and an instruction that looks like a number is a text', async t => {
+t.test('several parts stay separate, and an instruction that looks like a number is text', async t => {
   const read = (instructions: unknown) => mapAttributes({ 'gen_ai.system_instructions': instructions }).input
   t.strictSame(read(['a', 'b']), [{ role: 'system', parts: [part('a'), part('b')] }])
   const image = { type: 'image', uri: 'x' }

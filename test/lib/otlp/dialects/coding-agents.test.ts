@@ -4,7 +4,7 @@ import { mapFrom, mapOne } from '../mapped.ts'
 
 const event = (name: string, attributes: object) => ({ name, timeUnixNano: '1', attributes: keyValues(attributes) })
 
-t.test('counts of Claude Code are net of the cache, and GenAI counts beside them are not doubled', async t => {
+t.test("Claude Code's counts exclude the cache, and its GenAI counts are not added to them", async t => {
   const net = { input_tokens: 12, output_tokens: 340, cache_read_tokens: '18000', cache_creation_tokens: 900 }
   const name = 'claude_code.llm_request'
   const parts = { cacheReadTokens: 18_000, cacheWriteTokens: 900 }
@@ -18,11 +18,15 @@ t.test('counts of Claude Code are net of the cache, and GenAI counts beside them
   })
   const genAi = { 'gen_ai.usage.input_tokens': 18_912, 'gen_ai.usage.output_tokens': 340 }
   const cached = { 'gen_ai.usage.cache_read.input_tokens': 18_000, 'gen_ai.usage.cache_write.input_tokens': 900 }
-  t.strictSame(mapOne({ name, attributes: { ...net, ...genAi, ...cached } }).usage, usage, 'gross names win')
+  t.strictSame(
+    mapOne({ name, attributes: { ...net, ...genAi, ...cached } }).usage,
+    usage,
+    'gross counts take precedence'
+  )
   t.strictSame(mapOne({ name, attributes: { ...net, ...genAi } }).usage, usage)
   const half = { ...net, 'gen_ai.usage.output_tokens': 340 }
-  t.strictSame(mapOne({ name, attributes: half }).usage, usage, 'each count has its names')
-  t.equal(mapOne({ name: 'other', attributes: net }).usage, undefined, 'the names are too general for others')
+  t.strictSame(mapOne({ name, attributes: half }).usage, usage, 'each count under its own name')
+  t.equal(mapOne({ name: 'other', attributes: net }).usage, undefined, 'the names are too general for other dialects')
 })
 
 t.test('Claude Code: prompts, arguments and outputs', async t => {
@@ -81,11 +85,11 @@ t.test('Codex: turns, usage and sessions', async t => {
   t.equal(mapFrom(codex, { attributes: { 'thread.id': '7' } }).hints.sessionId, undefined, 'a thread of the process')
   t.equal(mapFrom(codex, { attributes: { ...ids, 'session.id': 's' } }).hints.sessionId, 's')
   t.equal(mapOne({ attributes: { ...ids, 'codex.turn.phase': 'sampling' } }).hints.sessionId, 'c')
-  t.equal(mapOne({ attributes: ids }).hints.sessionId, undefined, 'not of Codex')
+  t.equal(mapOne({ attributes: ids }).hints.sessionId, undefined, 'not from Codex')
   t.equal(mapFrom({ 'service.name': 'codexes' }, { attributes: ids }).hints.sessionId, undefined)
 })
 
-t.test('Gemini CLI: tools by their calls', async t => {
+t.test('Gemini CLI: tools by call', async t => {
   const call = { callId: 'c', name: 'read', args: { path: 'a' } }
   const part = { functionResponse: { id: 'c', name: 'read', response: { output: 'text' } } }
   const result = { status: 'success', request: call, response: { callId: 'c', responseParts: [part] } }
@@ -108,7 +112,7 @@ t.test('Gemini CLI: tools by their calls', async t => {
   )
 })
 
-t.test('Goose: JSON under names of its own', async t => {
+t.test('Goose: JSON under its own names', async t => {
   const attributes = {
     usage_details_json: '{"input":100,"output":20,"total":120,"input_cached_tokens":40}',
     cost_details_json: '{"input":0.25,"output":0.5}',
@@ -134,7 +138,7 @@ t.test('Goose: JSON under names of its own', async t => {
   })
 })
 
-t.test('a cost under each of its names', async t => {
+t.test('a cost under each name', async t => {
   for (const name of [
     'gen_ai.usage.cost',
     'gen_ai.usage.total_cost',

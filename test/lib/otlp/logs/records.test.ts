@@ -41,12 +41,12 @@ const SAID: readonly (readonly [string, GivenRecord, unknown, unknown])[] = [
     null
   ],
   [
-    'attributes in place of a body',
+    'attributes instead of a body',
     { eventName: 'gen_ai.tool.message', attributes: { 'gen_ai.system': 'openai', content: '42', id: 'c1' } },
     [{ role: 'tool', content: '42', id: 'c1' }],
     null
   ],
-  ['no content, as OpenAI’s has it by default', { eventName: 'gen_ai.user.message' }, null, null],
+  ['no content, as in OpenAI’s default', { eventName: 'gen_ai.user.message' }, null, null],
   [
     'a choice without content',
     { eventName: 'gen_ai.choice', body: { index: 0, finish_reason: 'stop', message: { role: 'assistant' } } },
@@ -63,7 +63,7 @@ const SAID: readonly (readonly [string, GivenRecord, unknown, unknown])[] = [
     [{ role: 'assistant', content: 'hi', index: 0, finish_reason: 'stop' }]
   ],
   [
-    'a choice whose message is a text',
+    'a choice whose message is a string',
     { eventName: 'gen_ai.choice', body: { index: 0, message: 'hi' } },
     null,
     [{ role: 'assistant', content: 'hi', index: 0 }]
@@ -81,7 +81,7 @@ const SAID: readonly (readonly [string, GivenRecord, unknown, unknown])[] = [
     ANSWER
   ],
   [
-    'a whole call in its attributes',
+    'a complete call in its attributes',
     {
       eventName: DETAILS,
       attributes: {
@@ -94,20 +94,20 @@ const SAID: readonly (readonly [string, GivenRecord, unknown, unknown])[] = [
     ANSWER
   ],
   [
-    'a whole call in its body, as texts',
+    'a complete call in its body, as strings',
     { eventName: DETAILS, body: { 'gen_ai.input.messages': JSON.stringify(PARTS) } },
     PARTS,
     null
   ],
-  ['a whole call without content', { eventName: DETAILS, attributes: { 'gen_ai.request.model': 'm' } }, null, null]
+  ['a complete call without content', { eventName: DETAILS, attributes: { 'gen_ai.request.model': 'm' } }, null, null]
 ]
 
-t.test('the events that libraries send', t => {
+t.test('the events of libraries', t => {
   for (const [name, record, input, output] of SAID) t.strictSame(saidBy(record), { input, output }, name)
   t.end()
 })
 
-t.test('messages have the time that was sent, else that when they were seen, and their place', t => {
+t.test("messages have the sender's time, or else the time of observation, and their position", t => {
   const event = { ...IDS, eventName: 'gen_ai.user.message', body: MESSAGE }
   const { messages } = read({ ...event, at: 3, seen: 4 }, { ...event, seen: 5 }, event)
   const sent = messages.map(({ micros, place }) => [micros, place])
@@ -117,11 +117,11 @@ t.test('messages have the time that was sent, else that when they were seen, and
     [0, 2]
   ])
   t.match(messages[0], { ...IDS, digest: /^[0-9a-f]{32}$/ })
-  t.equal(new Set(messages.map(({ digest }) => digest)).size, 3, 'the time makes messages of the same words different')
+  t.equal(new Set(messages.map(({ digest }) => digest)).size, 3, 'the time distinguishes messages with the same words')
   t.end()
 })
 
-t.test('messages that name no span are counted apart, and other records are events or not kept', t => {
+t.test('messages without a span are counted separately, and other records are events or dropped', t => {
   const event = { eventName: 'gen_ai.choice', body: 'hi' }
   const none = ['', '0'.repeat(16), 'b2', 'x'.repeat(16)]
   const unplaced = none.map(spanId => ({ ...event, traceId: IDS.traceId, spanId }))
@@ -136,7 +136,7 @@ t.test('messages that name no span are counted apart, and other records are even
   t.end()
 })
 
-t.test('a coding agent that samples no spans: its records name none', t => {
+t.test('a coding agent without span sampling: its records name no span', t => {
   const attributes = { 'event.name': 'gemini_cli.tool_call', 'session.id': 's', prompt_id: 'p', function_name: 'f' }
   const tracesOf = (flags: number) => {
     const logs = logsOf([{ ...IDS, flags, attributes }])
@@ -156,7 +156,7 @@ t.test('a coding agent that samples no spans: its records name none', t => {
   t.end()
 })
 
-t.test('what is larger than a span can be is cut, and stays a list', t => {
+t.test('a message larger than a span is cut, and remains a list', t => {
   const { messages } = read({ ...IDS, eventName: 'gen_ai.user.message', body: { content: 'so long '.repeat(250_000) } })
   const [{ input = null } = {}] = messages
   t.ok(input !== null && input.length < 800_000 && input.length > 500_000)
@@ -181,7 +181,7 @@ const record: fc.Arbitrary<GivenRecord> = fc.record(
 )
 const resources = fc.array(fc.array(record, { maxLength: 6 }), { maxLength: 3 })
 
-t.test('both encodings say the same, each record is one of four, and lists are lists', t => {
+t.test('both encodings are read alike, each record is of one of four kinds, and lists are lists', t => {
   fc.assert(
     fc.property(resources, resources => {
       const logs = logsOf(...resources)
@@ -200,7 +200,7 @@ t.test('both encodings say the same, each record is one of four, and lists are l
   t.end()
 })
 
-t.test('bytes that are anything are read or refused, and fail in no other way', t => {
+t.test('arbitrary bytes are read or rejected, and fail in no other way', t => {
   const event = { ...IDS, eventName: 'gen_ai.choice', body: { message: 'hello' } }
   const logs = encodeLogs(logsOf([event, { attributes: { 'event.name': 'gen_ai.choice' } }]))
   const broken = fc

@@ -20,7 +20,7 @@ const TRACE = '0AF7651916CD43DD8448EB211C80319C'
 const [SPAN, PARENT] = ['B7AD6B7169203331', '00F067AA0BA902B7']
 const attributes = (value: string) => [{ key: 'k', value: { stringValue: value } }]
 
-t.test('every field is read, what was not sent is nothing, and what nobody knows is passed over', async t => {
+t.test('every field is read, missing fields are empty, and unknown ones are skipped', async t => {
   const span = {
     ...{ traceId: TRACE, spanId: SPAN, parentSpanId: PARENT, traceState: 'a=1', flags: 257, name: 'call' },
     ...{ kind: 3, startTimeUnixNano: '1795259521123456789', endTimeUnixNano: 1999, attributes: attributes('span') },
@@ -59,7 +59,7 @@ t.test('every field is read, what was not sent is nothing, and what nobody knows
   t.throws(() => decodeJson(bytes({})), { code: 'invalid_request' })
 })
 
-t.test('values are the JSON that they stand for, exactly', async t => {
+t.test('values become exactly the JSON that they represent', async t => {
   const cases: [value: string, json: string | undefined][] = [
     ['{"stringValue":""}', '""'],
     ['{"boolValue":false}', 'false'],
@@ -92,16 +92,16 @@ t.test('values are the JSON that they stand for, exactly', async t => {
   t.strictSame(
     [...readSpan({ attributes: twice })!.attributes],
     [['k', 'last']],
-    'of a key that comes twice the last counts'
+    'the last value of a repeated key applies'
   )
 })
 
-t.test('kinds and status codes may be names', async t => {
+t.test('kinds and status codes can be names', async t => {
   t.equal(readSpan({ kind: 'SPAN_KIND_CLIENT' })?.kind, 3)
   t.equal(readSpan({ status: { code: 'STATUS_CODE_ERROR' } })?.statusCode, 2)
 })
 
-t.test('refuses what is of another type than its field, naming it', async t => {
+t.test("rejects a value whose type differs from its field's, and names it", async t => {
   const at = 'resourceSpans[0].scopeSpans[0].spans[0]'
   const table: [body: unknown, message: string][] = [
     [[], 'body: must be an object'],
@@ -192,7 +192,7 @@ function write(value: unknown, between: string): string {
   return `{${between}${members.map(([name, item]) => `"${name}"${between}:${write(item, between)}`).join(`${between},`)}}`
 }
 
-t.test('a span that is parsed alone is refused as within its request', async t => {
+t.test('an error in a span that is parsed alone is reported as within its request', async t => {
   const at = 'resourceSpans[0].scopeSpans[0].spans[1]'
   const around = (span: string) => bytes(`{"resourceSpans":[{"scopeSpans":[{"spans":[{},${span}]}]}]}`)
   const refusals: [span: string, code: string, message: string | RegExp][] = [
@@ -214,7 +214,7 @@ t.test('a span that is parsed alone is refused as within its request', async t =
   t.equal(decodeLargeJson(marked)[0]?.spans[1]?.name, 'n', 'after a byte-order mark')
 })
 
-t.test('a list whose key comes again does not count, but must be JSON', async t => {
+t.test('a list whose key is repeated is ignored, but must be valid JSON', async t => {
   const twice = (first: string) =>
     bytes(`{"resourceSpans":[{"scopeSpans":[{"spans":[${first}],"spans":[{"name":"n"}]}]}]}`)
   t.equal(decodeLargeJson(twice('{"name":"first"},{}'))[0]?.spans.length, 1)
@@ -224,7 +224,7 @@ t.test('a list whose key comes again does not count, but must be JSON', async t 
   }
 })
 
-t.test('the bytes at the place of a span are the span', async t => {
+t.test("the bytes at a span's position are the span", async t => {
   const spans = [' {"name":"a"}', '{"name":"\\"],[{"}\n']
   const body = bytes(`{"resourceSpans":[{"scopeSpans":[{"spans":[${spans.join()}]}]}]}`)
   const [group] = wire.decodeLargeJson(body)
@@ -239,14 +239,14 @@ t.test('the bytes at the place of a span are the span', async t => {
   )
 })
 
-t.test('answers with the empty object, or with what was refused', async t => {
+t.test('responds with an empty object, or with the rejections', async t => {
   t.equal(encodeJson(0, ''), '{}')
   t.same(JSON.parse(encodeJson(3, 'too "many"')), {
     partialSuccess: { rejectedSpans: '3', errorMessage: 'too "many"' }
   })
 })
 
-t.test('the head of a span says what the span says', async t => {
+t.test("a span's head agrees with the span", async t => {
   const span = { traceId: TRACE, spanId: SPAN, parentSpanId: PARENT, name: 'n', startTimeUnixNano: '1000' }
   const events = [{ timeUnixNano: '3000' }, { timeUnixNano: 2000 }, {}]
   const [group] = wire.decodeJson(bytes(requestOf({}, { ...span, endTimeUnixNano: 5000, events })))
@@ -258,13 +258,13 @@ t.test('the head of a span says what the span says', async t => {
   t.strictSame(group?.spans.head(1), { ...read, lastEventMicros: 3 })
 })
 
-t.test('a large body of too many values is refused before it is parsed', async t => {
+t.test('a large body with too many values is rejected before it is parsed', async t => {
   const large = (value: string, times: number) => bytes(`{"resourceSpans":[],"later":[${`${value},`.repeat(times)}0]}`)
   const tooMany = { code: 'payload_too_large', message: `body: must have at most ${MAX_EXPORT_VALUES} values in JSON` }
   // The count includes the body, its two lists, each list item, and the comma between the lists.
   t.throws(() => decodeLargeJson(large('"     "', MAX_EXPORT_VALUES - 1)), tooMany)
   t.same(decodeLargeJson(large('"     "', MAX_EXPORT_VALUES - 5)), [])
   t.throws(() => decodeLargeJson(bytes('['.repeat(LARGE_BODY_BYTES + 1))), tooMany)
-  t.same(decodeLargeJson(large(`"${','.repeat(LARGE_BODY_BYTES)}"`, 1)), [], 'commas of texts are no values')
+  t.same(decodeLargeJson(large(`"${','.repeat(LARGE_BODY_BYTES)}"`, 1)), [], 'commas in texts are not values')
   t.throws(() => decodeLargeJson(bytes('{"a":"')), { code: 'invalid_json', message: /ends within a string/ })
 })

@@ -6,7 +6,7 @@ import { toProtobuf } from '../../../fixtures/bodies/fuzz-otlp.ts'
 import { exportOf, otlpSpan } from '../../../fixtures/bodies/otlp.ts'
 import { freshId } from '../../../fixtures/database/seed.ts'
 
-t.test('a request of few large spans is cut by its bytes, and a trace of them may be in several portions', async t => {
+t.test('a request of few large spans is divided by bytes, and a trace may be in several portions', async t => {
   const traceId = freshId(32)
   const large = Array.from({ length: 9 }, () =>
     otlpSpan({ traceId, attributes: { 'input.value': 'x'.repeat(700_000) } })

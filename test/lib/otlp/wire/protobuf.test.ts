@@ -69,7 +69,7 @@ const { any } = fc.letrec<{ any: Any }>(tie => ({
 const attribute = (field: number, key: string, value: Uint8Array) => inside(field, text(1, key), inside(2, value))
 const requestOf = (...spans: Uint8Array[]) => inside(1, inside(2, ...spans.map(span => inside(2, span))))
 
-t.test('every value of an attribute is read as the JSON that it stands for', async () => {
+t.test('every attribute value is read as the JSON that it represents', async () => {
   fc.assert(
     fc.property(any, ([encoded, json]) => {
       const [group] = decodeProtobuf(requestOf(attribute(9, 'key', encoded)))
@@ -118,7 +118,7 @@ const NOTHING_READ = {
   ...{ statusMessage: '', statusCode: 0, flags: 0 }
 }
 
-t.test('every field is read, what was not sent is nothing, and what nobody knows is passed over', async t => {
+t.test('every field is read, missing fields are empty, and unknown ones are skipped', async t => {
   const unknown = [whole(99, 7), text(98, 'later'), fixed64(97, 1n), fixed32(96, 1)]
   const scope = inside(1, text(1, 'lib'), text(2, '1.2'), attributes(3, 'scope'), ...unknown)
   const group = inside(2, scope, inside(2, SPAN_BYTES, ...unknown), inside(2), text(3, 'scope schema'))
@@ -159,7 +159,7 @@ const sentField = fc.oneof(
 )
 const sentSpan = fc.array(sentField, { maxLength: 12 }).map(fields => Buffer.concat(fields))
 
-t.test('a span is read in the same way whether it is plain or not', async () => {
+t.test('a span is read alike whether it is plain or not', async () => {
   const readOne = (span: Uint8Array) => {
     try {
       return readAll(wire.readProtobufSpans(span, [{ from: 0, end: span.length }]))
@@ -178,7 +178,7 @@ t.test('a span is read in the same way whether it is plain or not', async () => 
   )
 })
 
-t.test('the bytes at the place of a span are the span', async t => {
+t.test("the bytes at a span's position are the span", async t => {
   const spans = [Buffer.alloc(0), SPAN_BYTES, text(5, 'third')]
   const body = requestOf(...spans)
   const [group] = wire.decodeProtobuf(body)
@@ -190,27 +190,27 @@ t.test('the bytes at the place of a span are the span', async t => {
   assert.deepEqual(readAll(wire.readProtobufSpans(body, ranges.slice(1))), readAll(group!.spans).slice(1))
 })
 
-t.test('refuses what is no request, and what is made of too many parts', async t => {
+t.test('rejects an invalid request, and one with too many parts', async t => {
   const request = requestOf(SPAN_BYTES)
   const cut = { code: 'invalid_request', message: /^body: is not a protobuf ExportTraceServiceRequest/ }
   for (const length of [1, 2, 20, request.length - 1]) t.throws(() => decodeProtobuf(request.subarray(0, length)), cut)
   t.throws(() => decodeProtobuf(Buffer.from('{"resourceSpans":[]}')), cut)
   let deep = text(1, 'x')
   for (let level = 0; level < 60; level++) deep = inside(5, inside(1, deep))
-  t.throws(() => decodeProtobuf(requestOf(attribute(9, 'k', deep))), cut, 'nested deeper than the decoder goes')
+  t.throws(() => decodeProtobuf(requestOf(attribute(9, 'k', deep))), cut, "nested deeper than the decoder's limit")
   const many = inside(1, Buffer.alloc(2 * MAX_EXPORT_PARTS, inside(2)))
   t.throws(() => decodeProtobuf(many), { code: 'payload_too_large' })
   const large = requestOf(SPAN_BYTES, Buffer.alloc(2 * MAX_EXPORT_PARTS, inside(9)), text(5, 'last'))
-  t.throws(() => decodeProtobuf(large), { code: 'payload_too_large' }, 'also within a span')
+  t.throws(() => decodeProtobuf(large), { code: 'payload_too_large' }, 'even within a span')
 })
 
-t.test('answers with the empty message, or with what was refused', async t => {
+t.test('responds with an empty message, or with the rejections', async t => {
   t.same(encodeProtobuf(0, ''), Buffer.alloc(0))
   t.same(encodeProtobuf(300, 'too many'), inside(1, whole(1, 300), text(2, 'too many')))
   t.same(encodeProtobuf(0, 'a warning'), inside(1, text(2, 'a warning')))
 })
 
-t.test('the head of a span says what the span says', async t => {
+t.test("a span's head agrees with the span", async t => {
   const [group] = wire.decodeProtobuf(requestOf(Buffer.alloc(0), SPAN_BYTES))
   t.equal(group?.spans.length, 2)
   const { traceId, spanId, parentSpanId, name, startMicros, endMicros } = NOTHING_READ

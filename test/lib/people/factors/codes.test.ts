@@ -11,7 +11,7 @@ import { seal, unseal } from '../../../../lib/people/factors/sealed.ts'
 /** The secret of RFC 6238, appendix B: `12345678901234567890`. */
 const RFC_SECRET = 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ'
 
-t.test('codes are those of RFC 6238', t => {
+t.test('codes follow RFC 6238', t => {
   // The standard's codes have eight digits, of which apps show the last six.
   const codes: [number, string][] = [
     [59, '287082'],
@@ -27,7 +27,7 @@ t.test('codes are those of RFC 6238', t => {
   t.end()
 })
 
-t.test('a code is right half a minute early or late, and no longer', t => {
+t.test('a code is valid half a minute early or late, and no longer', t => {
   const at = 1_234_567_890_000
   const step = Math.floor(at / 30_000)
   for (const [offset, wanted] of [
@@ -55,7 +55,7 @@ t.test('secrets have 160 bits, and the address names the service and the user', 
   t.end()
 })
 
-t.test('recovery codes are known by their digests, however they are typed', t => {
+t.test('recovery codes are recognised by their digests, however they are typed', t => {
   const { codes, digests } = makeRecoveryCodes()
   t.equal(new Set(codes).size, 10)
   for (const [i, code] of codes.entries()) {

@@ -8,7 +8,7 @@ const OPEN: SignInAdmission = { domains: [], roles: [], trustEmail: false }
 const as = (claim: string, value: string, more: object) =>
   personOf({ email: 'a@example.com', ...more }, { ...OPEN, roles: [{ claim, value, role: 'member' }] })
 
-t.test('an address is known in one form, and a name is one line', async t => {
+t.test('an address is normalised, and a name is one line', async t => {
   t.same(personOf({ email: ' Ada@Example.com ', name: 'Ada\n\u0000Lovelace' }, OPEN), {
     email: 'ada@example.com',
     proof: undefined,
@@ -20,7 +20,7 @@ t.test('an address is known in one form, and a name is one line', async t => {
     t.equal(personOf({ email }, OPEN), 'no-email')
 })
 
-t.test('only true says that an address is verified; without a word it counts where the operator trusts it', async t => {
+t.test("only true verifies an address; if the claim is missing, the operator's trust decides", async t => {
   const trusting = { ...OPEN, trustEmail: true }
   for (const no of [false, 'false', 'False', 'true', 0, 1, null, '', [true], {}]) {
     const said = { email: 'a@b', email_verified: no }
@@ -33,7 +33,7 @@ t.test('only true says that an address is verified; without a word it counts whe
   t.equal(proofOf({}, trusting), 'trusted')
 })
 
-t.test('a flag proves only the address of its own document', async t => {
+t.test('a flag verifies only the address in its own document', async t => {
   const emails = fc.constantFrom(undefined, 'me@b', 'boss@b')
   const flags = fc.constantFrom<unknown>(undefined, true, false, null, 'true')
   const document = fc.record({ email: emails, email_verified: flags, sub: fc.constant('s') })
@@ -51,12 +51,12 @@ t.test('a flag proves only the address of its own document', async t => {
   t.match(joinClaims({ email: 'a@b' }), { email: 'a@b' })
 })
 
-t.test('a subject is what can be stored', async t => {
+t.test('a subject can be stored', async t => {
   for (const subject of ['s', '00u1|a b', 'ü'.repeat(255)]) t.ok(isSubject(subject))
   for (const subject of ['', 'a\u0000', '\ud800', 'x'.repeat(256)]) t.notOk(isSubject(subject))
 })
 
-t.test('a domain is the whole of what stands behind the @', async t => {
+t.test('a domain is everything after the @', async t => {
   const admission = { ...OPEN, domains: ['example.com'] }
   t.match(personOf({ email: 'a@EXAMPLE.com' }, admission), { email: 'a@example.com' })
   for (const email of ['a@sub.example.com', 'a@badexample.com', 'a@example.com.evil', 'a@example.co']) {
@@ -64,7 +64,7 @@ t.test('a domain is the whole of what stands behind the @', async t => {
   }
 })
 
-t.test('a rule holds for a claim that is its value, or a list that has it', async t => {
+t.test('a rule matches a claim that equals its value, or a list that contains it', async t => {
   t.match(as('groups', 'x', { groups: 'x' }), { role: 'member' })
   t.match(as('groups', 'x', { groups: ['y', 'x'] }), { role: 'member' })
   t.match(as('admin', 'true', { admin: true }), { role: 'member' })
@@ -83,16 +83,16 @@ t.test('a rule holds for a claim that is its value, or a list that has it', asyn
     t.match(as('groups', 'x', none), { role: undefined }, JSON.stringify(none))
   }
   t.match(as('a.b', 'undefined', { a: {} }), { role: undefined })
-  t.match(as('constructor.name', 'Object', {}), { role: undefined }, 'only what was said')
+  t.match(as('constructor.name', 'Object', {}), { role: undefined }, 'only stated values')
 })
 
-t.test('of several rules the highest role counts', async t => {
+t.test('of several matching rules, the highest role applies', async t => {
   const roles = (['viewer', 'owner', 'member'] as const).map(role => ({ claim: 'g', value: role, role }))
   const roleOf = (...g: string[]) => (personOf({ email: 'a@b', g }, { ...OPEN, roles }) as { role: unknown }).role
   t.same([roleOf('viewer', 'member'), roleOf('member', 'owner', 'viewer'), roleOf()], ['member', 'owner', undefined])
 })
 
-t.test('whatever is said is understood or refused', async () => {
+t.test('every response is understood or rejected', async () => {
   const claims = fc.dictionary(fc.constantFrom('email', 'name', 'email_verified', 'groups', '__proto__'), fc.anything())
   const admission = { ...OPEN, roles: [{ claim: 'groups.a', value: '1', role: 'viewer' as const }] }
   fc.assert(

@@ -15,7 +15,7 @@ import { freshId } from '../../../fixtures/database/seed.ts'
 import { testService } from '../../../fixtures/service/service.ts'
 import { runs } from '../../../torture/orders.ts'
 
-t.test('a page has half a mebibyte of texts at most, unless a single span has more', async t => {
+t.test('a page has at most half a mebibyte of texts, unless a single span has more', async t => {
   const { call, database } = await testService(t)
   const span = fc.record({ bytes: fc.constantFrom(10, 3000, 200_000, 700_000), isRandom: fc.boolean() })
   await fc.assert(
@@ -65,7 +65,7 @@ function messageOf(traceId: string, spanId: string, { field, bytes, ofCall, micr
   }
 }
 
-t.test('a trace that is read in pages is the same, whatever was packed together', async t => {
+t.test('a trace that is read in pages is the same, however it was packed', async t => {
   const { call, database } = await testService(t)
   const said = fc.record({
     ...{ field: fc.constantFrom('input', 'output', 'event'), bytes: fc.constantFrom(1, 200_000) },

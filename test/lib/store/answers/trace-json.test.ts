@@ -107,7 +107,7 @@ function expected(trace: StoredTraceRow, spans: readonly SpanRow[], scores: read
   }
 }
 
-t.test('a detail says in each field what the rows hold, and is what its schema says', async () => {
+t.test("each field of a trace detail has the rows' values, and matches its schema", async () => {
   const { check, explain } = checker(TraceDetail)
   const spans = fc.array(span, { maxLength: 3 })
   fc.assert(
@@ -121,14 +121,14 @@ t.test('a detail says in each field what the rows hold, and is what its schema s
   )
 })
 
-t.test('free JSON goes out as it is stored', async t => {
+t.test('free JSON is returned as stored', async t => {
   const [row] = fc.sample(trace, { numRuns: 1, seed: 1 }) as [StoredTraceRow]
   const exact = '{"n":[1e400,12345678901234567890,1.50],"__proto__":{"":"\\u0000"}}'
   const text = renderTraceDetail({ ...row, input: exact, output: '-0', metadata: exact }, [], [])
   for (const part of [`"input":${exact},`, '"output":-0,', `"metadata":${exact},`]) t.match(text, part)
 })
 
-t.test('a total that was not sent is the sum, as far as a double holds it', async t => {
+t.test('a total that was not sent is the sum, up to what a double holds', async t => {
   const max = Number.MAX_SAFE_INTEGER
   const total = (inputTokens: number | null, outputTokens: number | null, totalTokens: number | null) =>
     JSON.parse(renderUsage({ inputTokens, outputTokens, totalTokens })).totalTokens

@@ -23,156 +23,153 @@ t.test('a trace detail', async t => {
   const read = async (id: string, project = projectId) => sqlAccess.read(sql => readTraceDetail(sql, project, id))
   const parsed = async (id: string) => JSON.parse((await read(id)) ?? 'null')
 
-  await t.test(
-    'gives free JSON as it is stored, byte for byte, and everything else in the form of answers',
-    async t => {
-      await sqlAccess.write(async sql => {
-        await sql`insert into traces ${sql({
-          project_id: projectId,
-          span_count: 3,
-          error_count: 1,
-          score_count: 0,
-          seq: 1,
-          version: 1,
-          started_at: '2026-01-01T00:00:00.000001Z',
-          ended_at: '2026-01-01T00:00:02.500Z',
-          duration_ms: 2500,
-          ingested_at: '2026-01-01T00:00:03.1Z',
-          metadata_updated_at: '2026-01-02T00:00:00Z',
-          input_tokens: 5,
-          output_tokens: 7,
-          total_tokens: null,
-          cost_usd: 1e-7,
-          document_bytes: 10,
-          estimated_bytes: 4_000_000_000,
-          id: TRACE,
-          name: 'say "hi"\n',
-          status: 'error',
-          environment: 'production',
-          provider: 'p',
-          model: 'm',
-          session_id: 's',
-          user_id: 'u',
-          tags: ['one', 'two, "three"', 'null'],
-          body_hash: 'ab'.repeat(32),
-          family: 0,
-          named_family: 0,
-          input: RAW.input,
-          output: RAW.output,
-          metadata: RAW.metadata
-        })}`
-        const span = {
-          project_id: projectId,
-          trace_seq: 1,
-          hash: 'cd'.repeat(32),
-          name: 'step',
-          kind: 'llm',
-          status: 'ok'
-        }
-        await sql`insert into spans ${sql([
-          {
-            ...span,
-            id: SPANS[0]!,
-            started_at: '2026-01-01T00:00:01Z',
-            ended_at: '2026-01-01T00:00:01.0015Z',
-            parent_id: SPANS[1]!,
-            input_tokens: 0,
-            cost_usd: 0,
-            input: RAW.input,
-            attributes: RAW.attributes,
-            events: RAW.events
-          },
-          {
-            ...span,
-            id: SPANS[1]!,
-            started_at: '2026-01-01T00:00:01Z',
-            ended_at: '2026-01-01T00:00:01.001499Z',
-            parent_id: null,
-            input_tokens: null,
-            cost_usd: null,
-            input: null,
-            attributes: null,
-            events: null
-          },
-          {
-            ...span,
-            id: SPANS[2]!,
-            started_at: '2026-01-01T00:00:00.5Z',
-            ended_at: '2026-01-01T00:00:00.5Z',
-            parent_id: null,
-            input_tokens: null,
-            cost_usd: null,
-            input: 'null',
-            attributes: '{}',
-            events: '[]'
-          }
-        ])}`
-      })
-      const text = (await read(TRACE)) ?? ''
-      for (const raw of Object.values(RAW)) t.ok(text.includes(raw), `holds ${raw}`)
-      const { trace, spans, scores } = JSON.parse(text)
-      const { input, output, metadata, ...fields } = trace
-      t.strictSame(fields, {
+  await t.test('returns free JSON as stored, byte for byte, and everything else in the form of responses', async t => {
+    await sqlAccess.write(async sql => {
+      await sql`insert into traces ${sql({
+        project_id: projectId,
+        span_count: 3,
+        error_count: 1,
+        score_count: 0,
+        seq: 1,
+        version: 1,
+        started_at: '2026-01-01T00:00:00.000001Z',
+        ended_at: '2026-01-01T00:00:02.500Z',
+        duration_ms: 2500,
+        ingested_at: '2026-01-01T00:00:03.1Z',
+        metadata_updated_at: '2026-01-02T00:00:00Z',
+        input_tokens: 5,
+        output_tokens: 7,
+        total_tokens: null,
+        cost_usd: 1e-7,
+        document_bytes: 10,
+        estimated_bytes: 4_000_000_000,
         id: TRACE,
         name: 'say "hi"\n',
         status: 'error',
         environment: 'production',
-        startedAt: '2026-01-01T00:00:00.000001Z',
-        endedAt: '2026-01-01T00:00:02.500Z',
-        durationMs: 2500,
         provider: 'p',
         model: 'm',
-        sessionId: 's',
-        userId: 'u',
+        session_id: 's',
+        user_id: 'u',
         tags: ['one', 'two, "three"', 'null'],
-        usage: { inputTokens: 5, outputTokens: 7, totalTokens: 12 },
-        costUsd: 1e-7,
-        spanCount: 3,
-        errorCount: 1,
-        estimatedBytes: 4_000_000_000,
-        ingestedAt: '2026-01-01T00:00:03.100Z',
-        scores: {},
-        metadataUpdatedAt: '2026-01-02T00:00:00.000Z',
-        bodyHash: 'ab'.repeat(32)
-      })
-      t.strictSame(scores, [])
-      t.strictSame(
-        spans.map((span: { id: string }) => span.id),
-        [SPANS[2], SPANS[0], SPANS[1]],
-        'spans stand in order of start, then id'
-      )
-      t.strictSame(
-        spans.map((span: { durationMs: number }) => span.durationMs),
-        [0, 2, 1],
-        'half a millisecond rounds up'
-      )
-      t.strictSame(spans[2], {
-        id: SPANS[1],
-        traceId: TRACE,
-        parentSpanId: null,
+        body_hash: 'ab'.repeat(32),
+        family: 0,
+        named_family: 0,
+        input: RAW.input,
+        output: RAW.output,
+        metadata: RAW.metadata
+      })}`
+      const span = {
+        project_id: projectId,
+        trace_seq: 1,
+        hash: 'cd'.repeat(32),
         name: 'step',
         kind: 'llm',
-        status: 'ok',
-        startedAt: '2026-01-01T00:00:01.000Z',
-        endedAt: '2026-01-01T00:00:01.001499Z',
-        durationMs: 1,
-        provider: null,
-        model: null,
-        input: null,
-        output: null,
-        attributes: {},
-        events: [],
-        usage: null,
-        costUsd: null
-      })
-      t.strictSame(spans[1].usage, { inputTokens: 0, outputTokens: 0, totalTokens: 0 }, 'one count sent is usage')
-      t.equal(spans[1].parentSpanId, SPANS[1])
-      t.equal(spans[1].costUsd, 0)
-      t.ok(checker(TraceDetail).check(JSON.parse(text)), 'the text satisfies the schema of the answer')
-    }
-  )
+        status: 'ok'
+      }
+      await sql`insert into spans ${sql([
+        {
+          ...span,
+          id: SPANS[0]!,
+          started_at: '2026-01-01T00:00:01Z',
+          ended_at: '2026-01-01T00:00:01.0015Z',
+          parent_id: SPANS[1]!,
+          input_tokens: 0,
+          cost_usd: 0,
+          input: RAW.input,
+          attributes: RAW.attributes,
+          events: RAW.events
+        },
+        {
+          ...span,
+          id: SPANS[1]!,
+          started_at: '2026-01-01T00:00:01Z',
+          ended_at: '2026-01-01T00:00:01.001499Z',
+          parent_id: null,
+          input_tokens: null,
+          cost_usd: null,
+          input: null,
+          attributes: null,
+          events: null
+        },
+        {
+          ...span,
+          id: SPANS[2]!,
+          started_at: '2026-01-01T00:00:00.5Z',
+          ended_at: '2026-01-01T00:00:00.5Z',
+          parent_id: null,
+          input_tokens: null,
+          cost_usd: null,
+          input: 'null',
+          attributes: '{}',
+          events: '[]'
+        }
+      ])}`
+    })
+    const text = (await read(TRACE)) ?? ''
+    for (const raw of Object.values(RAW)) t.ok(text.includes(raw), `holds ${raw}`)
+    const { trace, spans, scores } = JSON.parse(text)
+    const { input, output, metadata, ...fields } = trace
+    t.strictSame(fields, {
+      id: TRACE,
+      name: 'say "hi"\n',
+      status: 'error',
+      environment: 'production',
+      startedAt: '2026-01-01T00:00:00.000001Z',
+      endedAt: '2026-01-01T00:00:02.500Z',
+      durationMs: 2500,
+      provider: 'p',
+      model: 'm',
+      sessionId: 's',
+      userId: 'u',
+      tags: ['one', 'two, "three"', 'null'],
+      usage: { inputTokens: 5, outputTokens: 7, totalTokens: 12 },
+      costUsd: 1e-7,
+      spanCount: 3,
+      errorCount: 1,
+      estimatedBytes: 4_000_000_000,
+      ingestedAt: '2026-01-01T00:00:03.100Z',
+      scores: {},
+      metadataUpdatedAt: '2026-01-02T00:00:00.000Z',
+      bodyHash: 'ab'.repeat(32)
+    })
+    t.strictSame(scores, [])
+    t.strictSame(
+      spans.map((span: { id: string }) => span.id),
+      [SPANS[2], SPANS[0], SPANS[1]],
+      'spans are ordered by start, then by id'
+    )
+    t.strictSame(
+      spans.map((span: { durationMs: number }) => span.durationMs),
+      [0, 2, 1],
+      'half a millisecond rounds up'
+    )
+    t.strictSame(spans[2], {
+      id: SPANS[1],
+      traceId: TRACE,
+      parentSpanId: null,
+      name: 'step',
+      kind: 'llm',
+      status: 'ok',
+      startedAt: '2026-01-01T00:00:01.000Z',
+      endedAt: '2026-01-01T00:00:01.001499Z',
+      durationMs: 1,
+      provider: null,
+      model: null,
+      input: null,
+      output: null,
+      attributes: {},
+      events: [],
+      usage: null,
+      costUsd: null
+    })
+    t.strictSame(spans[1].usage, { inputTokens: 0, outputTokens: 0, totalTokens: 0 }, 'a single sent count is usage')
+    t.equal(spans[1].parentSpanId, SPANS[1])
+    t.equal(spans[1].costUsd, 0)
+    t.ok(checker(TraceDetail).check(JSON.parse(text)), "the text matches the response's schema")
+  })
 
-  await t.test('of a bare running trace has nulls and empty values', async t => {
+  await t.test('a minimal running trace has nulls and empty values', async t => {
     await sqlAccess.write(sql =>
       seedTraces(sql, projectId, [
         { seq: 2, id: '02'.repeat(16), status: 'running', durationMs: null, ingestedAt: null }
@@ -200,7 +197,7 @@ t.test('a trace detail', async t => {
     t.ok(checker(TraceDetail).check(detail))
   })
 
-  await t.test('caps a derived total at what a double holds exactly', async t => {
+  await t.test('caps a derived total at the largest exact double', async t => {
     const id = freshId(32)
     await sqlAccess.write(async sql => {
       await seedTraces(sql, projectId, [{ id, environment: null }])
@@ -211,7 +208,7 @@ t.test('a trace detail', async t => {
     t.equal(trace.environment, null, 'an environment that was never recorded reads as null')
   })
 
-  await t.test('lists scores newest first, ties by insertion, and sums up the newest of each name', async t => {
+  await t.test('lists scores newest first, ties by insertion, and summarises the newest of each name', async t => {
     const id = freshId(32)
     await sqlAccess.write(async sql => {
       await seedTraces(sql, projectId, [{ seq: 4, id, scoreCount: 5 }])

@@ -20,7 +20,7 @@ t.test('a row is aligned, and its largest values are moved out of it first', asy
   t.same(storeRow([text, text], [5000, 6000], 2032).moved, [6000, 5000])
 })
 
-t.test('nothing takes nothing, and an empty index has one page', async t => {
+t.test('an empty table takes no space, and an empty index has one page', async t => {
   const none = { columns: [int], rows: [], share: 1, fillfactor: 100, toastTarget: 2032 }
   t.equal(estimateTable({ ...none, hasToast: false }), 0)
   t.equal(estimateTable({ ...none, hasToast: true }), PAGE)

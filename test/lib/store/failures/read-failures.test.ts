@@ -42,7 +42,7 @@ t.test('calls that reach a limit add up to one call without limits', async t => 
       t.ok(++calls < 10)
     } while (next !== undefined)
     t.equal(count, 6, JSON.stringify(narrow))
-    t.ok(calls > 1, 'the bound was met')
+    t.ok(calls > 1, 'the limit was reached')
   }
 })
 

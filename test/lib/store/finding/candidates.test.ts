@@ -17,7 +17,7 @@ import { runs } from '../../../torture/orders.ts'
 const startOf = (i: number) => `2026-11-21T12:00:0${i}.000Z`
 const endOf = (i: number) => `2026-11-21T12:01:${10 + ((i * 7) % 10)}.000Z`
 
-t.test('each trace that meets the conditions comes once, in order', async t => {
+t.test('each trace that meets the conditions is returned once, in order', async t => {
   const { call, database } = await testService(t)
   const bodies = Array.from({ length: 8 }, (_, i) =>
     ingestBody({
@@ -94,7 +94,7 @@ t.test('each trace that meets the conditions comes once, in order', async t => {
   )
 })
 
-t.test('the range of the sort key is that of the condition on it', async t => {
+t.test('the range of the sort key matches the condition on it', async t => {
   const { conditions } = readSearch({ minDurationMs: 5, maxCostUsd: 2 })
   t.same(keyRange('newest', conditions), {})
   t.match(keyRange('slowest', conditions), { min: 5, max: undefined })

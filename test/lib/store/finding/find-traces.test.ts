@@ -1,4 +1,4 @@
-/** Tests where a search stops, and how it goes on. test/plugins/search.test.ts tests what it finds. */
+/** Tests where a search stops, and how it continues. test/plugins/search.test.ts tests what it finds. */
 import t from 'tap'
 import { SCHEMA_NAMES } from '../../../../lib/database/tables.ts'
 import { CANDIDATE_BOUNDS } from '../../../../lib/store/finding/candidates.ts'
@@ -36,7 +36,7 @@ t.test('a search that reaches its limit has examined that many traces, and conti
   t.match(await find(4), { examined: 4, next: undefined, reached: undefined })
 })
 
-t.test('pages up the list hold the same traces as pages down it, for every order and bound', async t => {
+t.test('paging up returns the same traces as paging down, for every order and limit', async t => {
   const { call, database } = await testService(t)
   const statuses = ['ok', 'error', 'unset']
   for (let i = 0; i < 12; i++) {

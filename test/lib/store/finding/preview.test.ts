@@ -15,9 +15,9 @@ t.test('previews show the text that a person would look for', async t => {
     { role: 'assistant', content: 'Yes?' },
     { role: 'user', content: [{ type: 'text', text: 'Second' }] }
   ]
-  t.equal(of(chat), 'Second', 'the last message of the user')
+  t.equal(of(chat), 'Second', "the user's last message")
   t.equal(of(chat, 'output'), 'You are helpful. First Yes? Second')
-  t.equal(of([{ content: 'Only', role: 'user' }]), 'Only', 'the role may come last')
+  t.equal(of([{ content: 'Only', role: 'user' }]), 'Only', 'the role can come last')
 })
 
 t.test('a cut text is well formed and short enough', async () =>

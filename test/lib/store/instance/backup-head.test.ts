@@ -6,7 +6,7 @@ import { setRequiresFactor } from '../../../../lib/store/people/members.ts'
 import { beginFactor, confirmFactor } from '../../../../lib/store/people/second-factors.ts'
 import { testDatabase } from '../../../fixtures/database/database.ts'
 
-t.test('a head names second factors that are confirmed, and accounts that require one', async t => {
+t.test('a head lists confirmed second factors, and accounts that require one', async t => {
   const { pool } = await testDatabase(t)
   await pool.run(async sql => {
     const strict = await createAccount(sql, 'strict', 'owner')

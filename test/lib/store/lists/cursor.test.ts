@@ -15,7 +15,7 @@ const EDGES = [
   { order: SCORE_ORDER, key: '9999-12-31T23:59:59.999999Z', tie: '12' }
 ]
 
-t.test('a cursor gives back the edge it was made of, under its own order only', async t => {
+t.test('a cursor decodes to the position that it encodes, only under its own order', async t => {
   for (const { order, key, tie } of EDGES) {
     for (const inclusive of [true, false]) {
       const cursor = encodeCursor(order, { key, tie, inclusive })
@@ -30,7 +30,7 @@ t.test('a cursor gives back the edge it was made of, under its own order only', 
 
 const spell = (text: string) => Buffer.from(text).toString('base64url')
 
-t.test('what was not made as a cursor is none', async t => {
+t.test('an invalid cursor is rejected', async t => {
   const { newest, slowest, costliest } = TRACE_ORDERS
   const good = encodeCursor(slowest, { key: '5', tie: ID, inclusive: false })
   t.ok(decodeCursor(slowest, good))
@@ -64,6 +64,6 @@ t.test('what was not made as a cursor is none', async t => {
   }
 })
 
-t.test('no text at all makes decoding throw', async () => {
+t.test('no text makes decoding throw an unexpected error', async () => {
   fc.assert(fc.property(fc.string({ unit: 'binary' }), text => decodeCursor(SCORE_ORDER, text) === undefined))
 })

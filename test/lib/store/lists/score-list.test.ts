@@ -47,7 +47,7 @@ async function makeTraces(sql: Sql) {
 t.test('the list of scores', async t => {
   const { pool } = await testDatabase(t)
   await pool.run(async sql => {
-    await t.test('gives each match once, newest first, then by insertion', async () => {
+    await t.test('returns each match once, newest first, then by insertion', async () => {
       const someScore = fc.record({
         trace: fc.nat({ max: 2 }),
         name: fc.constantFrom('a', 'b'),
@@ -99,53 +99,49 @@ t.test('the list of scores', async t => {
       )
     })
 
-    await t.test(
-      'with an environment looks at no more than 1000 scores, and goes on after the last of them',
-      async t => {
-        const { projectId, traces } = await makeTraces(sql)
-        const place = (trace: number, ...at: number[]) => at.map(i => [i, trace] as const)
-        const total = 2 * MAX_EXAMINED + 500
-        // Newest first: the matches are at positions 0, 999 (the last of the first query), 1000, and 2400.
-        const production = new Map(place(PRODUCTION, 0, 999, 1000, 2400))
-        const rows = Array.from({ length: total }, (_, i) => ({
-          traceSeq: traces[production.get(i) ?? STAGING]!.seq,
-          id: i.toString(16).padStart(16, '0')
-        }))
-        // The rows are inserted in batches, because a statement may have at most 65534 parameters.
-        for (const batch of [rows.slice(1250), rows.slice(0, 1250)])
-          await seedScores(sql, projectId, batch.toReversed())
-        const pages = await walk(sql, projectId, { environment: 'production', limit: 50 })
-        t.strictSame(
-          pages.map(page => page.ids.map(id => Number.parseInt(id, 16))),
-          [[0, 999], [1000], [2400]]
-        )
-        const short = await walk(sql, projectId, { environment: 'production', limit: 1 })
-        t.strictSame(
-          short.map(page => page.ids.map(id => Number.parseInt(id, 16))),
-          [[0], [999], [1000], [2400]],
-          'a full page ends at its last match'
-        )
-        const none = await walk(sql, projectId, { environment: 'nowhere', limit: 50 })
-        t.strictSame(
-          none.map(page => page.ids),
-          [[], [], []],
-          'pages may be empty'
-        )
-        const last = Number(none[0]!.next!.tie)
-        const [examined] = await sql`select id from scores where project_id = ${projectId} and seq = ${last}`
-        t.equal(Number.parseInt(examined!.id, 16), 999, 'the cursor points at the last score examined')
-        t.equal((await walk(sql, projectId, { limit: 500 })).length, 5, 'without one there is no such bound')
-      }
-    )
+    await t.test('with an environment, examines at most 1000 scores, and continues after the last of them', async t => {
+      const { projectId, traces } = await makeTraces(sql)
+      const place = (trace: number, ...at: number[]) => at.map(i => [i, trace] as const)
+      const total = 2 * MAX_EXAMINED + 500
+      // Newest first: the matches are at positions 0, 999 (the last of the first query), 1000, and 2400.
+      const production = new Map(place(PRODUCTION, 0, 999, 1000, 2400))
+      const rows = Array.from({ length: total }, (_, i) => ({
+        traceSeq: traces[production.get(i) ?? STAGING]!.seq,
+        id: i.toString(16).padStart(16, '0')
+      }))
+      // The rows are inserted in batches, because a statement may have at most 65534 parameters.
+      for (const batch of [rows.slice(1250), rows.slice(0, 1250)]) await seedScores(sql, projectId, batch.toReversed())
+      const pages = await walk(sql, projectId, { environment: 'production', limit: 50 })
+      t.strictSame(
+        pages.map(page => page.ids.map(id => Number.parseInt(id, 16))),
+        [[0, 999], [1000], [2400]]
+      )
+      const short = await walk(sql, projectId, { environment: 'production', limit: 1 })
+      t.strictSame(
+        short.map(page => page.ids.map(id => Number.parseInt(id, 16))),
+        [[0], [999], [1000], [2400]],
+        'a full page ends at its last match'
+      )
+      const none = await walk(sql, projectId, { environment: 'nowhere', limit: 50 })
+      t.strictSame(
+        none.map(page => page.ids),
+        [[], [], []],
+        'pages can be empty'
+      )
+      const last = Number(none[0]!.next!.tie)
+      const [examined] = await sql`select id from scores where project_id = ${projectId} and seq = ${last}`
+      t.equal(Number.parseInt(examined!.id, 16), 999, 'the cursor points at the last score examined')
+      t.equal((await walk(sql, projectId, { limit: 500 })).length, 5, 'without one, there is no such limit')
+    })
 
-    await t.test('ends where exactly 1000 scores are there to be examined', async t => {
+    await t.test('ends if exactly 1000 scores can be examined', async t => {
       const { projectId, traces } = await makeTraces(sql)
       const rows = Array.from({ length: MAX_EXAMINED }, () => ({ traceSeq: traces[STAGING]!.seq }))
       await seedScores(sql, projectId, rows)
       t.strictSame(await walk(sql, projectId, { environment: 'production', limit: 50 }), [{ ids: [], next: undefined }])
     })
 
-    await t.test('names the trace of each score, and shows no other project', async t => {
+    await t.test("names each score's trace, and shows no other project", async t => {
       const mine = await makeTraces(sql)
       const other = await makeTraces(sql)
       await seedScores(sql, mine.projectId, [{ traceSeq: mine.traces[0]!.seq, id: '0a'.repeat(8), value: '0.25' }])

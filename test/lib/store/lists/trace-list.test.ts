@@ -174,15 +174,15 @@ t.test('the trace list', async t => {
         runs(few)
       )
 
-    await t.test('walked down and up again gives the same pages, in order, each match once', () =>
+    await t.test('paging down and up again returns the same pages, in order, each match once', () =>
       walks(someFilters, ['newest', 'slowest', 'costliest'], 30)
     )
 
-    await t.test('so do the slowest and costliest of a tag and a name together', () =>
+    await t.test('so does a tag and a name with the slowest and costliest orders', () =>
       walks(fc.constant({ tag: 'x', name: 'a' }), ['slowest', 'costliest'], 12)
     )
 
-    await t.test('so do runs alone, with other filters and without', async () => {
+    await t.test('so do runs, with other filters and without', async () => {
       const other = fc.record(
         {
           name: fc.constant('a'),
@@ -197,7 +197,7 @@ t.test('the trace list', async t => {
       await walks(ofRuns, ['newest', 'slowest', 'costliest'], 30)
     })
 
-    await t.test('gives what was there exactly once, whatever is recorded while it is walked', async () => {
+    await t.test('returns the existing traces exactly once, whatever is recorded meanwhile', async () => {
       await fc.assert(
         fc.asyncProperty(
           fc.array(someTrace, { minLength: 5, maxLength: 20 }),
@@ -232,7 +232,7 @@ t.test('the trace list', async t => {
       )
     })
 
-    await t.test('an empty page leads back to what lies behind its cursor', async t => {
+    await t.test('an empty page leads back to the traces behind its cursor', async t => {
       const projectId = await seedProject(sql)
       const [a, b, c] = shuffledIds(3).sort() as [string, string, string]
       await seedTraces(sql, projectId, [{ id: a }, { id: b }, { id: c }])
@@ -243,7 +243,7 @@ t.test('the trace list', async t => {
       const empty = await readPage(sql, projectId, { ...query, after: second.next })
       t.strictSame({ ids: empty.ids, next: empty.next }, { ids: [], next: undefined })
       const back = await readPage(sql, projectId, { ...query, before: empty.previous })
-      t.strictSame(back.ids, [b], 'the row at the cursor included')
+      t.strictSame(back.ids, [b], 'including the row at the cursor')
       t.strictSame((await readPage(sql, projectId, { ...query, before: back.previous })).ids, [c])
 
       const above = await readPage(sql, projectId, { ...query, before: { ...first.next!, inclusive: false } })
@@ -251,7 +251,7 @@ t.test('the trace list', async t => {
       t.strictSame((await readPage(sql, projectId, { ...query, after: above.next })).ids, [c])
     })
 
-    await t.test('a page leads on to what is not ranked, also where the ranking ends with it', async t => {
+    await t.test('a page leads on to traces that are not ranked, even if the ranking ends with it', async t => {
       const projectId = await seedProject(sql)
       const seeds = [40, 30, 20, 10].map(durationMs => ({ id: freshId(32), name: 'a', durationMs }))
       const [a, b, c] = seeds.map(({ id }) => id)
@@ -264,10 +264,10 @@ t.test('the trace list', async t => {
       const first = await readPage(sql, projectId, { ...query, before: second.previous })
       t.strictSame(first.ids, [a])
       t.strictSame((await readPage(sql, projectId, { ...query, after: first.next })).ids, [c])
-      t.ok(first.next, 'though nothing behind it is ranked')
+      t.ok(first.next, 'although nothing behind it is ranked')
     })
 
-    await t.test('sees the newest score of each name on the traces of the page', async t => {
+    await t.test("returns the newest score of each name on the page's traces", async t => {
       const projectId = await seedProject(sql)
       const base = Number.parseInt(freshId(16), 16) * 1000
       await seedTraces(sql, projectId, [
@@ -289,7 +289,7 @@ t.test('the trace list', async t => {
       )
     })
 
-    await t.test('shows every value as the detail of the trace does', async t => {
+    await t.test("shows every value as the trace's detail does", async t => {
       const projectId = await seedProject(sql)
       const odd = 'a\u0001\u0002\u001f"\\\b\n\t\u007f\u2028 ü 漢 🧵 {}'
       const seeds = [

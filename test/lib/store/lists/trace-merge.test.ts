@@ -51,7 +51,7 @@ function matching(traces: readonly Trace[], sort: Sort, { tag, ...equal }: Trace
 const database = await testDatabase(t)
 const shuffled = () => freshId(32).split('').reverse().join('')
 
-t.test('a page is the nearest of what matches, from any place in the list, up or down', async () => {
+t.test('a page has the nearest matches, from any position in the list, up or down', async () => {
   const place = fc.record({ at: fc.nat(), down: fc.boolean() })
   await database.pool.run(sql =>
     fc.assert(
@@ -96,7 +96,7 @@ t.test('a page is the nearest of what matches, from any place in the list, up or
   )
 })
 
-t.test('too many families, and what lies below a floor, are left to other ways', async t => {
+t.test('too many families, and traces below a floor, are left to other methods', async t => {
   const start = { edge: edgeBelow(TRACE_ORDERS.slowest, undefined, undefined), down: true, isCursor: false, limit: 3 }
   await database.pool.run(async sql => {
     const projectId = await seedProject(sql)

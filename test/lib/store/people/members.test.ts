@@ -24,7 +24,7 @@ async function setUp(t: Test) {
   })
 }
 
-t.test('an invitation makes a user, a member and a link, or nothing', async t => {
+t.test('an invitation creates a user, a member and a link, or nothing', async t => {
   const { pool, own, acting } = await setUp(t)
   await pool.run(async sql => {
     const digest = link()
@@ -41,7 +41,7 @@ t.test('an invitation makes a user, a member and a link, or nothing', async t =>
   })
 })
 
-t.test('of several invitations of one address at the same moment one is made', async t => {
+t.test('of several concurrent invitations of one address, one succeeds', async t => {
   const { pool, own, acting } = await setUp(t)
   const made = await Promise.all(
     Array.from({ length: 4 }, () =>
@@ -53,7 +53,7 @@ t.test('of several invitations of one address at the same moment one is made', a
   t.equal((await pool.run(sql => members.listMembers(sql, own))).length, 2)
 })
 
-t.test('of two owners who invite the same address at the same moment one gets a link', async t => {
+t.test('of two owners who invite the same address concurrently, one gets a link', async t => {
   const { pool, others, acting } = await setUp(t)
   const stranger = await pool.run(async sql => (await findUser(sql, 'stranger@b'))!.id)
   for (let round = 0; round < 10; round++) {
@@ -68,7 +68,7 @@ t.test('of two owners who invite the same address at the same moment one gets a 
   }
 })
 
-t.test('who is a member only where the asker owns is invited to another account and keeps their password', async t => {
+t.test("a member only of the owner's accounts is invited to another and keeps their password", async t => {
   const { pool, second, acting } = await setUp(t)
   await pool.run(async sql => {
     const id = (await members.inviteMember(sql, acting, { email: 'new@b', role: 'viewer', link: link() })) as number
@@ -82,11 +82,11 @@ t.test('who is a member only where the asker owns is invited to another account 
     await members.removeMember(sql, elsewhere, id)
     const back = await members.inviteMember(sql, acting, { email: 'new@b', role: 'viewer', link: link() })
     t.equal(back, id)
-    t.match(await findUser(sql, 'new@b'), { hasPassword: false }, 'who was left without any is taken as new')
+    t.match(await findUser(sql, 'new@b'), { hasPassword: false }, 'a user without any membership is treated as new')
   })
 })
 
-t.test('an owner makes no link for who is a member of others’ accounts, nor for strangers', async t => {
+t.test('an owner cannot create a link for members of others’ accounts, or for strangers', async t => {
   const { pool, others, acting } = await setUp(t)
   await pool.run(async sql => {
     const id = (await members.inviteMember(sql, acting, { email: 'new@b', role: 'viewer', link: link() })) as number
@@ -97,7 +97,7 @@ t.test('an owner makes no link for who is a member of others’ accounts, nor fo
   })
 })
 
-t.test('roles change, and the last owner stays one', async t => {
+t.test('roles change, and the last owner remains an owner', async t => {
   const { pool, own, acting } = await setUp(t)
   await pool.run(async sql => {
     const id = (await members.inviteMember(sql, acting, { email: 'new@b', role: 'viewer', link: link() })) as number
@@ -113,7 +113,7 @@ t.test('roles change, and the last owner stays one', async t => {
   })
 })
 
-t.test('of two owners who leave at the same moment one stays', async t => {
+t.test('of two owners who leave concurrently, one stays', async t => {
   const { pool, own, acting } = await setUp(t)
   for (let round = 0; round < 5; round++) {
     const id = await pool.run(async sql => {

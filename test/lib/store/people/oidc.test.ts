@@ -139,7 +139,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ kind: fc.constant('early' as const), email: emailOf, isEarly: fc.boolean() })
 )
 
-t.test('any history of sign-ins, by whatever subject and address, ends as the rules say', async t => {
+t.test('any history of sign-ins, by any subject and address, follows the rules', async t => {
   const { pool, own, other } = await setUp(t)
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 25 }), steps =>
@@ -235,7 +235,7 @@ async function readAudit(sql: Sql): Promise<string[]> {
   })
 }
 
-t.test('of several subjects with one address that come at the same moment one is let in', async t => {
+t.test('of several subjects with one address that arrive concurrently, one is admitted', async t => {
   const { pool, own } = await setUp(t)
   await pool.run(sql => addUserRow(sql, { email: 'a@x.example', name: '', role: 'viewer', accountId: own }))
   const come = (subject: string) => pool.run(sql => arrive(sql, { subject, email: 'a@x.example', proof: 'verified' }))
@@ -244,7 +244,7 @@ t.test('of several subjects with one address that come at the same moment one is
   t.equal(ends.filter(end => end === 'taken').length, 3, String(ends))
 })
 
-t.test('a subject that comes twice at the same moment makes one user', async t => {
+t.test('a subject that arrives twice concurrently creates one user', async t => {
   const { pool } = await setUp(t)
   const who = { subject: 'one', email: 'a@x.example', proof: 'verified', role: 'viewer' } as const
   const [first, ...others] = await Promise.all(Array.from({ length: 4 }, () => pool.run(sql => arrive(sql, who))))
@@ -252,7 +252,7 @@ t.test('a subject that comes twice at the same moment makes one user', async t =
   t.same(others, Array(3).fill(first))
 })
 
-t.test('the same subject at another provider is somebody else', async t => {
+t.test('the same subject at another provider is a different person', async t => {
   const { pool } = await setUp(t)
   await pool.run(async sql => {
     const who = { subject: 'one', email: 'a@x.example', proof: 'verified', role: 'viewer' } as const
@@ -264,7 +264,7 @@ t.test('the same subject at another provider is somebody else', async t => {
   })
 })
 
-t.test('a sign-in that is sent again after its answer was lost makes no second session', async t => {
+t.test('a resent sign-in whose response was lost creates no second session', async t => {
   const { pool } = await setUp(t)
   await pool.run(async sql => {
     const session = newSession()
@@ -282,7 +282,7 @@ t.test('a sign-in that is sent again after its answer was lost makes no second s
   })
 })
 
-t.test('a provider’s time of the sign-in is kept, unless it says none or one to come', async t => {
+t.test('a provider’s sign-in time is stored, unless it is missing or in the future', async t => {
   const { pool } = await setUp(t)
   await pool.run(async sql => {
     const ages = []
@@ -299,7 +299,7 @@ t.test('a provider’s time of the sign-in is kept, unless it says none or one t
   })
 })
 
-t.test('a session that a provider began ends in time, however much it is used', async t => {
+t.test('a session that a provider began expires, however much it is used', async t => {
   const { pool } = await setUp(t)
   await pool.run(async sql => {
     const person = { email: 'ada@example.com', proof: 'verified', name: '', role: 'member' } as const

@@ -34,7 +34,7 @@ async function setUp(t: Test) {
   })
 }
 
-t.test('visits are read for several at once, each with what they are in the project asked for', async t => {
+t.test('several visits are read at once, each with its role in the requested project', async t => {
   const { pool, ada, bob } = await setUp(t)
   const ask = (more: Partial<sessions.Visiting>) => ({ digest: null, email: null, slug: null, ...more })
   const rows = await pool.run(sql =>
@@ -58,13 +58,13 @@ t.test('visits are read for several at once, each with what they are in the proj
   t.equal(rows.length, 3)
 })
 
-t.test('the answer to a sign-in that was lost is found again, and no second session is made', async t => {
+t.test('a sign-in whose response was lost is found again, without a second session', async t => {
   const { pool, ada } = await setUp(t)
   await pool.run(async sql => {
     const [link, session] = [digest(), newSession()]
     await insertLink(sql, ada.userId, link, null)
     t.equal(await signInByLink(sql, link, session), ada.userId)
-    t.equal(await signInByLink(sql, link, session, { sent: true }), ada.userId, 'the attempt before did it')
+    t.equal(await signInByLink(sql, link, session, { sent: true }), ada.userId, 'the earlier attempt stored it')
     t.equal(await signInByLink(sql, link, newSession(), { sent: true }), undefined)
     const proven = { userId: ada.userId, password: 'stored', own: 's', network: 'n', factor: undefined }
     await setPassword(sql, ada.userId, 'stored', { by: null })
@@ -76,7 +76,7 @@ t.test('the answer to a sign-in that was lost is found again, and no second sess
   })
 })
 
-t.test('a session replaces that of the same browser, and the agent is cut', async t => {
+t.test("a session replaces the same browser's earlier one, and the agent is truncated", async t => {
   const { pool, ada, bob } = await setUp(t)
   await pool.run(async sql => {
     const link = digest()
@@ -84,14 +84,14 @@ t.test('a session replaces that of the same browser, and the agent is cut', asyn
     await signInByLink(sql, link, newSession({ replaces: bob.session, agent: 'x'.repeat(1000) }))
     t.equal(await sessions.userOfAttempt(sql, newSession({ digest: bob.session }), { sent: true }), undefined)
     t.same((await sessions.listWebSessions(sql, ada.userId)).map(({ agent }) => agent.length).sort(), [1, 200])
-    t.equal(await sessions.endSession(sql, bob.userId, ada.session), false, 'of others none is ended')
+    t.equal(await sessions.endSession(sql, bob.userId, ada.session), false, "nobody else's session ends")
     t.equal(await sessions.endSession(sql, ada.userId, ada.session), true)
     t.equal(await sessions.endAllSessions(sql, ada.userId, null), 1)
     t.same(await sessions.countSessions(sql), { users: 2, sessions: 0 })
   })
 })
 
-t.test('attempts are counted within a quarter of an hour, whoever counts', async t => {
+t.test('attempts within a quarter of an hour are counted, by any server', async t => {
   const { pool } = await setUp(t)
   const subjects = [
     { name: 'b', most: 3 },
@@ -110,12 +110,12 @@ t.test('attempts are counted within a quarter of an hour, whoever counts', async
         ['a', 1],
         ['b', 1]
       ],
-      'and what is past is forgotten'
+      'and past attempts are deleted'
     )
   })
 })
 
-t.test('the end of a session moves when it is used, at most every five minutes', async t => {
+t.test("a session's expiry is extended when it is used, at most every five minutes", async t => {
   const { pool, ada, bob } = await setUp(t)
   const left = async () =>
     pool.run(async sql => {
@@ -132,5 +132,5 @@ t.test('the end of a session moves when it is used, at most every five minutes',
     sql => sql`update web_sessions set created_at = now() - interval '89 days' where user_id = ${bob.userId}`
   )
   await touch()
-  t.same(await left(), [30, 1], '90 days after it was made it ends')
+  t.same(await left(), [30, 1], 'it ends 90 days after it began')
 })

@@ -19,7 +19,7 @@ async function setUp(t: Test) {
 
 const plain = { name: '', role: 'viewer' } as const
 
-t.test('the first user owns the oldest owner account, and is made once', async t => {
+t.test('the first user owns the oldest owner account, and is created once', async t => {
   const { pool, owner } = await setUp(t)
   await Promise.all(Array.from({ length: 4 }, () => pool.run(sql => users.insertFirstUser(sql, 'owner'))))
   await pool.run(async sql => {
@@ -27,7 +27,7 @@ t.test('the first user owns the oldest owner account, and is made once', async t
     t.match(first, { email: 'owner', memberships: `[{"account" : "${owner}", "role" : "owner"}]` })
     t.same(others, [])
     t.equal(await users.findOperator(sql, 'owner'), first!.id)
-    t.equal(await users.findOperator(sql, 'nobody'), first!.id, 'else the oldest owner')
+    t.equal(await users.findOperator(sql, 'nobody'), first!.id, 'or else the oldest owner')
     await users.insertFirstUser(sql, 'second')
     t.equal((await users.readAllUsers(sql)).length, 1)
     await sql`update memberships set role = 'viewer'`
@@ -35,7 +35,7 @@ t.test('the first user owns the oldest owner account, and is made once', async t
   })
 })
 
-t.test('without an owner account there is no first user', async t => {
+t.test('without an owner account, there is no first user', async t => {
   const { pool } = await testDatabase(t)
   await pool.run(async sql => {
     await users.insertFirstUser(sql, 'owner')
@@ -45,7 +45,7 @@ t.test('without an owner account there is no first user', async t => {
   })
 })
 
-t.test('whoever is added to a second account is signed out, and has no password', async t => {
+t.test('a user who is added to a second account is signed out, and loses their password', async t => {
   const { pool, trial, owner } = await setUp(t)
   await pool.run(async sql => {
     const add = (accountId: number, more = {}) => users.addUserRow(sql, { email: 'a@b', accountId, ...plain, ...more })
@@ -67,7 +67,7 @@ t.test('whoever is added to a second account is signed out, and has no password'
   })
 })
 
-t.test('a user is removed with all that is theirs, but not the last owner', async t => {
+t.test('a user is removed with all their data, except for the last owner', async t => {
   const { pool, owner } = await setUp(t)
   const add = (email: string) =>
     pool.run(sql => users.addUserRow(sql, { email, name: '', accountId: owner, role: 'owner' }))
@@ -76,7 +76,7 @@ t.test('a user is removed with all that is theirs, but not the last owner', asyn
   const all = await pool.run(sql => users.readAllUsers(sql))
   await pool.run(sql => insertLink(sql, all[0]!.id, digestToken(makeToken())!, null))
   const gone = await Promise.all(all.map(({ id, email }) => pool.run(sql => users.deleteUser(sql, id, email))))
-  t.same(gone.toSorted(), [false, true], 'of two at the same moment one stays')
+  t.same(gone.toSorted(), [false, true], 'of two concurrent removals, one succeeds')
   await pool.run(async sql => {
     const [left] = await users.readAllUsers(sql)
     t.equal(await users.deleteUser(sql, left!.id, left!.email), false)
@@ -86,7 +86,7 @@ t.test('a user is removed with all that is theirs, but not the last owner', asyn
   })
 })
 
-t.test('whom a proxy vouches for is made once, and a known user is left as they are', async t => {
+t.test('a person authenticated by a proxy is created once, and a known user is unchanged', async t => {
   const { pool, owner } = await setUp(t)
   await pool.run(sql => users.addUserRow(sql, { email: 'a@b', name: '', accountId: owner, role: 'owner' }))
   await Promise.all(

@@ -36,16 +36,16 @@ function newKey(projectId: number, more: Partial<keys.NewKey> = {}): keys.NewKey
   }
 }
 
-t.test('authentication reads a key with its account, and as much for an id that no key has', async t => {
+t.test('authentication reads a key with its account, and does the same work for an unknown id', async t => {
   const database = await testDatabase(t)
   const projectId = await makeProject(database, 'trial')
   const key = newKey(projectId, { environment: 'prod', expiresInDays: 30 })
   await database.pool.run(async sql => {
-    t.same(await keys.readKeysForAuth(sql, ['no-such-key']), [], 'there is no key at all')
+    t.same(await keys.readKeysForAuth(sql, ['no-such-key']), [], 'no key exists')
     await keys.insertKey(sql, key)
     const rows = await keys.readKeysForAuth(sql, [key.id, 'no-such-key', ''])
     t.same(new Set(rows.map(({ wanted }) => wanted)), new Set([key.id, 'no-such-key', '']))
-    for (const each of rows) t.equal(each.key.id, key.id, 'the only one that there is')
+    for (const each of rows) t.equal(each.key.id, key.id, 'the only key')
     const row = rows.find(({ wanted }) => wanted === key.id)?.key
     t.match(row, { id: key.id, projectId, scopes: ['traces:read'], environment: 'prod', accountType: 'trial' })
     t.match(row, { revokedAt: null, lastUsedAt: null, accountId: Number })
@@ -56,7 +56,7 @@ t.test('authentication reads a key with its account, and as much for an id that 
   })
 })
 
-t.test('last use moves at most every five minutes, and every caller is told the value in force', async t => {
+t.test('the last use changes at most every five minutes, and every caller gets the current value', async t => {
   const { pool, ...database } = await testDatabase(t)
   const projectId = await makeProject({ pool, ...database })
   const key = newKey(projectId)
@@ -73,7 +73,7 @@ t.test('last use moves at most every five minutes, and every caller is told the 
   t.ok(Date.now() - Date.parse(used) < 4 * 60_000)
 })
 
-t.test('processes that touch the same keys in different orders do not block each other', async t => {
+t.test('processes that update the same keys in different orders do not block each other', async t => {
   const database = await testDatabase(t)
   const projectId = await makeProject(database)
   const made = Array.from({ length: 20 }, () => newKey(projectId))
@@ -85,7 +85,7 @@ t.test('processes that touch the same keys in different orders do not block each
     database.pool.run(sql => keys.touchKeys(sql, i % 2 === 0 ? ids : ids.toReversed()))
   )
   const distinct = new Set((await Promise.all(touches)).flat().map(key => `${key.id} ${key.lastUsedAt}`))
-  t.equal(distinct.size, ids.length, 'each key was written once')
+  t.equal(distinct.size, ids.length, 'each key was updated once')
 })
 
 t.test('rotation keeps label, scopes, environment and expiry, and revokes the old key', async t => {
@@ -110,7 +110,7 @@ t.test('rotation keeps label, scopes, environment and expiry, and revokes the ol
   })
 })
 
-t.test('what cannot be rotated stays as it is', async t => {
+t.test('a key that cannot be rotated is unchanged', async t => {
   const database = await testDatabase(t)
   const projectId = await makeProject(database)
   await database.pool.run(async sql => {
@@ -123,13 +123,13 @@ t.test('what cannot be rotated stays as it is', async t => {
     for (const id of [revoked.id, expired.id, 'no-such-key']) {
       t.equal(await keys.insertRotatedKey(sql, id, newKey(projectId)), undefined)
     }
-    await t.rejects(keys.insertRotatedKey(sql, taken.id, taken), { code: '23505' }, 'an id that exists')
-    t.equal((await keys.readKey(sql, taken.id))!.revokedAt, null, 'the old key of a rotation that failed still works')
+    await t.rejects(keys.insertRotatedKey(sql, taken.id, taken), { code: '23505' }, 'an existing id')
+    t.equal((await keys.readKey(sql, taken.id))!.revokedAt, null, 'the old key of a failed rotation still works')
     t.equal((await keys.readKeys(sql)).length, 3)
   })
 })
 
-t.test('of two rotations at the same moment one makes a key', async t => {
+t.test('of two concurrent rotations, one creates a key', async t => {
   const database = await testDatabase(t)
   const projectId = await makeProject(database)
   const old = await database.pool.run(sql => keys.insertKey(sql, newKey(projectId)))
@@ -140,7 +140,7 @@ t.test('of two rotations at the same moment one makes a key', async t => {
   t.equal((await database.pool.run(sql => keys.readKeys(sql))).length, 2)
 })
 
-t.test('a key keeps the moment when it was first revoked', async t => {
+t.test('a key keeps the time of its first revocation', async t => {
   const database = await testDatabase(t)
   const projectId = await makeProject(database)
   await database.pool.run(async sql => {
@@ -149,11 +149,11 @@ t.test('a key keeps the moment when it was first revoked', async t => {
     await delay(5)
     t.equal((await keys.setKeyRevoked(sql, id))!.revokedAt, revokedAt)
     t.equal(await keys.setKeyRevoked(sql, 'no-such-key'), undefined)
-    t.equal(await keys.writeKeyEnvironment(sql, id, 'prod'), undefined, 'its environment does not change any more')
+    t.equal(await keys.writeKeyEnvironment(sql, id, 'prod'), undefined, 'its environment no longer changes')
   })
 })
 
-t.test('keys are listed in the order they were made, of one project or of all', async t => {
+t.test('keys are listed in order of creation, for one project or all', async t => {
   const database = await testDatabase(t)
   const [one, other] = [await makeProject(database), await makeProject(database)]
   await database.pool.run(async sql => {

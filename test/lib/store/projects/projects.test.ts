@@ -5,7 +5,7 @@ import { indexTraces, seedProject, seedTraces } from '../../../fixtures/database
 
 const ACT = { by: null, action: 'project.update' } as const
 
-t.test('a project is shown with what it holds, alone as in the list', async t => {
+t.test('a project is shown with its totals, alone as in the list', async t => {
   const { pool } = await testDatabase(t)
   await pool.run(async sql => {
     const [empty, full, gone] = [await seedProject(sql), await seedProject(sql), await seedProject(sql)]
@@ -30,7 +30,7 @@ t.test('a project is shown with what it holds, alone as in the list', async t =>
     t.same((await readProjects(sql)).length, 2)
     t.same([...(await sql`select distinct project_id as id from traces`)], [{ id: full }])
     const [entries] = await sql`select count(*)::int as count from audit where action = 'project.delete'`
-    t.equal(entries?.count, 1, 'what was not there is not written down')
+    t.equal(entries?.count, 1, 'missing values are not recorded')
 
     t.equal(await writeProject(sql, full, { slug: list[0]!.slug }, ACT), 'taken')
     t.equal(await writeProject(sql, 12345, { name: 'x' }, ACT), undefined)

@@ -35,7 +35,7 @@ async function walk(sql: Sql, query: Omit<Parameters<typeof listTraces>[2], 'lim
   return ids
 }
 
-t.test('what is not at the top of a long list is no longer ranked, and found all the same', async t => {
+t.test('traces that are not at the top of a long list are no longer ranked, but still found', async t => {
   const database = await testDatabase(t)
   const paths = [testWritePath(t, database, { cuts: CUTS }), testWritePath(t, database, { cuts: CUTS })] as const
   const ranked = async () => {
@@ -85,7 +85,7 @@ t.test('what is not at the top of a long list is no longer ranked, and found all
   })
 })
 
-t.test('where rankings cannot be cut the log says so, and writing goes on', async t => {
+t.test('if rankings cannot be cut, the log says so, and writing continues', async t => {
   const database = await testDatabase(t)
   const lines: string[] = []
   const log = createLog('warn', { write: line => lines.push(line) })

@@ -2,6 +2,6 @@ import t from 'tap'
 import { repackHistories } from '../../../fixtures/database/repack-histories.ts'
 import { isLong } from '../../../torture/orders.ts'
 
-t.test('nobody sees that traces are repacked, whatever is recorded, changed and deleted', t =>
+t.test('repacking is invisible, whatever is recorded, changed and deleted', t =>
   repackHistories(t, isLong ? 300 : 4)
 )

@@ -183,7 +183,7 @@ const readAll = (database: TestDatabase, projectId: number, id: string) =>
   database.pool.run(sql => readTextsEverywhere(sql, projectId, [id], MAIN_READERS))
 
 for (const [name, read] of MAIN_READERS) {
-  t.test(`a repack within a read is not seen: ${name} of a long trace`, async t => {
+  t.test(`repacking during a read is invisible: ${name} of a long trace`, async t => {
     const setup = await setUp(t, long)
     const { database, projectId, prepare, current } = setup
     let before: unknown

@@ -10,7 +10,7 @@ import { countOrphans, NO_ORPHANS, seedProject } from '../../../fixtures/databas
 import { countShared } from '../../../fixtures/database/stored-spans.ts'
 import { bytes, testWritePath, writer } from '../../../fixtures/database/write-path.ts'
 
-t.test('a run that came in pieces takes hardly more disk than a whole one, once repacked', async t => {
+t.test('once repacked, a run that arrived in pieces takes hardly more disk space than a whole one', async t => {
   const database = await testDatabase(t)
   const path = testWritePath(t, database)
   await database.pool.run(async sql => {
@@ -24,7 +24,7 @@ t.test('a run that came in pieces takes hardly more disk than a whole one, once 
         const rows = await projectRows(database, key.projectId)
         const outcomes = await repackAll(sql, key.projectId)
         const after = await storedTexts(sql, key.projectId, id)
-        t.same(await projectRows(database, key.projectId), rows, 'and everything is as it was')
+        t.same(await projectRows(database, key.projectId), rows, 'and everything is unchanged')
         t.equal(outcomes.length, way === 'whole' ? 0 : 1)
         t.same([after.groups, after.plain], [1, 0])
         if (way !== 'whole') t.ok(after.bytes < before.bytes / 2, `${after.bytes} of ${before.bytes} bytes, ${way}`)
@@ -36,11 +36,11 @@ t.test('a run that came in pieces takes hardly more disk than a whole one, once 
       }
     }
     t.same(await countOrphans(sql), NO_ORPHANS)
-    t.same(await repackAll(sql, key.projectId), [], 'nothing is left to repack')
+    t.same(await repackAll(sql, key.projectId), [], 'nothing remains to be repacked')
   })
 })
 
-t.test('a trace shares no text with a step, and another late text is its own', async t => {
+t.test('a trace shares no text with a step, and a different late text is its own', async t => {
   const database = await testDatabase(t)
   const path = testWritePath(t, database)
   await database.pool.run(async sql => {

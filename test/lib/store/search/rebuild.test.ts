@@ -1,4 +1,4 @@
-/** Tests how the index of a version that searched fewer texts becomes one of all texts. */
+/** Tests how the index of a version that searched fewer texts is rebuilt to cover all texts. */
 import t from 'tap'
 import { connectTo } from '../../../../lib/database/connection.ts'
 import { termsOf } from '../../../../lib/search/words.ts'
@@ -41,37 +41,41 @@ async function oldProject(t: import('tap').Test, count = 3) {
 
 const NEW = ['elm', '"courier did not respond"', 'timeouterror', 'acme']
 
-t.test('older rows and segments are found by their own texts, and after the rebuild by all texts', async t => {
-  const { pool, projectId, ids, upsertOld } = await oldProject(t)
-  await upsertOld()
-  await pool.run(async sql => {
-    await sql`delete from search_news`
-    await sql`insert into search_fills (project_id, is_done) values (${projectId}, true)`
-    for (const where of ['rows', 'a segment']) {
-      t.same(await findAll(sql, projectId, 'refund'), ids, where)
-      for (const words of NEW) t.same(await findAll(sql, projectId, words), [], `${words} in ${where}`)
-      t.match(await readSearchState(sql, projectId), { partlyIndexed: 3 })
-      t.match(await readBacklog(sql, new Map()), [{ projectId, partlyIndexed: 3 }])
-      t.same(await findDue(sql), [projectId])
-      if (where === 'rows') await foldTerms(sql, projectId, rest, 1)
-    }
-    await sweepSegment(sql, projectId, rest, 0)
-    t.match(await readSearchState(sql, projectId), { partlyIndexed: 3 }, 'a sweep adds no texts')
-    t.equal(await rebuildOld(sql, projectId, rest), 3)
-    t.equal(await rebuildOld(sql, projectId, rest), 0)
-    t.match(await readSearchState(sql, projectId), { partlyIndexed: 0 })
-    t.same(await findDue(sql), [])
-    for (const words of ['refund', ...NEW, 'refund acme elm']) t.same(await findAll(sql, projectId, words), ids, words)
-  })
-})
+t.test(
+  'older rows and segments are found by the texts that they index, and after the rebuild by all texts',
+  async t => {
+    const { pool, projectId, ids, upsertOld } = await oldProject(t)
+    await upsertOld()
+    await pool.run(async sql => {
+      await sql`delete from search_news`
+      await sql`insert into search_fills (project_id, is_done) values (${projectId}, true)`
+      for (const where of ['rows', 'a segment']) {
+        t.same(await findAll(sql, projectId, 'refund'), ids, where)
+        for (const words of NEW) t.same(await findAll(sql, projectId, words), [], `${words} in ${where}`)
+        t.match(await readSearchState(sql, projectId), { partlyIndexed: 3 })
+        t.match(await readBacklog(sql, new Map()), [{ projectId, partlyIndexed: 3 }])
+        t.same(await findDue(sql), [projectId])
+        if (where === 'rows') await foldTerms(sql, projectId, rest, 1)
+      }
+      await sweepSegment(sql, projectId, rest, 0)
+      t.match(await readSearchState(sql, projectId), { partlyIndexed: 3 }, 'a sweep adds no texts')
+      t.equal(await rebuildOld(sql, projectId, rest), 3)
+      t.equal(await rebuildOld(sql, projectId, rest), 0)
+      t.match(await readSearchState(sql, projectId), { partlyIndexed: 0 })
+      t.same(await findDue(sql), [])
+      for (const words of ['refund', ...NEW, 'refund acme elm'])
+        t.same(await findAll(sql, projectId, words), ids, words)
+    })
+  }
+)
 
-t.test('a server of the previous version can write beside one that indexes all texts', async t => {
+t.test('a server of the previous version can write beside a server that indexes all texts', async t => {
   const { pool, projectId, ids, upsertOld } = await oldProject(t)
   await pool.run(sql => indexAll(sql, projectId))
   await upsertOld()
   await pool.run(async sql => {
     await foldTerms(sql, projectId, rest, 1)
-    t.match(await readSearchState(sql, projectId), { partlyIndexed: 3 }, 'its rows are known by their terms')
+    t.match(await readSearchState(sql, projectId), { partlyIndexed: 3 }, 'its rows are recognised by their terms')
     await deleteTrace(sql, projectId, ids[1]!)
     await rebuildAll(sql, projectId)
     t.same(await findAll(sql, projectId, 'acme'), [ids[0], ids[2]])
@@ -79,12 +83,12 @@ t.test('a server of the previous version can write beside one that indexes all t
     await deleteTrace(sql, projectId, ids[2]!)
     await sql`update search_segments set texts = 1`
     await rebuildAll(sql, projectId)
-    t.same(await sql`select from search_segments`, [], 'nothing is left of a segment without traces')
+    t.same(await sql`select from search_segments`, [], 'nothing remains of a segment without traces')
     t.same(await sql`select from search_postings`, [])
   })
 })
 
-t.test('a process that is killed while it replaces a segment leaves the old one', async t => {
+t.test('a process that is killed while it replaces a segment leaves the old segment', async t => {
   const { database, pool, projectId, ids, upsertOld } = await oldProject(t)
   await upsertOld()
   await pool.run(async sql => {

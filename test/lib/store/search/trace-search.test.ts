@@ -19,7 +19,7 @@ import {
 import { seedProject } from '../../../fixtures/database/seed.ts'
 import { bytes, testWritePath, writer } from '../../../fixtures/database/write-path.ts'
 
-t.test('finds what has all words, newest first, whatever is recorded, changed, deleted and indexed', t =>
+t.test('finds traces with all words, newest first, whatever is recorded, changed, deleted and indexed', t =>
   searchHistories(t, 4)
 )
 
@@ -47,7 +47,7 @@ t.test('older traces are indexed newest first, and turning search off drops the 
     const fill = () => fillBack(sql, projectId, rest, { settleMs: 0, most: 2 })
     t.equal(await fill(), undefined)
     t.same(await findAll(sql, projectId, 'refund'), [])
-    t.same(await findDue(sql), [], 'servers hear of it first')
+    t.same(await findDue(sql), [], 'servers are notified first')
     t.equal(await fill(), 2)
     t.match(await readSearchState(sql, projectId), { backTo: '2026-01-04T00:00:00.000Z', isFilled: false })
     t.same(await findAll(sql, projectId, 'refund'), ids.slice(0, 2))
@@ -61,7 +61,7 @@ t.test('older traces are indexed newest first, and turning search off drops the 
   })
 })
 
-t.test('a search past its deadline still examines a trace on each page', async t => {
+t.test('after its deadline, a search still examines one trace per page', async t => {
   const database = await testDatabase(t)
   const path = testWritePath(t, database)
   await database.pool.run(async sql => {
@@ -88,7 +88,7 @@ t.test('a search past its deadline still examines a trace on each page', async t
   })
 })
 
-t.test('without search nothing is written', async t => {
+t.test('without search, nothing is written', async t => {
   const database = await testDatabase(t)
   const path = testWritePath(t, database)
   await database.pool.run(async sql => {
@@ -98,7 +98,7 @@ t.test('without search nothing is written', async t => {
   })
 })
 
-t.test('a trace of OpenTelemetry that grows is found by what came later, also as log records', async t => {
+t.test('a growing OpenTelemetry trace is found by later spans, and by log records', async t => {
   const database = await testDatabase(t)
   const path = testWritePath(t, database)
   await database.pool.run(async sql => {
@@ -126,9 +126,9 @@ t.test('a trace of OpenTelemetry that grows is found by what came later, also as
     // The root gives the trace another name and another start time, and thus another position in the list.
     await send(otlpSpan({ traceId: id, spanId: 'ab'.repeat(8), name: 'agent', start: 5 }))
     t.same(await find('refund agent'), [id])
-    t.same(await findAll(sql, projectId, 'refund'), [id], 'whatever an old entry says of its start')
+    t.same(await findAll(sql, projectId, 'refund'), [id], 'whatever an old entry says about its start')
     t.equal(await foldTerms(sql, projectId, rest, 1), 1)
-    t.same(await findAll(sql, projectId, 'refund'), [id], 'it is in two segments, and found once')
+    t.same(await findAll(sql, projectId, 'refund'), [id], 'it is in two segments, but found once')
     const heard = { traceId: id, spanId: 'cd'.repeat(8), micros: 1, place: 0, digest: '00'.repeat(16) }
     await addMessages(sql, projectId, [
       { ...heard, input: '[{"role":"user","content":"and the parcel"}]', output: null }

@@ -98,7 +98,7 @@ t.test('deleting the traces of a target', async t => {
       t.same(await remove({ sessionId: 'lost' }, { sent: false }, { deleted: 0, sent }), [0, 0], 'it was rejected')
     })
 
-    await t.test('ignores ids that are gone', async t => {
+    await t.test('ignores unknown ids', async t => {
       const ids = [freshId(32), freshId(32)]
       await seedTraces(
         sql,

@@ -61,7 +61,7 @@ t.test('deleting a trace', async t => {
     return { projectId, id, seq }
   }
 
-  await t.test('takes its spans and scores with it, and corrects the totals', async t => {
+  await t.test('deletes its spans and scores too, and corrects the totals', async t => {
     const { projectId, id } = await makeTraces()
     t.strictSame(await totals(projectId), { traces: 2, spans: 4, bytes: 1300 })
     t.equal(await sqlAccess.write(sql => deleteTrace(sql, projectId, id)), true)
@@ -69,8 +69,8 @@ t.test('deleting a trace', async t => {
     t.strictSame(await totals(projectId), { traces: 1, spans: 1, bytes: 300 })
     t.strictSame(await sqlAccess.read(countStrays), NO_STRAYS)
     const project = await sqlAccess.read(sql => readProject(sql, projectId))
-    t.equal(project?.lastTraceAt, '2026-02-01T00:00:00.000Z', 'lastTraceAt falls back')
-    t.equal(await sqlAccess.write(sql => deleteTrace(sql, projectId, id)), false, 'a second time finds nothing')
+    t.equal(project?.lastTraceAt, '2026-02-01T00:00:00.000Z', 'lastTraceAt goes back')
+    t.equal(await sqlAccess.write(sql => deleteTrace(sql, projectId, id)), false, 'deleting again finds nothing')
     t.strictSame(await totals(projectId), { traces: 1, spans: 1, bytes: 300 })
   })
 
@@ -99,7 +99,7 @@ t.test('deleting a trace', async t => {
     t.strictSame(await totals(projectId), { traces: 1, spans: 1, bytes: 300 })
   })
 
-  await t.test('races with scores and patches, and the rows and totals agree in the end', async t => {
+  await t.test('races with scores and patches, and the rows and totals finally agree', async t => {
     for (let round = 0; round < 10; round++) {
       const { projectId, id } = await makeTraces()
       const work = [

@@ -30,11 +30,11 @@ t.test('a span gets up to 50 events, and any number of messages', async t => {
     )
     t.equal(stored.length, 52)
     await addMessages(sql, projectId, [...events, message(1)])
-    t.same(await read(), stored, 'what is sent again changes nothing')
+    t.same(await read(), stored, 'a resend changes nothing')
   })
 })
 
-t.test('what waits for its span too long is deleted, and counted by name', async t => {
+t.test('messages that wait too long for their span are deleted, and counted by name', async t => {
   const { pool } = await testDatabase(t)
   await pool.run(async sql => {
     const projectId = await seedProject(sql)

@@ -35,7 +35,7 @@ t.test('patching metadata', async t => {
       '{"a":12345678901234567890,"b":1e400}'
     ],
     [
-      'takes any key',
+      'accepts any key',
       '{"":1}',
       '{"__proto__":{"x":1},"a.b":"\\u0000\\ud800"}',
       '{"":1,"__proto__":{"x":1},"a.b":"\\u0000\\ud800"}'
@@ -62,7 +62,7 @@ t.test('patching metadata', async t => {
 
   for (const [claim, before, change] of [
     ['an empty patch', '{"a":1}', '{}'],
-    ['an empty patch of nothing', null, '{}'],
+    ['an empty patch of empty metadata', null, '{}'],
     ['equal values in another order', '{"a":{"x":1,"y":[1,2]},"b":2}', '{"b":2,"a":{"y":[1,2],"x":1}}'],
     ['another spelling of the same number', '{"a":100}', '{"a":1e2}']
   ] as const) {
@@ -75,7 +75,7 @@ t.test('patching metadata', async t => {
     })
   }
 
-  await t.test('stops at the size of a document, counted in bytes', async t => {
+  await t.test('is limited by the document size, counted in bytes', async t => {
     const [fits, exceeds] = [await makeTrace(null), await makeTrace(null)]
     // The trace has 1000 bytes with metadata {}. {"k":"…"} has 8 bytes more than its value, and é has two bytes.
     const room = MAX_DOCUMENT_BYTES - 1000 + 2 - 8
@@ -83,10 +83,10 @@ t.test('patching metadata', async t => {
     t.match(await patch(fits, value(room)), { changed: true })
     await t.rejects(patch(exceeds, value(room + 1)), { code: 'payload_too_large' })
     t.match(await stored(exceeds), { metadata: null, documentBytes: 1000 })
-    t.match(await patch(fits, '{"k":"short"}'), { changed: true }, 'and a shorter value makes room again')
+    t.match(await patch(fits, '{"k":"short"}'), { changed: true }, 'and a shorter value frees space')
   })
 
-  await t.test('of different keys at once loses none', async t => {
+  await t.test('of different keys concurrently loses none', async t => {
     const id = await makeTrace('{"start":true}')
     const keys = Array.from({ length: 20 }, (_, i) => `k${i}`)
     const answers = await Promise.all(keys.map((key, i) => patch(id, `{"${key}":${i}}`)))
@@ -96,7 +96,7 @@ t.test('patching metadata', async t => {
     t.equal(documentBytes, 1000 + Buffer.byteLength(metadata) - Buffer.byteLength('{"start":true}'))
   })
 
-  await t.test('is later than the patch before it, whatever the clocks have said', async t => {
+  await t.test('is later than the previous patch, whatever the clocks say', async t => {
     const id = await makeTrace(null)
     const ahead = '2999-01-01T00:00:00.000Z'
     await sqlAccess.write(sql => sql`update traces set metadata_updated_at = ${ahead} where id = ${id}`)
@@ -104,7 +104,7 @@ t.test('patching metadata', async t => {
     t.equal((await stored(id)).updatedAt, '2999-01-01T00:00:00.000001Z')
   })
 
-  await t.test('finds no trace that is missing or in another project', async t => {
+  await t.test('does not find a trace that is missing or in another project', async t => {
     const id = await makeTrace(null)
     t.equal(await patch('ee'.repeat(16), '{}'), undefined)
     t.equal(await sqlAccess.write(sql => patchMetadata(sql, projectId + 1, id, '{"a":1}')), undefined)

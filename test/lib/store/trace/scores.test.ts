@@ -32,7 +32,7 @@ t.test('the scores of a trace', async t => {
       return row!
     })
 
-  await t.test('are answered as they were given', async t => {
+  await t.test('are returned as they were sent', async t => {
     const traceId = await makeTrace()
     const given: Partial<NewScore>[] = [
       { value: -1.5e-7, comment: '' },
@@ -51,7 +51,7 @@ t.test('the scores of a trace', async t => {
     t.strictSame(await list(await makeTrace()), [])
   })
 
-  await t.test('show the newest of each name in the summary, whatever is deleted', async t => {
+  await t.test('appear in the summary with the newest of each name, whatever is deleted', async t => {
     const traceId = await makeTrace()
     const [first, second, third] = [
       await add(traceId, { value: 1 }),
@@ -69,7 +69,7 @@ t.test('the scores of a trace', async t => {
     t.strictSame(await summary(traceId), {})
   })
 
-  await t.test('move the version of the trace, so that no writer overlooks them', async t => {
+  await t.test("change the trace's version, so that every writer notices them", async t => {
     const traceId = await makeTrace()
     const before = await counted(traceId)
     const { id } = await add(traceId)
@@ -79,7 +79,7 @@ t.test('the scores of a trace', async t => {
     t.equal(new Set([before.version, between.version, after.version]).size, 3)
   })
 
-  await t.test('are refused and not found where they should be', async t => {
+  await t.test('are rejected, or not found, where specified', async t => {
     const traceId = await makeTrace()
     const { id } = await add(traceId)
     const missing = 'ee'.repeat(16)
@@ -94,7 +94,7 @@ t.test('the scores of a trace', async t => {
     t.equal((await counted(traceId)).real, 1)
   })
 
-  await t.test('stop at 100, also where 150 arrive at once', async t => {
+  await t.test('are limited to 100, even if 150 arrive at once', async t => {
     const traceId = await makeTrace()
     const outcomes = await Promise.allSettled(Array.from({ length: 150 }, (_, i) => add(traceId, { value: i })))
     const refused = outcomes.filter(outcome => outcome.status === 'rejected')
@@ -103,11 +103,11 @@ t.test('the scores of a trace', async t => {
     t.match(await counted(traceId), { counted: 100, real: 100 })
     const [newest] = await list(traceId)
     t.ok(await remove(traceId, newest!.id))
-    t.ok(await add(traceId), 'and deleting one makes room for one')
+    t.ok(await add(traceId), 'and deleting a score allows another')
     await t.rejects(add(traceId), { code: 'conflict' })
   })
 
-  await t.test('are deleted once where several ask at once, and the count agrees', async t => {
+  await t.test('are deleted once under concurrent requests, and the count agrees', async t => {
     const traceId = await makeTrace()
     const ids = await Promise.all(Array.from({ length: 8 }, async () => (await add(traceId)).id))
     const answers = await Promise.all([...ids, ...ids, ...ids].map(id => remove(traceId, id)))

@@ -82,7 +82,7 @@ t.test('a walk stops at its limits, and reports its position', async t => {
 
   const slow = nothing(0.5)
   t.match(await walkBounded(slow.walk), { next: 600, examined: 600, isStopped: true })
-  t.same(slow.sizes, [250, 350], 'the second portion is as long as the time allows')
+  t.same(slow.sizes, [250, 350], 'the second portion is as long as time allows')
 
   const slower = nothing(10)
   t.match(

@@ -62,7 +62,7 @@ const read = async (sql: Sql, { projectId, traceId }: Target) => {
   return { ...row }
 }
 
-t.test('an append adds up, and holds for the version that it was decided for', async t => {
+t.test('an append adds up, and applies to the version that it was decided for', async t => {
   await onConnection(async sql => {
     const target = await seedRunning(sql, await seedProject(sql), { spanCount: 3, estimatedBytes: 500, tags: ['x'] })
     const before = await read(sql, target)
@@ -82,7 +82,7 @@ t.test('an append adds up, and holds for the version that it was decided for', a
         changesOf([change], () => 0)
       ),
       { code: '22012' },
-      'the version has moved'
+      'the version has changed'
     )
     t.strictSame(await read(sql, target), after)
   })
@@ -94,7 +94,7 @@ const same = (row: Record<string, unknown>, values: Record<string, string | numb
     Object.entries(values).map(([name, value]) => [name, typeof row[name] === 'number' ? Number(value) : value])
   )
 
-t.test('an end sets what it sends; its trace leaves its old lists, and comes to new ones', async t => {
+t.test('an end sets the values that it sends, and moves its trace from its old lists to new ones', async t => {
   await onConnection(async sql => {
     const projectId = await seedProject(sql)
     const [whole, bare] = [
@@ -133,14 +133,14 @@ t.test('an end sets what it sends; its trace leaves its old lists, and comes to 
       ranked: 1
     })
     const tags = await sql`select tag from trace_tags where project_id = ${projectId}`
-    t.strictSame([...tags], [], 'the rows of its old tags are gone; the new ones are copied')
+    t.strictSame([...tags], [], 'the rows of its old tags are deleted, and the new ones are copied')
     const [times] =
       await sql`select extract(epoch from ended_at - started_at)::float8 as s from traces where id = ${whole.traceId}`
     t.equal(times?.s, (Date.parse(LATER) - Date.parse(AT)) / 1000)
   })
 })
 
-t.test('one that is not as it was undoes what the others would do', async t => {
+t.test('one trace with a different version undoes all changes', async t => {
   await onConnection(async sql => {
     const projectId = await seedProject(sql)
     const targets = [await seedRunning(sql, projectId), await seedRunning(sql, projectId)]
@@ -158,7 +158,7 @@ t.test('one that is not as it was undoes what the others would do', async t => {
   })
 })
 
-t.test('the statements are for one project after the other, in one order, whatever order the traces have', async t => {
+t.test('the statements lock one project after another in a fixed order, whatever the order of traces', async t => {
   await onConnection(async sql => {
     const [one, two] = [await seedProject(sql), await seedProject(sql)]
     const changes = await Promise.all(

@@ -141,7 +141,7 @@ function columnsOf(body: string) {
   ])
 }
 
-t.test('a trace leaves in each column what its body says, packed or not', async t => {
+t.test("each column of a trace has its body's value, packed or not", async t => {
   const database = await testDatabase(t)
   const path = testWritePath(t, database)
   // Under this load, the write path does not take the time to compress.
@@ -180,7 +180,7 @@ t.test('a trace leaves in each column what its body says, packed or not', async 
   t.equal(packed?.both, true, 'some texts are packed, and others are not')
 })
 
-t.test('appends and ends leave the same, decided by what is remembered or by what is read', async t => {
+t.test('appends and ends have the same result, whether decided from remembered or read states', async t => {
   const database = await testDatabase(t)
   const remembering = testWritePath(t, database)
   let round = 0
@@ -215,7 +215,7 @@ t.test('appends and ends leave the same, decided by what is remembered or by wha
   )
 })
 
-t.test('large appends of two processes to the same traces are stored once each', async t => {
+t.test('large appends by two processes to the same traces are stored once each', async t => {
   const database = await testDatabase(t)
   const paths = [testWritePath(t, database), testWritePath(t, database)]
   const starts = Array.from({ length: 3 }, () => startBody())
@@ -241,7 +241,7 @@ t.test('large appends of two processes to the same traces are stored once each',
   )
 })
 
-t.test('a trace that is there undoes the copy of its neighbours, which are written all the same', async t => {
+t.test('an existing trace undoes the copy of its neighbours, which are then written anyway', async t => {
   const database = await testDatabase(t)
   const path = testWritePath(t, database)
   const body = (id: string) => bytes(ingestBody({ id, spans: [span()] }))

@@ -3,7 +3,7 @@ import { KnownFamilies } from '../../../../lib/store/write/known-families.ts'
 
 const traceOf = (projectId: number, family: string) => ({ projectId, rows: { family } })
 
-t.test('a family is known within its project, and however many come, what came last is known', t => {
+t.test('a family is known within its project, and the latest families stay known, however many arrive', t => {
   const known = new KnownFamilies()
   known.add(traceOf(1, 'first'))
   t.ok(known.has(traceOf(1, 'first')))

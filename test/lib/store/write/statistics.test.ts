@@ -7,7 +7,7 @@ import { until } from '../../../fixtures/until.ts'
 
 const key = writer()
 
-t.test('a trace is found by its key also where the plan for that was made while nothing was stored', async t => {
+t.test('a trace is found by its key even if that plan was made while the table was empty', async t => {
   const database = await testDatabase(t)
   const path = testWritePath(t, database)
   const running = startBody()
@@ -42,10 +42,10 @@ t.test('a trace is found by its key also where the plan for that was made while 
   const appends = 20
   for (let i = 0; i < appends; i++) await append()
   await until(async () => (await uses()) >= before + appends)
-  t.pass('each resend looks once, by the key')
+  t.pass('each resend performs one look-up, by key')
 })
 
-t.test('where tables cannot be analyzed the log says so, and writing goes on', async t => {
+t.test('if tables cannot be analyzed, the log says so, and writing continues', async t => {
   const database = await testDatabase(t)
   const lines: string[] = []
   const log = createLog('warn', { write: line => lines.push(line) })
@@ -60,5 +60,5 @@ t.test('where tables cannot be analyzed the log says so, and writing goes on', a
   await Promise.all(Array.from({ length: 120 }, () => path.record(key, bytes(ingestBody()))))
   await until(() => lines.length > 0)
   t.match(lines.join(''), /could not be analyzed/)
-  t.equal((await path.record(key, bytes(ingestBody()))).duplicate, false, 'and writing goes on')
+  t.equal((await path.record(key, bytes(ingestBody()))).duplicate, false, 'and writing continues')
 })

@@ -15,7 +15,7 @@ import { bytes, testWritePath, writer } from '../../../fixtures/database/write-p
 /** The ids of the arbitrary spans. */
 const SPAN_IDS = Array.from({ length: 8 }, (_, n) => `${n}`.padStart(16, '0'))
 
-t.test('a trace is stored in the state that its recording and its appends left it in', async t => {
+t.test("a trace's stored state is that after its recording and its appends", async t => {
   const database = await testDatabase(t)
   const path = testWritePath(t, database)
   const [project] = await database.pool.run(sql => sql`select id from projects`)

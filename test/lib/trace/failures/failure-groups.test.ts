@@ -15,7 +15,7 @@ const groupsOf = (failures: readonly Partial<Failure>[]) => {
   return groups.list()
 }
 
-t.test('failures are counted by the step of time that contains them, also where groups become one', t => {
+t.test('failures are counted in the time step that contains them, even if groups are merged', t => {
   const groups = new FailureGroups()
   for (const step of [2, 0, 2, -1]) groups.add(failure({ message: 'refused', traceId: String(step) }), step)
   t.match(groups.list(), [{ count: 3, steps: [1, 0, 2], before: 1, traces: new Set(['2', '0']) }])
@@ -86,7 +86,7 @@ t.test('groups are counts by step, type and pattern, with their first, last and 
 
 const NAMES = ['Paris', 'Rom', 'Oslo', 'Wien', 'Bern', 'Prag', 'Riga', 'Kiew', 'Lima']
 
-t.test('many groups that differ in one word, or in two, become one', async t => {
+t.test('many groups that differ in one word, or in two, are merged', async t => {
   t.match(groupsOf(NAMES.map(name => ({ message: `city ${name} was not found` }))), [
     { pattern: 'city <…> was not found', count: 9 }
   ])
@@ -94,10 +94,10 @@ t.test('many groups that differ in one word, or in two, become one', async t => 
   t.match(groupsOf(both), [{ pattern: 'no train from <…> to <…> runs today', count: 81 }])
 })
 
-t.test('few groups that differ in one word are kept apart, and so are many that differ in a code', async t => {
+t.test('few groups that differ in one word stay separate, as do many that differ in a code', async t => {
   t.equal(groupsOf(NAMES.slice(0, 7).map(name => ({ message: `city ${name} was not found` }))).length, 7)
   const statuses = [400, 401, 403, 404, 409, 422, 429, 500, 502, 503]
   t.equal(groupsOf(statuses.map(code => ({ message: `Request failed with status code ${code}` }))).length, 10)
-  t.equal(groupsOf(NAMES.map(name => ({ message: `it failed in a way`, name }))).length, 9, 'of different steps')
+  t.equal(groupsOf(NAMES.map(name => ({ message: `it failed in a way`, name }))).length, 9, 'from different steps')
   t.equal(groupsOf(NAMES.map(type => ({ message: 'it failed in a way', type }))).length, 9, 'of different types')
 })

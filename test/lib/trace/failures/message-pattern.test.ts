@@ -15,7 +15,7 @@ const failure = (message: string, traceId = 'a'): Failure => ({
   isPassedOn: false
 })
 
-t.test('ten thousand messages of thirty faults make thirty groups', async t => {
+t.test('ten thousand messages of thirty faults form thirty groups', async t => {
   const faults = Object.entries(FAULTS)
   t.equal(faults.length, 30)
   const values = valuesOf(1)
@@ -28,7 +28,7 @@ t.test('ten thousand messages of thirty faults make thirty groups', async t => {
   )
 })
 
-t.test('a fault has one pattern, whatever the values; different faults have different patterns', async t => {
+t.test('a fault has one pattern, whatever its values, and different faults have different patterns', async t => {
   const patterns = new Map(Object.entries(FAULTS).map(([name, fault]) => [name, patternOf(fault(valuesOf(0)))]))
   t.equal(new Set(patterns.values()).size, patterns.size)
   const one = fc.record({ name: fc.constantFrom(...Object.keys(FAULTS)), seed: fc.nat() })
@@ -38,7 +38,7 @@ t.test('a fault has one pattern, whatever the values; different faults have diff
   )
 })
 
-t.test('faults that resemble each other are kept apart', async t => {
+t.test('similar faults stay separate', async t => {
   for (const messages of ALIKE) {
     const patterns = messages.map(patternOf)
     t.equal(new Set(patterns).size, messages.length, patterns.join(' | '))
@@ -49,7 +49,7 @@ t.test('messages of one fault have one pattern', async t => {
   for (const [one, other] of SAME) t.equal(patternOf(one), patternOf(other))
 })
 
-t.test('a pattern can be read', async t => {
+t.test('a pattern is readable', async t => {
   const read: Record<string, string> = {
     'connect ECONNREFUSED 10.0.0.1:5432': 'connect ECONNREFUSED <address>',
     "ENOENT: no such file or directory, open '/tmp/a/b.json'": 'ENOENT: no such file or directory, open <name>',

@@ -30,7 +30,7 @@ t.test('the last exception event states the failure, and attributes supply missi
   t.same(read({}), { type: null, message: null })
 })
 
-t.test('a failure is read from texts that are not empty, whatever else is recorded', async t => {
+t.test('a failure is read from non-empty texts, whatever else is recorded', async t => {
   const none = { type: null, message: null }
   const thrown = (type: string) => event({ 'exception.type': type, 'exception.message': `a ${type}` })
   t.same(read({ attributes: { temperature: 0.2 }, events: [event({ reason: 'timeout' }, 'retry')] }), none)
@@ -66,7 +66,7 @@ t.test('long texts are cut between characters', async t => {
   t.equal(message, `a${'😀'.repeat(1999)}`)
 })
 
-t.test('the dashboard shows the same failure where events or attributes state it', async t => {
+t.test('the dashboard shows the same failure if events or attributes state it', async t => {
   const text = fc.constantFrom('', 'T', 'm')
   const names = fc.constantFrom(
     'exception.type',

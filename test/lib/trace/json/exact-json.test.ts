@@ -13,7 +13,7 @@ import { runs } from '../../../torture/orders.ts'
 
 const json = fc.jsonValue({ maxDepth: 5, stringUnit: 'grapheme' })
 
-t.test('writes the canonical form that RFC 8785 demands', async () => {
+t.test('writes the canonical form that RFC 8785 requires', async () => {
   fc.assert(
     fc.property(json, value => {
       const text = JSON.stringify(value)
@@ -23,7 +23,7 @@ t.test('writes the canonical form that RFC 8785 demands', async () => {
   )
 })
 
-t.test('the canonical form is blind to the order of keys, whatever they are called', async () => {
+t.test('the canonical form ignores the order of keys, whatever their names', async () => {
   const keys = ['10', '9', 'a', 'B', '', '__proto__', 'constructor', 'é', '\u20ac', '\ud83d\ude00', 'a"b', '-1', '01']
   fc.assert(
     fc.property(fc.shuffledSubarray(keys), fc.shuffledSubarray(keys), (inner, outer) => {
@@ -36,7 +36,7 @@ t.test('the canonical form is blind to the order of keys, whatever they are call
   )
 })
 
-t.test('keeps numbers that a double cannot hold as they were written, and compares them by value', async t => {
+t.test('preserves numbers that a double cannot hold, and compares them by value', async t => {
   const literals: [string, string][] = [
     ['12345678901234567890', '12345678901234567890'],
     ['1234567890123456789e1', '12345678901234567890'],
@@ -60,7 +60,7 @@ t.test('keeps numbers that a double cannot hold as they were written, and compar
   }
 })
 
-t.test('keeps numbers as they were written, and compares them by what they are', async t => {
+t.test('preserves the spelling of numbers, and compares them by value', async t => {
   const literals: [string, string][] = [
     ['1.0', '1'],
     ['-0', '0'],
@@ -82,7 +82,7 @@ t.test('keeps numbers as they were written, and compares them by what they are',
   }
 })
 
-t.test('takes the fast way for numbers that JavaScript writes so, and for digits in strings', async t => {
+t.test('uses the fast path for numbers that JavaScript writes in the same way, and for digits in strings', async t => {
   const texts = [
     '[0.012345678901234567]',
     '[100000000000000000000,1e+21,1.5e+300,-7,0,0.25,123456789012345]',
@@ -91,7 +91,7 @@ t.test('takes the fast way for numbers that JavaScript writes so, and for digits
   for (const text of texts) t.equal(inspectText(text).inexact, false, text)
 })
 
-t.test('counts levels of nesting outside strings only', async t => {
+t.test('counts nesting levels only outside strings', async t => {
   t.equal(inspectText('1').depth, 0)
   t.equal(inspectText('[]').depth, 1)
   t.equal(inspectText('{"a":[{"b":"[[[["}],"c":{}}').depth, 3)
@@ -99,24 +99,24 @@ t.test('counts levels of nesting outside strings only', async t => {
   t.equal(inspectText('['.repeat(5000) + ']'.repeat(5000)).depth, 5000)
 })
 
-t.test('the last of duplicate keys counts, on both ways of parsing', async t => {
+t.test('the last of duplicate keys applies, on both paths', async t => {
   t.equal(stringifyExact(parseExact('{"a":1,"b":2,"a":3}')), '{"a":3,"b":2}')
   t.equal(stringifyExact(parseExact('{"a":1e400,"b":2,"a":3}')), '{"a":3,"b":2}')
 })
 
-t.test('keeps U+0000 and unpaired surrogates of free JSON', async t => {
+t.test('preserves U+0000 and unpaired surrogates in free JSON', async t => {
   const text = '["\\u0000","\\ud800","\\udc00\\ud800"]'
   t.equal(stringifyExact(parseExact(text)), text)
   t.equal(canonicalise(parseExact(text)), text)
 })
 
-t.test('decodes UTF-8 and drops a byte-order mark', async t => {
+t.test('decodes UTF-8 and removes a byte-order mark', async t => {
   t.equal(decodeText(Buffer.from('abc')), 'abc')
   t.equal(decodeText(Buffer.from('\ufeff{"é":1}')), '{"é":1}')
   t.equal(decodeText(Buffer.from([0xc3])), undefined)
   t.equal(decodeText(Buffer.from([0xed, 0xa0, 0x80])), undefined)
 })
 
-t.test('text that ends inside a string ends', async t => {
+t.test('parsing stops at the end of a truncated string', async t => {
   for (const text of ['"', '{"a', '["\\"', '{"a":"b\\\\\\']) t.match(inspectText(text), { inexact: false }, text)
 })

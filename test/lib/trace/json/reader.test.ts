@@ -154,11 +154,11 @@ const body = fc
       `"attributes":${attributes},"events":[{"name":"e","timestamp":"${AT}","attributes":${event}}],"parentSpanId":null}]}}`
   )
 
-t.test('any JSON in the free fields comes to the same on both ways', async () => {
+t.test('both paths give the same result for any JSON in the free fields', async () => {
   fc.assert(fc.property(body, assertSame), runs(300))
 })
 
-t.test('what is stored of a free value differs in length from its canonical form only where numbers do', async () => {
+t.test('a stored free value differs in length from its canonical form only in its numbers', async () => {
   fc.assert(
     fc.property(body, text => {
       const { input, metadata } = plain.read(text, MAX_JSON_DEPTH)?.trace ?? {}
@@ -171,7 +171,7 @@ t.test('what is stored of a free value differs in length from its canonical form
   )
 })
 
-t.test('a text with one thing changed comes to the same, or is refused in the same words', async () => {
+t.test('a text with one change gives the same result or the same error message on both paths', async () => {
   const piece = fc.constantFrom(
     '',
     '"',
@@ -205,7 +205,7 @@ t.test('a text with one thing changed comes to the same, or is refused in the sa
   )
 })
 
-t.test('white space between the parts changes nothing', async () => {
+t.test('whitespace between tokens changes nothing', async () => {
   const space = fc.constantFrom('', ' ', '\n', '\r\n\t', '    ')
   fc.assert(
     fc.property(body, fc.array(space, { minLength: 1, maxLength: 5 }), (text, spaces) => {
@@ -218,13 +218,13 @@ t.test('white space between the parts changes nothing', async () => {
   )
 })
 
-t.test('white space is never taken out from between two values', async t => {
+t.test('whitespace is never removed from between two values', async t => {
   for (const text of ['1 2', '"a" "b"', 'tr ue', '[1 2]', '{"a":1 "b":2}', '- 1'])
     t.equal(compactText(text), undefined, text)
   for (const text of ['"a', '["\\"', '"\\']) t.equal(compactText(text), undefined, text)
 })
 
-t.test('what most clients send is read in one pass', async t => {
+t.test('typical bodies are read in one pass', async t => {
   const texts = [
     `${START}}}`,
     `${START},"input":{"role":"user","content":"a \\"quoted\\" line\\n"},"costUsd":0.0123,"spans":[${SPAN},"usage":{"inputTokens":3}}]}}`,
@@ -233,7 +233,7 @@ t.test('what most clients send is read in one pass', async t => {
   for (const text of texts) t.ok(plain.read(text, MAX_JSON_DEPTH), text)
 })
 
-t.test('characters below U+0020 are found wherever they are', async t => {
+t.test('characters below U+0020 are found in any position', async t => {
   const bytes = Buffer.alloc(64, 'é~ ')
   t.equal(holdsControls(bytes), false)
   for (let from = 0; from < 5; from++) {

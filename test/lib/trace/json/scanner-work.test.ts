@@ -35,15 +35,15 @@ function passing(text: string): () => void {
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0)
 
-t.test('no search goes past the end of the string that it is in', async t => {
+t.test('no search goes beyond the end of its string', async t => {
   const members = '"name":"value",'.repeat(1000)
   for (const text of [`{"first":0,${unequal(1000)}}`, `["\\n",${members.replaceAll(':', ',')}"\\n"]`]) {
     const searches = searchesDuring(passing(text))
-    t.ok(Math.max(...searches) < 20, `the longest of ${searches.length} looked at ${Math.max(...searches)} characters`)
+    t.ok(Math.max(...searches) < 20, `the longest of ${searches.length} read ${Math.max(...searches)} characters`)
   }
 })
 
-t.test('the searches in one string look at each of its characters once', async t => {
+t.test('the searches in a string visit each of its characters once', async t => {
   for (const escaped of ['\\n', '\\"', '\\\\', '\\u0061']) {
     const text = `"${escaped.repeat(10_000)}"`
     t.ok(sum(searchesDuring(passing(text))) <= text.length, escaped)
@@ -51,7 +51,7 @@ t.test('the searches in one string look at each of its characters once', async t
 })
 
 // If a search for trailing zeros started at each zero, this test would take a quarter of an hour.
-t.test('a number of a million digits is read as every other', async t => {
+t.test('a number with a million digits is read like any other', async t => {
   const zeros = '0'.repeat(1_000_000)
   // Each number with its canonical form, which is empty if the number is already canonical.
   const numbers = [
@@ -66,9 +66,9 @@ t.test('a number of a million digits is read as every other', async t => {
     t.equal(scanner.value(), canonical)
   }
   const sent = `[1.5${zeros}]`
-  t.equal(canonicalise(parseExact(sent)), '[1.5]', 'zeros that say nothing make no other number')
+  t.equal(canonicalise(parseExact(sent)), '[1.5]', 'insignificant zeros do not change a number')
   // The test does not use t.equal, because the reporter would take minutes to print a diff of two long texts.
-  t.ok(stringifyExact(parseExact(sent)) === sent, 'and come back as they were sent')
+  t.ok(stringifyExact(parseExact(sent)) === sent, 'and are returned as sent')
 })
 
 /** Returns members in no particular order, each with a unique name. */

@@ -66,14 +66,14 @@ const spelt = fc.tuple(json, fc.array(fc.nat(1000), { minLength: 50, maxLength: 
   return spell(value, () => numbers[i++ % numbers.length] as number)
 })
 
-t.test('any JSON without white space comes to its canonical form, however it is spelt', async () => {
+t.test('any JSON without whitespace gets its canonical form, however it is spelt', async () => {
   fc.assert(
     fc.property(spelt, text => assert.equal(scan(text), canonicalForm(JSON.parse(text)))),
     { numRuns: 1000 }
   )
 })
 
-t.test('of a text with one thing changed, only JSON is taken, and for what it is', async () => {
+t.test('of texts with one change, only valid JSON is accepted, with the right value', async () => {
   const pieces = [
     '',
     '"',
@@ -110,7 +110,7 @@ t.test('of a text with one thing changed, only JSON is taken, and for what it is
   )
 })
 
-t.test('what is JSON and not plain, and what is no JSON, is left to others', async t => {
+t.test('JSON that is not plain, and invalid JSON, is left to others', async t => {
   const many = Array.from({ length: 30 }, (_, i) => `"k${i}":1`)
   const spaced = ['', ' 1', '1 ', '[1, 2]', '{"a" :1}', '[ ]']
   const repeated = ['{"a":1,"a":2}', '{"b":1,"a":1,"b":1}', '{"a":1,"\\u0061":2}', `{${[...many, '"k7":1']}}`]
@@ -135,25 +135,25 @@ t.test('what is JSON and not plain, and what is no JSON, is left to others', asy
   for (const text of [...spaced, ...repeated, ...broken, ...escapes]) t.equal(scan(text), undefined, text)
 })
 
-t.test('numbers come to the form that JavaScript gives them', async t => {
+t.test('numbers get the form that JavaScript writes', async t => {
   const spellings = ['-0', '1.50', '1E2', '0.000001', '0.0000001', '100000000000000000000', '1000000000000000000000']
   for (const text of spellings) t.equal(scan(`[${text}]`), JSON.stringify([Number(text)]), text)
 })
 
-t.test('numbers that a double does not hold have their normal form', async t => {
+t.test('numbers that a double cannot hold have their normal form', async t => {
   for (const text of ['12345678901234567890', '1e+400', '[0.1234567890123456789,-9007199254740993]'])
     t.equal(scan(text), text)
   t.equal(scan('[1e400,9007199254740993.0,{"a":0.1e-399}]'), '[1e+400,9007199254740993,{"a":1e-400}]')
 })
 
-t.test('counts levels wherever they open, and forgets them where they close', async t => {
+t.test('counts levels wherever they open and close', async t => {
   t.equal(scan('[{"a":[1]},[[]],{"b":{}}]', 3), '[{"a":[1]},[[]],{"b":{}}]')
   t.equal(scan('[{"a":[1]},[[]],{"b":{}}]', 2), undefined)
   t.equal(scan('['.repeat(101) + ']'.repeat(101)), undefined)
   t.equal(scan(`[${new Array(500).fill('[[]]')}]`, 3)?.length, 2501)
 })
 
-t.test('names are given as they are meant', async t => {
+t.test('names are returned unescaped', async t => {
   scanner.start('"a":"\\u0062\\"":"":', MAX_DEPTH)
   t.strictSame([scanner.name(), scanner.name(), scanner.name()], ['a', 'b"', ''])
   scanner.start('"a" :', MAX_DEPTH)

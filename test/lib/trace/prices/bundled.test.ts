@@ -15,12 +15,12 @@ const models = PROVIDERS.flatMap(provider =>
 const hasTokens = ({ prices }: ModelInfo) =>
   (Array.isArray(prices) ? prices : [{ prices }]).every(each => each.prices.input_mtok !== undefined)
 
-t.test('the constants name the version that is installed', async t => {
+t.test('the constants name the installed version', async t => {
   const installed = new URL('../../../../../node_modules/@pydantic/genai-prices/package.json', import.meta.url)
   t.equal(JSON.parse(readFileSync(installed, 'utf8')).version, BUNDLED_PRICES.version)
 })
 
-t.test('each cost is that of the package, at any time and for any tokens', async t => {
+t.test("each cost equals the package's, at any time and for any tokens", async t => {
   t.ok(models.length > 300)
   const count = fc.oneof(fc.constant(0), fc.nat(1000), fc.nat(500_000))
   const calls = fc.record({
@@ -70,7 +70,7 @@ t.test('each cost is that of the package, at any time and for any tokens', async
   )
 })
 
-t.test('a provider is known under the names that libraries send', async t => {
+t.test('a provider is recognised by the names that libraries send', async t => {
   const cases: [provider: string | null, model: string, id: string | undefined][] = [
     ['openai', 'gpt-4o-mini-2024-07-18', 'openai/gpt-4o-mini'],
     ['OpenAI', 'gpt-4o', 'openai/gpt-4o'],
@@ -101,7 +101,7 @@ t.test('a provider is known under the names that libraries send', async t => {
   for (const [provider, model, id] of cases) t.equal(findBundled(provider, model, true)?.id, id, `${provider} ${model}`)
 })
 
-t.test('where the package must not be loaded, only what others have found is known', async t => {
+t.test('if the package must not be loaded, only prices found by others are known', async t => {
   t.throws(() => findBundled('openai', 'gpt-never', false), { message: 'the prices are not loaded on this thread' })
   const key = 'openai\ngpt-never'
   const model = { id: 'openai/gpt-4.1', prices: [{ rates: { input: 2 } }] }

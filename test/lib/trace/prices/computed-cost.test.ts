@@ -13,17 +13,17 @@ const own = (over: Partial<OwnPrice> = {}): OwnPrice => ({
 })
 const sources = (...prices: OwnPrice[]) => ({ own: prices, mayLoad: true })
 
-t.test('a cost comes from all tokens that a call states', async t => {
+t.test('a cost covers all tokens that a call states', async t => {
   const price = own({ cacheRead: 100_000, cacheWrite: 3_000_000 })
   const cases: [string, Partial<PricedCall>, Parameters<typeof priceCall>[1], number | undefined][] = [
     ['input and output', { inputTokens: 10, outputTokens: 5 }, null, 20],
     ['the cache is part of the input', { inputTokens: 10 }, { cacheReadTokens: 5, cacheWriteTokens: 2 }, 9.5],
-    ['a cache larger than the input was counted beside it', { inputTokens: 1 }, { cacheReadTokens: 10 }, 1],
+    ['a cache larger than the input was not included in it', { inputTokens: 1 }, { cacheReadTokens: 10 }, 1],
     ['reasoning is part of the output', { outputTokens: 10 }, { reasoningTokens: 4 }, 20],
     ['output from a total', { inputTokens: 10, totalTokens: 15 }, null, 20],
     ['input from a total', { outputTokens: 5, totalTokens: 15 }, null, 20],
     ['a total below its parts', { inputTokens: 10, totalTokens: 5 }, null, 10],
-    ['a total alone says neither', { totalTokens: 15 }, null, undefined],
+    ['a total alone determines neither', { totalTokens: 15 }, null, undefined],
     ['all tokens of an embedding are input', { kind: 'embedding', totalTokens: 15 }, null, 15],
     ['no tokens', {}, null, undefined],
     ['none used', { inputTokens: 0, outputTokens: 0 }, null, 0],
@@ -35,7 +35,7 @@ t.test('a cost comes from all tokens that a call states', async t => {
   }
 })
 
-t.test('the cost says which prices it comes from', async t => {
+t.test('the cost names the prices that it comes from', async t => {
   const tokens = { inputTokens: 1_000_000, outputTokens: 1_000_000, provider: 'openai', model: 'gpt-4o' }
   t.strictSame(priceCall(call(tokens), null, sources()), {
     costUsd: 12.5,
@@ -49,7 +49,7 @@ t.test('the cost says which prices it comes from', async t => {
   t.equal(priceCall(call({ inputTokens: 1 }), null, sources(own({ input: 0 })))?.costUsd, 0, 'a price of 0')
 })
 
-t.test("the price in force at the start applies: the project's before that of all projects", async t => {
+t.test("the price in force at the start applies, and a project's price precedes that for all projects", async t => {
   const [day1, day2, day3] = ['2026-01-01T00:00:00.000Z', '2026-02-01T00:00:00.000Z', '2026-03-01T00:00:00.000Z']
   const prices = [
     own({ input: 1 }),

@@ -10,7 +10,7 @@ import { explainRefusals } from '../../../../lib/trace/states/span-refusals.ts'
 import { runs } from '../../../torture/orders.ts'
 import { at, exported, hashOf, idOf, MAX_BYTES, MAX_SPANS, Store, span, TRACE } from './export-store.ts'
 
-t.test('what is sent again is nothing new, and what differs under an id that is stored is refused', async t => {
+t.test('a resend adds nothing, and different content under a stored id is rejected', async t => {
   const spans = [span(1, 0, 9, { hints: { level: ROOT } }), span(2, 1, 2)]
   const store = exported(spans)
   t.match(store.export(spans.toReversed()), { growth: undefined, added: [], duplicate: 2, refusals: [] })
@@ -28,7 +28,7 @@ const KEPT_PLACES = keptPlaces(MAX_SPANS)
 const ROOT_SPAN = span(1, 0, 9, { name: 'root', status: 'ok', hints: { level: ROOT } })
 const plain = (count: number) => Array.from({ length: count }, (_, i) => span(i + 10, 1, 2))
 
-t.test('keeps spans up to the limit, says how many it did not, and keeps places for what matters most', async t => {
+t.test('keeps spans up to the limit, counts the others, and reserves slots for the most important', async t => {
   const many = plain(MAX_SPANS + 50)
   const store = exported(many.slice(0, 150))
   const { added, refusals } = store.export(many)
@@ -38,18 +38,18 @@ t.test('keeps spans up to the limit, says how many it did not, and keeps places 
   t.match(store.export([ROOT_SPAN]), { added: [{ name: 'root' }], refusals: [] })
   const mark = { spoor: { spansLeftOut: { count: 70, kinds: { custom: 70 } } } }
   t.match(store.trace, { name: 'root', status: 'ok', endedAt: at(9), spanCount: 181, metadata: mark })
-  t.match(store.export(many), { growth: undefined, added: [], refusals: [{ count: 70 }] }, 'also behind the root')
+  t.match(store.export(many), { growth: undefined, added: [], refusals: [{ count: 70 }] }, 'even after the root')
   const failed = Array.from({ length: 30 }, (_, i) => span(i + 1000, 1, 2, { status: 'error' }))
   t.match(store.export(failed), { added: { length: 19 }, refusals: [{ count: 11 }] })
   t.match(store.trace, { spanCount: MAX_SPANS, errorCount: 30, metadata: { spoor: { spansLeftOut: { count: 81 } } } })
   t.match(
     store.export([...many, ...failed]),
     { growth: undefined, refusals: [{ count: 81 }] },
-    'nothing new in a resend'
+    'a resend contains nothing new'
   )
 })
 
-t.test('plain steps find the same places before the root, beside it and behind it', async t => {
+t.test('plain steps get the same slots before the root, with it and after it', async t => {
   const many = plain(MAX_SPANS - 1)
   const limit = MAX_SPANS - KEPT_PLACES
   t.match(exported([...many, ROOT_SPAN]).trace, { spanCount: limit })
@@ -61,10 +61,10 @@ t.test('plain steps find the same places before the root, beside it and behind i
     exported([ROOT_SPAN], fitting),
     exported(fitting, [ROOT_SPAN])
   ])
-    t.match(store.trace, { spanCount: limit, metadata: {} }, 'a trace that fits is kept whole')
+    t.match(store.trace, { spanCount: limit, metadata: {} }, 'a trace that fits is kept completely')
 })
 
-t.test('the last place is for the root, which completes its trace even where it finds none', async t => {
+t.test('the last slot is for the root, which completes its trace even without a slot', async t => {
   const failed = Array.from({ length: MAX_SPANS }, (_, i) => span(i + 10, 1, 2, { status: 'error' }))
   const store = exported(failed)
   t.equal(store.spans.size, MAX_SPANS - 1)
@@ -75,7 +75,7 @@ t.test('the last place is for the root, which completes its trace even where it 
   t.match(store.trace, { name: 'first', endedAt: at(9), spanCount: MAX_SPANS, errorCount: MAX_SPANS })
 })
 
-t.test('errors, agents and calls of models come before plain steps, however deep they are', async t => {
+t.test('errors, agents and model calls precede plain steps at any depth', async t => {
   const many = Array.from({ length: 300 }, (_, i) => span(i + 100, 1, 2))
   const needed = [
     span(10, 1, 2, { kind: 'agent', parentId: ROOT_SPAN.id }),
@@ -88,7 +88,7 @@ t.test('errors, agents and calls of models come before plain steps, however deep
     ['in one export', exported([...many, ...needed])],
     ['in later exports', exported(many, ...needed.map(each => [each]))],
     ['the root first', exported([ROOT_SPAN], many, needed)],
-    ['the root between', exported(many, [ROOT_SPAN], needed)]
+    ['the root in the middle', exported(many, [ROOT_SPAN], needed)]
   ] as const) {
     t.strictSame(
       needed.filter(({ id }) => !store.spans.has(id)),
@@ -98,7 +98,7 @@ t.test('errors, agents and calls of models come before plain steps, however deep
   }
 })
 
-t.test('the runs of the review keep every call and every failure', async t => {
+t.test('the reviewed runs keep every call and every failure', async t => {
   const kindOf = (i: number) => (i % 7 === 0 && i < 266 ? { kind: 'llm' } : i % 50 === 1 ? { status: 'error' } : {})
   const children = Array.from({ length: 270 }, (_, i) => span(i + 100, 1, 2, { ...kindOf(i), parentId: idOf(2) }))
   const agent = span(2, 0, 9, { kind: 'agent', parentId: ROOT_SPAN.id })
@@ -117,7 +117,7 @@ t.test('the runs of the review keep every call and every failure', async t => {
   }
 })
 
-t.test('a span that an older version left out may find a place, and counts once', async t => {
+t.test('a span that an older version left out can get a slot, and counts once', async t => {
   const store = exported([ROOT_SPAN, ...plain(10)])
   const call = span(500, 1, 2, { kind: 'llm', status: 'error', inputTokens: 7 })
   const old = exported(
@@ -132,15 +132,15 @@ t.test('a span that an older version left out may find a place, and counts once'
   store.state = { ...(store.state as ExportState), gathered: { ...store.gathered, ranks } }
   store.export([span(501, 1, 2)])
   const mark = { spoor: { spansLeftOut: { count: 1, kinds: { llm: 1 } } } }
-  t.match(store.trace, { inputTokens: 7, errorCount: 0, metadata: mark }, 'what it remembered is readable')
-  t.strictSame(ranksOfLeftOut(ranks, [gatheredUsage(call)]), { [name]: rank }, 'a resend tells that it failed')
+  t.match(store.trace, { inputTokens: 7, errorCount: 0, metadata: mark }, 'the remembered data is readable')
+  t.strictSame(ranksOfLeftOut(ranks, [gatheredUsage(call)]), { [name]: rank }, 'a resend shows that it failed')
   t.strictSame(ranksOfLeftOut({ [name]: rank }, [gatheredUsage(call), { ...gatheredUsage(call), failed: false }]), {})
   store.export([call])
   t.match(store.trace, { inputTokens: 7, errorCount: 1, spanCount: 13, metadata: {} })
   t.notOk(store.trace.metadata.spoor)
 })
 
-t.test('counts follow from the spans, whatever number was stored', async t => {
+t.test('counts are derived from the spans, whatever number was stored', async t => {
   const store = exported([ROOT_SPAN, ...plain(10)])
   const wrong = { ...store.gathered, spanCount: MAX_SPANS, errorCount: 5 }
   store.state = { ...(store.state as ExportState), gathered: wrong }
@@ -148,7 +148,7 @@ t.test('counts follow from the spans, whatever number was stored', async t => {
   t.match(store.trace, { spanCount: 12, errorCount: 1 })
 })
 
-t.test('any exports, in any order and sent again: the places by the rules, and one trace', async () => {
+t.test('any exports, in any order and resent, give slots according to the rules, and one trace', async () => {
   // A second implementation of the rules, which applies one export after another.
   const placesOf = (exports: readonly (readonly GatheredSpan[])[]) => {
     const stored = new Map<string, GatheredSpan>()
@@ -215,7 +215,7 @@ t.test('any exports, in any order and sent again: the places by the rules, and o
   )
 })
 
-t.test('what was left out counts in tokens and cost, each call once, however often it comes', async () => {
+t.test('spans without a slot count in tokens and cost, each call once, however often it arrives', async () => {
   const call = (id: number): GatheredSpan =>
     span(id, id, id + 1, { kind: 'llm', inputTokens: id, outputTokens: 1, costUsd: 0.5, parentId: idOf(id % 7) })
   const history = fc.record({
@@ -251,14 +251,14 @@ t.test('what was left out counts in tokens and cost, each call once, however oft
   )
 })
 
-t.test('beyond what a trace can remember, spans are refused and no longer counted', async t => {
+t.test('beyond the spans that a trace can remember, spans are rejected and no longer counted', async t => {
   const many = Array.from({ length: MAX_SPANS + MOST_LEFT_OUT + 100 }, (_, i) => span(i + 10, 1, 2))
   const store = exported([ROOT_SPAN, ...many])
   t.match(store.trace.metadata, { spoor: { spansLeftOut: { count: MOST_LEFT_OUT } } })
   t.match(store.export(many), { growth: undefined })
 })
 
-t.test('a client that patched `spoor` to something of its own keeps it', async t => {
+t.test('a client that patched `spoor` to its own value keeps it', async t => {
   const many = Array.from({ length: MAX_SPANS + 50 }, (_, i) => span(i + 10, 1, 2))
   for (const [metadata, expected] of [
     ['{"spoor":7,"a":1}', { spoor: 7, a: 1 }],
@@ -271,7 +271,7 @@ t.test('a client that patched `spoor` to something of its own keeps it', async t
   }
 })
 
-t.test('takes no spans for a trace of another route, or another environment', async t => {
+t.test('accepts no spans for a trace of another route or environment', async t => {
   const spans = [span(1, 0, 1), span(2, 0, 1)]
   const native: ExportState = { gathered: undefined, environment: 'unassigned', spanHashes: new Map() }
   const operation = {
@@ -293,7 +293,7 @@ t.test('takes no spans for a trace of another route, or another environment', as
   })
 })
 
-t.test('beyond the bytes of a trace, the texts of further spans are cut, and the sums count what is stored', t => {
+t.test("beyond a trace's bytes, further spans' texts are cut, and the sums count what is stored", t => {
   const large = (id: number) => span(id, id, id + 1, { bytes: 1000, cutBytes: 300, input: `"${id}"` })
   const store = new Store(5000)
   t.equal(store.export([large(1), large(2)]).cut.size, 0)
@@ -305,7 +305,7 @@ t.test('beyond the bytes of a trace, the texts of further spans are cut, and the
     [idOf(5)],
     'a cut that would save nothing is not made'
   )
-  t.equal(added.length, 4, 'the steps stay')
+  t.equal(added.length, 4, 'the steps are kept')
   const documents = store.gathered.documentBytes
   t.equal(growth?.estimatedBytes, documents + 4 * 1000 + 300 + 100)
   t.equal(growth?.addedBytes, store.gathered.estimatedBytes - before)
@@ -313,7 +313,7 @@ t.test('beyond the bytes of a trace, the texts of further spans are cut, and the
   t.end()
 })
 
-t.test('whatever comes in whatever portions, a stored trace grows beyond its bytes by cut spans alone', t => {
+t.test('beyond its bytes, a stored trace grows only by cut spans, in any portions', t => {
   const arbitrary = fc.array(fc.array(fc.integer({ min: 310, max: 3000 }), { minLength: 1, maxLength: 6 }), {
     minLength: 1,
     maxLength: 6

@@ -99,7 +99,7 @@ function decided(before: Moment, sent: Moment): string {
   return decision.type === 'contradiction' ? decision.reason : decision.type
 }
 
-t.test('the later of two states is where the trace goes, whichever is stored', async t => {
+t.test('the later of two states wins, whichever is stored', async t => {
   const two = { spans: [...running.spans, ['b', 'h'] as const] }
   const scored = { scores: [...running.scores, score('2')] }
   const patched = { metadata: '{"b":2}', patchedAt: LATER }
@@ -139,22 +139,22 @@ t.test('the later of two states is where the trace goes, whichever is stored', a
   }
   const letters = Array.from({ length: 21 }, (_, i) => String.fromCharCode(97 + i))
   const tags = { ...gathered, tags: letters.slice(0, 20) }
-  t.equal(decided(tags, { ...gathered, tags: letters.slice(1) }), 'known', 'of too many tags nothing follows')
+  t.equal(decided(tags, { ...gathered, tags: letters.slice(1) }), 'known', 'too many tags prove nothing')
   const reordered = { ...ended, metadata: '{"b":1.0,"a":2}' }
   t.equal(decided({ ...ended, metadata: '{"a":2,"b":1}' }, reordered), 'known', 'metadata is compared by values')
 })
 
-t.test('what contradicts is told in words', async t => {
+t.test('contradictions are described in words', async t => {
   const other = (over: Partial<Moment>) => ({ ...ended, ...over })
   const table: [string, Moment, Moment, string][] = [
     ['another start', ended, other({ hash: 'x' }), 'trace t already exists with different content'],
-    ['a gathered trace for a native one', ended, rooted, 'trace t already exists with different content'],
-    ['a native trace for a gathered one', rooted, ended, 'trace t already exists with different content'],
+    ['a gathered trace instead of a native one', ended, rooted, 'trace t already exists with different content'],
+    ['a native trace instead of a gathered one', rooted, ended, 'trace t already exists with different content'],
     ['another span', ended, other({ spans: [['a', 'x']] }), 'span a is stored with different content'],
     ['another score', ended, other({ scores: [score('1', { value: 2 })] }), 'score 1 is stored with different content'],
     ['another end', ended, other({ endHash: 'x' }), 'its end is stored with different content'],
     [
-      'another status, without a hash',
+      'a different status, without a hash',
       ended,
       other({ endHash: null, status: 'error' }),
       'its end is stored with different content'
@@ -162,7 +162,7 @@ t.test('what contradicts is told in words', async t => {
     ['the same end, without a hash', ended, other({ endHash: null }), 'known'],
     ['other metadata', ended, other({ metadata: '{"a":2}' }), 'its metadata is stored with different values'],
     [
-      'a patch that the line has not, and an end that it has',
+      'a patch that the line lacks, and an end that it has',
       { ...running, patchedAt: AT },
       ended,
       'the stored trace lacks the end from this line, and this line lacks the last patch from the stored trace'
@@ -183,7 +183,7 @@ t.test('what contradicts is told in words', async t => {
   for (const [what, before, sent, expected] of table) t.equal(decided(before, sent), expected, what)
 })
 
-t.test('an edited field contradicts, whatever hash stands beside it', async t => {
+t.test("an edited field contradicts, whatever the line's hash", async t => {
   const edits: [string, Partial<Fields>][] = [
     ['name', { name: 'x' }],
     ['provider', { provider: 'x' }],
@@ -222,10 +222,10 @@ t.test('an edited field contradicts, whatever hash stands beside it', async t =>
 
   const spelled = { ...ended, fields: { input: '{"a":1.0,"b":10e399}', inputTokens: 0 } }
   const respelled = { ...ended, fields: { input: '{"b":1e400,"a":1}' } }
-  t.equal(decided(spelled, respelled), 'known', 'values are compared, and counts as answers show them')
+  t.equal(decided(spelled, respelled), 'known', 'values are compared, and counts as responses show them')
 })
 
-t.test('an advance is the trace of the line, with what is new in it', async t => {
+t.test("an advance is the line's trace, with its new data", async t => {
   const sent = { ...ended, spans: [...ended.spans, ['b', 'h'] as const], scores: [score('0'), score('1'), score('2')] }
   t.match(decideRestore(stored(running, sent), line(sent)), {
     advance: {
@@ -238,7 +238,7 @@ t.test('an advance is the trace of the line, with what is new in it', async t =>
   t.match(decideRestore(stored(ended, scored), line(scored)), { advance: { input: undefined, output: undefined } })
 })
 
-t.test('a cost that was computed may differ, because prices change, but no other field may', async t => {
+t.test('a computed cost may differ, because prices change, but no other field may', async t => {
   const priced = (costUsd: number | null, hasComputedCosts: boolean): Moment => ({
     ...{ ...rooted, fields: { costUsd }, hasComputedCosts }
   })

@@ -113,7 +113,7 @@ const histories = fc
     })
   )
 
-t.test('a trace is what its spans make together, in whatever order and portions they came', async () => {
+t.test('a trace depends only on its spans, not on their order or portions', async () => {
   fc.assert(
     fc.property(histories, ({ spans, order, again, others, cuts }) => {
       const sent = [...order]
@@ -148,7 +148,7 @@ t.test('a trace is what its spans make together, in whatever order and portions 
   )
 })
 
-t.test('runs until a root comes, and is extended after that', async t => {
+t.test('runs until a root arrives, and is extended afterwards', async t => {
   const store = exported([span(2, 1, 2), span(3, 2, 9, { status: 'error' })])
   t.match(store.trace, { name: 'span 2', status: 'running', startedAt: at(1), endedAt: null, errorCount: 1 })
   store.export([span(1, 0, 5, { name: 'root', status: 'ok', hints: { level: ROOT } })])
@@ -157,14 +157,14 @@ t.test('runs until a root comes, and is extended after that', async t => {
   t.match(store.trace, { status: 'ok', endedAt: at(20), spanCount: 4, inputTokens: 7, totalTokens: null })
 })
 
-t.test('a span whose parent is in another process stands for the root until that comes', async t => {
+t.test('a span whose parent is in another process acts as the root until that arrives', async t => {
   const store = exported([span(2, 1, 2, { name: 'service', hints: { level: PROCESS_ROOT } })])
   t.match(store.trace, { name: 'service', status: 'unset', endedAt: at(2) })
   store.export([span(1, 0, 3, { name: 'gateway', hints: { level: ROOT } })])
   t.match(store.trace, { name: 'gateway', startedAt: at(0), endedAt: at(3) })
 })
 
-t.test('provider and model are those of the first model call, and only without one those of the root', async t => {
+t.test('provider and model come from the first model call, or else from the root', async t => {
   const root = span(1, 0, 9, { kind: 'agent', provider: 'langgraph', model: 'asked', hints: { level: ROOT } })
   const step = span(2, 1, 8, { kind: 'chain', provider: 'step', model: 'step' })
   const [first, second] = [3, 4].map(id => span(id, id, 8, { kind: 'llm', provider: `p${id}`, model: `m${id}` }))
@@ -178,7 +178,7 @@ t.test('provider and model are those of the first model call, and only without o
   }
 })
 
-t.test('what a tool inside was given and gave is not what the trace was asked and answered', async t => {
+t.test("an inner tool's input and output are not the trace's", async t => {
   const tool = { kind: 'tool', input: '{"city":"Graz"}', output: '"sunny"' }
   const root = span(1, 0, 9, { hints: { level: ROOT } })
   t.match(exported([root, span(2, 1, 8, tool)]).trace, { input: null, output: null })
@@ -189,7 +189,7 @@ t.test('what a tool inside was given and gave is not what the trace was asked an
   }
 })
 
-t.test('an object in the notation of Python is the last choice', async t => {
+t.test('an object in Python notation is the last choice', async t => {
   const printed = { input: '"StartEvent(input=[1])"', output: '"StopEvent(result=Answer(text=\'Yes.\'))"' }
   const root = span(1, 0, 9, { ...printed, hints: { level: ROOT } })
   t.match(exported([root]).trace, printed)
@@ -199,7 +199,7 @@ t.test('an object in the notation of Python is the last choice', async t => {
   }
 })
 
-t.test('counts what calls of models used, once', async t => {
+t.test('counts the usage of model calls once', async t => {
   const call = (id: number, parent: number, over: Given = {}) =>
     span(id, 0, 1, { kind: 'llm', parentId: idOf(parent), inputTokens: 10, outputTokens: 2, costUsd: 0.5, ...over })
   const root = (over: Given) => span(1, 0, 9, { hints: { level: ROOT }, kind: 'agent', ...over })
@@ -211,13 +211,13 @@ t.test('counts what calls of models used, once', async t => {
     ],
     ['two libraries report one call', [root({}), call(2, 1), call(3, 2)], { inputTokens: 10, outputTokens: 2 }],
     [
-      'the outer one says nothing',
+      'the outer one states nothing',
       [call(2, 1, { inputTokens: null, outputTokens: null }), call(3, 2)],
       { inputTokens: 10 }
     ],
     ['embeddings count', [call(2, 1), call(3, 1, { kind: 'embedding', outputTokens: null })], { inputTokens: 20 }],
-    ['only the root says it', [root({ inputTokens: 5, costUsd: 2 }), span(2, 0, 1)], { inputTokens: 5, costUsd: 2 }],
-    ['a tool says it', [span(2, 0, 1, { kind: 'tool', inputTokens: 5 })], { inputTokens: 5, costUsd: null }],
+    ['only the root states it', [root({ inputTokens: 5, costUsd: 2 }), span(2, 0, 1)], { inputTokens: 5, costUsd: 2 }],
+    ['a tool states it', [span(2, 0, 1, { kind: 'tool', inputTokens: 5 })], { inputTokens: 5, costUsd: null }],
     ['totals are added to sums', [call(2, 1, { totalTokens: 99 }), call(3, 1)], { totalTokens: 111 }],
     [
       'more than a number holds',
@@ -231,7 +231,7 @@ t.test('counts what calls of models used, once', async t => {
   }
 })
 
-t.test('leaves out of the trace what does not fit its document', async t => {
+t.test('omits values from the trace that do not fit its document', async t => {
   const big = JSON.stringify('x'.repeat(500_000))
   const inner = span(2, 1, 2, { input: big })
   const root = span(1, 0, 9, { output: big, hints: { level: ROOT } })
@@ -245,7 +245,7 @@ t.test('leaves out of the trace what does not fit its document', async t => {
   t.strictSame(rooted.trace.metadata, {})
 })
 
-t.test('of an input and an output that do not fit together, one stays, whichever came first', async t => {
+t.test('if input and output do not fit together, one is kept, whichever arrived first', async t => {
   const text = (length: number) => JSON.stringify('x'.repeat(length))
   const [most, huge] = [text(500_000), text(MAX_DOCUMENT_BYTES)]
   const cases: [string, string, string | null, string | null][] = [
@@ -266,11 +266,11 @@ t.test('of an input and an output that do not fit together, one stays, whichever
   }
   const before = [span(2, 1, 2, { input: '"in"', output: '"out"' })]
   const kept = exported(before, [span(1, 0, 9, { hints: { level: ROOT, metadata: { k: huge } } })])
-  t.match(kept, { input: '"in"', output: '"out"' }, 'metadata that fits nowhere takes nothing away')
+  t.match(kept, { input: '"in"', output: '"out"' }, 'metadata that does not fit displaces nothing')
   t.strictSame(kept.trace.metadata, {})
 })
 
-t.test('a patched key of metadata stays as it is', async t => {
+t.test('a patched metadata key is preserved', async t => {
   const store = exported([span(2, 1, 2, { hints: { metadata: { tier: '"silver"' } } })])
   store.state = {
     ...(store.state as ExportState),
@@ -280,7 +280,7 @@ t.test('a patched key of metadata stays as it is', async t => {
   t.strictSame(store.trace.metadata, { tier: 'patched', team: 'ops' })
 })
 
-t.test('metadata is merged into nothing as into what is stored', async () => {
+t.test('metadata is merged into an empty object as into a stored one', async () => {
   const key = fc.oneof(fc.string(), fc.constantFrom('1', '02', '__proto__', '"1":'))
   const text = fc
     .dictionary(key, fc.jsonValue({ depthSize: 'small' }), { noNullPrototype: true })

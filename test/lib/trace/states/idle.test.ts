@@ -7,7 +7,7 @@ import { endOf, isEndText } from '../../../../lib/trace/states/idle.ts'
 import { runs } from '../../../torture/orders.ts'
 import { at, exported, idOf, span, TRACE } from './export-store.ts'
 
-t.test('the status is that of the spans whose parents are not there, the end the latest', async t => {
+t.test('the status is that of the spans whose parents are missing, and the end is the latest', async t => {
   const top = (id: number, end: number, status: string) => span(id, 0, end, { status })
   const below = (id: number, end: number, status: string) => span(id, 0, end, { status, parentId: idOf(1) })
   for (const [spans, expected] of [
@@ -22,13 +22,13 @@ t.test('the status is that of the spans whose parents are not there, the end the
   }
 })
 
-t.test('a completed trace goes on when a span comes, and its root completes it as if nothing had been', async t => {
+t.test('a completed trace continues when a span arrives, and its root completes it as usual', async t => {
   const store = exported([span(2, 1, 2, { status: 'ok' }), span(3, 2, 5, { status: 'error', parentId: idOf(2) })])
   t.match(store.trace, { status: 'running', endedAt: null })
   store.complete()
   t.match(store.trace, { status: 'ok', startedAt: at(1), endedAt: at(5), metadata: { spoor: { completed: 'idle' } } })
   store.export([span(2, 1, 2, { status: 'ok' })])
-  t.match(store.trace, { status: 'ok' }, 'what comes again changes nothing')
+  t.match(store.trace, { status: 'ok' }, 'a resend changes nothing')
   store.export([span(4, 3, 4)])
   t.match(store.trace, { status: 'running', endedAt: null })
   t.same(store.trace.metadata, {})
@@ -39,7 +39,7 @@ t.test('a completed trace goes on when a span comes, and its root completes it a
   t.same(store.trace.metadata, {})
 })
 
-t.test('whenever it is completed, in the end a trace is what its spans make of it', async () => {
+t.test('whenever a trace is completed, its final state depends only on its spans', async () => {
   const anySpan = fc
     .record({
       id: fc.integer({ min: 1, max: 6 }),
@@ -73,7 +73,7 @@ t.test('whenever it is completed, in the end a trace is what its spans make of i
   )
 })
 
-t.test('a trace that has changed since, has ended, is gone or is not from OpenTelemetry is left as it is', async t => {
+t.test('a trace that has changed, has ended, was deleted or is not from OpenTelemetry is left unchanged', async t => {
   const { gathered } = exported([span(2, 1, 2)] as GatheredSpan[])
   const state = { gathered, running: true, version: 7, spanCount: 1 } as unknown as TraceState
   const operation = { operation: 'idle' as const, traceId: TRACE, version: 7, end: { status: 'ok', endedAt: at(2) } }
@@ -88,7 +88,7 @@ t.test('a trace that has changed since, has ended, is gone or is not from OpenTe
   }
 })
 
-t.test('knows the text of an end', async t => {
+t.test('recognises the text of an end', async t => {
   t.ok(isEndText(JSON.stringify(['ok', at(1)])))
   for (const text of [
     '',

@@ -10,7 +10,7 @@ const someHint = fc.record(
   { requiredKeys: ['tags'] }
 )
 
-t.test('tags, and the mark that some are missing, do not depend on the order of arrival', async () => {
+t.test('tags, and the mark for missing ones, do not depend on the order of arrival', async () => {
   const property = fc.property(
     fc.array(someHint, { maxLength: 8 }),
     fc.infiniteStream(fc.nat({ max: 3 })),

@@ -18,7 +18,7 @@ const toolStep = (n: number, at: number, toolCallId: string) =>
   span(700 + n, at - 1, at, { kind: 'tool', hints: { toolCallId, callSpanId: callOf(n) } })
 const tool = (n: number, at: number, toolCallId: string) => span(n, at - 1, at, { kind: 'tool', hints: { toolCallId } })
 
-t.test('a span is of the call of a step', t => {
+t.test("a span belongs to a step's call", t => {
   const isOf = (one: GatheredSpan, other: GatheredSpan) => isSpanOf(gatheredUsage(one), gatheredUsage(other))
   const step = requestStep(1, 5, 'r')
   t.equal(isOf(request(1, 5, 'r'), step), true, 'the same response at the same time')
@@ -31,12 +31,12 @@ t.test('a span is of the call of a step', t => {
   t.equal(isOf(span(Number.parseInt('0', 10), 0, 1, { kind: 'tool' }), step), false)
   t.equal(isOf(tool(2, 5, 't'), toolStep(1, 9, 't')), true)
   t.equal(isOf(tool(2, 5, 'u'), toolStep(1, 5, 't')), false)
-  t.equal(isOf(toolStep(2, 5, 't'), toolStep(1, 5, 't')), false, 'a step is no span of a call')
+  t.equal(isOf(toolStep(2, 5, 't'), toolStep(1, 5, 't')), false, "a step is not a call's span")
   t.equal(isOf({ ...span(1, 0, 1), id: callOf(1) }, step), true, 'a span made from a transcript')
   t.end()
 })
 
-t.test('a step gives way to its span, and its cost counts for the span', t => {
+t.test('a step is replaced by its span, and its cost counts for the span', t => {
   for (const order of [
     [[requestStep(1, 5, 'r')], [request(1, 5, 'r', USAGE)]],
     [[request(1, 5, 'r', USAGE)], [requestStep(1, 5, 'r')]]
@@ -54,11 +54,11 @@ t.test('a step gives way to its span, and its cost counts for the span', t => {
     t.equal(gathered.ranks[`step.${idOf(501)}`]?.length, 3)
   }
   const stated = exported([requestStep(1, 5, 'r')], [request(1, 5, 'r', { costUsd: 0.5, inputTokens: 1 })])
-  t.match(stated.trace, { costUsd: 0.5, inputTokens: 1 }, 'what the span states wins')
+  t.match(stated.trace, { costUsd: 0.5, inputTokens: 1 }, "the span's own value takes precedence")
   t.end()
 })
 
-t.test('a step and a span may have one id', t => {
+t.test('a step and a span can have the same id', t => {
   const step = span(1, 4, 4, { kind: 'agent', hints: { level: ROOT, callSpanId: callOf(1) } })
   const root = span(1, 0, 9, { kind: 'agent', status: 'ok', hints: { level: ROOT } })
   for (const order of [
@@ -138,7 +138,7 @@ t.test('only a serialised step is one', t => {
   t.end()
 })
 
-t.test('a span without a slot replaces its step as well', t => {
+t.test('a span without a slot also replaces its step', t => {
   const fill = Array.from({ length: 200 }, (_, i) => span(1000 + i, 0, 1))
   const root = span(999, 0, 90, { hints: { level: ROOT } })
   const failed = Array.from({ length: 30 }, (_, i) => span(2000 + i, 0, 1, { status: 'error' }))

@@ -12,7 +12,7 @@ const called = (id: number, start: number, end: number, given: Given = {}) =>
   span(id, start, end, { ...given, hints: { level: PROCESS_ROOT } })
 const future = { hints: { endsInFuture: true } }
 
-t.test('a trace runs from the earliest start to the latest end, and fails with any of its roots', async t => {
+t.test('a trace lasts from the earliest start to the latest end, and fails with any of its roots', async t => {
   const cases: [string, ReturnType<typeof span>[], object][] = [
     [
       'a child outlives its root',
@@ -39,7 +39,11 @@ t.test('a trace runs from the earliest start to the latest end, and fails with a
       [root(1, 0, 9, { status: 'ok' }), called(2, 1, 2, { status: 'error' })],
       { status: 'ok', errorCount: 1 }
     ],
-    ['one root is ok, and the other says nothing', [root(1, 0, 1, { status: 'ok' }), root(2, 2, 3)], { status: 'ok' }],
+    [
+      'one root is ok, and the other states nothing',
+      [root(1, 0, 1, { status: 'ok' }), root(2, 2, 3)],
+      { status: 'ok' }
+    ],
     [
       'a failed step',
       [root(1, 0, 5), span(2, 1, 2, { status: 'error', parentId: idOf(1) })],

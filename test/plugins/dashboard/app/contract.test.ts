@@ -9,7 +9,7 @@ const CONTRACT = new URL('plugins/dashboard/app/contract.ts', import.meta.resolv
 const LINE = /^ {2}'(\w+) (\S+)': typeof (Reply|Output)\.(\w+)$/gm
 const SCHEMAS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = { Reply: replies, Output: output }
 
-t.test('each line of the contract names the schema of its route', async t => {
+t.test("each line of the contract names its route's schema", async t => {
   const { app } = await testService(t)
   const lines = [...readFileSync(CONTRACT, 'utf8').matchAll(LINE)]
   t.ok(lines.length > 40, `${lines.length} lines`)

@@ -21,7 +21,7 @@ const files = readdirSync(join(ROOT, APP), { recursive: true, encoding: 'utf8' }
 const imports = new Map(files.map(file => [file, importsOf(file)]))
 const arrows = arrowsBetweenRooms()
 
-t.test('each page has a folder, and so has each thing that pages share', t => {
+t.test('each page has a folder, and so has everything that pages share', t => {
   const folders = new Set(files.map(dirname))
   folders.delete('.')
   t.same([...folders].sort(), [...PAGES, ...SHARED].sort())
@@ -37,7 +37,7 @@ t.test('no page imports from another page', t => {
   t.end()
 })
 
-t.test('nothing that pages share imports from a page', t => {
+t.test('shared modules import nothing from a page', t => {
   const shared = [...arrows].filter(([from]) => SHARED.includes(from)).flatMap(([, to]) => [...to])
   t.same(
     shared.filter(to => PAGES.includes(to) || to === 'entries'),
@@ -46,14 +46,14 @@ t.test('nothing that pages share imports from a page', t => {
   t.end()
 })
 
-t.test(`at most ${MOST_ARROWS} arrows lead from folder to folder, and none in a circle`, t => {
+t.test(`there are at most ${MOST_ARROWS} dependencies between folders, and no cycles`, t => {
   const count = [...arrows.values()].reduce((sum, { size }) => sum + size, 0)
   t.ok(count > 30 && count <= MOST_ARROWS, `${count} arrows`)
   t.same(circleOf(arrows), [])
   t.end()
 })
 
-t.test('modules that run without a browser reach none that needs one', t => {
+t.test('modules that run without a browser import none that needs one', t => {
   // The compiler checks these modules without a browser's types, which an import of preact would add.
   const excluded = readFileSync(join(ROOT, 'tsconfig.json'), 'utf8').matchAll(/"plugins\/dashboard\/app\/([\w/.-]+)"/g)
   const needsBrowser = [...excluded].map(([, path]) => path!)

@@ -10,7 +10,7 @@ import { visit, visitor } from './visit.ts'
 
 const NO_BROWSER = "Debian's package chromium is not installed: no page was opened in a browser."
 
-t.test('the command box goes to what there is, by keyboard, and remembers it until one signs out', async t => {
+t.test('the command box opens existing places by keyboard, and remembers them until sign-out', async t => {
   if (!(await hasChromium())) return t.comment(NO_BROWSER)
   const service = await testService(t)
   const { id } = await recordAgent(service)
@@ -71,7 +71,7 @@ t.test('the command box goes to what there is, by keyboard, and remembers it unt
   )
 })
 
-t.test('where a provider is the only way in, the page leads there and back, and not in a circle', async t => {
+t.test('if people can sign in only at a provider, the page redirects there and back, without a loop', async t => {
   if (!(await hasChromium())) return t.comment(NO_BROWSER)
   const port = await freePort()
   const base = `http://127.0.0.1:${port}`

@@ -5,7 +5,7 @@ import { hasChromium } from '../../browser.ts'
 import { recordAgent, recordAgentAgain } from './traces.ts'
 import { visit } from './visit.ts'
 
-t.test('two traces are chosen, compared and swapped, and what is picked is in the address', async t => {
+t.test('two traces are selected, compared and swapped, and the selection is in the address', async t => {
   if (!(await hasChromium())) {
     t.comment("Debian's package chromium is not installed: no page was opened in a browser.")
     return
@@ -37,7 +37,7 @@ t.test('two traces are chosen, compared and swapped, and what is picked is in th
   t.equal(await page.evaluate('location.search'), `?a=${agent.id}&b=${again.id}`)
   t.equal(await page.evaluate('document.activeElement.tagName'), 'H1')
   await page.untilText('It comes on Monday.', 'ins')
-  t.same(await seen('.diff del'), ['It comes tomorrow.'], 'input and output of the traces themselves')
+  t.same(await seen('.diff del'), ['It comes tomorrow.'], "the traces' own input and output")
   t.match((await seen('.totals .is-difference td'))[0], /^−1\.20 s −29/)
   const scoresShown = '.side-changes[aria-label=Scores]'
   t.same(await seen(`${scoresShown} dt`), ['quality', 'resolved', 'tone'])

@@ -19,7 +19,7 @@ t.test('in a browser', async t => {
   const page = await visit(t, service, 'owner', between.address)
   const pages = `${between.address}/app/p/default`
 
-  t.test('a hostile trace runs nothing, leads nowhere and fetches nothing', async t => {
+  t.test('a hostile trace runs no code, links nowhere and fetches nothing', async t => {
     const { id, spans } = await recordHostile(service)
     await page.open(`${pages}/traces?range=all`)
     await page.untilText('[U+202E]evil', '.traces')
@@ -58,7 +58,7 @@ t.test('in a browser', async t => {
     t.same(elsewhere(page, between.address), [])
   })
 
-  t.test('two hundred spans and 750 KiB are shown a part at a time', async t => {
+  t.test('two hundred spans and 750 KiB are shown in portions', async t => {
     page.errors.length = 0
     const [deep, large] = [await recordDeep(service), await recordLarge(service)]
     await page.open(`${pages}/traces/${deep.id}`)
@@ -80,19 +80,19 @@ t.test('in a browser', async t => {
     await page.open(`${pages}/traces/${large.id}?span=${large.spans[1]}`)
     await page.untilText('0: A paragraph', '.message')
     const count = "document.querySelectorAll('.message').length"
-    t.ok(((await page.evaluate(count)) as number) <= 41, 'a part of the messages at first')
+    t.ok(((await page.evaluate(count)) as number) <= 41, 'only some messages at first')
     const reached = "document.querySelectorAll('.messages > .offscreen').length"
     await page.until(
       `(() => { const panel = document.getElementById('tab-panel'); panel.scrollTop = panel.scrollHeight; return ${reached} > 60 })()`
     )
-    t.ok(((await page.evaluate(count)) as number) < 40, 'those that were scrolled past are not in the page any more')
+    t.ok(((await page.evaluate(count)) as number) < 40, 'messages that were scrolled past are no longer in the page')
     await page.click('[role=tab]', 'JSON')
     await page.until("document.querySelectorAll('.json-item').length > 1")
     t.ok(((await page.evaluate("document.querySelectorAll('*').length")) as number) < 3000)
     t.same(page.errors, [])
   })
 
-  t.test('under a path behind a proxy all is found', async t => {
+  t.test('everything is found under a path behind a proxy', async t => {
     page.errors.length = 0
     const { id } = await recordAgent(service, { name: 'behind a proxy' })
     await page.open(`${pages}/traces?range=all`)
@@ -110,7 +110,7 @@ t.test('in a browser', async t => {
     t.same(elsewhere(page, between.address), [])
   })
 
-  t.test('a project that nobody may see is said to be none, without asking for its traces', async t => {
+  t.test('an invisible project is reported as missing, without requesting its traces', async t => {
     page.errors.length = 0
     await page.open(`${between.address}/app/p/nope/traces?range=all`)
     await page.untilText('No project nope', 'h1')
@@ -119,7 +119,7 @@ t.test('in a browser', async t => {
     t.same(page.errors, [])
   })
 
-  t.test('a server that is away is told of, what is seen stays, and it goes on by itself', async t => {
+  t.test('an unreachable server is reported, the page stays, and it continues by itself', async t => {
     const { id } = await recordAgent(service, { name: 'while away' })
     await page.open(`${pages}/traces?range=all`)
     await page.untilText('while away', '.traces')
@@ -143,7 +143,7 @@ t.test('in a browser', async t => {
     await page.click('dialog button', 'Add score')
     await page.until("!document.querySelector('dialog[open]')")
     const { scores } = (await service.call('GET', `/api/v1/traces/${id}`)).body
-    t.equal(scores.length, 1, 'what was typed was still there')
+    t.equal(scores.length, 1, 'the typed text was still there')
 
     await page.open(`${pages}/settings/keys`)
     await page.click('button', 'Create a key')
@@ -156,7 +156,7 @@ t.test('in a browser', async t => {
     await page.until("!document.querySelector('dialog[open]')")
   })
 
-  t.test('a session that ends in the middle is asked for, and what was wanted comes', async t => {
+  t.test('when a session ends, the page asks for a sign-in and repeats the request', async t => {
     await recordAgent(service, { name: 'signed out' })
     await page.open(`${pages}/traces?range=all`)
     await page.untilText('signed out', '.traces')

@@ -55,7 +55,7 @@ t.test('in a browser', async t => {
     await page.press('ArrowDown')
     await page.press('Enter')
     await page.until(`${NAMES} === 'summed,refunds'`)
-    t.same(await page.evaluate(PARAMETERS), { range: 'all', sort: 'slowest', tag: 'vip' }, 'the order stays')
+    t.same(await page.evaluate(PARAMETERS), { range: 'all', sort: 'slowest', tag: 'vip' }, 'the order is kept')
     await page.until("document.activeElement.id === 'filter'")
     await page.type('status:err')
     await page.untilText('error1', '[role=option]')
@@ -75,7 +75,7 @@ t.test('in a browser', async t => {
     t.same(page.errors, [])
   })
 
-  t.test('a typed query becomes filters, and what cannot be understood stays with the reason', async t => {
+  t.test('a typed query becomes filters, and unreadable parts stay with the reason', async t => {
     const { pages } = await begin()
     await page.open(`${pages}/traces?range=all`)
     await page.until(`${NAMES} !== ''`)
@@ -103,7 +103,7 @@ t.test('in a browser', async t => {
     t.same(page.errors, [])
   })
 
-  t.test('a row shows its first error, its first words and the sums of its steps', async t => {
+  t.test("a row shows its first error, its first words and its steps' sums", async t => {
     const { pages } = await begin()
     await page.open(`${pages}/traces?range=all`)
     await page.untilText('refund failed', '.excerpt .is-error')
@@ -122,7 +122,7 @@ t.test('in a browser', async t => {
     t.same(page.errors, [])
   })
 
-  t.test('the table is three keys away', async () => {
+  t.test('the table is three key presses away', async () => {
     const { pages } = await begin()
     await page.open(`${pages}/traces?range=all`)
     await page.until(`${NAMES} !== ''`)

@@ -42,7 +42,7 @@ t.test('in a browser', async t => {
     return rows
   }
 
-  t.test('the numbers of a chart, as a table, are those of the lists that they lead to', async t => {
+  t.test("a chart's table has the numbers of the lists that it links to", async t => {
     await page.open(`${service.pages}/overview${DAY}`)
     await page.until("document.querySelectorAll('.is-table tbody tr').length === 4")
     await page.click('.figure button', 'as table: Traces')
@@ -63,7 +63,7 @@ t.test('in a browser', async t => {
     t.equal(await behind(link('Traces').replace('main a', 'h2 a')), 7)
   })
 
-  t.test('a chart is gone along by arrow keys, and a time is chosen in it', async t => {
+  t.test('arrow keys move along a chart, and select a time', async t => {
     await page.open(`${service.pages}/overview${DAY}`)
     const cost = "[...document.querySelectorAll('.plot-link')].find(a => a.textContent.startsWith('Cost'))"
     await page.until(`!!${cost}`)
@@ -80,7 +80,7 @@ t.test('in a browser', async t => {
     await page.until("document.querySelector('.total b')?.textContent === '2'")
   })
 
-  t.test('a bar says what changed there, and leads to the traces', async t => {
+  t.test('a bar shows what changed there, and links to the traces', async t => {
     await page.open(`${service.pages}/overview${DAY}`)
     const cost = "[...document.querySelectorAll('.plot-link')].find(a => a.textContent.startsWith('Traces'))"
     await page.until(`!!${cost}`)
@@ -145,7 +145,7 @@ t.test('in a browser', async t => {
     await page.untilText('Examples', 'h2')
   })
 
-  t.test('errors are grouped, and each group leads to its traces', async t => {
+  t.test('errors are grouped, and each group links to its traces', async t => {
     await page.open(`${service.pages}/errors${DAY}`)
     await page.untilText('2 failures in 2 groups, 2 new', '[role=status]')
     const focused = "document.activeElement.closest('tr')?.rowIndex"
@@ -167,7 +167,7 @@ t.test('in a browser', async t => {
     await page.untilText('answer', 'h1')
   })
 
-  t.test('above the list are its traces over time, and at the filters how many there are', async t => {
+  t.test('the list has a chart of its traces over time, and filters show their numbers of traces', async t => {
     await page.open(`${service.pages}/traces${DAY}`)
     await page.until(`${ROWS} === 7`)
     const top = "document.querySelector('.traces').getBoundingClientRect().top"
@@ -232,7 +232,7 @@ t.test('in a browser', async t => {
     await page.untilText('No saved views yet.')
   })
 
-  t.test('no error, and no violation of the policy', async t => {
+  t.test('no error, and no policy violation', async t => {
     t.same(page.errors, [])
   })
 })

@@ -13,7 +13,7 @@ import { elsewhere, visit } from './visit.ts'
 const MOST_ELEMENTS = 3000
 const OPENED = 'dialog[open], [role=menu]'
 
-t.test('every page is accessible, narrow, and of this server alone', async t => {
+t.test('every page is accessible, fits a narrow screen, and loads only from this server', async t => {
   if (!(await hasChromium())) {
     t.comment("Debian's package chromium is not installed: no page was opened in a browser.")
     return
@@ -47,7 +47,7 @@ t.test('every page is accessible, narrow, and of this server alone', async t => 
   t.same(
     page.errors.filter(error => !/status of 404/.test(error)),
     [],
-    'no error, and no violation of the policy'
+    'no error, and no policy violation'
   )
   t.same(elsewhere(page, service.url), [])
 })

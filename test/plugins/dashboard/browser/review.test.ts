@@ -48,7 +48,7 @@ t.test('in a browser', async t => {
           where slug = ${slug}`
     )
 
-  t.test('an annotation judges the trace in three keys, and the span only from its panel', async t => {
+  t.test('an annotation scores the trace in three key presses, and the span only from its panel', async t => {
     const project = await ownProject(service)
     await define(project.slug)
     const { id, spanId } = await record(project, 'one')
@@ -82,7 +82,7 @@ t.test('in a browser', async t => {
     ])
   })
 
-  t.test('twenty verdicts take fewer than sixty keys and no click', async t => {
+  t.test('twenty scores take fewer than sixty key presses and no click', async t => {
     const project = await ownProject(service)
     await define(project.slug)
     for (let i = 0; i < 20; i++) await record(project, `question ${i}`)
@@ -107,7 +107,7 @@ t.test('in a browser', async t => {
       if (i === 10) await press('j')
       else await press(String(1 + (i % 5)))
     }
-    await page.untilText('You judged 19 traces, skipped 1', '.review-summary')
+    await page.untilText('You scored 19 traces, skipped 1', '.review-summary')
     await press('u')
     await page.untilText('Answer to question 0', '.reviewed')
     await press('5')
@@ -119,7 +119,7 @@ t.test('in a browser', async t => {
     await page.type('Needs a source.')
     await press('Escape')
     await press('1')
-    await page.untilText('You judged 20 traces.', '.review-summary')
+    await page.untilText('You scored 20 traces.', '.review-summary')
     t.ok(keys < 60, `${keys} keys`)
     const scores = await scoresOf(project.slug)
     t.equal(scores.length, 20)
@@ -127,7 +127,7 @@ t.test('in a browser', async t => {
     t.match(scores.at(-1), { value: 1, comment: 'Needs a source.', spanId: null })
   })
 
-  t.test('two people get different traces, and judged traces are not offered again', async t => {
+  t.test('two people get different traces, and scored traces are not offered again', async t => {
     const project = await ownProject(service)
     await define(project.slug)
     for (const name of ['one', 'two', 'three']) await record(project, name)
@@ -149,7 +149,7 @@ t.test('in a browser', async t => {
     t.same(page.errors, [])
   })
 
-  t.test('a review takes the filters and times of a list, and offers running traces last', async t => {
+  t.test("a review uses a list's filters and times, and offers running traces last", async t => {
     const project = await ownProject(service)
     await define(project.slug)
     const ids = { running: freshId(32), old: freshId(32) }
@@ -180,7 +180,7 @@ t.test('in a browser', async t => {
     t.same(page.errors, [])
   })
 
-  t.test('a typed value is checked against its range, and typing never judges', async t => {
+  t.test('a typed value is checked against its range, and typing never adds a score', async t => {
     const project = await ownProject(service)
     await pool.run(
       sql => sql`
@@ -231,7 +231,7 @@ t.test('in a browser', async t => {
     await page.until(`document.querySelector('dialog[open] input') !== null`)
     await page.press('Escape')
     await page.until(`document.querySelector('dialog') === null`)
-    t.equal((await scoresOf(project.slug)).length, 1, 'no key judged')
+    t.equal((await scoresOf(project.slug)).length, 1, 'no key added a score')
     await page.press('o')
     await page.untilText('2 of 3', '.review-progress')
     t.match((await scoresOf(project.slug)).at(-1), { name: 'verdict', value: 'good', comment: 'ow' })
@@ -242,7 +242,7 @@ t.test('in a browser', async t => {
     const project = await ownProject(service)
     await record(project, 'defined')
     await page.open(`${project.pages}/review`)
-    await page.untilText('Define the score that you want to give')
+    await page.untilText('First, define the score in')
     await page.open(`${project.pages}/settings/scores`)
     await page.click('button', 'Define a score')
     await page.until(`document.activeElement?.maxLength === 64`)

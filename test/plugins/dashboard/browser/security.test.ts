@@ -41,7 +41,7 @@ t.test('in a browser', async t => {
     t.same(await page.violations(), [])
   })
 
-  await t.test('two-step sign-in is turned on with a code, asked for, and turned off', async t => {
+  await t.test('two-step sign-in is turned on with a code, required, and turned off', async t => {
     await givePassword(service, email, PASSWORD)
     service.app.forget()
     await page.open(`${url}/app/account`)

@@ -9,7 +9,7 @@ import { visit } from './visit.ts'
 
 const at = (minute: number) => new Date(Date.parse('2026-11-20T10:00:00Z') + minute * 60_000).toISOString()
 
-t.test('a session is read from its beginning to its end, and scores lead to traces', async t => {
+t.test('a session is read from start to end, and scores link to traces', async t => {
   if (!(await hasChromium())) {
     t.comment("Debian's package chromium is not installed: no page was opened in a browser.")
     return
@@ -43,10 +43,10 @@ t.test('a session is read from its beginning to its end, and scores lead to trac
   t.equal(await page.evaluate(turns), 50)
   const said = (await page.evaluate('document.querySelector(".turn").innerText')) as string
   t.match(said, /Question 0/)
-  t.notMatch(said, /Yes\?/, 'what was said before is not said again')
+  t.notMatch(said, /Yes\?/, 'earlier messages are not repeated')
   t.same(await page.evaluate('[...document.querySelectorAll(".gap")].map(each => each.innerText)'), ['1 h 1 min later'])
   const drawn = Number(await page.evaluate('document.querySelectorAll(".turn .message").length'))
-  t.ok(drawn > 0 && drawn < 100, 'what is far is not drawn')
+  t.ok(drawn > 0 && drawn < 100, 'distant parts are not drawn')
   await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)')
   await page.until(`${turns} === 60`)
   await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)')

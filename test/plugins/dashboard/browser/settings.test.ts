@@ -25,7 +25,7 @@ t.test('in a browser', async t => {
 
   // This test makes the service's first recording, because a server rechecks only every few seconds which projects are
   // searched.
-  t.test('search is turned on, finds a word that is recorded then, with its place, and is turned off', async () => {
+  t.test('search is turned on, finds a newly recorded word with its context, and is turned off', async () => {
     await page.open(`${url}/app/p/default/settings/project`)
     await page.click('button', 'Turn on')
     await page.untilText('On: all traces are searchable.')
@@ -46,10 +46,10 @@ t.test('in a browser', async t => {
     await page.until("!!document.getElementById('filter')")
     await fill('#filter', 'refund')
     await page.press('Enter')
-    await page.untilText('Search by words is off for this project. Turn it on in the settings', '[role=alert]')
+    await page.untilText('Full-text search is off for this project. Turn it on in the settings', '[role=alert]')
   })
 
-  t.test('a sign-in that is too old is asked for again, and what was wanted goes on', async t => {
+  t.test('an old sign-in must be renewed, and the action continues', async t => {
     const makeStale = async () => {
       await service.database.pool.run(sql => sql`update web_sessions set proven_at = null`)
       await service.database.pool.run(sql => sql`select pg_notify('spoor_keys', 'a test')`)
@@ -116,7 +116,7 @@ t.test('in a browser', async t => {
     await page.untilText('(revoked)', '.plain-table')
   })
 
-  t.test('somebody is invited by a link, gets another role, and is removed', async t => {
+  t.test('a user is invited by a link, gets another role, and is removed', async t => {
     await page.open(`${url}/app/p/default/settings/members`)
     await page.click('button', 'Invite')
     await fill('dialog input[type=email]', 'grace@example.com')
@@ -172,7 +172,7 @@ t.test('in a browser', async t => {
     t.ok(isTaken, 'the first user has no e-mail address, and can sign in')
   })
 
-  t.test('metadata are changed, digits and all, and what is no JSON is said', async t => {
+  t.test('metadata is edited with all digits, and invalid JSON is reported', async t => {
     const { id } = await recordAgent(service)
     await page.open(`${url}/app/p/default/traces/${id}`)
     await page.untilText('agent run', '.row')
@@ -180,14 +180,14 @@ t.test('in a browser', async t => {
     await page.click('[role=menuitem]', 'Edit metadata')
     await fill('dialog textarea', '{"release":')
     await page.click('dialog button[type=submit]')
-    await page.untilText('This is not JSON', 'dialog [role=alert]')
+    await page.untilText('Invalid JSON', 'dialog [role=alert]')
     await fill('dialog textarea', '{"release": "2.14.0", "id": 107505301260286111, "more": [1.50]}')
     await page.click('dialog button[type=submit]')
     await page.until("!document.querySelector('dialog')")
     const { text } = await call('GET', `/api/v1/traces/${id}`)
     t.match(text, '"id":107505301260286111')
     t.match(text, '"more":[1.50]')
-    t.match(text, '"ticket":48213', 'what was left out stays')
+    t.match(text, '"ticket":48213', 'omitted fields are kept')
     await page.click('.menu button', 'More')
     await page.click('[role=menuitem]', 'Metadata and details')
     await page.untilText('Metadata edited', 'dialog')
@@ -220,7 +220,7 @@ t.test('in a browser', async t => {
     for (const id of ids) t.equal((await call('GET', `/api/v1/traces/${id}`)).status, 404)
   })
 
-  t.test('columns are chosen and moved by keyboard, and stay', async () => {
+  t.test('columns are chosen and moved by keyboard, and are kept', async () => {
     await page.open(`${url}/app/p/default/traces?range=all`)
     await page.click('button', 'Columns')
     await page.click('dialog label', 'Session')
@@ -232,7 +232,7 @@ t.test('in a browser', async t => {
     await page.until(`${titles}.endsWith('Spans,Session,Scores')`)
   })
 
-  t.test('the view of a trace and the form of texts stay as they were chosen', async () => {
+  t.test("a trace's view and text format are kept", async () => {
     const { id, spans } = await recordAgent(service)
     const address = `${url}/app/p/default/traces/${id}?span=${spans[1]}`
     await page.open(address)
@@ -247,7 +247,7 @@ t.test('in a browser', async t => {
     await page.click('.pane-bar button', 'Tree')
   })
 
-  t.test('times are those of the zone that the visitor is in, or UTC', async () => {
+  t.test("times are in the visitor's zone, or UTC", async () => {
     const { id } = await recordAgent(service, { name: 'timed' })
     for (const [timezoneId, shown] of [
       ['America/New_York', '05:00:00'],

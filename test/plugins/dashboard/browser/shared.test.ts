@@ -1,4 +1,4 @@
-/** Tests public links in a browser: an owner makes one, and a visitor without an account opens it. */
+/** Tests public links in a browser: an owner creates one, and a visitor without an account opens it. */
 import t from 'tap'
 import { testService } from '../../../fixtures/service/service.ts'
 import { hasChromium, openPage } from '../../browser.ts'
@@ -14,7 +14,7 @@ t.test('in a browser', async t => {
   const { url } = service
   const agent = await recordAgent(service)
 
-  t.test('an owner makes a link, anyone sees the trace by it, and nobody after it is revoked', async t => {
+  t.test('an owner creates a link, anyone can see the trace with it, and nobody after it is revoked', async t => {
     const page = await visit(t, service)
     await page.open(`${url}/app/p/default/traces/${agent.id}`)
     await page.untilText('agent run', '.row')
@@ -36,11 +36,11 @@ t.test('in a browser', async t => {
     t.equal(
       await guest.evaluate(`document.querySelectorAll('nav a:not(.skip)').length`),
       0,
-      'no page of the project is offered'
+      "no link to the project's pages is shown"
     )
     t.notOk(
       guest.requests.some(address => address.includes(link.split('#')[1]!)),
-      'the token is in no address'
+      'the token is in no request address'
     )
     t.same(elsewhere(guest, url), [])
     for (const theme of ['light', 'dark'] as const) {

@@ -1,4 +1,4 @@
-/** Tests what the page of a trace says about an agent's run: steps, failures, turns, metadata, and long traces. */
+/** Tests what a trace's page shows of an agent's run: steps, failures, turns, metadata, and long traces. */
 import { randomBytes } from 'node:crypto'
 import t from 'tap'
 import { testService } from '../../../fixtures/service/service.ts'
@@ -14,7 +14,7 @@ const timed = (from: number, to: number) => ({ startedAt: at(from), endedAt: at(
 const textsOf = (page: Visit, selector: string) =>
   page.evaluate(`[...document.querySelectorAll('${selector}')].map(each => each.textContent)`)
 
-t.test('the page of a trace', async t => {
+t.test("a trace's page", async t => {
   if (!(await hasChromium())) {
     t.comment("Debian's package chromium is not installed: no page was opened in a browser.")
     return
@@ -26,7 +26,7 @@ t.test('the page of a trace', async t => {
     return ownProject(server)
   }
 
-  t.test('rows say what steps did, which were tried again, and which ran at the same time', async t => {
+  t.test('rows show what steps did, which were retried, and which ran at the same time', async t => {
     const service = await begin()
     const [root, first, second, third, other] = Array.from({ length: 5 }, () => hex(8))
     const failure = { name: 'exception', timestamp: at(90), attributes: { 'exception.message': 'Two tests fail.' } }
@@ -76,7 +76,7 @@ t.test('the page of a trace', async t => {
     t.same(page.errors, [])
   })
 
-  t.test('the trace and its only root are one row, and the address may name either', async t => {
+  t.test('the trace and its only root share one row, and the address may name either', async t => {
     const service = await begin()
     const { id, spans } = await recordAgent(service)
     await page.open(`${service.pages}/traces/${id}?span=trace`)
@@ -91,7 +91,7 @@ t.test('the page of a trace', async t => {
     t.same(page.errors, [])
   })
 
-  t.test('metadata values that are chosen once are in every head, and in comparisons', async t => {
+  t.test("metadata values selected once are in every trace's head, and in comparisons", async t => {
     const service = await begin()
     const [one, other] = [
       await recordAgent(service),
@@ -109,11 +109,11 @@ t.test('the page of a trace', async t => {
     await page.untilText('2.15.0', '.trace-head')
     await page.open(`${service.pages}/compare?a=${one.id}&b=${other.id}`)
     await page.untilText('2.14.0 → 2.15.0', '.side-changes')
-    t.same(await textsOf(page, '.side-changes dt'), ['release'], 'the same value in both is left out')
+    t.same(await textsOf(page, '.side-changes dt'), ['release'], 'equal values are omitted')
     t.same(page.errors, [])
   })
 
-  t.test('what a model was sent besides messages is shown, and what the trace does not state is summed', async t => {
+  t.test("a model's input other than messages is shown, and missing totals are summed", async t => {
     const service = await begin()
     const lookup = { type: 'function', function: { name: 'lookup_order', parameters: { type: 'object' } } }
     const messages = [{ role: 'user', content: 'Where?' }]
@@ -181,7 +181,7 @@ t.test('the page of a trace', async t => {
     t.same(page.errors, [])
   })
 
-  t.test('a running trace whose sender is silent says so', async t => {
+  t.test('a running trace with a silent sender is marked', async t => {
     const service = await begin()
     const [id, startedAt] = [hex(16), new Date(Date.now() - 24 * 60_000).toISOString()]
     const running = { id, name: 'silent', startedAt }
@@ -192,7 +192,7 @@ t.test('the page of a trace', async t => {
     t.same(page.errors, [])
   })
 
-  t.test('a trace of 10,000 spans is collapsed, has sums, and never more than 3,000 elements', async t => {
+  t.test('a trace of 10,000 spans is collapsed, has sums, and never has more than 3,000 elements', async t => {
     const service = await begin()
     const { id: traceId, failed, spanCount } = await recordLong(service)
     await page.open(`${service.pages}/traces/${traceId}`)

@@ -24,7 +24,7 @@ t.test('in a browser', async t => {
     return ownProject(server)
   }
 
-  t.test('by keyboard from the list to a trace, its spans, a score, and back to where one was', async t => {
+  t.test('by keyboard from the list to a trace, its spans, a score, and back to the same place', async t => {
     const service = await begin()
     for (let i = 0; i < 60; i++) {
       await recordAgent(service, {
@@ -74,16 +74,16 @@ t.test('in a browser', async t => {
     await page.evaluate('history.back()')
     await page.until("document.querySelectorAll('.traces a.open').length === 50")
     t.equal(await page.evaluate(FOCUSED), 'support-agent', 'the row has the focus')
-    t.equal(await page.evaluate('scrollY'), scroll, 'the list is scrolled as it was')
+    t.equal(await page.evaluate('scrollY'), scroll, 'the scroll position is restored')
     await page.press('Enter')
     await page.untilText('agent run', '.row')
     await page.press('Escape')
     await page.until("document.querySelectorAll('.traces a.open').length === 50")
-    t.same(await page.evaluate(`[${FOCUSED}, scrollY]`), ['support-agent', scroll], 'also by Escape')
+    t.same(await page.evaluate(`[${FOCUSED}, scrollY]`), ['support-agent', scroll], 'Escape has the same effect')
     t.same(page.errors, [])
   })
 
-  t.test('back and forward keep filters, and a copied address shows the same', async t => {
+  t.test('back and forward keep filters, and a copied address shows the same page', async t => {
     const service = await begin()
     await recordAgent(service)
     await recordAgent(service, { name: 'other', status: 'error' })
@@ -111,11 +111,11 @@ t.test('in a browser', async t => {
     await tab.until(`${names} === 'other'`)
     await tab.click('.zone')
     await page.untilText('UTC', '.zone')
-    t.pass('what is preferred in one tab counts in the other')
+    t.pass('a preference set in one tab applies in the other')
     t.same([...page.errors, ...tab.errors], [])
   })
 
-  t.test('runs alone are a filter of the list, in its address and from trace to trace', async t => {
+  t.test('runs only is a filter of the list, kept in its address and from trace to trace', async t => {
     const service = await begin()
     for (const name of ['first run', 'second run']) {
       await recordAgent(service, { name })
@@ -144,7 +144,7 @@ t.test('in a browser', async t => {
     t.same(page.errors, [])
   })
 
-  t.test('j and k go through the list that a trace was opened from', async t => {
+  t.test('j and k follow the list from which a trace was opened', async t => {
     const service = await begin()
     for (const [i, name] of ['c', 'skip', 'b', 'a'].entries()) {
       await recordAgent(service, {
@@ -171,7 +171,7 @@ t.test('in a browser', async t => {
     t.same(page.errors, [])
   })
 
-  t.test('a running trace goes on while one looks, and the list takes what is new', async t => {
+  t.test('a running trace updates while it is open, and the list adds new traces', async t => {
     const service = await begin()
     await page.open(`${service.pages}/traces?range=all`)
     await page.untilText('No traces yet')
@@ -199,7 +199,7 @@ t.test('in a browser', async t => {
     await page.open(`${service.pages}/scores`)
   })
 
-  t.test('new traces wait while one reads further down, and slide in at the top', async t => {
+  t.test('new traces wait while the list is scrolled down, and appear at the top', async t => {
     const service = await begin()
     for (let i = 0; i < 50; i++) await recordAgent(service, { name: `old ${i}`, spans: [] })
     await page.open(`${service.pages}/traces?range=all`)
@@ -260,7 +260,7 @@ t.test('in a browser', async t => {
     t.same(page.errors, [])
   })
 
-  t.test('what is copied and downloaded is what the API gives', async t => {
+  t.test("copied and downloaded data equals the API's", async t => {
     const service = await begin()
     const { id, spans } = await recordAgent(service)
     await page.open(`${service.pages}/traces?range=all`)
@@ -299,7 +299,7 @@ t.test('in a browser', async t => {
     t.same(page.errors, [])
   })
 
-  t.test('a link signs in once; what is wrong with another is said', async t => {
+  t.test('a link signs in once, and problems with another are reported', async t => {
     await addPerson(server, 'grace@example.com', 'viewer')
     const token = await linkFor(server, 'grace@example.com')
     const page = visitor(await openPage(t))
@@ -313,7 +313,7 @@ t.test('in a browser', async t => {
     await other.untilText('This link has already been used', '[role=alert]')
   })
 
-  t.test('a viewer is offered nothing that viewers may not do', async t => {
+  t.test('a viewer is offered no action that viewers cannot perform', async t => {
     const service = await begin()
     const { id } = await recordAgent(service)
     const page = await visit(t, server, 'viewer')

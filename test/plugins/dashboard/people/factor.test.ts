@@ -1,4 +1,4 @@
-/** Tests two-step sign-in: codes of an authenticator app beside a password. */
+/** Tests two-step sign-in: codes from an authenticator app in addition to a password. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { brotliDecompressSync } from 'node:zlib'
@@ -31,7 +31,7 @@ const codeOf = (secret: string, steps = 0): string =>
 const enter = (service: TestService, body: object, cookie?: string) =>
   asking(service, cookie)('POST', 'sign-in/password', { body: { email: EMAIL, password: PASSWORD, ...body } })
 
-/** Forgets counted attempts and used codes, which a test would otherwise have to wait for. */
+/** Clears counted attempts and used codes, for whose expiry a test would otherwise have to wait. */
 const forget = ({ database }: TestService) =>
   database.pool.run(async sql => {
     await sql`delete from sign_in_attempts`
@@ -58,7 +58,7 @@ async function enrol(service: TestService, { ask }: Person): Promise<{ secret: s
   return { secret, codes: confirmed.body.codes }
 }
 
-t.test('enrolling needs a password and a code of the app, and ends other sessions', async t => {
+t.test('enrolling requires a password and a code from the app, and ends other sessions', async t => {
   const service = await testService(t)
   const ada = await signedIn(service, EMAIL, 'owner')
   t.match(await ada.ask('POST', 'factor', { body: {} }), {
@@ -68,7 +68,7 @@ t.test('enrolling needs a password and a code of the app, and ends other session
   await givePassword(service, EMAIL, PASSWORD)
   service.app.forget()
   t.same((await ada.ask('GET', 'factor')).body, { isOn: false, recoveryCodes: 0 })
-  t.match(await ada.ask('POST', 'factor/confirm', { body: { code: '123456' } }), { status: 409 }, 'nothing was begun')
+  t.match(await ada.ask('POST', 'factor/confirm', { body: { code: '123456' } }), { status: 409 }, 'nothing was started')
   const { body: first } = await ada.ask('POST', 'factor', { body: {} })
   const { body: begun } = await ada.ask('POST', 'factor', { body: {} })
   t.match(begun, { secret: /^[A-Z2-7]{32}$/, address: /^otpauth:\/\/totp\/spoor:ada%40example\.com\?/ })
@@ -81,18 +81,22 @@ t.test('enrolling needs a password and a code of the app, and ends other session
   t.equal(new Set(confirmed.body.codes).size, 10)
   t.same((await ada.ask('GET', 'factor')).body, { isOn: true, recoveryCodes: 10 })
   t.match((await ada.ask('GET', 'session')).body, { user: { hasFactor: true } })
-  t.equal((await ada.ask('GET', 'sessions')).body.sessions.length, 1, 'the session by password is over')
+  t.equal((await ada.ask('GET', 'sessions')).body.sessions.length, 1, 'the session started with a password has ended')
   t.match(await ada.ask('POST', 'factor', { body: {} }), { status: 409, body: { error: { message: /already on/ } } })
   const stored = await service.database.pool.run(sql => sql`select to_jsonb(f)::text as row from second_factors f`)
   for (const secret of [begun.secret, ...confirmed.body.codes, codeOf(begun.secret)]) t.notMatch(stored[0]!.row, secret)
 })
 
-t.test('a password alone does not sign in; a code works once', async t => {
+t.test('a password alone does not sign in, and a code works once', async t => {
   const { service, secret } = await enrolled(t)
   const without = await enter(service, {})
   t.match(without, { status: 403, body: { error: { code: 'code_required', message: /^Enter the code/ } } })
   t.equal(without.headers['set-cookie'], undefined)
-  t.match(await enter(service, { password: 'wrong', code: codeOf(secret) }), { status: 401 }, 'a code alone neither')
+  t.match(
+    await enter(service, { password: 'wrong', code: codeOf(secret) }),
+    { status: 401 },
+    'and neither does a code alone'
+  )
   for (const code of ['000000', codeOf(secret, 9), 'abcdef', 'k7m2-9xqa-wwww-2345']) {
     t.match(
       await enter(service, { code }),
@@ -108,14 +112,14 @@ t.test('a password alone does not sign in; a code works once', async t => {
   t.equal((await enter(service, { code: codeOf(secret, 1) })).status, 204, 'the next code')
 })
 
-t.test('of several sign-ins with one code at once, one succeeds', async t => {
+t.test('of several concurrent sign-ins with one code, one succeeds', async t => {
   const { service, secret } = await enrolled(t)
   const code = codeOf(secret)
   const answers = await Promise.all(Array.from({ length: 4 }, () => enter(service, { code })))
   t.same(answers.map(({ status }) => status).sort(), [204, 403, 403, 403])
 })
 
-t.test('codes share the limit of passwords', async t => {
+t.test('codes and passwords share a limit', async t => {
   const { service, secret } = await enrolled(t)
   for (let i = 0; i < 5; i++) t.equal((await enter(service, { code: '000000' })).status, 403)
   t.equal((await enter(service, { code: codeOf(secret) })).status, 429, 'even the right code')
@@ -137,7 +141,7 @@ t.test('a recovery code works once, and new ones replace the old', async t => {
   for (const action of ['factor.enrol', 'factor.renew', 'sign-in.fail']) t.ok(actions.includes(action), action)
 })
 
-t.test('turning it off needs a fresh sign-in; an owner and a command can do it for others', async t => {
+t.test('turning it off requires a fresh sign-in; an owner and a command can do it for others', async t => {
   const { service, ada } = await enrolled(t)
   const { pool } = service.database
   await pool.run(sql => sql`update web_sessions set proven_at = now() - interval '1 hour'`)
@@ -208,29 +212,32 @@ t.test('an account can require it of people with passwords', async t => {
   t.equal((await require(false)).status, 200)
 })
 
-t.test('another KEY_DIGEST_SECRET: codes go on with both, and with the new one after a sign-in', async t => {
-  const { service, secret, codes } = await enrolled(t)
-  const { digestSecret: old, ...rest } = service.database
-  const start = (digestSecret: string, previousSecret?: string) =>
-    testService(t, {
-      database: { ...rest, digestSecret: undefined } as typeof service.database,
-      view: { digestSecret, previousSecret },
-      key: service.key
-    })
-  const both = await start('the secret from now on', old)
-  t.equal((await enter(both, { code: codeOf(secret) })).status, 204)
-  await forget(service)
-  const next = await start('the secret from now on')
-  t.equal((await enter(next, { code: codeOf(secret) })).status, 204)
-  await forget(service)
-  t.equal((await enter(service, { code: codeOf(secret) })).status, 403, 'the old secret alone cannot read it')
-  t.equal((await enter(service, { code: codes[0] })).status, 204, 'recovery codes depend on no secret')
-})
+t.test(
+  'after a change of KEY_DIGEST_SECRET, codes work with both secrets, and with the new one after a sign-in',
+  async t => {
+    const { service, secret, codes } = await enrolled(t)
+    const { digestSecret: old, ...rest } = service.database
+    const start = (digestSecret: string, previousSecret?: string) =>
+      testService(t, {
+        database: { ...rest, digestSecret: undefined } as typeof service.database,
+        view: { digestSecret, previousSecret },
+        key: service.key
+      })
+    const both = await start('the secret from now on', old)
+    t.equal((await enter(both, { code: codeOf(secret) })).status, 204)
+    await forget(service)
+    const next = await start('the secret from now on')
+    t.equal((await enter(next, { code: codeOf(secret) })).status, 204)
+    await forget(service)
+    t.equal((await enter(service, { code: codeOf(secret) })).status, 403, 'the old secret alone cannot read it')
+    t.equal((await enter(service, { code: codes[0] })).status, 204, 'recovery codes do not depend on a secret')
+  }
+)
 
-t.test('a backup has the second factor, which no other deployment can read', async t => {
+t.test('a backup contains the second factor, which no other deployment can read', async t => {
   const { service, ada, secret, codes } = await enrolled(t)
   t.equal((await ada.ask('PATCH', 'p/default/members', { body: { requiresFactor: true } })).status, 200)
-  // A restore refuses the cheap password of tests.
+  // A restore rejects the tests' cheap password hashes.
   const stored = await hashPassword(PASSWORD)
   await service.database.pool.run(sql => sql`update users set password = ${stored}`)
   const file = join(await testFolder(t), 'spoor.backup')

@@ -63,7 +63,7 @@ const entries = async () =>
     )
   ).map(({ action, detail }) => `${action} ${detail ?? ''}`)
 
-t.test('somebody with a role comes in, to the page that they wanted', async t => {
+t.test('a person with a role is admitted, to the requested page', async t => {
   const browser = newBrowser()
   const page = await signIn(
     person('ada', { groups: ['staff', 'others'] }),
@@ -80,7 +80,11 @@ t.test('somebody with a role comes in, to the page that they wanted', async t =>
   t.equal(asked.get('code_challenge_method'), 'S256')
   for (const name of ['state', 'nonce', 'code_challenge']) t.match(asked.get(name), /^[\w-]{43}$/, name)
   t.match((await browser.ask('/app/api/sessions')).body, { sessions: [{ means: 'oidc', current: true }] })
-  t.match(browser.cookie(), /^__Secure-spoor_session_[0-9a-f]{8}=[\w-]{43}$/, 'what was carried there and back is gone')
+  t.match(
+    browser.cookie(),
+    /^__Secure-spoor_session_[0-9a-f]{8}=[\w-]{43}$/,
+    'the state that was carried there and back is deleted'
+  )
   const done = (await entries()).slice(-3)
   t.ok(
     done.some(audit => /^user\.add .*"role": ?"member".*"means": ?"oidc"/.test(audit)),
@@ -92,7 +96,7 @@ t.test('somebody with a role comes in, to the page that they wanted', async t =>
   )
 })
 
-t.test('what is carried there and back is only for that way, and for ten minutes', async t => {
+t.test('the state that is carried there and back is valid only for that attempt, for ten minutes', async t => {
   const answer = await service.call('GET', START, { key: null, headers: { host: 'spoor.example' } })
   t.equal(answer.status, 302)
   t.match(
@@ -103,7 +107,7 @@ t.test('what is carried there and back is only for that way, and for ten minutes
   t.equal(
     (await service.call('GET', START, { key: null, headers: fromElsewhere })).status,
     403,
-    'no other page begins it'
+    'no other page can start it'
   )
   t.equal(
     (await service.call('GET', `${START}?to=p/x&more=1`, { key: null, headers: { host: 'spoor.example' } })).status,
@@ -111,34 +115,38 @@ t.test('what is carried there and back is only for that way, and for ten minutes
   )
 })
 
-t.test('a role follows the claims; one given by hand stays', async t => {
+t.test('a role follows the claims, and a manually assigned one stays', async t => {
   const roleOf = async (groups: unknown, more: object = {}) => {
     const browser = newBrowser()
     const page = await signIn(person('bob', { groups, ...more }), browser)
     return page.startsWith('sign-in') ? page : (await sessionOf(browser)).projects[0].role
   }
-  t.equal(await roleOf('admins'), 'owner', 'a claim may be one text')
+  t.equal(await roleOf('admins'), 'owner', 'a claim can be a single string')
   const owner = newBrowser()
   await signIn(person('bob', { groups: ['admins'] }), owner)
   t.equal(await roleOf(['staff', 'admins']), 'owner', 'the highest counts')
-  t.equal((await sessionOf(owner)).user.email, 'bob@example.com', 'whose role stays stays signed in elsewhere')
+  t.equal(
+    (await sessionOf(owner)).user.email,
+    'bob@example.com',
+    'a person whose role is unchanged stays signed in elsewhere'
+  )
   t.equal(await roleOf(['staff']), 'member')
   const { ask } = await signedIn({ ...service, call: withHost }, 'first@example.com', 'owner')
   const members = async () => (await ask('GET', 'p/default/members')).body.members
   const isBob = ({ email }: { email: string }) => email === 'bob@example.com'
-  t.match((await members()).find(isBob), { role: 'member', byClaim: true }, 'owners see whence the role is')
-  t.equal((await sessionOf(owner)).user, null, 'a role that changes ends the sessions elsewhere')
-  t.equal(await roleOf([], { realm: { access: ['guest'] } }), 'viewer', 'a claim within another')
+  t.match((await members()).find(isBob), { role: 'member', byClaim: true }, 'owners see where the role comes from')
+  t.equal((await sessionOf(owner)).user, null, 'a changed role ends the sessions elsewhere')
+  t.equal(await roleOf([], { realm: { access: ['guest'] } }), 'viewer', 'a nested claim')
   t.equal(await roleOf(['none']), 'sign-in?oidc=unknown')
   t.equal(await roleOf({ admins: true }), 'sign-in?oidc=unknown')
   t.match((await entries()).slice(-2), [/^member\.remove .*bob/, /^sign-in\.fail .*"reason":"unknown"/])
   await addPerson(service, 'bob@example.com', 'viewer')
-  t.equal(await roleOf(['admins']), 'viewer', 'given by hand')
+  t.equal(await roleOf(['admins']), 'viewer', 'assigned manually')
   t.match((await members()).find(isBob), { role: 'viewer', byClaim: false })
   t.equal(await roleOf([]), 'viewer')
 })
 
-t.test('nobody comes in by a session, a link or a password that another account’s owner may have made', async t => {
+t.test('nobody is admitted by a session, link or password that another account’s owner may have created', async t => {
   const others = (
     await database.pool.run(sql => sql`insert into accounts (name, type) values ('others', 'owner') returning id`)
   )[0]
@@ -162,7 +170,7 @@ t.test('nobody comes in by a session, a link or a password that another account�
 const withHost: TestService['call'] = (method, path, options = {}) =>
   service.call(method, path, { ...options, headers: { host: 'spoor.example', ...options.headers } })
 
-t.test('whom nobody knows, whose address is of elsewhere or is not verified, is told so', async t => {
+t.test('an unknown person, or one with a foreign or unverified address, is told so', async t => {
   const small = await serve({ domains: ['example.com'] }, database)
   const ends = async (who: typeof provider.person) => signIn(who, newBrowser(small))
   t.equal(await ends(person('carl')), 'sign-in?oidc=unknown')
@@ -180,7 +188,7 @@ t.test('whom nobody knows, whose address is of elsewhere or is not verified, is 
   t.equal(await ends(person('carl', { groups: 'staff', email_verified: undefined })), 'sign-in?oidc=unproven')
   t.equal(await ends(person('dora', { groups: 'staff', email: 'Dora@Example.COM' })), '')
   const users = await database.pool.run(sql => sql`select email from users where email like 'carl%'`)
-  t.same(users, [], 'nothing is kept of whom is not let in')
+  t.same(users, [], 'nothing is stored about rejected people')
 })
 
 const said = (sub: string, email: string, more: object = {}) => person(sub, { email: `${email}@example.com`, ...more })
@@ -191,7 +199,7 @@ const auditOf = async (action: string) => {
   return JSON.parse(audit?.slice(action.length + 1) ?? 'null')
 }
 
-t.test('somebody is known by the provider’s subject, not by an address', async t => {
+t.test('a person is identified by the provider’s subject, not by an address', async t => {
   await addPerson(service, 'boss@example.com', 'owner')
   const unflagged = { email_verified: undefined }
   t.equal(await signIn(said('attacker', 'boss', unflagged), newBrowser()), 'sign-in?oidc=unproven')
@@ -201,12 +209,12 @@ t.test('somebody is known by the provider’s subject, not by an address', async
   t.match(await auditOf('oidc.link'), { subject: 'boss-1', proof: 'verified' })
   t.equal(await signIn(said('boss-2', 'boss'), newBrowser()), 'sign-in?oidc=taken', 'verified, but another subject')
   t.match(await auditOf('oidc.refuse'), { subject: 'boss-2', reason: 'taken' })
-  t.equal(await emailOf(first), 'boss@example.com', 'who was signed in stays so')
+  t.equal(await emailOf(first), 'boss@example.com', 'existing sessions stay signed in')
 
   const moved = newBrowser()
   t.equal(await signIn(said('boss-1', 'renamed'), moved), '', 'the provider gave them another address')
   t.equal(await emailOf(moved), 'boss@example.com')
-  t.equal(await signIn(said('boss-1', 'renamed', unflagged), newBrowser()), '', 'of whom is known no proof is asked')
+  t.equal(await signIn(said('boss-1', 'renamed', unflagged), newBrowser()), '', 'a known person needs no proof')
 
   t.equal(await database.pool.run(sql => unlinkUser(sql, 'boss@example.com')), 1)
   // The change signs the person out.
@@ -218,12 +226,12 @@ t.test('somebody is known by the provider’s subject, not by an address', async
   t.equal(await signIn(said('boss-1', 'boss'), newBrowser()), 'sign-in?oidc=taken')
 
   await database.pool.run(each => removeUser(each, 'boss@example.com'))
-  t.equal(await signIn(said('boss-2', 'boss'), newBrowser()), 'sign-in?oidc=unknown', 'a user who is removed is gone')
+  t.equal(await signIn(said('boss-2', 'boss'), newBrowser()), 'sign-in?oidc=unknown', 'a removed user is gone')
   await addPerson(service, 'boss@example.com', 'viewer')
-  t.equal(await signIn(said('boss-1', 'boss'), newBrowser()), '', 'made again, the user is a new one')
+  t.equal(await signIn(said('boss-1', 'boss'), newBrowser()), '', 'recreated, the user is a new one')
 })
 
-t.test('where the operator trusts its addresses, a provider need not say that they are verified', async t => {
+t.test("if the operator trusts a provider's addresses, it need not verify them", async t => {
   const trusting = await serve({ trustEmail: true }, database)
   await addPerson(service, 'entra@example.com', 'member')
   const unflagged = { email_verified: undefined }
@@ -237,7 +245,7 @@ t.test('where the operator trusts its addresses, a provider need not say that th
   )
 })
 
-t.test('who signed in before identities were stored is linked by the address, once, for 90 days', async t => {
+t.test('people who signed in before identities were stored are linked by address, once, within 90 days', async t => {
   const unflagged = { email_verified: undefined }
   for (const name of ['early', 'late']) await addPerson(service, `${name}@example.com`, 'member')
   const until = (email: string, days: number) =>
@@ -257,15 +265,15 @@ t.test('who signed in before identities were stored is linked by the address, on
   t.equal(left.length, 0)
 })
 
-t.test('an ID token must be signed by the provider, and be for this client', async t => {
+t.test('an ID token must be signed by the provider, and issued for this client', async t => {
   const ends = (forge: Forging) => {
     provider.forge = forge
     return signIn(person('ada', { groups: 'staff' }), newBrowser())
   }
-  t.equal(await ends({}), '', 'as it is')
+  t.equal(await ends({}), '', 'unchanged')
   t.equal(await ends({ claims: { azp: 'spoor' } }), '')
   t.equal(await ends({ claims: { azp: 'another' } }), 'sign-in?oidc=invalid')
-  t.equal(await ends({ claims: { aud: ['spoor', 'another'] } }), 'sign-in?oidc=invalid', 'whose token is it?')
+  t.equal(await ends({ claims: { aud: ['spoor', 'another'] } }), 'sign-in?oidc=invalid', 'a token for somebody else')
   t.equal(await ends({ claims: { aud: ['spoor', 'another'], azp: 'spoor' } }), '')
   t.equal(await ends({ claims: { aud: 'another' } }), 'sign-in?oidc=invalid')
   t.equal(await ends({ claims: { iss: 'http://127.0.0.1:1' } }), 'sign-in?oidc=invalid')
@@ -274,7 +282,7 @@ t.test('an ID token must be signed by the provider, and be for this client', asy
   provider.forge = undefined
 })
 
-t.test('what lasts asks for a fresh sign-in, which the provider must confirm', async t => {
+t.test('lasting changes require a fresh sign-in, which the provider must confirm', async t => {
   const browser = newBrowser()
   const boss = person('fresh', { groups: 'admins' })
   provider.forge = { claims: { auth_time: undefined } }
@@ -285,11 +293,11 @@ t.test('what lasts asks for a fresh sign-in, which the provider must confirm', a
   t.match(
     await makeKey(),
     { status: 403, body: { error: { code: 'fresh_sign_in_required' } } },
-    'it may remember anybody'
+    'it may remember anyone'
   )
   const page = 'p/default/settings/keys'
   const again = `?${new URLSearchParams({ to: page, fresh: 'true' })}`
-  t.equal(await signIn(boss, browser, again), page, 'which comes back to the same page')
+  t.equal(await signIn(boss, browser, again), page, 'which redirects to the same page')
   t.equal(new URL(browser.passed.find(each => each.includes('/auth?'))!).searchParams.get('max_age'), '60')
   t.equal((await makeKey()).status, 201)
   await database.pool.run(sql => sql`update web_sessions set proven_at = now() - interval '15 minutes'`)
@@ -303,7 +311,7 @@ t.test('what lasts asks for a fresh sign-in, which the provider must confirm', a
   provider.forge = undefined
 })
 
-t.test('what comes back must be what was begun, in this browser, once', async t => {
+t.test('a response must match an attempt that this browser started, once', async t => {
   const browser = newBrowser()
   await signIn(person('ada', { groups: 'staff' }), browser)
   const callback = browser.passed.find(each => each.includes('/callback?'))!
@@ -321,7 +329,7 @@ t.test('what comes back must be what was begun, in this browser, once', async t 
   const { other: replaying, state } = await begun()
   const again = new URL(callback)
   again.searchParams.set('state', String(state))
-  t.equal(await ends(replaying, again.href), 'sign-in?oidc=invalid', 'a code that was used')
+  t.equal(await ends(replaying, again.href), 'sign-in?oidc=invalid', 'a code that was already used')
   for (const query of [
     '',
     '?',
@@ -337,7 +345,7 @@ t.test('what comes back must be what was begun, in this browser, once', async t 
   t.equal((await sessionOf(other)).user, null)
 })
 
-t.test('no address leads elsewhere', async t => {
+t.test('no address redirects to another site', async t => {
   const elsewhere = [
     'https://evil.example',
     '//evil.example',
@@ -363,12 +371,12 @@ t.test('clocks may differ by half a minute', async t => {
     [TOKEN_S + 40, 'sign-in?oidc=invalid']
   ] as const) {
     provider.behindMs = seconds * 1000
-    t.equal(await signIn(person('ada', { groups: 'staff' }), newBrowser()), end, `behind by ${seconds} s`)
+    t.equal(await signIn(person('ada', { groups: 'staff' }), newBrowser()), end, `${seconds} s behind`)
   }
   provider.behindMs = 0
 })
 
-t.test('while the provider is away the server goes on, and says so; afterwards people come in', async t => {
+t.test('while the provider is unreachable, the server runs and reports it; afterwards, people can sign in', async t => {
   provider.isAway = true
   const late = await serve({}, database)
   const away = async (of: TestService) =>
@@ -382,13 +390,13 @@ t.test('while the provider is away the server goes on, and says so; afterwards p
   t.match(
     await browser.go(`${BASE}${START}/callback?code=x&state=${state}`),
     /oidc=(?:away|invalid)$/,
-    'what was known counts'
+    'the cached identity applies'
   )
   provider.isAway = false
   t.equal(await away(late), 'p/default/traces')
 })
 
-t.test('where the provider is the only way in, passwords are none, and links are', async t => {
+t.test('if the provider is the only way in, passwords do not work, and links do', async t => {
   const only = await serve({ only: true }, database)
   await addPerson(only, 'fred@example.com', 'viewer')
   await givePassword(only, 'fred@example.com', 'correct horse battery')
@@ -404,7 +412,7 @@ t.test('where the provider is the only way in, passwords are none, and links are
   t.equal((await stranger('POST', 'sign-in/link', { body: { token } })).status, 204)
 })
 
-t.test('a server without a provider has no such way, and the log tells nothing of people', async t => {
+t.test('a server without a provider offers no such sign-in, and the log contains no personal data', async t => {
   const plain = await testService(t, { database })
   for (const path of [START, `${START}/callback?code=x`]) {
     t.match(await plain.call('GET', path, { key: null }), { status: 404, body: { error: { code: 'not_found' } } })

@@ -64,7 +64,7 @@ function expected(traces: readonly Made[], { prefix, environment }: Query) {
 t.test('the list of sessions', async t => {
   const { pool } = await testDatabase(t)
   await pool.run(async sql => {
-    await t.test('gives each session once, where its last trace is, added up from its traces', async () => {
+    await t.test("returns each session once, at its last trace's position, with the sums of its traces", async () => {
       const someQuery = fc.record(
         { environment: fc.constantFrom('production', 'staging'), limit: fc.integer({ min: 1, max: 4 }) },
         { requiredKeys: ['limit'] }
@@ -89,7 +89,7 @@ t.test('the list of sessions', async t => {
       await fc.assert(property, { numRuns: 15 })
     })
 
-    await t.test('bounds what is added up of a long session', async t => {
+    await t.test('bounds the sums of a long session', async t => {
       const projectId = await seedProject(sql)
       const traces = Array.from({ length: MOST_ADDED_UP + 2 }, (_, i) => ({
         sessionId: 'long',

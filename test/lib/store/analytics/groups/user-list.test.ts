@@ -69,7 +69,7 @@ t.test('the list of users', async t => {
   const { pool } = await testDatabase(t)
   await pool.run(async sql => {
     await t.test(
-      'gives each user once, where their last trace is, added up wherever their traces are counted',
+      "returns each user once, at their last trace's position, with sums wherever their traces are counted",
       async () => {
         const someQuery = fc.record(
           { environment: fc.constantFrom('production', 'staging'), limit: fc.integer({ min: 1, max: 4 }) },

@@ -163,7 +163,7 @@ t.test('through any history', async t => {
   t.ok(fortnights > 0, `${fortnights} times there was a fortnight`)
 })
 
-t.test('beside other folds, and writers, and folds that are broken off', async t => {
+t.test('concurrently with other folds, writers, and interrupted folds', async t => {
   const { pool } = await testDatabase(t)
   const project = await pool.run(seedProject)
   const seed = (name: string) =>
@@ -188,13 +188,13 @@ t.test('beside other folds, and writers, and folds that are broken off', async t
     })
   )
   await pool.run(sql => sql`alter table rollups drop constraint none`)
-  t.equal(await pool.run(sql => countWrongSums(sql, project)), 0, 'a fold that fails leaves the deltas')
+  t.equal(await pool.run(sql => countWrongSums(sql, project)), 0, 'a failing fold leaves the deltas')
   while ((await pool.run(sql => foldDeltas(sql, project, 20))) > 0) {}
   t.equal(await pool.run(countDeltas), 0)
   t.equal(await pool.run(sql => countWrongSums(sql, project)), 0)
 })
 
-t.test('where names are made up for every trace', async t => {
+t.test('with a new name for every trace', async t => {
   const { pool } = await testDatabase(t)
   const project = await pool.run(seedProject)
   const traces = Array.from({ length: ROOM.n + 40 }, (_, i) => ({ name: `run ${i}`, durationMs: i }))
@@ -213,7 +213,7 @@ t.test('where names are made up for every trace', async t => {
   t.equal(left!.left, 0)
 })
 
-t.test('history is counted a day at a time, and what is wrong is found and mended', async t => {
+t.test('history is counted one day at a time, and errors are found and repaired', async t => {
   const { pool } = await testDatabase(t)
   const project = await pool.run(seedProject)
   const days = ['2025-01-01', '2026-03-04', '2026-03-05']
@@ -228,7 +228,7 @@ t.test('history is counted a day at a time, and what is wrong is found and mende
     // The state after the migration, except for a trace that arrived since.
     await sql`delete from rollup_news where started_at < '2026-03-05'`
     await sql`insert into rollup_history (project_id, uncounted) values (${project}, 'infinity')`
-    t.same(await findWrongDays(sql, project), [], 'what is yet to be counted is not wrong')
+    t.same(await findWrongDays(sql, project), [], 'uncounted history is not an error')
     t.equal(await countOneDay(sql, project), true)
     t.equal(await countOneDay(sql, project), true)
     t.match(await sql`select uncounted from rollup_history`, [{ uncounted: '2026-03-04T00:00:00.000Z' }])
@@ -251,14 +251,14 @@ t.test('history is counted a day at a time, and what is wrong is found and mende
     while (await makeFortnight(sql, project)) {}
     t.same(await findWrongDays(sql, project), [])
     await sql`update rollups set errors = errors + 1 where level = '2' and start < '2025-01-01'`
-    t.same(await findWrongDays(sql, project), ['2024-12-28T00:00:00.000Z'], 'a fortnight that is not what its days are')
+    t.same(await findWrongDays(sql, project), ['2024-12-28T00:00:00.000Z'], 'a fortnight that does not match its days')
     await recountDay(sql, project, '2024-12-28T00:00:00.000Z')
     t.same(await findWrongDays(sql, project), [])
     t.equal(await countWrongSums(sql, project), 0)
   })
 })
 
-t.test('traces counted in the old buckets of durations are neither wrong nor lost', async t => {
+t.test('traces counted in old duration buckets are neither wrong nor lost', async t => {
   const { pool } = await testDatabase(t)
   const project = await pool.run(seedProject)
   const day = '2026-03-05T00:00:00.000Z'

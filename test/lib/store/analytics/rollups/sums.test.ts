@@ -68,7 +68,7 @@ const sumOf = (traces: readonly Given[]) => ({
 })
 const countsOf = ({ traces, errors, cost }: ReturnType<typeof sumOf>) => ({ traces, errors, cost })
 
-t.test('hours, days and fortnights, and deltas, are the sums of the traces, with any filters and groups', async t => {
+t.test('hours, days, fortnights and deltas are the sums of the traces, with any filters and groups', async t => {
   const { pool } = await testDatabase(t)
   const project = await pool.run(seedProject)
   await pool.run(sql => seedTraces(sql, project, given))
@@ -126,7 +126,7 @@ t.test('hours, days and fortnights, and deltas, are the sums of the traces, with
   })
 })
 
-t.test('the view for people has the buckets of each histogram as rows', async t => {
+t.test("the view for people has each histogram's buckets as rows", async t => {
   const { pool } = await testDatabase(t)
   const project = await pool.run(seedProject)
   const durations = [0, 0, 1, 7, 7, 9, 1e6, 2 ** 27, 2 ** 28]

@@ -3,7 +3,7 @@ import t from 'tap'
 import { pairsOf, type Verdicts } from '../../../../../lib/store/analytics/scored/disagreement.ts'
 import { histogramOf, summariseScores } from '../../../../../lib/store/analytics/scored/summary.ts'
 
-t.test('a time of many steps shows fewer values by themselves, and counts the others together', async t => {
+t.test('a period of many steps shows fewer values separately, and combines the others', async t => {
   const values = ['a', 'a', 'a', 'b', 'b', 'c']
   const shown = (steps: number) => {
     const [summary] = summariseScores([{ name: 'n', dataType: 'categorical', source: 'api', step: 1, values }], steps)
@@ -13,7 +13,7 @@ t.test('a time of many steps shows fewer values by themselves, and counts the ot
   t.same(shown(3660), [['a', 'b'], 1])
 })
 
-t.test('every number is in the one bar that its bounds say', async t => {
+t.test('every number is in the bar with the right bounds', async t => {
   const someNumber = fc.oneof(
     fc.double({ noNaN: true, noDefaultInfinity: true }),
     fc.double({ min: 0, max: 1, noNaN: true }),
@@ -42,7 +42,7 @@ t.test('every number is in the one bar that its bounds say', async t => {
   )
 })
 
-t.test('names are counted by step, by source and by value', async t => {
+t.test('names are counted by step, source and value', async t => {
   const of = (values: (number | string | boolean)[], more: object = {}) => ({
     name: 'quality',
     dataType: 'numeric',
@@ -99,7 +99,7 @@ t.test('names are counted by step, by source and by value', async t => {
     1
   )
   t.equal(Object.keys(many!.shares).length, 20)
-  t.same(many!.other, [10], 'values beyond the most frequent are counted together')
+  t.same(many!.other, [10], 'values beyond the most frequent are combined')
 })
 
 t.test('two sources are compared by type', async t => {
@@ -132,5 +132,5 @@ t.test('two sources are compared by type', async t => {
       meanDistance: null
     }
   ])
-  t.equal(pairsOf([of(-1.7e308, 1.7e308)])[0]!.meanDifference, null, 'what no double holds is not told')
+  t.equal(pairsOf([of(-1.7e308, 1.7e308)])[0]!.meanDifference, null, 'values that no double holds are omitted')
 })

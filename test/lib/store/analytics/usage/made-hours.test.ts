@@ -25,7 +25,7 @@ async function record(projectId: number, hour: number, more: object = {}): Promi
   return body.trace.id
 }
 
-t.test('changes that a server of the previous version folds are in the sums after the next round', async t => {
+t.test('changes folded by a server of the previous version are in the sums after the next round', async t => {
   await database.pool.run(async sql => {
     const projectId = await seedProject(sql)
     const make = async () => {

@@ -7,7 +7,7 @@ import { seedProject } from '../../../../fixtures/database/seed.ts'
 import { makeSomeUsage } from '../../../../fixtures/database/usage-sums.ts'
 import { bytes, testWritePath, writer } from '../../../../fixtures/database/write-path.ts'
 
-t.test('few traces with many steps are not read one by one: their sums are made', async t => {
+t.test('few traces with many steps are not read one by one: sums are computed for them', async t => {
   const database = await testDatabase(t)
   const path = testWritePath(t, database)
   await database.pool.run(async sql => {
@@ -21,7 +21,7 @@ t.test('few traces with many steps are not read one by one: their sums are made'
     const period = { from: Date.UTC(2026, 10, 21), to: Date.UTC(2026, 10, 22), step: 'hour' as const, offset: 0 }
     const read = () => readMadeUsage(sql, projectId, { period, interval: 'none', field: 'step', limit: 5 })
     t.match(await read(), { from: period.from, to: period.to, rows: [{ key: 'search', steps: 2 }] })
-    t.equal(await makeSomeUsage(sql, projectId), false, 'they are few')
+    t.equal(await makeSomeUsage(sql, projectId), false, 'there are few')
 
     await sql`update project_totals set spans = 300000 where project_id = ${projectId} and traces > 0`
     t.match(await read(), { to: Date.UTC(2026, 10, 21, 10), rows: [] }, 'the covered time ends before their hour')

@@ -23,7 +23,7 @@ const isLike = (found: SeriesTotal | null, exact: SeriesTotal | null): boolean =
   (['traces', 'errors', 'inputTokens', 'costUsd', 'priced'] as const).every(name => found[name] === exact[name]) &&
   Math.abs((found.p95 ?? 0) - (exact.p95 ?? 0)) <= 0.022 * (exact.p95 ?? 0)
 
-t.test('each way gives the same sums', async t => {
+t.test('each method returns the same sums', async t => {
   const database = await testDatabase(t)
   const path = testWritePath(t, database)
   await database.pool.run(async sql => {
@@ -86,7 +86,7 @@ t.test('each way gives the same sums', async t => {
   })
 })
 
-t.test('groups beyond the limit are one, with the groups of the period before that are gone', async t => {
+t.test('groups beyond the limit are combined, with groups that existed only in the previous period', async t => {
   const database = await testDatabase(t)
   const path = testWritePath(t, database)
   await database.pool.run(async sql => {
@@ -107,7 +107,7 @@ t.test('groups beyond the limit are one, with the groups of the period before th
   })
 })
 
-t.test('each way lists the groups that are first by any of their numbers', async t => {
+t.test('each method lists the groups that rank first by any of their numbers', async t => {
   const database = await testDatabase(t)
   const path = testWritePath(t, database)
   await database.pool.run(async sql => {

@@ -30,7 +30,7 @@ import { addressOf, describeQuery, inOrder } from '../../../../../plugins/dashbo
 const NARROW_SPACE = '\u202f'
 const UNITS: readonly Unit[] = ['count', 'share', 'ms', 'usd', 'number']
 
-t.test('an axis of values holds them all, in a few round steps', async t => {
+t.test('a value axis covers all values in a few round steps', async t => {
   const value = fc
     .tuple(fc.integer({ min: -9999, max: 9999 }), fc.integer({ min: -7, max: 8 }))
     .map(([digits, power]) => digits * 10 ** power)
@@ -50,13 +50,13 @@ t.test('an axis of values holds them all, in a few round steps', async t => {
     { numRuns: 60 }
   )
   t.same(valueAxis([0, null], 'count').ticks, [0, 1])
-  t.same(valueAxis([3], 'count').ticks, [0, 1, 2, 3], 'no halves of traces')
+  t.same(valueAxis([3], 'count').ticks, [0, 1, 2, 3], 'no fractions of traces')
   t.same(valueAxis([0.6], 'share').ticks, [0, 0.2, 0.4, 0.6])
   t.same(valueAxis([2700], 'ms').ticks, [0, 1000, 2000, 3000])
   t.same(valueAxis([130_000], 'ms').ticks, [0, 60_000, 120_000, 180_000])
 })
 
-t.test('an axis of durations is logarithmic and holds them all', async t => {
+t.test('a duration axis is logarithmic and covers all durations', async t => {
   const duration = fc.tuple(fc.integer({ min: 0, max: 9999 }), fc.integer({ min: 0, max: 6 }))
   const values = fc.array(fc.option(duration.map(([digits, power]) => digits * 10 ** power)), { maxLength: 8 })
   fc.assert(
@@ -77,7 +77,7 @@ t.test('an axis of durations is logarithmic and holds them all', async t => {
   t.ok(durationAxis([1, 1e10]).top >= 1e10)
 })
 
-t.test('the label of the last tick stands before the tick, or the tick is left out', async t => {
+t.test("the last tick's label is placed before the tick, or the tick is omitted", async t => {
   const axis = (...at: number[]) => ({
     names: Array.from({ length: 30 }, String),
     ticks: at.map(at => ({ at, text: String(at) }))
@@ -115,7 +115,7 @@ function steps(from: string, minutes: number, count: number): string[] {
   return Array.from({ length: count }, (_, i) => new Date(Date.parse(from) + i * minutes * 60_000).toISOString())
 }
 
-t.test('an axis of time names every step, and labels a few', async t => {
+t.test('a time axis names every step, and labels a few', async t => {
   const texts = (starts: readonly string[], step: 'minute5' | 'hour' | 'day') =>
     timeAxis({ starts, to: '2026-11-26T00:00:00Z', step, offset: 0 }, 'utc').ticks.map(({ text }) => text)
   const hour = steps('2026-11-25T09:00:00Z', 5, 12)
@@ -141,13 +141,13 @@ t.test('an axis of time names every step, and labels a few', async t => {
   ])
 })
 
-t.test('the page offers the ranges that the server takes', async t => {
+t.test('the page offers the ranges that the server accepts', async t => {
   t.same(CHART_RANGES, Object.keys(server.RANGES))
   t.same(DAY_RANGE_CHOICES, server.DAY_RANGES)
   for (const range of CHART_RANGES) t.equal(rangeMs(range), server.RANGES[range])
 })
 
-t.test('hours are labelled in zones that are half an hour off, too', async t => {
+t.test('hours are labelled correctly in zones with half-hour offsets', async t => {
   const { TZ } = process.env
   t.teardown(() => {
     if (TZ === undefined) delete process.env.TZ
@@ -170,7 +170,7 @@ t.test('hours are labelled in zones that are half an hour off, too', async t => 
   t.same([days.names, days.zone], [['Wed 25 Nov 2026', 'Thu 26 Nov 2026', 'Fri 27 Nov 2026'], 'UTC+06:00'])
 })
 
-t.test('lines are broken where there is no value, and bars stand on each other', async t => {
+t.test('lines break at missing values, and bars are stacked', async t => {
   const axis = valueAxis([4], 'count')
   t.same(linePaths([4, 2, null, 0, null, 1], axis), { line: 'M0.5 0L1.5 50', points: 'M3.5 100h0M5.5 75h0' })
   t.same(
@@ -191,10 +191,10 @@ t.test('lines are broken where there is no value, and bars stand on each other',
     [4, 1]
   )
   const [tiny] = stackPaths([[0.0001]], axis)
-  t.match(tiny, /V99\.2h/, 'what is not zero is seen')
+  t.match(tiny, /V99\.2h/, 'a value above zero is visible')
 })
 
-t.test('an overview is of what its address says, and always of some time', async t => {
+t.test('an overview follows its address, and always has a time range', async t => {
   t.same(readOverview(''), { filters: {}, range: '7d', sort: 'newest' })
   t.same(readOverview('?range=24h&env=prod&tag=x&user=u'), {
     filters: { env: 'prod' },
@@ -231,7 +231,7 @@ t.test('an overview is of what its address says, and always of some time', async
   )
 })
 
-t.test('steps lead to the list from their beginning to their last moment', async t => {
+t.test('steps link to the list from their start to their last moment', async t => {
   const answer = {
     from: '2026-11-25T09:00:00.000Z',
     to: '2026-11-25T11:00:00.000Z',
@@ -248,7 +248,7 @@ t.test('steps lead to the list from their beginning to their last moment', async
   )
 })
 
-t.test('scores are told in a few words, views by what they show', async t => {
+t.test('scores are described in a few words, and views by what they show', async t => {
   const score = {
     name: 'verdict',
     count: 8,

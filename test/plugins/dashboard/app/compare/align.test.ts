@@ -38,7 +38,7 @@ const span = (
 const rowsOf = (a: readonly OutlineSpan[], b: readonly OutlineSpan[]) =>
   alignSteps(stepsOf(a), stepsOf(b)).map(({ a, b }) => `${a?.span.id ?? '+'} ${b?.span.id ?? '−'}`)
 
-t.test('a path has the names from the root, with the place among siblings of the same name', async t => {
+t.test('a path has the names from the root, numbered among siblings of the same name', async t => {
   const spans = [
     span('r', 'agent run'),
     span('1', 'chat', 'r'),
@@ -60,7 +60,7 @@ t.test('a path has the names from the root, with the place among siblings of the
   )
 })
 
-t.test('spans of the same path are in one row; what one trace has alone stands by itself', async t => {
+t.test('spans with the same path share a row, and spans in only one trace have their own', async t => {
   const a = [span('a0', 'run'), span('a1', 'chat', 'a0'), span('a2', 'refund', 'a0'), span('a3', 'chat', 'a0')]
   const b = [span('b0', 'run'), span('b1', 'chat', 'b0'), span('b2', 'chat', 'b0'), span('b3', 'check', 'b0')]
   t.same(rowsOf(a, b), ['a0 b0', 'a1 b1', 'a2 −', 'a3 b2', '+ b3'])
@@ -68,7 +68,7 @@ t.test('spans of the same path are in one row; what one trace has alone stands b
   t.same(rowsOf([], b).length, 4)
 })
 
-t.test('where paths differ, names on the way count, then names', async t => {
+t.test('if paths differ, their names count, then the last names', async t => {
   // The second trace has the same steps below a different root.
   const a = [span('a0', 'old run'), span('a1', 'chat', 'a0'), span('a2', 'tool', 'a1')]
   const b = [span('b0', 'new run'), span('b1', 'chat', 'b0'), span('b2', 'tool', 'b1')]
@@ -80,22 +80,22 @@ t.test('where paths differ, names on the way count, then names', async t => {
   t.same(rowsOf(c, d), ['c0 d0', 'c1 d2', 'c2 −'])
 })
 
-t.test('a model in a name keeps no spans apart', async t => {
+t.test("a model's name does not keep spans apart", async t => {
   const a = [
     span('a0', 'run'),
     span('a1', 'chat gpt-5-mini', 'a0', 'gpt-5-mini-2025-08-07'),
     span('a2', 'gpt-5', 'a0', 'gpt-5')
   ]
   const b = [span('b0', 'run'), span('b1', 'chat claude-opus', 'b0', 'claude-opus'), span('b2', 'gpt-4', 'b0', 'gpt-4')]
-  t.same(rowsOf(a, b), ['a0 b0', 'a1 b1', 'a2 −', '+ b2'], 'but a name that is the model alone is a name')
+  t.same(rowsOf(a, b), ['a0 b0', 'a1 b1', 'a2 −', '+ b2'], 'but a name that consists only of the model is a name')
   t.same(
     stepsOf([span('1', 'a chat o1', null, 'o1'), span('2', 'step 1', null, 'step')]).map(({ path }) => path),
     ['a chat o1', '1'],
-    'words of three letters are no model'
+    'three-letter words are not models'
   )
 })
 
-t.test('rows are found by the span of either trace', async t => {
+t.test("rows are found by either trace's span", async t => {
   const rows = alignSteps(stepsOf([span('1', 'x'), span('2', 'y')]), stepsOf([span('3', 'x'), span('1', 'z')]))
   t.same(
     rows.map(({ key }) => key),
@@ -116,7 +116,7 @@ const spansOf = (prefix: string) =>
       )
     )
 
-t.test('the rows hold each span once, in the order of its tree, and pair only equal names', async () => {
+t.test('the rows contain each span once, in tree order, and pair only equal names', async () => {
   fc.assert(
     fc.property(spansOf('a'), spansOf('b'), (a, b) => {
       const [left, right] = [stepsOf(a), stepsOf(b)]
@@ -142,7 +142,7 @@ t.test('the rows hold each span once, in the order of its tree, and pair only eq
   )
 })
 
-t.test('no other way in order pairs more spans of equal path', async () => {
+t.test('no other alignment in order pairs more spans with equal paths', async () => {
   fc.assert(
     fc.property(spansOf('a'), spansOf('b'), (a, b) => {
       const [left, right] = [stepsOf(a), stepsOf(b)]
@@ -176,7 +176,7 @@ t.test('two traces of 200 spans are aligned', async t => {
   t.equal(rows.filter(({ b }) => b !== undefined).length, 200)
 })
 
-t.test('a difference has its sign and its unit, and nothing is made up', async t => {
+t.test('a difference has a sign and a unit, and exists only between known values', async t => {
   t.equal(formatChange(1200, 1900, formatDuration), '+700 ms')
   t.equal(formatChange(1900, 1200, formatDuration), '−700 ms')
   t.equal(formatChange(0.01, 0.03, formatCost), '+$0.0200')

@@ -39,7 +39,7 @@ function longestCommon(a: Int32Array, b: Int32Array): number {
 const sequence = (most: number) =>
   fc.array(fc.integer({ min: 0, max: 3 }), { maxLength: most }).map(list => Int32Array.from(list))
 
-t.test('what two short sequences have in common is the longest that there is', async () => {
+t.test('finds the longest common subsequence of two short sequences', async () => {
   fc.assert(
     fc.property(sequence(40), sequence(40), (a, b) => {
       const runs = commonRuns(a, b)
@@ -49,14 +49,14 @@ t.test('what two short sequences have in common is the longest that there is', a
   )
 })
 
-t.test('with any number of steps what is found is in common', async () => {
+t.test('with any step budget, only common elements are found', async () => {
   fc.assert(
     fc.property(sequence(60), sequence(60), fc.nat(300), (a, b, steps) => isSound(a, b, commonRuns(a, b, steps))),
     runs(60)
   )
 })
 
-t.test('long sequences are cut where something stands once in each', async t => {
+t.test('long sequences are split at elements that occur once in each', async t => {
   const a = Int32Array.from({ length: 30_000 }, (_, i) => (i % 3 === 0 ? i + 10 : i % 2))
   const b = Int32Array.from([...a.subarray(0, 7000), 5, 6, 7, ...a.subarray(7100, 20_000), ...a.subarray(20_001), 8])
   const runs = commonRuns(a, b)
@@ -64,7 +64,7 @@ t.test('long sequences are cut where something stands once in each', async t => 
   t.ok(total(runs) >= 30_000 - 101)
 })
 
-t.test('long sequences in which nothing stands once are cut in halves', async t => {
+t.test('long sequences without unique elements are split in half', async t => {
   const a = Int32Array.from({ length: 20_000 }, (_, i) => i % 7)
   const b = Int32Array.from({ length: 20_000 }, (_, i) => (i % 7 < 4 ? i % 7 : 10 + (i % 3)))
   const runs = commonRuns(a, b)
@@ -72,7 +72,7 @@ t.test('long sequences in which nothing stands once are cut in halves', async t 
   t.ok(total(runs) > 11_000, `${total(runs)}`)
 })
 
-t.test('of long sequences without anything in common, nothing is found, and soon', async t => {
+t.test('for long sequences with nothing in common, nothing is found, quickly', async t => {
   const a = Int32Array.from({ length: 50_000 }, (_, i) => i)
   const b = Int32Array.from({ length: 50_000 }, (_, i) => -1 - i)
   t.same(commonRuns(a, b, 200_000), [])
@@ -92,7 +92,7 @@ function diffText(lines: readonly DiffLine[], side: 'before' | 'after'): string 
     .join('\n')
 }
 
-t.test('the difference has both texts in it', async () => {
+t.test('the difference contains both texts', async () => {
   fc.assert(
     fc.property(lines, lines, (before, after) => {
       const diff = diffTexts(before, after)
@@ -120,7 +120,7 @@ const shown = (diff: readonly DiffLine[]) =>
       : `${line.kind === 'gone' ? '- ' : '+ '}${line.pieces.map(({ text, changed }) => (changed ? `[${text}]` : text)).join('')}`
   )
 
-t.test('within a line that changed the words that did are marked', async t => {
+t.test('changed words are marked within a changed line', async t => {
   t.same(shown(diffTexts('a\nthe quick brown fox\nz', 'a\nthe slow brown fox\nz')), [
     '  a',
     '- the [quick] brown fox',
@@ -137,7 +137,7 @@ t.test('within a line that changed the words that did are marked', async t => {
   t.same(shown(diffTexts('', '')), ['  '])
 })
 
-t.test('what is the same is folded but for three lines around what is not', async t => {
+t.test('equal lines are folded, except for three lines around each change', async t => {
   const before = Array.from({ length: 40 }, (_, i) => `line ${i}`)
   const after = before.with(20, 'something else')
   const diff = diffTexts(before.join('\n'), after.join('\n'))
@@ -166,7 +166,7 @@ t.test('what is the same is folded but for three lines around what is not', asyn
   )
 })
 
-t.test('JSON is compared by lines, a text of several lines by its own', async t => {
+t.test('JSON is compared by lines, and a multi-line text by its own', async t => {
   t.equal(readable('"plain\\ntext"'), 'plain\ntext')
   t.equal(
     readable(
@@ -187,7 +187,7 @@ t.test('JSON is compared by lines, a text of several lines by its own', async t 
   )
 })
 
-t.test('a comparison is in its address', async t => {
+t.test('a comparison is stored in its address', async t => {
   const [a, b] = ['a'.repeat(32), 'b'.repeat(32)]
   const address = compareAddress('default', { a, b, span: 'b:1f' })
   t.equal(address, `p/default/compare?a=${a}&b=${b}&span=b%3A1f`)

@@ -13,7 +13,7 @@ import { wholeJson } from '../../../../../plugins/dashboard/app/content/whole-js
 
 const tool = (name: string) => ({ type: 'function', function: { name, parameters: {} } })
 
-t.test('what a request holds besides its messages', async t => {
+t.test("a request's data other than its messages", async t => {
   const text = JSON.stringify({
     model: 'm',
     messages: [{ role: 'user', content: 'x' }],
@@ -33,7 +33,7 @@ t.test('what a request holds besides its messages', async t => {
   t.same(besidesMessages('', undefined), [])
 })
 
-t.test('parameters that attributes state', async t => {
+t.test('parameters stated by attributes', async t => {
   const text = JSON.stringify({
     'gen_ai.request.model': 'm',
     'gen_ai.request.temperature': 0.5,
@@ -53,14 +53,14 @@ t.test('parameters that attributes state', async t => {
   t.same(toolNames({ name: 'tools', text: settings, node: nodeAt(settings)! }), ['lookup', 'refund'], 'named by keys')
 })
 
-t.test('a text is JSON if all of it is an object or array', async t => {
+t.test('a text is JSON if it consists entirely of an object or array', async t => {
   t.match(wholeJson(' {"a":1}\n'), { kind: 'object', start: 1, end: 8 })
   t.match(wholeJson('[1]'), { kind: 'array' })
   for (const text of ['', '1', '"x"', '{a}', '[1] and more', '[link](x)', '{"a":1}}'])
     t.equal(wholeJson(text), undefined)
 })
 
-t.test('metadata is flattened, without what spoor adds', async t => {
+t.test("metadata is flattened, without spoor's additions", async t => {
   const metadata = {
     release: '2.1',
     build: { sha: 'abc', n: 9007199254740993n.toString() },
@@ -78,7 +78,7 @@ t.test('metadata is flattened, without what spoor adds', async t => {
   fc.assert(fc.property(fc.dictionary(fc.string(), fc.jsonValue()), any => metadataLeaves(any).length <= 200))
 })
 
-t.test('metadata of two traces: what differs, and what the reader chose', async t => {
+t.test("metadata of two traces: the differences, and the visitor's selection", async t => {
   const [a, b] = [
     { v: '1', same: 'x', kept: 'y', only: 'a' },
     { v: '2', same: 'x', kept: 'y' }
@@ -90,7 +90,7 @@ t.test('metadata of two traces: what differs, and what the reader chose', async 
   ])
 })
 
-t.test('code has tokens in languages that are known', async t => {
+t.test('code in known languages has tokens', async t => {
   const tokens = (code: string, language: string) =>
     readCode(code, language).map(({ kind, start, end }) => `${kind} ${code.slice(start, end)}`)
   t.same(tokens("def f(x): # \"no\"\n  return 0x1f + 'a\\'b'", 'Python'), [

@@ -29,7 +29,7 @@ function rewrite(text: string, node: JsonNode): string {
 /** Returns JSON without whitespace between values. */
 const compact = (text: string) => text.replace(/("(?:[^"\\]|\\.)*")|\s+/g, '$1')
 
-t.test('nodes are the text that they stand for', async t => {
+t.test('nodes are the text that they represent', async t => {
   fc.assert(
     fc.property(anyJson, value => {
       const text = writeJson(value)
@@ -42,7 +42,7 @@ t.test('nodes are the text that they stand for', async t => {
   t.equal(rewrite(spaced, nodeAt(spaced)!), compact(spaced))
 })
 
-t.test('members are found by key and by index, and read a part at a time', async t => {
+t.test('members are found by key and by index, and read a portion at a time', async t => {
   const text = '{"a":[10,11,12,13],"\\u0062":"two","__proto__":3,"a2":{"deep":null}}'
   const root = nodeAt(text)!
   t.equal(sourceOf(text, memberAt(text, root, 'b')!), '"two"')
@@ -60,11 +60,11 @@ t.test('members are found by key and by index, and read a part at a time', async
   t.equal(readString('"a\\u0041\\n"', { start: 0, end: 11 }), 'aA\n')
 })
 
-t.test('a text that is cut off is no value, and is not looked at for ever', async t => {
+t.test('a truncated text is not a value, and is not searched forever', async t => {
   for (const text of ['', '   ', '{', '["a', '"\\"', '[1,{"a":2}']) t.equal(nodeAt(text), undefined, text)
 })
 
-t.test('values keep what doubles do not hold', async t => {
+t.test('values preserve what doubles cannot hold', async t => {
   const text = '{"id":107505301260286111,"big":1e400,"zero":-0,"two":1.50,"__proto__":{"x":1},"n":[1,2.5,true,null]}'
   const value = parseExactly(text) as Record<string, unknown>
   t.equal(String(value.id), '107505301260286111')
@@ -76,7 +76,7 @@ t.test('values keep what doubles do not hold', async t => {
   t.equal(compact(writeIndented(value)), text)
 })
 
-t.test('parsing and writing again gives the same text, whatever it holds', async t => {
+t.test('parsing and formatting preserves any text', async t => {
   fc.assert(
     fc.property(anyJson, value => {
       const text = compact(writeJson(value))
@@ -88,7 +88,7 @@ t.test('parsing and writing again gives the same text, whatever it holds', async
 
 const NO_CHOICES = { open: new Map<string, boolean>(), most: new Map<string, number>() }
 
-t.test('JSON is rows, of which two levels are open, and long ones are not', async t => {
+t.test('JSON becomes rows, with two levels expanded, but not long values', async t => {
   const text = JSON.stringify({ 'a b': { c: [1, { d: 2 }] }, long: Array(60).fill(0), e: [] })
   const root = nodeAt(text)!
   const rows = jsonRowsOf(text, root, NO_CHOICES)
@@ -118,7 +118,7 @@ t.test('JSON is rows, of which two levels are open, and long ones are not', asyn
   t.equal(jsonRowsOf(text, root, { ...NO_CHOICES, open: new Map([['', false]]) }).length, 1)
 })
 
-t.test('of many members 200 are shown, and then more', async t => {
+t.test('of many members, 200 are shown first, and then more', async t => {
   const text = JSON.stringify(Array(450).fill(1))
   const root = nodeAt(text)!
   const open = new Map([['', true]])
@@ -128,7 +128,7 @@ t.test('of many members 200 are shown, and then more', async t => {
   t.match([all.length, all.at(-1)!.left], [451, 0])
 })
 
-t.test('a key that stands twice is two rows', async t => {
+t.test('a duplicate key has two rows', async t => {
   const text = '{"a":1,"a":{"b":2}}'
   t.same(
     jsonRowsOf(text, nodeAt(text)!, NO_CHOICES).map(({ id }) => id),
@@ -136,11 +136,11 @@ t.test('a key that stands twice is two rows', async t => {
   )
 })
 
-t.test('arrows go through rows as through a tree', async t => {
+t.test('arrow keys move through rows as through a tree', async t => {
   const text = '{"a":{"b":1},"c":2}'
   const rows = jsonRowsOf(text, nodeAt(text)!, NO_CHOICES)
   const [root, a, b, c] = rows
-  t.equal(rowAfter(rows, 0, 'ArrowRight'), a, 'into what is open')
+  t.equal(rowAfter(rows, 0, 'ArrowRight'), a, 'into an expanded value')
   t.equal(rowAfter(rows, 2, 'ArrowLeft'), a, 'out of it')
   t.equal(rowAfter(rows, 2, 'ArrowDown'), c)
   t.equal(rowAfter(rows, 3, 'ArrowDown'), undefined)

@@ -116,11 +116,11 @@ const READ: [text: string, tree: string][] = [
   ['<doc>\n  *a*\n</doc>', 'p(<doc><br>em(a)<br></doc>)']
 ]
 
-t.test('Markdown is read as CommonMark and GitHub have it', async t => {
+t.test('Markdown is parsed as by CommonMark and GitHub', async t => {
   for (const [text, tree] of READ) t.equal(brief(readMarkdown(text)!), tree, JSON.stringify(text))
 })
 
-t.test('a long text is drawn in portions, in which nothing is missing', async t => {
+t.test('a long text is drawn in portions, without gaps', async t => {
   const items = Array.from({ length: 500 }, (_, i) => `${i + 7}. item ${i}`).join('\n')
   const table = `| a |\n|---|\n${'| 1 |\n'.repeat(300)}`
   const tree = readMarkdown(`# Title\n\n${items}\n\ntext\n\n${table}\n> ${'long '.repeat(2000)}`)!
@@ -132,12 +132,12 @@ t.test('a long text is drawn in portions, in which nothing is missing', async t 
   t.same(
     lists.map(({ start }) => start).slice(0, 3),
     [7, 7 + lists[0]!.children.length, 7 + lists[0]!.children.length + lists[1]!.children.length],
-    'numbers go on'
+    'numbering continues'
   )
   t.same(portionsOf(readMarkdown('a\n\nb')!, 100), [readMarkdown('a\n\nb')], 'a short one is one portion')
 })
 
-t.test('what people and models write is drawn', async t => {
+t.test('typical texts of people and models are drawn', async t => {
   t.same(readMarkdown('Hello **you** and `x < y`'), [
     {
       tag: 'p',
@@ -156,7 +156,7 @@ t.test('what people and models write is drawn', async t => {
   t.match(readMarkdown(`![dot](${PIXEL})`), [{ children: [{ tag: 'img', data: PIXEL, alt: 'dot' }] }])
 })
 
-t.test('formulas stay as they are, and amounts of money are no formulas', async t => {
+t.test('formulas are not changed, and amounts of money are not formulas', async t => {
   const line = (text: string) => brief(readMarkdown(text)!)
   for (const formula of ['$f(t)\\,dt$', '$a_1 * b_2$', '$$\\int_0^1 *x*$$', '\\(x^2 * y_1\\)', '\\[a_i *b*\\]']) {
     t.same(readMarkdown(`so ${formula} is`), [{ tag: 'p', children: [`so ${formula} is`] }], formula)
@@ -174,7 +174,7 @@ t.test('formulas stay as they are, and amounts of money are no formulas', async 
   t.equal(line('$$\nnever closed *a*'), 'p($$<br>never closed em(a))')
 })
 
-t.test('HTML is text, and links and images lead nowhere bad', async t => {
+t.test('HTML is text, and links and images have only safe targets', async t => {
   const corpus = [
     '<script>alert(1)</script>',
     'a <img src=x onerror=alert(1)> b',
@@ -203,14 +203,14 @@ t.test('HTML is text, and links and images lead nowhere bad', async t => {
       if (node.tag === 'img') t.match(node.data, /^data:image\/(?:png|jpeg|gif|webp);base64,/, text)
     }
   }
-  t.match(textOf(readMarkdown('a <b>c</b>')!), '<b>c</b>', 'tags are seen')
+  t.match(textOf(readMarkdown('a <b>c</b>')!), '<b>c</b>', 'tags are visible')
   for (const address of ['javascript:x', ' javascript:x', 'https:\u0001//x', '//x', '/x', '#x', 'data:text/html,x']) {
     t.equal(safeAddress(address), undefined, address)
   }
   t.equal(safeAddress(' https://example.com/ '), 'https://example.com/')
 })
 
-t.test('no text breaks it, or keeps it busy', async t => {
+t.test('no text breaks the parser, or takes long', async t => {
   const units = [
     ...['>', '> ', '- ', '1. ', '- a\n', '  - a\n', '- \n', '- a\n\n', '1) a\n2. b\n', 'a\n> b\n- c\n'],
     ...[
@@ -237,7 +237,7 @@ t.test('no text breaks it, or keeps it busy', async t => {
     const { user } = process.cpuUsage(before)
     // The limit is far above the time of a single pass, and far below that of quadratic growth.
     t.ok(user < 700_000, `${JSON.stringify(unit)}, ${text.length} characters: ${user / 1000} ms`)
-    t.ok(depthOf(nodes!) < 60, `${JSON.stringify(unit)} is not nested without end`)
+    t.ok(depthOf(nodes!) < 60, `${JSON.stringify(unit)} is not nested endlessly`)
   }
   t.equal(readMarkdown('a'.repeat(200_000)), undefined, 'a long text is text')
   fc.assert(
@@ -251,7 +251,7 @@ t.test('no text breaks it, or keeps it busy', async t => {
   )
 })
 
-t.test('only images and sounds of known types are media', async t => {
+t.test('only images and audio of known types are media', async t => {
   t.match(readDataUri(PIXEL), { kind: 'image', type: 'image/png' })
   t.match(readDataUri('data:audio/wav;base64,UklGRg=='), { kind: 'audio' })
   t.match(readDataUri('data:image/svg+xml;base64,PHN2Zz4='), { kind: 'file' })

@@ -73,7 +73,7 @@ t.test('OpenAI: chat', async t => {
   ])
 })
 
-t.test('OpenAI: items of Responses', async t => {
+t.test('OpenAI: Responses items', async t => {
   const items = [
     { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'Hi' }] },
     { type: 'reasoning', id: 'r', summary: [{ type: 'summary_text', text: 'Hm' }] },
@@ -172,7 +172,7 @@ t.test('Gemini: contents and parts', async t => {
   t.same(input([{ role: 'user', parts: [{ text: 'Hi' }] }]), ['user: Hi'])
 })
 
-t.test('the AI SDK: parts of models and of its interface', async t => {
+t.test('the AI SDK: parts of models and of UI messages', async t => {
   t.same(
     input([
       {
@@ -229,7 +229,7 @@ t.test("OpenTelemetry's conventions: parts", async t => {
   )
 })
 
-t.test('LangChain: messages, serialised ones, and generations', async t => {
+t.test('LangChain: messages, serialised messages, and generations', async t => {
   const messages = [
     { type: 'system', content: 'Be kind.' },
     { type: 'human', content: 'Hi' },
@@ -252,7 +252,7 @@ t.test('LangChain: messages, serialised ones, and generations', async t => {
   ])
 })
 
-t.test('a text is what the user or the model said; what is no conversation is left to the JSON', async t => {
+t.test("a text is the user's or the model's, and other values remain JSON", async t => {
   t.same(input('Hi'), ['user: Hi'])
   t.same(output('Hello'), ['assistant: Hello'])
   t.same(input({ prompt: 'Once' }), ['user: Once'])
@@ -293,7 +293,7 @@ t.test('inputs and outputs of tools are messages only if they state roles', asyn
   t.same(stated({ messages: [{ type: 'human', content: 'Hi' }] }), ['user: Hi'])
 })
 
-t.test('odd messages do not break it', async t => {
+t.test('unusual messages do not break it', async t => {
   const names = [
     'role',
     'content',
@@ -352,7 +352,7 @@ t.test('odd messages do not break it', async t => {
   )
 })
 
-t.test('what a conversation repeats is counted, and its last message stays', async t => {
+t.test('messages repeated in a conversation are counted, and the last message stays visible', async t => {
   const say = (text: string): Message => ({ role: 'user', parts: [{ kind: 'text', text }] })
   const [a, b, c, d] = ['a', 'b', 'c', 'd'].map(say) as [Message, Message, Message, Message]
   t.equal(countRepeated([a, b], [say('a'), b, c]), 2)

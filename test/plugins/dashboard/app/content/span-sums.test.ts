@@ -32,7 +32,7 @@ t.test('a node sums the steps, failures, tokens and cost below it', async t => {
   t.match(sumsOf(span('a', 'gone', { status: 'error' })).get('missing:gone'), { steps: 1, failures: 1, usage: null })
 })
 
-t.test('a step that failed because of a step inside it is no further failure', async t => {
+t.test('a step that failed because of a child is not another failure', async t => {
   const failed = { status: 'error' } as const
   const sums = sumsOf(span('a', null, failed), span('b', 'a', failed), span('c', 'b', failed), span('d', 'a', failed))
   t.match([sums.get('')?.failures, sums.get('a')?.failures, sums.get('b')?.failures], [2, 2, 1])
@@ -47,7 +47,7 @@ t.test('each call counts once', async t => {
   t.equal(total(span('a'), span('b', 'a')), undefined)
 })
 
-t.test('sums of a trace are those of its roots, in any order', async () => {
+t.test("a trace's sums are those of its roots, in any order", async () => {
   const parents = fc.option(fc.constantFrom(...'abcdef'))
   const kinds = fc.constantFrom('llm', 'tool', 'agent')
   const spans = fc.uniqueArray(fc.tuple(fc.constantFrom(...'abcdef'), parents, kinds, fc.nat(9)), {
@@ -64,7 +64,7 @@ t.test('sums of a trace are those of its roots, in any order', async () => {
   )
 })
 
-t.test('what a trace does not state is taken from its steps, and marked', async t => {
+t.test('totals that a trace does not state are taken from its steps, and marked', async t => {
   const none = { inputTokens: 0, outputTokens: 0, totalTokens: 0 }
   const trace = { usage: none, costUsd: null, model: null } as Outline['trace']
   const spans = [call('a', null, 10, 0.5), call('b', null, 5), span('c', null, { model: 'other' })]

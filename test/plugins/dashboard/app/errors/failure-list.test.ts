@@ -33,7 +33,7 @@ const page = (groups: readonly GroupOfFailures[], over: Partial<FailurePage> = {
   ...over
 })
 
-t.test('pages add up by group, the most failures first', t => {
+t.test('pages add up by group, with the most failures first', t => {
   const earlier = '2026-11-21T10:00:00.000Z'
   const first = page([group({ count: 2, steps: [0, 2] }), group({ name: 'ask', count: 5 })], { nextCursor: 'x' })
   const second = page([group({ count: 4, steps: [4], before: 3, traces: 2, firstAt: earlier }), group({ kind: 'llm' })])
@@ -51,7 +51,7 @@ t.test('pages add up by group, the most failures first', t => {
   t.end()
 })
 
-t.test('failures that a step passed on come last', t => {
+t.test('failures passed on by a step come last', t => {
   const list = withFailures(page([]), page([group({ count: 9, passedOn: 9 }), group({ name: 'ask' })]))
   t.same(
     list.groups.map(({ name }) => name),
@@ -65,7 +65,7 @@ const early = (over: object = {}) => ({
   ...over
 })
 
-t.test('a group that a further page has only before the period is not lost', t => {
+t.test('a group that a later page has only before the period is not lost', t => {
   const firstAt = '2026-11-19T00:00:00.000Z'
   const further = page([], { earlier: [early({ before: 2, firstAt }), early({ name: 'other', before: 7 })] })
   const list = withFailures(page([group()], { nextCursor: 'x' }), further)
@@ -86,7 +86,7 @@ t.test('a failure is new if no earlier trace has it', t => {
   t.end()
 })
 
-t.test('the first failure is the first of all traces examined', t => {
+t.test('the first failure is the first among all examined traces', t => {
   const later = page([], { earlier: [early({ firstAt: '2026-10-09T00:00:00.000Z' })], reached: AT, nextCursor: 'x' })
   const history = withEarlier(withEarlier(undefined, later), page([], { earlier: [early()] }))
   t.equal(firstSeen(group(), withEarlier(undefined, later)), '2026-10-09T00:00:00.000Z')
@@ -96,7 +96,7 @@ t.test('the first failure is the first of all traces examined', t => {
   t.end()
 })
 
-t.test('groups are sorted by failures, by when they were first seen, or by when they were last seen', t => {
+t.test('groups are sorted by failures, first seen or last seen', t => {
   const list = page([
     group({ name: 'a', lastAt: '2026-11-21T10:00:00.000Z' }),
     group({ name: 'b', lastAt: '2026-11-21T12:00:00.000Z' }),
@@ -112,7 +112,7 @@ t.test('groups are sorted by failures, by when they were first seen, or by when 
   t.end()
 })
 
-t.test('words are those of the type and the message, without placeholders', t => {
+t.test('the words come from the type and the message, without placeholders', t => {
   t.equal(wordsOf({ type: null, pattern: null }), '')
   t.equal(wordsOf({ type: 'KeyError', pattern: null }), 'KeyError')
   t.equal(
@@ -123,7 +123,7 @@ t.test('words are those of the type and the message, without placeholders', t =>
   t.end()
 })
 
-t.test('a group leads to its traces', t => {
+t.test('a group links to its traces', t => {
   const time = { from: AT, to: AT }
   t.same(Object.fromEntries(new URLSearchParams(tracesQueryOf(group(), time, 'prod'))), {
     ...{ step: 'pay', kind: 'tool', stepStatus: 'error', error: 'No stock', env: 'prod' },

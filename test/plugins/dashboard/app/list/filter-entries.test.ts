@@ -1,4 +1,4 @@
-/** Tests what the filter box offers for what is typed. */
+/** Tests the entries that the filter box offers for typed text. */
 import t from 'tap'
 import { entriesFor, lastPart, loneValue } from '../../../../../plugins/dashboard/app/list/filter-entries.ts'
 import { FIELDS, parseFilters } from '../../../../../plugins/dashboard/app/state/filter-text.ts'
@@ -8,7 +8,7 @@ const labels = (typed: string, values: readonly (readonly [string, number])[] = 
     ({ label }) => label
   )
 
-t.test('an empty box offers every field, and a beginning the fields that fit, with a search for the words', async t => {
+t.test('an empty box offers every field, and typed text the matching fields and a search for the words', async t => {
   t.equal(labels('').length, FIELDS.length)
   t.same(labels('sta'), ['status:', 'stepstatus:', 'Search for “sta”'])
   t.same(labels('model:m refund'), ['Search for “model:m refund”'])
@@ -38,13 +38,13 @@ t.test('a field offers its values, those that begin with the typed text first', 
   t.same(entriesFor('failed:', undefined), [{ label: 'yes', text: 'failed:yes', isComplete: true }])
 })
 
-t.test('the last part is what is being typed', async t => {
+t.test('the last part is the part being typed', async t => {
   t.match(lastPart('status:ok na'), { before: 'status:ok ', part: 'na', field: undefined })
   t.match(lastPart('status:ok '), { before: 'status:ok ', part: '' })
   t.match(lastPart('name:"two wor'), { before: '', field: { name: 'name' }, value: 'two wor' })
 })
 
-t.test('Enter takes the only value or field that begins with the typed text', async t => {
+t.test('Enter chooses the only value or field that begins with the typed text', async t => {
   const values = (...names: string[]) => ({ values: names.map(value => ({ value, traces: 1 })), newest: null })
   const taken = (typed: string, known = values()) => loneValue(entriesFor(typed, known), typed)?.text
   t.equal(taken('name:sup', values('support-agent')), 'name:support-agent')

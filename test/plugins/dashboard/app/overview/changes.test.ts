@@ -22,7 +22,7 @@ const group = (key: string | null, now: Partial<Total>, before: Partial<Total> |
 })
 const split = (by: string, groups: readonly SplitRow[]): Pick<SplitAnswer, 'by' | 'groups'> => ({ by, groups })
 
-t.test('the group that grows more than the whole comes first', t => {
+t.test('the group that grows more than the total comes first', t => {
   const cost = split('model', [
     group('large', { costUsd: 20 }, { costUsd: 10 }),
     group('new', { costUsd: 15 }, { costUsd: 0 }),
@@ -39,7 +39,7 @@ t.test('the group that grows more than the whole comes first', t => {
   t.end()
 })
 
-t.test('the split that explains most comes first; a split with one group explains nothing', t => {
+t.test('the most informative split comes first, and a split with one group explains nothing', t => {
   const splits = [
     split('environment', [group('prod', { costUsd: 30 }, { costUsd: 10 })]),
     split('name', [group('a', { costUsd: 16 }, { costUsd: 5 }), group('b', { costUsd: 14 }, { costUsd: 5 })]),
@@ -52,7 +52,7 @@ t.test('the split that explains most comes first; a split with one group explain
   t.end()
 })
 
-t.test('durations do not add up: slow groups count by their traces', t => {
+t.test('durations do not add up, so slow groups are weighted by their traces', t => {
   const slow = split('name', [
     group('rare', { p95: 900, traces: 1 }, { p95: 100 }),
     group('frequent', { p95: 200, traces: 99 }, { p95: 100 }),
@@ -65,7 +65,7 @@ t.test('durations do not add up: slow groups count by their traces', t => {
   t.end()
 })
 
-t.test('error rates change with errors; unknown numbers before are left out', t => {
+t.test('error rates change with errors, and unknown previous numbers are omitted', t => {
   const errors = split('user', [
     group('ada', { errors: 5 }, { errors: 0 }),
     group('bob', { errors: 1 }, { errors: 1 }),

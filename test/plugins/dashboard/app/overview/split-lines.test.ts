@@ -17,7 +17,7 @@ const line = (key: string | null, over: Partial<Line>): Line => {
 }
 const keysOf = (lines: readonly { readonly key: string | null }[]) => lines.map(({ key }) => key)
 
-t.test('each chart draws the first groups by its own number, and all others as one', async t => {
+t.test('each chart draws its own top groups, and all others as one', async t => {
   const often = Array.from({ length: 6 }, (_, i) => line(`often${i}`, { traces: [10 - i, 10] }))
   const dear = line('dear', { costUsd: [3, 4] })
   const long = line('long', { inputTokens: [5, 0], outputTokens: [0, 5] })
@@ -33,7 +33,7 @@ t.test('each chart draws the first groups by its own number, and all others as o
   t.same(linesOfCharts([rest], ['latency']).latency[0]?.p95, [7, null], 'a group alone has its own percentiles')
 })
 
-t.test('a chart loses nothing, has one colour per group, and groups keep their colours where they can', async t => {
+t.test('a chart loses nothing, has one colour per group, and groups keep their colours if possible', async t => {
   const lines = fc.array(
     fc.tuple(fc.nat(9), fc.nat(9), fc.nat(9)).map(([traces, cost, errors]) => ({ traces, cost, errors })),
     { maxLength: 20 }

@@ -24,7 +24,7 @@ const settled = (queue: ReviewQueue): ReviewQueue => {
   return shownTrace(queue) === undefined && next !== undefined ? withShown(queue, next) : queue
 }
 
-t.test('verdicts lead from trace to trace, and the summary counts them', async t => {
+t.test('each verdict leads to the next trace, and the summary counts them', async t => {
   let queue = settled(newQueue([...IDS, 'a']))
   t.same(progressOf(queue), { done: 0, total: 5 })
   queue = settled(withVerdict(queue, 'a', { scoreId: '1', value: 4 }))
@@ -32,7 +32,7 @@ t.test('verdicts lead from trace to trace, and the summary counts them', async t
   queue = settled(withoutVerdict(queue))
   queue = settled(withOthers(queue, ['d', 'a']))
   queue = settled(withVerdict(queue, 'c', { scoreId: '2', value: 5 }))
-  t.equal(shownTrace(queue), 'e', 'd is with somebody else')
+  t.equal(shownTrace(queue), 'e', 'someone else has d')
   queue = settled(withVerdict(queue, 'e', { scoreId: '3', value: 4 }))
   t.equal(shownTrace(queue), undefined)
   t.same(progressOf(queue), { done: 5, total: 5 })
@@ -50,7 +50,7 @@ t.test('verdicts lead from trace to trace, and the summary counts them', async t
   t.equal(shownTrace(queue), 'b', 'skipped traces can be reviewed after all')
 })
 
-t.test('undo shows the last judged trace again, and the way forward stays', async t => {
+t.test('undo shows the last judged trace again, and keeps the later ones', async t => {
   let queue = settled(newQueue(IDS))
   queue = settled(withVerdict(queue, 'a', { scoreId: '1', value: true }))
   queue = settled(withVerdict(queue, 'b', { scoreId: '2', value: false }))

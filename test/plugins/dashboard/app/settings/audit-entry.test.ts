@@ -17,7 +17,7 @@ t.test('the page offers the groups that the server knows', t => {
   t.end()
 })
 
-t.test('actions have texts, and unknown ones keep their names', t => {
+t.test('actions have texts, and unknown ones are shown by name', t => {
   for (const action of [...PERSONAL_ACTIONS, ...Object.values(ACCOUNT_ACTIONS).flat()]) {
     t.match(textOfAction({ action, detail: {} }), /^[A-Z][\w' -]+$/, action)
   }
@@ -27,7 +27,7 @@ t.test('actions have texts, and unknown ones keep their names', t => {
   t.end()
 })
 
-t.test('facts name the user by address, and leave out what is null', t => {
+t.test('facts name the user by address, and omit nulls', t => {
   const detail = { user: 7, email: 'ada@example.com', role: 'owner', before: null, means: 'link', traces: 3 }
   t.same(wordsOfDetail({ action: 'x', detail }), ['user ada@example.com', 'role owner', 'by link', 'traces 3'])
   t.same(wordsOfDetail({ action: 'x', detail: { user: 7 } }), ['user 7'])

@@ -18,7 +18,7 @@ t.test('spans follow their parents', async t => {
   )
 })
 
-t.test('every span is placed once, whatever the parents are', async () => {
+t.test('every span appears once, whatever its parent', async () => {
   const id = fc.constantFrom('a', 'b', 'c', 'd', 'e')
   const anySpans = fc.uniqueArray(fc.record({ id, parentSpanId: fc.option(id) }), { selector: each => each.id })
   fc.assert(
@@ -29,7 +29,7 @@ t.test('every span is placed once, whatever the parents are', async () => {
   )
 })
 
-t.test('the culprit is the first span that failed without a failed child', async t => {
+t.test('the selected failure is the first span that failed without a failed child', async t => {
   const ok = (id: string, parent: string | null = null) => ({ ...span(id, parent), status: 'ok' })
   const failed = (id: string, parent: string | null = null) => ({ ...span(id, parent), status: 'error' })
   t.equal(culpritOf([failed('root'), ok('a', 'root'), failed('b', 'root'), failed('c', 'root')]), 'b')

@@ -28,21 +28,21 @@ const all = knownEntries({
 })
 const shown = (entries: readonly Entry[]) => entries.map(({ kind, label }) => `${kind} ${label}`)
 
-t.test('what was typed is in the words of each entry, and those that begin with it come first', async t => {
+t.test('each entry contains the typed words, and entries that begin with the text come first', async t => {
   t.same(shown(matching(all, 'AGENT')), ['name Agent for travel', 'name support-agent'])
-  t.same(shown(matching(all, ' shop ')), ['project Another shop'], 'not the project that one is in')
+  t.same(shown(matching(all, ' shop ')), ['project Another shop'], 'not the current project')
   t.same(shown(matching(all, 'status error')), ['view Failures'])
   t.same(shown(matching(all, 'dark')), ['command Dark theme'])
   t.same(shown(matching(all, 'set key')), ['page Settings: keys'])
   t.same(shown(matching(all, 'none of these')), [])
 })
 
-t.test('of many of a kind some are shown', async t => {
+t.test('only some entries of a large kind are shown', async t => {
   const names = Array.from({ length: 50 }, (_, i) => nameEntry('shop', `step ${i}`))
   t.equal(matching([...names, ...all], 's').filter(({ kind }) => kind === 'name').length, 6)
 })
 
-t.test('before anything is typed there are recent places, views, pages and projects', async t => {
+t.test('before anything is typed, recent places, views, pages and projects are shown', async t => {
   const recent = readRecent(writeRecent([], sessionEntry('shop', 's/1'), 7, 'shop'), 7, 'shop')
   const first = shown(atFirst(all, recent))
   t.same(first.slice(0, 3), ['recent s/1', 'view Failures', 'page Overview'])
@@ -50,7 +50,7 @@ t.test('before anything is typed there are recent places, views, pages and proje
   t.notOk(first.some(each => each.startsWith('command')))
 })
 
-t.test('each entry leads to its place', async t => {
+t.test('each entry leads to its address', async t => {
   const address = ({ target }: Entry) => ('address' in target ? target.address : target.command)
   const id = 'a'.repeat(32)
   t.equal(address(nameEntry('shop', 'a&b')), 'p/shop/traces?name=a%26b&range=all')
@@ -63,7 +63,7 @@ t.test('each entry leads to its place', async t => {
   t.equal(distinct([nameEntry('shop', 'x'), nameEntry('shop', 'x'), nameEntry('shop', 'y')]).length, 2)
 })
 
-t.test('what is typed is offered as a search: filters always, and words if search is on', async t => {
+t.test('the typed text is offered as a search: filters always, and words if search is on', async t => {
   const found = (typed: string, hasSearch = true) =>
     searchEntries('shop', typed, hasSearch).map(({ label, target }) => [label, 'address' in target && target.address])
   t.same(found('blue kettle'), [['Search traces for “blue kettle”', 'p/shop/traces?q=blue+kettle&range=all']])
@@ -73,7 +73,7 @@ t.test('what is typed is offered as a search: filters always, and words if searc
   t.same(found(''), [])
 })
 
-t.test('recent places are one user’s in one project, the newest first, each once', async t => {
+t.test('recent places belong to one user and project, newest first, each once', async t => {
   const [a, b] = [sessionEntry('shop', 'a'), userEntry('shop', 'b')]
   let text = writeRecent([], a, 7, 'shop')
   text = writeRecent(readRecent(text, 7, 'shop'), b, 7, 'shop')
@@ -84,7 +84,7 @@ t.test('recent places are one user’s in one project, the newest first, each on
     ['a: Session', 'b: User']
   )
   text = writeRecent(recent, recent[1]!, 7, 'shop')
-  t.equal(readRecent(text, 7, 'shop')[0]?.note, 'User', 'chosen from the recent ones it is what it was')
+  t.equal(readRecent(text, 7, 'shop')[0]?.note, 'User', 'an entry chosen from the recent ones is unchanged')
   for (let i = 0; i < 20; i++) text = writeRecent(readRecent(text, 7, 'shop'), tagEntry('shop', String(i)), 7, 'shop')
   t.equal(readRecent(text, 7, 'shop').length, 6)
   t.same(readRecent(text, 8, 'shop'), [], 'somebody else')

@@ -69,17 +69,17 @@ const queries: fc.Arbitrary<ListQuery> = fc
     return query
   })
 
-t.test('a list comes back from its address', async t => {
+t.test('a list is restored from its address', async t => {
   fc.assert(fc.property(queries, query => t.same(readQuery(writeQuery(query)), query)))
   t.equal(writeQuery({ filters: {}, sort: 'newest' }), '', 'the last 7 days have the plain address')
 })
 
-t.test('an address of nonsense is the last 7 days', async t => {
+t.test('an invalid address shows the last 7 days', async t => {
   t.same(readQuery('?range=yesterday&from=now&sort=best&status=&x=1&cols='), { filters: {}, sort: 'newest' })
   fc.assert(fc.property(fc.string(), text => t.ok(readQuery(text).sort)))
 })
 
-t.test('parameters that are ignored are named', async t => {
+t.test('ignored parameters are named', async t => {
   t.same(ignoredParameters('?words=x&status=&sort=newest&range=yesterday&tag=a&tag=b&after=1&before=2&runs=1'), [
     'words',
     'range',
@@ -89,7 +89,7 @@ t.test('parameters that are ignored are named', async t => {
   fc.assert(fc.property(queries, query => t.same(ignoredParameters(writeQuery(query)), [])))
 })
 
-t.test('a sort keeps every filter and the time', async t => {
+t.test('a sort keeps all filters and the time', async t => {
   fc.assert(
     fc.property(queries, fc.constantFrom(...SORTS), (query, sort) => {
       const { after: _, before: __, ...first } = query
@@ -124,7 +124,7 @@ t.test('terms are added and removed one by one', async t => {
   )
 })
 
-t.test('a list without a time covers the last 7 days, and all time if asked', async t => {
+t.test('a list without a time covers the last 7 days, or all time on request', async t => {
   const now = { now: Date.parse('2026-11-25T10:20:00Z'), offset: 0 }
   t.same(listedTime(readQuery(''), now), { from: '2026-11-18T11:00:00.000Z' })
   t.same(listedTime(readQuery('?range=all'), now), {})
@@ -132,7 +132,7 @@ t.test('a list without a time covers the last 7 days, and all time if asked', as
   t.equal(rangeName('all'), 'All time')
 })
 
-t.test('another filter or time begins at the first page', async t => {
+t.test('a different filter or time starts at the first page', async t => {
   const query = readQuery('?model=m&after=c')
   t.same(narrowed(query, { status: 'error' }), { filters: { model: 'm', status: 'error' }, sort: 'newest' })
   t.same(narrowed(query, { model: undefined }), { filters: {}, sort: 'newest' })
@@ -140,7 +140,7 @@ t.test('another filter or time begins at the first page', async t => {
   t.equal(countFilters(readQuery('?model=m&status=ok&range=1h')), 3)
 })
 
-t.test('runs alone are a filter, which counts over time do not know', async t => {
+t.test('runs only is a filter, which counts over time do not support', async t => {
   const query = withRunsOnly(readQuery('?model=m&after=c'), true)
   t.same(query, { filters: { model: 'm' }, runsOnly: true, sort: 'newest' })
   t.equal(writeQuery(query), '?model=m&runs=only')
@@ -150,7 +150,7 @@ t.test('runs alone are a filter, which counts over time do not know', async t =>
   t.same(withRunsOnly(query, false), readQuery('?model=m&runs=1'))
 })
 
-t.test("the server is asked in the API's words", async t => {
+t.test("the server is queried with the API's names", async t => {
   const now = { now: Date.parse('2026-11-25T10:02:00Z'), offset: 0 }
   t.equal(
     toServer(readQuery('?runs=only&range=all&tag=a&tag=b&failed=true'), now),
@@ -160,7 +160,7 @@ t.test("the server is asked in the API's words", async t => {
   t.same(Object.fromEntries(parameters), { environment: 'prod', sessionId: 'a/b', from: '2026-11-25T09:05:00.000Z' })
 })
 
-t.test('pages come back from their paths', async t => {
+t.test('pages are restored from their paths', async t => {
   const slug = fc.stringMatching(/^[a-z0-9-]{1,20}$/)
   const id = fc.stringMatching(/^[0-9a-f]{32}$/)
   const pages: fc.Arbitrary<Page> = fc.oneof(
@@ -186,7 +186,7 @@ t.test('pages come back from their paths', async t => {
   t.same(readPath('p/a'), { page: 'traces', slug: 'a' })
 })
 
-t.test('numbers have units and no more digits than they need', async t => {
+t.test('numbers have units and no more digits than necessary', async t => {
   t.same([0, 640, 4210, 9_999, 59_990, 61_000, 3_600_000, 18_720_000, 273_600_000].map(formatDuration), [
     '0 ms',
     '640 ms',
@@ -226,7 +226,7 @@ t.test('numbers have units and no more digits than they need', async t => {
   ])
 })
 
-t.test('times are those of the zone that was chosen', async t => {
+t.test('times are in the chosen zone', async t => {
   const at = '2026-11-25T09:41:07.123Z'
   t.equal(clockTime(at, 'utc'), '09:41:07')
   t.equal(fullTime('2026-11-25T09:41:07.123456Z', 'utc'), '2026-11-25 09:41:07.123456 UTC')
@@ -247,7 +247,7 @@ t.test('times are those of the zone that was chosen', async t => {
   t.equal(ago(at, Date.parse(at) + 300_000), '5 min ago')
 })
 
-t.test('columns are those that are known, in the order that was chosen', async t => {
+t.test('columns are the known ones, in the chosen order', async t => {
   t.same(
     chooseColumns(['cost', 'none', 'cost', 'score:helpful', 'score:<b>']).map(({ name }) => name),
     ['name', 'cost', 'score:helpful']
@@ -268,7 +268,7 @@ t.test('columns are those that are known, in the order that was chosen', async t
   t.same(moveColumn(['a', 'b', 'c'], 'c', 1), ['a', 'b', 'c'])
 })
 
-t.test('an empty list gives the variables that README gives, and a trace that took a second', async t => {
+t.test("an empty list shows the README's variables, and a trace that lasts a second", async t => {
   const readme = await readFile(new URL('README.md', import.meta.resolve('#package.json')), 'utf8')
   t.ok(readme.includes(otlpVariables('http://127.0.0.1:8787')), 'OpenTelemetry')
   const curl = curlOfFirstTrace('http://127.0.0.1:8787', new Date('2026-11-26T13:00:00Z'))

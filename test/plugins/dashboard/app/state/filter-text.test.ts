@@ -1,4 +1,4 @@
-/** Tests that filters come back from their text, and that what cannot be understood is named. */
+/** Tests that filters are restored from their text, and that unreadable parts are named. */
 import fc from 'fast-check'
 import t from 'tap'
 import {
@@ -36,7 +36,7 @@ const words: fc.Arbitrary<Term> = fc
   .array(word, { minLength: 1, maxLength: 4 })
   .map(all => ({ filter: 'q', value: all.join(' ') }))
 
-t.test('filters come back from their text', async t => {
+t.test('filters are restored from their text', async t => {
   const terms = fc.tuple(fc.array(fieldTerm, { maxLength: 5 }), fc.option(words, { nil: undefined }))
   fc.assert(
     fc.property(terms, ([fields, free]) => {
@@ -46,7 +46,7 @@ t.test('filters come back from their text', async t => {
   )
 })
 
-t.test('any words become words that stay the same', async t => {
+t.test('any words are preserved as words', async t => {
   fc.assert(
     fc.property(anyText, value => {
       const { terms, faults } = parseFilters(renderTerm({ filter: 'q', value }))
@@ -84,7 +84,7 @@ t.test('a query is read as people write it', async t => {
   })
 })
 
-t.test('what cannot be understood is named, and the rest is kept', async t => {
+t.test('parts that cannot be understood are named, and the rest is kept', async t => {
   const messageOf = (typed: string) => parseFilters(typed).faults.map(({ message }) => message)[0]
   t.same(parseFilters('model:m statsu:error'), {
     terms: [{ filter: 'model', value: 'm' }],
@@ -115,7 +115,7 @@ t.test('what cannot be understood is named, and the rest is kept', async t => {
   t.equal(messageOf('duration:>2 days'), undefined)
   t.equal(messageOf('duration:>2d'), 'Write duration:>2s or duration:<2s.')
   t.equal(messageOf('cost:>-1'), 'Write cost:>0.1 or cost:<0.1.')
-  t.equal(messageOf('score:good'), 'Write a score, a comparison and a value, such as score:helpfulness<0.5.')
+  t.equal(messageOf('score:good'), 'Enter a score, a comparison and a value, such as score:helpfulness<0.5.')
   fc.assert(fc.property(fc.string(), typed => t.ok(parseFilters(typed).terms)))
 })
 

@@ -40,7 +40,7 @@ t.test('definitions come first, and recent scores follow', async t => {
   t.equal(kinds.length, 2)
 })
 
-t.test('whole numbers have digits as keys, where one key is enough', async t => {
+t.test('integers have digits as keys if one key is enough', async t => {
   t.same(keysOf(1, 5), ['1', '2', '3', '4', '5'])
   t.same(keysOf(0, 9).length, 10)
   t.same(keysOf(1, 10), ['1', '2', '3', '4', '5', '6', '7', '8', '9', '0'])
@@ -57,7 +57,7 @@ t.test('whole numbers have digits as keys, where one key is enough', async t => 
   }
 })
 
-t.test('every category has a key of its own that the review does not use', async t => {
+t.test('every category has its own key, which the review does not use', async t => {
   const kind = scoreKindOf('v', 'categorical', ['correct', 'partly', 'wrong', 'café', 'jjj', '日本'])
   t.equal(choiceOf(kind, 'P')?.value, 'partly')
   const anyCategories = fc.uniqueArray(fc.string({ minLength: 1, unit: 'grapheme' }), { maxLength: 20 })
@@ -74,7 +74,7 @@ t.test('every category has a key of its own that the review does not use', async
   )
 })
 
-t.test('typed values are read, or refused with the rule', async t => {
+t.test('typed values are read, or rejected with the rule', async t => {
   t.equal(readScoreValue(range(0, 1), '0,5'), 0.5)
   t.equal(readScoreValue(range(1, 5), '4'), 4)
   t.equal(readScoreValue(scoreKindOf('r', 'boolean'), 'yes'), true)

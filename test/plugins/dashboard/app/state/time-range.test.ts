@@ -18,7 +18,7 @@ const presents = fc.record({
   offset: fc.integer({ min: -12 * 4, max: 14 * 4 }).map(quarters => quarters * 15)
 })
 
-t.test('a list begins where the chart of the same range begins', async t => {
+t.test('a list starts at the same time as the chart of its range', async t => {
   fc.assert(
     fc.property(presents, fc.constantFrom(...CHART_RANGES), (present, range) => {
       const listed = new URLSearchParams(toServer(readQuery(`?range=${range}`), present))
@@ -30,7 +30,7 @@ t.test('a list begins where the chart of the same range begins', async t => {
   )
 })
 
-t.test('a list and the chart of a month, or of a range without a name, begin at the same time', async t => {
+t.test('a list and a chart of a month, or of a range without a name, start at the same time', async t => {
   const others = [...COUNTED_RANGES.filter(range => !CHART_RANGES.some(each => each === range)), '15m', '3d', '45d']
   fc.assert(
     fc.property(presents, fc.constantFrom(...others), (present, range) => {
@@ -46,7 +46,7 @@ t.test('a list and the chart of a month, or of a range without a name, begin at 
   )
 })
 
-t.test('months begin at midnight of their first day, in the zone of the charts', async t => {
+t.test("months start at midnight of their first day, in the charts' zone", async t => {
   const present = { now: Date.parse('2026-03-31T23:30:00Z'), offset: 0 }
   t.same(timeOfRange('month', present), { from: '2026-03-01T00:00:00.000Z' })
   t.same(timeOfRange('last-month', present), { from: '2026-02-01T00:00:00.000Z', to: '2026-02-28T23:59:59.999Z' })

@@ -1,4 +1,4 @@
-/** Tests the query of the list of steps, and how the parts of a list add up. */
+/** Tests the query of the list of steps, and how the parts of a list are combined. */
 import t from 'tap'
 import type { ListedStep, StepPage } from '../../../../../plugins/dashboard/app/contract.ts'
 import { ignoredParameters, writeQuery } from '../../../../../plugins/dashboard/app/state/list-query.ts'
@@ -24,7 +24,7 @@ const part = (durations: readonly number[], nextCursor: string | null = null): S
 })
 const durationsOf = ({ spans }: StepPage) => spans.map(({ durationMs }) => durationMs)
 
-t.test('an address holds the filters of steps, and the request has their names in the API', async t => {
+t.test("an address contains the step filters, and the request uses the API's names", async t => {
   const search = '?kind=llm&step=search&stepStatus=error&model=m&env=production&minDuration=2000&sort=slowest&range=24h'
   const query = readStepQuery(`${search}&status=ok&q=words&tag=a:b&after=x`)
   t.equal(new URLSearchParams(writeQuery(query)).size, 8)
@@ -46,13 +46,13 @@ t.test('an address holds the filters of steps, and the request has their names i
   t.equal(stepParameters(query, PRESENT, 'cursor').get('after'), 'cursor')
 })
 
-t.test('a page of the newest steps has a cursor in the address, and the slowest steps have one page', async t => {
+t.test('a page of the newest steps has a cursor in its address, and the slowest steps have one page', async t => {
   t.match(readStepQuery('?after=x'), { after: 'x', sort: 'newest' })
   t.equal(readStepQuery('?after=x&sort=slowest').after, undefined)
   t.equal(readStepQuery('?sort=costliest').sort, 'newest')
 })
 
-t.test('older parts follow, or contribute their slowest steps', async t => {
+t.test('older parts are appended, or contribute their slowest steps', async t => {
   const first = part([5, 3], 'next')
   t.same(durationsOf(withSteps(first, part([9]), 'newest')), [5, 3, 9])
   t.same(durationsOf(withSteps(first, part([9, 4]), 'slowest')), [9, 5, 4, 3])
@@ -62,7 +62,7 @@ t.test('older parts follow, or contribute their slowest steps', async t => {
   t.equal(slowest.spans[0]!.durationMs, 1000)
 })
 
-t.test('newest steps end with a full page, and slowest steps when all traces are examined', async t => {
+t.test('newest steps end with a full page, and slowest steps once all traces are examined', async t => {
   const full = Array.from({ length: STEPS_SHOWN }, () => 1)
   t.ok(isDone(part(full, 'next'), 'newest'))
   t.notOk(isDone(part(full, 'next'), 'slowest'))

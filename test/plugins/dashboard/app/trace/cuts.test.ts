@@ -8,7 +8,7 @@ const cutsOf = (list: unknown) => {
   return storedCutsOf(text, memberAt(text, nodeAt(text)!, 'attributes'))
 }
 
-t.test('texts that were cut when they were stored are named where they are shown', async t => {
+t.test('texts that were cut when stored are named where they are shown', async t => {
   const cuts = cutsOf([
     { place: 'input[3].content', bytes: 1_200_000, sha256: 'x' },
     { place: 'input.system', bytes: 9000, sha256: 'x' },
@@ -25,7 +25,7 @@ t.test('texts that were cut when they were stored are named where they are shown
   t.equal(describeCuts(cutsOf([{ place: 'input', bytes: 600 }]), 'input'), 'Cut when stored: this value (600 B).')
 })
 
-t.test('attributes that only look like a list of cuts are none', async t => {
+t.test('attributes that only resemble a list of cuts are ignored', async t => {
   for (const list of [null, 7, 'x', {}, [1], [{ place: 1, bytes: 2 }], [{ place: 'input' }], [null]])
     t.same(cutsOf(list), [])
   t.same(storedCutsOf('[]', nodeAt('[]')), [])
@@ -41,7 +41,7 @@ t.test('the time to the first token is read in its unit', async t => {
   t.equal(firstTokenMs('', undefined), undefined)
 })
 
-t.test('parts of token counts are said beside them', async t => {
+t.test('parts of token counts are shown next to them', async t => {
   t.same(tokenParts({ cacheRead: 800, cacheWrite: 5, reasoning: 40 }, String), {
     input: '800 from cache, 5 to cache',
     output: '40 reasoning'

@@ -10,7 +10,7 @@ function read(attributes: unknown, events: unknown = []) {
 }
 const event = (name: string, attributes: unknown) => ({ name, timestamp: '2026-11-21T12:00:00.000Z', attributes })
 
-t.test('the last exception says why, then the attributes', async t => {
+t.test('the last exception gives the reason, or else the attributes', async t => {
   const first = event('exception', { 'exception.type': 'A', 'exception.message': 'one' })
   const last = event('exception', { 'exception.type': 'B', 'exception.message': 'two\nlines' })
   t.same(read({ 'error.type': 'C' }, [first, event('retry', {}), last]), { type: 'B', message: 'two\nlines' })
@@ -19,7 +19,7 @@ t.test('the last exception says why, then the attributes', async t => {
   t.same(read({ 'otel.status_description': 'said by OpenTelemetry' }), { type: '', message: 'said by OpenTelemetry' })
 })
 
-t.test('what nobody said, and what is no text, is no failure', async t => {
+t.test('missing values, and values that are not text, are not a failure', async t => {
   for (const attributes of [{}, { 'error.type': 7 }, { 'error.message': '' }, [], 'x', null]) {
     t.equal(read(attributes, [event('retry', { message: 'again' }), event('exception', null), null]), undefined)
   }

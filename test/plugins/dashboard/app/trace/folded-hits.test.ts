@@ -8,14 +8,14 @@ const roots = growTree([span('a'), span('b', 'a'), span('c', 'b'), span('d', 'a'
 const countsOf = (folded: readonly string[], hits: Record<string, number>) =>
   Object.fromEntries(hitsByRow(visibleRows(roots, new Set(folded)), new Map(Object.entries(hits))))
 
-t.test('an open row counts its own hits, a collapsed row also those below it', async t => {
+t.test('an expanded row counts its own hits, and a collapsed row also those below it', async t => {
   t.same(countsOf([], { c: 2, d: 1 }), { c: 2, d: 1 })
   t.same(countsOf(['b'], { b: 1, c: 2, d: 1 }), { b: 3, d: 1 })
   t.same(countsOf(['a'], { c: 2, d: 1 }), { a: 3 })
   t.same(countsOf(['b'], {}), {})
 })
 
-t.test('whatever is collapsed, the rows count every hit once', async () => {
+t.test('whichever rows are collapsed, every hit is counted once', async () => {
   const shape = fc.array(fc.tuple(fc.nat(), fc.nat({ max: 3 }), fc.boolean()), { maxLength: 40 })
   fc.assert(
     fc.property(shape, spans => {

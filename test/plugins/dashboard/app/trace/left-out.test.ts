@@ -1,7 +1,7 @@
 import t from 'tap'
 import { readSpansLeftOut } from '../../../../../plugins/dashboard/app/trace/left-out.ts'
 
-t.test('the page of a trace says how many spans are not stored, and of which kinds', async t => {
+t.test("a trace's page shows how many spans are not stored, and of which kinds", async t => {
   const said = (spansLeftOut: unknown) => readSpansLeftOut({ spoor: { spansLeftOut } })
   t.same(said({ count: 1126, kinds: { custom: 1123, llm: 3 } }), {
     count: 1126,

@@ -15,27 +15,27 @@ import { outlineSpan as span, timeAfter } from './spans.ts'
 const trace = (over: object = {}) => ({ status: 'ok', inputBytes: 0, outputBytes: 0, ...over }) as Outline['trace']
 const failed = { status: 'error' } as const
 
-t.test('a single root stands for the trace', async t => {
+t.test('a single root represents the trace', async t => {
   t.equal(soleRoot(growTree([span('a'), span('b', 'a')]))?.id, 'a')
-  t.equal(soleRoot(growTree([span('a'), span('b', 'gone')]))?.id, 'a', 'also beside spans without their parent')
+  t.equal(soleRoot(growTree([span('a'), span('b', 'gone')]))?.id, 'a', 'even beside spans without a parent')
   t.equal(soleRoot(growTree([span('a'), span('b')])), undefined)
   t.equal(soleRoot(growTree([span('b', 'gone')])), undefined)
   t.equal(soleRoot([]), undefined)
 })
 
-t.test('the page opens on a failure, otherwise on what has content', async t => {
+t.test('the page opens at a failure, or else at a row with content', async t => {
   const opens = (spans: OutlineSpan[], over: object = {}) => openingRow(growTree(spans), trace(over))
   const texts = { inputBytes: 5 }
   t.equal(opens([span('a', null, texts), span('b', 'a', failed)], failed), 'b')
   t.equal(opens([span('a'), span('b', 'a', texts)]), 'b', 'the first span with a text')
   t.equal(opens([span('a'), span('b', 'a', texts)], { outputBytes: 2 }), 'a', 'the root, if the trace has a text')
   t.equal(opens([span('a'), span('b', null, texts)], { outputBytes: 2 }), 'trace', 'the trace, if it has several roots')
-  t.equal(opens([span('a', null, texts)], failed), 'a', 'a failed trace none of whose steps failed')
+  t.equal(opens([span('a', null, texts)], failed), 'a', 'a failed trace without a failed step')
   t.equal(opens([span('a'), span('b', 'a')]), 'a', 'nothing has a text')
   t.equal(opens([]), 'trace')
 })
 
-t.test('an address that cannot be followed is explained', async t => {
+t.test('an invalid address is explained', async t => {
   const said = (query: string) => faultsOf(new URLSearchParams(query), key => key === 'abc')
   t.same(said('span=ABC&tab=json&view=turns&q=x'), [])
   t.same(said('span=x'), ['This trace has no span x.'])
@@ -54,10 +54,10 @@ t.test('a long trace is collapsed below its root', async t => {
   ].flat()
   const roots = growTree(spans)
   t.equal(visibleRows(roots, new Set(foldedAtFirst(roots, spans.length))).length, 151)
-  t.same(foldedAtFirst(roots, 300), [], 'a shorter one is open')
+  t.same(foldedAtFirst(roots, 300), [], 'a shorter one is expanded')
 })
 
-t.test('failures are gone through in the order of the tree, round and round', async t => {
+t.test('failures are visited in tree order, wrapping around', async t => {
   const spans = [span('a', null, failed), span('b'), span('c', 'b', failed), span('d', 'b')]
   const rows = visibleRows(growTree(spans), new Set())
   t.equal(nextFailure(rows, 'a', 1), 'c')
@@ -66,7 +66,7 @@ t.test('failures are gone through in the order of the tree, round and round', as
   t.equal(nextFailure(rows, 'a', -1), 'c')
   t.equal(nextFailure(rows, 'trace', 1), 'a')
   const within = visibleRows(growTree([span('a', null, failed), span('b', 'a', failed)]), new Set())
-  t.equal(nextFailure(within, 'b', 1), 'b', 'a span whose child failed is passed')
+  t.equal(nextFailure(within, 'b', 1), 'b', 'a span with a failed child is skipped')
   t.equal(nextFailure(visibleRows(growTree([span('a')]), new Set()), 'a', 1), undefined)
   fc.assert(
     fc.property(fc.array(fc.boolean(), { maxLength: 12 }), fc.nat(11), (fails, from) => {

@@ -1,4 +1,4 @@
-/** Makes spans of an outline for tests of the trace page's logic. */
+/** Creates spans of an outline for tests of the trace page's logic. */
 import type { OutlineSpan } from '../../../../../plugins/dashboard/app/contract.ts'
 
 const START = Date.parse('2026-11-25T10:00:00.000Z')

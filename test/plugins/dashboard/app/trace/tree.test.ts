@@ -15,12 +15,12 @@ import { outlineSpan as span } from './spans.ts'
 const draw = (spans: readonly OutlineSpan[], folded: string[] = []) =>
   visibleRows(growTree(spans), new Set(folded)).map(({ key, depth }) => '  '.repeat(depth) + key)
 
-t.test('a tree has each span below its parent, whichever came first', async t => {
+t.test('a tree has each span below its parent, whichever arrived first', async t => {
   t.same(draw([span('b', 'a'), span('a'), span('c', 'b'), span('d', 'a')]), ['a', '  b', '    c', '  d'])
   t.same(draw([]), [])
 })
 
-t.test('spans whose parent never came are a group by that parent', async t => {
+t.test('spans whose parent is missing form a group by that parent', async t => {
   t.same(draw([span('a'), span('b', 'x'), span('c', 'x'), span('d', 'y')]), [
     'a',
     'missing:x',
@@ -31,12 +31,12 @@ t.test('spans whose parent never came are a group by that parent', async t => {
   ])
 })
 
-t.test('a circle of parents is cut at one of its spans', async t => {
+t.test('a cycle of parents is cut at one of its spans', async t => {
   t.same(draw([span('a', 'a')]), ['a'])
   t.same(draw([span('a', 'b'), span('b', 'a'), span('c', 'b')]), ['a', '  b', '    c'])
 })
 
-t.test('a fold hides what is below it', async t => {
+t.test('a collapsed row hides the rows below it', async t => {
   const spans = [span('a'), span('b', 'a'), span('c', 'b')]
   t.same(draw(spans, ['b']), ['a', '  b'])
   t.same(draw(spans, ['a']), ['a'])
@@ -45,7 +45,7 @@ t.test('a fold hides what is below it', async t => {
   t.same(ancestorsOf(growTree(spans), 'a'), [])
 })
 
-t.test('rows say their place among their siblings', async t => {
+t.test('rows state their position among their siblings', async t => {
   const rows = visibleRows(growTree([span('a'), span('b', 'a'), span('c', 'a')]), new Set())
   t.match(rows, [
     { place: 1, siblings: 1 },
@@ -54,7 +54,7 @@ t.test('rows say their place among their siblings', async t => {
   ])
 })
 
-t.test('whatever was recorded, each span has one row', async t => {
+t.test('each span has one row, whatever was recorded', async t => {
   const ids = fc.constantFrom(...'abcdefghij')
   const spans = fc.uniqueArray(fc.tuple(ids, fc.option(fc.oneof(ids, fc.constant('gone')))), { selector: ([id]) => id })
   fc.assert(
@@ -66,14 +66,14 @@ t.test('whatever was recorded, each span has one row', async t => {
   )
 })
 
-t.test('two hundred spans below each other are rows like others', async t => {
+t.test('two hundred nested spans have ordinary rows', async t => {
   const spans = Array.from({ length: 200 }, (_, i) => span(`s${i}`, i === 0 ? null : `s${i - 1}`))
   const rows = visibleRows(growTree(spans), new Set())
   t.equal(rows.length, 200)
   t.equal(rows.at(-1)!.depth, 199)
 })
 
-t.test('the first span shown is the root; of a failed trace the span that failed first of all', async t => {
+t.test('the first span shown is the root or, in a failed trace, the first failed span', async t => {
   const failed = { status: 'error' } as const
   const roots = growTree([span('a', null, failed), span('b', 'a'), span('c', 'a', failed), span('d', 'c', failed)])
   t.equal(firstSpan(roots, true), 'd')
@@ -82,22 +82,22 @@ t.test('the first span shown is the root; of a failed trace the span that failed
   t.equal(firstSpan([], true), undefined)
 })
 
-t.test('a waterfall has bars where spans are, also beyond their parents', async t => {
+t.test("a waterfall has bars at the spans' positions, even beyond their parents", async t => {
   const trace = { startedAt: '2026-11-25T10:00:00.000Z', endedAt: '2026-11-25T10:00:04.000Z' }
   const late = span('a', null, { endedAt: '2026-11-25T10:00:08.000Z' })
   const frame = frameOf(trace, [late], 0)
-  t.equal(frame.end - frame.start, 8000, 'the frame holds what ended after the trace')
+  t.equal(frame.end - frame.start, 8000, 'the frame includes spans that ended after the trace')
   t.same(barOf(trace.startedAt, trace.endedAt, frame), { left: 0, width: 0.5 })
   t.equal(barOf('2026-11-25T10:00:09.000Z', '2026-11-25T10:00:10.000Z', frame), undefined)
   const running = frameOf({ ...trace, endedAt: null }, [], Date.parse('2026-11-25T10:00:02.000Z'))
   t.equal(running.end - running.start, 2000)
   t.ok(
     frameOf({ startedAt: trace.startedAt, endedAt: trace.startedAt }, [], 0).end > frame.start,
-    'never without length'
+    'never of length zero'
   )
 })
 
-t.test('an axis has a few round marks', async t => {
+t.test('an axis has a few round ticks', async t => {
   const frame = (ms: number) => ({ start: 0, end: ms })
   t.same(ticks(frame(4210), 0, 5), [0, 1000, 2000, 3000, 4000])
   t.same(ticks(frame(90_000), 0, 5), [0, 30_000, 60_000, 90_000])
@@ -109,7 +109,7 @@ t.test('an axis has a few round marks', async t => {
   )
 })
 
-t.test('the critical path goes back from the end', async t => {
+t.test('the critical path is followed back from the end', async t => {
   const at = (from: number, to: number) => ({
     startedAt: `2026-11-25T10:00:0${from}.000Z`,
     endedAt: `2026-11-25T10:00:0${to}.000Z`

@@ -6,7 +6,7 @@ import { markSteps } from '../../../../../plugins/dashboard/app/trace/step-marks
 import { inTime, stepsOfTurns, type Told, turnsOf } from '../../../../../plugins/dashboard/app/trace/turns.ts'
 import { lasting, outlineSpan as span } from './spans.ts'
 
-/** Makes the step that begins `id` seconds after the trace. */
+/** Creates the step that starts `id` seconds after the trace. */
 const step = (id: string, kind: OutlineSpan['kind'], over: Partial<OutlineSpan> = {}) =>
   span(id, 'root', { kind, ...lasting(1000 * Number(id), 1000 * Number(id) + 900), ...over })
 /** Draws turns as lines. */
@@ -28,12 +28,12 @@ t.test('a turn is a prompt, its actions and the answer', async t => {
   t.same(draw(steps, told), ['Find it. | 2 3! | Found.', 'Thanks. |  | Welcome.'])
 })
 
-t.test('what a model says between its calls is an action; what only lists calls is not', async t => {
+t.test("a model's text between its calls is an action, and a text that only lists calls is not", async t => {
   const steps = [step('1', 'llm'), step('2', 'tool'), step('3', 'llm'), step('4', 'tool')]
   t.same(draw(steps, { '1': { prompt: 'Q', text: 'I look.' }, '3': { text: '→ a' } }), ['Q | 1 2 4 | '])
 })
 
-t.test('an agent gives the prompt, unless its first call states a longer one', async t => {
+t.test('an agent states the prompt, unless its first call has a longer one', async t => {
   const steps = [step('0', 'agent'), step('1', 'llm'), step('2', 'llm')]
   t.same(draw(steps, { '0': { text: 'Q' }, '1': { prompt: 'Q', text: 'A' } }), ['Q | 1 | '])
   t.same(draw(steps, { '0': { text: 'Q' }, '1': { prompt: 'Rules. Q', text: '→ a' }, '2': { text: 'A' } }), [
@@ -43,7 +43,7 @@ t.test('an agent gives the prompt, unless its first call states a longer one', a
   t.same(draw([], {}), [])
 })
 
-t.test('the first turn may take its prompt from the trace, and the last its answer', async t => {
+t.test('the first turn can take its prompt from the trace, and the last its answer', async t => {
   const trace = { prompt: 'Q', answer: 'A' }
   const steps = [step('1', 'tool'), step('2', 'llm')]
   const turns = turnsOf(steps, id => (id === '2' ? { text: '→ a', prompt: 'And?', error: '' } : undefined), trace)
@@ -55,13 +55,13 @@ t.test('the first turn may take its prompt from the trace, and the last its answ
   t.match(failed, [{ prompt: 'Q', answer: undefined }], 'a failure is not an answer')
 })
 
-t.test('steps are in order of time, parents first', async t => {
+t.test('steps are in chronological order, parents first', async t => {
   const spans = [span('b', 'a'), span('c', 'b'), span('a'), span('z', null, lasting(-5, 0))]
   t.same(
     inTime(spans).map(({ id }) => id),
     ['z', 'a', 'b', 'c']
   )
-  t.same(inTime([span('a', 'b'), span('b', 'a')]).length, 2, 'parents in a circle')
+  t.same(inTime([span('a', 'b'), span('b', 'a')]).length, 2, 'a cycle of parents')
   t.same(
     stepsOfTurns([span('a'), span('b', null, { kind: 'llm' }), span('c', 'a', { status: 'error' })]).map(
       ({ id }) => id
@@ -90,7 +90,7 @@ t.test('no step is in two turns', async () => {
   )
 })
 
-t.test('the same step after a failure is another attempt', async t => {
+t.test('the same step after a failure is a further attempt', async t => {
   const failed = { name: 'run', status: 'error' } as const
   const marks = (...spans: OutlineSpan[]) => Object.fromEntries(markSteps(growTree([span('root'), ...spans])))
   t.same(
@@ -98,7 +98,11 @@ t.test('the same step after a failure is another attempt', async t => {
     { '3': { attempt: 2 }, '4': { attempt: 3 } }
   )
   t.same(marks(step('1', 'tool', failed), step('2', 'tool', { name: 'other' })), {})
-  t.same(marks(step('1', 'tool', { name: 'run' }), step('2', 'tool', { name: 'run' })), {}, 'after a success it is not')
+  t.same(
+    marks(step('1', 'tool', { name: 'run' }), step('2', 'tool', { name: 'run' })),
+    {},
+    'after a success, it is not'
+  )
 })
 
 t.test('steps of a kind that ran at the same time are parallel', async t => {
