@@ -129,8 +129,8 @@ function emptyOf({ query, conditions }: TraceSearch): EmptyResult {
 const reachedOf = (sort: Sort, { key }: Edge): string | number => (sort === 'newest' ? key : Number(key))
 
 /**
- * Reads the parameters and checks rules that their schema cannot express. Only the dashboard pages back. Throws
- * `invalid_request`.
+ * Reads the parameters and checks rules that their schema cannot express. Only the dashboard requests previous pages.
+ * Throws `invalid_request`.
  */
 export function readSearch(query: TraceSearchQuery & { readonly before?: string }): TraceSearch {
   const { sort = 'newest', tag: tags = [], score = [], environment, from, to, after, before, q } = query
@@ -173,7 +173,7 @@ export function readSearch(query: TraceSearchQuery & { readonly before?: string 
   }
 }
 
-/** Rejects parameters that select or sort by cost beside withoutCost, because such a search finds nothing. */
+/** Rejects parameters that select or sort by cost together with withoutCost, because such a search finds nothing. */
 function refuseCosts({ sort, minCostUsd, maxCostUsd }: TraceSearchQuery): void {
   const others = { minCostUsd, maxCostUsd, 'sort=costliest': sort === 'costliest' || undefined }
   const [other] = Object.entries(others).find(([, value]) => value !== undefined) ?? []

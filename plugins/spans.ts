@@ -82,7 +82,7 @@ export default function spans(app: App): void {
   })
 }
 
-/** Answers a list of spans of a project, for the API and for the dashboard. */
+/** Responds with a list of a project's spans, for the API and the dashboard. */
 export async function answerSpanList(
   app: App,
   projectId: number,
@@ -103,7 +103,7 @@ export async function answerSpanList(
 
 type InTurn = Pick<RequestOf<unknown>, 'signal' | 'party'>
 
-/** Reads the project when it is its turn, because walks can be slow. */
+/** Reads when it is the project's turn, because walks can be slow. */
 const inTurn = <T>(app: App, projectId: number, request: InTurn, weight: number, work: ProjectRead<T>): Promise<T> =>
   app.largeReads.run(projectId, () => app.sql.readOf(projectId, work, request), { weight, client: request })
 

@@ -22,7 +22,7 @@ export default command({
   details: [
     `Lists the newest ${MOST_AUDIT_ENTRIES.toLocaleString('en')} sign-ins, deletions, and changes to keys, projects`,
     'and members. For a command, it shows the operating-system user; for a deletion through the API, the key.',
-    'Recorded traces are not listed. Failed sign-ins are one entry per user, client and 15 minutes.',
+    'Recorded traces are not listed. Failed sign-ins share one entry per user, client and 15 minutes.',
     '',
     '--after writes one JSON object per line, for a log collector. Pass the `id` of the last line collected.',
     'Entries from the last 15 seconds wait for the next run, so that none are missed.'

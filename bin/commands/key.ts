@@ -164,7 +164,7 @@ function parseScopes(text: string | undefined): Scope[] | undefined {
   const scopes = text.split(',').map(scope => scope.trim())
   const strange = scopes.find(scope => !(SCOPES as readonly string[]).includes(scope))
   if (strange === undefined) return [...new Set(scopes as Scope[])]
-  throw new UsageError(`--scopes: there is no scope ${JSON.stringify(strange)}. There are ${SCOPES.join(', ')}`)
+  throw new UsageError(`--scopes: there is no scope ${JSON.stringify(strange)}. Choose from ${SCOPES.join(', ')}`)
 }
 
 function requireDays(flag: string, text: string | undefined): number | undefined {

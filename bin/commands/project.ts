@@ -111,7 +111,7 @@ export const isolate = command({
 })
 
 export const update = command({
-  summary: "Change a project's name, slug, account, storage limit, search or usage tags",
+  summary: "Change a project's name, slug, account, storage limit, search setting or usage tags",
   parameters: ['SLUG'],
   flags: {
     name: { type: 'string', value: 'NAME', about: 'its name' },

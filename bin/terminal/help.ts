@@ -3,7 +3,7 @@ import { alignColumns } from './table.ts'
 
 export const SHARED_FLAGS: [flag: string, about: string][] = [
   ['--json', 'print one JSON value instead of text'],
-  ['--help', 'print this']
+  ['--help', 'print this help']
 ]
 
 export function commandHelp(name: string, { summary, usage }: Command): string {

@@ -10,7 +10,7 @@ export type Measure =
   | { readonly of: 'score'; readonly name: string }
 
 export interface Condition {
-  /** The condition as given, which identifies it in the state. */
+  /** The condition as written, which identifies it in the state file. */
   readonly text: string
   readonly measure: Measure
   readonly operator: '>' | '>=' | '<' | '<='
@@ -67,7 +67,7 @@ function readLimit({ of }: Measure, text: string): number | undefined {
   return digits === undefined || (digits.startsWith('-') && of !== 'score') ? undefined : Number(digits)
 }
 
-/** Durations of `readDuration` have no milliseconds. */
+/** `readDuration` does not accept milliseconds. */
 const msAsSeconds = (text: string): string => `${Number(text.slice(0, -2)) / 1000}s`
 
 function limitForm(of: Measure['of']): string {

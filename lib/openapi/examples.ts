@@ -301,7 +301,7 @@ const firstError = {
 const requestId = REQUEST_ID
 const recorded = { ok: true, traceId: TRACE_ID, projectId: PROJECT_ID, spanCount: 2, running: false, requestId }
 
-/** The answer to `status=error&stepKind=tool&errors=true`, newest first, that found all there are. */
+/** The answer to `status=error&stepKind=tool&errors=true`, newest first, with every match. */
 const searchPage = {
   traces: [
     {

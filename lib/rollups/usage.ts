@@ -31,7 +31,7 @@ export interface UsageTime {
 
 const ALIGNED = { hour: 'hour', day: 'day', none: 'hour' } as const
 
-/** Extends the time to whole hours, or to whole days of UTC for daily sums, because sums are stored by these. */
+/** Extends the time to whole hours, or to whole days of UTC for daily sums, because sums are stored for these units. */
 export function alignedTime({ from, to, interval }: UsageTime): Period {
   const step = ALIGNED[interval]
   const length = STEPS[step]

@@ -194,8 +194,8 @@ export const obeysAsWritten = (rules: Rules, literal: string): boolean =>
 function faultOfNumber({ minimum, maximum }: Rules, value: number): Fault | undefined {
   if (minimum !== undefined && value < minimum) return here(`must be at least ${minimum}`)
   if (maximum !== undefined && value > maximum) return here(`must be at most ${maximum}`)
-  if (value > Number.MAX_VALUE) return here(`must be at most ${Number.MAX_VALUE}, as a double is`)
-  if (value < -Number.MAX_VALUE) return here(`must be at least ${-Number.MAX_VALUE}, as a double is`)
+  if (value > Number.MAX_VALUE) return here(`must be at most ${Number.MAX_VALUE}, the largest double`)
+  if (value < -Number.MAX_VALUE) return here(`must be at least ${-Number.MAX_VALUE}, the lowest double`)
   return undefined
 }
 

@@ -28,11 +28,11 @@ import { MatchQuery } from './lists.ts'
 import { IN_PROJECT, pageRoute, readRoute } from './page-routes.ts'
 import { MatchCountReply, MatchTableReply, SuggestionsReply, TraceSummariesReply } from './replies.ts'
 
-/** Maximum number of matches that are counted one by one, and the bounds of looking for them. */
+/** Maximum number of matches that are counted one by one, and the limits of the search for them. */
 const MOST_FOUND = 5000
 const COUNT_BOUNDS: FindBounds = { ...CANDIDATE_BOUNDS, walk: { traces: 20_000, ms: 1000 } }
 
-/** Maximum number of suggested names of metadata. */
+/** Maximum number of suggested metadata names. */
 const MOST_NAMES = 30
 
 const { from, to } = MatchQuery.properties
@@ -64,7 +64,7 @@ export default function matches(app: App): void {
     }
   })
 
-  // A live list asks for summaries alone every two seconds, and for the page only if a summary has changed.
+  // A live list requests only summaries every two seconds, and the page only if a summary has changed.
   readRoute(app, `${IN_PROJECT}/trace-summaries`, {
     query: MatchQuery,
     replies: { 200: TraceSummariesReply },
@@ -131,7 +131,7 @@ export default function matches(app: App): void {
   })
 }
 
-/** Returns the names of metadata that the newest traces have, the most frequent first. */
+/** Returns the metadata names of the newest traces, most frequent first. */
 async function readMetadataNames(app: App, id: number, client: Client) {
   const read = () => app.sql.readOf(id, (each, names) => readNewestMetadata(each, id, names), client)
   const found = await app.largeReads.run(id, read, { weight: WEIGHTS.analysis, client })

@@ -63,7 +63,7 @@ export default async function pages(app: App): Promise<void> {
     }
   })
 
-  // An upgrade replaces the files while the server runs, and pages that are open still ask for the former ones.
+  // An upgrade replaces the files while the server runs, and open pages still request the previous ones.
   const read = async (name: string) => [name, await readFile(new URL(name, BUILT))] as const
   const assets = new Map(await Promise.all([...files].map(read)))
   pageRoute(app, {

@@ -134,7 +134,7 @@ t.test('status says what is amiss, and migrate mends a schema', async t => {
   const env = { ...configurationFor(database), PORT: '2' }
   await jsonHere(['account', 'create', 'visitors', '--trial'], env)
   const result = await runHere(['status', '--json'], env)
-  t.match(result, { code: 1, err: /^spoor: \d things are amiss: see above\n$/ })
+  t.match(result, { code: 1, err: /^spoor: \d problems found: see above\n$/ })
   const status = JSON.parse(result.out)
   t.match(status, { version: /^\d/, server: null, schema: { state: 'current' }, projects: [] })
   t.match(status.database, { embedded: false, serverVersion: /^\d/ })

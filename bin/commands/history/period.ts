@@ -1,4 +1,4 @@
-/** Flags and queries that the commands on steps, failures and sums share. */
+/** Flags and queries that the commands for steps, failures and usage share. */
 import type { QueryMembers } from '../../asking/asker.ts'
 import { CONDITION_FLAGS, parseText, queryOf, readConditions } from '../traces/conditions.ts'
 

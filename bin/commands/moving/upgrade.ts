@@ -80,7 +80,9 @@ export default command({
   }
 })
 
-/** Bytes of a folder that an upgrade moves per millisecond: 450 typical traces of 16 kB a second, on a busy machine. */
+/**
+ * Bytes of a folder that an upgrade copies per millisecond: 450 typical traces of 16 kB a second, on a busy machine.
+ */
 const BYTES_PER_MS = 7200
 
 async function dropOld({ flags, env, print }: Call<typeof FLAGS>, situation: Situation): Promise<void> {

@@ -71,7 +71,7 @@ export function codingAgent(run: DemoRun, scene: Scene): RunOutcome {
   }
 }
 
-/** A research agent gives each aspect to a helper, which searches the web and reads pages next to each other. */
+/** A research agent assigns each aspect to a helper, which searches the web and reads pages in parallel. */
 export function researchAgent(run: DemoRun, scene: Scene): RunOutcome {
   const supplier = choose(['Umbreit', 'Gardners', 'Libri', 'Hachette'], run.random)
   const task = `Compare ${supplier} with our present wholesaler, and say whether to switch.`

@@ -70,7 +70,7 @@ export function supportCase(random: Random): SupportCase {
         topic: 'stock',
         question: choose(
           [
-            `Do you have ${title} by ${author} in stock, and can I choose it up today?`,
+            `Do you have ${title} by ${author} in stock, and can I pick it up today?`,
             `Is there a hardcover of "${title}"? I need it by Friday.`
           ],
           random

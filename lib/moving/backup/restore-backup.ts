@@ -58,7 +58,7 @@ export interface Restored {
   readonly otherSecret: boolean
   /** The slug of the restored project if a single project was restored. */
   readonly project?: string
-  /** Keys of the project that exist here already, and were therefore not restored. */
+  /** Keys of the project that already exist here, and were therefore not restored. */
   readonly keptKeys?: readonly string[]
 }
 
@@ -117,7 +117,7 @@ class Restore {
 
   /**
    * Restores one project. Until the restore is complete, the project has no keys and another slug, so that it is not
-   * taken for the whole project.
+   * mistaken for the whole project.
    */
   async #restoreOne(head: Head, choice: ProjectChoice): Promise<Restored> {
     const { pool } = this.#target
@@ -201,7 +201,7 @@ class Restore {
 
   /**
    * Whether the configured secret differs from the secret of the backup's keys or, with `into`, from the secret of the
-   * existing keys. Throws an AdminError if keys of both secrets would be next to each other.
+   * existing keys. Throws an AdminError if keys made with both secrets would exist side by side.
    */
   async #isOtherSecret({ manifest, keys }: Pick<Head, 'manifest' | 'keys'>, into: boolean): Promise<boolean> {
     const { revokeKeys } = this.#options
@@ -283,7 +283,7 @@ class Restore {
     if (found.sha256 !== sum.sha256) throw differs(sum.project, 'its traces were different when read back')
   }
 
-  /** Stores the audit entries and enables sign-ins and keys. Commits only if the backup proves complete. */
+  /** Stores the audit entries and enables sign-ins and keys. Commits only if the backup turns out to be complete. */
   async #end(
     { manifest, projects, users, members, keys }: Head,
     restoration: progress.Restoration

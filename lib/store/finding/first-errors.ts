@@ -1,4 +1,4 @@
-/** Reads the first error of traces: that of the failed step that ended first, before the steps around it. */
+/** Reads the first error of traces: that of the failed step that ended first, before the steps that contain it. */
 import type { Sql } from 'postgres'
 import { SCHEMA_NAMES, type TableNames } from '../../database/tables.ts'
 import { CUT } from '../../schema/history/search.ts'

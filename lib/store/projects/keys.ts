@@ -65,7 +65,7 @@ export async function readKeysForAuth(sql: Sql, keyIds: readonly string[]): Prom
   return rows.map(({ wanted, ...key }) => ({ wanted, key: { ...key, digest: Buffer.from(key.digest, 'hex') } }))
 }
 
-/** Days without use after which using a key again is remarkable. */
+/** Days without use after which a key's next use is noteworthy. */
 const UNUSED_DAYS = 30
 
 /**

@@ -40,7 +40,7 @@ export default function oidc(app: App): void {
     attempts: new AttemptCookie(app.secrets)
   }
   /** Returns the parts of the OpenID Connect sign-in. Throws `not_found` if no provider is configured. */
-  const required = () => found(parts, 'way in: no OpenID Connect provider is configured')
+  const required = () => found(parts, 'sign-in method: no OpenID Connect provider is configured')
 
   const goTo = (address: string, ...cookies: string[]): Reply => ({
     status: 302,
@@ -51,7 +51,7 @@ export default function oidc(app: App): void {
     return goTo(`${config.baseUrl}/app/sign-in?${query}`, required().attempts.forget())
   }
 
-  /** Records that a person whom the provider knows was turned away here. */
+  /** Records that spoor rejected a person whom the provider had authenticated. */
   async function refuse({ client }: Pick<RequestOf<unknown>, 'client'>, reason: Denial | Refused, page: string) {
     await noteUnlimited(sql, { userId: null, client, means: 'oidc', reason })
     return turnAway(reason, page)

@@ -67,7 +67,7 @@ t.test('a round that makes no progress is one line, and one that goes on slowly 
   t.equal(stuck.lines.length, 1)
   letGo()
   await until(() => stuck.lines.length > 1)
-  t.match(stuck.lines[1], { level: 'info', msg: 'sweeping makes progress again' })
+  t.match(stuck.lines[1], { level: 'info', msg: 'sweeping is making progress again' })
 
   const slow = start(
     t,

@@ -91,7 +91,7 @@ t.test('names the field and the rule', async t => {
     [
       ingest,
       withTrace({ costUsd: Infinity }),
-      'trace.costUsd: must be at most 1.7976931348623157e+308, as a double is'
+      'trace.costUsd: must be at most 1.7976931348623157e+308, the largest double'
     ],
     [ingest, withTrace({ costUsd: -Infinity }), 'trace.costUsd: must be at least 0'],
     [ingest, withTrace({ costUsd: '1' }), 'trace.costUsd: must be a number'],
@@ -128,12 +128,12 @@ t.test('names the field and the rule', async t => {
     [
       score,
       { name: 'a', dataType: 'numeric', value: Infinity },
-      'value: must be at most 1.7976931348623157e+308, as a double is'
+      'value: must be at most 1.7976931348623157e+308, the largest double'
     ],
     [
       score,
       { name: 'a', dataType: 'numeric', value: -Infinity },
-      'value: must be at least -1.7976931348623157e+308, as a double is'
+      'value: must be at least -1.7976931348623157e+308, the lowest double'
     ],
     [score, { name: 'a', dataType: 'boolean', value: 'true' }, 'value: must be a boolean, as dataType is boolean'],
     [score, { name: 'a', dataType: 'categorical', value: 'x'.repeat(201) }, 'value: must have at most 200 characters'],

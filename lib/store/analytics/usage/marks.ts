@@ -1,8 +1,8 @@
 /**
  * A row of usage_sums with part `m` marks a field's sums of an hour or day as complete. Its column `traces` contains
  * the version of the rollups from whose traces the sums were computed: the sum of the numbers of the transactions that
- * last wrote them. Another version shows that a trace has changed since, even if a server of the previous version has
- * folded the change, which does not delete the sums.
+ * last wrote them. A different version shows that a trace has changed since, even if a server of the previous version
+ * has folded the change, which does not delete the sums.
  */
 import { LEVELS } from '../../../rollups/levels.ts'
 import type { UsageInterval } from '../../../rollups/usage.ts'

@@ -316,7 +316,7 @@ t.test('target_session_attrs chooses among several hosts; where none is so, the 
   t.equal(await reach(t, urlTo('standby', hosts)), 'refused')
   t.equal(await reach(t, urlTo('read-write', `localhost:${readOnly.port}`)), 'refused')
   const sql = databaseAt(urlTo('standby', hosts)).connect()
-  await t.rejects(sql`select`, { message: 'no host of DATABASE_URL is target_session_attrs=standby' })
+  await t.rejects(sql`select`, { message: 'no host in DATABASE_URL satisfies target_session_attrs=standby' })
   sql.end({ timeout: 0 }).catch(() => {})
 })
 
@@ -333,7 +333,7 @@ t.test('PGTARGETSESSIONATTRS says the same where the address does not', async t 
   }
   process.env.PGTARGETSESSIONATTRS = 'standby'
   const sql = databaseAt(url).connect()
-  await t.rejects(sql`select`, { message: 'no host of DATABASE_URL is target_session_attrs=standby' })
+  await t.rejects(sql`select`, { message: 'no host in DATABASE_URL satisfies target_session_attrs=standby' })
   sql.end({ timeout: 0 }).catch(() => {})
 })
 
