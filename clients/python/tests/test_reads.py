@@ -78,7 +78,7 @@ def test_a_write_that_was_perhaps_done_is_not_repeated(client: Spoor, server: Se
 
 def test_what_is_no_answer_of_spoor_is_said(server: Server, way: FaultyWay) -> None:
     way.always = "page"
-    with pytest.raises(SpoorError, match="the answer is not JSON"):
+    with pytest.raises(SpoorError, match="the response is not JSON"):
         Spoor(way.url, server.key, spool=False).traces.list()
 
 

@@ -50,7 +50,7 @@ export interface TraceRecorder {
   readonly url: string
   /** Share of traces that are recorded. Traces that fail are always recorded. */
   readonly sampleRate: number
-  /** Whether each trace is one part, however large it is and whatever joins it. */
+  /** Whether each trace is one part, regardless of its size and of what joins it. */
   readonly keepsWhole: boolean
   readonly redact: Redact | undefined
   /** Calls a function with the step as the current step, and ends the step with the function's result. */

@@ -40,8 +40,8 @@ class Do(enum.Enum):
     LATER = "send this again later, and other traces meanwhile"
     STOP = "the key is rejected: keep everything"
     DIVIDE = "it is too large: send it in smaller parts"
-    DOUBT = "the trace had ended before: its end tells whether it is this very trace"
-    DROP = "it will never be taken"
+    DOUBT = "the trace had already ended: the response to its end shows whether it is this trace"
+    DROP = "it will never be accepted"
 
 
 @dataclass(frozen=True)
