@@ -15,7 +15,7 @@ export default function securityContact({ config, route }: App): void {
     method: 'GET',
     path,
     access: 'public',
-    summary: 'Say whom to tell about a vulnerability',
+    summary: 'State where to report vulnerabilities',
     replies: {},
     handler() {
       // Whole days, so that the response does not reveal the server's clock.

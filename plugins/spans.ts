@@ -53,7 +53,7 @@ export default function spans(app: App): void {
       'Groups failed steps by name, error type and message. Ids, paths, times, numbers and quoted names in messages ' +
       'are ignored. A trace with status `error` but no failed step counts as a failure itself. By default, the last ' +
       `${FAILURE_DAYS} days are included. A request examines up to 5,000 traces, newest first, or as many as it can ` +
-      'in 300 ms, whichever is fewer. `complete` says whether these were all of them, and `reached` how far it got.',
+      'in 300 ms, whichever is fewer. `complete` says whether these were all the traces, and `reached` how far it got.',
     query: FailureListQuery,
     replies: { 200: FailureList },
     links: { getTrace: { traceId: '/errors/0/example/traceId' } },

@@ -89,7 +89,7 @@ async function apply(
       readFree: async () => (database.embedded ? (await readDisk(config.dataDir))?.freeBytes : undefined),
       onProgress(what, { phase, done, total, waitsFor }) {
         if (waitsFor !== undefined) {
-          const waiting = `${what} waits for ${waitsFor} to finish its transaction`
+          const waiting = `${what} is waiting for ${waitsFor} to finish its transaction`
           if (waiting !== told) progress.say(waiting)
           told = waiting
         }

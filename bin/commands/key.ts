@@ -92,7 +92,7 @@ export const revoke = command({
   parameters: ['KEYID'],
   lastIsOptional: true,
   flags: {
-    project: { type: 'string', value: 'SLUG', about: 'with --all, instead of KEYID: the project whose keys to revoke' },
+    project: { type: 'string', value: 'SLUG', about: 'with --all, instead of KEYID: revoke the keys for this project' },
     all: { type: 'boolean', about: 'revoke every key for the project' },
     'dry-run': { type: 'boolean', about: 'show the keys without revoking them' }
   },

@@ -381,7 +381,7 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
       200: {
         partialSuccess: {
           rejectedSpans: '1',
-          errorMessage: '1 refused: spans beyond the 200 that a trace can have (such as b7ad6b7169203331)'
+          errorMessage: `1 refused: spans without a start time (such as span ${TOOL_SPAN_ID} of trace ${TRACE_ID})`
         }
       }
     }

@@ -153,7 +153,7 @@ function faultOfVariants(variants: readonly Rules[], tag: string, value: unknown
   const types = new Set(variants.map(({ properties }) => properties?.[name]?.type))
   const type = variant.properties?.[name]?.type
   if (types.size === 1 || type === undefined || isOfType(type, fields[name])) return found
-  return { path: found.path, rule: `${found.rule}, as ${tag} is ${tags[index]}` }
+  return { path: found.path, rule: `${found.rule}, because ${tag} is ${tags[index]}` }
 }
 
 function withField(rules: Rules, name: string, field: Rules): Rules {

@@ -24,7 +24,7 @@ export const RECIPES: readonly Recipe[] = [
     next: 'firstError shows why; to read the texts, call get_trace with its spanId in spanIds.'
   },
   {
-    question: 'Why did cost double on a day?',
+    question: 'Why did the cost double on one day?',
     calls: [
       ['get_usage', { interval: 'day', from: '<midnight, a month before>' }],
       ['get_usage', { by: 'name', sort: 'cost', from: '<the day>', to: '<the next day>' }],
@@ -62,7 +62,7 @@ export const RECIPES: readonly Recipe[] = [
       ['get_usage', { by: 'step', stepKind: 'llm' }],
       ['list_spans', { kind: 'llm', status: 'ok', withoutCost: true }]
     ],
-    next: 'a call with tokens but no cost has no price; a price is missing for its model.'
+    next: 'a call has tokens but no cost if its model has no price.'
   },
   {
     question: 'Which traces are new since a time, or belong to one person?',

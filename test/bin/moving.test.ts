@@ -84,7 +84,7 @@ t.test('a copy is kept up to date by exports that follow, and what contradicts i
   const ended = { ...known, status: 'ok', endedAt: LATER }
   t.match(await importLine(ended), {
     code: 0,
-    out: /^1 trace read: 0 imported, 1 brought up to date, 0 already stored\n$/
+    out: /^1 trace read: 0 imported, 1 updated, 0 already stored\n$/
   })
   t.match(await importLine(known), { code: 0, out: /0 imported, 1 already stored/ })
   t.match(await importLine({ ...ended, status: 'error' }), {
@@ -166,7 +166,7 @@ t.test('recount says what does not agree, and repairs it', async t => {
   await database.pool.run(sql => sql`update traces set span_count = 7`)
   t.match(await runHere(['project', 'recount', 'default'], env), {
     code: 1,
-    out: /\nThe span count, error count or run mark is wrong for 1 trace: [0-9a-f]{32}\.\nThey do not match/,
+    out: /\nThe span count, error count or run flag is wrong for 1 trace: [0-9a-f]{32}\.\nThey do not match/,
     err: /^spoor: traces in default do not match their spans: see above\n$/
   })
   t.match(await jsonHere(['project', 'recount', 'default', '--apply'], env), {

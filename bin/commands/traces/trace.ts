@@ -50,7 +50,7 @@ export const remove = command({
       return deleteOne(parseId('TRACE', parameters.TRACE, 32), call)
     }
     if (project === undefined || selection.isFurther) {
-      if (!selection.isAny) throw new UsageError('TRACE or a condition is missing, such as --user or --before')
+      if (!selection.isAny) throw new UsageError('specify TRACE or a condition, such as --user or --before')
       const owner = selection.isFurther ? undefined : onlyOwner(conditions)
       return owner === undefined ? deleteMatching(selection.query, call) : deleteOf(owner, call)
     }

@@ -223,7 +223,8 @@ class Restore {
   async #restoreProject(project: number, head: Head, restoration: progress.Restoration): Promise<BackupCounts> {
     const { pool } = this.#target
     const own = restoration.projects.get(project)
-    if (own === undefined) throw new AdminError(`the backup has traces of project ${project}, but not the project`)
+    if (own === undefined)
+      throw new AdminError(`the backup has traces of project ${project}, but not the project itself`)
     const counts = { ...NOTHING }
     const readBack = new ReadBack(pool, own, this.#options.stretch)
     try {
@@ -299,7 +300,7 @@ class Restore {
       const prices = manifest.prices ?? []
       const admissions = { prices, projects, users, members, keys, secret, revokeKeys }
       if (!(await store.endRestore(sql, restoration, admissions))) {
-        throw new AdminError(`another project here has just taken the slug ${restoration.project?.slug}`)
+        throw new AdminError(`another project has just taken the slug ${restoration.project?.slug}`)
       }
       const end = await this.#lines.take('end')
       // Reading past the end detects trailing bytes.
@@ -325,7 +326,7 @@ const idOf = ({ bytes }: SplitValue): string | undefined =>
 const LINE_START = /^\{"trace":\{"id":"([0-9a-f]{32})"/
 
 /** Advice for a backup of this instance, or of one that shares names with it. */
-const ONE_BACK = ': to bring back one project, add `--project SLUG`, and `--as OTHER` for another slug'
+const ONE_BACK = ': to restore a single project, add `--project SLUG`, and `--as OTHER` to change its slug'
 
 const differs = (project: number, reason: string) =>
   new AdminError(`project ${project} of the backup was not restored exactly: ${reason}`)

@@ -260,7 +260,7 @@ t.test('the head of a span says what the span says', async t => {
 
 t.test('a large body of too many values is refused before it is parsed', async t => {
   const large = (value: string, times: number) => bytes(`{"resourceSpans":[],"later":[${`${value},`.repeat(times)}0]}`)
-  const tooMany = { code: 'payload_too_large', message: `body: must have at most ${MAX_EXPORT_VALUES} values in JSON` }
+  const tooMany = { code: 'payload_too_large', message: `body: must contain at most ${MAX_EXPORT_VALUES} JSON values` }
   // The count includes the body, its two lists, each list item, and the comma between the lists.
   t.throws(() => decodeLargeJson(large('"     "', MAX_EXPORT_VALUES - 1)), tooMany)
   t.same(decodeLargeJson(large('"     "', MAX_EXPORT_VALUES - 5)), [])
