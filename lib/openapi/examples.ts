@@ -381,7 +381,7 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
       200: {
         partialSuccess: {
           rejectedSpans: '1',
-          errorMessage: `1 refused: spans without a start time (such as span ${TOOL_SPAN_ID} of trace ${TRACE_ID})`
+          errorMessage: `1 rejected: spans without a start time (such as span ${TOOL_SPAN_ID} of trace ${TRACE_ID})`
         }
       }
     }
@@ -392,7 +392,7 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
       200: {
         partialSuccess: {
           rejectedLogRecords: '2',
-          errorMessage: '2 refused: messages must have the ids of a trace and a span'
+          errorMessage: '2 rejected: messages must have the ids of a trace and a span'
         }
       }
     }

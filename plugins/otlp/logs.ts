@@ -40,7 +40,7 @@ export default function logs(app: App) {
         const exported = steps === undefined ? NONE_REJECTED : await app.ingest.exportSteps(key, steps)
         app.metrics.countLogRecords({ messages: messages.length, events: events.length, unplaced, others })
         const news = describeUnkept(unkept, app.unkept.add(projectId, 'logs', unkept))
-        const refused = unplaced === 0 ? '' : `${unplaced} refused: messages must have the ids of a trace and a span`
+        const refused = unplaced === 0 ? '' : `${unplaced} rejected: messages must have the ids of a trace and a span`
         const said = [refused, exported.message, news.message].filter(Boolean).join('; ')
         return { rejected: unplaced + exported.rejectedSpans + news.count, message: said }
       }

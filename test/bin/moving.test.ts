@@ -42,7 +42,7 @@ t.test('import, export, and import again, through files and pipes', async t => {
   const first = await runSpoor(['import', '--project', 'default', file], env)
   t.match(first, {
     code: 1,
-    out: /^3 traces read: 2 imported, 0 already stored, 1 refused\n$/,
+    out: /^3 traces read: 2 imported, 0 already stored, 1 rejected\n$/,
     err: /^(\[.*\n)*line 3: the body is not valid JSON.*\nspoor: 1 of 3 traces could not be imported: see above\n$/
   })
 
@@ -89,7 +89,7 @@ t.test('a copy is kept up to date by exports that follow, and what contradicts i
   t.match(await importLine(known), { code: 0, out: /0 imported, 1 already stored/ })
   t.match(await importLine({ ...ended, status: 'error' }), {
     code: 1,
-    out: /1 refused/,
+    out: /1 rejected/,
     err: /^line 1: its end is stored with different content\nspoor: 1 of 1 trace could not be imported: see above\n$/
   })
 })
@@ -103,7 +103,7 @@ t.test('traces of Langfuse come in with a summary of what became what', async t 
   const args = ['import', '--project', 'default', '--format', 'langfuse', file]
   t.match(await runHere(args, env), {
     code: 1,
-    out: /^2 traces read: 1 imported, 0 already stored, 1 refused\n\nHow fields were mapped:\n[\s\S]* 1 {2}observation.type GENERATION → kind llm\n/,
+    out: /^2 traces read: 1 imported, 0 already stored, 1 rejected\n\nHow fields were mapped:\n[\s\S]* 1 {2}observation.type GENERATION → kind llm\n/,
     err: /^(\[.*\n)*element 2: trace: timestamp is missing\nspoor: 1 of 2 traces/
   })
   t.match(JSON.parse((await runHere([...args, '--json'], env)).out), {

@@ -230,7 +230,7 @@ t.test('each error is one line on stderr, with an exit code', async t => {
     [['trace', 'tail', '-f', '--json'], 2, /--follow never ends/],
     [['trace', 'tail', '-x'], 2, /no flag "-x"/],
     [['trace', 'delete', id, '--name', 'x'], 2, /TRACE cannot be combined with conditions/],
-    [['trace', 'delete', '--apply'], 2, /TRACE or a condition is missing/],
+    [['trace', 'delete', '--apply'], 2, /specify TRACE or a condition/],
     [['score', 'list', '--trace', id, '--since', '1d'], 2, /--trace can be combined only with --name and --limit/],
     [['score', 'list', '--name', ''], 2, /--name must not be empty/],
     [['score', 'add', id, 'n'], 2, /VALUE is missing/],

@@ -130,7 +130,7 @@ function describe({ traces, imported, advanced, skipped, refused, mapped }: Impo
   const counts = `${counted(traces, 'trace')} read: ${news.join(', ')}, ${count(skipped)} already stored`
   const rows = [...mapped].sort().map(([step, times]) => [count(times).padStart(8), step])
   return [
-    `${counts}${refused === 0 ? '' : `, ${count(refused)} refused`}`,
+    `${counts}${refused === 0 ? '' : `, ${count(refused)} rejected`}`,
     ...(rows.length === 0 ? [] : ['', 'How fields were mapped:', ...alignColumns(rows)])
   ].join('\n')
 }

@@ -197,7 +197,7 @@ t.test('whatever is sent to the dashboard, it answers as it should, and goes on'
 })
 
 /** Returns whether a line of the log reports something other than rejected spans of an export. */
-const isWarning = (line: string): boolean => line !== '' && !/"msg":"OTLP export: \d+ refused: /.test(line)
+const isWarning = (line: string): boolean => line !== '' && !/"msg":"OTLP export: \d+ rejected: /.test(line)
 
 /** Checks that a response is neither a 429 nor a 5xx, and has the specification's format. */
 function checkAnswer({ method, path }: FuzzRequest, { status, headers, body, text }: Answer): void {

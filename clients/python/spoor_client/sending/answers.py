@@ -87,7 +87,7 @@ def _judge_success(kind: PartKind, answer: Answer, failures: int) -> Verdict:
         return Verdict(Do.WAIT, f"HTTP {answer.status} that is not from spoor", backoff(failures))
     rejected = body.get("partialSuccess") if kind == "otlp" else None
     if isinstance(rejected, dict) and int(rejected.get("rejectedSpans") or 0) > 0:
-        return Verdict(Do.DROP, f"{rejected['rejectedSpans']} spans are refused: {rejected.get('errorMessage')}")
+        return Verdict(Do.DROP, f"{rejected['rejectedSpans']} spans were rejected: {rejected.get('errorMessage')}")
     return Verdict(Do.DONE)
 
 
