@@ -123,7 +123,10 @@ export interface OidcConfig {
   readonly roles: readonly RoleRule[]
   /** Whether every address from the provider counts as verified, unless the provider says otherwise. */
   readonly trustEmail: boolean
-  /** Time after which a session ends and the provider is asked again; undefined if sessions have the usual lifetime. */
+  /**
+   * Time after which a session ends and the person must sign in with the provider again; undefined if sessions have the
+   * usual lifetime.
+   */
   readonly sessionMs: number | undefined
   /** Whether people can sign in only with the provider or with a sign-in link. */
   readonly only: boolean

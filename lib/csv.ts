@@ -1,4 +1,4 @@
-/** Cells of tables, and how CSV files spell them. */
+/** Cells of tables, and their representation in CSV files. */
 
 /** A value of a table. In a string, each character is one byte of UTF-8. */
 export type Cell = string | number | null

@@ -3,7 +3,7 @@
 export type HttpMethod = 'GET' | 'POST' | 'DELETE'
 
 export interface Asker {
-  /** Returns the JSON of a successful response. Throws an error for people if the request is rejected. */
+  /** Returns the JSON of a successful response. Throws a user-facing error if the request is rejected. */
   ask(method: HttpMethod, path: string, body?: object): Promise<string>
 }
 

@@ -30,7 +30,7 @@ const LEAST_BUFFERS = 256 * MIB
 const LEAST_WAL = 1024 * MIB
 const MOST_SKEW_MS = 5000
 const OLD_TRANSACTIONS = 1_000_000_000
-/** Shorter timeouts end the statements of backups, migrations and compaction. */
+/** Shorter timeouts would interrupt backups, migrations and compaction. */
 const LEAST_TIMEOUT_MS = 600_000
 
 export function diagnose(server: ServerFacts, local: LocalFacts): Check[] {

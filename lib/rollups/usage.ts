@@ -8,7 +8,7 @@ export type UsageSplit =
 
 const FIELDS = ['model', 'name', 'environment', 'user', 'step'] as const
 
-/** The rule that `by` must satisfy, for people. */
+/** The rule that `by` must satisfy, for error messages. */
 export const SPLIT_RULE = `must be ${FIELDS.join(', ')} or tag:KEY, such as tag:prompt for tags such as prompt:v2`
 
 /** Returns the split that `by` names; undefined if `by` names none. */

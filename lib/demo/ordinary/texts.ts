@@ -1,4 +1,4 @@
-/** The texts of ordinary traces. They are those of a bookshop with a web shop and an office. */
+/** The texts of ordinary traces: those of a bookshop with a web shop and an office. */
 import { choose, integer, type Random } from './random.ts'
 
 export const BOOKS = [

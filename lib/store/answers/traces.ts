@@ -275,7 +275,7 @@ export async function readShownSpan(
   return spans?.[0]
 }
 
-/** Returns those of the spans that the trace has, in response order; undefined if the project has no such trace. */
+/** Returns the requested spans that the trace has, in response order; undefined if the project has no such trace. */
 export async function readShownSpans(
   sql: Sql,
   projectId: number,

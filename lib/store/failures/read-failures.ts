@@ -62,7 +62,7 @@ export interface FoundFailures {
 /** The list of failures is read in the order of the traces. */
 export const FAILURE_ORDER: Order = { ...TRACE_ORDERS.newest, name: 'errors' }
 
-/** Maximum work of a call, and maximum size of the traces whose failures a statement reads. */
+/** Limits on the work of a call, and the maximum size of the traces whose failures a statement reads. */
 const BOUNDS = { ...WALK_BOUNDS, bytes: 32 * 1024 * 1024 }
 
 /** Groups failures until the range ends or a bound is reached. `bounds` is for tests. */

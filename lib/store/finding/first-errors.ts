@@ -16,7 +16,7 @@ export function firstErrorOf(step: Awaited<ReturnType<typeof readSpanTexts>>[num
   return { spanId: id, step: name, kind, type, message: message === null ? null : cutText(message, CUT.message) }
 }
 
-/** Returns the first errors of those of the traces that have a failed step, by trace id. */
+/** Returns the first errors of the traces that have a failed step, by trace id. */
 export async function readFirstErrors(
   sql: Sql,
   projectId: number,

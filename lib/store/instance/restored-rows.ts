@@ -98,8 +98,8 @@ export interface Admissions extends Pick<InstanceHead, 'prices' | 'projects' | '
 const BATCH_ROWS = 1000
 
 /**
- * Completes a restore. Must run in the transaction that stores the audit entries. A project restored by itself gets its
- * slug now; returns false if another project has taken the slug, and the transaction must then be rolled back.
+ * Completes a restore. Must run in the transaction that stores the audit entries. A project restored on its own gets
+ * its slug now; returns false if another project has taken the slug, and the transaction must then be rolled back.
  */
 export async function endRestore(sql: Sql, restoration: Restoration, admissions: Admissions): Promise<boolean> {
   const { users, members, keys, secret, revokeKeys } = admissions

@@ -176,7 +176,7 @@ export async function writeKeyEnvironment(sql: Sql, keyId: string, environment: 
   return row
 }
 
-/** Updates those of the selected keys that are not revoked, and returns them in order of creation. */
+/** Updates the selected keys that are not revoked, and returns them in order of creation. */
 function updateKeys(sql: Sql, change: ReturnType<Sql>, selected: ReturnType<Sql>, audit: AuditEntry | undefined) {
   return sql<KeyRow[]>`
     with changed as (

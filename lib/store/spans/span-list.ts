@@ -69,7 +69,7 @@ export const SPAN_ORDER: Order = {
  */
 export const SLOWEST_ORDER: Order = { ...TRACES, name: 'spans:slowest' }
 
-/** Maximum work of a page of the slowest spans. */
+/** Limits on the work for a page of the slowest spans. */
 const SLOWEST_BOUNDS: WalkBounds = { traces: 50_000, ms: 1000 }
 
 /** A span down to which a trace's spans are left out. */
@@ -180,7 +180,7 @@ function placeAt(edge: Edge): Place {
   }
 }
 
-/** A position within a trace is at that trace; any other position is just behind a trace. */
+/** A position within a trace is at that trace; any other position is just after a trace. */
 function edgeAt({ edge, skipped }: Place): Edge {
   if (!edge.inclusive || skipped === undefined) return edge
   return { key: edge.key, tie: `${skipped.traceId}/${skipped.startedAt}/${skipped.spanId}`, inclusive: false }

@@ -7,11 +7,11 @@
  * that match. The first portion is small, because the first traces often fill the page. Later portions grow, but only
  * as far as the remaining time allows, judging by the previous portion.
  *
- * A position (`P`) is a place in the order, such as a cursor's Edge, behind which a walk continues. An item has its own
+ * A position (`P`) is a place in the order, such as a cursor's Edge, after which a walk continues. An item has its own
  * position, so several items may come from one trace, and the next page may begin between them.
  */
 
-/** Maximum work of a page. A portion that has begun is finished. */
+/** Limits on the work for one page. A portion that has begun is finished. */
 export interface WalkBounds {
   readonly traces: number
   readonly ms: number
@@ -23,7 +23,7 @@ const SIZES = { first: 250, most: 2000, growth: 4 }
 
 export interface FoundItem<T, P> {
   readonly item: T
-  /** The position just behind the item. */
+  /** The position just after the item. */
   readonly at: P
 }
 
@@ -33,7 +33,7 @@ export interface WalkPortion<T, P> {
   readonly found: readonly FoundItem<T, P>[]
   /** Number of traces examined, at most the number requested. It may be lower, even if more traces follow. */
   readonly examined: number
-  /** The position just behind the last examined trace; undefined if the portion has examined none. */
+  /** The position just after the last examined trace; undefined if the portion has examined none. */
   readonly last: P | undefined
   /** Whether traces follow the last examined trace. */
   readonly hasMore: boolean
@@ -44,7 +44,7 @@ export interface Walk<T, P> {
   readonly from: P
   /** Maximum number of items on the page. */
   readonly limit: number
-  /** Examines at most `size` traces behind `at`. */
+  /** Examines at most `size` traces after `at`. */
   readonly read: (at: P, size: number) => Promise<WalkPortion<T, P>>
   readonly bounds?: WalkBounds | undefined
   /** Number of traces in the first portion. */
@@ -59,7 +59,7 @@ export interface Walked<T, P> {
   readonly next: P | undefined
   /** Number of traces examined. */
   readonly examined: number
-  /** The position just behind the last examined trace; undefined if there was none. */
+  /** The position just after the last examined trace; undefined if there was none. */
   readonly reached: P | undefined
   /** Whether the walk reached a bound before the page was full. Traces after `next` may then match as well. */
   readonly isStopped: boolean

@@ -291,7 +291,7 @@ function wordOrNumber(match: string): string {
   if (!/\p{N}/u.test(match)) return isRandom(match) ? '<id>' : match
   if (PLAIN.test(match)) return match
   if (NUMBER.test(match)) return '<number>'
-  // Words joined by a character that also separates them, such as the last of `limit:5`, are judged one by one.
+  // Words joined by a character that also separates them, such as the last of `limit:5`, are checked one by one.
   const joint = /[:=#]/.exec(match)
   if (joint !== null) {
     const [head, tail] = [match.slice(0, joint.index), match.slice(joint.index + 1)]
