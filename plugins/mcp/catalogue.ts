@@ -162,9 +162,9 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     title: 'List sessions',
     description:
       'Answers "which conversations": sessions, newest first by their last trace, with traces, errors, tokens and ' +
-      "cost, filtered by userId or by the beginning of the id (prefix). For one session's traces, call search_traces " +
-      'with sessionId. A page may be short or empty: continue until nextCursor is null. If nothing is found, hint ' +
-      'lists the nearest existing values.',
+      "cost, filtered by userId or id prefix. For one session's traces, call search_traces with sessionId. A page " +
+      'may be short or empty: continue until nextCursor is null. If nothing is found, hint lists the nearest existing ' +
+      'values.',
     annotations: READS,
     examples: [{ limit: 10 }, { userId: 'customer-7', limit: 5 }, { prefix: 'chat-' }],
     view: LIST_VIEWS.sessions
@@ -175,9 +175,8 @@ export const CATALOGUE: readonly CatalogueEntry[] = [
     title: 'List users',
     description:
       'Answers "which users": users, newest first by their last trace, with traces, errors, tokens and cost of whole ' +
-      'days (UTC), filtered by environment or by the beginning of the id (prefix). To rank users by cost or errors, ' +
-      "call get_usage by user; for one user's sessions, list_sessions. If nothing is found, hint lists the nearest " +
-      'existing values.',
+      'days (UTC), filtered by environment or id prefix. To rank users by cost or errors, call get_usage by user; ' +
+      "for one user's sessions, list_sessions. If nothing is found, hint lists the nearest existing values.",
     annotations: READS,
     examples: [{ limit: 10 }, { prefix: 'customer-' }, { from: '2026-11-21T00:00:00Z', environment: 'production' }],
     view: LIST_VIEWS.users

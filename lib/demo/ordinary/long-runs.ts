@@ -9,7 +9,7 @@ import { ASPECTS, codeOf, FILES, TASKS } from './texts.ts'
 const FACTS = ['Thirty days net.', 'Two weeks on average.', 'No data for this year.', 'Discount of 35 %.']
 const VERDICTS = ['better', 'cheaper', 'slower', 'worse']
 
-/** A coding agent reads and edits files, and runs tests. Failed tests do not fail the run; some runs stop at maxSteps. */
+/** A coding agent reads, edits and runs tests. Failed tests do not fail the run; some runs stop at maxSteps. */
 export function codingAgent(run: DemoRun, scene: Scene): RunOutcome {
   const task = choose(TASKS, run.random)
   const steps = integer(25, 82, run.random)
